@@ -1,0 +1,44 @@
+//! Compiles `proto/*.proto` with protox, so that no `protoc` is needed on the machine.
+
+use std::path::Path;
+
+const FILES: [&str; 7] = [
+    "security.proto",
+    "hdds.proto",
+    "ozone.proto",
+    "datanode.proto",
+    "container_location.proto",
+    "block_location.proto",
+    "scm_datanode.proto",
+];
+
+/// Numbers of `FieldDescriptorProto.Type.TYPE_MESSAGE` and `.Label.LABEL_OPTIONAL`.
+const TYPE_MESSAGE: i32 = 11;
+const LABEL_OPTIONAL: i32 = 1;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let dir = Path::new("proto");
+    println!("cargo:rerun-if-changed=proto");
+    let files: Vec<_> = FILES.iter().map(|f| dir.join(f)).collect();
+    let descriptors = protox::compile(&files, [dir])?;
+    let mut builder = tonic_prost_build::configure().bytes(".");
+    // OMRequest and OMResponse hold one of some hundred sub-messages: inline they are many
+    // kilobytes to move about, boxed they are one pointer each. The same goes for the pipeline
+    // and token of a block location, which most locations do not carry.
+    for message in descriptors.file.iter().flat_map(|file| &file.message_type) {
+        if !matches!(message.name(), "OMRequest" | "OMResponse") {
+            continue;
+        }
+        for field in &message.field {
+            if field.r#type != Some(TYPE_MESSAGE) || field.label != Some(LABEL_OPTIONAL) {
+                continue;
+            }
+            builder = builder.boxed(format!(".hadoop.ozone.{}.{}", message.name(), field.name()));
+        }
+    }
+    for field in ["pipeline", "token"] {
+        builder = builder.boxed(format!(".hadoop.ozone.KeyLocation.{field}"));
+    }
+    builder.compile_fds(descriptors)?;
+    Ok(())
+}

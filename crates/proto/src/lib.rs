@@ -1,0 +1,52 @@
+//! Declarations of the wire messages, and nothing else.
+//!
+//! Each module is one protobuf package of Ozone's protocols, generated at build time from
+//! `proto/*.proto`. Names of messages and fields are Ozone's (snake-cased by prost), `bytes`
+//! fields are [`bytes::Bytes`]. Conversions to domain types live in `types`, rules elsewhere.
+//!
+//! | module | package | who speaks it |
+//! | --- | --- | --- |
+//! | [`hdds`] | `hadoop.hdds` | everybody: nodes, pipelines, containers, blocks |
+//! | [`ozone`] | `hadoop.ozone` | clients and OM; also the values of OM's tables |
+//! | [`datanode`] | `hadoop.hdds.datanode` | clients and DataNodes |
+//! | [`container_location`] | `hadoop.hdds.container` | `o3 admin` and OM to SCM |
+//! | [`block_location`] | `hadoop.hdds.block` | OM to SCM |
+//! | [`scm_datanode`] | `hadoop.hdds` (own package here) | DataNodes to SCM |
+//! | [`common`] | `hadoop.common` | delegation-token parts of the OM protocol |
+
+// Generated code: doc comments and lints are prost's.
+#![allow(missing_docs, non_camel_case_types, clippy::all, rustdoc::all)]
+
+#[warn(missing_docs)]
+pub mod method;
+
+// prost refers between packages by their nesting, so the modules nest as the packages do.
+mod hadoop {
+    pub mod common {
+        tonic::include_proto!("hadoop.common");
+    }
+    pub mod hdds {
+        tonic::include_proto!("hadoop.hdds");
+        pub mod datanode {
+            tonic::include_proto!("hadoop.hdds.datanode");
+        }
+        pub mod container {
+            tonic::include_proto!("hadoop.hdds.container");
+        }
+        pub mod block {
+            tonic::include_proto!("hadoop.hdds.block");
+        }
+        pub mod scmdatanode {
+            tonic::include_proto!("hadoop.hdds.scmdatanode");
+        }
+    }
+    pub mod ozone {
+        tonic::include_proto!("hadoop.ozone");
+    }
+}
+
+pub use hadoop::hdds::{
+    block as block_location, container as container_location, datanode,
+    scmdatanode as scm_datanode,
+};
+pub use hadoop::{common, hdds, ozone};

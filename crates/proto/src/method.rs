@@ -1,0 +1,18 @@
+//! Method numbers of the framed transport: which pair of messages a frame carries.
+
+/// `OMRequest` → `OMResponse`.
+pub const OM: u16 = 1;
+/// `SCMBlockLocationRequest` → `SCMBlockLocationResponse`.
+pub const SCM_BLOCK: u16 = 2;
+/// `SCMDatanodeRequest` → `SCMDatanodeResponse`.
+pub const SCM_DATANODE: u16 = 3;
+/// `ScmContainerLocationRequest` → `ScmContainerLocationResponse`.
+pub const SCM_CONTAINER_LOCATION: u16 = 4;
+/// `ContainerCommandRequestProto` → `ContainerCommandResponseProto`, chunk data in the payload.
+pub const CONTAINER: u16 = 5;
+/// Raft messages of many groups, one-way.
+pub const RAFT: u16 = 6;
+/// A piece of a Raft snapshot.
+pub const RAFT_SNAPSHOT: u16 = 7;
+/// Chunk bytes that a replica lacks, asked of a peer.
+pub const PAYLOAD_FETCH: u16 = 8;

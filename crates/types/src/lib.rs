@@ -1,0 +1,21 @@
+//! Domain types of the object store, and their conversions from and to the wire.
+//!
+//! Everything here is plain data: no I/O, no clock. Rules and servers work with these types; the
+//! generated messages of `proto` stay at the edges and in the tables.
+//!
+//! * [`ids`]: what names a thing ([`ContainerId`], [`BlockId`], [`PipelineId`], [`DatanodeId`])
+//! * [`replication`]: how many copies and of which kind ([`ReplicationConfig`])
+//! * [`node`]: a DataNode and its ports ([`DatanodeDetails`])
+//! * [`pipeline`]: the group of DataNodes that a block is written through ([`Pipeline`])
+
+mod error;
+pub mod ids;
+pub mod node;
+pub mod pipeline;
+pub mod replication;
+
+pub use error::WireError;
+pub use ids::{BlockId, ContainerId, DatanodeId, LocalId, PipelineId};
+pub use node::{DatanodeDetails, OperationalState, Port, PortName};
+pub use pipeline::{Pipeline, PipelineState};
+pub use replication::{EcCodec, EcConfig, ReplicationConfig, ReplicationFactor};
