@@ -1,0 +1,230 @@
+//! Building a [`Configuration`]: sources in order of precedence, substitution, derivation, checks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::configuration::{Configuration, Setting, Warning};
+use crate::declare::KeySpec;
+use crate::error::ConfigError;
+use crate::keys;
+use crate::origin::Origin;
+use crate::source;
+use crate::substitute;
+use crate::suggest;
+use crate::value::HostPort;
+
+/// Names of the file looked for in a configuration directory, in this order.
+const FILE_NAMES: [&str; 2] = ["ozone-site.xml", "ozone-site.toml"];
+
+/// Prefix Ozone's container images use to put keys into the environment.
+const CONTAINER_IMAGE_PREFIX: &str = "OZONE-SITE.XML_";
+
+/// Prefixes of the names we answer for: an unknown key under one of them is reported, others belong to somebody else.
+const OWN_PREFIXES: [&str; 3] = ["ozone.", "hdds.", "trioxide."];
+
+/// Collects the sources. The order of calls does not matter: file < environment < definitions.
+#[derive(Debug, Default)]
+pub struct Builder {
+    file: Vec<(String, String, Origin)>,
+    environment: BTreeMap<String, String>,
+    definitions: Vec<(String, String)>,
+}
+
+/// A raw value and where it stands.
+type Given = BTreeMap<String, (String, Origin)>;
+
+impl Builder {
+    /// Adds a file (XML, or TOML by its extension), or the `ozone-site.xml` or `ozone-site.toml` of a directory.
+    pub fn file(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        let mut path = path.as_ref().to_path_buf();
+        if path.is_dir() {
+            let named = FILE_NAMES.iter().map(|name| path.join(name)).find(|p| p.exists());
+            path = named.unwrap_or_else(|| path.join("ozone-site.xml"));
+        }
+        for raw in source::read(&path)? {
+            self.file.push((raw.name, raw.value, Origin::File { path: path.clone(), line: raw.line }));
+        }
+        Ok(self)
+    }
+
+    /// Adds what the directory named by `OZONE_CONF_DIR` holds, if that is set and holds anything.
+    pub fn conf_dir(self) -> Result<Self, ConfigError> {
+        let Some(dir) = std::env::var_os("OZONE_CONF_DIR").map(PathBuf::from) else { return Ok(self) };
+        if FILE_NAMES.iter().any(|name| dir.join(name).exists()) { self.file(dir) } else { Ok(self) }
+    }
+
+    /// Adds a `key=value`, as given with `-D`.
+    pub fn define(mut self, definition: impl AsRef<str>) -> Result<Self, ConfigError> {
+        let definition = definition.as_ref();
+        let (name, value) = definition
+            .split_once('=')
+            .map(|(name, value)| (name.trim(), value.trim()))
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| ConfigError::Definition { given: definition.into() })?;
+        self.definitions.push((name.into(), value.into()));
+        Ok(self)
+    }
+
+    /// Adds the process's environment.
+    pub fn env(self) -> Result<Self, ConfigError> {
+        // Variables that are not text cannot be meant for us.
+        let text = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Ok(self.env_from(text))
+    }
+
+    /// Adds these variables as if they were the environment.
+    pub fn env_from(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.environment.extend(variables);
+        self
+    }
+
+    /// Resolves, derives and checks everything.
+    pub fn build(self) -> Result<Configuration, ConfigError> {
+        let given = self.merged();
+        let mut settings = BTreeMap::new();
+        for (name, (raw, origin)) in &given {
+            let lookup = |wanted: &str| self.lookup(&given, wanted);
+            let resolved = substitute::substitute(raw, &lookup)
+                .map_err(|_| ConfigError::Circular { key: name.clone(), value: raw.clone() })?;
+            settings.insert(name.clone(), Setting { raw: raw.clone(), resolved, origin: origin.clone() });
+        }
+        derive_scm_addresses(&mut settings)?;
+        check(&settings)?;
+        let warnings = unknown_keys(&settings)?;
+        Ok(Configuration::new(settings, warnings))
+    }
+
+    /// All sources laid over each other.
+    fn merged(&self) -> Given {
+        let mut given: Given = BTreeMap::new();
+        for (name, value, origin) in &self.file {
+            given.insert(name.clone(), (value.clone(), origin.clone()));
+        }
+        for spec in keys::all() {
+            let variable = spec.env_name();
+            if let Some(value) = self.environment.get(&variable) {
+                given.insert(spec.name.into(), (value.clone(), Origin::Environment(variable)));
+            }
+        }
+        for (variable, value) in &self.environment {
+            if let Some(name) = variable.strip_prefix(CONTAINER_IMAGE_PREFIX) {
+                given.insert(name.into(), (value.clone(), Origin::Environment(variable.clone())));
+            }
+        }
+        for (name, value) in &self.definitions {
+            given.insert(name.clone(), (value.clone(), Origin::CommandLine));
+        }
+        given
+    }
+
+    /// The value of a name inside `${...}`.
+    fn lookup(&self, given: &Given, name: &str) -> Option<String> {
+        substitute::system(name, &|variable| self.environment.get(variable).cloned())
+            .or_else(|| given.get(name).map(|(value, _)| value.clone()))
+            .or_else(|| keys::find(name).map(|spec| spec.default.to_string()))
+    }
+}
+
+/// The declaration behind a name, also one with a service and node behind it (`ozone.om.address.service.om1`).
+pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
+    keys::find(name).or_else(|| SUFFIXED.iter().find(|base| name.strip_prefix(**base).is_some_and(|rest| rest.starts_with('.'))).and_then(|base| keys::find(base)))
+}
+
+/// Keys that may carry a service id and a node id.
+const SUFFIXED: [&str; 12] = [
+    "ozone.om.address",
+    "ozone.om.http-address",
+    "ozone.om.grpc.port",
+    "ozone.om.db.dirs",
+    "ozone.om.ratis.storage.dir",
+    "ozone.scm.client.address",
+    "ozone.scm.block.client.address",
+    "ozone.scm.datanode.address",
+    "ozone.scm.http-address",
+    "ozone.scm.db.dirs",
+    "ozone.scm.client.port",
+    "ozone.scm.datanode.port",
+];
+
+fn check(settings: &BTreeMap<String, Setting>) -> Result<(), ConfigError> {
+    for (name, setting) in settings {
+        let Some(spec) = declaration(name) else { continue };
+        if setting.resolved.is_empty() {
+            continue;
+        }
+        spec.check(&setting.resolved).map_err(|expected| ConfigError::Malformed {
+            key: name.clone(),
+            value: setting.resolved.clone(),
+            origin: setting.origin.clone(),
+            expected,
+        })?;
+    }
+    Ok(())
+}
+
+fn unknown_keys(settings: &BTreeMap<String, Setting>) -> Result<Vec<Warning>, ConfigError> {
+    let policy = &keys::trioxide::TRIOXIDE_CONFIG_UNKNOWN_KEYS;
+    let policy = settings.get(policy.name()).map_or(policy.spec().default, |s| s.resolved.as_str());
+    if policy.eq_ignore_ascii_case("ignore") {
+        return Ok(Vec::new());
+    }
+    let mut warnings = Vec::new();
+    for (name, setting) in settings {
+        if declaration(name).is_some() || !OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+            continue;
+        }
+        let suggestion = suggest::nearest(name, keys::all().map(|spec| spec.name)).map(str::to_string);
+        if policy.eq_ignore_ascii_case("error") {
+            return Err(ConfigError::Unknown { key: name.clone(), origin: setting.origin.clone(), suggestion });
+        }
+        warnings.push(Warning { key: name.clone(), origin: setting.origin.clone(), suggestion });
+    }
+    Ok(warnings)
+}
+
+/// Fills in Ozone's rules for SCM's addresses: the client address takes its host from `ozone.scm.names`, the others
+/// take theirs from the client address, and each its port from its `.port` key where it names none.
+fn derive_scm_addresses(settings: &mut BTreeMap<String, Setting>) -> Result<(), ConfigError> {
+    let client = &keys::scm::OZONE_SCM_CLIENT_ADDRESS;
+    let doors = [
+        (client, &keys::scm::OZONE_SCM_CLIENT_PORT, keys::scm::OZONE_SCM_NAMES.name()),
+        (&keys::scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS, &keys::scm::OZONE_SCM_BLOCK_CLIENT_PORT, client.name()),
+        (&keys::scm::OZONE_SCM_DATANODE_ADDRESS, &keys::scm::OZONE_SCM_DATANODE_PORT, client.name()),
+    ];
+    for (address, port_key, host_key) in doors {
+        let set = |name: &str| settings.get(name).filter(|s| !s.resolved.is_empty());
+        let port = match set(port_key.name()) {
+            None => None,
+            Some(setting) => Some((setting.resolved.trim().parse::<u16>().map_err(|_| ConfigError::Malformed {
+                key: port_key.name().into(),
+                value: setting.resolved.clone(),
+                origin: setting.origin.clone(),
+                expected: "a port, 0 to 65535".into(),
+            })?, port_key.name())),
+        };
+        let default = HostPort::parse_with(address.spec().default, None).map_or(0, |d| d.port);
+        let default_port = port.map_or(default, |(port, _)| port);
+        let own = set(address.name()).map(|s| (s.resolved.clone(), s.origin.clone()));
+        let derived = match &own {
+            // Complete as it stands, or malformed and reported by the check.
+            Some((value, _)) if HostPort::parse_with(value, None).is_some() => continue,
+            Some((value, origin)) => HostPort::parse_with(value, Some(default_port)).map(|a| (a, origin.clone())),
+            None => {
+                let host = set(host_key).and_then(|s| {
+                    let first = s.resolved.split(',').next().unwrap_or_default();
+                    HostPort::parse_with(first, Some(0)).map(|a| (a.host, format!("{host_key} ({})", s.origin)))
+                });
+                match (host, port) {
+                    (Some((host, from)), _) => Some((HostPort::new(host, default_port), Origin::Derived(from))),
+                    (None, Some((port, from))) => Some((HostPort::new("0.0.0.0", port), Origin::Derived(from.into()))),
+                    (None, None) => None,
+                }
+            }
+        };
+        if let Some((value, origin)) = derived {
+            let resolved = value.to_string();
+            settings.insert(address.name().into(), Setting { raw: resolved.clone(), resolved, origin });
+        }
+    }
+    Ok(())
+}

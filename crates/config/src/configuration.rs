@@ -1,0 +1,198 @@
+//! The values of all keys, with where each came from.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::builder::Builder;
+use crate::declare::{Key, KeySpec, is_secret};
+use crate::error::{ConfigError, did_you_mean};
+use crate::keys;
+use crate::origin::Origin;
+use crate::value::{HostPort, Value};
+
+/// A value that is set, as written and as resolved.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    pub raw: String,
+    pub resolved: String,
+    pub origin: Origin,
+}
+
+/// Something the user should know though the configuration can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The key in question.
+    pub key: String,
+    /// Where it is set.
+    pub origin: Origin,
+    /// A declared key it may have been meant for.
+    pub suggestion: Option<String>,
+}
+
+impl Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: unknown key {} has no effect{}", self.origin, self.key, did_you_mean(&self.suggestion))
+    }
+}
+
+/// One line of a listing.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The key's name.
+    pub key: String,
+    /// The value in effect, with `${...}` resolved; hidden when it is a secret.
+    pub value: String,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Its declaration; `None` when the key is set but not declared.
+    pub spec: Option<&'static KeySpec>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    settings: BTreeMap<String, Setting>,
+    warnings: Vec<Warning>,
+}
+
+/// The configuration of a process: built once, checked as a whole, cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Configuration {
+    inner: Arc<Inner>,
+}
+
+impl Configuration {
+    /// Starts from the defaults; sources are added to it.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn new(settings: BTreeMap<String, Setting>, warnings: Vec<Warning>) -> Self {
+        Configuration { inner: Arc::new(Inner { settings, warnings }) }
+    }
+
+    /// The value of a key.
+    pub fn get<T: Value>(&self, key: &'static Key<T>) -> T {
+        self.parse(key.spec(), self.resolved(key.name()).unwrap_or(key.spec().default))
+    }
+
+    /// The value of a key under a suffix, such as `ozone.om.address` of `omservice.om1`; the plain key's otherwise.
+    pub fn get_for<T: Value>(&self, key: &'static Key<T>, suffix: &str) -> T {
+        match self.resolved(&format!("{}.{suffix}", key.name())) {
+            Some(value) => self.parse(key.spec(), value),
+            None => self.get(key),
+        }
+    }
+
+    fn parse<T: Value>(&self, spec: &KeySpec, value: &str) -> T {
+        match T::parse(value.trim(), spec) {
+            Ok(value) => value,
+            // Every value was checked when it was set, every default by a test.
+            Err(expected) => unreachable!("{} = '{value}' was checked, yet: expected {expected}", spec.name),
+        }
+    }
+
+    /// Where the value of a key came from.
+    pub fn origin<T: Value>(&self, key: &'static Key<T>) -> Origin {
+        self.inner.settings.get(key.name()).map_or(Origin::Default, |s| s.origin.clone())
+    }
+
+    /// Whether a key is set by anything but its default.
+    pub fn is_set<T: Value>(&self, key: &'static Key<T>) -> bool {
+        self.inner.settings.contains_key(key.name())
+    }
+
+    fn resolved(&self, name: &str) -> Option<&str> {
+        // An empty value of a key that has a default means "unset", as `<value/>` does in Ozone's files.
+        self.inner.settings.get(name).map(|s| s.resolved.as_str()).filter(|v| !v.is_empty())
+    }
+
+    /// The address to bind a door to: that of `address`, its host replaced by the one of `bind_host` when set.
+    pub fn bind_address(&self, address: &'static Key<HostPort>, bind_host: &'static Key<String>) -> HostPort {
+        let address = self.get(address);
+        match self.get(bind_host) {
+            host if host.is_empty() => address,
+            host => HostPort::new(host, address.port),
+        }
+    }
+
+    /// The directory a key names, or `ozone.metadata.dirs` when it is unset.
+    pub fn directory(&self, key: &'static Key<Option<PathBuf>>) -> Result<PathBuf, ConfigError> {
+        self.get(key).or_else(|| self.get(&keys::hdds::OZONE_METADATA_DIRS)).ok_or_else(|| ConfigError::NoDirectory {
+            key: key.name().into(),
+            fallback: keys::hdds::OZONE_METADATA_DIRS.name().into(),
+        })
+    }
+
+    /// A configuration that differs in one key, for a role started by a program.
+    ///
+    /// # Panics
+    /// When a declared key gets a value it cannot have; [`Configuration::try_with`] returns the error instead.
+    pub fn with(&self, key: &str, value: impl Display) -> Configuration {
+        match self.try_with(key, value) {
+            Ok(configuration) => configuration,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// A configuration that differs in one key, or why it cannot.
+    pub fn try_with(&self, key: &str, value: impl Display) -> Result<Configuration, ConfigError> {
+        let value = value.to_string();
+        let origin = Origin::Derived("the program".into());
+        if let Some(spec) = crate::builder::declaration(key)
+            && !value.is_empty()
+        {
+            spec.check(&value).map_err(|expected| ConfigError::Malformed {
+                key: key.into(),
+                value: value.clone(),
+                origin: origin.clone(),
+                expected,
+            })?;
+        }
+        let mut settings = self.inner.settings.clone();
+        settings.insert(key.to_string(), Setting { raw: value.clone(), resolved: value, origin });
+        Ok(Configuration::new(settings, self.inner.warnings.clone()))
+    }
+
+    /// What the user should know, such as unknown keys.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.inner.warnings
+    }
+
+    /// Every declared key and every other one that is set, by name.
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut entries: BTreeMap<&str, Entry> = keys::all()
+            .map(|spec| {
+                let entry = Entry {
+                    key: spec.name.into(),
+                    value: spec.default.into(),
+                    origin: Origin::Default,
+                    spec: Some(spec),
+                };
+                (spec.name, entry)
+            })
+            .collect();
+        for (name, setting) in &self.inner.settings {
+            let value = if is_secret(name) { "<hidden>".to_string() } else { setting.resolved.clone() };
+            let spec = crate::builder::declaration(name);
+            entries.insert(name, Entry { key: name.clone(), value, origin: setting.origin.clone(), spec });
+        }
+        entries.into_values().collect()
+    }
+
+    /// One line of that listing.
+    pub fn entry(&self, name: &str) -> Option<Entry> {
+        self.entries().into_iter().find(|entry| entry.key == name)
+    }
+
+    /// The value of any key that is set, declared or not, as it is written in its source.
+    pub fn raw(&self, name: &str) -> Option<&str> {
+        self.inner.settings.get(name).map(|s| s.raw.as_str())
+    }
+
+    /// The declared key nearest to a name nobody declared.
+    pub fn suggest(name: &str) -> Option<&'static str> {
+        crate::suggest::nearest(name, keys::all().map(|spec| spec.name))
+    }
+}

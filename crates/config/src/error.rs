@@ -1,0 +1,30 @@
+//! Why a configuration was refused: always with the place to go and mend it.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::origin::Origin;
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ConfigError {
+    #[error("cannot read configuration file {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{}:{line}: {message}", path.display())]
+    Syntax { path: PathBuf, line: usize, message: String },
+    #[error("{origin}: {key} = '{value}' is malformed: expected {expected}")]
+    Malformed { key: String, value: String, origin: Origin, expected: String },
+    #[error("{origin}: unknown key {key}{}", did_you_mean(suggestion))]
+    Unknown { key: String, origin: Origin, suggestion: Option<String> },
+    #[error("-D {given}: expected key=value")]
+    Definition { given: String },
+    #[error("{key}: substitution of ${{...}} goes round in circles in '{value}'")]
+    Circular { key: String, value: String },
+    #[error("neither {key} nor {fallback} is set: a data directory is needed (set one in ozone-site.xml, or with -D {fallback}=DIR)")]
+    NoDirectory { key: String, fallback: String },
+}
+
+pub(crate) fn did_you_mean(suggestion: &Option<String>) -> String {
+    suggestion.as_ref().map(|s| format!(" (did you mean {s}?)")).unwrap_or_default()
+}

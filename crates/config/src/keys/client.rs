@@ -1,0 +1,41 @@
+//! Keys clients read.
+
+use std::time::Duration;
+
+use crate::declare::keys;
+use crate::value::ByteSize;
+
+keys! {
+    /// How long a client waits for a connection.
+    OZONE_CLIENT_CONNECTION_TIMEOUT: Duration = "ozone.client.connection.timeout", "5s", [CLIENT];
+    /// How long a client waits for OM's answer.
+    OZONE_OM_CLIENT_RPC_TIMEOUT: Duration = "ozone.om.client.rpc.timeout", "15m", [CLIENT];
+    /// How often a client asks OM again when it cannot be reached or is not the leader.
+    OZONE_CLIENT_FAILOVER_MAX_ATTEMPTS: u32 = "ozone.client.failover.max.attempts", "500", [CLIENT];
+    /// Milliseconds between two such attempts.
+    OZONE_CLIENT_WAIT_BETWEEN_RETRIES_MILLIS: u64 = "ozone.client.wait.between.retries.millis", "2000", [CLIENT];
+    /// How often a failed write is tried again, each time on another pipeline.
+    OZONE_CLIENT_MAX_RETRIES: u32 = "ozone.client.max.retries", "5", [CLIENT];
+    /// How often a failed read is tried again after all replicas failed.
+    OZONE_CLIENT_READ_MAX_RETRIES: u32 = "ozone.client.read.max.retries", "3", [CLIENT];
+    /// How long a DataNode may take to answer a read.
+    OZONE_CLIENT_READ_TIMEOUT: Duration = "ozone.client.read.timeout", "30s", [CLIENT];
+    /// How long a DataNode may take to answer a write.
+    HDDS_RATIS_RAFT_CLIENT_RPC_REQUEST_TIMEOUT: Duration = "hdds.ratis.raft.client.rpc.request.timeout", "60s", [CLIENT];
+    /// Checksum of the chunks written.
+    OZONE_CLIENT_CHECKSUM_TYPE: String = "ozone.client.checksum.type", "CRC32", [CLIENT], one of ["NONE", "CRC32", "CRC32C", "SHA256", "MD5"];
+    /// Bytes covered by one checksum.
+    OZONE_CLIENT_BYTES_PER_CHECKSUM: ByteSize = "ozone.client.bytes.per.checksum", "16KB", [CLIENT];
+    /// Verify checksums of what is read.
+    OZONE_CLIENT_VERIFY_CHECKSUM: bool = "ozone.client.verify.checksum", "true", [CLIENT];
+    /// Size of the pieces a client's output stream is cut into.
+    OZONE_CLIENT_STREAM_BUFFER_SIZE: ByteSize = "ozone.client.stream.buffer.size", "4MB", [CLIENT];
+    /// Bytes a client's output stream may hold unacknowledged.
+    OZONE_CLIENT_STREAM_BUFFER_MAX_SIZE: ByteSize = "ozone.client.stream.buffer.max.size", "32MB", [CLIENT];
+    /// How long a DataNode that failed is avoided.
+    OZONE_CLIENT_EXCLUDE_NODES_EXPIRY_TIME: Duration = "ozone.client.exclude.nodes.expiry.time", "10m", [CLIENT];
+    /// Entries per page when listing.
+    OZONE_CLIENT_LIST_CACHE: u32 = "ozone.client.list.cache", "1000", [CLIENT];
+    /// Read from the nearest replica first.
+    OZONE_NETWORK_TOPOLOGY_AWARE_READ: bool = "ozone.network.topology.aware.read", "true", [CLIENT, OM];
+}

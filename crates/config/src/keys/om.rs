@@ -1,0 +1,64 @@
+//! Keys the Ozone Manager reads.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::declare::keys;
+use crate::value::{ByteSize, HostPort};
+
+keys! {
+    /// Where OM is reached by our own clients (framed protocol).
+    OZONE_OM_ADDRESS: HostPort = "ozone.om.address", "0.0.0.0:9862", [OM, CLIENT, S3G];
+    /// Where OM's status page, metrics and service list are served.
+    OZONE_OM_HTTP_ADDRESS: HostPort = "ozone.om.http-address", "0.0.0.0:9874", [OM];
+    /// Serve OM's status page and metrics.
+    OZONE_OM_HTTP_ENABLED: bool = "ozone.om.http.enabled", "true", [OM];
+    /// Port of OM's gRPC door, on the host of ozone.om.address.
+    OZONE_OM_GRPC_PORT: u16 = "ozone.om.grpc.port", "8981", [OM, CLIENT, S3G];
+    /// Largest message OM sends or takes over gRPC.
+    OZONE_OM_GRPC_MAXIMUM_RESPONSE_LENGTH: ByteSize = "ozone.om.grpc.maximum.response.length", "128MB", [OM, CLIENT];
+    /// Where OM keeps its tables and Raft log; ozone.metadata.dirs when unset.
+    OZONE_OM_DB_DIRS: Option<PathBuf> = "ozone.om.db.dirs", "", [OM];
+    /// Where OM keeps its Raft log, when not beside its tables.
+    OZONE_OM_RATIS_STORAGE_DIR: Option<PathBuf> = "ozone.om.ratis.storage.dir", "", [OM];
+    /// Applied changes after which OM makes its tables durable and trims its Raft log.
+    OZONE_OM_RATIS_SNAPSHOT_AUTO_TRIGGER_THRESHOLD: u64 = "ozone.om.ratis.snapshot.auto.trigger.threshold", "400000", [OM];
+    /// The OM services clients can choose from; empty for a single OM.
+    OZONE_OM_SERVICE_IDS: Vec<String> = "ozone.om.service.ids", "", [OM, CLIENT, S3G];
+    /// The OM service this OM belongs to.
+    OZONE_OM_INTERNAL_SERVICE_ID: String = "ozone.om.internal.service.id", "", [OM];
+    /// The id of this OM within its service.
+    OZONE_OM_NODE_ID: String = "ozone.om.node.id", "om1", [OM];
+    /// Layout of a bucket when the client does not say.
+    OZONE_DEFAULT_BUCKET_LAYOUT: String = "ozone.default.bucket.layout", "OBJECT_STORE", [OM], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];
+    /// The most blocks handed out by one request to create a key.
+    OZONE_KEY_PREALLOCATION_MAX_BLOCKS: u32 = "ozone.key.preallocation.max.blocks", "64", [OM];
+    /// The most keys one run of the key deleting service takes from deletedTable.
+    OZONE_KEY_DELETING_LIMIT_PER_TASK: u32 = "ozone.key.deleting.limit.per.task", "20000", [OM];
+    /// How often OM hands deleted keys over to SCM.
+    OZONE_OM_KEY_DELETING_SERVICE_INTERVAL: Duration = "trioxide.om.key.deleting.service.interval", "5s", [OM];
+    /// How often OM looks for open keys nobody will commit.
+    OZONE_OM_OPEN_KEY_CLEANUP_SERVICE_INTERVAL: Duration = "ozone.om.open.key.cleanup.service.interval", "24h", [OM];
+    /// Age at which an open key counts as abandoned.
+    OZONE_OM_OPEN_KEY_EXPIRE_THRESHOLD: Duration = "ozone.om.open.key.expire.threshold", "7d", [OM];
+    /// The most open keys one run of the cleanup removes.
+    OZONE_OM_OPEN_KEY_CLEANUP_LIMIT_PER_TASK: u32 = "ozone.om.open.key.cleanup.limit.per.task", "1000", [OM];
+    /// How often OM looks for multipart uploads nobody will complete.
+    OZONE_OM_OPEN_MPU_CLEANUP_SERVICE_INTERVAL: Duration = "ozone.om.open.mpu.cleanup.service.interval", "24h", [OM];
+    /// Age at which a multipart upload counts as abandoned.
+    OZONE_OM_OPEN_MPU_EXPIRE_THRESHOLD: Duration = "ozone.om.open.mpu.expire.threshold", "30d", [OM];
+    /// The most parts one run of the multipart cleanup removes.
+    OZONE_OM_OPEN_MPU_PARTS_CLEANUP_LIMIT_PER_TASK: u32 = "ozone.om.open.mpu.parts.cleanup.limit.per.task", "1000", [OM];
+    /// The most volumes a user may own.
+    OZONE_OM_USER_MAX_VOLUME: u32 = "ozone.om.user.max.volume", "1024", [OM];
+    /// The most buckets in the cluster.
+    OZONE_OM_MAX_BUCKETS: u64 = "ozone.om.max.buckets", "100000", [OM];
+    /// The most keys one page of a listing holds.
+    OZONE_OM_SERVER_LIST_MAX_SIZE: u32 = "ozone.om.server.list.max.size", "1000", [OM];
+    /// Let everyone list all volumes; else only administrators.
+    OZONE_OM_VOLUME_LISTALL_ALLOWED: bool = "ozone.om.volume.listall.allowed", "true", [OM];
+    /// The volume S3 buckets live in.
+    OZONE_S3G_VOLUME: String = "ozone.s3g.volume.name", "s3v", [OM, S3G];
+    /// How long a SCM block request of OM may take.
+    OZONE_OM_SCM_REQUEST_TIMEOUT: Duration = "trioxide.om.scm.request.timeout", "30s", [OM];
+}

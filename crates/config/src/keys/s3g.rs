@@ -1,0 +1,19 @@
+//! Keys the S3 gateway reads.
+
+use crate::declare::keys;
+use crate::value::HostPort;
+
+keys! {
+    /// Where the S3 gateway listens.
+    OZONE_S3G_HTTP_ADDRESS: HostPort = "ozone.s3g.http-address", "0.0.0.0:9878", [S3G];
+    /// Where the S3 gateway's status page and metrics are served.
+    OZONE_S3G_WEBADMIN_HTTP_ADDRESS: HostPort = "ozone.s3g.webadmin.http-address", "0.0.0.0:19878", [S3G];
+    /// Serve the S3 gateway's status page and metrics.
+    OZONE_S3G_WEBADMIN_HTTP_ENABLED: bool = "ozone.s3g.webadmin.http.enabled", "true", [S3G];
+    /// Domain names under which a bucket is the first label of the host name.
+    OZONE_S3G_DOMAIN_NAME: Vec<String> = "ozone.s3g.domain.name", "", [S3G];
+    /// Region the gateway tells.
+    OZONE_S3G_REGION: String = "trioxide.s3g.region", "us-east-1", [S3G];
+    /// The most keys one page of a listing holds.
+    OZONE_S3G_LIST_MAX_KEYS_LIMIT: u32 = "ozone.s3g.list.max.keys.limit", "1000", [S3G];
+}

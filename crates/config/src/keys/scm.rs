@@ -1,0 +1,88 @@
+//! Keys the Storage Container Manager reads.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::declare::keys;
+use crate::value::HostPort;
+
+keys! {
+    /// The hosts SCM runs on; gives the host of the ozone.scm.*.address keys that are not set.
+    OZONE_SCM_NAMES: Vec<String> = "ozone.scm.names", "", [OM, SCM, DATANODE, CLIENT];
+    /// Where clients and administrators reach SCM (containers, pipelines, nodes). Its host is that of ozone.scm.names when unset.
+    OZONE_SCM_CLIENT_ADDRESS: HostPort = "ozone.scm.client.address", "0.0.0.0:9860", [OM, SCM, CLIENT];
+    /// The address SCM binds its client door to, when not that of ozone.scm.client.address.
+    OZONE_SCM_CLIENT_BIND_HOST: String = "ozone.scm.client.bind.host", "", [SCM];
+    /// Where OM reaches SCM for blocks. Its host is that of ozone.scm.client.address when unset.
+    OZONE_SCM_BLOCK_CLIENT_ADDRESS: HostPort = "ozone.scm.block.client.address", "0.0.0.0:9863", [OM, SCM];
+    /// The address SCM binds its block door to, when not that of ozone.scm.block.client.address.
+    OZONE_SCM_BLOCK_CLIENT_BIND_HOST: String = "ozone.scm.block.client.bind.host", "", [SCM];
+    /// Where DataNodes reach SCM. Its host is that of ozone.scm.client.address when unset.
+    OZONE_SCM_DATANODE_ADDRESS: HostPort = "ozone.scm.datanode.address", "0.0.0.0:9861", [SCM, DATANODE];
+    /// The address SCM binds its DataNode door to, when not that of ozone.scm.datanode.address.
+    OZONE_SCM_DATANODE_BIND_HOST: String = "ozone.scm.datanode.bind.host", "", [SCM];
+    /// Port of ozone.scm.client.address when that names none.
+    OZONE_SCM_CLIENT_PORT: u16 = "ozone.scm.client.port", "9860", [OM, SCM, CLIENT];
+    /// Port of ozone.scm.block.client.address when that names none.
+    OZONE_SCM_BLOCK_CLIENT_PORT: u16 = "ozone.scm.block.client.port", "9863", [OM, SCM];
+    /// Port of ozone.scm.datanode.address when that names none.
+    OZONE_SCM_DATANODE_PORT: u16 = "ozone.scm.datanode.port", "9861", [SCM, DATANODE];
+    /// Where SCM's status page and metrics are served.
+    OZONE_SCM_HTTP_ADDRESS: HostPort = "ozone.scm.http-address", "0.0.0.0:9876", [SCM];
+    /// Serve SCM's status page and metrics.
+    OZONE_SCM_HTTP_ENABLED: bool = "ozone.scm.http.enabled", "true", [SCM];
+    /// Where SCM keeps its tables and Raft log; ozone.metadata.dirs when unset.
+    OZONE_SCM_DB_DIRS: Option<PathBuf> = "ozone.scm.db.dirs", "", [SCM];
+    /// Where SCM keeps its Raft log, when not beside its tables.
+    OZONE_SCM_HA_RATIS_STORAGE_DIR: Option<PathBuf> = "ozone.scm.ha.ratis.storage.dir", "", [SCM];
+    /// Applied changes after which SCM makes its tables durable and trims its Raft log.
+    OZONE_SCM_HA_RATIS_SNAPSHOT_THRESHOLD: u64 = "ozone.scm.ha.ratis.snapshot.threshold", "1000", [SCM];
+    /// Silence after which a DataNode counts as stale: no new pipelines or containers on it.
+    OZONE_SCM_STALE_NODE_INTERVAL: Duration = "ozone.scm.stale.node.interval", "5m", [SCM];
+    /// Silence after which a DataNode counts as dead: its pipelines are closed and its replicas made anew.
+    OZONE_SCM_DEAD_NODE_INTERVAL: Duration = "ozone.scm.dead.node.interval", "10m", [SCM];
+    /// How often SCM looks at the time of the last heartbeats.
+    OZONE_SCM_HEARTBEAT_PROCESS_INTERVAL: Duration = "ozone.scm.heartbeat.thread.interval", "3s", [SCM];
+    /// The most RATIS/THREE pipelines a DataNode takes part in; 0 for as many as its disks allow.
+    OZONE_SCM_DATANODE_PIPELINE_LIMIT: u32 = "ozone.scm.datanode.pipeline.limit", "2", [SCM];
+    /// Pipelines per Raft log disk of a DataNode, when ozone.scm.datanode.pipeline.limit is 0.
+    OZONE_SCM_PIPELINE_PER_METADATA_DISK: u32 = "ozone.scm.pipeline.per.metadata.disk", "2", [SCM];
+    /// The most RATIS/THREE pipelines in the cluster; 0 for no limit.
+    OZONE_SCM_RATIS_PIPELINE_LIMIT: u32 = "ozone.scm.ratis.pipeline.limit", "0", [SCM];
+    /// Open containers per owner, disk and pipeline.
+    OZONE_SCM_PIPELINE_OWNER_CONTAINER_COUNT: u32 = "ozone.scm.pipeline.owner.container.count", "3", [SCM];
+    /// Also make RATIS/ONE pipelines without being asked.
+    OZONE_SCM_PIPELINE_CREATION_AUTO_FACTOR_ONE: bool = "ozone.scm.pipeline.creation.auto.factor.one", "true", [SCM];
+    /// How often SCM looks whether more pipelines can be made; a change among the nodes makes it look at once.
+    OZONE_SCM_PIPELINE_CREATION_INTERVAL: Duration = "ozone.scm.pipeline.creation.interval", "120s", [SCM];
+    /// How often SCM removes pipelines that never opened.
+    OZONE_SCM_PIPELINE_SCRUB_INTERVAL: Duration = "ozone.scm.pipeline.scrub.interval", "5m", [SCM];
+    /// Time in which a new pipeline has to open.
+    OZONE_SCM_PIPELINE_ALLOCATED_TIMEOUT: Duration = "ozone.scm.pipeline.allocated.timeout", "5m", [SCM];
+    /// How long a closed pipeline is kept before it is removed.
+    OZONE_SCM_PIPELINE_DESTROY_TIMEOUT: Duration = "ozone.scm.pipeline.destroy.timeout", "66s", [SCM];
+    /// Start in safe mode.
+    HDDS_SCM_SAFEMODE_ENABLED: bool = "hdds.scm.safemode.enabled", "true", [SCM];
+    /// Share of the containers with a reported replica at which SCM leaves safe mode.
+    HDDS_SCM_SAFEMODE_THRESHOLD_PCT: f64 = "hdds.scm.safemode.threshold.pct", "0.99", [SCM];
+    /// DataNodes that have to register before SCM leaves safe mode.
+    HDDS_SCM_SAFEMODE_MIN_DATANODE: u32 = "hdds.scm.safemode.min.datanode", "1", [SCM];
+    /// Share of the known RATIS/THREE pipelines that have to be reported by all members before SCM leaves safe mode.
+    HDDS_SCM_SAFEMODE_HEALTHY_PIPELINE_PCT: f64 = "hdds.scm.safemode.healthy.pipeline.pct", "0.10", [SCM];
+    /// Share of the known RATIS/THREE pipelines that have to be reported by one member before SCM leaves safe mode.
+    HDDS_SCM_SAFEMODE_ONE_NODE_REPORTED_PIPELINE_PCT: f64 = "hdds.scm.safemode.atleast.one.node.reported.pipeline.pct", "0.90", [SCM];
+    /// How long after safe mode SCM waits before it repairs anything.
+    HDDS_SCM_WAIT_TIME_AFTER_SAFEMODE_EXIT: Duration = "hdds.scm.wait.time.after.safemode.exit", "5m", [SCM];
+    /// The most deletion transactions sent to DataNodes in one round, counted in blocks.
+    HDDS_SCM_BLOCK_DELETION_PER_INTERVAL_MAX: u32 = "hdds.scm.block.deletion.per-interval.max", "500000", [SCM];
+    /// How often SCM sends deletions to DataNodes.
+    HDDS_SCM_BLOCK_DELETING_SERVICE_INTERVAL: Duration = "hdds.scm.block.deleting.service.interval", "60s", [SCM];
+    /// How often SCM sends a deletion again before it gives up on it.
+    OZONE_SCM_BLOCK_DELETION_MAX_RETRY: u32 = "ozone.scm.block.deletion.max.retry", "4096", [SCM];
+    /// Ids SCM takes at a time from its sequence.
+    OZONE_SCM_SEQUENCE_ID_BATCH_SIZE: u64 = "ozone.scm.sequence.id.batch.size", "1000", [SCM];
+    /// The most containers one listing returns.
+    OZONE_SCM_CONTAINER_LIST_MAX_COUNT: u32 = "ozone.scm.container.list.max.count", "4096", [SCM, CLIENT];
+    /// How often SCM compares replicas with what they should be.
+    HDDS_SCM_REPLICATION_THREAD_INTERVAL: Duration = "hdds.scm.replication.thread.interval", "300s", [SCM];
+}

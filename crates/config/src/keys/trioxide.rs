@@ -1,0 +1,38 @@
+//! Keys Ozone does not have.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::declare::keys;
+use crate::value::ByteSize;
+
+keys! {
+    /// What an unknown ozone., hdds. or trioxide. key does: warn, stop the start, or nothing.
+    TRIOXIDE_CONFIG_UNKNOWN_KEYS: String = "trioxide.config.unknown.keys", "warn", [COMMON], one of ["ignore", "warn", "error"];
+    /// What is logged, in the syntax of tracing's filters: warn,om=debug.
+    TRIOXIDE_LOG_FILTER: String = "trioxide.log.filter", "info", [COMMON];
+    /// How log lines look: text for people, json for machines.
+    TRIOXIDE_LOG_FORMAT: String = "trioxide.log.format", "text", [COMMON], one of ["text", "json"];
+    /// Directory of OM's audit log; with the role's metadata when unset.
+    TRIOXIDE_AUDIT_DIR: Option<PathBuf> = "trioxide.audit.dir", "", [OM];
+    /// Write OM's audit log.
+    TRIOXIDE_AUDIT_ENABLED: bool = "trioxide.audit.enabled", "true", [OM];
+    /// Size at which the audit log is rotated.
+    TRIOXIDE_AUDIT_FILE_SIZE: ByteSize = "trioxide.audit.file.size", "256MB", [OM];
+    /// How often buffered audit lines reach the file.
+    TRIOXIDE_AUDIT_FLUSH_INTERVAL: Duration = "trioxide.audit.flush.interval", "200ms", [OM];
+    /// How long a role has to stop once asked.
+    TRIOXIDE_SHUTDOWN_TIMEOUT: Duration = "trioxide.shutdown.timeout", "10s", [COMMON];
+    /// Memory for cached blocks of OM's tables.
+    TRIOXIDE_OM_CACHE_SIZE: ByteSize = "trioxide.om.cache.size", "1GB", [OM];
+    /// Memory for cached blocks of SCM's tables.
+    TRIOXIDE_SCM_CACHE_SIZE: ByteSize = "trioxide.scm.cache.size", "64MB", [SCM];
+    /// Blocks OM holds ready per replication, so that creating a key needs no call to SCM.
+    TRIOXIDE_OM_BLOCK_POOL_SIZE: u32 = "trioxide.om.block.pool.size", "1000", [OM];
+    /// Age at which blocks held ready are dropped.
+    TRIOXIDE_OM_BLOCK_POOL_AGE: Duration = "trioxide.om.block.pool.age", "1m", [OM];
+    /// Blocks up to this size travel with their record in one request and are packed into segment files.
+    TRIOXIDE_SMALL_BLOCK_SIZE: ByteSize = "trioxide.small.block.size", "64KB", [CLIENT, DATANODE, S3G];
+    /// How disks are written: io_uring, threads, or what the kernel has.
+    TRIOXIDE_DATANODE_IO: String = "trioxide.datanode.io", "auto", [DATANODE], one of ["auto", "uring", "threads"];
+}

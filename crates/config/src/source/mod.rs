@@ -1,0 +1,39 @@
+//! Reading files: each source gives names, values as written, and the line of each.
+
+mod toml;
+mod xml;
+
+use std::path::Path;
+
+use crate::error::ConfigError;
+
+/// One setting as a file has it.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub name: String,
+    pub value: String,
+    pub line: usize,
+}
+
+/// A file that is not what its name says: the line and what is wrong there.
+#[derive(Debug)]
+pub(crate) struct Malformed {
+    pub line: usize,
+    pub message: String,
+}
+
+/// Reads a file, as TOML when its name ends so, else as Hadoop's XML.
+pub(crate) fn read(path: &Path) -> Result<Vec<Raw>, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.into(), source })?;
+    let parsed = match path.extension().and_then(|e| e.to_str()) {
+        Some("toml") => toml::parse(&text),
+        _ => xml::parse(&text),
+    };
+    parsed.map_err(|m| ConfigError::Syntax { path: path.into(), line: m.line, message: m.message })
+}
+
+/// The line, counted from 1, of a byte position.
+fn line_of(text: &str, position: usize) -> usize {
+    let before = text.as_bytes().get(..position.min(text.len())).unwrap_or_default();
+    1 + before.iter().filter(|b| **b == b'\n').count()
+}
