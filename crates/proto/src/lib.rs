@@ -46,7 +46,6 @@ mod hadoop {
 }
 
 pub use hadoop::hdds::{
-    block as block_location, container as container_location, datanode,
-    scmdatanode as scm_datanode,
+    block as block_location, container as container_location, datanode, scmdatanode as scm_datanode,
 };
 pub use hadoop::{common, hdds, ozone};

@@ -125,7 +125,9 @@ impl PipelineId {
 }
 
 /// A block: where it lives, and how much of it the writer knows to be committed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
 pub struct BlockId {
     /// The container that holds the block.
     pub container: ContainerId,

@@ -1,0 +1,87 @@
+//! Changes that become visible together.
+
+use rust_rocksdb::WriteBatch;
+
+use crate::{Result, Store, Table};
+
+/// How durable a write is when it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// In memory until the next flush. For replicated state, whose log is elsewhere.
+    NoWal,
+    /// In the operating system: survives the process, not the machine.
+    Wal,
+    /// On the disk.
+    Sync,
+}
+
+enum Change {
+    Put(Table, Vec<u8>, Vec<u8>),
+    Delete(Table, Vec<u8>),
+    DeleteRange(Table, Vec<u8>, Vec<u8>),
+}
+
+/// Changes to apply at once, in the order given.
+#[derive(Default)]
+pub struct Batch {
+    changes: Vec<Change>,
+    bytes: usize,
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets `key` to `value`.
+    pub fn put(&mut self, table: Table, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
+        let (key, value) = (key.into(), value.into());
+        self.bytes += key.len() + value.len();
+        self.changes.push(Change::Put(table, key, value));
+    }
+
+    /// Removes `key`, if there.
+    pub fn delete(&mut self, table: Table, key: impl Into<Vec<u8>>) {
+        let key = key.into();
+        self.bytes += key.len();
+        self.changes.push(Change::Delete(table, key));
+    }
+
+    /// Removes every key from `start` up to, not including, `end`.
+    pub fn delete_range(
+        &mut self,
+        table: Table,
+        start: impl Into<Vec<u8>>,
+        end: impl Into<Vec<u8>>,
+    ) {
+        self.changes.push(Change::DeleteRange(table, start.into(), end.into()));
+    }
+
+    /// Whether there is nothing to apply.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Number of changes.
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Bytes of keys and values.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn into_raw(self, store: &Store) -> Result<WriteBatch> {
+        let mut raw = WriteBatch::with_capacity_bytes(self.bytes + 16 * self.changes.len());
+        for change in self.changes {
+            match change {
+                Change::Put(t, k, v) => raw.put_cf(store.family(t.name)?, k, v),
+                Change::Delete(t, k) => raw.delete_cf(store.family(t.name)?, k),
+                Change::DeleteRange(t, a, b) => raw.delete_range_cf(store.family(t.name)?, a, b),
+            }
+        }
+        Ok(raw)
+    }
+}

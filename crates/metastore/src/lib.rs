@@ -1,0 +1,32 @@
+//! Tables over RocksDB: the one place that knows the store.
+//!
+//! * [`Store`]: an open database with named tables (column families); reads, batches, flush,
+//!   checkpoints, range deletion, range statistics and compaction
+//! * [`TableSpec`], [`Preset`]: how a table is laid out on disk
+//! * [`Batch`]: changes that become visible, and durable, together
+//! * [`Cursor`], [`Snapshot`]: ordered reads
+//! * [`TypedTable`], [`KeyCodec`], [`ValueCodec`]: tables of typed keys and values
+//!
+//! # Invariants
+//! * **Batches are atomic over tables, with or without the write-ahead log.** Flushes are atomic
+//!   over all tables (`atomic_flush`), so that a replicated state machine can write without the
+//!   log ([`Durability::NoWal`]), keep its applied index in the same batch, and find both in step
+//!   after a crash: the Raft log is the write-ahead log.
+//! * Keys are compared bytewise.
+//! * Nothing outside this crate links RocksDB.
+
+mod batch;
+mod cursor;
+mod error;
+mod open;
+mod ranges;
+mod store;
+mod table;
+
+pub use batch::{Batch, Durability};
+pub use cursor::{Cursor, IterRange};
+pub use error::{Error, Result};
+pub use open::{Preset, StoreOptions, TableSpec};
+pub use ranges::RangeStatistics;
+pub use store::{PinnedValue, Snapshot, Store, StoreMetrics, Table};
+pub use table::{KeyCodec, TypedTable, ValueCodec};

@@ -1,0 +1,148 @@
+//! Opening a database: table layouts and memory bounds.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rust_rocksdb::{
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType,
+    DataBlockIndexType, Options,
+};
+
+use crate::store::Inner;
+use crate::{Error, Result, Store};
+
+/// How a table is laid out on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// Mostly point reads: 4 KiB blocks with a hash index.
+    Point,
+    /// Point reads and range scans: 8 KiB blocks.
+    Scan,
+    /// Rows are put and soon deleted: compacts itself when tombstones pile up.
+    Queue,
+}
+
+/// A table to have in the database.
+#[derive(Debug, Clone, Copy)]
+pub struct TableSpec {
+    /// Column family name.
+    pub name: &'static str,
+    /// Layout.
+    pub preset: Preset,
+}
+
+impl TableSpec {
+    /// A table of that name and layout.
+    pub const fn new(name: &'static str, preset: Preset) -> Self {
+        Self { name, preset }
+    }
+}
+
+/// Memory and file bounds of one database.
+#[derive(Debug, Clone)]
+pub struct StoreOptions {
+    /// Bytes of cached blocks, indexes and filters.
+    pub block_cache_bytes: usize,
+    /// Bytes of unflushed writes over all tables.
+    pub write_buffer_bytes: usize,
+    /// Threads for flushes and compactions.
+    pub background_threads: usize,
+    /// Open files, -1 for no bound.
+    pub max_open_files: i32,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            block_cache_bytes: 64 << 20,
+            write_buffer_bytes: 64 << 20,
+            background_threads: 2,
+            max_open_files: 512,
+        }
+    }
+}
+
+/// Tombstones in a window of rows that make a file worth compacting (spikes: half of a thousand).
+const DELETION_WINDOW: usize = 1_000;
+const DELETION_TRIGGER: usize = 500;
+const DELETION_RATIO: f64 = 0.5;
+
+fn table_options(preset: Preset, cache: &Cache, options: &StoreOptions) -> Options {
+    let mut blocks = BlockBasedOptions::default();
+    blocks.set_block_cache(cache);
+    blocks.set_cache_index_and_filter_blocks(true);
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    blocks.set_bloom_filter(10.0, false);
+    blocks.set_format_version(5);
+    match preset {
+        Preset::Point => {
+            blocks.set_block_size(4 << 10);
+            blocks.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
+        }
+        Preset::Scan => blocks.set_block_size(8 << 10),
+        Preset::Queue => blocks.set_block_size(16 << 10),
+    }
+    blocks.set_index_type(BlockBasedIndexType::BinarySearch);
+
+    let mut cf = Options::default();
+    cf.set_block_based_table_factory(&blocks);
+    cf.set_compression_type(DBCompressionType::Lz4);
+    cf.set_level_compaction_dynamic_level_bytes(true);
+    // A table may take half of the database's buffer before it is flushed.
+    cf.set_write_buffer_size((options.write_buffer_bytes / 2).max(1 << 20));
+    cf.set_max_write_buffer_number(4);
+    cf.set_memtable_whole_key_filtering(true);
+    cf.set_memtable_prefix_bloom_ratio(0.02);
+    cf.add_compact_on_deletion_collector_factory(DELETION_WINDOW, DELETION_TRIGGER, DELETION_RATIO);
+    cf
+}
+
+impl Store {
+    /// Opens the database in `path`, making it and any table that is not there yet.
+    ///
+    /// Tables that exist but are not in `tables` (made by a later release or another tool) are
+    /// opened and left alone.
+    ///
+    /// # Errors
+    /// When the directory cannot be made, is locked by another process, or holds a damaged
+    /// database.
+    pub fn open(path: &Path, tables: &[TableSpec], options: &StoreOptions) -> Result<Self> {
+        let failed = |reason: String| Error::Open { path: path.to_path_buf(), reason };
+        std::fs::create_dir_all(path).map_err(|e| failed(e.to_string()))?;
+
+        let mut db_options = Options::default();
+        db_options.create_if_missing(true);
+        db_options.create_missing_column_families(true);
+        db_options.set_atomic_flush(true);
+        db_options.set_db_write_buffer_size(options.write_buffer_bytes);
+        db_options.set_max_background_jobs(options.background_threads.max(2) as i32);
+        db_options.set_max_open_files(options.max_open_files);
+        db_options.set_bytes_per_sync(1 << 20);
+        db_options.set_keep_log_file_num(4);
+        db_options.set_max_log_file_size(16 << 20);
+        db_options.set_stats_dump_period_sec(0);
+        // Only small writes use the log at all; see the crate's invariants.
+        db_options.set_max_total_wal_size(64 << 20);
+
+        let existing = if path.join("CURRENT").exists() {
+            DB::list_cf(&db_options, path).map_err(|e| failed(e.to_string()))?
+        } else {
+            Vec::new()
+        };
+        let cache = Cache::new_lru_cache(options.block_cache_bytes);
+        let mut families: Vec<ColumnFamilyDescriptor> = tables
+            .iter()
+            .map(|t| ColumnFamilyDescriptor::new(t.name, table_options(t.preset, &cache, options)))
+            .collect();
+        let unknown = existing.iter().filter(|name| tables.iter().all(|t| t.name != *name));
+        for name in unknown {
+            families.push(ColumnFamilyDescriptor::new(
+                name,
+                table_options(Preset::Scan, &cache, options),
+            ));
+        }
+        let db = DB::open_cf_descriptors(&db_options, path, families)
+            .map_err(|e| failed(e.to_string()))?;
+        Ok(Self { inner: Arc::new(Inner { db, cache, path: path.to_path_buf() }) })
+    }
+}

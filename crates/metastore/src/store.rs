@@ -1,0 +1,242 @@
+//! An open database: point reads, writes, snapshots, upkeep.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rust_rocksdb::checkpoint::Checkpoint;
+use rust_rocksdb::{Cache, ColumnFamily, DB, DBPinnableSlice, FlushOptions, WriteOptions};
+
+use crate::{Batch, Cursor, Durability, Error, IterRange, Result};
+
+pub(crate) struct Inner {
+    pub(crate) db: DB,
+    pub(crate) cache: Cache,
+    pub(crate) path: PathBuf,
+}
+
+/// An open database. Clones share it; it closes with the last one.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// A table of a [`Store`], by name. Cheap to copy; only valid with the store that made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Table {
+    pub(crate) name: &'static str,
+}
+
+impl Table {
+    /// The table of that name. [`Store::table`] also checks that it exists.
+    pub const fn named(name: &'static str) -> Self {
+        Self { name }
+    }
+
+    /// Column family name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// A value that lives in the store's cache; borrow it, or copy it out with
+/// [`PinnedValue::to_bytes`].
+pub struct PinnedValue<'a>(DBPinnableSlice<'a>);
+
+impl Deref for PinnedValue<'_> {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl PinnedValue<'_> {
+    /// The value, copied.
+    pub fn to_bytes(&self) -> Bytes {
+        Bytes::copy_from_slice(&self.0)
+    }
+}
+
+/// What the database holds and uses.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StoreMetrics {
+    /// Bytes of blocks, indexes and filters in the cache.
+    pub block_cache_bytes: u64,
+    /// Bytes of unflushed writes.
+    pub memtable_bytes: u64,
+    /// Bytes of table files on disk.
+    pub sst_bytes: u64,
+    /// Bytes that compaction has yet to rewrite.
+    pub pending_compaction_bytes: u64,
+    /// Whether writes are stalled.
+    pub write_stopped: bool,
+}
+
+impl Store {
+    /// A table of this database.
+    ///
+    /// # Errors
+    /// When the database has no table of that name.
+    pub fn table(&self, name: &'static str) -> Result<Table> {
+        self.family(name).map(|_| Table { name })
+    }
+
+    /// Directory of the database.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    pub(crate) fn family(&self, name: &str) -> Result<&ColumnFamily> {
+        self.inner.db.cf_handle(name).ok_or_else(|| Error::NoSuchTable(name.to_owned()))
+    }
+
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// When the read fails or the data is damaged.
+    pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<PinnedValue<'_>>> {
+        let family = self.family(table.name)?;
+        let value = self.inner.db.get_pinned_cf(family, key).map_err(|e| Error::of("get", e))?;
+        Ok(value.map(PinnedValue))
+    }
+
+    /// Whether `key` has a value.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn contains(&self, table: Table, key: &[u8]) -> Result<bool> {
+        Ok(self.get(table, key)?.is_some())
+    }
+
+    /// The values of several keys of one table, in their order.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn multi_get(&self, table: Table, keys: &[&[u8]]) -> Result<Vec<Option<PinnedValue<'_>>>> {
+        let family = self.family(table.name)?;
+        self.inner
+            .db
+            .batched_multi_get_cf(family, keys.iter().copied(), false)
+            .into_iter()
+            .map(|r| r.map(|v| v.map(PinnedValue)).map_err(|e| Error::of("multi get", e)))
+            .collect()
+    }
+
+    /// Rows of `range`, in key order, as they are now.
+    ///
+    /// # Errors
+    /// When there is no such table.
+    pub fn iter(&self, table: Table, range: IterRange) -> Result<Cursor<'_>> {
+        let family = self.family(table.name)?;
+        Ok(Cursor::new(self.inner.db.raw_iterator_cf_opt(family, range.read_options())))
+    }
+
+    /// A frozen view of the whole database.
+    pub fn snapshot(&self) -> Snapshot<'_> {
+        Snapshot { store: self, inner: self.inner.db.snapshot() }
+    }
+
+    /// Applies a batch.
+    ///
+    /// # Errors
+    /// When the batch names an unknown table or the write fails; then none of it is visible.
+    pub fn write(&self, batch: Batch, durability: Durability) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let raw = batch.into_raw(self)?;
+        let mut options = WriteOptions::default();
+        match durability {
+            Durability::NoWal => options.disable_wal(true),
+            Durability::Wal => {}
+            Durability::Sync => options.set_sync(true),
+        }
+        self.inner.db.write_opt(&raw, &options).map_err(|e| Error::of("write", e))
+    }
+
+    /// Makes everything written so far durable, over all tables at once.
+    ///
+    /// # Errors
+    /// When the files cannot be written.
+    pub fn flush(&self) -> Result<()> {
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        let names = self.inner.db.cf_names();
+        let families: Vec<&ColumnFamily> =
+            names.iter().filter_map(|n| self.inner.db.cf_handle(n)).collect();
+        self.inner.db.flush_cfs_opt(&families, &options).map_err(|e| Error::of("flush", e))
+    }
+
+    /// Makes the write-ahead log durable (after [`Durability::Wal`] writes).
+    ///
+    /// # Errors
+    /// When the log cannot be synced.
+    pub fn sync_wal(&self) -> Result<()> {
+        self.inner.db.flush_wal(true).map_err(|e| Error::of("sync log", e))
+    }
+
+    /// Writes a consistent copy of the database to `path`, which must not exist. Files are
+    /// hard-linked where the file system allows.
+    ///
+    /// # Errors
+    /// When the copy cannot be written.
+    pub fn checkpoint(&self, path: &Path) -> Result<()> {
+        Checkpoint::new(&self.inner.db)
+            .and_then(|c| c.create_checkpoint(path))
+            .map_err(|e| Error::of("checkpoint", e))
+    }
+
+    /// Approximate number of rows of a table.
+    pub fn estimated_rows(&self, table: Table) -> u64 {
+        self.number(table.name, "rocksdb.estimate-num-keys")
+    }
+
+    fn number(&self, family: &str, property: &str) -> u64 {
+        self.inner
+            .db
+            .cf_handle(family)
+            .and_then(|f| self.inner.db.property_int_value_cf(f, property).ok().flatten())
+            .unwrap_or(0)
+    }
+
+    /// What the database holds and uses, for metrics.
+    pub fn metrics(&self) -> StoreMetrics {
+        let names = self.inner.db.cf_names();
+        let sum = |property: &str| names.iter().map(|n| self.number(n, property)).sum();
+        StoreMetrics {
+            block_cache_bytes: self.inner.cache.get_usage() as u64,
+            memtable_bytes: sum("rocksdb.cur-size-all-mem-tables"),
+            sst_bytes: sum("rocksdb.total-sst-files-size"),
+            pending_compaction_bytes: sum("rocksdb.estimate-pending-compaction-bytes"),
+            write_stopped: names.iter().any(|n| self.number(n, "rocksdb.is-write-stopped") > 0),
+        }
+    }
+}
+
+/// A frozen view of a [`Store`].
+pub struct Snapshot<'a> {
+    store: &'a Store,
+    inner: rust_rocksdb::Snapshot<'a>,
+}
+
+impl Snapshot<'_> {
+    /// The value of `key` when the snapshot was taken.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<PinnedValue<'_>>> {
+        let family = self.store.family(table.name)?;
+        let value = self.inner.get_pinned_cf(family, key).map_err(|e| Error::of("get", e))?;
+        Ok(value.map(PinnedValue))
+    }
+
+    /// Rows of `range` when the snapshot was taken.
+    ///
+    /// # Errors
+    /// When there is no such table.
+    pub fn iter(&self, table: Table, range: IterRange) -> Result<Cursor<'_>> {
+        let family = self.store.family(table.name)?;
+        Ok(Cursor::new(self.inner.raw_iterator_cf_opt(family, range.read_options())))
+    }
+}

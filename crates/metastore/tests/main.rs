@@ -1,0 +1,180 @@
+//! The store as its users see it.
+
+use metastore::{
+    Batch, Durability, Error, IterRange, KeyCodec, Preset, Store, StoreOptions, Table, TableSpec,
+    TypedTable, ValueCodec,
+};
+
+const KEYS: TableSpec = TableSpec::new("keyTable", Preset::Scan);
+const QUEUE: TableSpec = TableSpec::new("deletedTable", Preset::Queue);
+
+fn open(dir: &std::path::Path) -> Store {
+    Store::open(dir, &[KEYS, QUEUE], &StoreOptions::default()).unwrap()
+}
+
+fn keys(store: &Store, table: Table, range: IterRange) -> Vec<String> {
+    let mut cursor = store.iter(table, range).unwrap();
+    cursor.first();
+    let mut seen = Vec::new();
+    cursor
+        .for_each(|k, _| {
+            seen.push(String::from_utf8(k.to_vec()).unwrap());
+            true
+        })
+        .unwrap();
+    seen
+}
+
+#[test]
+fn a_batch_spans_tables_and_survives_a_flush_without_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let store = open(dir.path());
+        let (key_table, queue) =
+            (store.table("keyTable").unwrap(), store.table("deletedTable").unwrap());
+        let mut batch = Batch::new();
+        batch.put(key_table, "/v/b/k", "info");
+        batch.put(queue, "/v/b/k/1", "gone");
+        store.write(batch, Durability::NoWal).unwrap();
+        store.flush().unwrap();
+    }
+    let store = open(dir.path());
+    assert_eq!(&*store.get(Table::named("keyTable"), b"/v/b/k").unwrap().unwrap(), b"info");
+    assert_eq!(&*store.get(Table::named("deletedTable"), b"/v/b/k/1").unwrap().unwrap(), b"gone");
+}
+
+#[test]
+fn an_open_database_refuses_a_second_opener_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let _first = open(dir.path());
+    let second = Store::open(dir.path(), &[KEYS], &StoreOptions::default());
+    let Err(Error::Open { path, .. }) = second else { panic!("opened twice") };
+    assert_eq!(path, dir.path());
+}
+
+#[test]
+fn tables_of_a_later_release_are_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let store = Store::open(dir.path(), &[KEYS], &StoreOptions::default()).unwrap();
+    assert!(store.table("deletedTable").is_ok());
+    assert!(matches!(store.table("noTable"), Err(Error::NoSuchTable(_))));
+}
+
+#[test]
+fn ranges_prefixes_and_snapshots_read_what_they_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let table = store.table("keyTable").unwrap();
+    let mut batch = Batch::new();
+    for key in ["a/1", "a/2", "a0", "b/1"] {
+        batch.put(table, key, "v");
+    }
+    store.write(batch, Durability::Sync).unwrap();
+    assert_eq!(keys(&store, table, IterRange::prefix("a/")), ["a/1", "a/2"]);
+    assert_eq!(keys(&store, table, IterRange::from("a/2").until("b")), ["a/2", "a0"]);
+
+    let snapshot = store.snapshot();
+    let mut batch = Batch::new();
+    batch.delete_range(table, "a", "b");
+    store.write(batch, Durability::Sync).unwrap();
+    assert_eq!(keys(&store, table, IterRange::all()), ["b/1"]);
+    assert!(snapshot.get(table, b"a/1").unwrap().is_some());
+    assert!(store.get(table, b"a/1").unwrap().is_none());
+    let both = store.multi_get(table, &[b"b/1", b"a/1"]).unwrap();
+    assert!(both[0].is_some() && both[1].is_none());
+}
+
+#[test]
+fn a_skip_bound_turns_a_wall_of_tombstones_into_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let table = store.table("keyTable").unwrap();
+    let put = |i: u32| {
+        let mut batch = Batch::new();
+        batch.put(table, format!("k{i:05}"), "v");
+        store.write(batch, Durability::NoWal).unwrap();
+    };
+    (0..2_000).for_each(put);
+    // Held open, so that the rows cannot just vanish from memory.
+    let _snapshot = store.snapshot();
+    for i in 0..1_999 {
+        let mut batch = Batch::new();
+        batch.delete(table, format!("k{i:05}"));
+        store.write(batch, Durability::NoWal).unwrap();
+    }
+    let mut cursor = store.iter(table, IterRange::all().max_skipped(100)).unwrap();
+    cursor.first();
+    assert!(cursor.row().is_err());
+    assert_eq!(keys(&store, table, IterRange::all()), ["k01999"]);
+}
+
+#[test]
+fn range_statistics_count_tombstones_and_compaction_removes_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let table = store.table("keyTable").unwrap();
+    let mut batch = Batch::new();
+    for i in 0..100 {
+        batch.put(table, format!("k{i:03}"), "v");
+    }
+    store.write(batch, Durability::NoWal).unwrap();
+    store.flush().unwrap();
+    let mut batch = Batch::new();
+    for i in 0..50 {
+        batch.delete(table, format!("k{i:03}"));
+    }
+    store.write(batch, Durability::NoWal).unwrap();
+    store.flush().unwrap();
+    let before = store.range_statistics(table, b"k", b"l").unwrap();
+    assert_eq!((before.entries, before.deletions), (150, 50));
+    store.compact_range(table, b"a", b"z").unwrap();
+    let after = store.range_statistics(table, b"k", b"l").unwrap();
+    assert_eq!((after.entries, after.deletions), (50, 0));
+    assert_eq!(store.range_statistics(table, b"x", b"y").unwrap().files, 0);
+}
+
+#[test]
+fn a_checkpoint_opens_as_a_database_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("db"));
+    let table = store.table("keyTable").unwrap();
+    let mut batch = Batch::new();
+    batch.put(table, "k", "v");
+    store.write(batch, Durability::NoWal).unwrap();
+    let copy = dir.path().join("copy");
+    store.checkpoint(&copy).unwrap();
+    let mut batch = Batch::new();
+    batch.delete(table, "k");
+    store.write(batch, Durability::NoWal).unwrap();
+    assert!(open(&copy).contains(table, b"k").unwrap());
+}
+
+#[derive(Debug, PartialEq)]
+struct Number(u32);
+
+impl ValueCodec for Number {
+    fn encode(&self) -> Vec<u8> {
+        self.0.to_be_bytes().to_vec()
+    }
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(u32::from_be_bytes).map(Self)
+    }
+}
+
+#[test]
+fn a_typed_table_names_itself_when_a_row_does_not_decode() {
+    const NUMBERS: TypedTable<u64, Number> = TypedTable::named("keyTable");
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let mut batch = Batch::new();
+    NUMBERS.put(&mut batch, &7, &Number(3));
+    store.write(batch, Durability::Wal).unwrap();
+    assert_eq!(NUMBERS.get(&store, &7).unwrap(), Some(Number(3)));
+    assert_eq!(NUMBERS.rows(&store, IterRange::all()).unwrap(), [(7, Number(3))]);
+    let mut batch = Batch::new();
+    batch.put(NUMBERS.raw(), KeyCodec::encode(&8_u64), "not four");
+    store.write(batch, Durability::Wal).unwrap();
+    let Err(Error::Corrupt { table, .. }) = NUMBERS.get(&store, &8) else { panic!("decoded") };
+    assert_eq!(table, "keyTable");
+}
