@@ -1,0 +1,54 @@
+//! Work that goes on by itself: deletion, cleanup, scanning, reporting.
+
+mod run;
+mod services;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use services::{BackgroundServices, ServiceStatus};
+
+/// One kind of background work, run again and again.
+#[async_trait]
+pub trait BackgroundService: Send + Sync + 'static {
+    /// Its name in lists, metrics and logs, such as `KeyDeletingService`.
+    fn name(&self) -> &str;
+    /// How long to wait between two runs.
+    fn interval(&self) -> Duration;
+    /// Does one bounded piece of the work. Runs of one service never overlap.
+    async fn run_once(&self) -> Progress;
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Things done, whatever the service counts.
+    pub items: u64,
+    /// There is more to do at once, without waiting for the interval.
+    pub more: bool,
+    /// Why the run failed; it is tried again after the interval.
+    pub failure: Option<String>,
+}
+
+impl Progress {
+    /// Nothing to do.
+    pub fn idle() -> Self {
+        Progress { items: 0, more: false, failure: None }
+    }
+
+    /// Did this many things; that was all.
+    pub fn done(items: u64) -> Self {
+        Progress { items, more: false, failure: None }
+    }
+
+    /// Did this many things, and there is more to do at once.
+    pub fn more(items: u64) -> Self {
+        Progress { items, more: true, failure: None }
+    }
+
+    /// Could not be done.
+    pub fn failed(error: impl ToString) -> Self {
+        Progress { items: 0, more: false, failure: Some(error.to_string()) }
+    }
+}

@@ -1,0 +1,91 @@
+//! The loop of one background service.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Instant, SystemTime};
+
+use tracing::{debug, warn};
+
+use super::services::{Control, Metrics};
+use super::{BackgroundService, Progress};
+use crate::metrics::{Counter, Histogram};
+use crate::shutdown::Shutdown;
+
+/// The metrics of one service.
+pub(super) struct ServiceMetrics {
+    runs: Counter,
+    failures: Counter,
+    items: Counter,
+    time: Histogram,
+}
+
+impl ServiceMetrics {
+    pub(super) fn of(metrics: &Metrics, name: &str) -> Self {
+        ServiceMetrics {
+            runs: metrics.runs.with(name),
+            failures: metrics.failures.with(name),
+            items: metrics.items.with(name),
+            time: metrics.time.with(name),
+        }
+    }
+}
+
+/// Runs a service until the shutdown: after each interval, at once when woken or when there is more to do.
+pub(super) async fn forever(
+    service: Arc<dyn BackgroundService>,
+    control: Arc<Control>,
+    metrics: ServiceMetrics,
+    shutdown: Shutdown,
+) {
+    let mut more = false;
+    loop {
+        let woken = if more {
+            tokio::task::yield_now().await;
+            false
+        } else {
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = control.wake.notified() => true,
+                () = tokio::time::sleep(service.interval()) => false,
+            }
+        };
+        if shutdown.is_triggered() {
+            return;
+        }
+        if control.paused.load(Ordering::Relaxed) && !woken {
+            more = false;
+            continue;
+        }
+        // A run is cut off at its next await when the shutdown comes: services keep what they need in their store.
+        match shutdown.until(once(service.as_ref(), &control, &metrics)).await {
+            Some(progress) => more = progress.more && progress.failure.is_none(),
+            None => return,
+        }
+    }
+}
+
+async fn once(service: &dyn BackgroundService, control: &Control, metrics: &ServiceMetrics) -> Progress {
+    {
+        let mut history = control.history.lock();
+        history.running = true;
+        history.last_run = Some(SystemTime::now());
+    }
+    let started = Instant::now();
+    let progress = service.run_once().await;
+    metrics.time.record(started.elapsed());
+    metrics.runs.inc();
+    metrics.items.inc_by(progress.items);
+    if let Some(failure) = &progress.failure {
+        metrics.failures.inc();
+        warn!(service = service.name(), %failure, "background run failed, will be tried again");
+    } else if progress.items > 0 {
+        debug!(service = service.name(), items = progress.items, elapsed = ?started.elapsed(), "background run done");
+    }
+    let mut history = control.history.lock();
+    history.running = false;
+    history.runs += 1;
+    history.items += progress.items;
+    history.last_failure = progress.failure.clone();
+    drop(history);
+    progress
+}

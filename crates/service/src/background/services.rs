@@ -1,0 +1,170 @@
+//! The background services of one role: spawn, list, run, pause.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::BackgroundService;
+use super::run;
+use crate::metrics::{CounterFamily, HistogramFamily, MetricsRegistry};
+use crate::shutdown::Shutdown;
+
+/// The background services of one role; cheap to clone.
+#[derive(Clone)]
+pub struct BackgroundServices {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shutdown: Shutdown,
+    metrics: Metrics,
+    services: Mutex<BTreeMap<String, Running>>,
+}
+
+pub(super) struct Metrics {
+    pub runs: CounterFamily,
+    pub failures: CounterFamily,
+    pub items: CounterFamily,
+    pub time: HistogramFamily,
+}
+
+/// What the loop of a service and its list share.
+#[derive(Debug)]
+pub(super) struct Control {
+    pub paused: AtomicBool,
+    pub wake: Notify,
+    pub history: Mutex<History>,
+}
+
+/// What a service has done so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History {
+    pub runs: u64,
+    pub items: u64,
+    pub running: bool,
+    pub last_run: Option<SystemTime>,
+    pub last_failure: Option<String>,
+}
+
+struct Running {
+    control: Arc<Control>,
+    interval_ms: u64,
+    task: JoinHandle<()>,
+}
+
+/// A line of the list of services.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct ServiceStatus {
+    /// The service's name.
+    pub name: String,
+    /// `idle`, `running` or `paused`.
+    pub state: &'static str,
+    /// Milliseconds between two runs.
+    pub interval_ms: u64,
+    /// Runs since the start of the process.
+    pub runs: u64,
+    /// Things done in them.
+    pub items: u64,
+    /// Start of the last run, in milliseconds since 1970.
+    pub last_run_ms: Option<u64>,
+    /// Why the last run failed, if it did.
+    pub last_failure: Option<String>,
+}
+
+impl BackgroundServices {
+    /// None yet; all end with `shutdown`.
+    pub fn new(registry: &MetricsRegistry, shutdown: Shutdown) -> Self {
+        let metrics = Metrics {
+            runs: registry.counters("background_runs", "Runs of a background service", "service"),
+            failures: registry.counters("background_failures", "Failed runs of a background service", "service"),
+            items: registry.counters("background_items", "Things done by a background service", "service"),
+            time: registry.histograms("background_run_seconds", "Time of a run of a background service", "service"),
+        };
+        BackgroundServices { inner: Arc::new(Inner { shutdown, metrics, services: Mutex::default() }) }
+    }
+
+    /// Starts a service: its first run comes after its interval, or when it is woken. One of the same name is replaced.
+    pub fn spawn(&self, service: Arc<dyn BackgroundService>) {
+        let name = service.name().to_string();
+        let interval_ms = u64::try_from(service.interval().as_millis()).unwrap_or(u64::MAX);
+        let control = Arc::new(Control { paused: AtomicBool::new(false), wake: Notify::new(), history: Mutex::default() });
+        let metrics = run::ServiceMetrics::of(&self.inner.metrics, &name);
+        let task = tokio::spawn(run::forever(service, Arc::clone(&control), metrics, self.inner.shutdown.clone()));
+        let replaced = self.inner.services.lock().insert(name, Running { control, interval_ms, task });
+        if let Some(old) = replaced {
+            old.task.abort();
+        }
+    }
+
+    /// Every service, by name.
+    pub fn list(&self) -> Vec<ServiceStatus> {
+        let services = self.inner.services.lock();
+        services
+            .iter()
+            .map(|(name, running)| {
+                let history = running.control.history.lock().clone();
+                let state = match (history.running, running.control.paused.load(Ordering::Relaxed)) {
+                    (true, _) => "running",
+                    (false, true) => "paused",
+                    (false, false) => "idle",
+                };
+                let since_epoch = |t: SystemTime| t.duration_since(SystemTime::UNIX_EPOCH).ok();
+                ServiceStatus {
+                    name: name.clone(),
+                    state,
+                    interval_ms: running.interval_ms,
+                    runs: history.runs,
+                    items: history.items,
+                    last_run_ms: history.last_run.and_then(since_epoch).and_then(|d| u64::try_from(d.as_millis()).ok()),
+                    last_failure: history.last_failure,
+                }
+            })
+            .collect()
+    }
+
+    /// Makes a service run now, or again right after the present run; also while paused. False when there is none.
+    pub fn run(&self, name: &str) -> bool {
+        self.with(name, |control| control.wake.notify_one())
+    }
+
+    /// Stops a service from running by itself. False when there is none of that name.
+    pub fn pause(&self, name: &str) -> bool {
+        self.with(name, |control| control.paused.store(true, Ordering::Relaxed))
+    }
+
+    /// Lets a paused service run again. False when there is none of that name.
+    pub fn resume(&self, name: &str) -> bool {
+        self.with(name, |control| control.paused.store(false, Ordering::Relaxed))
+    }
+
+    fn with(&self, name: &str, change: impl FnOnce(&Control)) -> bool {
+        match self.inner.services.lock().get(name) {
+            Some(running) => {
+                change(&running.control);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Waits until all services have ended, which they do once the shutdown is triggered.
+    pub async fn join(&self) {
+        let services = std::mem::take(&mut *self.inner.services.lock());
+        for running in services.into_values() {
+            // A panic inside was reported when it happened.
+            let _ = running.task.await;
+        }
+    }
+}
+
+impl fmt::Debug for BackgroundServices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.list()).finish()
+    }
+}

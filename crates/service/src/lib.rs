@@ -1,0 +1,30 @@
+//! What every daemon is made of. Nothing here knows an Ozone noun besides the names of its files.
+//!
+//! * [`Shutdown`]: the one signal everything that runs listens to.
+//! * [`Role`] and [`MetricsRegistry`]: who one is, and one's own set of metrics, even with several roles in a process.
+//! * [`RpcMetrics`]: queue length, queueing and processing time per method.
+//! * [`StatusServer`]: `/` for people, `/metrics` and `/prom` for Prometheus, `/status.json` for scripts.
+//! * [`AuditLog`]: one line per operation, written in the background.
+//! * [`BackgroundService`]: work that goes on by itself, in [`BackgroundServices`] that can list, run and pause it.
+//! * [`DataDir`] and [`VersionFile`]: a directory that belongs to one process, one cluster and one layout.
+//! * [`BindError`]: a port that cannot be had, told with the key that names it.
+//! * [`logging`]: structured logs on stderr.
+
+pub mod audit;
+pub mod background;
+mod bind;
+pub mod data_dir;
+pub mod logging;
+pub mod metrics;
+mod role;
+mod shutdown;
+pub mod status;
+
+pub use audit::{AuditEvent, AuditLog, AuditOptions};
+pub use background::{BackgroundService, BackgroundServices, Progress, ServiceStatus};
+pub use bind::BindError;
+pub use data_dir::{DataDir, DataDirError, Expected, VersionFile};
+pub use metrics::{Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry, RpcCall, RpcMethod, RpcMetrics};
+pub use role::Role;
+pub use shutdown::Shutdown;
+pub use status::{Section, StatusPage, StatusServer};

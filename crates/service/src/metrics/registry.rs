@@ -1,0 +1,119 @@
+//! The metrics of one role.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet, text};
+use prometheus_client::metrics::{MetricType, TypedMetric};
+use prometheus_client::registry::{Metric, Registry};
+
+use super::{Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily};
+use crate::role::Role;
+
+/// Where a role registers its metrics; cheap to clone. Every name gets the role's name before it.
+#[derive(Debug, Clone)]
+pub struct MetricsRegistry {
+    role: Role,
+    registry: Arc<RwLock<Registry>>,
+}
+
+impl MetricsRegistry {
+    /// An empty registry of a role.
+    pub fn new(role: Role) -> Self {
+        let registry = Registry::with_prefix(role.name);
+        MetricsRegistry { role, registry: Arc::new(RwLock::new(registry)) }
+    }
+
+    /// Whose metrics these are.
+    pub fn role(&self) -> &Role {
+        &self.role
+    }
+
+    fn register<M: Metric + Clone>(&self, name: &str, help: &str, metric: M) -> M {
+        self.registry.write().register(name, help, metric.clone());
+        metric
+    }
+
+    /// A counter; Prometheus shows it as `<role>_<name>_total`.
+    pub fn counter(&self, name: &str, help: &str) -> Counter {
+        self.register(name, help, Counter::default())
+    }
+
+    /// Counters told apart by a label.
+    pub fn counters(&self, name: &str, help: &str, label: &'static str) -> CounterFamily {
+        let family = CounterFamily::new(label);
+        self.register(name, help, family.family.clone());
+        family
+    }
+
+    /// A gauge.
+    pub fn gauge(&self, name: &str, help: &str) -> Gauge {
+        self.register(name, help, Gauge::default())
+    }
+
+    /// Gauges told apart by a label.
+    pub fn gauges(&self, name: &str, help: &str, label: &'static str) -> GaugeFamily {
+        let family = GaugeFamily::new(label);
+        self.register(name, help, family.family.clone());
+        family
+    }
+
+    /// A gauge worked out whenever it is looked at.
+    pub fn gauge_fn(&self, name: &str, help: &str, value: impl Fn() -> f64 + Send + Sync + 'static) {
+        self.registry.write().register(name, help, Computed { value: Box::new(value), kind: MetricType::Gauge });
+    }
+
+    /// A counter kept elsewhere, read whenever it is looked at.
+    pub fn counter_fn(&self, name: &str, help: &str, value: impl Fn() -> u64 + Send + Sync + 'static) {
+        let value = Box::new(move || value() as f64);
+        self.registry.write().register(name, help, Computed { value, kind: MetricType::Counter });
+    }
+
+    /// A histogram of durations in seconds.
+    pub fn histogram(&self, name: &str, help: &str) -> Histogram {
+        self.register(name, help, Histogram::default())
+    }
+
+    /// Histograms told apart by a label.
+    pub fn histograms(&self, name: &str, help: &str, label: &'static str) -> HistogramFamily {
+        let family = HistogramFamily::new(label);
+        self.register(name, help, family.family.clone());
+        family
+    }
+
+    /// Everything in Prometheus' text format.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        // Writing into a String cannot fail.
+        let _ = text::encode(&mut text, &self.registry.read());
+        text
+    }
+}
+
+/// A number that somebody else keeps.
+struct Computed {
+    value: Box<dyn Fn() -> f64 + Send + Sync>,
+    kind: MetricType,
+}
+
+impl fmt::Debug for Computed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Computed({})", (self.value)())
+    }
+}
+
+impl TypedMetric for Computed {}
+
+impl EncodeMetric for Computed {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        match self.kind {
+            MetricType::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(&(self.value)(), None),
+            _ => encoder.encode_gauge(&(self.value)()),
+        }
+    }
+
+    fn metric_type(&self) -> MetricType {
+        self.kind
+    }
+}

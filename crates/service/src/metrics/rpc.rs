@@ -1,0 +1,169 @@
+//! What every RPC door measures: calls waiting and running, queueing and processing time per method, failures.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::RwLock;
+
+use super::{Counter, CounterFamily, Gauge, Histogram, HistogramFamily, MetricsRegistry};
+
+/// The measurements of one door of a role; cheap to clone.
+#[derive(Clone)]
+pub struct RpcMetrics {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    queue_length: Gauge,
+    running: Gauge,
+    queue_time: HistogramFamily,
+    processing_time: HistogramFamily,
+    failures: CounterFamily,
+    methods: RwLock<HashMap<&'static str, RpcMethod>>,
+}
+
+/// One method's measurements. Keep it where calls are dispatched by number.
+#[derive(Debug, Clone)]
+pub struct RpcMethod {
+    name: &'static str,
+    queue_length: Gauge,
+    running: Gauge,
+    queue_time: Histogram,
+    processing_time: Histogram,
+    failures: Counter,
+}
+
+/// A call under way; dropping it without [`RpcCall::finish`] counts it as failed.
+#[derive(Debug)]
+pub struct RpcCall {
+    method: RpcMethod,
+    received: Instant,
+    started: Option<Instant>,
+    finished: bool,
+}
+
+/// A line of the RPC table on a status page.
+#[derive(Debug, Clone, serde::Serialize)]
+#[allow(missing_docs)]
+pub struct MethodSummary {
+    pub method: String,
+    pub calls: u64,
+    pub failures: u64,
+    pub queue_ms_p99: f64,
+    pub processing_ms_mean: f64,
+    pub processing_ms_p99: f64,
+}
+
+impl RpcMetrics {
+    /// Registers the measurements of a door under its name: `om_grpc_queue_length` and so on.
+    pub fn new(registry: &MetricsRegistry, door: &str) -> Self {
+        let name = |what: &str| format!("{door}_{what}");
+        RpcMetrics {
+            inner: Arc::new(Inner {
+                queue_length: registry.gauge(&name("queue_length"), "Calls received and not yet started"),
+                running: registry.gauge(&name("running_calls"), "Calls being processed"),
+                queue_time: registry.histograms(&name("queue_time_seconds"), "Time from receipt to start", "method"),
+                processing_time: registry.histograms(&name("processing_time_seconds"), "Time from start to answer", "method"),
+                failures: registry.counters(&name("failures"), "Calls that failed", "method"),
+                methods: RwLock::new(HashMap::new()),
+            }),
+        }
+    }
+
+    /// A method's measurements, made when it is first seen.
+    pub fn method(&self, name: &'static str) -> RpcMethod {
+        if let Some(method) = self.inner.methods.read().get(name) {
+            return method.clone();
+        }
+        let method = RpcMethod {
+            name,
+            queue_length: self.inner.queue_length.clone(),
+            running: self.inner.running.clone(),
+            queue_time: self.inner.queue_time.with(name),
+            processing_time: self.inner.processing_time.with(name),
+            failures: self.inner.failures.with(name),
+        };
+        self.inner.methods.write().insert(name, method.clone());
+        method
+    }
+
+    /// Starts measuring a call that was received at this time and now waits.
+    pub fn call(&self, name: &'static str, received: Instant) -> RpcCall {
+        self.method(name).call(received)
+    }
+
+    /// A line per method, the busiest first.
+    pub fn summary(&self) -> Vec<MethodSummary> {
+        let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
+        let mut lines: Vec<MethodSummary> = self
+            .inner
+            .methods
+            .read()
+            .values()
+            .map(|m| MethodSummary {
+                method: m.name.to_string(),
+                calls: m.processing_time.count(),
+                failures: m.failures.get(),
+                queue_ms_p99: ms(m.queue_time.quantile(0.99)),
+                processing_ms_mean: ms(m.processing_time.mean()),
+                processing_ms_p99: ms(m.processing_time.quantile(0.99)),
+            })
+            .collect();
+        lines.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.method.cmp(&b.method)));
+        lines
+    }
+}
+
+impl fmt::Debug for RpcMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RpcMetrics").field("queue_length", &self.inner.queue_length.get()).finish()
+    }
+}
+
+impl RpcMethod {
+    /// Starts measuring a call that was received at this time and now waits.
+    pub fn call(&self, received: Instant) -> RpcCall {
+        self.queue_length.inc();
+        RpcCall { method: self.clone(), received, started: None, finished: false }
+    }
+}
+
+impl RpcCall {
+    /// The call leaves the queue.
+    pub fn started(&mut self) {
+        if self.started.is_none() {
+            let now = Instant::now();
+            self.started = Some(now);
+            self.method.queue_length.dec();
+            self.method.running.inc();
+            self.method.queue_time.record(now.saturating_duration_since(self.received));
+        }
+    }
+
+    /// The call is answered.
+    pub fn finish(mut self, success: bool) {
+        self.end(success);
+    }
+
+    fn end(&mut self, success: bool) {
+        if std::mem::replace(&mut self.finished, true) {
+            return;
+        }
+        self.started();
+        self.method.running.dec();
+        if let Some(started) = self.started {
+            self.method.processing_time.record(started.elapsed());
+        }
+        if !success {
+            self.method.failures.inc();
+        }
+    }
+}
+
+impl Drop for RpcCall {
+    fn drop(&mut self) {
+        self.end(false);
+    }
+}

@@ -1,0 +1,103 @@
+//! The page a role shows of itself: for people, for Prometheus, for scripts.
+//!
+//! `/` is plain HTML, `/metrics` and `/prom` Prometheus' text format, `/status.json` the page's content as JSON.
+
+mod html;
+mod server;
+
+pub use server::StatusServer;
+
+use crate::background::ServiceStatus;
+use crate::metrics::RpcMetrics;
+
+/// What a role tells of itself. Asked whenever somebody looks, so it must be cheap and not wait.
+pub trait StatusPage: Send + Sync + 'static {
+    /// The heading: `Ozone Manager om1`.
+    fn title(&self) -> String;
+    /// The parts of the page, in order.
+    fn sections(&self) -> Vec<Section>;
+}
+
+/// A part of a status page.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Section {
+    /// Names with their values.
+    Facts {
+        /// Its heading.
+        title: String,
+        /// One line each.
+        facts: Vec<(String, String)>,
+    },
+    /// A table.
+    Table {
+        /// Its heading.
+        title: String,
+        /// The columns' headings.
+        columns: Vec<String>,
+        /// As many cells each as there are columns.
+        rows: Vec<Vec<String>>,
+    },
+}
+
+impl Section {
+    /// Names with their values.
+    pub fn facts<N: Into<String>>(title: impl Into<String>, facts: impl IntoIterator<Item = (N, String)>) -> Self {
+        Section::Facts { title: title.into(), facts: facts.into_iter().map(|(n, v)| (n.into(), v)).collect() }
+    }
+
+    /// A table.
+    pub fn table(title: impl Into<String>, columns: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Section::Table { title: title.into(), columns: columns.iter().map(|c| c.to_string()).collect(), rows }
+    }
+
+    /// The table of background services.
+    pub fn background(services: &[ServiceStatus]) -> Self {
+        let rows = services
+            .iter()
+            .map(|s| {
+                let failure = s.last_failure.clone().unwrap_or_default();
+                let interval = format!("{:?}", std::time::Duration::from_millis(s.interval_ms));
+                vec![s.name.clone(), s.state.into(), interval, s.runs.to_string(), s.items.to_string(), failure]
+            })
+            .collect();
+        Section::table("Background services", &["service", "state", "interval", "runs", "items", "last failure"], rows)
+    }
+
+    /// The table of a door's methods.
+    pub fn rpc(title: impl Into<String>, metrics: &RpcMetrics) -> Self {
+        let rows = metrics
+            .summary()
+            .iter()
+            .map(|m| {
+                let ms = |v: f64| format!("{v:.3}");
+                let (queue, mean, p99) = (ms(m.queue_ms_p99), ms(m.processing_ms_mean), ms(m.processing_ms_p99));
+                vec![m.method.clone(), m.calls.to_string(), m.failures.to_string(), queue, mean, p99]
+            })
+            .collect();
+        let columns = ["method", "calls", "failures", "queue ms p99", "processing ms mean", "processing ms p99"];
+        Section::table(title, &columns, rows)
+    }
+}
+
+/// A page as JSON: facts as objects, tables as lists of objects.
+pub(crate) fn json(page: &dyn StatusPage) -> serde_json::Value {
+    use serde_json::{Map, Value};
+    let mut whole = Map::new();
+    whole.insert("title".into(), Value::String(page.title()));
+    for section in page.sections() {
+        let (title, value) = match section {
+            Section::Facts { title, facts } => {
+                (title, facts.into_iter().map(|(name, value)| (name, Value::String(value))).collect::<Map<_, _>>().into())
+            }
+            Section::Table { title, columns, rows } => {
+                let rows: Vec<Value> = rows
+                    .into_iter()
+                    .map(|row| columns.iter().cloned().zip(row.into_iter().map(Value::String)).collect::<Map<_, _>>().into())
+                    .collect();
+                (title, rows.into())
+            }
+        };
+        whole.insert(title, value);
+    }
+    whole.into()
+}

@@ -1,0 +1,96 @@
+//! The HTTP server of a status page.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{Html, IntoResponse, Json};
+use axum::routing::get;
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::{StatusPage, html, json};
+use crate::metrics::MetricsRegistry;
+use crate::shutdown::Shutdown;
+
+/// What Prometheus calls its text format.
+const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// A running status server; stops when it is dropped.
+#[derive(Debug)]
+pub struct StatusServer {
+    address: SocketAddr,
+    stop: Shutdown,
+    task: JoinHandle<()>,
+}
+
+#[derive(Clone)]
+struct Shown {
+    registry: MetricsRegistry,
+    page: Arc<dyn StatusPage>,
+}
+
+impl StatusServer {
+    /// Binds `address` (`host:port`) and serves the page and the metrics.
+    pub async fn start(address: &str, registry: MetricsRegistry, page: Arc<dyn StatusPage>) -> io::Result<StatusServer> {
+        StatusServer::start_with(address, registry, page, Router::new()).await
+    }
+
+    /// The same with more routes, such as a role's own JSON.
+    pub async fn start_with(
+        address: &str,
+        registry: MetricsRegistry,
+        page: Arc<dyn StatusPage>,
+        routes: Router,
+    ) -> io::Result<StatusServer> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let own = Router::new()
+            .route("/", get(show_page))
+            .route("/metrics", get(show_metrics))
+            .route("/prom", get(show_metrics))
+            .route("/status.json", get(show_json))
+            .with_state(Shown { registry, page });
+        let stop = Shutdown::new();
+        let stopped = stop.clone();
+        let task = tokio::spawn(async move {
+            let serve = axum::serve(listener, own.merge(routes)).with_graceful_shutdown(async move { stopped.cancelled().await });
+            if let Err(error) = serve.await {
+                tracing::error!(%address, %error, "status page stopped");
+            }
+        });
+        Ok(StatusServer { address, stop, task })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops listening; connections that idle are not waited for.
+    pub fn stop(&self) {
+        self.stop.trigger();
+        self.task.abort();
+    }
+}
+
+impl Drop for StatusServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+async fn show_page(State(shown): State<Shown>) -> impl IntoResponse {
+    Html(html::page(shown.page.as_ref()))
+}
+
+async fn show_json(State(shown): State<Shown>) -> impl IntoResponse {
+    Json(json(shown.page.as_ref()))
+}
+
+async fn show_metrics(State(shown): State<Shown>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, METRICS_TYPE)], shown.registry.encode())
+}
