@@ -1,0 +1,5 @@
+//! Blocks: room in an open container, handed out to a writer.
+
+mod allocate;
+
+pub use allocate::{Allocation, Exclude, Slot, Wish};

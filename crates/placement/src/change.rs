@@ -1,0 +1,271 @@
+//! Changes of the replicated state, and their application.
+//!
+//! [`Cluster::apply`] is the state machine: deterministic, no clock, refuses what does not fit. The server encodes
+//! changes into log entries and writes the rows named by [`Touched`] in the same batch as the applied index.
+
+use proto::hdds::{LifeCycleEvent, LifeCycleState};
+use types::{ContainerId, Pipeline, PipelineId, PipelineState};
+
+use crate::container::lifecycle;
+use crate::deletion::Transaction;
+use crate::{Cluster, Container, Millis, Sequence};
+
+/// One change of the replicated state.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// A new pipeline, ALLOCATED.
+    AddPipeline(Pipeline),
+    /// All members have reported the pipeline: it takes writes.
+    OpenPipeline(PipelineId),
+    /// An operator puts a pipeline aside, or (false) back to use.
+    SetPipelineDormant(PipelineId, bool),
+    /// The pipeline takes no writes any more; its open containers are CLOSING from now on.
+    ClosePipeline {
+        /// Which pipeline.
+        id: PipelineId,
+        /// When.
+        now: Millis,
+    },
+    /// The pipeline's groups are gone, so is its record.
+    RemovePipeline(PipelineId),
+    /// A new container, OPEN.
+    AddContainer(Container),
+    /// An event in a container's life.
+    MoveContainer {
+        /// Which container.
+        id: ContainerId,
+        /// What happened.
+        event: LifeCycleEvent,
+        /// When.
+        now: Millis,
+        /// Size and commit sequence as reported, to be kept with the record.
+        usage: Usage,
+    },
+    /// A container thought empty has a replica with blocks in it: it is CLOSED, not deleted.
+    ReviveContainer {
+        /// Which container.
+        id: ContainerId,
+        /// When.
+        now: Millis,
+    },
+    /// Reserves the numbers after `expected` up to and including `last`.
+    ReserveIds {
+        /// Of which sequence.
+        sequence: Sequence,
+        /// The last number reserved before, as the proposer saw it.
+        expected: u64,
+        /// The last number reserved from now on.
+        last: u64,
+    },
+    /// New transactions of the deletion log.
+    AddDeletions(Vec<Transaction>),
+    /// Transactions that every replica has acknowledged.
+    RemoveDeletions(Vec<u64>),
+}
+
+/// Size and commit sequence of a container, as its replicas report them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Bytes.
+    pub used_bytes: u64,
+    /// Blocks.
+    pub keys: u64,
+    /// Highest block commit sequence id.
+    pub sequence_id: u64,
+}
+
+/// A row of the store that a change has written or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Touched {
+    /// Table `pipelines`.
+    Pipeline(PipelineId),
+    /// Table `containers`.
+    Container(ContainerId),
+    /// Table `sequenceId`.
+    Sequence(Sequence),
+    /// Table `deletedBlocks`.
+    Deletion(u64),
+}
+
+/// What a change did: the rows to write, or why it was refused.
+pub type Applied = Result<Vec<Touched>, Refused>;
+
+/// Why a change was not applied. It changed nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// No such pipeline.
+    #[error("pipeline {0} not found")]
+    PipelineNotFound(PipelineId),
+    /// A pipeline of that id is there already.
+    #[error("pipeline {0} exists already")]
+    PipelineExists(PipelineId),
+    /// The pipeline is not in a state that allows it.
+    #[error("pipeline {id} is in state {state:?}")]
+    PipelineState {
+        /// Which pipeline.
+        id: PipelineId,
+        /// Its state.
+        state: PipelineState,
+    },
+    /// No such container.
+    #[error("container {0} not found")]
+    ContainerNotFound(ContainerId),
+    /// A container of that id is there already.
+    #[error("container {0} exists already")]
+    ContainerExists(ContainerId),
+    /// The event does not fit the container's state.
+    #[error("container {id} in state {} does not take event {}", .state.as_str_name(), .event.as_str_name())]
+    ContainerState {
+        /// Which container.
+        id: ContainerId,
+        /// Its state.
+        state: LifeCycleState,
+        /// The event.
+        event: LifeCycleEvent,
+    },
+    /// Somebody else reserved numbers since the proposer looked.
+    #[error("sequence {} is at {last}, not {expected}", .sequence.name())]
+    SequenceMoved {
+        /// Which sequence.
+        sequence: Sequence,
+        /// Where it is.
+        last: u64,
+        /// Where the proposer thought it was.
+        expected: u64,
+    },
+}
+
+impl Cluster {
+    /// Applies a committed change.
+    ///
+    /// # Errors
+    /// When the change does not fit the state; nothing is changed then.
+    pub fn apply(&mut self, change: &Change) -> Applied {
+        match change {
+            Change::AddPipeline(pipeline) => self.apply_add_pipeline(pipeline),
+            Change::OpenPipeline(id) => {
+                self.apply_pipeline_state(*id, PipelineState::Open, &[PipelineState::Allocated])
+            }
+            Change::SetPipelineDormant(id, true) => {
+                self.apply_pipeline_state(*id, PipelineState::Dormant, &[PipelineState::Open])
+            }
+            Change::SetPipelineDormant(id, false) => {
+                self.apply_pipeline_state(*id, PipelineState::Open, &[PipelineState::Dormant])
+            }
+            Change::ClosePipeline { id, now } => self.apply_close_pipeline(*id, *now),
+            Change::RemovePipeline(id) => match self.pipelines.remove(*id) {
+                true => Ok(vec![Touched::Pipeline(*id)]),
+                false => Err(Refused::PipelineNotFound(*id)),
+            },
+            Change::AddContainer(container) => self.apply_add_container(container),
+            Change::MoveContainer { id, event, now, usage } => {
+                self.apply_move_container(*id, *event, *now, *usage)
+            }
+            Change::ReviveContainer { id, now } => self.apply_revive(*id, *now),
+            Change::ReserveIds { sequence, expected, last } => {
+                if self.sequences.reserve(*sequence, *expected, *last) {
+                    return Ok(vec![Touched::Sequence(*sequence)]);
+                }
+                let at = self.sequences.last(*sequence);
+                Err(Refused::SequenceMoved { sequence: *sequence, last: at, expected: *expected })
+            }
+            Change::AddDeletions(transactions) => {
+                let touched = transactions.iter().map(|t| Touched::Deletion(t.id)).collect();
+                transactions.iter().for_each(|t| self.deletions.insert(t.clone()));
+                Ok(touched)
+            }
+            Change::RemoveDeletions(ids) => {
+                let gone = ids.iter().copied().filter(|id| self.deletions.remove(*id));
+                Ok(gone.map(Touched::Deletion).collect())
+            }
+        }
+    }
+
+    fn apply_add_pipeline(&mut self, pipeline: &Pipeline) -> Applied {
+        if !self.pipelines.insert(pipeline.clone()) {
+            return Err(Refused::PipelineExists(pipeline.id));
+        }
+        Ok(vec![Touched::Pipeline(pipeline.id)])
+    }
+
+    fn apply_pipeline_state(
+        &mut self,
+        id: PipelineId,
+        to: PipelineState,
+        from: &[PipelineState],
+    ) -> Applied {
+        let state =
+            self.pipelines.get(id).ok_or(Refused::PipelineNotFound(id))?.record.state;
+        if !from.contains(&state) {
+            return Err(Refused::PipelineState { id, state });
+        }
+        self.pipelines.set_state(id, to);
+        Ok(vec![Touched::Pipeline(id)])
+    }
+
+    fn apply_close_pipeline(&mut self, id: PipelineId, now: Millis) -> Applied {
+        let state = self.pipelines.get(id).ok_or(Refused::PipelineNotFound(id))?.record.state;
+        if state == PipelineState::Closed {
+            return Err(Refused::PipelineState { id, state });
+        }
+        self.pipelines.set_state(id, PipelineState::Closed);
+        self.pipelines.note_closed(id, now);
+        let mut touched = vec![Touched::Pipeline(id)];
+        for container in self.containers.of_pipeline(id) {
+            let Some(usage) = self.containers.get(container).map(Container::usage) else { continue };
+            if self.apply_move_container(container, LifeCycleEvent::Finalize, now, usage).is_ok() {
+                touched.push(Touched::Container(container));
+            }
+        }
+        Ok(touched)
+    }
+
+    fn apply_add_container(&mut self, container: &Container) -> Applied {
+        if self.containers.get(container.id).is_some() {
+            return Err(Refused::ContainerExists(container.id));
+        }
+        // The pipeline may have closed since the leader looked: the container is then born closing.
+        let open = container.pipeline.is_some_and(|p| self.pipelines.is_open(p));
+        let mut container = container.clone();
+        if !open {
+            container.state = LifeCycleState::Closing;
+        }
+        let id = container.id;
+        self.containers.insert(container);
+        Ok(vec![Touched::Container(id)])
+    }
+
+    fn apply_move_container(
+        &mut self,
+        id: ContainerId,
+        event: LifeCycleEvent,
+        now: Millis,
+        usage: Usage,
+    ) -> Applied {
+        let container = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?;
+        let state = container.state;
+        let to = lifecycle::next(state, event)
+            .ok_or(Refused::ContainerState { id, state, event })?;
+        self.containers.update(id, |c| {
+            c.state = to;
+            c.state_enter_ms = now;
+            c.used_bytes = usage.used_bytes;
+            c.keys = usage.keys;
+            c.sequence_id = c.sequence_id.max(usage.sequence_id);
+        });
+        Ok(vec![Touched::Container(id)])
+    }
+
+    fn apply_revive(&mut self, id: ContainerId, now: Millis) -> Applied {
+        let state = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?.state;
+        if !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
+            let event = LifeCycleEvent::Close;
+            return Err(Refused::ContainerState { id, state, event });
+        }
+        self.containers.update(id, |c| {
+            c.state = LifeCycleState::Closed;
+            c.state_enter_ms = now;
+        });
+        Ok(vec![Touched::Container(id)])
+    }
+}

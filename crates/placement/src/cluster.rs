@@ -1,0 +1,107 @@
+//! Everything SCM knows, in one value.
+
+use types::{ContainerId, DatanodeId, PipelineId};
+
+use crate::{
+    Change, Containers, DeletionLog, Nodes, Pipelines, Replicas, SafeMode, Sequences, Settings,
+};
+
+/// Everything SCM knows. See the [crate] for how it changes.
+#[derive(Debug)]
+pub struct Cluster {
+    /// What decisions depend on.
+    pub settings: Settings,
+    /// DataNodes (soft).
+    pub nodes: Nodes,
+    /// Pipelines (replicated; who leads and who reported is soft).
+    pub pipelines: Pipelines,
+    /// Containers (replicated; sizes are soft until the state changes).
+    pub containers: Containers,
+    /// Copies of containers on nodes (soft).
+    pub replicas: Replicas,
+    /// Blocks to be deleted (replicated; acknowledgements are soft).
+    pub deletions: DeletionLog,
+    /// Sequence numbers (replicated; the leader's ranges are soft).
+    pub sequences: Sequences,
+    /// The wait after a start (soft).
+    pub safe_mode: SafeMode,
+}
+
+impl Cluster {
+    /// A cluster of which nothing is known yet. The server loads the replicated state into the parts, then calls
+    /// [`Cluster::begin_safe_mode`].
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            nodes: Nodes::default(),
+            pipelines: Pipelines::default(),
+            containers: Containers::default(),
+            replicas: Replicas::default(),
+            deletions: DeletionLog::default(),
+            sequences: Sequences::default(),
+            safe_mode: SafeMode::default(),
+        }
+    }
+}
+
+/// What a rule wants done: changes to propose and orders to send.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Decision {
+    /// To be proposed, in this order.
+    pub changes: Vec<Change>,
+    /// To be sent; they do not depend on the changes.
+    pub orders: Vec<Order>,
+}
+
+impl Decision {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.orders.is_empty()
+    }
+
+    /// Adds what `other` wants.
+    pub fn merge(&mut self, other: Self) {
+        self.changes.extend(other.changes);
+        self.orders.extend(other.orders);
+    }
+
+    pub(crate) fn order(&mut self, node: DatanodeId, kind: OrderKind) {
+        self.orders.push(Order { node, kind });
+    }
+}
+
+/// A command for a DataNode.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Order {
+    /// For whom.
+    pub node: DatanodeId,
+    /// What to do.
+    pub kind: OrderKind,
+}
+
+/// What a DataNode shall do. All of it may be repeated.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum OrderKind {
+    /// Start the pipeline's group, or learn its members' current addresses.
+    CreatePipeline(PipelineId),
+    /// Stop the pipeline's group and erase it.
+    ClosePipeline(PipelineId),
+    /// Close a replica.
+    CloseContainer {
+        /// Which container.
+        id: ContainerId,
+        /// The pipeline it is written through.
+        pipeline: PipelineId,
+        /// From QUASI_CLOSED straight to CLOSED.
+        force: bool,
+    },
+    /// Delete a replica.
+    DeleteContainer {
+        /// Which container.
+        id: ContainerId,
+        /// Even if there are blocks in it.
+        force: bool,
+    },
+    /// Delete the blocks of these transactions of the deletion log.
+    DeleteBlocks(Vec<u64>),
+}

@@ -1,0 +1,58 @@
+//! Containers whose blocks are all deleted go away.
+//!
+//! **Invariant:** a container is deleted only when as many replicas as it ought to have are known, all CLOSED and all
+//! empty, and the orders go out without `force`, so that a node refuses when it knows better. A replica with blocks in
+//! it that turns up later revives the container (see `replica::reconcile`).
+
+use proto::hdds::{LifeCycleEvent, LifeCycleState};
+use types::ContainerId;
+
+use crate::change::Usage;
+use crate::{Change, Cluster, Decision, Millis, OrderKind, ReplicaState};
+
+impl Cluster {
+    /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose replicas are gone.
+    pub fn clean_containers(&self, now: Millis) -> Decision {
+        let mut decision = Decision::default();
+        for id in self.containers.in_state(LifeCycleState::Closed) {
+            if self.is_empty_everywhere(id) {
+                let event = LifeCycleEvent::Delete;
+                let usage = self.containers.get(id).map(|c| c.usage()).unwrap_or_default();
+                decision.changes.push(Change::MoveContainer { id, event, now, usage });
+            }
+        }
+        for id in self.containers.in_state(LifeCycleState::Deleting) {
+            if self.replicas.of(id).is_empty() {
+                if self.containers.get(id).is_some_and(|c| self.settled_for(c.state_enter_ms, now)) {
+                    let event = LifeCycleEvent::Cleanup;
+                    let usage = Usage::default();
+                    decision.changes.push(Change::MoveContainer { id, event, now, usage });
+                }
+            } else {
+                decision.merge(self.order_deletion(id));
+            }
+        }
+        decision
+    }
+
+    /// Orders to delete every replica of a DELETING container.
+    pub(crate) fn order_deletion(&self, id: ContainerId) -> Decision {
+        let mut decision = Decision::default();
+        for replica in self.replicas.of(id) {
+            decision.order(replica.node, OrderKind::DeleteContainer { id, force: false });
+        }
+        decision
+    }
+
+    fn is_empty_everywhere(&self, id: ContainerId) -> bool {
+        let Some(container) = self.containers.get(id) else { return false };
+        let replicas = self.replicas.of(id);
+        replicas.len() >= container.config.required_nodes() as usize
+            && replicas.iter().all(|r| r.state == ReplicaState::Closed && r.is_empty && r.keys == 0)
+    }
+
+    /// After a restart the absence of replicas means nothing until the nodes had time to report.
+    fn settled_for(&self, entered: Millis, now: Millis) -> bool {
+        !self.safe_mode.is_on() && now.saturating_sub(entered) >= self.settings.resend_after.min(2_000)
+    }
+}

@@ -1,0 +1,73 @@
+//! Where a container can be read, or written.
+
+use std::sync::Arc;
+
+use proto::hdds::LifeCycleState;
+use types::{ContainerId, Pipeline, PipelineId, PipelineState};
+
+use crate::{Cluster, Container, Health, ReplicaState};
+
+/// Why a container cannot be located.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LocateError {
+    /// There is no such container.
+    #[error("Container #{0} not found")]
+    NotFound(ContainerId),
+    /// Its replicas have not been reported (yet).
+    #[error("Container {0} has no replicas to service this operation{suffix}", suffix = if *.1 { " in Safe mode" } else { "" })]
+    NoReplicas(ContainerId, bool),
+}
+
+impl Cluster {
+    /// The container, and the pipeline to reach it through: that which it is written through while OPEN, else one for
+    /// reading made of the nodes that have a replica, the best first.
+    ///
+    /// # Errors
+    /// When there is no such container, or no replica of it is known.
+    pub fn locate(&self, id: ContainerId) -> Result<(&Container, Arc<Pipeline>), LocateError> {
+        let container = self.containers.get(id).ok_or(LocateError::NotFound(id))?;
+        let written = matches!(container.state, LifeCycleState::Open | LifeCycleState::Closing);
+        let writer = container.pipeline.and_then(|p| self.pipelines.get(p)).filter(|_| written);
+        if let Some(entry) = writer
+            && (container.state == LifeCycleState::Open || self.replicas.of(id).is_empty())
+        {
+            return Ok((container, entry.record.clone()));
+        }
+        let pipeline = self.read_pipeline(container);
+        if pipeline.members.is_empty() {
+            return Err(LocateError::NoReplicas(id, self.safe_mode.is_on()));
+        }
+        Ok((container, Arc::new(pipeline)))
+    }
+
+    fn read_pipeline(&self, container: &Container) -> Pipeline {
+        let mut replicas: Vec<_> = self
+            .replicas
+            .of(container.id)
+            .iter()
+            .filter_map(|r| Some((r, self.nodes.get(r.node)?)))
+            .filter(|(r, n)| n.health != Health::Dead && r.state != ReplicaState::Deleted)
+            .collect();
+        replicas.sort_by_key(|(r, n)| {
+            let broken = matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid);
+            (broken, n.health, std::cmp::Reverse(r.sequence_id), r.node)
+        });
+        let leader = container
+            .pipeline
+            .and_then(|p| self.pipelines.get(p))
+            .and_then(|e| e.record.leader)
+            .filter(|l| replicas.iter().any(|(r, _)| r.node == *l));
+        Pipeline {
+            // The same id each time, so that whoever caches by it finds it again.
+            id: container.pipeline.unwrap_or_else(|| PipelineId(uuid::Uuid::from_u128(container.id.0.into()))),
+            config: container.config,
+            state: PipelineState::Allocated,
+            replica_indexes: replicas.iter().map(|(r, _)| r.replica_index).collect(),
+            members: replicas.iter().map(|(_, n)| n.details.clone()).collect(),
+            leader,
+            suggested_leader: None,
+            created_ms: container.state_enter_ms,
+            order: Vec::new(),
+        }
+    }
+}

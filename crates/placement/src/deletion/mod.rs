@@ -1,0 +1,149 @@
+//! The deletion log: blocks to be deleted, until every replica has confirmed.
+
+mod acknowledge;
+mod add;
+mod send;
+
+pub use add::{DeletedBlock, Draft};
+pub use send::Round;
+
+use std::collections::BTreeMap;
+
+use proto::scm_datanode::DeletedBlocksTransaction;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use types::{ContainerId, DatanodeId, LocalId};
+
+use crate::Millis;
+
+/// Blocks of one container to be deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Transaction {
+    /// Its number.
+    pub id: u64,
+    /// The container.
+    pub container: ContainerId,
+    /// The blocks.
+    pub blocks: Vec<LocalId>,
+    /// Bytes of user data in the blocks, as OM says.
+    pub size: u64,
+    /// Bytes over all replicas.
+    pub replicated_size: u64,
+}
+
+impl Transaction {
+    /// The row of the `deletedBlocks` table, which is also what DataNodes are sent.
+    pub fn to_wire(&self) -> DeletedBlocksTransaction {
+        DeletedBlocksTransaction {
+            tx_id: self.id as i64,
+            container_id: self.container.to_wire(),
+            local_id: self.blocks.iter().map(|b| b.to_wire()).collect(),
+            count: Some(0),
+            total_block_size: Some(self.size),
+            total_block_replicated_size: Some(self.replicated_size),
+            total_size_per_replica: Some(self.size),
+        }
+    }
+
+    /// From the row.
+    pub fn from_wire(wire: &DeletedBlocksTransaction) -> Self {
+        Self {
+            id: wire.tx_id as u64,
+            container: ContainerId::from_wire(wire.container_id),
+            blocks: wire.local_id.iter().map(|b| LocalId::from_wire(*b)).collect(),
+            size: wire.total_block_size(),
+            replicated_size: wire.total_block_replicated_size(),
+        }
+    }
+}
+
+/// What has happened to a transaction since the start.
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    acknowledged: SmallVec<[DatanodeId; 3]>,
+    sent: SmallVec<[(DatanodeId, Millis); 3]>,
+    retries: u32,
+}
+
+/// All transactions that wait for a replica.
+#[derive(Debug, Default)]
+pub struct DeletionLog {
+    transactions: BTreeMap<u64, Transaction>,
+    progress: FxHashMap<u64, Progress>,
+    /// Where the next round begins to look.
+    cursor: u64,
+    blocks: u64,
+    size: u64,
+    replicated_size: u64,
+}
+
+/// How much there is to delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Transactions.
+    pub transactions: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Bytes of user data.
+    pub size: u64,
+    /// Bytes over all replicas.
+    pub replicated_size: u64,
+}
+
+impl DeletionLog {
+    /// The transaction of that number.
+    pub fn get(&self, id: u64) -> Option<&Transaction> {
+        self.transactions.get(&id)
+    }
+
+    /// Transactions from `start` on.
+    pub fn from(&self, start: u64) -> impl Iterator<Item = &Transaction> {
+        self.transactions.range(start..).map(|(_, t)| t)
+    }
+
+    /// How much there is to delete.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            transactions: self.transactions.len() as u64,
+            blocks: self.blocks,
+            size: self.size,
+            replicated_size: self.replicated_size,
+        }
+    }
+
+    /// Rounds in which a transaction was sent without being finished.
+    pub fn retries(&self, id: u64) -> u32 {
+        self.progress.get(&id).map_or(0, |p| p.retries)
+    }
+
+    /// An operator wants the transactions tried again (all that were put aside when none is named); the number of
+    /// those reset.
+    pub fn reset_retries(&mut self, ids: &[u64], max_retries: u32) -> usize {
+        let named = |id: &u64| ids.is_empty() || ids.contains(id);
+        let failed = self.progress.iter_mut().filter(|(id, p)| named(id) && p.retries > max_retries);
+        failed.map(|(_, p)| *p = Progress::default()).count()
+    }
+
+    /// Adds a transaction, new or loaded.
+    pub fn insert(&mut self, t: Transaction) {
+        self.blocks += t.blocks.len() as u64;
+        self.size += t.size;
+        self.replicated_size += t.replicated_size;
+        if let Some(old) = self.transactions.insert(t.id, t) {
+            self.discount(&old);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: u64) -> bool {
+        self.progress.remove(&id);
+        let Some(old) = self.transactions.remove(&id) else { return false };
+        self.discount(&old);
+        true
+    }
+
+    fn discount(&mut self, t: &Transaction) {
+        self.blocks -= t.blocks.len() as u64;
+        self.size -= t.size;
+        self.replicated_size -= t.replicated_size;
+    }
+}

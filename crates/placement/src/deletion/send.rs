@@ -1,0 +1,96 @@
+//! One round of the deletion log: which transactions go to which nodes now.
+//!
+//! Every replica gets its command in the same round. A transaction is sent again to nodes that have not confirmed
+//! within the resend time, and put aside after too many rounds. Nodes that are not HEALTHY are left out; they get
+//! theirs when they are back.
+
+use std::collections::BTreeMap;
+
+use proto::hdds::LifeCycleState;
+use types::DatanodeId;
+
+use crate::{Change, Cluster, Decision, Millis, OrderKind};
+
+/// What a round did, for the log and the metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Round {
+    /// Transactions sent to at least one node.
+    pub transactions: usize,
+    /// Blocks in them.
+    pub blocks: usize,
+    /// Whether there was more than one round takes.
+    pub more: bool,
+}
+
+impl Cluster {
+    /// One round. The changes drop transactions of containers that are gone anyway.
+    pub fn send_deletions(&mut self, now: Millis) -> (Round, Decision) {
+        let mut round = Round::default();
+        let mut orders: BTreeMap<DatanodeId, Vec<u64>> = BTreeMap::new();
+        let mut moot = Vec::new();
+        let start = self.deletions.cursor;
+        let order = self.deletions.transactions.range(start..).chain(self.deletions.transactions.range(..start));
+        let ids: Vec<u64> = order.map(|(id, _)| *id).take(ROUND_SCAN).collect();
+        let scanned_all = ids.len() == self.deletions.transactions.len();
+        let mut last = start;
+        for id in &ids {
+            if round.blocks >= self.settings.deletion.blocks_per_round {
+                round.more = true;
+                break;
+            }
+            last = id + 1;
+            let Some(t) = self.deletions.get(*id) else { continue };
+            let blocks = t.blocks.len();
+            let gone = self.containers.get(t.container).is_none_or(|c| c.state == LifeCycleState::Deleted);
+            if gone {
+                moot.push(*id);
+                continue;
+            }
+            let targets = self.due_targets(*id, now);
+            if targets.is_empty() {
+                continue;
+            }
+            round.transactions += 1;
+            round.blocks += blocks;
+            let progress = self.deletions.progress.entry(*id).or_default();
+            progress.retries += 1;
+            for node in targets {
+                progress.sent.retain(|(n, _)| *n != node);
+                progress.sent.push((node, now));
+                orders.entry(node).or_default().push(*id);
+            }
+        }
+        round.more |= !scanned_all;
+        self.deletions.cursor = last;
+        let mut decision = Decision::default();
+        if !moot.is_empty() {
+            decision.changes.push(Change::RemoveDeletions(moot));
+        }
+        for (node, ids) in orders {
+            decision.order(node, OrderKind::DeleteBlocks(ids));
+        }
+        (round, decision)
+    }
+
+    fn due_targets(&self, id: u64, now: Millis) -> Vec<DatanodeId> {
+        let Some(t) = self.deletions.get(id) else { return Vec::new() };
+        let settings = &self.settings.deletion;
+        let progress = self.deletions.progress.get(&id);
+        if progress.is_some_and(|p| p.retries > settings.max_retries) {
+            return Vec::new();
+        }
+        let due = |node: &DatanodeId| {
+            self.nodes.is_healthy(*node)
+                && progress.is_none_or(|p| {
+                    !p.acknowledged.contains(node)
+                        && p.sent.iter().all(|(n, at)| {
+                            n != node || now.saturating_sub(*at) >= settings.resend_after
+                        })
+                })
+        };
+        self.holders(t.container).into_iter().filter(due).collect()
+    }
+}
+
+/// Transactions looked at per round, so that a long log does not hold everything else up.
+const ROUND_SCAN: usize = 50_000;

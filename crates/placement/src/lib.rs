@@ -1,0 +1,50 @@
+//! What SCM decides, and nothing else: no tokio, no files, no clock, no randomness.
+//!
+//! [`Cluster`] is everything SCM knows. Two kinds of input change it:
+//!
+//! * **replicated state** (pipelines, containers, sequence numbers, the deletion log) changes only by
+//!   [`Cluster::apply`] of a [`Change`], in log order, with the same outcome on every SCM;
+//! * **soft state** (node health, replicas, acknowledgements) changes by what DataNodes say:
+//!   registrations, heartbeats, reports. It is lost at a restart and reported anew.
+//!
+//! Every rule is a method that looks at the cluster and returns a [`Decision`]: changes to propose and orders to
+//! send to DataNodes. The server proposes the first and sends the second; time comes in as `now` (milliseconds).
+//!
+//! | folder | noun | verbs |
+//! | --- | --- | --- |
+//! | [`node`] | a DataNode | register, watch |
+//! | [`pipeline`] | a Raft group of DataNodes | create, report, close |
+//! | [`container`] | a container record | lifecycle, close, clean, locate |
+//! | [`replica`] | a copy of a container on a node | report, reconcile, health |
+//! | [`block`] | a block handed out to a writer | allocate |
+//! | [`deletion`] | a transaction of the deletion log | add, send, acknowledge |
+//! | [`safemode`] | the wait for enough of the cluster after a start | evaluate |
+//!
+//! **Invariant:** a [`Change`] that was decided on an older view may arrive late; `apply` refuses or ignores it, and
+//! never leaves the cluster half changed.
+
+pub mod block;
+mod change;
+mod cluster;
+pub mod container;
+pub mod deletion;
+pub mod node;
+pub mod pipeline;
+pub mod replica;
+pub mod safemode;
+mod sequence;
+mod settings;
+
+pub use change::{Applied, Change, Refused, Touched};
+pub use cluster::{Cluster, Decision, Order, OrderKind};
+pub use container::{Container, Containers};
+pub use deletion::{DeletionLog, Transaction};
+pub use node::{Health, Node, Nodes, Storage};
+pub use pipeline::{PipelineEntry, PipelinePlan, Pipelines};
+pub use replica::{Replica, ReplicaState, Replicas};
+pub use safemode::{RuleStatus, SafeMode};
+pub use sequence::{Sequence, Sequences};
+pub use settings::{DeletionSettings, SafeModeSettings, Settings, UnknownContainer};
+
+/// Milliseconds since 1970, as the server's clock gives them.
+pub type Millis = u64;

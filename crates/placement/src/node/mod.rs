@@ -1,0 +1,160 @@
+//! DataNodes: who they are, how they are, what room they have.
+
+mod register;
+mod watch;
+
+pub use register::Registered;
+pub use watch::Shift;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use proto::hdds::NodeState;
+use types::{DatanodeDetails, DatanodeId, OperationalState};
+
+use crate::Millis;
+
+/// How a node is, by the age of its last heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Health {
+    /// Heard of lately.
+    Healthy,
+    /// Not heard of for a while: nothing new is given to it.
+    Stale,
+    /// Given up: its replicas do not count.
+    Dead,
+}
+
+impl Health {
+    /// The wire's enum.
+    pub fn to_wire(self) -> NodeState {
+        match self {
+            Self::Healthy => NodeState::Healthy,
+            Self::Stale => NodeState::Stale,
+            Self::Dead => NodeState::Dead,
+        }
+    }
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_wire().as_str_name())
+    }
+}
+
+/// One data directory of a node, as it reports it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Storage {
+    /// `DS-<uuid>`.
+    pub id: String,
+    /// Path on the node.
+    pub location: String,
+    /// Bytes the store may use.
+    pub capacity: u64,
+    /// Bytes used by containers.
+    pub used: u64,
+    /// Bytes left.
+    pub remaining: u64,
+    /// Bytes promised to open containers.
+    pub committed: u64,
+    /// Bytes that are kept free.
+    pub free_space_to_spare: u64,
+    /// Bytes not for the store.
+    pub reserved: u64,
+    /// Size of the file system.
+    pub fs_capacity: u64,
+    /// Free bytes of the file system.
+    pub fs_available: u64,
+    /// Whether the node has given the directory up.
+    pub failed: bool,
+}
+
+/// A DataNode.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Who and where.
+    pub details: DatanodeDetails,
+    /// How it is.
+    pub health: Health,
+    /// When it was last heard of.
+    pub last_heartbeat: Millis,
+    /// When it registered last.
+    pub registered: Millis,
+    /// Its data directories.
+    pub storage: Vec<Storage>,
+}
+
+impl Node {
+    /// Whether new pipelines and blocks may be given to it.
+    pub fn takes_writes(&self) -> bool {
+        self.health == Health::Healthy
+            && self.details.op_state == OperationalState::InService
+            && self.healthy_disks() > 0
+    }
+
+    /// Data directories that work and have room.
+    pub fn healthy_disks(&self) -> usize {
+        self.storage.iter().filter(|s| !s.failed && s.remaining > 0).count()
+    }
+
+    /// Sums over the data directories that have not failed.
+    pub fn total(&self) -> Storage {
+        let mut total = Storage::default();
+        for s in self.storage.iter().filter(|s| !s.failed) {
+            total.capacity += s.capacity;
+            total.used += s.used;
+            total.remaining += s.remaining;
+            total.committed += s.committed;
+            total.free_space_to_spare += s.free_space_to_spare;
+            total.reserved += s.reserved;
+            total.fs_capacity += s.fs_capacity;
+            total.fs_available += s.fs_available;
+        }
+        total
+    }
+}
+
+/// All DataNodes that have registered since the start.
+#[derive(Debug, Default)]
+pub struct Nodes {
+    nodes: BTreeMap<DatanodeId, Node>,
+}
+
+impl Nodes {
+    /// The node of that id.
+    pub fn get(&self, id: DatanodeId) -> Option<&Node> {
+        self.nodes.get(&id)
+    }
+
+    /// Every node, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values()
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether no node has registered.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Number of nodes of that health.
+    pub fn count(&self, health: Health) -> usize {
+        self.iter().filter(|n| n.health == health).count()
+    }
+
+    /// Whether the node is known and HEALTHY.
+    pub fn is_healthy(&self, id: DatanodeId) -> bool {
+        self.get(id).is_some_and(|n| n.health == Health::Healthy)
+    }
+
+    /// Replaces what is known of a node's data directories; false when the node is unknown.
+    pub fn set_storage(&mut self, id: DatanodeId, storage: Vec<Storage>) -> bool {
+        let Some(node) = self.nodes.get_mut(&id) else { return false };
+        node.storage = storage;
+        true
+    }
+}

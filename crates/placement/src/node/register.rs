@@ -1,0 +1,86 @@
+//! A DataNode says who it is.
+
+use types::{DatanodeDetails, DatanodeId, PipelineId, PipelineState};
+
+use super::{Health, Node, Storage};
+use crate::{Cluster, Decision, Millis, OrderKind};
+
+/// What a registration meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Registered {
+    /// A node not seen since the start.
+    New,
+    /// A known node again, where it was.
+    Again,
+    /// A known node at another address.
+    Moved,
+}
+
+impl Cluster {
+    /// A node registers, listing the pipelines whose groups it has on disk. Its container report is handed to
+    /// [`Cluster::report_all_replicas`], its pipeline report to [`Cluster::report_pipelines`], by the caller.
+    ///
+    /// Pipelines of the node that it does not list: one that is ALLOCATED is ordered again; of an OPEN one the node
+    /// has lost its log, so it must never vote in that group again: the pipeline is closed. A node that moved makes
+    /// the members of its pipelines learn its new address.
+    pub fn register(
+        &mut self,
+        details: DatanodeDetails,
+        storage: Vec<Storage>,
+        pipelines_on_disk: &[PipelineId],
+        now: Millis,
+    ) -> (Registered, Decision) {
+        let id = details.id;
+        let registered = match self.nodes.get(id) {
+            None => Registered::New,
+            Some(known) if known.details.ip == details.ip && known.details.ports == details.ports => {
+                Registered::Again
+            }
+            Some(_) => Registered::Moved,
+        };
+        let node = Node {
+            details: details.clone(),
+            health: Health::Healthy,
+            last_heartbeat: now,
+            registered: now,
+            storage,
+        };
+        self.nodes.nodes.insert(id, node);
+        let address_changed = self.pipelines.refresh_member(&details);
+        let mut decision = Decision::default();
+        for pipeline in self.pipelines.of_node(id) {
+            self.rejoin(id, pipeline, pipelines_on_disk, address_changed, now, &mut decision);
+        }
+        (registered, decision)
+    }
+
+    fn rejoin(
+        &mut self,
+        node: DatanodeId,
+        id: PipelineId,
+        on_disk: &[PipelineId],
+        address_changed: bool,
+        now: Millis,
+        decision: &mut Decision,
+    ) {
+        let Some(entry) = self.pipelines.get(id) else { return };
+        let members: Vec<_> = entry.record.members.iter().map(|m| m.id).collect();
+        let listed = on_disk.contains(&id);
+        match entry.record.state {
+            PipelineState::Closed => {}
+            PipelineState::Allocated if !listed => {
+                decision.order(node, OrderKind::CreatePipeline(id));
+            }
+            _ if !listed => decision.changes.push(crate::Change::ClosePipeline { id, now }),
+            // The node itself may hold old addresses of the others; they may hold an old one of it.
+            _ => {
+                decision.order(node, OrderKind::CreatePipeline(id));
+                if address_changed {
+                    for member in members.into_iter().filter(|m| *m != node) {
+                        decision.order(member, OrderKind::CreatePipeline(id));
+                    }
+                }
+            }
+        }
+    }
+}

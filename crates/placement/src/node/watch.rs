@@ -1,0 +1,61 @@
+//! Heartbeats, and what follows when they stop.
+
+use types::DatanodeId;
+
+use super::Health;
+use crate::{Change, Cluster, Decision, Millis};
+
+/// A node's health changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shift {
+    /// Which node.
+    pub node: DatanodeId,
+    /// How it was.
+    pub from: Health,
+    /// How it is.
+    pub to: Health,
+}
+
+impl Cluster {
+    /// A heartbeat of `node`. `None` when the node is unknown and has to register; else the shift back to HEALTHY, if
+    /// there was one. A DEAD node has to register too: its replicas were forgotten.
+    pub fn heartbeat(&mut self, node: DatanodeId, now: Millis) -> Option<Option<Shift>> {
+        let entry = self.nodes.nodes.get_mut(&node).filter(|n| n.health != Health::Dead)?;
+        entry.last_heartbeat = entry.last_heartbeat.max(now);
+        let from = std::mem::replace(&mut entry.health, Health::Healthy);
+        Some((from != Health::Healthy).then_some(Shift { node, from, to: Health::Healthy }))
+    }
+
+    /// Looks at the age of every node's last heartbeat. A node that went STALE or DEAD loses its pipelines; the
+    /// replicas of a DEAD one are forgotten.
+    pub fn watch_nodes(&mut self, now: Millis) -> (Vec<Shift>, Decision) {
+        let mut shifts = Vec::new();
+        for node in self.nodes.nodes.values_mut() {
+            let age = now.saturating_sub(node.last_heartbeat);
+            let to = match age {
+                _ if age >= self.settings.dead_after => Health::Dead,
+                _ if age >= self.settings.stale_after => Health::Stale,
+                _ => Health::Healthy,
+            };
+            // Only a heartbeat makes a node better.
+            if to > node.health {
+                shifts.push(Shift { node: node.details.id, from: node.health, to });
+                node.health = to;
+            }
+        }
+        let mut decision = Decision::default();
+        for shift in &shifts {
+            for id in self.pipelines.of_node(shift.node) {
+                if self.pipelines.takes_or_will_take_writes(id)
+                    && !decision.changes.iter().any(|c| matches!(c, Change::ClosePipeline { id: other, .. } if *other == id))
+                {
+                    decision.changes.push(Change::ClosePipeline { id, now });
+                }
+            }
+            if shift.to == Health::Dead {
+                self.replicas.forget_node(shift.node);
+            }
+        }
+        (shifts, decision)
+    }
+}

@@ -1,0 +1,72 @@
+//! Pipelines that came to nothing, and the last steps of closed ones.
+//!
+//! A closed pipeline's groups are kept until every live member has closed the replicas of its containers: they need
+//! the group to agree on the last write. Only then, or after the destroy timeout, the groups are erased.
+
+use proto::hdds::LifeCycleState;
+use types::{DatanodeId, PipelineId, PipelineState};
+
+use crate::{Change, Cluster, Decision, Millis, OrderKind};
+
+impl Cluster {
+    /// Looks at all pipelines: gives up those ALLOCATED for too long, repeats orders that had no effect, erases
+    /// closed ones whose containers are closed.
+    pub fn scrub_pipelines(&mut self, now: Millis) -> Decision {
+        let mut decision = Decision::default();
+        let ids: Vec<_> = self.pipelines.entries.keys().copied().collect();
+        for id in ids {
+            let Some(entry) = self.pipelines.get(id) else { continue };
+            match entry.record.state {
+                PipelineState::Allocated => self.scrub_allocated(id, now, &mut decision),
+                PipelineState::Closed => self.scrub_closed(id, now, &mut decision),
+                PipelineState::Open | PipelineState::Dormant => {}
+            }
+        }
+        decision
+    }
+
+    fn scrub_allocated(&mut self, id: PipelineId, now: Millis, decision: &mut Decision) {
+        let Some(entry) = self.pipelines.get(id) else { return };
+        let age = now.saturating_sub(entry.record.created_ms);
+        if age >= self.settings.allocated_timeout {
+            decision.changes.push(Change::ClosePipeline { id, now });
+        } else if now.saturating_sub(entry.last_order) >= self.settings.resend_after.min(2_000) {
+            let reported = entry.reported.clone();
+            let order = self.order_creation(id, now);
+            decision.orders.extend(order.orders.into_iter().filter(|o| !reported.contains(&o.node)));
+        }
+    }
+
+    fn scrub_closed(&mut self, id: PipelineId, now: Millis, decision: &mut Decision) {
+        let Some(entry) = self.pipelines.get(id) else { return };
+        // Closed before a restart: the timeout counts from now on.
+        let Some(closed) = entry.closed else {
+            self.pipelines.note_closed(id, now);
+            return;
+        };
+        let overdue = now.saturating_sub(closed) >= self.settings.destroy_timeout;
+        if overdue || self.containers_are_closed(id) {
+            let members: Vec<_> = entry.record.members.iter().map(|m| m.id).collect();
+            for member in members {
+                decision.order(member, OrderKind::ClosePipeline(id));
+            }
+            decision.changes.push(Change::RemovePipeline(id));
+        }
+    }
+
+    /// Whether every live member has closed its replica of every container of the pipeline.
+    fn containers_are_closed(&self, id: PipelineId) -> bool {
+        let Some(entry) = self.pipelines.get(id) else { return true };
+        let live = |m: &DatanodeId| self.nodes.is_healthy(*m);
+        let live: Vec<_> = entry.record.members.iter().map(|m| m.id).filter(live).collect();
+        self.containers.of_pipeline(id).into_iter().all(|container| {
+            match self.containers.get(container).map(|c| c.state) {
+                None | Some(LifeCycleState::Deleting | LifeCycleState::Deleted) => true,
+                Some(LifeCycleState::Open) => false,
+                Some(_) => live.iter().all(|node| {
+                    self.replicas.on(container, *node).is_some_and(|r| r.state.is_final())
+                }),
+            }
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! DataNodes report the groups they run.
+
+use std::sync::Arc;
+
+use types::{DatanodeId, PipelineId, PipelineState};
+
+use crate::{Change, Cluster, Decision, OrderKind};
+
+impl Cluster {
+    /// `node` runs these groups; the flag tells whether it leads.
+    ///
+    /// An ALLOCATED pipeline that all members run and one leads becomes OPEN. A group that SCM knows nothing of, or
+    /// that the node is no member of, has to go.
+    pub fn report_pipelines(&mut self, node: DatanodeId, reports: &[(PipelineId, bool)]) -> Decision {
+        let mut decision = Decision::default();
+        for (id, leads) in reports.iter().copied() {
+            let Some(entry) = self.pipelines.entries.get_mut(&id) else {
+                decision.order(node, OrderKind::ClosePipeline(id));
+                continue;
+            };
+            if entry.record.member(node).is_none() {
+                decision.order(node, OrderKind::ClosePipeline(id));
+                continue;
+            }
+            if !entry.reported.contains(&node) {
+                entry.reported.push(node);
+            }
+            if leads && entry.record.leader != Some(node) {
+                Arc::make_mut(&mut entry.record).leader = Some(node);
+            }
+            if entry.record.state == PipelineState::Allocated && entry.is_reported_by_all() {
+                decision.changes.push(Change::OpenPipeline(id));
+            }
+        }
+        decision
+    }
+
+    /// A node says that a pipeline is broken (its log's disk failed, a member lags too far behind).
+    pub fn report_broken_pipeline(&self, node: DatanodeId, id: PipelineId, now: u64) -> Decision {
+        let mut decision = Decision::default();
+        let member = self.pipelines.get(id).is_some_and(|e| e.record.member(node).is_some());
+        if member && self.pipelines.takes_or_will_take_writes(id) {
+            decision.changes.push(Change::ClosePipeline { id, now });
+        }
+        decision
+    }
+}

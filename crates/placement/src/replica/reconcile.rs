@@ -1,0 +1,154 @@
+//! What a reported replica means for its container, and what the node has to do about it.
+
+use proto::hdds::{LifeCycleEvent, LifeCycleState};
+use types::{ContainerId, DatanodeId};
+
+use crate::{
+    Change, Cluster, Container, Decision, Health, Millis, OrderKind, Replica, ReplicaState,
+    UnknownContainer,
+};
+
+impl Cluster {
+    /// `node` has reported its replica of the container `id`, or that it has none any more.
+    pub(crate) fn reconcile(&self, id: ContainerId, node: DatanodeId, now: Millis) -> Decision {
+        let mut decision = Decision::default();
+        let replica = self.replicas.on(id, node);
+        let Some(container) = self.containers.get(id) else {
+            if replica.is_some() && self.settings.unknown_container == UnknownContainer::Delete {
+                decision.order(node, OrderKind::DeleteContainer { id, force: true });
+            }
+            return decision;
+        };
+        let Some(replica) = replica else { return decision };
+        match container.state {
+            LifeCycleState::Open => {
+                // A replica that takes no writes, or a container that is full, means the same: no more blocks.
+                let full = container.used_bytes >= self.settings.full_at();
+                if full || replica.state != ReplicaState::Open {
+                    decision.merge(self.finalize_container(id, now));
+                }
+            }
+            LifeCycleState::Closing => self.settle_closing(container, replica, now, &mut decision),
+            LifeCycleState::QuasiClosed => {
+                self.settle_quasi_closed(container, replica, now, &mut decision);
+            }
+            LifeCycleState::Closed => self.follow_closed(container, replica, &mut decision),
+            LifeCycleState::Deleting | LifeCycleState::Deleted => {
+                if replica.keys > 0 && replica.state == ReplicaState::Closed {
+                    decision.changes.push(Change::ReviveContainer { id, now });
+                } else {
+                    decision.order(node, OrderKind::DeleteContainer { id, force: false });
+                }
+            }
+            LifeCycleState::Recovering => {}
+        }
+        decision
+    }
+
+    /// Containers on their way: repeats the orders that the replicas have not followed.
+    pub fn review_containers(&self, now: Millis) -> Decision {
+        let mut decision = Decision::default();
+        let due = |id: &ContainerId| {
+            let entered = self.containers.get(*id).map_or(now, |c| c.state_enter_ms);
+            now.saturating_sub(entered) >= self.settings.resend_after
+        };
+        for id in self.containers.in_state(LifeCycleState::Closing).filter(due) {
+            decision.merge(self.order_close(id));
+        }
+        for id in self.containers.in_state(LifeCycleState::QuasiClosed) {
+            for replica in self.replicas.of(id) {
+                decision.merge(self.reconcile(id, replica.node, now));
+            }
+        }
+        decision.orders.sort_by_key(|o| o.node);
+        decision.orders.dedup();
+        decision.changes.dedup();
+        decision
+    }
+
+    fn settle_closing(&self, c: &Container, r: &Replica, now: Millis, decision: &mut Decision) {
+        let event = match r.state {
+            ReplicaState::Closed => LifeCycleEvent::Close,
+            ReplicaState::QuasiClosed => LifeCycleEvent::QuasiClose,
+            _ => return,
+        };
+        decision.changes.push(Change::MoveContainer { id: c.id, event, now, usage: c.usage() });
+    }
+
+    fn settle_quasi_closed(&self, c: &Container, r: &Replica, now: Millis, decision: &mut Decision) {
+        let id = c.id;
+        let pipeline = c.pipeline.unwrap_or_default();
+        match r.state {
+            ReplicaState::Closed => {
+                let event = LifeCycleEvent::ForceClose;
+                decision.changes.push(Change::MoveContainer { id, event, now, usage: c.usage() });
+            }
+            ReplicaState::Open | ReplicaState::Closing => {
+                decision.order(r.node, OrderKind::CloseContainer { id, pipeline, force: false });
+            }
+            ReplicaState::QuasiClosed if self.last_write_is_known(c) => {
+                let newest = self.replicas.of(id).iter().filter(|r| quasi(r)).map(|r| r.sequence_id).max();
+                for r in self.replicas.of(id).iter().filter(|r| quasi(r)) {
+                    if Some(r.sequence_id) == newest {
+                        decision.order(r.node, OrderKind::CloseContainer { id, pipeline, force: true });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether enough quasi-closed replicas were seen for one of them to have the last acknowledged write: those of
+    /// all origins; or, when the nodes of the missing ones are dead, of a majority, without which nothing was
+    /// acknowledged.
+    fn last_write_is_known(&self, c: &Container) -> bool {
+        let mut origins: Vec<_> =
+            self.replicas.of(c.id).iter().filter(|r| quasi(r)).map(|r| r.origin).collect();
+        origins.sort_unstable();
+        origins.dedup();
+        let required = c.config.required_nodes() as usize;
+        if origins.len() >= required {
+            return true;
+        }
+        let alive = self.nodes.iter().filter(|n| n.health != Health::Dead).count();
+        let others_are_lost = alive < required
+            || self.replicas.of(c.id).iter().all(quasi) && self.lost_members(c) + origins.len() >= required;
+        others_are_lost && origins.len() > required / 2
+    }
+
+    /// Members of the container's pipeline that are dead.
+    fn lost_members(&self, c: &Container) -> usize {
+        let Some(entry) = c.pipeline.and_then(|p| self.pipelines.get(p)) else { return 0 };
+        let dead = |id| self.nodes.get(id).is_some_and(|n| n.health == Health::Dead);
+        entry.record.members.iter().filter(|m| dead(m.id)).count()
+    }
+
+    /// A replica of a CLOSED container: it shall be CLOSED too, if it has all writes.
+    fn follow_closed(&self, c: &Container, r: &Replica, decision: &mut Decision) {
+        let id = c.id;
+        let pipeline = c.pipeline.unwrap_or_default();
+        match r.state {
+            ReplicaState::Open | ReplicaState::Closing => {
+                decision.order(r.node, OrderKind::CloseContainer { id, pipeline, force: false });
+            }
+            ReplicaState::QuasiClosed if r.sequence_id >= c.sequence_id => {
+                decision.order(r.node, OrderKind::CloseContainer { id, pipeline, force: true });
+            }
+            // It lacks writes. It goes when there are enough replicas that do not.
+            ReplicaState::QuasiClosed => {
+                let good = |r: &&Replica| {
+                    r.state == ReplicaState::Closed && r.sequence_id >= c.sequence_id
+                };
+                let enough = self.replicas.of(id).iter().filter(good).count();
+                if enough >= c.config.required_nodes() as usize {
+                    decision.order(r.node, OrderKind::DeleteContainer { id, force: true });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn quasi(r: &Replica) -> bool {
+    r.state == ReplicaState::QuasiClosed
+}

@@ -1,0 +1,115 @@
+//! The rules, with Ozone's names and texts.
+
+use proto::hdds::ReplicationFactor;
+
+use crate::Cluster;
+
+/// A rule, and whether it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleStatus {
+    /// Ozone's name of the rule.
+    pub name: &'static str,
+    /// Whether it holds.
+    pub holds: bool,
+    /// The figures.
+    pub text: String,
+}
+
+impl Cluster {
+    /// All rules. They are evaluated outside safe mode too, for those who ask.
+    pub fn safe_mode_rules(&self) -> Vec<RuleStatus> {
+        vec![
+            self.datanode_rule(),
+            self.container_rule(),
+            self.ec_container_rule(),
+            self.healthy_pipeline_rule(),
+            self.one_replica_pipeline_rule(),
+            self.state_machine_rule(),
+        ]
+    }
+
+    fn datanode_rule(&self) -> RuleStatus {
+        let (registered, required) = (self.nodes.len(), self.settings.safe_mode.min_datanodes as usize);
+        RuleStatus {
+            name: "DataNodeSafeModeRule",
+            holds: registered >= required,
+            text: format!("registered datanodes (={registered}) >= required datanodes (={required})"),
+        }
+    }
+
+    fn container_rule(&self) -> RuleStatus {
+        let cutoff = self.settings.safe_mode.container_share;
+        let total = self.safe_mode.containers;
+        let reported = total - self.safe_mode.unreported.len();
+        let share = if total == 0 { 1.0 } else { reported as f64 / total as f64 };
+        RuleStatus {
+            name: "RatisContainerSafeModeRule",
+            holds: share >= cutoff,
+            text: format!(
+                "{:.2}% of [RATIS] Containers({reported} / {total}) with at least one reported replica (={share:.2}) \
+                 >= safeModeCutoff (={cutoff:.2})",
+                share * 100.0
+            ),
+        }
+    }
+
+    fn ec_container_rule(&self) -> RuleStatus {
+        let cutoff = self.settings.safe_mode.container_share;
+        RuleStatus {
+            name: "ECContainerSafeModeRule",
+            holds: true,
+            text: format!(
+                "100.00% of [EC] Containers(0 / 0) with at least N reported replica (=1.00) \
+                 >= safeModeCutoff (={cutoff:.2})"
+            ),
+        }
+    }
+
+    fn healthy_pipeline_rule(&self) -> RuleStatus {
+        let loaded = &self.safe_mode.pipelines;
+        let by_share = (self.settings.safe_mode.healthy_pipeline_share * loaded.len() as f64).ceil();
+        // A fresh cluster has none to wait for but those that its DataNodes can form.
+        let by_nodes = self.settings.safe_mode.min_datanodes / ReplicationFactor::Three as u32;
+        let required = (by_share as usize).max(by_nodes as usize);
+        let config = types::ReplicationConfig::RATIS_THREE;
+        let healthy = self.pipelines.open(&config).iter().filter(|id| {
+            self.pipelines.get(**id).is_some_and(|e| {
+                e.reported.len() >= e.record.members.len()
+                    && e.record.members.iter().all(|m| self.nodes.is_healthy(m.id))
+            })
+        });
+        let healthy = healthy.count();
+        RuleStatus {
+            name: "HealthyPipelineSafeModeRule",
+            holds: healthy >= required,
+            text: format!(
+                "healthy Ratis/THREE pipelines (={healthy}) >= healthyPipelineThresholdCount (={required})"
+            ),
+        }
+    }
+
+    fn one_replica_pipeline_rule(&self) -> RuleStatus {
+        let loaded = &self.safe_mode.pipelines;
+        let share = self.settings.safe_mode.reported_pipeline_share;
+        let required = (share * loaded.len() as f64).ceil() as usize;
+        // A pipeline that was closed meanwhile is not waited for.
+        let reported = loaded.iter().filter(|id| self.pipelines.get(**id).is_none_or(|e| !e.reported.is_empty()));
+        let reported = reported.count();
+        RuleStatus {
+            name: "OneReplicaPipelineSafeModeRule",
+            holds: reported >= required,
+            text: format!(
+                "reported Ratis/THREE pipelines with at least one datanode (={reported}) >= threshold (={required})"
+            ),
+        }
+    }
+
+    fn state_machine_rule(&self) -> RuleStatus {
+        let holds = self.safe_mode.ready;
+        RuleStatus {
+            name: "StateMachineReadyRule",
+            holds,
+            text: format!("SCM state machine is {}", if holds { "ready" } else { "catching up with its log" }),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The numbers that decisions depend on; the server fills them from the configuration.
+
+/// What to do about a reported replica of a container that SCM has no record of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownContainer {
+    /// Log it and leave it.
+    Warn,
+    /// Tell the node to delete it.
+    Delete,
+}
+
+/// Settings of [`Cluster`](crate::Cluster); times in milliseconds.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Age of the last heartbeat from which on a node is STALE.
+    pub stale_after: u64,
+    /// Age of the last heartbeat from which on a node is DEAD.
+    pub dead_after: u64,
+    /// RATIS/THREE pipelines a node takes part in; 0 lets its disks decide.
+    pub pipeline_limit: u32,
+    /// RATIS/THREE pipelines per healthy disk when `pipeline_limit` is 0.
+    pub pipelines_per_disk: u32,
+    /// RATIS/THREE pipelines of the whole cluster; 0 is no limit.
+    pub cluster_pipeline_limit: u32,
+    /// Whether RATIS/ONE pipelines are made without being asked for.
+    pub create_factor_one: bool,
+    /// How long a pipeline may stay ALLOCATED before it is given up.
+    pub allocated_timeout: u64,
+    /// How long a closed pipeline's groups are kept for their containers to close.
+    pub destroy_timeout: u64,
+    /// Bytes a container is meant to hold.
+    pub container_size: u64,
+    /// Share of `container_size` from which on a container is closed.
+    pub close_threshold: f64,
+    /// Open containers per pipeline and owner.
+    pub containers_per_pipeline: u32,
+    /// How long to wait before an order that shows no effect is sent again.
+    pub resend_after: u64,
+    /// What to do about replicas of unknown containers.
+    pub unknown_container: UnknownContainer,
+    /// The deletion log's settings.
+    pub deletion: DeletionSettings,
+    /// The safe mode's settings.
+    pub safe_mode: SafeModeSettings,
+}
+
+/// Settings of the deletion log.
+#[derive(Debug, Clone)]
+pub struct DeletionSettings {
+    /// Rounds after which a transaction is put aside until an operator resets it.
+    pub max_retries: u32,
+    /// How long to wait for an acknowledgement before sending again.
+    pub resend_after: u64,
+    /// Blocks sent per round over all nodes.
+    pub blocks_per_round: usize,
+}
+
+/// Settings of the safe mode.
+#[derive(Debug, Clone)]
+pub struct SafeModeSettings {
+    /// Whether there is a safe mode at all.
+    pub enabled: bool,
+    /// DataNodes that must have registered.
+    pub min_datanodes: u32,
+    /// Share of closed containers that must have a replica reported.
+    pub container_share: f64,
+    /// Share of known RATIS/THREE pipelines that must be healthy.
+    pub healthy_pipeline_share: f64,
+    /// Share of known RATIS/THREE pipelines of which at least one member must have reported.
+    pub reported_pipeline_share: f64,
+}
+
+impl Settings {
+    /// Bytes from which on a container takes no more blocks.
+    pub fn full_at(&self) -> u64 {
+        (self.container_size as f64 * self.close_threshold) as u64
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            stale_after: 10_000,
+            dead_after: 60_000,
+            pipeline_limit: 2,
+            pipelines_per_disk: 2,
+            cluster_pipeline_limit: 0,
+            create_factor_one: true,
+            allocated_timeout: 20_000,
+            destroy_timeout: 66_000,
+            container_size: 5 << 30,
+            close_threshold: 0.9,
+            containers_per_pipeline: 3,
+            resend_after: 10_000,
+            unknown_container: UnknownContainer::Warn,
+            deletion: DeletionSettings {
+                max_retries: 4096,
+                resend_after: 60_000,
+                blocks_per_round: 500_000,
+            },
+            safe_mode: SafeModeSettings {
+                enabled: true,
+                min_datanodes: 1,
+                container_share: 0.99,
+                healthy_pipeline_share: 0.1,
+                reported_pipeline_share: 0.9,
+            },
+        }
+    }
+}
