@@ -1,0 +1,256 @@
+//! Making calls.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::connection::FrameReader;
+use crate::frame::{Kind, PREFACE};
+use crate::write::{OutFrame, Payload, write_frames};
+use crate::{CallError, Code, Reply, Status};
+
+/// Limits of a client.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// Connections to the server, used in turn.
+    pub connections: usize,
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// Largest answer, header and payload together, in bytes.
+    pub max_frame: usize,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self { connections: 2, connect_timeout: Duration::from_secs(3), max_frame: 256 << 20 }
+    }
+}
+
+type Answer = Result<Reply, Status>;
+type Waiting = FxHashMap<u64, oneshot::Sender<Result<Answer, String>>>;
+
+struct Connection {
+    out: mpsc::UnboundedSender<OutFrame>,
+    /// `None` once the connection is lost.
+    waiting: Mutex<Option<Waiting>>,
+    next: AtomicU64,
+}
+
+impl Connection {
+    fn alive(&self) -> bool {
+        !self.out.is_closed() && self.waiting.lock().is_some()
+    }
+
+    fn fail(&self, reason: &str) {
+        let Some(waiting) = self.waiting.lock().take() else { return };
+        for (_, answer) in waiting {
+            let _ = answer.send(Err(reason.to_owned()));
+        }
+    }
+}
+
+struct Slot {
+    current: Mutex<Option<Arc<Connection>>>,
+    connecting: tokio::sync::Mutex<()>,
+}
+
+struct Inner {
+    address: Arc<str>,
+    options: ClientOptions,
+    slots: Vec<Slot>,
+    turn: AtomicUsize,
+}
+
+/// Calls one server over a few connections, made when first needed and again when lost.
+/// Clones share them.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+/// Takes a call off the waiting list when its caller stops waiting.
+struct Forget<'a> {
+    connection: &'a Connection,
+    call: u64,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.connection.waiting.lock().as_mut() {
+            waiting.remove(&self.call);
+        }
+    }
+}
+
+impl Client {
+    /// A client of `address` (`host:port`). Nothing is connected yet.
+    pub fn new(address: impl Into<Arc<str>>, options: ClientOptions) -> Self {
+        let slots = (0..options.connections.max(1))
+            .map(|_| Slot { current: Mutex::new(None), connecting: tokio::sync::Mutex::new(()) })
+            .collect();
+        let inner = Inner { address: address.into(), options, slots, turn: AtomicUsize::new(0) };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The server's address.
+    pub fn address(&self) -> &Arc<str> {
+        &self.inner.address
+    }
+
+    /// Calls `method` and waits up to `timeout` for the answer.
+    ///
+    /// # Errors
+    /// When the server refuses, the connection fails, or no answer comes in time.
+    pub async fn call(
+        &self,
+        method: u16,
+        header: Bytes,
+        payload: Bytes,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
+        match tokio::time::timeout(timeout, self.exchange(method, header, payload, timeout)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(CallError::Timeout {
+                address: self.inner.address.clone(),
+                millis: timeout.as_millis() as u64,
+            }),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        method: u16,
+        header: Bytes,
+        payload: Bytes,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
+        let turn = self.inner.turn.fetch_add(1, Ordering::Relaxed);
+        let slot = &self.inner.slots[turn % self.inner.slots.len()];
+        let connection = self.connection(slot).await?;
+        let call = connection.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        match connection.waiting.lock().as_mut() {
+            Some(waiting) => waiting.insert(call, answer),
+            None => return Err(self.lost(false, "the connection was lost")),
+        };
+        let _forget = Forget { connection: &connection, call };
+        let frame = OutFrame {
+            kind: Kind::Request,
+            method,
+            call,
+            timeout_ms: u32::try_from(timeout.as_millis()).unwrap_or(0),
+            header,
+            payload: Payload::One(payload),
+        };
+        if connection.out.send(frame).is_err() {
+            return Err(self.lost(false, "the connection was lost"));
+        }
+        match answered.await {
+            Ok(Ok(Ok(reply))) => Ok(reply),
+            Ok(Ok(Err(status))) => {
+                Err(CallError::Status { address: self.inner.address.clone(), status })
+            }
+            Ok(Err(reason)) => Err(self.lost(true, &reason)),
+            Err(_) => Err(self.lost(true, "the connection was lost")),
+        }
+    }
+
+    fn lost(&self, sent: bool, reason: &str) -> CallError {
+        CallError::Transport {
+            address: self.inner.address.clone(),
+            kind: io::ErrorKind::ConnectionReset,
+            reason: reason.to_owned(),
+            sent,
+        }
+    }
+
+    async fn connection(&self, slot: &Slot) -> Result<Arc<Connection>, CallError> {
+        if let Some(connection) = slot.current.lock().as_ref().filter(|c| c.alive()) {
+            return Ok(connection.clone());
+        }
+        let _one_at_a_time = slot.connecting.lock().await;
+        if let Some(connection) = slot.current.lock().as_ref().filter(|c| c.alive()) {
+            return Ok(connection.clone());
+        }
+        let connection = connect(&self.inner.address, &self.inner.options).await.map_err(|e| {
+            CallError::Transport {
+                address: self.inner.address.clone(),
+                kind: e.kind(),
+                reason: format!("cannot connect: {e}"),
+                sent: false,
+            }
+        })?;
+        *slot.current.lock() = Some(connection.clone());
+        Ok(connection)
+    }
+}
+
+pub(crate) async fn open(address: &str, limit: Duration) -> io::Result<TcpStream> {
+    let connecting = TcpStream::connect(address);
+    let mut socket = tokio::time::timeout(limit, connecting)
+        .await
+        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no answer to connect"))??;
+    socket.set_nodelay(true)?;
+    socket.write_all(&PREFACE).await?;
+    Ok(socket)
+}
+
+async fn connect(address: &str, options: &ClientOptions) -> io::Result<Arc<Connection>> {
+    let socket = open(address, options.connect_timeout).await?;
+    let (read, write) = socket.into_split();
+    let (out, frames) = mpsc::unbounded_channel();
+    let connection = Arc::new(Connection {
+        out,
+        waiting: Mutex::new(Some(FxHashMap::default())),
+        next: AtomicU64::new(1),
+    });
+    // The tasks hold the connection weakly: it ends when the client forgets it.
+    let weak = Arc::downgrade(&connection);
+    let reader = FrameReader::new(read, options.max_frame);
+    let reading = tokio::spawn(async move {
+        let reason = match read_answers(reader, &weak).await {
+            Ok(()) => "the server closed the connection".to_owned(),
+            Err(e) => e.to_string(),
+        };
+        if let Some(connection) = weak.upgrade() {
+            connection.fail(&reason);
+        }
+    });
+    let weak = Arc::downgrade(&connection);
+    tokio::spawn(async move {
+        if let Err(e) = write_frames(write, frames, |_, _| {}).await
+            && let Some(connection) = weak.upgrade()
+        {
+            connection.fail(&e.to_string());
+        }
+        reading.abort();
+    });
+    Ok(connection)
+}
+
+async fn read_answers(
+    mut reader: FrameReader<tokio::net::tcp::OwnedReadHalf>,
+    connection: &std::sync::Weak<Connection>,
+) -> io::Result<()> {
+    while let Some(frame) = reader.next().await? {
+        let Some(connection) = connection.upgrade() else { return Ok(()) };
+        let waiting = connection.waiting.lock().as_mut().and_then(|w| w.remove(&frame.head.call));
+        // Nobody waits any more: the caller timed out.
+        let Some(waiting) = waiting else { continue };
+        let answer = if frame.head.method == Code::Ok as u16 {
+            Ok(Reply { header: frame.header, payload: frame.payload })
+        } else {
+            Err(Status::decode(frame.head.method, &frame.header))
+        };
+        let _ = waiting.send(Ok(answer));
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Writing frames to a socket, many at a time.
+
+use std::io::{self, IoSlice};
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use crate::frame::{HEAD, Head, Kind, crc32c};
+
+/// Parts up to this size are copied together; larger ones are handed to the socket as they are.
+const COPIED_PART: usize = 4 << 10;
+/// Bytes to collect before a write.
+const BATCH_BYTES: usize = 256 << 10;
+/// Frames to collect before a write.
+const BATCH_FRAMES: usize = 256;
+/// Slices in one system call (the kernel takes up to 1,024).
+const SLICES: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct OutFrame {
+    pub(crate) kind: Kind,
+    pub(crate) method: u16,
+    pub(crate) call: u64,
+    pub(crate) timeout_ms: u32,
+    pub(crate) header: Bytes,
+    pub(crate) payload: Payload,
+}
+
+impl OutFrame {
+    /// Bytes of the frame on the wire.
+    pub(crate) fn wire_len(&self) -> usize {
+        HEAD + self.header.len() + self.payload.len()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Payload {
+    One(Bytes),
+    Parts(Vec<Bytes>),
+}
+
+impl Payload {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::One(b) => b.len(),
+            Self::Parts(parts) => parts.iter().map(Bytes::len).sum(),
+        }
+    }
+}
+
+#[derive(Default)]
+struct WriteBatch {
+    parts: Vec<Bytes>,
+    scratch: BytesMut,
+    bytes: usize,
+}
+
+impl WriteBatch {
+    fn copy(&mut self, bytes: &[u8]) {
+        self.scratch.extend_from_slice(bytes);
+        self.bytes += bytes.len();
+    }
+
+    fn part(&mut self, part: Bytes) {
+        if part.len() <= COPIED_PART {
+            return self.copy(&part);
+        }
+        if !self.scratch.is_empty() {
+            self.parts.push(self.scratch.split().freeze());
+        }
+        self.bytes += part.len();
+        self.parts.push(part);
+    }
+
+    fn frame(&mut self, frame: OutFrame) {
+        let head = Head {
+            kind: frame.kind,
+            method: frame.method,
+            call: frame.call,
+            header_len: frame.header.len() as u32,
+            payload_len: frame.payload.len() as u32,
+            timeout_ms: frame.timeout_ms,
+            header_crc: crc32c(&frame.header),
+        };
+        self.copy(&head.encode());
+        self.part(frame.header);
+        match frame.payload {
+            Payload::One(part) => self.part(part),
+            Payload::Parts(parts) => parts.into_iter().for_each(|p| self.part(p)),
+        }
+    }
+
+    async fn write(&mut self, socket: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        if self.parts.is_empty() {
+            socket.write_all(&self.scratch).await?;
+        } else {
+            if !self.scratch.is_empty() {
+                self.parts.push(self.scratch.split().freeze());
+            }
+            let mut all: Vec<IoSlice<'_>> = self.parts.iter().map(|p| IoSlice::new(p)).collect();
+            let mut rest = all.as_mut_slice();
+            while !rest.is_empty() {
+                let window = rest.len().min(SLICES);
+                let written = socket.write_vectored(&rest[..window]).await?;
+                if written == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+                IoSlice::advance_slices(&mut rest, written);
+            }
+        }
+        self.parts.clear();
+        self.scratch.clear();
+        self.bytes = 0;
+        Ok(())
+    }
+}
+
+/// Writes frames until the channel closes. `written` learns how many payload and header bytes
+/// each batch had.
+pub(crate) async fn write_frames(
+    mut socket: impl AsyncWrite + Unpin,
+    mut frames: mpsc::UnboundedReceiver<OutFrame>,
+    mut written: impl FnMut(usize, usize),
+) -> io::Result<()> {
+    let mut batch = WriteBatch::default();
+    while let Some(frame) = frames.recv().await {
+        batch.frame(frame);
+        let mut count = 1;
+        while batch.bytes < BATCH_BYTES && count < BATCH_FRAMES {
+            let Ok(frame) = frames.try_recv() else { break };
+            batch.frame(frame);
+            count += 1;
+        }
+        let bytes = batch.bytes;
+        batch.write(&mut socket).await?;
+        written(count, bytes);
+    }
+    socket.shutdown().await
+}
