@@ -37,12 +37,12 @@ keys! {
     OZONE_SCM_HA_RATIS_STORAGE_DIR: Option<PathBuf> = "ozone.scm.ha.ratis.storage.dir", "", [SCM];
     /// Applied changes after which SCM makes its tables durable and trims its Raft log.
     OZONE_SCM_HA_RATIS_SNAPSHOT_THRESHOLD: u64 = "ozone.scm.ha.ratis.snapshot.threshold", "1000", [SCM];
-    /// Silence after which a DataNode counts as stale: no new pipelines or containers on it.
-    OZONE_SCM_STALE_NODE_INTERVAL: Duration = "ozone.scm.stale.node.interval", "5m", [SCM];
-    /// Silence after which a DataNode counts as dead: its pipelines are closed and its replicas made anew.
-    OZONE_SCM_DEAD_NODE_INTERVAL: Duration = "ozone.scm.dead.node.interval", "10m", [SCM];
+    /// Silence after which a DataNode counts as stale: no new pipelines or containers on it. Ozone's default is 5m; heartbeats come every second here.
+    OZONE_SCM_STALE_NODE_INTERVAL: Duration = "ozone.scm.stale.node.interval", "10s", [SCM];
+    /// Silence after which a DataNode counts as dead. Ozone's default is 10m.
+    OZONE_SCM_DEAD_NODE_INTERVAL: Duration = "ozone.scm.dead.node.interval", "60s", [SCM];
     /// How often SCM looks at the time of the last heartbeats.
-    OZONE_SCM_HEARTBEAT_PROCESS_INTERVAL: Duration = "ozone.scm.heartbeat.thread.interval", "3s", [SCM];
+    OZONE_SCM_HEARTBEAT_PROCESS_INTERVAL: Duration = "ozone.scm.heartbeat.thread.interval", "1s", [SCM];
     /// The most RATIS/THREE pipelines a DataNode takes part in; 0 for as many as its disks allow.
     OZONE_SCM_DATANODE_PIPELINE_LIMIT: u32 = "ozone.scm.datanode.pipeline.limit", "2", [SCM];
     /// Pipelines per Raft log disk of a DataNode, when ozone.scm.datanode.pipeline.limit is 0.
@@ -54,11 +54,11 @@ keys! {
     /// Also make RATIS/ONE pipelines without being asked.
     OZONE_SCM_PIPELINE_CREATION_AUTO_FACTOR_ONE: bool = "ozone.scm.pipeline.creation.auto.factor.one", "true", [SCM];
     /// How often SCM looks whether more pipelines can be made; a change among the nodes makes it look at once.
-    OZONE_SCM_PIPELINE_CREATION_INTERVAL: Duration = "ozone.scm.pipeline.creation.interval", "120s", [SCM];
+    OZONE_SCM_PIPELINE_CREATION_INTERVAL: Duration = "ozone.scm.pipeline.creation.interval", "10s", [SCM];
     /// How often SCM removes pipelines that never opened.
-    OZONE_SCM_PIPELINE_SCRUB_INTERVAL: Duration = "ozone.scm.pipeline.scrub.interval", "5m", [SCM];
+    OZONE_SCM_PIPELINE_SCRUB_INTERVAL: Duration = "ozone.scm.pipeline.scrub.interval", "5s", [SCM];
     /// Time in which a new pipeline has to open.
-    OZONE_SCM_PIPELINE_ALLOCATED_TIMEOUT: Duration = "ozone.scm.pipeline.allocated.timeout", "5m", [SCM];
+    OZONE_SCM_PIPELINE_ALLOCATED_TIMEOUT: Duration = "ozone.scm.pipeline.allocated.timeout", "20s", [SCM];
     /// How long a closed pipeline is kept before it is removed.
     OZONE_SCM_PIPELINE_DESTROY_TIMEOUT: Duration = "ozone.scm.pipeline.destroy.timeout", "66s", [SCM];
     /// Start in safe mode.
@@ -71,18 +71,22 @@ keys! {
     HDDS_SCM_SAFEMODE_HEALTHY_PIPELINE_PCT: f64 = "hdds.scm.safemode.healthy.pipeline.pct", "0.10", [SCM];
     /// Share of the known RATIS/THREE pipelines that have to be reported by one member before SCM leaves safe mode.
     HDDS_SCM_SAFEMODE_ONE_NODE_REPORTED_PIPELINE_PCT: f64 = "hdds.scm.safemode.atleast.one.node.reported.pipeline.pct", "0.90", [SCM];
+    /// Make pipelines while still in safe mode.
+    HDDS_SCM_SAFEMODE_PIPELINE_CREATION: bool = "hdds.scm.safemode.pipeline.creation", "true", [SCM];
+    /// What happens to a replica of a container SCM does not know: told of in the log, or deleted.
+    HDDS_SCM_UNKNOWN_CONTAINER_ACTION: String = "hdds.scm.unknown-container.action", "WARN", [SCM], one of ["WARN", "DELETE"];
     /// How long after safe mode SCM waits before it repairs anything.
     HDDS_SCM_WAIT_TIME_AFTER_SAFEMODE_EXIT: Duration = "hdds.scm.wait.time.after.safemode.exit", "5m", [SCM];
     /// The most deletion transactions sent to DataNodes in one round, counted in blocks.
     HDDS_SCM_BLOCK_DELETION_PER_INTERVAL_MAX: u32 = "hdds.scm.block.deletion.per-interval.max", "500000", [SCM];
     /// How often SCM sends deletions to DataNodes.
-    HDDS_SCM_BLOCK_DELETING_SERVICE_INTERVAL: Duration = "hdds.scm.block.deleting.service.interval", "60s", [SCM];
+    HDDS_SCM_BLOCK_DELETING_SERVICE_INTERVAL: Duration = "hdds.scm.block.deleting.service.interval", "1s", [SCM];
     /// How often SCM sends a deletion again before it gives up on it.
     OZONE_SCM_BLOCK_DELETION_MAX_RETRY: u32 = "ozone.scm.block.deletion.max.retry", "4096", [SCM];
     /// Ids SCM takes at a time from its sequence.
-    OZONE_SCM_SEQUENCE_ID_BATCH_SIZE: u64 = "ozone.scm.sequence.id.batch.size", "1000", [SCM];
+    OZONE_SCM_SEQUENCE_ID_BATCH_SIZE: u64 = "ozone.scm.sequence.id.batch.size", "100000", [SCM];
     /// The most containers one listing returns.
     OZONE_SCM_CONTAINER_LIST_MAX_COUNT: u32 = "ozone.scm.container.list.max.count", "4096", [SCM, CLIENT];
     /// How often SCM compares replicas with what they should be.
-    HDDS_SCM_REPLICATION_THREAD_INTERVAL: Duration = "hdds.scm.replication.thread.interval", "300s", [SCM];
+    HDDS_SCM_REPLICATION_THREAD_INTERVAL: Duration = "hdds.scm.replication.thread.interval", "30s", [SCM];
 }

@@ -35,4 +35,8 @@ keys! {
     TRIOXIDE_SMALL_BLOCK_SIZE: ByteSize = "trioxide.small.block.size", "64KB", [CLIENT, DATANODE, S3G];
     /// How disks are written: io_uring, threads, or what the kernel has.
     TRIOXIDE_DATANODE_IO: String = "trioxide.datanode.io", "auto", [DATANODE], one of ["auto", "uring", "threads"];
+    /// How long a client's metadata request may take altogether, fail-over and retries included.
+    TRIOXIDE_CLIENT_DEADLINE: Duration = "trioxide.client.deadline", "60s", [CLIENT, S3G];
+    /// A read not answered by then is asked of the next replica too; the first answer counts.
+    TRIOXIDE_CLIENT_HEDGE_AFTER: Duration = "trioxide.client.hedge.after", "100ms", [CLIENT, S3G];
 }
