@@ -1,0 +1,42 @@
+# Two commands do everything on a machine with Rust and a C++ compiler:
+#
+#   make run     build and start a cluster on loopback (data in ./data)
+#   make test    run every test, installing what it needs
+
+SHELL := /bin/bash
+ENV   := . scripts/env.sh &&
+DATA  ?= ./data
+# Further arguments for `o3 server`, e.g. make run ARGS="--datanodes 4"
+ARGS  ?=
+
+.PHONY: run test build unit clients lint tidy docs help
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+run: ## build and start a cluster: 1 OM, 1 SCM, 3 DataNodes, S3 gateway
+	@scripts/setup
+	@$(ENV) cargo build --release --quiet -p o3 && exec "$$CARGO_TARGET_DIR/release/o3" server --dir $(DATA) $(ARGS)
+
+build: ## build the binary
+	@scripts/setup
+	@$(ENV) cargo build --release -p o3 && echo "built $$CARGO_TARGET_DIR/release/o3"
+
+test: ## every test
+	@scripts/setup test
+	@$(MAKE) --no-print-directory tidy unit clients
+
+unit: ## Rust tests, from unit to cluster
+	@$(ENV) cargo test --release --workspace
+
+clients: ## real clients: boto3, aws CLI, rclone
+	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/python/run
+
+lint: ## formatting and clippy
+	@$(ENV) cargo fmt --all --check && cargo clippy --release --workspace --all-targets -- -D warnings
+
+tidy: ## house rules
+	@$(ENV) cargo run --release --quiet -p xtask -- tidy
+
+docs: ## regenerate the generated references
+	@$(ENV) cargo run --release --quiet -p o3 -- config doc > docs/configuration.md

@@ -1,0 +1,38 @@
+# Build environment, sourced by the Makefile and .ci/run. Everything here is a default: what is
+# already set wins.
+
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/trioxide"
+
+# Outside the clone, so that a fresh clone does not compile RocksDB again.
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}"
+
+if command -v ccache >/dev/null 2>&1; then
+    export CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
+    export CC="${CC:-ccache cc}" CXX="${CXX:-ccache c++}"
+fi
+
+if [ -z "${RUSTFLAGS:-}" ]; then
+    RUSTFLAGS=""
+    # RocksDB's hardware CRC32C is chosen at compile time.
+    if [ "$(uname -m)" = x86_64 ] && grep -q -w avx2 /proc/cpuinfo 2>/dev/null; then
+        RUSTFLAGS="-C target-cpu=x86-64-v3"
+    fi
+    if command -v mold >/dev/null 2>&1; then
+        RUSTFLAGS="$RUSTFLAGS -C link-arg=-fuse-ld=mold"
+    fi
+    export RUSTFLAGS
+fi
+
+# bindgen (for RocksDB's C interface) loads libclang and needs the compiler's own headers.
+if [ -z "${LIBCLANG_PATH:-}" ]; then
+    for dir in /usr/lib/llvm-*/lib /usr/lib/*-linux-gnu /usr/lib64 /usr/lib "$cache"/libclang; do
+        if ls "$dir"/libclang.so* "$dir"/libclang-*.so* >/dev/null 2>&1; then
+            export LIBCLANG_PATH="$dir"
+            break
+        fi
+    done
+fi
+if [ -z "${BINDGEN_EXTRA_CLANG_ARGS:-}" ]; then
+    BINDGEN_EXTRA_CLANG_ARGS="-I$(gcc -print-file-name=include 2>/dev/null)"
+    export BINDGEN_EXTRA_CLANG_ARGS
+fi

@@ -1,0 +1,91 @@
+//! Which crate may use which.
+
+use super::Findings;
+use super::manifest::Manifest;
+
+/// Groups from the top down. A crate may use crates of the groups below its own, and those that
+/// [`WITHIN`] names.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("binary", &["o3"]),
+    ("testkit", &["testkit"]),
+    ("assembly", &["server"]),
+    ("servers", &["om", "scm", "datanode", "s3gateway"]),
+    ("using a cluster", &["client", "shell", "freon"]),
+    ("rules", &["namespace", "placement", "container"]),
+    ("machinery", &["multiraft", "metastore", "blockio", "framed", "service"]),
+    ("vocabulary", &["config", "types", "proto"]),
+];
+
+/// Uses inside a group, each with its reason.
+const WITHIN: &[(&str, &str, &str)] = &[
+    ("types", "proto", "conversions from and to the wire"),
+    ("multiraft", "framed", "the transport over frames"),
+    ("shell", "client", "commands are calls of the client"),
+    ("freon", "client", "generators are calls of the client"),
+];
+
+fn group(name: &str) -> Option<usize> {
+    GROUPS.iter().position(|(_, crates)| crates.contains(&name))
+}
+
+/// Checks the direction of every dependency, tests included.
+pub fn check(manifests: &[Manifest], findings: &mut Findings) {
+    for manifest in manifests {
+        let Some(own) = group(&manifest.name) else {
+            findings.error(format!("crate {} is in no group of tidy/layers.rs", manifest.name));
+            continue;
+        };
+        for used in &manifest.uses {
+            let Some(theirs) = group(used) else { continue };
+            let allowed =
+                theirs > own || WITHIN.iter().any(|(a, b, _)| *a == manifest.name && b == used);
+            if !allowed {
+                findings.error(format!(
+                    "{} ({}) must not use {used} ({})",
+                    manifest.name, GROUPS[own].0, GROUPS[theirs].0
+                ));
+            }
+        }
+        if manifest.uses.contains("testkit") {
+            findings.error(format!("{} uses testkit outside of its tests", manifest.name));
+        }
+        for name in &manifest.unpinned {
+            findings.error(format!(
+                "{}: {name} is not taken from [workspace.dependencies]",
+                manifest.name
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn manifest(name: &str, uses: &[&str]) -> Manifest {
+        Manifest {
+            name: name.into(),
+            dir: Default::default(),
+            uses: uses.iter().map(|u| (*u).to_owned()).collect(),
+            tests_use: BTreeSet::new(),
+            unpinned: Vec::new(),
+        }
+    }
+
+    fn errors(name: &str, uses: &[&str]) -> usize {
+        let mut findings = Findings::default();
+        check(&[manifest(name, uses)], &mut findings);
+        findings.errors.len()
+    }
+
+    #[test]
+    fn dependencies_point_down_only() {
+        assert_eq!(errors("om", &["namespace", "multiraft", "tokio"]), 0);
+        assert_eq!(errors("om", &["scm"]), 1, "servers meet in proto");
+        assert_eq!(errors("namespace", &["om"]), 1, "upwards");
+        assert_eq!(errors("client", &["testkit"]), 2, "upwards, and outside of tests");
+        assert_eq!(errors("stranger", &[]), 1, "every crate has a group");
+    }
+}

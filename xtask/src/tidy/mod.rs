@@ -1,0 +1,55 @@
+//! The rules that no compiler checks; ARCHITECTURE.md says why each is there.
+//!
+//! * [`layers`]: which crate may use which
+//! * [`purity`]: what a rules crate must not depend on
+//! * [`files`]: size and opening words of source files
+//! * [`words`]: what must not stand in the tree
+
+mod files;
+mod layers;
+mod manifest;
+mod purity;
+mod words;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+/// What a rule found.
+#[derive(Default)]
+pub struct Findings {
+    errors: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Findings {
+    fn error(&mut self, text: impl Into<String>) {
+        self.errors.push(text.into());
+    }
+
+    fn warning(&mut self, text: impl Into<String>) {
+        self.warnings.push(text.into());
+    }
+}
+
+/// Checks every rule and prints what is wrong; `false` when something must be mended.
+///
+/// # Errors
+/// When the tree cannot be read.
+pub fn run(root: &Path) -> Result<bool> {
+    let manifests = manifest::read_all(root)?;
+    let mut findings = Findings::default();
+    layers::check(&manifests, &mut findings);
+    purity::check(&manifests, &mut findings);
+    files::check(root, &manifests, &mut findings)?;
+    words::check(root, &mut findings)?;
+    for warning in &findings.warnings {
+        println!("warning: {warning}");
+    }
+    for error in &findings.errors {
+        println!("error: {error}");
+    }
+    let (errors, warnings) = (findings.errors.len(), findings.warnings.len());
+    println!("tidy: {} crates, {errors} errors, {warnings} warnings", manifests.len());
+    Ok(errors == 0)
+}

@@ -1,0 +1,38 @@
+//! What a rules crate must not depend on: it decides, and nothing else.
+
+use super::Findings;
+use super::manifest::Manifest;
+
+const RULES: &[&str] = &["namespace", "placement", "container"];
+const FORBIDDEN: &[(&str, &str)] = &[
+    ("tokio", "rules do not wait"),
+    ("rand", "rules are not random"),
+    ("chrono", "rules do not read the clock"),
+    ("rust-rocksdb", "only metastore knows the store"),
+    ("metastore", "rules see tables through a view"),
+    ("blockio", "rules touch no file"),
+    ("framed", "rules know no network"),
+    ("tempfile", "rules touch no file"),
+];
+
+/// Checks what rules crates and everybody else may link.
+pub fn check(manifests: &[Manifest], findings: &mut Findings) {
+    for manifest in manifests {
+        if RULES.contains(&manifest.name.as_str()) {
+            for (name, why) in FORBIDDEN.iter().filter(|(n, _)| manifest.uses.contains(*n)) {
+                findings.error(format!("{} must not use {name}: {why}", manifest.name));
+            }
+        }
+        if manifest.name != "metastore"
+            && (manifest.uses.contains("rust-rocksdb")
+                || manifest.tests_use.contains("rust-rocksdb"))
+        {
+            findings.error(format!("{} links RocksDB: only metastore may", manifest.name));
+        }
+        if manifest.name != "multiraft"
+            && (manifest.uses.contains("raft") || manifest.uses.contains("raft-engine"))
+        {
+            findings.error(format!("{} links raft-rs: only multiraft may", manifest.name));
+        }
+    }
+}
