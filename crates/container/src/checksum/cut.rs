@@ -1,0 +1,32 @@
+//! The checksums of a part of a chunk.
+
+use proto::datanode::ChecksumData;
+
+use super::{ChecksumError, kind};
+
+/// The checksums of bytes `offset..offset + len` of a chunk of `chunk_len` bytes. The part must
+/// start on a slice and end on one or at the chunk's end: checksums cannot be split.
+///
+/// # Errors
+/// Parts that do not lie on slices, or checksum data with too few entries.
+pub fn cut(
+    sums: &ChecksumData,
+    chunk_len: u64,
+    offset: u64,
+    len: u64,
+) -> Result<ChecksumData, ChecksumError> {
+    let (_, slice) = kind(sums)?;
+    let Some(slice) = slice else { return Ok(sums.clone()) };
+    let slice = slice as u64;
+    let unaligned = || ChecksumError::Unaligned { offset, len, chunk_len, slice };
+    let end = offset.checked_add(len).ok_or_else(unaligned)?;
+    if end > chunk_len || offset % slice != 0 || (end % slice != 0 && end != chunk_len) {
+        return Err(unaligned());
+    }
+    let (first, last) = ((offset / slice) as usize, end.div_ceil(slice) as usize);
+    let checksums = sums
+        .checksums
+        .get(first..last)
+        .ok_or(ChecksumError::Count { got: sums.checksums.len(), expected: last })?;
+    Ok(ChecksumData { checksums: checksums.to_vec(), ..sums.clone() })
+}

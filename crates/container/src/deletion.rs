@@ -1,0 +1,111 @@
+//! What a deletion transaction still has to do.
+//!
+//! SCM names blocks to delete in transactions, sends each at least once and in any order. A
+//! replica keeps a transaction until its blocks are gone, works in portions, and must survive
+//! being told twice and dying in between.
+
+use proto::scm_datanode::DeletedBlocksTransaction;
+use types::{ContainerId, LocalId};
+
+/// A transaction that makes no sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DeletionError {
+    /// SCM numbers transactions from 1.
+    #[error("deletion transaction has number {0}")]
+    BadNumber(i64),
+    /// Container ids are positive.
+    #[error("deletion transaction {tx} names container {container}")]
+    BadContainer {
+        /// Transaction number.
+        tx: i64,
+        /// What it names.
+        container: i64,
+    },
+}
+
+/// One portion of work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Portion {
+    /// Transactions that this portion ends, by their place in the list given.
+    pub finished: Vec<usize>,
+    /// Blocks to delete, each once, in ascending order.
+    pub blocks: Vec<LocalId>,
+}
+
+/// Checks what came from SCM.
+///
+/// # Errors
+/// Numbers that cannot be.
+pub fn check(tx: &DeletedBlocksTransaction) -> Result<ContainerId, DeletionError> {
+    if tx.tx_id <= 0 {
+        return Err(DeletionError::BadNumber(tx.tx_id));
+    }
+    if tx.container_id <= 0 {
+        return Err(DeletionError::BadContainer { tx: tx.tx_id, container: tx.container_id });
+    }
+    Ok(ContainerId::from_wire(tx.container_id))
+}
+
+/// The whole transactions, in order, that fit into `limit` blocks; always at least one, so that a
+/// transaction larger than the limit does not stay for ever.
+pub fn next_portion(pending: &[DeletedBlocksTransaction], limit: usize) -> Portion {
+    let mut portion = Portion { finished: Vec::new(), blocks: Vec::new() };
+    for (i, tx) in pending.iter().enumerate() {
+        if i > 0 && portion.blocks.len() + tx.local_id.len() > limit {
+            break;
+        }
+        portion.finished.push(i);
+        portion.blocks.extend(tx.local_id.iter().map(|id| LocalId::from_wire(*id)));
+    }
+    portion.blocks.sort_unstable();
+    portion.blocks.dedup();
+    portion
+}
+
+/// The container's highest transaction after it has taken `tx`: what it reports to SCM.
+pub fn highest(so_far: u64, tx: &DeletedBlocksTransaction) -> u64 {
+    so_far.max(u64::try_from(tx.tx_id).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tx(id: i64, blocks: &[i64]) -> DeletedBlocksTransaction {
+        DeletedBlocksTransaction {
+            tx_id: id,
+            container_id: 1,
+            local_id: blocks.to_vec(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn portions_are_whole_transactions_within_the_limit() {
+        let pending = [tx(1, &[5, 3]), tx(2, &[3, 4]), tx(3, &[9])];
+        let portion = next_portion(&pending, 4);
+        assert_eq!(portion.finished, [0, 1]);
+        assert_eq!(portion.blocks, [LocalId(3), LocalId(4), LocalId(5)]);
+    }
+
+    #[test]
+    fn a_transaction_larger_than_the_limit_is_still_done() {
+        let portion = next_portion(&[tx(1, &[1, 2, 3]), tx(2, &[4])], 2);
+        assert_eq!(portion.finished, [0]);
+        assert_eq!(portion.blocks.len(), 3);
+    }
+
+    #[test]
+    fn the_highest_transaction_never_falls() {
+        assert_eq!(highest(7, &tx(3, &[])), 7);
+        assert_eq!(highest(7, &tx(9, &[])), 9);
+    }
+
+    #[test]
+    fn transactions_that_cannot_be_are_refused() {
+        assert_eq!(check(&tx(0, &[])), Err(DeletionError::BadNumber(0)));
+        let mut bad = tx(1, &[]);
+        bad.container_id = -4;
+        assert_eq!(check(&bad), Err(DeletionError::BadContainer { tx: 1, container: -4 }));
+    }
+}

@@ -1,0 +1,6 @@
+//! Rules of containers, driven from outside: properties, tables of cases, golden bytes, junk.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod checksum;
+mod chunks;
+mod segment;
