@@ -1,1 +1,8 @@
-//! t
+//! What every daemon is made of, from outside.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod audit;
+mod background;
+mod data_dir;
+mod metrics;
+mod status;

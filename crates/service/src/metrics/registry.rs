@@ -61,13 +61,12 @@ impl MetricsRegistry {
 
     /// A gauge worked out whenever it is looked at.
     pub fn gauge_fn(&self, name: &str, help: &str, value: impl Fn() -> f64 + Send + Sync + 'static) {
-        self.registry.write().register(name, help, Computed { value: Box::new(value), kind: MetricType::Gauge });
+        self.registry.write().register(name, help, Computed::Gauge(Box::new(value)));
     }
 
     /// A counter kept elsewhere, read whenever it is looked at.
     pub fn counter_fn(&self, name: &str, help: &str, value: impl Fn() -> u64 + Send + Sync + 'static) {
-        let value = Box::new(move || value() as f64);
-        self.registry.write().register(name, help, Computed { value, kind: MetricType::Counter });
+        self.registry.write().register(name, help, Computed::Counter(Box::new(value)));
     }
 
     /// A histogram of durations in seconds.
@@ -92,14 +91,17 @@ impl MetricsRegistry {
 }
 
 /// A number that somebody else keeps.
-struct Computed {
-    value: Box<dyn Fn() -> f64 + Send + Sync>,
-    kind: MetricType,
+enum Computed {
+    Gauge(Box<dyn Fn() -> f64 + Send + Sync>),
+    Counter(Box<dyn Fn() -> u64 + Send + Sync>),
 }
 
 impl fmt::Debug for Computed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Computed({})", (self.value)())
+        match self {
+            Computed::Gauge(value) => write!(f, "Gauge({})", value()),
+            Computed::Counter(value) => write!(f, "Counter({})", value()),
+        }
     }
 }
 
@@ -107,13 +109,16 @@ impl TypedMetric for Computed {}
 
 impl EncodeMetric for Computed {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
-        match self.kind {
-            MetricType::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(&(self.value)(), None),
-            _ => encoder.encode_gauge(&(self.value)()),
+        match self {
+            Computed::Gauge(value) => encoder.encode_gauge(&value()),
+            Computed::Counter(value) => encoder.encode_counter::<NoLabelSet, _, u64>(&value(), None),
         }
     }
 
     fn metric_type(&self) -> MetricType {
-        self.kind
+        match self {
+            Computed::Gauge(_) => MetricType::Gauge,
+            Computed::Counter(_) => MetricType::Counter,
+        }
     }
 }

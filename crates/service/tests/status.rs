@@ -1,0 +1,61 @@
+//! Status pages.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use service::{MetricsRegistry, Role, Section, StatusPage, StatusServer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+struct Page;
+
+impl StatusPage for Page {
+    fn title(&self) -> String {
+        "Ozone Manager <om1>".into()
+    }
+    fn sections(&self) -> Vec<Section> {
+        vec![
+            Section::facts("About", [("leader", "om1 & co".to_string())]),
+            Section::table("Nodes", &["id", "state"], vec![vec!["a".into(), "HEALTHY".into()]]),
+        ]
+    }
+}
+
+async fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_role_shows_itself_to_people_prometheus_and_scripts() {
+    let registry = MetricsRegistry::new(Role::new("om", "om1"));
+    registry.counter("keys", "Keys").inc();
+    let server = StatusServer::start("127.0.0.1:0", registry, Arc::new(Page)).await.unwrap();
+
+    let html = get(server.address(), "/").await;
+    assert!(html.contains("<h1>Ozone Manager &lt;om1&gt;</h1>") && html.contains("<td>om1 &amp; co</td>"), "{html}");
+    for path in ["/metrics", "/prom"] {
+        let metrics = get(server.address(), path).await;
+        assert!(metrics.contains("om_keys_total 1\n") && metrics.trim_end().ends_with("# EOF"), "{metrics}");
+    }
+    let json = get(server.address(), "/status.json").await;
+    let body: serde_json::Value = serde_json::from_str(json.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!(body["About"]["leader"], "om1 & co");
+    assert_eq!(body["Nodes"][0]["state"], "HEALTHY");
+    assert!(get(server.address(), "/nothing").await.starts_with("HTTP/1.1 404"));
+}
+
+#[tokio::test]
+async fn a_stopped_server_gives_its_port_back() {
+    let registry = || MetricsRegistry::new(Role::new("om", ""));
+    let server = StatusServer::start("127.0.0.1:0", registry(), Arc::new(Page)).await.unwrap();
+    let address = server.address().to_string();
+    assert!(StatusServer::start(&address, registry(), Arc::new(Page)).await.is_err());
+    drop(server);
+    while StatusServer::start(&address, registry(), Arc::new(Page)).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+}
