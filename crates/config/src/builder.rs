@@ -42,15 +42,25 @@ impl Builder {
             path = named.unwrap_or_else(|| path.join("ozone-site.xml"));
         }
         for raw in source::read(&path)? {
-            self.file.push((raw.name, raw.value, Origin::File { path: path.clone(), line: raw.line }));
+            self.file.push((
+                raw.name,
+                raw.value,
+                Origin::File { path: path.clone(), line: raw.line },
+            ));
         }
         Ok(self)
     }
 
     /// Adds what the directory named by `OZONE_CONF_DIR` holds, if that is set and holds anything.
     pub fn conf_dir(self) -> Result<Self, ConfigError> {
-        let Some(dir) = std::env::var_os("OZONE_CONF_DIR").map(PathBuf::from) else { return Ok(self) };
-        if FILE_NAMES.iter().any(|name| dir.join(name).exists()) { self.file(dir) } else { Ok(self) }
+        let Some(dir) = std::env::var_os("OZONE_CONF_DIR").map(PathBuf::from) else {
+            return Ok(self);
+        };
+        if FILE_NAMES.iter().any(|name| dir.join(name).exists()) {
+            self.file(dir)
+        } else {
+            Ok(self)
+        }
     }
 
     /// Adds a `key=value`, as given with `-D`.
@@ -68,7 +78,9 @@ impl Builder {
     /// Adds the process's environment.
     pub fn env(self) -> Result<Self, ConfigError> {
         // Variables that are not text cannot be meant for us.
-        let text = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let text = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
         Ok(self.env_from(text))
     }
 
@@ -86,7 +98,10 @@ impl Builder {
             let lookup = |wanted: &str| self.lookup(&given, wanted);
             let resolved = substitute::substitute(raw, &lookup)
                 .map_err(|_| ConfigError::Circular { key: name.clone(), value: raw.clone() })?;
-            settings.insert(name.clone(), Setting { raw: raw.clone(), resolved, origin: origin.clone() });
+            settings.insert(
+                name.clone(),
+                Setting { raw: raw.clone(), resolved, origin: origin.clone() },
+            );
         }
         derive_scm_addresses(&mut settings)?;
         check(&settings)?;
@@ -127,7 +142,12 @@ impl Builder {
 
 /// The declaration behind a name, also one with a service and node behind it (`ozone.om.address.service.om1`).
 pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
-    keys::find(name).or_else(|| SUFFIXED.iter().find(|base| name.strip_prefix(**base).is_some_and(|rest| rest.starts_with('.'))).and_then(|base| keys::find(base)))
+    keys::find(name).or_else(|| {
+        SUFFIXED
+            .iter()
+            .find(|base| name.strip_prefix(**base).is_some_and(|rest| rest.starts_with('.')))
+            .and_then(|base| keys::find(base))
+    })
 }
 
 /// Keys that may carry a service id and a node id.
@@ -170,12 +190,19 @@ fn unknown_keys(settings: &BTreeMap<String, Setting>) -> Result<Vec<Warning>, Co
     }
     let mut warnings = Vec::new();
     for (name, setting) in settings {
-        if declaration(name).is_some() || !OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+        if declaration(name).is_some()
+            || !OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        {
             continue;
         }
-        let suggestion = suggest::nearest(name, keys::all().map(|spec| spec.name)).map(str::to_string);
+        let suggestion =
+            suggest::nearest(name, keys::all().map(|spec| spec.name)).map(str::to_string);
         if policy.eq_ignore_ascii_case("error") {
-            return Err(ConfigError::Unknown { key: name.clone(), origin: setting.origin.clone(), suggestion });
+            return Err(ConfigError::Unknown {
+                key: name.clone(),
+                origin: setting.origin.clone(),
+                suggestion,
+            });
         }
         warnings.push(Warning { key: name.clone(), origin: setting.origin.clone(), suggestion });
     }
@@ -188,19 +215,30 @@ fn derive_scm_addresses(settings: &mut BTreeMap<String, Setting>) -> Result<(), 
     let client = &keys::scm::OZONE_SCM_CLIENT_ADDRESS;
     let doors = [
         (client, &keys::scm::OZONE_SCM_CLIENT_PORT, keys::scm::OZONE_SCM_NAMES.name()),
-        (&keys::scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS, &keys::scm::OZONE_SCM_BLOCK_CLIENT_PORT, client.name()),
-        (&keys::scm::OZONE_SCM_DATANODE_ADDRESS, &keys::scm::OZONE_SCM_DATANODE_PORT, client.name()),
+        (
+            &keys::scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS,
+            &keys::scm::OZONE_SCM_BLOCK_CLIENT_PORT,
+            client.name(),
+        ),
+        (
+            &keys::scm::OZONE_SCM_DATANODE_ADDRESS,
+            &keys::scm::OZONE_SCM_DATANODE_PORT,
+            client.name(),
+        ),
     ];
     for (address, port_key, host_key) in doors {
         let set = |name: &str| settings.get(name).filter(|s| !s.resolved.is_empty());
         let port = match set(port_key.name()) {
             None => None,
-            Some(setting) => Some((setting.resolved.trim().parse::<u16>().map_err(|_| ConfigError::Malformed {
-                key: port_key.name().into(),
-                value: setting.resolved.clone(),
-                origin: setting.origin.clone(),
-                expected: "a port, 0 to 65535".into(),
-            })?, port_key.name())),
+            Some(setting) => Some((
+                setting.resolved.trim().parse::<u16>().map_err(|_| ConfigError::Malformed {
+                    key: port_key.name().into(),
+                    value: setting.resolved.clone(),
+                    origin: setting.origin.clone(),
+                    expected: "a port, 0 to 65535".into(),
+                })?,
+                port_key.name(),
+            )),
         };
         let default = HostPort::parse_with(address.spec().default, None).map_or(0, |d| d.port);
         let default_port = port.map_or(default, |(port, _)| port);
@@ -208,22 +246,30 @@ fn derive_scm_addresses(settings: &mut BTreeMap<String, Setting>) -> Result<(), 
         let derived = match &own {
             // Complete as it stands, or malformed and reported by the check.
             Some((value, _)) if HostPort::parse_with(value, None).is_some() => continue,
-            Some((value, origin)) => HostPort::parse_with(value, Some(default_port)).map(|a| (a, origin.clone())),
+            Some((value, origin)) => {
+                HostPort::parse_with(value, Some(default_port)).map(|a| (a, origin.clone()))
+            }
             None => {
                 let host = set(host_key).and_then(|s| {
                     let first = s.resolved.split(',').next().unwrap_or_default();
-                    HostPort::parse_with(first, Some(0)).map(|a| (a.host, format!("{host_key} ({})", s.origin)))
+                    HostPort::parse_with(first, Some(0))
+                        .map(|a| (a.host, format!("{host_key} ({})", s.origin)))
                 });
                 match (host, port) {
-                    (Some((host, from)), _) => Some((HostPort::new(host, default_port), Origin::Derived(from))),
-                    (None, Some((port, from))) => Some((HostPort::new("0.0.0.0", port), Origin::Derived(from.into()))),
+                    (Some((host, from)), _) => {
+                        Some((HostPort::new(host, default_port), Origin::Derived(from)))
+                    }
+                    (None, Some((port, from))) => {
+                        Some((HostPort::new("0.0.0.0", port), Origin::Derived(from.into())))
+                    }
                     (None, None) => None,
                 }
             }
         };
         if let Some((value, origin)) = derived {
             let resolved = value.to_string();
-            settings.insert(address.name().into(), Setting { raw: resolved.clone(), resolved, origin });
+            settings
+                .insert(address.name().into(), Setting { raw: resolved.clone(), resolved, origin });
         }
     }
     Ok(())

@@ -33,7 +33,13 @@ pub struct Warning {
 
 impl Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: unknown key {} has no effect{}", self.origin, self.key, did_you_mean(&self.suggestion))
+        write!(
+            f,
+            "{}: unknown key {} has no effect{}",
+            self.origin,
+            self.key,
+            did_you_mean(&self.suggestion)
+        )
     }
 }
 
@@ -89,7 +95,9 @@ impl Configuration {
         match T::parse(value.trim(), spec) {
             Ok(value) => value,
             // Every value was checked when it was set, every default by a test.
-            Err(expected) => unreachable!("{} = '{value}' was checked, yet: expected {expected}", spec.name),
+            Err(expected) => {
+                unreachable!("{} = '{value}' was checked, yet: expected {expected}", spec.name)
+            }
         }
     }
 
@@ -109,7 +117,11 @@ impl Configuration {
     }
 
     /// The address to bind a door to: that of `address`, its host replaced by the one of `bind_host` when set.
-    pub fn bind_address(&self, address: &'static Key<HostPort>, bind_host: &'static Key<String>) -> HostPort {
+    pub fn bind_address(
+        &self,
+        address: &'static Key<HostPort>,
+        bind_host: &'static Key<String>,
+    ) -> HostPort {
         let address = self.get(address);
         match self.get(bind_host) {
             host if host.is_empty() => address,
@@ -119,9 +131,11 @@ impl Configuration {
 
     /// The directory a key names, or `ozone.metadata.dirs` when it is unset.
     pub fn directory(&self, key: &'static Key<Option<PathBuf>>) -> Result<PathBuf, ConfigError> {
-        self.get(key).or_else(|| self.get(&keys::hdds::OZONE_METADATA_DIRS)).ok_or_else(|| ConfigError::NoDirectory {
-            key: key.name().into(),
-            fallback: keys::hdds::OZONE_METADATA_DIRS.name().into(),
+        self.get(key).or_else(|| self.get(&keys::hdds::OZONE_METADATA_DIRS)).ok_or_else(|| {
+            ConfigError::NoDirectory {
+                key: key.name().into(),
+                fallback: keys::hdds::OZONE_METADATA_DIRS.name().into(),
+            }
         })
     }
 
@@ -174,9 +188,13 @@ impl Configuration {
             })
             .collect();
         for (name, setting) in &self.inner.settings {
-            let value = if is_secret(name) { "<hidden>".to_string() } else { setting.resolved.clone() };
+            let value =
+                if is_secret(name) { "<hidden>".to_string() } else { setting.resolved.clone() };
             let spec = crate::builder::declaration(name);
-            entries.insert(name, Entry { key: name.clone(), value, origin: setting.origin.clone(), spec });
+            entries.insert(
+                name,
+                Entry { key: name.clone(), value, origin: setting.origin.clone(), spec },
+            );
         }
         entries.into_values().collect()
     }

@@ -43,7 +43,10 @@ impl KeySpec {
 
     /// The environment variable that sets this key: its name in capitals, `_` for `.` and `-`.
     pub fn env_name(&self) -> String {
-        self.name.chars().map(|c| if c == '.' || c == '-' { '_' } else { c.to_ascii_uppercase() }).collect()
+        self.name
+            .chars()
+            .map(|c| if c == '.' || c == '-' { '_' } else { c.to_ascii_uppercase() })
+            .collect()
     }
 
     /// Whether its value must not be shown.
@@ -52,7 +55,9 @@ impl KeySpec {
     }
 
     pub(crate) fn check(&self, raw: &str) -> Result<(), String> {
-        if !self.choices.is_empty() && !self.choices.iter().any(|c| c.eq_ignore_ascii_case(raw.trim())) {
+        if !self.choices.is_empty()
+            && !self.choices.iter().any(|c| c.eq_ignore_ascii_case(raw.trim()))
+        {
             return Err(format!("one of {}", self.choices.join(", ")));
         }
         (self.check)(raw, self)
@@ -80,7 +85,8 @@ impl<T: Value> Key<T> {
         tags: &'static [Tag],
         choices: &'static [&'static str],
     ) -> Self {
-        let spec = KeySpec { name, default, doc, tags, choices, type_name: T::TYPE, check: check::<T> };
+        let spec =
+            KeySpec { name, default, doc, tags, choices, type_name: T::TYPE, check: check::<T> };
         Key { spec, value: PhantomData }
     }
 

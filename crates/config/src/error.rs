@@ -21,7 +21,9 @@ pub enum ConfigError {
     Definition { given: String },
     #[error("{key}: substitution of ${{...}} goes round in circles in '{value}'")]
     Circular { key: String, value: String },
-    #[error("neither {key} nor {fallback} is set: a data directory is needed (set one in ozone-site.xml, or with -D {fallback}=DIR)")]
+    #[error(
+        "neither {key} nor {fallback} is set: a data directory is needed (set one in ozone-site.xml, or with -D {fallback}=DIR)"
+    )]
     NoDirectory { key: String, fallback: String },
 }
 

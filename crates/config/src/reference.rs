@@ -33,7 +33,8 @@ pub fn markdown() -> String {
 
 /// The entry of one key.
 pub fn entry(spec: &KeySpec) -> String {
-    let default = if spec.default.is_empty() { "unset".to_string() } else { format!("`{}`", spec.default) };
+    let default =
+        if spec.default.is_empty() { "unset".to_string() } else { format!("`{}`", spec.default) };
     let roles: Vec<&str> = spec.tags.iter().map(|tag| role(*tag)).collect();
     let mut text = format!(
         "\n### `{}`\n\n{}\n\n- type: {}\n- default: {default}\n- read by: {}\n- environment: `{}`\n",

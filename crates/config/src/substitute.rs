@@ -12,7 +12,10 @@ const MAX_SUBSTITUTIONS: usize = 20;
 pub(crate) struct Circular;
 
 /// Resolves every `${...}` in `value`, innermost first.
-pub(crate) fn substitute(value: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, Circular> {
+pub(crate) fn substitute(
+    value: &str,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, Circular> {
     let mut text = value.to_string();
     let mut from = 0;
     for _ in 0..MAX_SUBSTITUTIONS {

@@ -38,7 +38,11 @@ impl Value for f64 {
     /// Also with Java's `f` behind it (`0.9f`), as Ozone's own files have it.
     fn parse(raw: &str, _: &KeySpec) -> Result<Self, String> {
         let number = raw.strip_suffix(['f', 'F']).unwrap_or(raw);
-        number.parse().ok().filter(|n: &f64| n.is_finite()).ok_or_else(|| "a number, such as 0.9".into())
+        number
+            .parse()
+            .ok()
+            .filter(|n: &f64| n.is_finite())
+            .ok_or_else(|| "a number, such as 0.9".into())
     }
 }
 
@@ -71,7 +75,8 @@ impl Value for PathBuf {
 
 /// A path, also when written as `file:///path` or with a storage type before it (`[SSD]/path`), as Ozone allows.
 fn path(raw: &str) -> PathBuf {
-    let raw = if raw.starts_with('[') { raw.split_once(']').map_or(raw, |(_, rest)| rest) } else { raw };
+    let raw =
+        if raw.starts_with('[') { raw.split_once(']').map_or(raw, |(_, rest)| rest) } else { raw };
     PathBuf::from(raw.strip_prefix("file://").unwrap_or(raw))
 }
 
@@ -234,7 +239,11 @@ impl HostPort {
 
 impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') { write!(f, "[{}]:{}", self.host, self.port) } else { write!(f, "{}:{}", self.host, self.port) }
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
     }
 }
 
@@ -242,6 +251,7 @@ impl Value for HostPort {
     const TYPE: &'static str = "host:port";
     fn parse(raw: &str, spec: &KeySpec) -> Result<Self, String> {
         let default_port = HostPort::parse_with(spec.default, None).map(|d| d.port);
-        HostPort::parse_with(raw, default_port).ok_or_else(|| "host:port, such as om.example.com:9862".into())
+        HostPort::parse_with(raw, default_port)
+            .ok_or_else(|| "host:port, such as om.example.com:9862".into())
     }
 }

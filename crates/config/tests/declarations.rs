@@ -28,7 +28,8 @@ fn every_key_is_documented_in_a_sentence_and_says_who_reads_it() {
     for spec in keys::all() {
         assert!(spec.doc_text().ends_with('.'), "{}: {}", spec.name, spec.doc_text());
         assert!(!spec.tags.is_empty(), "{}", spec.name);
-        let known = ["ozone.", "hdds.", "trioxide."].iter().any(|prefix| spec.name.starts_with(prefix));
+        let known =
+            ["ozone.", "hdds.", "trioxide."].iter().any(|prefix| spec.name.starts_with(prefix));
         assert!(known, "{} would not be reported when mistyped", spec.name);
     }
 }
@@ -43,9 +44,8 @@ fn the_reference_has_an_entry_for_every_key() {
 
 #[test]
 fn a_listing_has_a_line_for_every_key_and_hides_secrets() {
-    let conf = Configuration::builder()
-        .define("ozone.test.password=hunter2").unwrap()
-        .build().unwrap();
+    let conf =
+        Configuration::builder().define("ozone.test.password=hunter2").unwrap().build().unwrap();
     let entries = conf.entries();
     assert!(keys::all().all(|spec| entries.iter().any(|e| e.key == spec.name)));
     let secret = entries.iter().find(|e| e.key == "ozone.test.password").unwrap();

@@ -2,14 +2,16 @@
 
 use config::Configuration;
 use config::keys::scm::{
-    OZONE_SCM_BLOCK_CLIENT_ADDRESS, OZONE_SCM_CLIENT_ADDRESS, OZONE_SCM_CLIENT_BIND_HOST, OZONE_SCM_DATANODE_ADDRESS,
+    OZONE_SCM_BLOCK_CLIENT_ADDRESS, OZONE_SCM_CLIENT_ADDRESS, OZONE_SCM_CLIENT_BIND_HOST,
+    OZONE_SCM_DATANODE_ADDRESS,
 };
 
 /// Client, block and DataNode address under these definitions.
 fn addresses(definitions: &[&str]) -> [String; 3] {
     let builder = definitions.iter().fold(Configuration::builder(), |b, d| b.define(d).unwrap());
     let conf = builder.build().unwrap();
-    [&OZONE_SCM_CLIENT_ADDRESS, &OZONE_SCM_BLOCK_CLIENT_ADDRESS, &OZONE_SCM_DATANODE_ADDRESS].map(|key| conf.get(key).to_string())
+    [&OZONE_SCM_CLIENT_ADDRESS, &OZONE_SCM_BLOCK_CLIENT_ADDRESS, &OZONE_SCM_DATANODE_ADDRESS]
+        .map(|key| conf.get(key).to_string())
 }
 
 #[test]
@@ -21,7 +23,11 @@ fn the_host_comes_from_the_names_or_the_client_address_and_the_port_from_its_key
         (&["ozone.scm.client.address=c:1"], ["c:1", "c:9863", "c:9861"]),
         (&["ozone.scm.client.address=c", "ozone.scm.client.port=7"], ["c:7", "c:9863", "c:9861"]),
         (
-            &["ozone.scm.names=s", "ozone.scm.block.client.port=5", "ozone.scm.datanode.address=d:6"],
+            &[
+                "ozone.scm.names=s",
+                "ozone.scm.block.client.port=5",
+                "ozone.scm.datanode.address=d:6",
+            ],
             ["s:9860", "s:5", "d:6"],
         ),
     ];
@@ -33,16 +39,28 @@ fn the_host_comes_from_the_names_or_the_client_address_and_the_port_from_its_key
 #[test]
 fn a_derived_address_says_what_it_came_from() {
     let conf = Configuration::builder().define("ozone.scm.names=scm1").unwrap().build().unwrap();
-    assert_eq!(conf.origin(&OZONE_SCM_CLIENT_ADDRESS).to_string(), "derived from ozone.scm.names (command line)");
+    assert_eq!(
+        conf.origin(&OZONE_SCM_CLIENT_ADDRESS).to_string(),
+        "derived from ozone.scm.names (command line)"
+    );
 }
 
 #[test]
 fn a_door_is_bound_to_its_bind_host_when_that_is_set() {
     let conf = Configuration::builder()
-        .define("ozone.scm.client.address=public:1").unwrap()
-        .define("ozone.scm.client.bind.host=127.0.0.1").unwrap()
-        .build().unwrap();
-    assert_eq!(conf.bind_address(&OZONE_SCM_CLIENT_ADDRESS, &OZONE_SCM_CLIENT_BIND_HOST).to_string(), "127.0.0.1:1");
+        .define("ozone.scm.client.address=public:1")
+        .unwrap()
+        .define("ozone.scm.client.bind.host=127.0.0.1")
+        .unwrap()
+        .build()
+        .unwrap();
+    assert_eq!(
+        conf.bind_address(&OZONE_SCM_CLIENT_ADDRESS, &OZONE_SCM_CLIENT_BIND_HOST).to_string(),
+        "127.0.0.1:1"
+    );
     let plain = Configuration::default();
-    assert_eq!(plain.bind_address(&OZONE_SCM_CLIENT_ADDRESS, &OZONE_SCM_CLIENT_BIND_HOST).to_string(), "0.0.0.0:9860");
+    assert_eq!(
+        plain.bind_address(&OZONE_SCM_CLIENT_ADDRESS, &OZONE_SCM_CLIENT_BIND_HOST).to_string(),
+        "0.0.0.0:9860"
+    );
 }

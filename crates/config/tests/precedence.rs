@@ -10,7 +10,10 @@ const KEY: &str = "ozone.om.address";
 #[test]
 fn defaults_yield_to_the_file_the_file_to_the_environment_and_that_to_the_command_line() {
     let conf = Configuration::builder().build().unwrap();
-    assert_eq!((conf.get(&OZONE_OM_ADDRESS).to_string(), conf.origin(&OZONE_OM_ADDRESS)), ("0.0.0.0:9862".into(), Origin::Default));
+    assert_eq!(
+        (conf.get(&OZONE_OM_ADDRESS).to_string(), conf.origin(&OZONE_OM_ADDRESS)),
+        ("0.0.0.0:9862".into(), Origin::Default)
+    );
 
     let (_dir, path) = site(&[("other", "x"), (KEY, "file:1")]);
     let conf = Configuration::builder().file(&path).unwrap().build().unwrap();
@@ -18,14 +21,23 @@ fn defaults_yield_to_the_file_the_file_to_the_environment_and_that_to_the_comman
     assert_eq!(conf.origin(&OZONE_OM_ADDRESS), Origin::File { path: path.clone(), line: 3 });
 
     let environment = variables(&[("OZONE_OM_ADDRESS", "env:2")]);
-    let conf = Configuration::builder().env_from(environment.clone()).file(&path).unwrap().build().unwrap();
+    let conf = Configuration::builder()
+        .env_from(environment.clone())
+        .file(&path)
+        .unwrap()
+        .build()
+        .unwrap();
     assert_eq!(conf.get(&OZONE_OM_ADDRESS).to_string(), "env:2");
     assert_eq!(conf.origin(&OZONE_OM_ADDRESS).to_string(), "environment OZONE_OM_ADDRESS");
 
     let conf = Configuration::builder()
-        .define(format!("{KEY}=cli:3")).unwrap()
-        .env_from(environment).file(&path).unwrap()
-        .build().unwrap();
+        .define(format!("{KEY}=cli:3"))
+        .unwrap()
+        .env_from(environment)
+        .file(&path)
+        .unwrap()
+        .build()
+        .unwrap();
     assert_eq!(conf.get(&OZONE_OM_ADDRESS).to_string(), "cli:3");
     assert_eq!(conf.origin(&OZONE_OM_ADDRESS), Origin::CommandLine);
 }

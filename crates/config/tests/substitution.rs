@@ -9,12 +9,22 @@ use crate::variables;
 
 fn resolve(value: &str) -> Result<PathBuf, ConfigError> {
     let conf = Configuration::builder()
-        .env_from(variables(&[("ROOT", "/r"), ("EMPTY", ""), ("HOME", "/home/ann"), ("USER", "ann")]))
-        .define("ozone.metadata.dirs=/meta").unwrap()
-        .define("my.own=${ozone.metadata.dirs}/own").unwrap()
-        .define("loop.a=${loop.b}").unwrap()
-        .define("loop.b=${loop.a}").unwrap()
-        .define(format!("ozone.om.db.dirs={value}")).unwrap();
+        .env_from(variables(&[
+            ("ROOT", "/r"),
+            ("EMPTY", ""),
+            ("HOME", "/home/ann"),
+            ("USER", "ann"),
+        ]))
+        .define("ozone.metadata.dirs=/meta")
+        .unwrap()
+        .define("my.own=${ozone.metadata.dirs}/own")
+        .unwrap()
+        .define("loop.a=${loop.b}")
+        .unwrap()
+        .define("loop.b=${loop.a}")
+        .unwrap()
+        .define(format!("ozone.om.db.dirs={value}"))
+        .unwrap();
     // The loop itself is refused wherever it stands; leave it out where it is not the matter.
     let conf = if value.contains("loop") { conf } else { conf.define("loop.a=").unwrap() };
     conf.build().map(|c| c.get(&OZONE_OM_DB_DIRS).unwrap_or_default())

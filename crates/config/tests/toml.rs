@@ -15,7 +15,10 @@ fn quoted_names_tables_and_all_kinds_of_values_are_read() {
     assert_eq!(conf.get(&keys::om::OZONE_OM_ADDRESS).to_string(), "h:1");
     assert_eq!(conf.get(&keys::hdds::HDDS_HEARTBEAT_INTERVAL), Duration::from_secs(3));
     assert_eq!(conf.get(&keys::datanode::HDDS_DATANODE_DIR).len(), 2);
-    assert_eq!(conf.origin(&keys::datanode::HDDS_DATANODE_DIR).to_string(), format!("{}:6", path.display()));
+    assert_eq!(
+        conf.origin(&keys::datanode::HDDS_DATANODE_DIR).to_string(),
+        format!("{}:6", path.display())
+    );
     assert!(!conf.get(&keys::scm::HDDS_SCM_SAFEMODE_ENABLED));
     assert_eq!(conf.get(&keys::scm::HDDS_SCM_SAFEMODE_MIN_DATANODE), 3);
     assert_eq!(conf.get(&keys::scm::HDDS_SCM_SAFEMODE_THRESHOLD_PCT), 0.5);
@@ -25,5 +28,8 @@ fn quoted_names_tables_and_all_kinds_of_values_are_read() {
 #[test]
 fn what_is_not_toml_is_refused_with_its_line() {
     let (_dir, path) = file("my.toml", "[ozone]\nom.address = \n");
-    assert!(matches!(Configuration::builder().file(&path), Err(ConfigError::Syntax { line: 2, .. })));
+    assert!(matches!(
+        Configuration::builder().file(&path),
+        Err(ConfigError::Syntax { line: 2, .. })
+    ));
 }

@@ -14,12 +14,24 @@ fn set(key: &str, value: &str) -> Option<Configuration> {
 #[test]
 fn sizes_are_powers_of_1024_with_or_without_a_unit() {
     let cases = [
-        ("0", Some(0)), ("1024", Some(1024)), ("5GB", Some(5 << 30)), ("16 kb", Some(16 << 10)), ("4m", Some(4 << 20)),
-        ("1.5MiB", Some(3 << 19)), ("2T", Some(2 << 40)), ("7b", Some(7)), ("", Some(5 << 30)),
-        ("GB", None), ("-1", None), ("1XB", None), ("99999999999GB", None), ("nan", None),
+        ("0", Some(0)),
+        ("1024", Some(1024)),
+        ("5GB", Some(5 << 30)),
+        ("16 kb", Some(16 << 10)),
+        ("4m", Some(4 << 20)),
+        ("1.5MiB", Some(3 << 19)),
+        ("2T", Some(2 << 40)),
+        ("7b", Some(7)),
+        ("", Some(5 << 30)),
+        ("GB", None),
+        ("-1", None),
+        ("1XB", None),
+        ("99999999999GB", None),
+        ("nan", None),
     ];
     for (text, expected) in cases {
-        let found = set(OZONE_SCM_CONTAINER_SIZE.name(), text).map(|c| c.get(&OZONE_SCM_CONTAINER_SIZE).bytes());
+        let found = set(OZONE_SCM_CONTAINER_SIZE.name(), text)
+            .map(|c| c.get(&OZONE_SCM_CONTAINER_SIZE).bytes());
         assert_eq!(found, expected, "{text:?}");
     }
 }
@@ -36,11 +48,20 @@ fn a_size_is_shown_in_its_largest_whole_unit() {
 fn durations_have_a_unit_or_are_milliseconds() {
     let ms = |n| Some(Duration::from_millis(n));
     let cases = [
-        ("250", ms(250)), ("100ms", ms(100)), ("30s", ms(30_000)), ("5 m", ms(300_000)), ("1.5h", ms(5_400_000)),
-        ("7d", ms(604_800_000)), ("10us", Some(Duration::from_micros(10))), ("soon", None), ("-1s", None), ("1e400s", None),
+        ("250", ms(250)),
+        ("100ms", ms(100)),
+        ("30s", ms(30_000)),
+        ("5 m", ms(300_000)),
+        ("1.5h", ms(5_400_000)),
+        ("7d", ms(604_800_000)),
+        ("10us", Some(Duration::from_micros(10))),
+        ("soon", None),
+        ("-1s", None),
+        ("1e400s", None),
     ];
     for (text, expected) in cases {
-        let found = set(HDDS_HEARTBEAT_INTERVAL.name(), text).map(|c| c.get(&HDDS_HEARTBEAT_INTERVAL));
+        let found =
+            set(HDDS_HEARTBEAT_INTERVAL.name(), text).map(|c| c.get(&HDDS_HEARTBEAT_INTERVAL));
         assert_eq!(found, expected, "{text:?}");
     }
 }
@@ -48,8 +69,15 @@ fn durations_have_a_unit_or_are_milliseconds() {
 #[test]
 fn addresses_take_the_port_of_the_default_when_they_name_none() {
     let cases = [
-        ("om:1", Some(("om", 1))), ("om", Some(("om", 9862))), ("[::1]:5", Some(("::1", 5))), ("::1", Some(("::1", 9862))),
-        ("http://om:9/", Some(("om", 9))), ("om:0", Some(("om", 0))), ("om:70000", None), ("om:", None), (":5", None),
+        ("om:1", Some(("om", 1))),
+        ("om", Some(("om", 9862))),
+        ("[::1]:5", Some(("::1", 5))),
+        ("::1", Some(("::1", 9862))),
+        ("http://om:9/", Some(("om", 9))),
+        ("om:0", Some(("om", 0))),
+        ("om:70000", None),
+        ("om:", None),
+        (":5", None),
         ("o m:5", None),
     ];
     for (text, expected) in cases {
@@ -68,6 +96,7 @@ fn one_connects_to_a_wildcard_address_by_loopback() {
 #[test]
 fn directories_may_carry_a_storage_type_or_a_scheme() {
     let conf = set(HDDS_DATANODE_DIR.name(), "/d1, [SSD]/d2,file:///d3,").unwrap();
-    let dirs: Vec<String> = conf.get(&HDDS_DATANODE_DIR).iter().map(|p| p.display().to_string()).collect();
+    let dirs: Vec<String> =
+        conf.get(&HDDS_DATANODE_DIR).iter().map(|p| p.display().to_string()).collect();
     assert_eq!(dirs, ["/d1", "/d2", "/d3"]);
 }

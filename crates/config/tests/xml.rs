@@ -16,18 +16,33 @@ fn comments_entities_cdata_and_other_elements_are_read_as_hadoop_reads_them() {
     let conf = Configuration::builder().file(&path).unwrap().build().unwrap();
     assert_eq!(conf.get(&keys::hdds::OZONE_ADMINISTRATORS), ["a&b", "c<d", "e"]);
     assert_eq!(conf.raw("ozone.s3g.region.note"), Some("<1>"));
-    assert_eq!(conf.entry("ozone.administrators").unwrap().origin.to_string(), format!("{}:6", path.display()));
+    assert_eq!(
+        conf.entry("ozone.administrators").unwrap().origin.to_string(),
+        format!("{}:6", path.display())
+    );
     assert!(!conf.is_set(&keys::om::OZONE_OM_HTTP_ENABLED));
 }
 
 #[test]
 fn what_is_not_a_configuration_is_refused_with_its_line() {
     let cases = [
-        ("<configuration>\n<property>\n<value>1</value></property></configuration>", 3, "without a <name>"),
-        ("<configuration>\n<property><name>a</name>\n<value>1</wrong></property></configuration>", 3, ""),
+        (
+            "<configuration>\n<property>\n<value>1</value></property></configuration>",
+            3,
+            "without a <name>",
+        ),
+        (
+            "<configuration>\n<property><name>a</name>\n<value>1</wrong></property></configuration>",
+            3,
+            "",
+        ),
         ("<configuration>\n\n<xi:include href=\"x.xml\"/></configuration>", 3, "xi:include"),
         ("\n<settings/>", 2, "expected <configuration>"),
-        ("<configuration><property><name>a</name>\n<property></property></property></configuration>", 2, "inside another"),
+        (
+            "<configuration><property><name>a</name>\n<property></property></property></configuration>",
+            2,
+            "inside another",
+        ),
         ("<configuration>\n<property><name>&nope;</name></property></configuration>", 2, "&nope;"),
         ("", 1, "expected <configuration>"),
     ];

@@ -24,7 +24,9 @@ impl BindError {
 fn reason(source: &io::Error, key: &str) -> String {
     match source.kind() {
         io::ErrorKind::AddrInUse => {
-            format!("the port is taken by another process; stop that or choose another with -D {key}=… (port 0: any free one)")
+            format!(
+                "the port is taken by another process; stop that or choose another with -D {key}=… (port 0: any free one)"
+            )
         }
         _ => source.to_string(),
     }

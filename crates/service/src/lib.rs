@@ -24,7 +24,10 @@ pub use audit::{AuditEvent, AuditLog, AuditOptions};
 pub use background::{BackgroundService, BackgroundServices, Progress, ServiceStatus};
 pub use bind::BindError;
 pub use data_dir::{DataDir, DataDirError, Expected, VersionFile};
-pub use metrics::{Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry, RpcCall, RpcMethod, RpcMetrics};
+pub use metrics::{
+    Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry,
+    RpcCall, RpcMethod, RpcMetrics,
+};
 pub use role::Role;
 pub use shutdown::Shutdown;
 pub use status::{Section, StatusPage, StatusServer};

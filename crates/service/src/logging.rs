@@ -32,7 +32,10 @@ pub enum LoggingError {
 
 /// Sets up logging for the whole process. `RUST_LOG` overrides the filter.
 pub fn init(filter: &str, format: Format) -> Result<(), LoggingError> {
-    let filter = std::env::var("RUST_LOG").ok().filter(|f| !f.is_empty()).unwrap_or_else(|| filter.to_string());
+    let filter = std::env::var("RUST_LOG")
+        .ok()
+        .filter(|f| !f.is_empty())
+        .unwrap_or_else(|| filter.to_string());
     let parsed = EnvFilter::try_new(&filter)
         .map_err(|e| LoggingError::Filter { filter: filter.clone(), reason: e.to_string() })?;
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());

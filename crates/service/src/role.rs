@@ -20,6 +20,10 @@ impl Role {
 
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.id.is_empty() { f.write_str(self.name) } else { write!(f, "{} {}", self.name, self.id) }
+        if self.id.is_empty() {
+            f.write_str(self.name)
+        } else {
+            write!(f, "{} {}", self.name, self.id)
+        }
     }
 }

@@ -23,12 +23,23 @@ fn a_line_has_ozones_shape() {
     let dir = tempfile::tempdir().unwrap();
     let log = AuditLog::open(options(dir.path())).unwrap();
     log.log(&CREATED);
-    log.log(&AuditEvent { result: Err("KEY_NOT_FOUND no such key"), op: "READ_KEY", params: &[], ..CREATED });
+    log.log(&AuditEvent {
+        result: Err("KEY_NOT_FOUND no such key"),
+        op: "READ_KEY",
+        params: &[],
+        ..CREATED
+    });
     drop(log);
     let text = fs::read_to_string(dir.path().join("logs/om-audit.log")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(&lines[0][23..], " | INFO  | OMAudit | user=ann | ip=10.0.0.7 | op=CREATE_KEY {volume=v, bucket=b, key=a/b} | ret=SUCCESS |");
-    assert_eq!(&lines[1][23..], " | ERROR | OMAudit | user=ann | ip=10.0.0.7 | op=READ_KEY {} | ret=FAILURE | KEY_NOT_FOUND no such key |");
+    assert_eq!(
+        &lines[0][23..],
+        " | INFO  | OMAudit | user=ann | ip=10.0.0.7 | op=CREATE_KEY {volume=v, bucket=b, key=a/b} | ret=SUCCESS |"
+    );
+    assert_eq!(
+        &lines[1][23..],
+        " | ERROR | OMAudit | user=ann | ip=10.0.0.7 | op=READ_KEY {} | ret=FAILURE | KEY_NOT_FOUND no such key |"
+    );
     assert_eq!(lines[0].as_bytes()[19], b',');
     assert_eq!(lines.len(), 2);
 }
@@ -48,11 +59,14 @@ fn a_name_cannot_forge_a_line() {
 fn full_files_are_put_aside_and_the_oldest_goes() {
     let dir = tempfile::tempdir().unwrap();
     for _ in 0..4 {
-        let log = AuditLog::open(AuditOptions { rotate_at: 100, keep: 2, ..options(dir.path()) }).unwrap();
+        let log = AuditLog::open(AuditOptions { rotate_at: 100, keep: 2, ..options(dir.path()) })
+            .unwrap();
         log.log(&CREATED);
     }
-    let mut names: Vec<String> =
-        fs::read_dir(dir.path().join("logs")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = fs::read_dir(dir.path().join("logs"))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     assert_eq!(names, ["om-audit.log", "om-audit.log.1", "om-audit.log.2"]);
 }

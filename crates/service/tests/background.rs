@@ -86,12 +86,16 @@ async fn a_paused_service_runs_only_when_told_to() {
     assert!(f.seen.recv().await.is_some());
     assert!(f.services.resume("Probe"));
     assert!(f.seen.recv().await.is_some());
-    assert!(!f.services.pause("Nobody") && !f.services.run("Nobody") && !f.services.resume("Nobody"));
+    assert!(
+        !f.services.pause("Nobody") && !f.services.run("Nobody") && !f.services.resume("Nobody")
+    );
 }
 
 #[tokio::test]
 async fn a_failure_is_listed_and_counted_and_the_service_goes_on() {
-    let mut f = start(Duration::from_millis(1), |run| if run == 1 { Progress::failed("disk gone") } else { Progress::idle() });
+    let mut f = start(Duration::from_millis(1), |run| {
+        if run == 1 { Progress::failed("disk gone") } else { Progress::idle() }
+    });
     assert_eq!(f.seen.recv().await, Some(1));
     until(&f.services, |s| s.runs == 1).await;
     assert_eq!(f.services.list()[0].last_failure.as_deref(), Some("disk gone"));

@@ -43,5 +43,8 @@ fn a_call_is_counted_while_it_waits_while_it_runs_and_when_it_ends() {
     drop(rpc.call("CreateKey", Instant::now()));
     assert!(has("om_grpc_queue_length 0") && has("om_grpc_failures_total{method=\"CreateKey\"} 1"));
     let summary = rpc.summary();
-    assert_eq!((summary[0].method.as_str(), summary[0].calls, summary[0].failures), ("CreateKey", 2, 1));
+    assert_eq!(
+        (summary[0].method.as_str(), summary[0].calls, summary[0].failures),
+        ("CreateKey", 2, 1)
+    );
 }

@@ -23,7 +23,12 @@ impl StatusPage for Page {
 
 async fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).await.unwrap();
+    stream
+        .write_all(
+            format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes(),
+        )
+        .await
+        .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
@@ -36,13 +41,21 @@ async fn a_role_shows_itself_to_people_prometheus_and_scripts() {
     let server = StatusServer::start("127.0.0.1:0", registry, Arc::new(Page)).await.unwrap();
 
     let html = get(server.address(), "/").await;
-    assert!(html.contains("<h1>Ozone Manager &lt;om1&gt;</h1>") && html.contains("<td>om1 &amp; co</td>"), "{html}");
+    assert!(
+        html.contains("<h1>Ozone Manager &lt;om1&gt;</h1>")
+            && html.contains("<td>om1 &amp; co</td>"),
+        "{html}"
+    );
     for path in ["/metrics", "/prom"] {
         let metrics = get(server.address(), path).await;
-        assert!(metrics.contains("om_keys_total 1\n") && metrics.trim_end().ends_with("# EOF"), "{metrics}");
+        assert!(
+            metrics.contains("om_keys_total 1\n") && metrics.trim_end().ends_with("# EOF"),
+            "{metrics}"
+        );
     }
     let json = get(server.address(), "/status.json").await;
-    let body: serde_json::Value = serde_json::from_str(json.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let body: serde_json::Value =
+        serde_json::from_str(json.split_once("\r\n\r\n").unwrap().1).unwrap();
     assert_eq!(body["About"]["leader"], "om1 & co");
     assert_eq!(body["Nodes"][0]["state"], "HEALTHY");
     assert!(get(server.address(), "/nothing").await.starts_with("HTTP/1.1 404"));

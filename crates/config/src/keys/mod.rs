@@ -1,6 +1,6 @@
 //! Every configuration key, grouped by who reads it. The crate's documentation tells how to add one.
 
-use crate::declare::KeySpec;
+pub use crate::declare::KeySpec;
 
 pub mod client;
 pub mod datanode;
@@ -12,7 +12,10 @@ pub mod trioxide;
 
 /// Every declared key, group by group.
 pub fn all() -> impl Iterator<Item = &'static KeySpec> {
-    [hdds::ALL, om::ALL, scm::ALL, datanode::ALL, client::ALL, s3g::ALL, trioxide::ALL].into_iter().flatten().copied()
+    [hdds::ALL, om::ALL, scm::ALL, datanode::ALL, client::ALL, s3g::ALL, trioxide::ALL]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// The declaration of a key by its name.

@@ -24,7 +24,8 @@ pub(crate) struct Malformed {
 
 /// Reads a file, as TOML when its name ends so, else as Hadoop's XML.
 pub(crate) fn read(path: &Path) -> Result<Vec<Raw>, ConfigError> {
-    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.into(), source })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ConfigError::Unreadable { path: path.into(), source })?;
     let parsed = match path.extension().and_then(|e| e.to_str()) {
         Some("toml") => toml::parse(&text),
         _ => xml::parse(&text),

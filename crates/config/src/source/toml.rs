@@ -17,9 +17,18 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
     Ok(found)
 }
 
-fn walk(text: &str, prefix: &str, table: &DeTable<'_>, found: &mut Vec<Raw>) -> Result<(), Malformed> {
+fn walk(
+    text: &str,
+    prefix: &str,
+    table: &DeTable<'_>,
+    found: &mut Vec<Raw>,
+) -> Result<(), Malformed> {
     for (key, value) in table {
-        let name = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
+        let name = if prefix.is_empty() {
+            key.get_ref().to_string()
+        } else {
+            format!("{prefix}.{}", key.get_ref())
+        };
         match value.get_ref() {
             DeValue::Table(inner) => walk(text, &name, inner, found)?,
             _ => {
@@ -41,11 +50,15 @@ fn scalar(text: &str, value: &Spanned<DeValue<'_>>, line: usize) -> Result<Strin
             .map_err(|e| Malformed { line, message: e.to_string() })?
             .to_string(),
         DeValue::Array(items) => {
-            let items: Result<Vec<String>, Malformed> =
-                items.iter().map(|item| scalar(text, item, line_of(text, item.span().start))).collect();
+            let items: Result<Vec<String>, Malformed> = items
+                .iter()
+                .map(|item| scalar(text, item, line_of(text, item.span().start)))
+                .collect();
             items?.join(",")
         }
         DeValue::Datetime(d) => d.to_string(),
-        DeValue::Table(_) => return Err(Malformed { line, message: "a table inside a list".into() }),
+        DeValue::Table(_) => {
+            return Err(Malformed { line, message: "a table inside a list".into() });
+        }
     })
 }

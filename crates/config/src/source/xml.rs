@@ -33,16 +33,29 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
         match event {
             Event::Start(tag) => match tag.name().as_ref() {
                 b"configuration" => seen_root = true,
-                b"property" if property.open => return Err(fail("a <property> inside another".into())),
-                b"property" => property = Property { open: true, line: line_of(text, at), ..Property::default() },
-                b"xi:include" | b"include" => return Err(fail("xi:include is not supported: put the settings into this file".into())),
+                b"property" if property.open => {
+                    return Err(fail("a <property> inside another".into()));
+                }
+                b"property" => {
+                    property =
+                        Property { open: true, line: line_of(text, at), ..Property::default() }
+                }
+                b"xi:include" | b"include" => {
+                    return Err(fail(
+                        "xi:include is not supported: put the settings into this file".into(),
+                    ));
+                }
                 b"name" | b"value" if property.open => property.text = Some(String::new()),
                 _ if !seen_root => return Err(fail("expected <configuration>".into())),
                 _ => property.text = None,
             },
             Event::Empty(tag) => match tag.name().as_ref() {
                 b"configuration" => seen_root = true,
-                b"xi:include" | b"include" => return Err(fail("xi:include is not supported: put the settings into this file".into())),
+                b"xi:include" | b"include" => {
+                    return Err(fail(
+                        "xi:include is not supported: put the settings into this file".into(),
+                    ));
+                }
                 b"value" if property.open => property.value = Some(String::new()),
                 b"property" => attributes(&tag, text, at, &mut found)?,
                 _ => {}
@@ -60,12 +73,13 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
             Event::GeneralRef(reference) => {
                 if let Some(collected) = &mut property.text {
                     let name = reference.decode().map_err(|e| fail(e.to_string()))?;
-                    let resolved = match reference.resolve_char_ref().map_err(|e| fail(e.to_string()))? {
-                        Some(c) => c.to_string(),
-                        None => quick_xml::escape::resolve_predefined_entity(&name)
-                            .ok_or_else(|| fail(format!("unknown entity &{name};")))?
-                            .to_string(),
-                    };
+                    let resolved =
+                        match reference.resolve_char_ref().map_err(|e| fail(e.to_string()))? {
+                            Some(c) => c.to_string(),
+                            None => quick_xml::escape::resolve_predefined_entity(&name)
+                                .ok_or_else(|| fail(format!("unknown entity &{name};")))?
+                                .to_string(),
+                        };
                     collected.push_str(&resolved);
                 }
             }
@@ -80,17 +94,27 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
                 }
                 b"property" => {
                     let done = std::mem::take(&mut property);
-                    let Some((name, name_line)) = done.name.filter(|(name, _)| !name.is_empty()) else {
-                        return Err(Malformed { line: done.line, message: "a <property> without a <name>".into() });
+                    let Some((name, name_line)) = done.name.filter(|(name, _)| !name.is_empty())
+                    else {
+                        return Err(Malformed {
+                            line: done.line,
+                            message: "a <property> without a <name>".into(),
+                        });
                     };
                     // A property without a value says nothing, as in Hadoop.
                     if let Some(value) = done.value {
-                        found.push(Raw { name, value: value.trim().to_string(), line: name_line.max(done.line) });
+                        found.push(Raw {
+                            name,
+                            value: value.trim().to_string(),
+                            line: name_line.max(done.line),
+                        });
                     }
                 }
                 _ => property.text = None,
             },
-            Event::Eof if property.open => return Err(fail("the file ends inside a <property>".into())),
+            Event::Eof if property.open => {
+                return Err(fail("the file ends inside a <property>".into()));
+            }
             Event::Eof if !seen_root => return Err(fail("expected <configuration>".into())),
             Event::Eof => return Ok(found),
             _ => {}
@@ -99,21 +123,28 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
 }
 
 /// `<property name="…" value="…"/>`, which Hadoop takes too.
-fn attributes(tag: &quick_xml::events::BytesStart<'_>, text: &str, at: usize, found: &mut Vec<Raw>) -> Result<(), Malformed> {
+fn attributes(
+    tag: &quick_xml::events::BytesStart<'_>,
+    text: &str,
+    at: usize,
+    found: &mut Vec<Raw>,
+) -> Result<(), Malformed> {
     let line = line_of(text, at);
     let fail = |message: String| Malformed { line, message };
     let (mut name, mut value) = (None, None);
     for attribute in tag.attributes() {
         let attribute = attribute.map_err(|e| fail(e.to_string()))?;
         let raw = std::str::from_utf8(&attribute.value).map_err(|e| fail(e.to_string()))?;
-        let content = quick_xml::escape::unescape(raw).map_err(|e| fail(e.to_string()))?.trim().to_string();
+        let content =
+            quick_xml::escape::unescape(raw).map_err(|e| fail(e.to_string()))?.trim().to_string();
         match attribute.key.as_ref() {
             b"name" => name = Some(content),
             b"value" => value = Some(content),
             _ => {}
         }
     }
-    let name = name.filter(|n| !n.is_empty()).ok_or_else(|| fail("a <property> without a name".into()))?;
+    let name =
+        name.filter(|n| !n.is_empty()).ok_or_else(|| fail("a <property> without a name".into()))?;
     if let Some(value) = value {
         found.push(Raw { name, value, line });
     }

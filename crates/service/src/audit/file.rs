@@ -21,7 +21,13 @@ impl LogFile {
             fs::create_dir_all(parent)?;
         }
         let (file, size) = open(&options.path)?;
-        Ok(LogFile { path: options.path.clone(), file, size, rotate_at: options.rotate_at, keep: options.keep })
+        Ok(LogFile {
+            path: options.path.clone(),
+            file,
+            size,
+            rotate_at: options.rotate_at,
+            keep: options.keep,
+        })
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -101,7 +101,11 @@ impl AuditLog {
     pub fn open(options: AuditOptions) -> io::Result<AuditLog> {
         let file = LogFile::open(&options)?;
         let shared = Arc::new(Shared {
-            buffer: Mutex::new(Buffer { bytes: Vec::with_capacity(WAKE_AT * 2), clock: Clock::default(), closed: false }),
+            buffer: Mutex::new(Buffer {
+                bytes: Vec::with_capacity(WAKE_AT * 2),
+                clock: Clock::default(),
+                closed: false,
+            }),
             wake: Condvar::new(),
             dropped: AtomicU64::new(0),
             logger: options.logger,

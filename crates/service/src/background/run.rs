@@ -64,7 +64,11 @@ pub(super) async fn forever(
     }
 }
 
-async fn once(service: &dyn BackgroundService, control: &Control, metrics: &ServiceMetrics) -> Progress {
+async fn once(
+    service: &dyn BackgroundService,
+    control: &Control,
+    metrics: &ServiceMetrics,
+) -> Progress {
     {
         let mut history = control.history.lock();
         history.running = true;

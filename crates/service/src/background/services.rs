@@ -82,21 +82,45 @@ impl BackgroundServices {
     pub fn new(registry: &MetricsRegistry, shutdown: Shutdown) -> Self {
         let metrics = Metrics {
             runs: registry.counters("background_runs", "Runs of a background service", "service"),
-            failures: registry.counters("background_failures", "Failed runs of a background service", "service"),
-            items: registry.counters("background_items", "Things done by a background service", "service"),
-            time: registry.histograms("background_run_seconds", "Time of a run of a background service", "service"),
+            failures: registry.counters(
+                "background_failures",
+                "Failed runs of a background service",
+                "service",
+            ),
+            items: registry.counters(
+                "background_items",
+                "Things done by a background service",
+                "service",
+            ),
+            time: registry.histograms(
+                "background_run_seconds",
+                "Time of a run of a background service",
+                "service",
+            ),
         };
-        BackgroundServices { inner: Arc::new(Inner { shutdown, metrics, services: Mutex::default() }) }
+        BackgroundServices {
+            inner: Arc::new(Inner { shutdown, metrics, services: Mutex::default() }),
+        }
     }
 
     /// Starts a service: its first run comes after its interval, or when it is woken. One of the same name is replaced.
     pub fn spawn(&self, service: Arc<dyn BackgroundService>) {
         let name = service.name().to_string();
         let interval_ms = u64::try_from(service.interval().as_millis()).unwrap_or(u64::MAX);
-        let control = Arc::new(Control { paused: AtomicBool::new(false), wake: Notify::new(), history: Mutex::default() });
+        let control = Arc::new(Control {
+            paused: AtomicBool::new(false),
+            wake: Notify::new(),
+            history: Mutex::default(),
+        });
         let metrics = run::ServiceMetrics::of(&self.inner.metrics, &name);
-        let task = tokio::spawn(run::forever(service, Arc::clone(&control), metrics, self.inner.shutdown.clone()));
-        let replaced = self.inner.services.lock().insert(name, Running { control, interval_ms, task });
+        let task = tokio::spawn(run::forever(
+            service,
+            Arc::clone(&control),
+            metrics,
+            self.inner.shutdown.clone(),
+        ));
+        let replaced =
+            self.inner.services.lock().insert(name, Running { control, interval_ms, task });
         if let Some(old) = replaced {
             old.task.abort();
         }
@@ -109,7 +133,8 @@ impl BackgroundServices {
             .iter()
             .map(|(name, running)| {
                 let history = running.control.history.lock().clone();
-                let state = match (history.running, running.control.paused.load(Ordering::Relaxed)) {
+                let state = match (history.running, running.control.paused.load(Ordering::Relaxed))
+                {
                     (true, _) => "running",
                     (false, true) => "paused",
                     (false, false) => "idle",
@@ -121,7 +146,10 @@ impl BackgroundServices {
                     interval_ms: running.interval_ms,
                     runs: history.runs,
                     items: history.items,
-                    last_run_ms: history.last_run.and_then(since_epoch).and_then(|d| u64::try_from(d.as_millis()).ok()),
+                    last_run_ms: history
+                        .last_run
+                        .and_then(since_epoch)
+                        .and_then(|d| u64::try_from(d.as_millis()).ok()),
                     last_failure: history.last_failure,
                 }
             })

@@ -116,15 +116,26 @@ impl VersionFile {
 
     /// Whether the data is ours to use.
     pub fn verify(&self, path: &Path, expected: &Expected) -> Result<(), DataDirError> {
-        let missing = |name: &str| DataDirError::Malformed { path: path.into(), reason: format!("{name} is missing") };
+        let missing = |name: &str| DataDirError::Malformed {
+            path: path.into(),
+            reason: format!("{name} is missing"),
+        };
         let layout = self.layout_version().ok_or_else(|| missing(LAYOUT_VERSION[0]))?;
         if layout > expected.layout_version {
-            return Err(DataDirError::NewerLayout { path: path.into(), found: layout, known: expected.layout_version });
+            return Err(DataDirError::NewerLayout {
+                path: path.into(),
+                found: layout,
+                known: expected.layout_version,
+            });
         }
         if let Some(role) = expected.node_type {
             let found = self.node_type().ok_or_else(|| missing(NODE_TYPE))?;
             if !found.eq_ignore_ascii_case(role) {
-                return Err(DataDirError::ForeignRole { path: path.into(), found: found.into(), expected: role.into() });
+                return Err(DataDirError::ForeignRole {
+                    path: path.into(),
+                    found: found.into(),
+                    expected: role.into(),
+                });
             }
         }
         let cluster = self.cluster_id().ok_or_else(|| missing(CLUSTER_ID))?;

@@ -24,7 +24,10 @@ struct Inner {
 
 impl Default for Histogram {
     fn default() -> Self {
-        let inner = Inner { buckets: std::array::from_fn(|_| AtomicU64::new(0)), sum_ns: AtomicU64::new(0) };
+        let inner = Inner {
+            buckets: std::array::from_fn(|_| AtomicU64::new(0)),
+            sum_ns: AtomicU64::new(0),
+        };
         Histogram { inner: Arc::new(inner) }
     }
 }
@@ -55,19 +58,26 @@ impl Histogram {
     /// Their mean; zero when there is none.
     pub fn mean(&self) -> Duration {
         let count = self.count();
-        self.inner.sum_ns.load(Ordering::Relaxed).checked_div(count).map_or(Duration::ZERO, Duration::from_nanos)
+        self.inner
+            .sum_ns
+            .load(Ordering::Relaxed)
+            .checked_div(count)
+            .map_or(Duration::ZERO, Duration::from_nanos)
     }
 
     /// The duration below which `quantile` (0 to 1) of them lie, interpolated within its bucket.
     pub fn quantile(&self, quantile: f64) -> Duration {
-        let counts: Vec<u64> = self.inner.buckets.iter().map(|b| b.load(Ordering::Relaxed)).collect();
+        let counts: Vec<u64> =
+            self.inner.buckets.iter().map(|b| b.load(Ordering::Relaxed)).collect();
         let rank = quantile.clamp(0.0, 1.0) * counts.iter().sum::<u64>() as f64;
         let mut below = 0.0;
         for (i, count) in counts.iter().enumerate() {
             let count = *count as f64;
             if count > 0.0 && below + count >= rank {
                 let lower = if i == 0 { 0.0 } else { upper_bound(i - 1) };
-                return Duration::from_secs_f64(lower + (upper_bound(i) - lower) * (rank - below) / count);
+                return Duration::from_secs_f64(
+                    lower + (upper_bound(i) - lower) * (rank - below) / count,
+                );
             }
             below += count;
         }
@@ -82,7 +92,10 @@ fn upper_bound(index: usize) -> f64 {
 
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Histogram").field("count", &self.count()).field("mean", &self.mean()).finish()
+        f.debug_struct("Histogram")
+            .field("count", &self.count())
+            .field("mean", &self.mean())
+            .finish()
     }
 }
 
@@ -118,11 +131,21 @@ mod tests {
 
     #[test]
     fn a_duration_falls_into_the_first_bucket_that_holds_it() {
-        let cases = [(0, 0), (1, 0), (1_000, 0), (1_001, 1), (2_000, 1), (2_001, 2), (4_000, 2), (u64::MAX, BUCKETS - 1)];
+        let cases = [
+            (0, 0),
+            (1, 0),
+            (1_000, 0),
+            (1_001, 1),
+            (2_000, 1),
+            (2_001, 2),
+            (4_000, 2),
+            (u64::MAX, BUCKETS - 1),
+        ];
         for (ns, bucket) in cases {
             let histogram = Histogram::default();
             histogram.record(Duration::from_nanos(ns));
-            let filled = histogram.inner.buckets.iter().position(|b| b.load(Ordering::Relaxed) == 1);
+            let filled =
+                histogram.inner.buckets.iter().position(|b| b.load(Ordering::Relaxed) == 1);
             assert_eq!(filled, Some(bucket), "{ns} ns");
         }
     }
@@ -135,7 +158,10 @@ mod tests {
         }
         histogram.record(Duration::from_millis(100));
         let median = histogram.quantile(0.5);
-        assert!(median > Duration::from_micros(64) && median <= Duration::from_micros(128), "{median:?}");
+        assert!(
+            median > Duration::from_micros(64) && median <= Duration::from_micros(128),
+            "{median:?}"
+        );
         assert!(histogram.quantile(1.0) > Duration::from_millis(65));
         assert_eq!(histogram.count(), 100);
     }

@@ -60,12 +60,22 @@ impl MetricsRegistry {
     }
 
     /// A gauge worked out whenever it is looked at.
-    pub fn gauge_fn(&self, name: &str, help: &str, value: impl Fn() -> f64 + Send + Sync + 'static) {
+    pub fn gauge_fn(
+        &self,
+        name: &str,
+        help: &str,
+        value: impl Fn() -> f64 + Send + Sync + 'static,
+    ) {
         self.registry.write().register(name, help, Computed::Gauge(Box::new(value)));
     }
 
     /// A counter kept elsewhere, read whenever it is looked at.
-    pub fn counter_fn(&self, name: &str, help: &str, value: impl Fn() -> u64 + Send + Sync + 'static) {
+    pub fn counter_fn(
+        &self,
+        name: &str,
+        help: &str,
+        value: impl Fn() -> u64 + Send + Sync + 'static,
+    ) {
         self.registry.write().register(name, help, Computed::Counter(Box::new(value)));
     }
 
@@ -111,7 +121,9 @@ impl EncodeMetric for Computed {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
         match self {
             Computed::Gauge(value) => encoder.encode_gauge(&value()),
-            Computed::Counter(value) => encoder.encode_counter::<NoLabelSet, _, u64>(&value(), None),
+            Computed::Counter(value) => {
+                encoder.encode_counter::<NoLabelSet, _, u64>(&value(), None)
+            }
         }
     }
 

@@ -62,10 +62,19 @@ impl RpcMetrics {
         let name = |what: &str| format!("{door}_{what}");
         RpcMetrics {
             inner: Arc::new(Inner {
-                queue_length: registry.gauge(&name("queue_length"), "Calls received and not yet started"),
+                queue_length: registry
+                    .gauge(&name("queue_length"), "Calls received and not yet started"),
                 running: registry.gauge(&name("running_calls"), "Calls being processed"),
-                queue_time: registry.histograms(&name("queue_time_seconds"), "Time from receipt to start", "method"),
-                processing_time: registry.histograms(&name("processing_time_seconds"), "Time from start to answer", "method"),
+                queue_time: registry.histograms(
+                    &name("queue_time_seconds"),
+                    "Time from receipt to start",
+                    "method",
+                ),
+                processing_time: registry.histograms(
+                    &name("processing_time_seconds"),
+                    "Time from start to answer",
+                    "method",
+                ),
                 failures: registry.counters(&name("failures"), "Calls that failed", "method"),
                 methods: RwLock::new(HashMap::new()),
             }),

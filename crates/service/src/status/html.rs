@@ -20,7 +20,12 @@ pub(super) fn page(page: &dyn StatusPage) -> String {
             Section::Facts { title, facts } => {
                 let _ = writeln!(html, "<h2>{}</h2><table>", escape(&title));
                 for (name, value) in facts {
-                    let _ = writeln!(html, "<tr><th>{}</th><td>{}</td></tr>", escape(&name), escape(&value));
+                    let _ = writeln!(
+                        html,
+                        "<tr><th>{}</th><td>{}</td></tr>",
+                        escape(&name),
+                        escape(&value)
+                    );
                 }
             }
             Section::Table { title, columns, rows } => {

@@ -41,13 +41,23 @@ pub enum Section {
 
 impl Section {
     /// Names with their values.
-    pub fn facts<N: Into<String>>(title: impl Into<String>, facts: impl IntoIterator<Item = (N, String)>) -> Self {
-        Section::Facts { title: title.into(), facts: facts.into_iter().map(|(n, v)| (n.into(), v)).collect() }
+    pub fn facts<N: Into<String>>(
+        title: impl Into<String>,
+        facts: impl IntoIterator<Item = (N, String)>,
+    ) -> Self {
+        Section::Facts {
+            title: title.into(),
+            facts: facts.into_iter().map(|(n, v)| (n.into(), v)).collect(),
+        }
     }
 
     /// A table.
     pub fn table(title: impl Into<String>, columns: &[&str], rows: Vec<Vec<String>>) -> Self {
-        Section::Table { title: title.into(), columns: columns.iter().map(|c| c.to_string()).collect(), rows }
+        Section::Table {
+            title: title.into(),
+            columns: columns.iter().map(|c| c.to_string()).collect(),
+            rows,
+        }
     }
 
     /// The table of background services.
@@ -57,10 +67,21 @@ impl Section {
             .map(|s| {
                 let failure = s.last_failure.clone().unwrap_or_default();
                 let interval = format!("{:?}", std::time::Duration::from_millis(s.interval_ms));
-                vec![s.name.clone(), s.state.into(), interval, s.runs.to_string(), s.items.to_string(), failure]
+                vec![
+                    s.name.clone(),
+                    s.state.into(),
+                    interval,
+                    s.runs.to_string(),
+                    s.items.to_string(),
+                    failure,
+                ]
             })
             .collect();
-        Section::table("Background services", &["service", "state", "interval", "runs", "items", "last failure"], rows)
+        Section::table(
+            "Background services",
+            &["service", "state", "interval", "runs", "items", "last failure"],
+            rows,
+        )
     }
 
     /// The table of a door's methods.
@@ -70,11 +91,26 @@ impl Section {
             .iter()
             .map(|m| {
                 let ms = |v: f64| format!("{v:.3}");
-                let (queue, mean, p99) = (ms(m.queue_ms_p99), ms(m.processing_ms_mean), ms(m.processing_ms_p99));
-                vec![m.method.clone(), m.calls.to_string(), m.failures.to_string(), queue, mean, p99]
+                let (queue, mean, p99) =
+                    (ms(m.queue_ms_p99), ms(m.processing_ms_mean), ms(m.processing_ms_p99));
+                vec![
+                    m.method.clone(),
+                    m.calls.to_string(),
+                    m.failures.to_string(),
+                    queue,
+                    mean,
+                    p99,
+                ]
             })
             .collect();
-        let columns = ["method", "calls", "failures", "queue ms p99", "processing ms mean", "processing ms p99"];
+        let columns = [
+            "method",
+            "calls",
+            "failures",
+            "queue ms p99",
+            "processing ms mean",
+            "processing ms p99",
+        ];
         Section::table(title, &columns, rows)
     }
 }
@@ -86,13 +122,25 @@ pub(crate) fn json(page: &dyn StatusPage) -> serde_json::Value {
     whole.insert("title".into(), Value::String(page.title()));
     for section in page.sections() {
         let (title, value) = match section {
-            Section::Facts { title, facts } => {
-                (title, facts.into_iter().map(|(name, value)| (name, Value::String(value))).collect::<Map<_, _>>().into())
-            }
+            Section::Facts { title, facts } => (
+                title,
+                facts
+                    .into_iter()
+                    .map(|(name, value)| (name, Value::String(value)))
+                    .collect::<Map<_, _>>()
+                    .into(),
+            ),
             Section::Table { title, columns, rows } => {
                 let rows: Vec<Value> = rows
                     .into_iter()
-                    .map(|row| columns.iter().cloned().zip(row.into_iter().map(Value::String)).collect::<Map<_, _>>().into())
+                    .map(|row| {
+                        columns
+                            .iter()
+                            .cloned()
+                            .zip(row.into_iter().map(Value::String))
+                            .collect::<Map<_, _>>()
+                            .into()
+                    })
                     .collect();
                 (title, rows.into())
             }

@@ -4,11 +4,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Json};
 use axum::routing::get;
-use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -35,7 +35,11 @@ struct Shown {
 
 impl StatusServer {
     /// Binds `address` (`host:port`) and serves the page and the metrics.
-    pub async fn start(address: &str, registry: MetricsRegistry, page: Arc<dyn StatusPage>) -> io::Result<StatusServer> {
+    pub async fn start(
+        address: &str,
+        registry: MetricsRegistry,
+        page: Arc<dyn StatusPage>,
+    ) -> io::Result<StatusServer> {
         StatusServer::start_with(address, registry, page, Router::new()).await
     }
 
@@ -57,7 +61,8 @@ impl StatusServer {
         let stop = Shutdown::new();
         let stopped = stop.clone();
         let task = tokio::spawn(async move {
-            let serve = axum::serve(listener, own.merge(routes)).with_graceful_shutdown(async move { stopped.cancelled().await });
+            let serve = axum::serve(listener, own.merge(routes))
+                .with_graceful_shutdown(async move { stopped.cancelled().await });
             if let Err(error) = serve.await {
                 tracing::error!(%address, %error, "status page stopped");
             }

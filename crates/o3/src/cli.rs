@@ -1,0 +1,39 @@
+//! The tree of commands.
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Parser, Subcommand};
+
+use crate::config_command::ConfigCommand;
+use crate::version::VersionArgs;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Trioxide: a distributed object store and Hadoop-compatible file system that speaks Apache Ozone.
+#[derive(Debug, Parser)]
+#[command(
+    name = "o3",
+    version,
+    styles = STYLES,
+    max_term_width = 110,
+    after_help = "Start here:\n  \
+        o3 server --dir ./data           a whole cluster in one process, with S3\n  \
+        o3 config list --set             what is configured, and where\n  \
+        o3 COMMAND --help                what a command does, with examples"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show configuration keys, their values and where those come from
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Show the version
+    Version(VersionArgs),
+}

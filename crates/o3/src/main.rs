@@ -1,0 +1,29 @@
+//! `o3`: the one binary. The command tree and nothing else; each subcommand is one call into a crate below.
+
+mod cli;
+mod config_command;
+mod print;
+mod settings;
+mod version;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+/// Small allocations in many threads are what servers do; and it gives memory back when they idle.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Command::Config(args) => config_command::run(args),
+        Command::Version(args) => version::run(&args),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("o3: {error:#}");
+        ExitCode::FAILURE
+    })
+}
