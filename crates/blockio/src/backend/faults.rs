@@ -1,0 +1,205 @@
+//! A backend that fails as it is told: the twin of the real one for tests of everything above.
+
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::{Backend, SystemBackend};
+
+/// Calls a fault can strike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// Opening.
+    Open,
+    /// Writing.
+    Write,
+    /// Reading.
+    Read,
+    /// Syncing a file or a directory.
+    Sync,
+    /// Punching a hole.
+    Punch,
+    /// Removing or cutting a file.
+    Remove,
+}
+
+/// What happens to a call.
+#[derive(Debug, Clone)]
+pub enum Strike {
+    /// It fails with EIO and does nothing.
+    Eio,
+    /// It fails with ENOSPC and does nothing.
+    NoSpace,
+    /// A write does only its first bytes, then fails with EIO.
+    Torn(usize),
+    /// One bit of the bytes that pass is flipped, at this byte (counted in the call).
+    FlipBit(usize),
+    /// It takes longer.
+    Delay(Duration),
+}
+
+/// Which calls are struck, and how.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// The call.
+    pub op: Op,
+    /// Only paths that contain this.
+    pub path: String,
+    /// This many matching calls pass first.
+    pub skip: usize,
+    /// This many are struck then.
+    pub times: usize,
+    /// What happens to them.
+    pub strike: Strike,
+}
+
+/// The faults of a [`FaultyBackend`]; clones share them.
+#[derive(Clone, Default)]
+pub struct Faults {
+    list: Arc<Mutex<Vec<Fault>>>,
+}
+
+impl Faults {
+    /// Adds a fault.
+    pub fn add(&self, fault: Fault) {
+        self.list.lock().push(fault);
+    }
+
+    /// From now on every `op` on paths that contain `path` is struck.
+    pub fn always(&self, op: Op, path: &str, strike: Strike) {
+        self.add(Fault { op, path: path.into(), skip: 0, times: usize::MAX, strike });
+    }
+
+    /// The next `op` on paths that contain `path` is struck.
+    pub fn once(&self, op: Op, path: &str, strike: Strike) {
+        self.add(Fault { op, path: path.into(), skip: 0, times: 1, strike });
+    }
+
+    /// Everything works again.
+    pub fn clear(&self) {
+        self.list.lock().clear();
+    }
+
+    fn strike(&self, op: Op, path: &Path) -> Option<Strike> {
+        let text = path.to_string_lossy();
+        let mut list = self.list.lock();
+        for fault in list.iter_mut().filter(|f| f.op == op && text.contains(&f.path)) {
+            if fault.skip > 0 {
+                fault.skip -= 1;
+            } else if fault.times > 0 {
+                fault.times -= 1;
+                return Some(fault.strike.clone());
+            }
+        }
+        None
+    }
+
+    /// Applies what applies to any call; hands back what needs the call's bytes.
+    fn before(&self, op: Op, path: &Path) -> io::Result<Option<Strike>> {
+        match self.strike(op, path) {
+            None => Ok(None),
+            Some(Strike::Eio) => Err(io::Error::from(rustix::io::Errno::IO)),
+            Some(Strike::NoSpace) => Err(io::Error::from(rustix::io::Errno::NOSPC)),
+            Some(Strike::Delay(time)) => {
+                std::thread::sleep(time);
+                Ok(None)
+            }
+            Some(other) => Ok(Some(other)),
+        }
+    }
+}
+
+/// The real backend with [`Faults`].
+#[derive(Clone, Default)]
+pub struct FaultyBackend {
+    /// The faults, to be changed while the disk runs.
+    pub faults: Faults,
+    inner: SystemBackend,
+}
+
+impl Backend for FaultyBackend {
+    fn open(&self, path: &Path, create: bool, direct: bool) -> io::Result<(File, bool)> {
+        self.faults.before(Op::Open, path)?;
+        self.inner.open(path, create, direct)
+    }
+
+    fn write(
+        &self,
+        file: &File,
+        path: &Path,
+        parts: &[IoSlice<'_>],
+        offset: u64,
+    ) -> io::Result<usize> {
+        match self.faults.before(Op::Write, path)? {
+            Some(Strike::Torn(len)) => {
+                let all: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+                // Through a buffered handle: a torn write does not end on a page.
+                let (plain, _) = self.inner.open(path, true, false)?;
+                let part = all.get(..len).unwrap_or(&all);
+                self.inner.write(&plain, path, &[IoSlice::new(part)], offset)?;
+                Err(io::Error::from(rustix::io::Errno::IO))
+            }
+            Some(Strike::FlipBit(at)) => {
+                let mut all: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+                if let Some(byte) = all.get_mut(at) {
+                    *byte ^= 1;
+                }
+                let (plain, _) = self.inner.open(path, true, false)?;
+                self.inner.write(&plain, path, &[IoSlice::new(&all)], offset)
+            }
+            _ => self.inner.write(file, path, parts, offset),
+        }
+    }
+
+    fn read(
+        &self,
+        file: &File,
+        path: &Path,
+        buffer: &mut [u8],
+        offset: u64,
+        cached_only: bool,
+    ) -> io::Result<usize> {
+        let strike = self.faults.before(Op::Read, path)?;
+        let len = self.inner.read(file, path, buffer, offset, cached_only)?;
+        if let Some(Strike::FlipBit(at)) = strike
+            && let Some(byte) = buffer.get_mut(at)
+        {
+            *byte ^= 1;
+        }
+        Ok(len)
+    }
+
+    fn sync(&self, file: &File, path: &Path) -> io::Result<()> {
+        self.faults.before(Op::Sync, path)?;
+        self.inner.sync(file, path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.faults.before(Op::Sync, path)?;
+        self.inner.sync_directory(path)
+    }
+
+    fn sync_covers_names(&self, path: &Path) -> bool {
+        self.inner.sync_covers_names(path)
+    }
+
+    fn punch(&self, file: &File, path: &Path, range: Range<u64>) -> io::Result<()> {
+        self.faults.before(Op::Punch, path)?;
+        self.inner.punch(file, path, range)
+    }
+
+    fn truncate(&self, file: &File, path: &Path, len: u64) -> io::Result<()> {
+        self.faults.before(Op::Remove, path)?;
+        self.inner.truncate(file, path, len)
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        self.faults.before(Op::Remove, path)?;
+        self.inner.unlink(path)
+    }
+}

@@ -1,0 +1,316 @@
+//! A disk: operations in, completions out.
+
+use std::future::Future;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use crossbeam_channel::{Sender, unbounded};
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::backend::{Backend, SystemBackend};
+use crate::buffers::BufferPool;
+use crate::files::FileCache;
+use crate::job::Job;
+use crate::metrics::Metrics;
+use crate::writers::{WriteGuard, Writers};
+use crate::{DiskOptions, IoError, IoErrorKind, OpKind, workers};
+
+/// How a write goes to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteMode {
+    /// Whole pages of long writes past the page cache.
+    Auto,
+    /// Through the page cache, to be read again soon; the caller syncs before much is dirty.
+    Cached,
+}
+
+/// What workers and handles share.
+pub(crate) struct Shared {
+    pub(crate) options: DiskOptions,
+    pub(crate) backend: Box<dyn Backend>,
+    pub(crate) files: FileCache,
+    pub(crate) pool: BufferPool,
+    pub(crate) metrics: Metrics,
+    pub(crate) writers: Writers,
+    /// A file's own sync makes its name durable too.
+    pub(crate) names_covered: bool,
+}
+
+/// The executor of one disk. Clones share it; it stops with the last one, after the operations
+/// begun.
+#[derive(Clone)]
+pub struct Disk {
+    shared: Arc<Shared>,
+    /// Unbounded by itself: `slots` bounds what is in it.
+    jobs: Arc<Mutex<Option<Sender<Job>>>>,
+    slots: Arc<Semaphore>,
+}
+
+impl Disk {
+    /// Starts the executor of the disk that holds `root`.
+    ///
+    /// # Errors
+    /// When threads cannot be started.
+    pub fn start(root: &Path, options: DiskOptions) -> Result<Self, IoError> {
+        Self::start_on(root, options, Box::new(SystemBackend))
+    }
+
+    /// Starts an executor over another backend.
+    ///
+    /// # Errors
+    /// When threads cannot be started.
+    pub fn start_on(
+        root: &Path,
+        options: DiskOptions,
+        backend: Box<dyn Backend>,
+    ) -> Result<Self, IoError> {
+        let slots = Arc::new(Semaphore::new(options.queue.clamp(1, Semaphore::MAX_PERMITS)));
+        let (jobs, queue) = unbounded();
+        let shared = Arc::new(Shared {
+            files: FileCache::new(options.open_files),
+            pool: BufferPool::new(options.pool_bytes),
+            metrics: Metrics::default(),
+            writers: Writers::default(),
+            names_covered: backend.sync_covers_names(root),
+            backend,
+            options,
+        });
+        workers::start(&shared, &queue).map_err(|e| IoError::of("start threads for", root, &e))?;
+        Ok(Self { shared, jobs: Arc::new(Mutex::new(Some(jobs))), slots })
+    }
+
+    /// Writes `data` at `offset`, making the file if it is not there. Begun when this returns:
+    /// a [`sync`](Self::sync) asked for afterwards covers it, even before the future is polled
+    /// for the first time (but it must be polled to its end). Readable when the future ends.
+    pub fn write(
+        &self,
+        path: Arc<Path>,
+        offset: u64,
+        data: Bytes,
+        mode: WriteMode,
+    ) -> impl Future<Output = Result<(), IoError>> + Send + use<> {
+        self.write_parts(path, offset, vec![data], mode)
+    }
+
+    /// As [`write`](Self::write), of several buffers one after the other; always through the page
+    /// cache when there is more than one.
+    pub fn write_parts(
+        &self,
+        path: Arc<Path>,
+        offset: u64,
+        parts: Vec<Bytes>,
+        mode: WriteMode,
+    ) -> impl Future<Output = Result<(), IoError>> + Send + use<> {
+        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        let guard = self.shared.writers.begin(Arc::clone(&path), offset..offset + len);
+        self.submit("write", Arc::clone(&path), guard, move |shared, guard: WriteGuard| {
+            let outcome = shared.timed(OpKind::Write, len as usize, || {
+                shared.write(&path, offset, &parts, mode)
+            });
+            guard.done(outcome.clone());
+            outcome
+        })
+    }
+
+    /// Reads exactly `len` bytes. Cached bytes are read at once, on this thread.
+    pub fn read(
+        &self,
+        path: Arc<Path>,
+        offset: u64,
+        len: usize,
+    ) -> impl Future<Output = Result<Bytes, IoError>> + Send + use<> {
+        let cached = self.try_read(&path, offset, len);
+        let rest = cached.is_none().then(|| {
+            self.submit("read", Arc::clone(&path), (), move |shared, ()| {
+                shared.timed(OpKind::Read, len, || shared.read(&path, offset, len))
+            })
+        });
+        async move {
+            match (cached, rest) {
+                (Some(data), _) => Ok(data),
+                (None, Some(rest)) => rest.await,
+                // `rest` is there whenever `cached` is not.
+                (None, None) => Ok(Bytes::new()),
+            }
+        }
+    }
+
+    /// Reads exactly `len` bytes if that needs no waiting and not too much copying.
+    pub fn try_read(&self, path: &Path, offset: u64, len: usize) -> Option<Bytes> {
+        if len > self.shared.options.inline_read_max {
+            return None;
+        }
+        let start = std::time::Instant::now();
+        let data = self.shared.read_cached(path, offset, len)?;
+        self.shared.metrics.count(OpKind::CachedRead, start.elapsed(), len, true);
+        Some(data)
+    }
+
+    /// Makes durable what was written to a file: waits for the writes begun, then syncs data,
+    /// length and, for a new file, its name.
+    ///
+    /// # Errors
+    /// Also when an earlier write failed and was not repeated.
+    pub fn sync(
+        &self,
+        path: Arc<Path>,
+    ) -> impl Future<Output = Result<(), IoError>> + Send + use<> {
+        let disk = self.clone();
+        async move {
+            disk.shared.writers.settled(&path).await?;
+            disk.submit("sync", Arc::clone(&path), (), move |shared, ()| {
+                shared.timed(OpKind::Sync, 0, || shared.sync(&path))
+            })
+            .await
+        }
+    }
+
+    /// Waits until no write of the file is under way; fails when one was lost.
+    ///
+    /// # Errors
+    /// When an earlier write failed and was not repeated.
+    pub async fn settled(&self, path: &Path) -> Result<(), IoError> {
+        self.shared.writers.settled(path).await
+    }
+
+    /// Makes the names in a directory durable.
+    pub fn sync_directory(
+        &self,
+        path: PathBuf,
+    ) -> impl Future<Output = Result<(), IoError>> + Send + use<> {
+        self.submit("sync directory", Arc::from(path.as_path()), (), move |shared, ()| {
+            shared.timed(OpKind::Sync, 0, || shared.sync_directory(&path))
+        })
+    }
+
+    /// Gives ranges of a file back to the file system.
+    pub fn punch(
+        &self,
+        path: Arc<Path>,
+        ranges: Vec<Range<u64>>,
+    ) -> impl Future<Output = Result<(), IoError>> + Send + use<> {
+        let bytes = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum::<u64>();
+        self.submit("punch", Arc::clone(&path), (), move |shared, ()| {
+            shared.timed(OpKind::Punch, bytes as usize, || shared.punch(&path, &ranges))
+        })
+    }
+
+    /// Cuts or extends a file.
+    pub fn truncate(
+        &self,
+        path: Arc<Path>,
+        len: u64,
+    ) -> impl Future<Output = Result<(), IoError>> + Send + use<> {
+        self.submit("truncate", Arc::clone(&path), (), move |shared, ()| {
+            shared.timed(OpKind::Remove, 0, || shared.truncate(&path, len))
+        })
+    }
+
+    /// Removes files; those that are not there count as removed.
+    pub fn unlink(
+        &self,
+        paths: Vec<PathBuf>,
+    ) -> impl Future<Output = Result<(), IoError>> + Send + use<> {
+        let first = Arc::from(paths.first().map_or(Path::new(""), PathBuf::as_path));
+        self.submit("unlink", first, (), move |shared, ()| {
+            shared.timed(OpKind::Remove, 0, || shared.unlink(&paths))
+        })
+    }
+
+    /// A file's length.
+    pub fn length(
+        &self,
+        path: Arc<Path>,
+    ) -> impl Future<Output = Result<u64, IoError>> + Send + use<> {
+        self.submit("stat", Arc::clone(&path), (), move |shared, ()| shared.length(&path))
+    }
+
+    /// Closes a file, or every file below a directory that is about to move.
+    pub fn forget(&self, path: &Path) {
+        self.shared.files.forget(path);
+    }
+
+    /// Live figures.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// The aligned buffers.
+    pub fn pool(&self) -> &BufferPool {
+        &self.shared.pool
+    }
+
+    /// How operations are carried out, for status pages.
+    pub fn engine(&self) -> &'static str {
+        "threads"
+    }
+
+    /// Name of the disk.
+    pub fn name(&self) -> &str {
+        &self.shared.options.name
+    }
+
+    /// Files open now.
+    pub fn open_files(&self) -> usize {
+        self.shared.files.len()
+    }
+
+    /// Takes no more operations; those begun are carried out.
+    pub fn stop(&self) {
+        self.jobs.lock().take();
+        self.slots.close();
+    }
+
+    /// Queues work: at once when there is room, else once polled. `state` is dropped if the work
+    /// never runs, which tells of writes given up.
+    fn submit<S, T, F>(
+        &self,
+        op: &'static str,
+        path: Arc<Path>,
+        state: S,
+        work: F,
+    ) -> impl Future<Output = Result<T, IoError>> + Send + use<S, T, F>
+    where
+        S: Send + 'static,
+        T: Send + 'static,
+        F: FnOnce(&Shared, S) -> Result<T, IoError> + Send + 'static,
+    {
+        let (done, outcome) = oneshot::channel();
+        let run = move |permit: OwnedSemaphorePermit| -> Job {
+            Box::new(move |shared: &Shared| {
+                // Nobody waits for it any more when this fails.
+                let _ = done.send(work(shared, state));
+                drop(permit);
+            })
+        };
+        let disk = self.clone();
+        let waiting = match Arc::clone(&self.slots).try_acquire_owned() {
+            Ok(permit) => {
+                disk.push(run(permit));
+                None
+            }
+            Err(_) => Some(run),
+        };
+        async move {
+            let stopped = || IoError::new(op, &path, IoErrorKind::Stopped, "the disk is stopped");
+            if let Some(run) = waiting {
+                let permit =
+                    Arc::clone(&disk.slots).acquire_owned().await.map_err(|_| stopped())?;
+                disk.push(run(permit));
+            }
+            drop(disk);
+            outcome.await.map_err(|_| stopped())?
+        }
+    }
+
+    fn push(&self, job: Job) {
+        if let Some(jobs) = &*self.jobs.lock() {
+            self.shared.metrics.entered();
+            // Workers live as long as there is a sender, so this cannot fail.
+            let _ = jobs.send(job);
+        }
+    }
+}

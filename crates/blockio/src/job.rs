@@ -1,0 +1,243 @@
+//! One operation, as a worker carries it out.
+
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use crate::buffers::PAGE;
+use crate::disk::Shared;
+use crate::files::OpenFile;
+use crate::{IoError, IoErrorKind, OpKind, WriteMode};
+
+/// Parts of one vectored write: the kernel takes no more.
+const MAX_PARTS: usize = 1024;
+
+/// What a worker runs.
+pub(crate) type Job = Box<dyn FnOnce(&Shared) + Send>;
+
+impl Shared {
+    /// Runs an operation with its figures.
+    pub(crate) fn timed<T>(
+        &self,
+        kind: OpKind,
+        bytes: usize,
+        work: impl FnOnce() -> Result<T, IoError>,
+    ) -> Result<T, IoError> {
+        let start = Instant::now();
+        let outcome = work();
+        self.metrics.count(kind, start.elapsed(), bytes, outcome.is_ok());
+        outcome
+    }
+
+    /// Opens a file; a parent directory that is missing is `NotFound` like the file.
+    fn open(&self, op: &'static str, path: &Arc<Path>, create: bool) -> Result<Arc<OpenFile>, IoError> {
+        self.files
+            .open(&*self.backend, path, create)
+            .map_err(|e| IoError::of(op, path, &e))
+    }
+
+    pub(crate) fn write(
+        &self,
+        path: &Arc<Path>,
+        offset: u64,
+        parts: &[Bytes],
+        mode: WriteMode,
+    ) -> Result<(), IoError> {
+        let file = self.open("write", path, true)?;
+        let mut at = offset;
+        match parts {
+            [part] => self.write_part(&file, at, part, mode),
+            parts => parts.chunks(MAX_PARTS).try_for_each(|some| {
+                let len: u64 = some.iter().map(|part| part.len() as u64).sum();
+                self.write_gathered(&file, at, some)?;
+                at += len;
+                Ok(())
+            }),
+        }
+        .map_err(|e| IoError::of("write", path, &e))
+    }
+
+    /// One buffer: whole pages go past the cache, the rest through it.
+    fn write_part(&self, file: &OpenFile, offset: u64, data: &[u8], mode: WriteMode) -> io::Result<()> {
+        let whole = data.len() / PAGE * PAGE;
+        let direct = mode == WriteMode::Auto
+            && offset % PAGE as u64 == 0
+            && whole >= self.options.direct_min.max(PAGE);
+        if !direct || file.direct(&*self.backend).is_none() {
+            return self.write_all(&file.cached, file, offset, data);
+        }
+        let (body, tail) = data.split_at(whole);
+        self.write_direct(file, offset, body)?;
+        self.metrics.wrote_direct(whole);
+        if tail.is_empty() {
+            return Ok(());
+        }
+        self.write_all(&file.cached, file, offset + whole as u64, tail)
+    }
+
+    /// `offset` and the length of `body` are multiples of a page.
+    fn write_direct(&self, file: &OpenFile, offset: u64, body: &[u8]) -> io::Result<()> {
+        let Some(handle) = file.direct(&*self.backend) else {
+            return self.write_all(&file.cached, file, offset, body);
+        };
+        if body.as_ptr() as usize % PAGE == 0 {
+            return self.write_pages(handle, file, offset, body);
+        }
+        // Memory off the page boundaries is copied, in pieces that the pool keeps ready.
+        let mut at = offset;
+        for piece in body.chunks(4 << 20) {
+            let mut buffer = self.pool.take(piece.len());
+            buffer.copy_from_slice(piece);
+            self.write_pages(handle, file, at, &buffer)?;
+            at += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Whole pages from aligned memory; if the kernel stops inside a page, the rest goes through
+    /// the cache.
+    fn write_pages(&self, handle: &std::fs::File, file: &OpenFile, offset: u64, body: &[u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < body.len() {
+            let rest = &body[done..];
+            let at = offset + done as u64;
+            if done % PAGE != 0 {
+                return self.write_all(&file.cached, file, at, rest);
+            }
+            match self.backend.write(handle, &file.path, &[IoSlice::new(rest)], at) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // The file system opens files for direct I/O but does not do it here.
+                Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                    return self.write_all(&file.cached, file, at, rest);
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_all(&self, handle: &std::fs::File, file: &OpenFile, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < data.len() {
+            let rest = IoSlice::new(&data[done..]);
+            match self.backend.write(handle, &file.path, &[rest], offset + done as u64) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_gathered(&self, file: &OpenFile, offset: u64, parts: &[Bytes]) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        let mut rest = &mut slices[..];
+        let mut at = offset;
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            match self.backend.write(&file.cached, &file.path, rest, at) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => {
+                    at += n as u64;
+                    IoSlice::advance_slices(&mut rest, n);
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads exactly `len` bytes.
+    pub(crate) fn read(&self, path: &Arc<Path>, offset: u64, len: usize) -> Result<Bytes, IoError> {
+        let file = self.open("read", path, false)?;
+        let mut buffer = self.pool.take(len);
+        let mut done = 0;
+        while done < len {
+            let at = offset + done as u64;
+            match self.backend.read(&file.cached, path, &mut buffer[done..], at, false) {
+                Ok(0) => {
+                    let reason = format!("file ends {} bytes before {}", len - done, offset + len as u64);
+                    return Err(IoError::new("read", path, IoErrorKind::Short, reason));
+                }
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(IoError::of("read", path, &e)),
+            }
+        }
+        Ok(Bytes::from_owner(buffer))
+    }
+
+    /// Reads exactly `len` bytes if all of them are in the page cache and the file is open.
+    pub(crate) fn read_cached(&self, path: &Path, offset: u64, len: usize) -> Option<Bytes> {
+        let file = self.files.peek(path)?;
+        // Small reads are cheaper from the allocator than from a shared pool.
+        if len < PAGE * 4 {
+            let mut buffer = vec![0; len];
+            let got = self.backend.read(&file.cached, path, &mut buffer, offset, true).ok()?;
+            return (got == len).then(|| Bytes::from(buffer));
+        }
+        let mut buffer = self.pool.take(len);
+        let got = self.backend.read(&file.cached, path, &mut buffer, offset, true).ok()?;
+        (got == len).then(|| Bytes::from_owner(buffer))
+    }
+
+    pub(crate) fn sync(&self, path: &Arc<Path>) -> Result<(), IoError> {
+        let file = self.open("sync", path, false)?;
+        let fail = |e: io::Error| IoError::of("sync", path, &e);
+        self.backend.sync(&file.cached, path).map_err(fail)?;
+        if file.take_new_name()
+            && !self.names_covered
+            && let Some(parent) = path.parent()
+        {
+            self.backend.sync_directory(parent).map_err(|e| {
+                file.put_new_name_back();
+                IoError::of("sync directory of", path, &e)
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn sync_directory(&self, path: &Path) -> Result<(), IoError> {
+        self.backend.sync_directory(path).map_err(|e| IoError::of("sync directory", path, &e))
+    }
+
+    pub(crate) fn punch(&self, path: &Arc<Path>, ranges: &[Range<u64>]) -> Result<(), IoError> {
+        let file = self.open("punch", path, false)?;
+        ranges.iter().filter(|range| range.start < range.end).try_for_each(|range| {
+            self.backend
+                .punch(&file.cached, path, range.clone())
+                .map_err(|e| IoError::of("punch", path, &e))
+        })
+    }
+
+    pub(crate) fn truncate(&self, path: &Arc<Path>, len: u64) -> Result<(), IoError> {
+        let file = self.open("truncate", path, false)?;
+        self.backend.truncate(&file.cached, path, len).map_err(|e| IoError::of("truncate", path, &e))
+    }
+
+    /// Removes files; those that are not there count as removed.
+    pub(crate) fn unlink(&self, paths: &[PathBuf]) -> Result<(), IoError> {
+        for path in paths {
+            self.writers.forget(path);
+            self.files.forget(path);
+            match self.backend.unlink(path) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                other => other.map_err(|e| IoError::of("unlink", path, &e))?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn length(&self, path: &Arc<Path>) -> Result<u64, IoError> {
+        let file = self.open("stat", path, false)?;
+        file.cached.metadata().map(|m| m.len()).map_err(|e| IoError::of("stat", path, &e))
+    }
+}

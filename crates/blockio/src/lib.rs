@@ -1,0 +1,42 @@
+//! Disks: where file I/O happens, off the async workers, with bounds and figures.
+//!
+//! A [`Disk`] is an executor for the files of one disk: a bounded queue, worker threads, a cache
+//! of open files, a pool of aligned buffers, metrics per kind of operation. It knows paths and
+//! bytes, nothing of what they mean.
+//!
+//! # How bytes are written
+//! Large writes go past the page cache (`O_DIRECT`): on many machines dirty throttling makes
+//! buffered writes several times slower and costs a copy. What direct I/O cannot take (heads and
+//! tails that do not fill a 4 KiB page, small writes) goes through the page cache; the kernel
+//! keeps both views of a file coherent, and [`Disk::sync`] makes both durable.
+//!
+//! # How bytes are read
+//! Through the page cache, at once on the calling thread when they are cached
+//! (`RWF_NOWAIT`), by a worker when not: a warm read costs no thread switch.
+//!
+//! # Invariants
+//! * A [`Disk::sync`] covers every write of the file that was *begun* before it, and fails when
+//!   one of them failed and was not repeated.
+//! * Every queue, cache and pool has a bound.
+//! * No operation blocks the thread that asks for it, but for cached reads.
+
+mod backend;
+mod buffers;
+mod disk;
+mod error;
+mod files;
+mod job;
+mod metrics;
+mod options;
+mod wait;
+mod workers;
+mod writers;
+
+pub use backend::faults::{Fault, Faults, FaultyBackend, Op, Strike};
+pub use backend::{Backend, SystemBackend};
+pub use buffers::{BufferPool, PAGE, PooledBuffer};
+pub use disk::{Disk, WriteMode};
+pub use error::{IoError, IoErrorKind};
+pub use metrics::{LATENCY_BOUNDS_US, Metrics, OpKind, OpMetrics};
+pub use options::{DiskOptions, Engine};
+pub use wait::block_on;

@@ -1,0 +1,49 @@
+//! Bounds of a disk.
+
+/// How operations are carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Engine {
+    /// The best the kernel has.
+    #[default]
+    Auto,
+    /// Worker threads with blocking calls.
+    Threads,
+}
+
+/// Bounds and choices of a [`Disk`](crate::Disk).
+#[derive(Debug, Clone)]
+pub struct DiskOptions {
+    /// Name in metrics and thread names.
+    pub name: String,
+    /// How operations are carried out.
+    pub engine: Engine,
+    /// Worker threads: operations the device works on at a time.
+    pub threads: usize,
+    /// Operations that may be queued or under way; more of them wait.
+    pub queue: usize,
+    /// Files kept open.
+    pub open_files: usize,
+    /// Bytes of aligned buffers, in use and kept for re-use. Beyond it, memory comes from the
+    /// allocator and goes back there.
+    pub pool_bytes: usize,
+    /// Writes shorter than this go through the page cache.
+    pub direct_min: usize,
+    /// Cached reads up to this length are answered on the calling thread. Longer ones would keep
+    /// an async worker from its other work for too long.
+    pub inline_read_max: usize,
+}
+
+impl Default for DiskOptions {
+    fn default() -> Self {
+        Self {
+            name: "disk".into(),
+            engine: Engine::Auto,
+            threads: 4,
+            queue: 256,
+            open_files: 512,
+            pool_bytes: 32 << 20,
+            direct_min: 64 << 10,
+            inline_read_max: 1 << 20,
+        }
+    }
+}
