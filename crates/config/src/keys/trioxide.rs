@@ -39,4 +39,6 @@ keys! {
     TRIOXIDE_CLIENT_DEADLINE: Duration = "trioxide.client.deadline", "60s", [CLIENT, S3G];
     /// A read not answered by then is asked of the next replica too; the first answer counts.
     TRIOXIDE_CLIENT_HEDGE_AFTER: Duration = "trioxide.client.hedge.after", "100ms", [CLIENT, S3G];
+    /// Ports of `o3 server` where no address is set: Ozone's, or any free ones (several servers on one host).
+    TRIOXIDE_SERVER_PORTS: String = "trioxide.server.ports", "fixed", [COMMON], one of ["fixed", "free"];
 }

@@ -1,0 +1,107 @@
+//! The configuration of each role.
+
+use config::keys::{datanode, hdds, om, s3g, scm};
+use config::{Configuration, HostPort};
+use server::Directory;
+use server::derive::Base;
+
+struct Fixture {
+    _dir: tempfile::TempDir,
+    directory: Directory,
+    base: Base,
+}
+
+fn server(definitions: &[&str], datanodes: usize) -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let directory = Directory::open(dir.path()).unwrap();
+    let builder = definitions.iter().fold(Configuration::builder(), |b, d| b.define(d).unwrap());
+    let base = Base::new(&builder.build().unwrap(), "127.0.0.1", datanodes);
+    Fixture { _dir: dir, directory, base }
+}
+
+#[test]
+fn doors_have_ozones_ports_on_the_servers_interface() {
+    let f = server(&[], 3);
+    let scm = f.base.scm(&f.directory);
+    assert_eq!(scm.get(&scm::OZONE_SCM_CLIENT_ADDRESS).to_string(), "127.0.0.1:9860");
+    assert_eq!(scm.get(&scm::OZONE_SCM_DATANODE_ADDRESS).to_string(), "127.0.0.1:9861");
+    let om = f.base.om(&f.directory);
+    assert_eq!(om.get(&om::OZONE_OM_ADDRESS).to_string(), "127.0.0.1:9862");
+    assert_eq!(om.get(&s3g::OZONE_S3G_HTTP_ADDRESS).to_string(), "127.0.0.1:9878");
+}
+
+#[test]
+fn free_ports_can_be_asked_for_all_doors_at_once() {
+    let f = server(&["trioxide.server.ports=free"], 3);
+    let conf = f.base.om(&f.directory);
+    let doors = [
+        &om::OZONE_OM_ADDRESS,
+        &om::OZONE_OM_HTTP_ADDRESS,
+        &scm::OZONE_SCM_CLIENT_ADDRESS,
+        &scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS,
+        &scm::OZONE_SCM_DATANODE_ADDRESS,
+        &scm::OZONE_SCM_HTTP_ADDRESS,
+        &s3g::OZONE_S3G_HTTP_ADDRESS,
+        &s3g::OZONE_S3G_WEBADMIN_HTTP_ADDRESS,
+        &datanode::HDDS_DATANODE_HTTP_ADDRESS,
+    ];
+    for door in doors {
+        assert_eq!(conf.get(door).to_string(), "127.0.0.1:0", "{}", door.name());
+    }
+    assert_eq!(conf.get(&om::OZONE_OM_GRPC_PORT), 0);
+}
+
+#[test]
+fn what_is_set_is_kept() {
+    let f = server(
+        &[
+            "ozone.om.address=127.0.0.2:0",
+            "ozone.server.default.replication=3",
+            "hdds.container.ipc.port=9859",
+        ],
+        1,
+    );
+    assert_eq!(f.base.om(&f.directory).get(&om::OZONE_OM_ADDRESS).to_string(), "127.0.0.2:0");
+    assert_eq!(f.base.om(&f.directory).get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION), "3");
+    assert_eq!(f.base.datanode(&f.directory, 1).get(&datanode::HDDS_CONTAINER_IPC_PORT), 9859);
+    assert_eq!(f.base.datanode(&f.directory, 2).get(&datanode::HDDS_CONTAINER_IPC_PORT), 0);
+}
+
+#[test]
+fn too_few_datanodes_for_three_replicas_mean_one_replica() {
+    let replication = |datanodes| {
+        let f = server(&[], datanodes);
+        f.base.om(&f.directory).get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION)
+    };
+    assert_eq!([1, 2, 3, 4].map(replication), ["1", "1", "3", "3"]);
+}
+
+#[test]
+fn roles_have_directories_of_their_own() {
+    let f = server(&["ozone.metadata.dirs=/elsewhere"], 3);
+    let om = f.base.om(&f.directory).directory(&om::OZONE_OM_DB_DIRS).unwrap();
+    let scm = f.base.scm(&f.directory).directory(&scm::OZONE_SCM_DB_DIRS).unwrap();
+    assert_eq!((om, scm), (f.directory.om(), f.directory.scm()));
+    for number in 1..=3 {
+        let conf = f.base.datanode(&f.directory, number);
+        assert_eq!(conf.get(&datanode::HDDS_DATANODE_DIR), [f.directory.datanode_data(number)]);
+        assert_eq!(
+            conf.directory(&datanode::OZONE_SCM_DATANODE_ID_DIR).unwrap(),
+            f.directory.datanode(number)
+        );
+    }
+}
+
+#[test]
+fn those_who_start_later_know_where_the_others_listen() {
+    let f = server(&["trioxide.server.ports=free"], 3);
+    let at = |port| HostPort::new("127.0.0.1", port);
+    let base = f.base.with_scm(&at(1), &at(2), &at(3));
+    assert_eq!(base.datanode(&f.directory, 1).get(&scm::OZONE_SCM_DATANODE_ADDRESS).port, 3);
+    assert_eq!(base.om(&f.directory).get(&scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS).port, 2);
+    let client = base.client(&at(4), 5);
+    assert_eq!(
+        (client.get(&om::OZONE_OM_ADDRESS).port, client.get(&om::OZONE_OM_GRPC_PORT)),
+        (4, 5)
+    );
+}

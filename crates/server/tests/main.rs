@@ -1,0 +1,5 @@
+//! All roles in one process.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod derive;
+mod directory;
