@@ -116,6 +116,31 @@ impl Client {
         payload: Bytes,
         timeout: Duration,
     ) -> Result<Reply, CallError> {
+        self.call_payload(method, header, Payload::One(payload), timeout).await
+    }
+
+    /// As [`Client::call`], with a payload in several pieces: they go out as they are, one after
+    /// the other.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub async fn call_parts(
+        &self,
+        method: u16,
+        header: Bytes,
+        payload: Vec<Bytes>,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
+        self.call_payload(method, header, Payload::Parts(payload), timeout).await
+    }
+
+    async fn call_payload(
+        &self,
+        method: u16,
+        header: Bytes,
+        payload: Payload,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
         match tokio::time::timeout(timeout, self.exchange(method, header, payload, timeout)).await {
             Ok(answer) => answer,
             Err(_) => Err(CallError::Timeout {
@@ -129,7 +154,7 @@ impl Client {
         &self,
         method: u16,
         header: Bytes,
-        payload: Bytes,
+        payload: Payload,
         timeout: Duration,
     ) -> Result<Reply, CallError> {
         let turn = self.inner.turn.fetch_add(1, Ordering::Relaxed);
@@ -148,7 +173,7 @@ impl Client {
             call,
             timeout_ms: u32::try_from(timeout.as_millis()).unwrap_or(0),
             header,
-            payload: Payload::One(payload),
+            payload,
         };
         if connection.out.send(frame).is_err() {
             return Err(self.lost(false, "the connection was lost"));

@@ -1,0 +1,126 @@
+//! The client: what is shared by all calls.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use config::Configuration;
+use prost::Message;
+use proto::ozone::{OmRequest, OmResponse};
+
+use crate::datanode::Datanodes;
+use crate::om::command::{self, Command, Reply};
+use crate::om::transport::{Patience, Transport};
+use crate::write::ExcludeList;
+use crate::{ClientOptions, Error, Result};
+
+/// A client of one cluster. Clones share connections; making one costs nothing.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+    /// `clientId`, `userInfo` and `version` as every request carries them.
+    caller: Bytes,
+    user: Arc<str>,
+}
+
+struct Inner {
+    options: ClientOptions,
+    client_id: String,
+    om: Transport,
+    datanodes: Datanodes,
+    /// What failed lately, shared by all writers.
+    excluded: ExcludeList,
+}
+
+impl Client {
+    /// A client of the cluster that `conf` describes. Connections are made when they are needed.
+    ///
+    /// # Errors
+    /// When no OM is configured.
+    pub fn connect(conf: &Configuration) -> Result<Self> {
+        Self::new(ClientOptions::from_configuration(conf))
+    }
+
+    /// A client with these options.
+    ///
+    /// # Errors
+    /// When no OM is named.
+    pub fn new(options: ClientOptions) -> Result<Self> {
+        if options.om_addresses.is_empty() {
+            return Err(Error::Usage("no om address is configured".into()));
+        }
+        let patience = Patience {
+            connect_timeout: options.connect_timeout,
+            attempt_timeout: options.attempt_timeout,
+            deadline: options.deadline,
+            max_backoff: options.max_backoff,
+        };
+        let client_id = format!("client-{}", uuid::Uuid::new_v4().simple());
+        let user: Arc<str> = options.user.as_str().into();
+        let caller = command::encode_caller(&client_id, &user);
+        let om = Transport::om(&options.om_addresses, patience);
+        let datanodes = Datanodes::new(options.connect_timeout);
+        let excluded = ExcludeList::new(options.exclude_expiry);
+        let inner = Arc::new(Inner { options, client_id, om, datanodes, excluded });
+        Ok(Self { inner, caller, user })
+    }
+
+    /// The same connections, on behalf of another user.
+    pub fn on_behalf_of(&self, user: &str) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            caller: command::encode_caller(&self.inner.client_id, user),
+            user: user.into(),
+        }
+    }
+
+    /// What the client was told.
+    pub fn options(&self) -> &ClientOptions {
+        &self.inner.options
+    }
+
+    /// The user on whose behalf requests are made.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// Sends any request to OM. `clientId` and `userInfo` are filled in when they are empty. An answer that is not
+    /// `OK` is returned as it is: only failures to get an answer are errors here.
+    ///
+    /// # Errors
+    /// When no OM answered before the deadline.
+    pub async fn submit(&self, mut request: OmRequest) -> Result<OmResponse> {
+        if request.client_id.is_empty() {
+            request.client_id = self.inner.client_id.clone();
+        }
+        if request.user_info.is_none() {
+            request.user_info = Some(Box::new(proto::ozone::UserInfo {
+                user_name: Some(self.user.to_string()),
+                ..Default::default()
+            }));
+        }
+        let answer = self.inner.om.call(request.encode_to_vec().into()).await?;
+        OmResponse::decode(answer.bytes).map_err(|e| Error::om_reply(e.to_string()))
+    }
+
+    /// Sends a command; an answer that is not `OK` is an error.
+    pub(crate) async fn om<C: Command>(&self, request: &C::Request) -> Result<C::Response> {
+        self.om_reply::<C>(request).await?.0.ok()
+    }
+
+    /// Sends a command and returns the whole answer, and whether an earlier attempt may have been carried out.
+    pub(crate) async fn om_reply<C: Command>(
+        &self,
+        request: &C::Request,
+    ) -> Result<(Reply<C::Response>, bool)> {
+        let answer = self.inner.om.call(command::encode::<C>(&self.caller, request)).await?;
+        Ok((command::decode::<C>(answer.bytes)?, answer.repeated))
+    }
+
+    pub(crate) fn datanodes(&self) -> &Datanodes {
+        &self.inner.datanodes
+    }
+
+    pub(crate) fn excluded(&self) -> &ExcludeList {
+        &self.inner.excluded
+    }
+}

@@ -1,0 +1,247 @@
+//! What can go wrong, and what a caller may branch on.
+
+use proto::datanode::Result as ContainerResult;
+use proto::ozone::Status;
+use types::DatanodeId;
+
+/// What a program branches on; the message is for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The volume, bucket, key, upload, container … does not exist.
+    NotFound,
+    /// It exists already.
+    AlreadyExists,
+    /// It still holds something.
+    NotEmpty,
+    /// A precondition of the call (generation, ETag) does not hold.
+    Conflict,
+    /// The caller may not do that.
+    Denied,
+    /// The request makes no sense.
+    Invalid,
+    /// A quota or limit would be exceeded.
+    QuotaExceeded,
+    /// SCM has not seen enough of the cluster yet; later it will work.
+    SafeMode,
+    /// Nobody could be reached, or nobody is leader; later it may work.
+    Unavailable,
+    /// No answer in time.
+    Timeout,
+    /// What was read is not what was written, on every replica.
+    Corrupt,
+    /// The server does not do that.
+    Unsupported,
+    /// A server failed.
+    Internal,
+}
+
+/// Why a client call failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// OM's answer. Prints as Ozone's shell shows it: `STATUS_NAME message`.
+    #[error("{} {message}", status.as_str_name())]
+    Om {
+        /// OM's status.
+        status: Status,
+        /// OM's words.
+        message: String,
+    },
+    /// A DataNode's answer.
+    #[error("datanode {datanode} answered {}: {message}", result.as_str_name())]
+    Container {
+        /// Who answered.
+        datanode: DatanodeId,
+        /// The container protocol's code.
+        result: ContainerResult,
+        /// The DataNode's words.
+        message: String,
+    },
+    /// SCM's answer.
+    #[error("scm refused: {message}")]
+    Scm {
+        /// What to branch on.
+        kind: ErrorKind,
+        /// SCM's words.
+        message: String,
+    },
+    /// A server could not be reached or had no leader until the deadline.
+    #[error("{service} is unavailable: {message}")]
+    Unavailable {
+        /// Which service, with its address where there is one.
+        service: String,
+        /// The last failure.
+        message: String,
+    },
+    /// A server did not answer in time.
+    #[error("{service} did not answer within {waited:?}")]
+    Timeout {
+        /// Which service.
+        service: String,
+        /// How long we waited.
+        waited: std::time::Duration,
+    },
+    /// Data failed its checksum or its length.
+    #[error("block {block} of datanode {datanode}: {message}")]
+    Corrupt {
+        /// Which block.
+        block: types::BlockId,
+        /// Whose replica.
+        datanode: DatanodeId,
+        /// What differs.
+        message: String,
+    },
+    /// The data of a key could not be read from any replica.
+    #[error("cannot read block {block} from any of {tried} replicas: {last}")]
+    NoReplica {
+        /// Which block.
+        block: types::BlockId,
+        /// How many replicas were asked.
+        tried: usize,
+        /// The last replica's failure.
+        last: Box<Error>,
+    },
+    /// A key could not be written through any pipeline.
+    #[error("cannot write {key} after {attempts} attempts: {last}")]
+    WriteFailed {
+        /// Which key.
+        key: String,
+        /// How many blocks were tried.
+        attempts: u32,
+        /// The last pipeline's failure.
+        last: Box<Error>,
+    },
+    /// A reply that parsed but lacks what it must have.
+    #[error("{service} sent an invalid reply: {message}")]
+    Protocol {
+        /// Which service.
+        service: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The caller asked for something impossible; nothing was sent.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl Error {
+    /// What to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Om { status, .. } => om_kind(*status),
+            Self::Container { result, .. } => container_kind(*result),
+            Self::Scm { kind, .. } => *kind,
+            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Timeout { .. } => ErrorKind::Timeout,
+            Self::Corrupt { .. } => ErrorKind::Corrupt,
+            Self::NoReplica { last, .. } | Self::WriteFailed { last, .. } => last.kind(),
+            Self::Protocol { .. } => ErrorKind::Internal,
+            Self::Usage(_) => ErrorKind::Invalid,
+        }
+    }
+
+    /// OM's status, when OM answered.
+    pub fn om_status(&self) -> Option<Status> {
+        match self {
+            Self::Om { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Whether OM answered with `status`.
+    pub fn is_status(&self, status: Status) -> bool {
+        self.om_status() == Some(status)
+    }
+
+    pub(crate) fn protocol(service: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Protocol { service: service.into(), message: message.into() }
+    }
+
+    pub(crate) fn om_reply(message: impl Into<String>) -> Self {
+        Self::protocol("om", message)
+    }
+}
+
+fn om_kind(status: Status) -> ErrorKind {
+    use Status as S;
+    match status {
+        S::VolumeNotFound
+        | S::BucketNotFound
+        | S::KeyNotFound
+        | S::FileNotFound
+        | S::DirectoryNotFound
+        | S::NoSuchMultipartUploadError
+        | S::S3SecretNotFound
+        | S::UserNotFound
+        | S::PrefixNotFound
+        | S::TenantNotFound
+        | S::AccessIdNotFound => ErrorKind::NotFound,
+        S::VolumeNotUnique
+        | S::VolumeAlreadyExists
+        | S::BucketAlreadyExists
+        | S::KeyAlreadyExists
+        | S::FileAlreadyExists
+        | S::DirectoryAlreadyExists
+        | S::S3SecretAlreadyExists
+        | S::TenantAlreadyExists => ErrorKind::AlreadyExists,
+        S::VolumeNotEmpty | S::BucketNotEmpty | S::DirectoryNotEmpty | S::TenantNotEmpty => {
+            ErrorKind::NotEmpty
+        }
+        S::AtomicWriteConflict | S::EtagMismatch | S::EtagNotAvailable => ErrorKind::Conflict,
+        S::AccessDenied
+        | S::PermissionDenied
+        | S::UserMismatch
+        | S::InvalidToken
+        | S::TokenExpired
+        | S::Unauthorized
+        | S::InvalidAuthMethod => ErrorKind::Denied,
+        S::InvalidKeyName
+        | S::InvalidRequest
+        | S::InvalidBucketName
+        | S::InvalidVolumeName
+        | S::InvalidPath
+        | S::InvalidPart
+        | S::InvalidPartOrder
+        | S::EntityTooSmall
+        | S::MissingUploadParts
+        | S::MismatchMultipartList
+        | S::NotAFile => ErrorKind::Invalid,
+        S::QuotaExceeded | S::QuotaError | S::TooManyBuckets | S::UserTooManyVolumes => {
+            ErrorKind::QuotaExceeded
+        }
+        S::ScmInSafeMode => ErrorKind::SafeMode,
+        S::Timeout => ErrorKind::Timeout,
+        S::OmNotInitialized | S::RatisError | S::ScmGetPipelineException => ErrorKind::Unavailable,
+        S::NotSupportedOperation
+        | S::FeatureNotEnabled
+        | S::NotSupportedOperationWhenPrepared
+        | S::NotSupportedOperationPriorFinalization => ErrorKind::Unsupported,
+        _ => ErrorKind::Internal,
+    }
+}
+
+fn container_kind(result: ContainerResult) -> ErrorKind {
+    use ContainerResult as R;
+    match result {
+        R::ContainerNotFound | R::NoSuchBlock | R::UnableToFindChunk | R::ContainerMissing => {
+            ErrorKind::NotFound
+        }
+        R::ContainerExists | R::ContainerAlreadyExists => ErrorKind::AlreadyExists,
+        R::DeleteOnNonEmptyContainer => ErrorKind::NotEmpty,
+        R::ChecksumMismatch | R::ContainerChecksumError | R::ChunkFileInconsistency => {
+            ErrorKind::Corrupt
+        }
+        R::DiskOutOfSpace => ErrorKind::QuotaExceeded,
+        R::BlockTokenVerificationFailed => ErrorKind::Denied,
+        R::MalformedRequest | R::InvalidArgument | R::ProtocDecodingError => ErrorKind::Invalid,
+        R::UnsupportedRequest | R::NoSuchAlgorithm | R::UnknownContainerType => {
+            ErrorKind::Unsupported
+        }
+        R::ClosedContainerIo
+        | R::ClosedContainerRetry
+        | R::ContainerNotOpen
+        | R::BlockNotCommitted
+        | R::UnknownBcsid
+        | R::BcsidMismatch => ErrorKind::Unavailable,
+        _ => ErrorKind::Internal,
+    }
+}

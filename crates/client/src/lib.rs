@@ -1,0 +1,38 @@
+//! Native client of the object store: what the shell, the load generators and the S3 gateway are built on.
+//!
+//! * [`Client`] talks to OM: volumes, buckets, keys, multipart uploads, S3 secrets. It fails over between OMs,
+//!   retries with back-off and gives up at a deadline.
+//! * [`KeyWriter`] cuts a key into blocks and chunks and writes them through pipelines; what a broken pipeline has
+//!   not acknowledged is written again to a new block elsewhere.
+//! * [`KeyReader`] reads ranges from the replicas, always verifying checksums; a bad or late replica costs a retry on
+//!   the next one.
+//! * [`ScmClient`] is for administration.
+//!
+//! Every call returns [`Error`]; [`Error::kind`] is what a program branches on.
+//!
+//! **Invariants.** Bytes are released by the writer only once a PutBlock that covers them is acknowledged. Bytes are
+//! handed out by the reader only once their checksum is verified. Memory of a writer or reader is bounded by
+//! [`ClientOptions`], whatever the size of the key.
+
+mod client;
+mod datanode;
+mod error;
+mod om;
+mod options;
+mod read;
+mod scm;
+mod write;
+
+pub use client::Client;
+pub use error::{Error, ErrorKind};
+pub use om::args::{BucketSpec, CreateKey, KeyPath, ListKeys, PartOf, Precondition};
+pub use om::bucket::BucketChange;
+pub use om::multipart::{CompletedPart, CompletedUpload, CreateUpload, PartPage, UploadPage};
+pub use om::volume::{VolumeChange, VolumeScope};
+pub use options::{Checksum, ClientOptions};
+pub use read::KeyReader;
+pub use scm::{ListContainers, ScmClient};
+pub use write::{FinishOptions, KeyWriter};
+
+/// Result of a client call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

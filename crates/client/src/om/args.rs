@@ -1,0 +1,246 @@
+//! What callers of [`Client`](crate::Client) describe: keys, buckets, listings.
+
+use proto::hdds::KeyValue;
+use proto::ozone::{BucketLayoutProto, KeyArgs};
+use types::ReplicationConfig;
+
+/// Where a key is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KeyPath {
+    /// Volume name.
+    pub volume: String,
+    /// Bucket name.
+    pub bucket: String,
+    /// Key name.
+    pub key: String,
+}
+
+impl KeyPath {
+    /// The key `key` of `/volume/bucket`.
+    pub fn new(
+        volume: impl Into<String>,
+        bucket: impl Into<String>,
+        key: impl Into<String>,
+    ) -> Self {
+        Self { volume: volume.into(), bucket: bucket.into(), key: key.into() }
+    }
+
+    pub(crate) fn args(&self) -> KeyArgs {
+        KeyArgs {
+            volume_name: self.volume.clone(),
+            bucket_name: self.bucket.clone(),
+            key_name: self.key.clone(),
+            ..Default::default()
+        }
+    }
+}
+
+impl std::fmt::Display for KeyPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "/{}/{}/{}", self.volume, self.bucket, self.key)
+    }
+}
+
+/// What must hold for a key to be created; checked when it is opened and again when it is committed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Precondition {
+    /// Nothing.
+    #[default]
+    None,
+    /// The key does not exist (else `KEY_ALREADY_EXISTS`).
+    Absent,
+    /// The key exists and its last update is this one (else `KEY_NOT_FOUND`).
+    Generation(u64),
+    /// The key exists with this ETag (else `ETAG_MISMATCH`).
+    ETag(String),
+}
+
+/// Which part of a multipart upload a key is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartOf {
+    /// The upload.
+    pub upload_id: String,
+    /// 1 to 10,000.
+    pub part_number: u32,
+}
+
+/// A key to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateKey {
+    /// Where.
+    pub path: KeyPath,
+    /// Its size as far as it is known; OM prepares that many blocks.
+    pub size_hint: u64,
+    /// Replication; the bucket's or the cluster's default when absent.
+    pub replication: Option<ReplicationConfig>,
+    /// User metadata.
+    pub metadata: Vec<(String, String)>,
+    /// Object tags.
+    pub tags: Vec<(String, String)>,
+    /// What must hold.
+    pub precondition: Precondition,
+    /// Set when it is a part of a multipart upload.
+    pub part: Option<PartOf>,
+}
+
+impl CreateKey {
+    /// A key of unknown size with defaults for everything else.
+    pub fn new(path: KeyPath) -> Self {
+        Self {
+            path,
+            size_hint: 0,
+            replication: None,
+            metadata: Vec::new(),
+            tags: Vec::new(),
+            precondition: Precondition::None,
+            part: None,
+        }
+    }
+
+    /// With `size` as far as it is known.
+    pub fn size_hint(mut self, size: u64) -> Self {
+        self.size_hint = size;
+        self
+    }
+
+    /// With `replication` instead of the default.
+    pub fn replication(mut self, replication: ReplicationConfig) -> Self {
+        self.replication = Some(replication);
+        self
+    }
+
+    /// With `metadata`.
+    pub fn metadata(mut self, metadata: Vec<(String, String)>) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// With `tags`.
+    pub fn tags(mut self, tags: Vec<(String, String)>) -> Self {
+        self.tags = tags;
+        self
+    }
+
+    /// Only if `precondition` holds.
+    pub fn only_if(mut self, precondition: Precondition) -> Self {
+        self.precondition = precondition;
+        self
+    }
+
+    /// As a part of a multipart upload.
+    pub fn part_of(mut self, upload_id: impl Into<String>, part_number: u32) -> Self {
+        self.part = Some(PartOf { upload_id: upload_id.into(), part_number });
+        self
+    }
+
+    pub(crate) fn args(&self) -> KeyArgs {
+        let mut args = self.path.args();
+        args.data_size = Some(self.size_hint);
+        set_replication(&mut args, self.replication.as_ref());
+        args.metadata = pairs_to_wire(&self.metadata);
+        args.tags = pairs_to_wire(&self.tags);
+        match &self.precondition {
+            Precondition::None => {}
+            Precondition::Absent => args.expected_data_generation = Some(0),
+            Precondition::Generation(generation) => {
+                args.expected_data_generation = Some(*generation);
+            }
+            Precondition::ETag(etag) => args.expected_e_tag = Some(etag.clone()),
+        }
+        if let Some(part) = &self.part {
+            args.is_multipart_key = Some(true);
+            args.multipart_upload_id = Some(part.upload_id.clone());
+            args.multipart_number = Some(part.part_number);
+        }
+        args
+    }
+}
+
+/// A bucket to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketSpec {
+    /// Its layout; OM's default when absent.
+    pub layout: Option<BucketLayoutProto>,
+    /// Replication of its keys; the cluster's default when absent.
+    pub replication: Option<ReplicationConfig>,
+    /// Most bytes its keys may take, replicas included; -1 for no limit.
+    pub quota_in_bytes: i64,
+    /// Most keys it may hold; -1 for no limit.
+    pub quota_in_namespace: i64,
+    /// Owner; the caller when absent.
+    pub owner: Option<String>,
+    /// User metadata.
+    pub metadata: Vec<(String, String)>,
+    /// Volume and bucket that this one is a link to.
+    pub link_to: Option<(String, String)>,
+}
+
+impl Default for BucketSpec {
+    fn default() -> Self {
+        Self {
+            layout: None,
+            replication: None,
+            quota_in_bytes: -1,
+            quota_in_namespace: -1,
+            owner: None,
+            metadata: Vec::new(),
+            link_to: None,
+        }
+    }
+}
+
+/// A listing of keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListKeys {
+    /// Volume name.
+    pub volume: String,
+    /// Bucket name.
+    pub bucket: String,
+    /// Only keys that begin with this.
+    pub prefix: String,
+    /// Only keys after this one.
+    pub start_after: String,
+}
+
+impl ListKeys {
+    /// All keys of `/volume/bucket`.
+    pub fn new(volume: impl Into<String>, bucket: impl Into<String>) -> Self {
+        Self {
+            volume: volume.into(),
+            bucket: bucket.into(),
+            prefix: String::new(),
+            start_after: String::new(),
+        }
+    }
+
+    /// Only keys that begin with `prefix`.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Only keys after `key`.
+    pub fn start_after(mut self, key: impl Into<String>) -> Self {
+        self.start_after = key.into();
+        self
+    }
+}
+
+pub(crate) fn set_replication(args: &mut KeyArgs, replication: Option<&ReplicationConfig>) {
+    if let Some(replication) = replication {
+        args.r#type = Some(replication.wire_type() as i32);
+        args.factor = replication.wire_factor().map(|f| f as i32);
+        args.ec_replication_config = replication.wire_ec();
+    }
+}
+
+pub(crate) fn pairs_to_wire(pairs: &[(String, String)]) -> Vec<KeyValue> {
+    pairs
+        .iter()
+        .map(|(key, value)| KeyValue { key: key.clone(), value: Some(value.clone()) })
+        .collect()
+}
+
+pub(crate) fn pairs_from_wire(pairs: Vec<KeyValue>) -> Vec<(String, String)> {
+    pairs.into_iter().map(|pair| (pair.key, pair.value.unwrap_or_default())).collect()
+}

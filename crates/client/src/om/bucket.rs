@@ -1,0 +1,144 @@
+//! Buckets: create, info, change, list, delete.
+
+use futures::stream::{self, Stream, TryStreamExt};
+use proto::hdds::{DefaultReplicationConfig, StorageTypeProto};
+use proto::ozone::{self as om, BucketInfo};
+use types::ReplicationConfig;
+
+use super::args::{BucketSpec, pairs_to_wire};
+use super::command::{CreateBucket, DeleteBucket, InfoBucket, ListBuckets, SetBucketProperty};
+use crate::{Client, Error, Result};
+
+/// What changes about a bucket; `None` leaves it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BucketChange {
+    /// New owner.
+    pub owner: Option<String>,
+    /// Most bytes; -1 for no limit.
+    pub quota_in_bytes: Option<i64>,
+    /// Most keys; -1 for no limit.
+    pub quota_in_namespace: Option<i64>,
+    /// Replication of keys written from now on.
+    pub replication: Option<ReplicationConfig>,
+}
+
+fn default_replication(config: &ReplicationConfig) -> DefaultReplicationConfig {
+    DefaultReplicationConfig {
+        r#type: config.wire_type() as i32,
+        factor: config.wire_factor().map(|f| f as i32),
+        ec_replication_config: config.wire_ec(),
+    }
+}
+
+impl Client {
+    /// Creates a bucket.
+    ///
+    /// # Errors
+    /// `BUCKET_ALREADY_EXISTS`, `VOLUME_NOT_FOUND`, `INVALID_BUCKET_NAME`, or a failure to reach OM.
+    pub async fn create_bucket(&self, volume: &str, bucket: &str, spec: BucketSpec) -> Result<()> {
+        let (source_volume, source_bucket) = spec.link_to.unzip();
+        let info = BucketInfo {
+            volume_name: volume.to_owned(),
+            bucket_name: bucket.to_owned(),
+            is_version_enabled: false,
+            storage_type: StorageTypeProto::Disk as i32,
+            metadata: pairs_to_wire(&spec.metadata),
+            quota_in_bytes: Some(spec.quota_in_bytes),
+            quota_in_namespace: Some(spec.quota_in_namespace),
+            bucket_layout: spec.layout.map(|layout| layout as i32),
+            owner: Some(spec.owner.unwrap_or_else(|| self.user().to_owned())),
+            default_replication_config: spec.replication.as_ref().map(default_replication),
+            source_volume,
+            source_bucket,
+            ..Default::default()
+        };
+        self.om::<CreateBucket>(&om::CreateBucketRequest { bucket_info: info }).await.map(drop)
+    }
+
+    /// All about a bucket.
+    ///
+    /// # Errors
+    /// `BUCKET_NOT_FOUND`, `VOLUME_NOT_FOUND`, or a failure to reach OM.
+    pub async fn bucket_info(&self, volume: &str, bucket: &str) -> Result<BucketInfo> {
+        let request = om::InfoBucketRequest {
+            volume_name: volume.to_owned(),
+            bucket_name: bucket.to_owned(),
+        };
+        let reply = self.om::<InfoBucket>(&request).await?;
+        reply.bucket_info.ok_or_else(|| Error::om_reply("no bucket in InfoBucket"))
+    }
+
+    /// Changes owner, quotas or replication of a bucket.
+    ///
+    /// # Errors
+    /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
+    pub async fn change_bucket(
+        &self,
+        volume: &str,
+        bucket: &str,
+        change: BucketChange,
+    ) -> Result<()> {
+        let args = om::BucketArgs {
+            volume_name: volume.to_owned(),
+            bucket_name: bucket.to_owned(),
+            owner_name: change.owner,
+            quota_in_bytes: change.quota_in_bytes.map(|q| q as u64),
+            quota_in_namespace: change.quota_in_namespace.map(|q| q as u64),
+            default_replication_config: change.replication.as_ref().map(default_replication),
+            ..Default::default()
+        };
+        let request = om::SetBucketPropertyRequest { bucket_args: Some(args), ..Default::default() };
+        self.om::<SetBucketProperty>(&request).await.map(drop)
+    }
+
+    /// Deletes an empty bucket.
+    ///
+    /// # Errors
+    /// `BUCKET_NOT_FOUND`, `BUCKET_NOT_EMPTY`, or a failure to reach OM.
+    pub async fn delete_bucket(&self, volume: &str, bucket: &str) -> Result<()> {
+        let request = om::DeleteBucketRequest {
+            volume_name: volume.to_owned(),
+            bucket_name: bucket.to_owned(),
+        };
+        self.om::<DeleteBucket>(&request).await.map(drop)
+    }
+
+    /// One page of buckets after `start_after`; empty at the end.
+    ///
+    /// # Errors
+    /// `VOLUME_NOT_FOUND`, or a failure to reach OM.
+    pub async fn list_buckets_page(
+        &self,
+        volume: &str,
+        prefix: &str,
+        start_after: &str,
+        count: u32,
+    ) -> Result<Vec<BucketInfo>> {
+        let request = om::ListBucketsRequest {
+            volume_name: volume.to_owned(),
+            start_key: Some(start_after.to_owned()),
+            prefix: Some(prefix.to_owned()),
+            count: Some(i32::try_from(count).unwrap_or(i32::MAX)),
+            has_snapshot: None,
+        };
+        Ok(self.om::<ListBuckets>(&request).await?.bucket_info)
+    }
+
+    /// All buckets of a volume, page by page.
+    pub fn list_buckets<'a>(
+        &'a self,
+        volume: &'a str,
+        prefix: &'a str,
+        start_after: &str,
+    ) -> impl Stream<Item = Result<BucketInfo>> + Send + 'a {
+        let count = self.options().list_page;
+        stream::try_unfold(Some(start_after.to_owned()), move |after| async move {
+            let Some(after) = after else { return Ok::<_, Error>(None) };
+            let page = self.list_buckets_page(volume, prefix, &after, count).await?;
+            let Some(last) = page.last() else { return Ok(None) };
+            let next = (page.len() >= count as usize).then(|| last.bucket_name.clone());
+            Ok(Some((stream::iter(page.into_iter().map(Ok)), next)))
+        })
+        .try_flatten()
+    }
+}

@@ -1,0 +1,279 @@
+//! Keys: write, read, info, list, rename, delete. The bytes themselves are the business of `write` and `read`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::{self, Stream, TryStreamExt};
+use proto::hdds::ExcludeListProto;
+use proto::ozone::{self as om, BasicKeyInfo, KeyArgs, KeyInfo, KeyLocation, Status};
+use tokio::time::Instant;
+
+use super::args::{CreateKey, KeyPath, ListKeys};
+use super::command;
+use crate::{Client, Error, FinishOptions, KeyReader, KeyWriter, Result};
+
+/// Pause between two attempts while SCM is in safe mode.
+const SAFE_MODE_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long an answer SCM_IN_SAFE_MODE is waited out, within the deadline.
+const SAFE_MODE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// An open key as OM answered it.
+pub(crate) struct OpenKey {
+    pub(crate) info: KeyInfo,
+    pub(crate) session: u64,
+}
+
+impl Client {
+    /// Opens a key for writing. Nothing is visible until [`KeyWriter::finish`]; a writer that is dropped leaves
+    /// nothing behind but blocks that the servers clean up.
+    ///
+    /// # Errors
+    /// `BUCKET_NOT_FOUND`, a precondition that does not hold, or a failure to reach OM.
+    pub async fn create_key(&self, key: CreateKey) -> Result<KeyWriter> {
+        KeyWriter::open(self.clone(), key).await
+    }
+
+    /// Writes a whole key from memory.
+    ///
+    /// # Errors
+    /// As [`Client::create_key`] and [`KeyWriter::finish`].
+    pub async fn put_key(&self, key: CreateKey, data: Bytes) -> Result<KeyInfo> {
+        let mut writer = self.create_key(key.size_hint(data.len() as u64)).await?;
+        writer.write(data).await?;
+        writer.finish(FinishOptions::default()).await
+    }
+
+    /// Opens a key for reading.
+    ///
+    /// # Errors
+    /// `KEY_NOT_FOUND`, or a failure to reach OM.
+    pub async fn open_key(&self, path: &KeyPath) -> Result<KeyReader> {
+        let info = self.locate_key(path, false).await?;
+        KeyReader::new(self.clone(), path.clone(), info)
+    }
+
+    /// All about a key, without where its blocks are now.
+    ///
+    /// # Errors
+    /// `KEY_NOT_FOUND`, or a failure to reach OM.
+    pub async fn key_info(&self, path: &KeyPath) -> Result<KeyInfo> {
+        self.get_key_info(KeyArgs { head_op: Some(true), ..path.args() }).await
+    }
+
+    /// All about a key, with the pipelines of its blocks; `fresh` makes OM ask SCM for them.
+    pub(crate) async fn locate_key(&self, path: &KeyPath, fresh: bool) -> Result<KeyInfo> {
+        let args = KeyArgs {
+            sort_datanodes: Some(self.options().topology_aware_read),
+            latest_version_location: Some(true),
+            head_op: Some(false),
+            force_update_container_cache_from_scm: fresh.then_some(true),
+            ..path.args()
+        };
+        self.get_key_info(args).await
+    }
+
+    async fn get_key_info(&self, args: KeyArgs) -> Result<KeyInfo> {
+        let request = om::GetKeyInfoRequest { key_args: args, assume_s3_context: None };
+        let reply = self.om::<command::GetKeyInfo>(&request).await?;
+        reply.key_info.ok_or_else(|| Error::om_reply("no key in GetKeyInfo"))
+    }
+
+    /// One page of at most `count` keys in order of their names, and whether there are more.
+    ///
+    /// # Errors
+    /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
+    pub async fn list_keys_page(
+        &self,
+        list: &ListKeys,
+        count: u32,
+    ) -> Result<(Vec<BasicKeyInfo>, bool)> {
+        let request = list_request(list, count);
+        let reply = self.om::<command::ListKeysLight>(&request).await?;
+        let full = reply.basic_key_info.len() >= count as usize;
+        Ok((reply.basic_key_info, reply.is_truncated.unwrap_or(full)))
+    }
+
+    /// All keys of a listing in order of their names, page by page.
+    pub fn list_keys(
+        &self,
+        list: ListKeys,
+    ) -> impl Stream<Item = Result<BasicKeyInfo>> + Send + use<> {
+        let count = self.options().list_page;
+        stream::try_unfold((self.clone(), Some(list)), move |(client, list)| async move {
+            let Some(mut list) = list else { return Ok::<_, Error>(None) };
+            let (page, more) = client.list_keys_page(&list, count).await?;
+            let Some(last) = page.last() else { return Ok(None) };
+            list.start_after = last.key_name().to_owned();
+            let keys = stream::iter(page.into_iter().map(Ok));
+            Ok(Some((keys, (client, more.then_some(list)))))
+        })
+        .try_flatten()
+    }
+
+    /// One page of at most `count` keys with everything OM knows of them, and whether there are more.
+    ///
+    /// # Errors
+    /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
+    pub async fn list_key_infos_page(
+        &self,
+        list: &ListKeys,
+        count: u32,
+    ) -> Result<(Vec<KeyInfo>, bool)> {
+        let reply = self.om::<command::ListKeys>(&list_request(list, count)).await?;
+        let full = reply.key_info.len() >= count as usize;
+        Ok((reply.key_info, reply.is_truncated.unwrap_or(full)))
+    }
+
+    /// Gives a key another name within its bucket.
+    ///
+    /// # Errors
+    /// `KEY_NOT_FOUND`, `KEY_ALREADY_EXISTS`, or a failure to reach OM.
+    pub async fn rename_key(&self, path: &KeyPath, to: &str) -> Result<()> {
+        let request =
+            om::RenameKeyRequest { key_args: path.args(), to_key_name: to.to_owned() };
+        let (reply, repeated) = self.om_reply::<command::RenameKey>(&request).await?;
+        if repeated && reply.status == Status::KeyNotFound {
+            // The first attempt may have done it: then the key stands under its new name.
+            let renamed = KeyPath { key: to.to_owned(), ..path.clone() };
+            return self.key_info(&renamed).await.map(drop);
+        }
+        reply.ok().map(drop)
+    }
+
+    /// Deletes a key.
+    ///
+    /// # Errors
+    /// `KEY_NOT_FOUND`, or a failure to reach OM.
+    pub async fn delete_key(&self, path: &KeyPath) -> Result<()> {
+        let request = om::DeleteKeyRequest { key_args: path.args() };
+        let (reply, repeated) = self.om_reply::<command::DeleteKey>(&request).await?;
+        if repeated && reply.status == Status::KeyNotFound {
+            return Ok(());
+        }
+        reply.ok().map(drop)
+    }
+
+    /// Deletes keys of one bucket; returns those that could not be deleted, with OM's status name and words.
+    ///
+    /// # Errors
+    /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
+    pub async fn delete_keys(
+        &self,
+        volume: &str,
+        bucket: &str,
+        keys: Vec<String>,
+    ) -> Result<Vec<(String, String, String)>> {
+        let args = om::DeleteKeyArgs {
+            volume_name: volume.to_owned(),
+            bucket_name: bucket.to_owned(),
+            keys,
+        };
+        let request = om::DeleteKeysRequest { delete_keys: Some(args) };
+        let (reply, _) = self.om_reply::<command::DeleteKeys>(&request).await?;
+        let body = match (reply.status, reply.body) {
+            (Status::PartialDelete, Some(body)) => body,
+            (status, body) => {
+                return command::Reply { status, message: reply.message, body }
+                    .ok()
+                    .map(|_| Vec::new());
+            }
+        };
+        Ok(body
+            .errors
+            .into_iter()
+            .map(|e| {
+                let (key, code) = (e.key.unwrap_or_default(), e.error_code.unwrap_or_default());
+                (key, code, e.error_msg.unwrap_or_default())
+            })
+            .collect())
+    }
+
+    pub(crate) async fn open_for_write(&self, args: KeyArgs) -> Result<OpenKey> {
+        let request = om::CreateKeyRequest { key_args: args, client_id: None };
+        let reply = self
+            .out_of_safe_mode(|| self.om::<command::CreateKey>(&request))
+            .await?;
+        let session = reply.id.ok_or_else(|| Error::om_reply("no ID in CreateKey"))?;
+        let info = reply.key_info.ok_or_else(|| Error::om_reply("no key in CreateKey"))?;
+        Ok(OpenKey { info, session })
+    }
+
+    pub(crate) async fn allocate_block(
+        &self,
+        args: &KeyArgs,
+        session: u64,
+        exclude: ExcludeListProto,
+    ) -> Result<KeyLocation> {
+        let request = om::AllocateBlockRequest {
+            key_args: args.clone(),
+            client_id: session,
+            exclude_list: Some(exclude),
+            key_location: None,
+        };
+        let reply = self
+            .out_of_safe_mode(|| self.om::<command::AllocateBlock>(&request))
+            .await?;
+        reply.key_location.ok_or_else(|| Error::om_reply("no location in AllocateBlock"))
+    }
+
+    /// Makes a written key visible.
+    pub(crate) async fn commit_key(&self, args: KeyArgs, session: u64) -> Result<()> {
+        let request = om::CommitKeyRequest {
+            key_args: args,
+            client_id: session,
+            hsync: Some(false),
+            recovery: Some(false),
+        };
+        let (reply, repeated) = self.om_reply::<command::CommitKey>(&request).await?;
+        if repeated && reply.status == Status::KeyNotFound {
+            // The open key is gone: either the first attempt committed it, or it was cleaned up.
+            let args = &request.key_args;
+            let path = KeyPath::new(&args.volume_name, &args.bucket_name, &args.key_name);
+            let committed = self.key_info(&path).await?;
+            if holds_blocks(&committed, &args.key_locations, args.data_size()) {
+                return Ok(());
+            }
+        }
+        reply.ok().map(drop)
+    }
+
+    async fn out_of_safe_mode<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let until = Instant::now() + SAFE_MODE_PATIENCE.min(self.options().deadline);
+        loop {
+            match call().await {
+                Err(error)
+                    if error.is_status(Status::ScmInSafeMode) && Instant::now() < until =>
+                {
+                    tokio::time::sleep(SAFE_MODE_PAUSE).await;
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+fn list_request(list: &ListKeys, count: u32) -> om::ListKeysRequest {
+    om::ListKeysRequest {
+        volume_name: list.volume.clone(),
+        bucket_name: list.bucket.clone(),
+        start_key: Some(list.start_after.clone()),
+        prefix: Some(list.prefix.clone()),
+        count: Some(i32::try_from(count).unwrap_or(i32::MAX)),
+    }
+}
+
+/// Whether a committed key is the one that `locations` were written for.
+fn holds_blocks(key: &KeyInfo, locations: &[KeyLocation], size: u64) -> bool {
+    let Some(version) = key.key_location_list.last() else { return false };
+    key.data_size == size
+        && version.key_locations.len() == locations.len()
+        && version
+            .key_locations
+            .iter()
+            .zip(locations)
+            .all(|(a, b)| a.block_id.container_block_id == b.block_id.container_block_id)
+}

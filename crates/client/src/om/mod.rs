@@ -1,0 +1,12 @@
+//! What OM is asked: one file per noun, over [`command`] (which messages belong together) and [`transport`] (who
+//! is asked, how often, how long).
+
+pub(crate) mod args;
+pub(crate) mod bucket;
+pub(crate) mod command;
+pub(crate) mod key;
+pub(crate) mod multipart;
+pub(crate) mod s3;
+pub(crate) mod tagging;
+pub(crate) mod transport;
+pub(crate) mod volume;

@@ -1,0 +1,195 @@
+//! Multipart uploads: create, commit part, list parts and uploads, complete, abort.
+
+use proto::ozone::{self as om, KeyArgs, Status};
+use types::ReplicationConfig;
+
+use super::args::{KeyPath, pairs_to_wire, set_replication};
+use super::command;
+use crate::{Client, Result};
+
+/// A multipart upload to be started.
+#[derive(Debug, Clone)]
+pub struct CreateUpload {
+    /// The key that it will become.
+    pub path: KeyPath,
+    /// Replication; the bucket's or the cluster's default when absent.
+    pub replication: Option<ReplicationConfig>,
+    /// User metadata.
+    pub metadata: Vec<(String, String)>,
+    /// Object tags.
+    pub tags: Vec<(String, String)>,
+}
+
+/// A part as the caller of complete names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletedPart {
+    /// Its number.
+    pub part_number: u32,
+    /// The ETag that uploading it returned, without quotes.
+    pub etag: String,
+}
+
+/// A finished multipart upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletedUpload {
+    /// The key's ETag: MD5 over the parts' ETags, and how many they are.
+    pub etag: String,
+}
+
+/// One page of an upload's parts.
+#[derive(Debug, Clone)]
+pub struct PartPage {
+    /// The parts, in order of their numbers.
+    pub parts: Vec<om::PartInfo>,
+    /// Where the next page begins, when there is one.
+    pub next: Option<u32>,
+}
+
+/// One page of a bucket's uploads.
+#[derive(Debug, Clone)]
+pub struct UploadPage {
+    /// The uploads, in order of key and upload id.
+    pub uploads: Vec<om::MultipartUploadInfo>,
+    /// Key and upload id after which the next page begins, when there is one.
+    pub next: Option<(String, String)>,
+}
+
+impl Client {
+    /// Starts a multipart upload and returns its id. Parts are written with [`Client::create_key`].
+    ///
+    /// # Errors
+    /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
+    pub async fn create_upload(&self, upload: CreateUpload) -> Result<String> {
+        let mut args = upload.path.args();
+        set_replication(&mut args, upload.replication.as_ref());
+        args.metadata = pairs_to_wire(&upload.metadata);
+        args.tags = pairs_to_wire(&upload.tags);
+        let request = om::MultipartInfoInitiateRequest { key_args: args };
+        let reply = self.om::<command::InitiateMultiPartUpload>(&request).await?;
+        Ok(reply.multipart_upload_id)
+    }
+
+    /// Makes a written part belong to its upload.
+    pub(crate) async fn commit_part(&self, args: KeyArgs, session: u64) -> Result<()> {
+        let number = args.multipart_number();
+        let request = om::MultipartCommitUploadPartRequest { key_args: args, client_id: session };
+        let (reply, repeated) =
+            self.om_reply::<command::CommitMultiPartUpload>(&request).await?;
+        if repeated && reply.status != Status::Ok {
+            // The first attempt may have done it: then the part is listed with our size.
+            let args = &request.key_args;
+            let path = KeyPath::new(&args.volume_name, &args.bucket_name, &args.key_name);
+            let page = self
+                .list_parts(&path, args.multipart_upload_id(), number.saturating_sub(1), 1)
+                .await?;
+            let listed = page.parts.first();
+            if listed.is_some_and(|p| p.part_number == number && p.size == args.data_size()) {
+                return Ok(());
+            }
+        }
+        reply.ok().map(drop)
+    }
+
+    /// Makes the parts one key.
+    ///
+    /// # Errors
+    /// `NO_SUCH_MULTIPART_UPLOAD_ERROR`, `INVALID_PART`, `INVALID_PART_ORDER`, `ENTITY_TOO_SMALL`, or a failure to
+    /// reach OM.
+    pub async fn complete_upload(
+        &self,
+        path: &KeyPath,
+        upload_id: &str,
+        parts: &[CompletedPart],
+        metadata: Vec<(String, String)>,
+        only_if_absent: bool,
+    ) -> Result<CompletedUpload> {
+        let mut args = upload_args(path, upload_id);
+        args.metadata = pairs_to_wire(&metadata);
+        args.expected_data_generation = only_if_absent.then_some(0);
+        let parts_list = parts
+            .iter()
+            .map(|part| om::Part {
+                part_number: part.part_number,
+                part_name: part.etag.clone(),
+                e_tag: Some(part.etag.clone()),
+            })
+            .collect();
+        let request = om::MultipartUploadCompleteRequest { key_args: args, parts_list };
+        let reply = self.om::<command::CompleteMultiPartUpload>(&request).await?;
+        Ok(CompletedUpload { etag: reply.hash.unwrap_or_default() })
+    }
+
+    /// Drops an upload and its parts.
+    ///
+    /// # Errors
+    /// `NO_SUCH_MULTIPART_UPLOAD_ERROR`, or a failure to reach OM.
+    pub async fn abort_upload(&self, path: &KeyPath, upload_id: &str) -> Result<()> {
+        let request = om::MultipartUploadAbortRequest { key_args: upload_args(path, upload_id) };
+        let (reply, repeated) = self.om_reply::<command::AbortMultiPartUpload>(&request).await?;
+        if repeated && reply.status == Status::NoSuchMultipartUploadError {
+            return Ok(());
+        }
+        reply.ok().map(drop)
+    }
+
+    /// At most `count` parts with numbers above `after`.
+    ///
+    /// # Errors
+    /// `NO_SUCH_MULTIPART_UPLOAD_ERROR`, or a failure to reach OM.
+    pub async fn list_parts(
+        &self,
+        path: &KeyPath,
+        upload_id: &str,
+        after: u32,
+        count: u32,
+    ) -> Result<PartPage> {
+        let request = om::MultipartUploadListPartsRequest {
+            volume: path.volume.clone(),
+            bucket: path.bucket.clone(),
+            key: path.key.clone(),
+            upload_id: upload_id.to_owned(),
+            part_numbermarker: Some(after),
+            max_parts: Some(count),
+        };
+        let reply = self.om::<command::ListMultiPartUploadParts>(&request).await?;
+        let more = reply.is_truncated.unwrap_or(false);
+        let last = reply.parts_list.last().map(|part| part.part_number);
+        let next = if more { reply.next_part_number_marker.or(last) } else { None };
+        Ok(PartPage { parts: reply.parts_list, next })
+    }
+
+    /// At most `count` uploads of keys that begin with `prefix`, after a key and upload id.
+    ///
+    /// # Errors
+    /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
+    pub async fn list_uploads(
+        &self,
+        volume: &str,
+        bucket: &str,
+        prefix: &str,
+        after: (&str, &str),
+        count: u32,
+    ) -> Result<UploadPage> {
+        let request = om::ListMultipartUploadsRequest {
+            volume: volume.to_owned(),
+            bucket: bucket.to_owned(),
+            prefix: prefix.to_owned(),
+            key_marker: Some(after.0.to_owned()),
+            upload_id_marker: Some(after.1.to_owned()),
+            max_uploads: Some(i32::try_from(count).unwrap_or(i32::MAX)),
+            with_pagination: Some(true),
+        };
+        let reply = self.om::<command::ListMultipartUploads>(&request).await?;
+        let last = reply.uploads_list.last().map(|u| (u.key_name.clone(), u.upload_id.clone()));
+        let next = match (reply.is_truncated, reply.next_key_marker, reply.next_upload_id_marker) {
+            (Some(true), Some(key), Some(id)) => Some((key, id)),
+            (Some(true), _, _) => last,
+            _ => None,
+        };
+        Ok(UploadPage { uploads: reply.uploads_list, next })
+    }
+}
+
+fn upload_args(path: &KeyPath, upload_id: &str) -> KeyArgs {
+    KeyArgs { multipart_upload_id: Some(upload_id.to_owned()), ..path.args() }
+}

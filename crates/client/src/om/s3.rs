@@ -1,0 +1,51 @@
+//! S3 secrets.
+
+use proto::ozone as om;
+
+use super::command;
+use crate::{Client, Result};
+
+impl Client {
+    /// The secret of an access id; made when it does not exist and `create` is set.
+    ///
+    /// # Errors
+    /// `S3_SECRET_NOT_FOUND` (or `ACCESS_ID_NOT_FOUND`), or a failure to reach OM.
+    pub async fn s3_secret(&self, access_id: &str, create: bool) -> Result<String> {
+        let request = om::GetS3SecretRequest {
+            kerberos_id: access_id.to_owned(),
+            create_if_not_exist: Some(create),
+        };
+        Ok(self.om::<command::GetS3Secret>(&request).await?.s3_secret.aws_secret)
+    }
+
+    /// Sets the secret of an access id.
+    ///
+    /// # Errors
+    /// `ACCESS_ID_NOT_FOUND`, or a failure to reach OM.
+    pub async fn set_s3_secret(&self, access_id: &str, secret: &str) -> Result<()> {
+        let request = om::SetS3SecretRequest {
+            access_id: Some(access_id.to_owned()),
+            secret_key: Some(secret.to_owned()),
+        };
+        self.om::<command::SetS3Secret>(&request).await.map(drop)
+    }
+
+    /// Removes the secret of an access id.
+    ///
+    /// # Errors
+    /// `S3_SECRET_NOT_FOUND`, or a failure to reach OM.
+    pub async fn revoke_s3_secret(&self, access_id: &str) -> Result<()> {
+        let request = om::RevokeS3SecretRequest { kerberos_id: access_id.to_owned() };
+        self.om::<command::RevokeS3Secret>(&request).await.map(drop)
+    }
+
+    /// The user that an S3 access id stands for, and the volume its buckets live in.
+    ///
+    /// # Errors
+    /// A failure to reach OM.
+    pub async fn s3_volume_context(&self) -> Result<(Option<om::VolumeInfo>, String)> {
+        let reply =
+            self.om::<command::GetS3VolumeContext>(&om::GetS3VolumeContextRequest {}).await?;
+        Ok((reply.volume_info, reply.user_principal.unwrap_or_default()))
+    }
+}

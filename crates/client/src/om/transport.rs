@@ -1,0 +1,219 @@
+//! Who of the OMs is asked, how often and how long: fail-over, back-off, deadline.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use framed::{CallError, Code, Status};
+use proto::method;
+use rand::RngExt;
+use tokio::time::Instant;
+
+use crate::{Error, Result};
+
+/// First pause between attempts; doubled each time up to the configured longest.
+const FIRST_BACKOFF: Duration = Duration::from_millis(20);
+
+/// The servers of one service, one of which leads.
+#[derive(Clone)]
+pub(crate) struct Transport {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    service: &'static str,
+    method: u16,
+    targets: Vec<Target>,
+    /// The target that answered last.
+    current: AtomicUsize,
+    attempt_timeout: Duration,
+    deadline: Duration,
+    max_backoff: Duration,
+}
+
+struct Target {
+    address: String,
+    client: framed::Client,
+}
+
+/// A reply and what is known of how it came about.
+pub(crate) struct Answer {
+    pub(crate) bytes: Bytes,
+    /// An earlier attempt may have been carried out although its answer never came: an answer such as "does not
+    /// exist" to a deletion can then mean success.
+    pub(crate) repeated: bool,
+}
+
+/// What to do after a failed attempt.
+enum Next {
+    /// Ask another server; the failed attempt had no effect.
+    Elsewhere,
+    /// Ask this one.
+    Hinted(usize),
+    /// Ask another server; the failed attempt may have had its effect.
+    Unsure,
+    /// Ask the same server a little later.
+    Later,
+    /// Asking again will not help.
+    GiveUp(Error),
+}
+
+/// Limits of a transport.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    pub(crate) connect_timeout: Duration,
+    pub(crate) attempt_timeout: Duration,
+    pub(crate) deadline: Duration,
+    pub(crate) max_backoff: Duration,
+}
+
+impl Transport {
+    pub(crate) fn om(addresses: &[String], patience: Patience) -> Self {
+        Self::new("om", method::OM, addresses, patience)
+    }
+
+    pub(crate) fn scm(addresses: &[String], patience: Patience) -> Self {
+        Self::new("scm", method::SCM_CONTAINER_LOCATION, addresses, patience)
+    }
+
+    fn new(service: &'static str, method: u16, addresses: &[String], patience: Patience) -> Self {
+        let options = framed::ClientOptions {
+            connect_timeout: patience.connect_timeout,
+            ..Default::default()
+        };
+        let targets = addresses
+            .iter()
+            .map(|address| Target {
+                address: address.clone(),
+                client: framed::Client::new(address.clone(), options.clone()),
+            })
+            .collect();
+        let inner = Inner {
+            service,
+            method,
+            targets,
+            current: AtomicUsize::new(0),
+            attempt_timeout: patience.attempt_timeout,
+            deadline: patience.deadline,
+            max_backoff: patience.max_backoff,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Sends one request until somebody answers it.
+    pub(crate) async fn call(&self, request: Bytes) -> Result<Answer> {
+        let inner = &*self.inner;
+        let started = Instant::now();
+        let deadline = started + inner.deadline;
+        let mut current = inner.current.load(Ordering::Relaxed);
+        let mut repeated = false;
+        let mut backoff = FIRST_BACKOFF;
+        let mut tried_without_pause = 0;
+        loop {
+            let count = inner.targets.len().max(1);
+            let Some(target) = inner.targets.get(current % count) else {
+                return Err(inner.unavailable("no address is configured"));
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = inner.attempt_timeout.min(left);
+            let call = target.client.call(inner.method, request.clone(), Bytes::new(), timeout);
+            let error = match call.await {
+                Ok(reply) => {
+                    if count > 1 {
+                        inner.current.store(current % count, Ordering::Relaxed);
+                    }
+                    return Ok(Answer { bytes: reply.header, repeated });
+                }
+                Err(error) => error,
+            };
+            let pause = match inner.next(&error, timeout) {
+                Next::GiveUp(error) => return Err(error),
+                Next::Later => true,
+                Next::Hinted(target) => {
+                    current = target;
+                    tried_without_pause += 1;
+                    tried_without_pause > count
+                }
+                Next::Elsewhere => {
+                    current += 1;
+                    tried_without_pause += 1;
+                    tried_without_pause >= count
+                }
+                Next::Unsure => {
+                    repeated = true;
+                    current += 1;
+                    tried_without_pause += 1;
+                    tried_without_pause >= count
+                }
+            };
+            if Instant::now() >= deadline {
+                return Err(inner.exhausted(&target.address, error, started.elapsed()));
+            }
+            if pause {
+                tried_without_pause = 0;
+                let jitter = rand::rng().random_range(0.75..1.25);
+                let until = Instant::now() + backoff.mul_f64(jitter);
+                tokio::time::sleep_until(until.min(deadline)).await;
+                backoff = (backoff * 2).min(inner.max_backoff).max(FIRST_BACKOFF);
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn next(&self, error: &CallError, timeout: Duration) -> Next {
+        match error {
+            CallError::Status { status, .. } => match status.code {
+                Code::NotLeader => {
+                    let hint = status.hint();
+                    match self.targets.iter().position(|t| Some(t.address.as_str()) == hint) {
+                        Some(target) => Next::Hinted(target),
+                        None => Next::Elsewhere,
+                    }
+                }
+                Code::Unavailable => Next::Unsure,
+                Code::Busy => Next::Later,
+                Code::DeadlineExceeded => Next::GiveUp(Error::Timeout {
+                    service: self.service.to_owned(),
+                    waited: timeout,
+                }),
+                _ => Next::GiveUp(self.refused(status)),
+            },
+            CallError::Transport { sent: false, .. } => Next::Elsewhere,
+            CallError::Transport { .. } | CallError::Timeout { .. } => Next::Unsure,
+            CallError::Decode { reason, .. } => {
+                Next::GiveUp(Error::protocol(self.service, reason.as_str()))
+            }
+        }
+    }
+
+    fn refused(&self, status: &Status) -> Error {
+        use crate::ErrorKind;
+        let kind = match status.code {
+            Code::Invalid => ErrorKind::Invalid,
+            Code::NotFound => ErrorKind::NotFound,
+            Code::Unimplemented => ErrorKind::Unsupported,
+            _ => ErrorKind::Internal,
+        };
+        if self.method == method::SCM_CONTAINER_LOCATION {
+            Error::Scm { kind, message: status.message.clone() }
+        } else {
+            Error::protocol(self.service, status.to_string())
+        }
+    }
+
+    fn exhausted(&self, address: &str, error: CallError, waited: Duration) -> Error {
+        match error {
+            CallError::Timeout { .. } => Error::Timeout { service: self.service.to_owned(), waited },
+            other => Error::Unavailable {
+                service: format!("{} at {address}", self.service),
+                message: other.status().map_or_else(|| other.to_string(), Status::to_string),
+            },
+        }
+    }
+
+    fn unavailable(&self, message: &str) -> Error {
+        Error::Unavailable { service: self.service.to_owned(), message: message.to_owned() }
+    }
+}

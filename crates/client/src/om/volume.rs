@@ -1,0 +1,130 @@
+//! Volumes: create, info, change, list, delete.
+
+use futures::stream::{self, Stream, TryStreamExt};
+use proto::ozone::{self as om, VolumeInfo, list_volume_request::Scope};
+
+use super::command::{CreateVolume, DeleteVolume, InfoVolume, ListVolume, SetVolumeProperty};
+use crate::{Client, Error, Result};
+
+/// Which volumes a listing shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VolumeScope {
+    /// Those that the user owns or may read.
+    ByUser,
+    /// All of the cluster.
+    Cluster,
+}
+
+/// What changes about a volume; `None` leaves it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VolumeChange {
+    /// New owner.
+    pub owner: Option<String>,
+    /// Most bytes; -1 for no limit.
+    pub quota_in_bytes: Option<i64>,
+    /// Most buckets; -1 for no limit.
+    pub quota_in_namespace: Option<i64>,
+}
+
+impl Client {
+    /// Creates a volume, owned by `owner` or by the caller.
+    ///
+    /// # Errors
+    /// `VOLUME_ALREADY_EXISTS`, or a failure to reach OM.
+    pub async fn create_volume(
+        &self,
+        volume: &str,
+        owner: Option<&str>,
+        quota_in_bytes: i64,
+        quota_in_namespace: i64,
+    ) -> Result<()> {
+        let info = VolumeInfo {
+            admin_name: self.user().to_owned(),
+            owner_name: owner.unwrap_or(self.user()).to_owned(),
+            volume: volume.to_owned(),
+            quota_in_bytes: Some(quota_in_bytes as u64),
+            quota_in_namespace: Some(quota_in_namespace),
+            ..Default::default()
+        };
+        self.om::<CreateVolume>(&om::CreateVolumeRequest { volume_info: info }).await.map(drop)
+    }
+
+    /// All about a volume.
+    ///
+    /// # Errors
+    /// `VOLUME_NOT_FOUND`, or a failure to reach OM.
+    pub async fn volume_info(&self, volume: &str) -> Result<VolumeInfo> {
+        let request = om::InfoVolumeRequest { volume_name: volume.to_owned() };
+        let reply = self.om::<InfoVolume>(&request).await?;
+        reply.volume_info.ok_or_else(|| Error::om_reply("no volume in InfoVolume"))
+    }
+
+    /// Changes owner or quotas of a volume.
+    ///
+    /// # Errors
+    /// `VOLUME_NOT_FOUND`, or a failure to reach OM.
+    pub async fn change_volume(&self, volume: &str, change: VolumeChange) -> Result<()> {
+        let request = om::SetVolumePropertyRequest {
+            volume_name: volume.to_owned(),
+            owner_name: change.owner,
+            quota_in_bytes: change.quota_in_bytes.map(|q| q as u64),
+            quota_in_namespace: change.quota_in_namespace.map(|q| q as u64),
+            ..Default::default()
+        };
+        self.om::<SetVolumeProperty>(&request).await.map(drop)
+    }
+
+    /// Deletes an empty volume.
+    ///
+    /// # Errors
+    /// `VOLUME_NOT_FOUND`, `VOLUME_NOT_EMPTY`, or a failure to reach OM.
+    pub async fn delete_volume(&self, volume: &str) -> Result<()> {
+        let request = om::DeleteVolumeRequest { volume_name: volume.to_owned() };
+        self.om::<DeleteVolume>(&request).await.map(drop)
+    }
+
+    /// One page of volumes after `start_after`; empty at the end.
+    ///
+    /// # Errors
+    /// A failure to reach OM.
+    pub async fn list_volumes_page(
+        &self,
+        scope: VolumeScope,
+        user: Option<&str>,
+        prefix: &str,
+        start_after: &str,
+        count: u32,
+    ) -> Result<Vec<VolumeInfo>> {
+        let scope = match scope {
+            VolumeScope::ByUser => Scope::VolumesByUser,
+            VolumeScope::Cluster => Scope::VolumesByCluster,
+        };
+        let request = om::ListVolumeRequest {
+            scope: scope as i32,
+            user_name: Some(user.unwrap_or(self.user()).to_owned()),
+            prefix: Some(prefix.to_owned()),
+            prev_key: Some(start_after.to_owned()),
+            max_keys: Some(count),
+        };
+        Ok(self.om::<ListVolume>(&request).await?.volume_info)
+    }
+
+    /// All volumes, page by page.
+    pub fn list_volumes<'a>(
+        &'a self,
+        scope: VolumeScope,
+        user: Option<&'a str>,
+        prefix: &'a str,
+        start_after: &str,
+    ) -> impl Stream<Item = Result<VolumeInfo>> + Send + 'a {
+        let count = self.options().list_page;
+        stream::try_unfold(Some(start_after.to_owned()), move |after| async move {
+            let Some(after) = after else { return Ok::<_, Error>(None) };
+            let page = self.list_volumes_page(scope, user, prefix, &after, count).await?;
+            let Some(last) = page.last() else { return Ok(None) };
+            let next = (page.len() >= count as usize).then(|| last.volume.clone());
+            Ok(Some((stream::iter(page.into_iter().map(Ok)), next)))
+        })
+        .try_flatten()
+    }
+}

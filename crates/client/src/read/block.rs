@@ -1,0 +1,310 @@
+//! One block being read: which replicas, which chunks, bytes with their checksums verified.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use container::checksum;
+use futures::FutureExt;
+use parking_lot::Mutex;
+use proto::datanode as dn;
+use proto::ozone::KeyLocation;
+use types::{BlockId, DatanodeDetails, DatanodeId, OperationalState, Pipeline};
+
+use super::plan::{Piece, slice_of};
+use super::replicas;
+use crate::datanode::{Command, Datanodes, Failure, Target};
+use crate::{ClientOptions, Error, Result};
+
+/// The slowest transfer that does not count as late by itself.
+const SLOWEST: u64 = 20 << 20;
+
+/// A block of the key, and who has it.
+pub(super) struct BlockRef {
+    pub(super) id: BlockId,
+    pub(super) length: u64,
+    /// Where the block begins in the key.
+    pub(super) offset: u64,
+    source: Mutex<Source>,
+}
+
+/// Who is asked, in order. A replica that failed goes to the end.
+#[derive(Clone)]
+struct Source {
+    nodes: Vec<DatanodeDetails>,
+    target: Target,
+}
+
+impl BlockRef {
+    pub(super) fn new(location: &KeyLocation, offset: u64) -> Result<Self> {
+        Ok(Self {
+            id: BlockId::from_wire(&location.block_id),
+            length: location.length,
+            offset,
+            source: Mutex::new(source(location)?),
+        })
+    }
+
+    /// Takes over where the block is now.
+    pub(super) fn refresh(&self, location: &KeyLocation) -> Result<()> {
+        *self.source.lock() = source(location)?;
+        Ok(())
+    }
+
+    fn source(&self) -> Source {
+        self.source.lock().clone()
+    }
+
+    fn demote(&self, failed: &[(DatanodeId, Error)]) {
+        if failed.is_empty() {
+            return;
+        }
+        let mut source = self.source.lock();
+        // A stable sort: whoever did not fail keeps its place.
+        source.nodes.sort_by_key(|node| failed.iter().any(|(id, _)| *id == node.id));
+    }
+}
+
+fn source(location: &KeyLocation) -> Result<Source> {
+    let wire = location.pipeline.as_ref();
+    let wire = wire.ok_or_else(|| Error::om_reply("a location without pipeline"))?;
+    let pipeline = Pipeline::from_wire(wire).map_err(|e| Error::om_reply(e.to_string()))?;
+    let mut nodes: Vec<_> = pipeline.read_order().into_iter().cloned().collect();
+    nodes.sort_by_key(|node| node.op_state != OperationalState::InService);
+    let target = Target {
+        block: BlockId::from_wire(&location.block_id),
+        pipeline: None,
+        token: location.token.as_deref().map(crate::datanode::token_url),
+    };
+    Ok(Source { nodes, target })
+}
+
+/// How blocks are read.
+#[derive(Clone)]
+pub(super) struct BlockReader {
+    pub(super) datanodes: Datanodes,
+    pub(super) timeout: Duration,
+    pub(super) hedge_after: Duration,
+    pub(super) verify: bool,
+}
+
+impl BlockReader {
+    pub(super) fn new(datanodes: Datanodes, options: &ClientOptions) -> Self {
+        Self {
+            datanodes,
+            timeout: options.read_timeout,
+            hedge_after: options.hedge_after,
+            verify: options.verify_checksum,
+        }
+    }
+
+    /// The chunks of a block, in order of their offsets.
+    pub(super) async fn chunks(&self, block: &BlockRef) -> Result<Arc<[dn::ChunkInfo]>> {
+        let request = dn::GetBlockRequestProto { block_id: block.id.to_datanode(0) };
+        let length = block.length;
+        self.ask(block, 0, move |reader, node, target| {
+            let command = Command {
+                kind: dn::Type::GetBlock,
+                request_field: 13,
+                response_field: 12,
+                request: &request,
+            };
+            let call = reader.datanodes.call::<_, dn::GetBlockResponseProto>(
+                &node,
+                &target,
+                command,
+                Vec::new(),
+                0,
+                reader.timeout,
+            );
+            async move {
+                let (reply, _) = call.await.map_err(|f| f.into_error(node.id))?;
+                checked_chunks(target.block, node.id, reply.block_data, length)
+            }
+            .boxed()
+        })
+        .await
+    }
+
+    /// A whole block in one request; `None` when it is not held in a way that allows that.
+    pub(super) async fn small(&self, block: &BlockRef) -> Result<Option<Bytes>> {
+        let request = dn::GetSmallFileRequestProto {
+            block: dn::GetBlockRequestProto { block_id: block.id.to_datanode(0) },
+            read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
+        };
+        let (length, verify) = (block.length, self.verify);
+        self.ask(block, length, move |reader, node, target| {
+            let command = Command {
+                kind: dn::Type::GetSmallFile,
+                request_field: 21,
+                response_field: 20,
+                request: &request,
+            };
+            let call = reader.datanodes.call::<_, dn::GetSmallFileResponseProto>(
+                &node,
+                &target,
+                command,
+                Vec::new(),
+                0,
+                reader.timeout,
+            );
+            async move {
+                let (reply, data) = match call.await {
+                    Ok(reply) => reply,
+                    Err(failure) if is_not_small(&failure) => return Ok(None),
+                    Err(failure) => return Err(failure.into_error(node.id)),
+                };
+                let chunk = &reply.data.chunk_data;
+                if chunk.offset != 0 || chunk.len != length {
+                    return Ok(None);
+                }
+                check(target.block, node.id, chunk, 0..length, &data, verify)?;
+                Ok(Some(data))
+            }
+            .boxed()
+        })
+        .await
+    }
+
+    /// The wanted bytes of a piece.
+    pub(super) async fn piece(
+        &self,
+        block: &BlockRef,
+        chunk: &dn::ChunkInfo,
+        piece: &Piece,
+    ) -> Result<Bytes> {
+        let length = piece.read.end - piece.read.start;
+        let slice = slice_of(chunk);
+        let checksums = chunk.checksum_data.clone();
+        let narrowed = dn::ChunkInfo {
+            offset: chunk.offset + piece.read.start,
+            len: length,
+            // The DataNode serves what it stored; the checksums are ours to look at.
+            checksum_data: checksum::none(),
+            chunk_name: chunk.chunk_name.clone(),
+            metadata: chunk.metadata.clone(),
+            stripe_checksum: None,
+        };
+        let request = dn::ReadChunkRequestProto {
+            block_id: block.id.to_datanode(0),
+            chunk_data: narrowed,
+            read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
+        };
+        let first = usize::try_from(piece.read.start / slice).unwrap_or(usize::MAX);
+        let verify = self.verify;
+        let data = self
+            .ask(block, length, move |reader, node, target| {
+                let command = Command {
+                    kind: dn::Type::ReadChunk,
+                    request_field: 16,
+                    response_field: 16,
+                    request: &request,
+                };
+                let expect = usize::try_from(length).unwrap_or(usize::MAX);
+                let call = reader.datanodes.call::<_, dn::ReadChunkResponseProto>(
+                    &node,
+                    &target,
+                    command,
+                    Vec::new(),
+                    expect,
+                    reader.timeout,
+                );
+                let checksums = checksums.clone();
+                async move {
+                    let (_, data) = call.await.map_err(|f| f.into_error(node.id))?;
+                    check_length(target.block, node.id, length, &data)?;
+                    if verify {
+                        checksum::verify_part(&checksums, first, &data)
+                            .map_err(|e| corrupt(target.block, node.id, e.to_string()))?;
+                    }
+                    Ok(data)
+                }
+                .boxed()
+            })
+            .await?;
+        Ok(data.slice(piece.keep.clone()))
+    }
+
+    async fn ask<T>(
+        &self,
+        block: &BlockRef,
+        length: u64,
+        request: impl Fn(
+            &Self,
+            DatanodeDetails,
+            Target,
+        ) -> futures::future::BoxFuture<'static, Result<T>>,
+    ) -> Result<T> {
+        let source = block.source();
+        let late = self.hedge_after + Duration::from_secs_f64(length as f64 / SLOWEST as f64);
+        let asked = replicas::ask(&source.nodes, late, |node| {
+            request(self, node, source.target.clone())
+        })
+        .await;
+        block.demote(&asked.failed);
+        asked.outcome.map_err(|last| Error::NoReplica {
+            block: block.id,
+            tried: asked.failed.len(),
+            last: Box::new(last),
+        })
+    }
+}
+
+/// Whether a DataNode says that a block cannot be had in one request.
+fn is_not_small(failure: &Failure) -> bool {
+    use dn::Result as R;
+    matches!(
+        failure,
+        Failure::Refused(Error::Container {
+            result: R::GetSmallFileError | R::UnsupportedRequest | R::InvalidArgument,
+            ..
+        })
+    )
+}
+
+fn checked_chunks(
+    block: BlockId,
+    node: DatanodeId,
+    data: dn::BlockData,
+    length: u64,
+) -> Result<Arc<[dn::ChunkInfo]>> {
+    let mut end = 0;
+    for chunk in &data.chunks {
+        if chunk.offset != end {
+            let message = format!("chunk {} does not begin at {end}", chunk.chunk_name);
+            return Err(corrupt(block, node, message));
+        }
+        end = chunk.offset.saturating_add(chunk.len);
+    }
+    if end < length {
+        return Err(corrupt(block, node, format!("{end} bytes instead of {length}")));
+    }
+    Ok(data.chunks.into())
+}
+
+fn check(
+    block: BlockId,
+    node: DatanodeId,
+    chunk: &dn::ChunkInfo,
+    range: std::ops::Range<u64>,
+    data: &Bytes,
+    verify: bool,
+) -> Result<()> {
+    check_length(block, node, range.end - range.start, data)?;
+    if verify {
+        checksum::verify(&chunk.checksum_data, data)
+            .map_err(|e| corrupt(block, node, e.to_string()))?;
+    }
+    Ok(())
+}
+
+fn check_length(block: BlockId, node: DatanodeId, length: u64, data: &Bytes) -> Result<()> {
+    if data.len() as u64 == length {
+        return Ok(());
+    }
+    Err(corrupt(block, node, format!("{} bytes instead of {length}", data.len())))
+}
+
+fn corrupt(block: BlockId, datanode: DatanodeId, message: String) -> Error {
+    Error::Corrupt { block, datanode, message }
+}

@@ -1,0 +1,232 @@
+//! What a caller who reads a key holds.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
+use proto::datanode::ChunkInfo;
+use proto::ozone::KeyInfo;
+
+use super::block::{BlockReader, BlockRef};
+use super::plan::{self, Piece};
+use crate::om::args::KeyPath;
+use crate::{Client, Error, ErrorKind, Result};
+
+/// First pause before locations are looked up again.
+const REFRESH_PAUSE: Duration = Duration::from_millis(50);
+
+/// Reads one key. Cheap to clone; reads are independent of each other.
+#[derive(Clone)]
+pub struct KeyReader {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Client,
+    path: KeyPath,
+    info: KeyInfo,
+    blocks: Vec<Arc<BlockRef>>,
+    reader: BlockReader,
+}
+
+/// A step of a read: so many bytes of one block.
+enum Step {
+    /// The whole block in one request.
+    Small(Arc<BlockRef>),
+    /// A part of a chunk.
+    Piece(Arc<BlockRef>, Arc<[ChunkInfo]>, Piece),
+}
+
+impl KeyReader {
+    pub(crate) fn new(client: Client, path: KeyPath, mut info: KeyInfo) -> Result<Self> {
+        if info.ec_replication_config.is_some() && info.data_size > 0 {
+            return Err(Error::Usage(format!(
+                "{path}: reading erasure-coded keys is not supported"
+            )));
+        }
+        let version = info.key_location_list.pop().unwrap_or_default();
+        let mut offset = 0;
+        let mut blocks = Vec::with_capacity(version.key_locations.len());
+        for location in &version.key_locations {
+            blocks.push(Arc::new(BlockRef::new(location, offset)?));
+            offset += location.length;
+        }
+        if offset < info.data_size {
+            return Err(Error::om_reply(format!(
+                "{path} has {} bytes but blocks for {offset}",
+                info.data_size
+            )));
+        }
+        info.key_location_list.push(version);
+        let reader = BlockReader::new(client.datanodes().clone(), client.options());
+        Ok(Self { inner: Arc::new(Inner { client, path, info, blocks, reader }) })
+    }
+
+    /// All about the key.
+    pub fn info(&self) -> &KeyInfo {
+        &self.inner.info
+    }
+
+    /// Its size.
+    pub fn len(&self) -> u64 {
+        self.inner.info.data_size
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of `range` in order, read ahead in parallel; what lies beyond the end is left out. Every piece has
+    /// been verified against its checksums.
+    pub fn stream(&self, range: Range<u64>) -> BoxStream<'static, Result<Bytes>> {
+        let range = range.start..range.end.min(self.len());
+        if range.start >= range.end {
+            return stream::empty().boxed();
+        }
+        let options = self.inner.client.options();
+        let parallel = (options.read_ahead / options.read_size.max(1)).max(1);
+        let inner = self.inner.clone();
+        self.steps(range)
+            .map(move |step| {
+                let inner = inner.clone();
+                async move {
+                    match step? {
+                        (Step::Small(block), wanted) => inner.small(block, wanted).await,
+                        (Step::Piece(block, chunks, piece), _) => {
+                            inner.piece(&block, &chunks, &piece).await
+                        }
+                    }
+                }
+            })
+            .buffered(parallel)
+            .boxed()
+    }
+
+    /// All bytes of `range` in memory.
+    ///
+    /// # Errors
+    /// As the stream's items.
+    pub async fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let length = range.end.min(self.len()).saturating_sub(range.start);
+        let mut stream = self.stream(range);
+        let Some(first) = stream.try_next().await? else { return Ok(Bytes::new()) };
+        if first.len() as u64 == length {
+            return Ok(first);
+        }
+        let mut all = BytesMut::with_capacity(usize::try_from(length).unwrap_or(0));
+        all.extend_from_slice(&first);
+        while let Some(piece) = stream.try_next().await? {
+            all.extend_from_slice(&piece);
+        }
+        Ok(all.freeze())
+    }
+
+    /// The whole key in memory.
+    ///
+    /// # Errors
+    /// As [`KeyReader::read`].
+    pub async fn read_all(&self) -> Result<Bytes> {
+        self.read(0..self.len()).await
+    }
+
+    /// What has to be done for `range`; the chunks of a block are asked for when the read gets there.
+    fn steps(
+        &self,
+        range: Range<u64>,
+    ) -> impl Stream<Item = Result<(Step, Range<u64>)>> + Send + use<> {
+        let inner = self.inner.clone();
+        let first = inner.blocks.partition_point(|b| b.offset + b.length <= range.start);
+        let end = inner.blocks.partition_point(|b| b.offset < range.end);
+        let blocks = inner.blocks.get(first..end).unwrap_or_default().to_vec();
+        stream::iter(blocks)
+            .then(move |block| {
+                let inner = inner.clone();
+                let start = range.start.saturating_sub(block.offset);
+                let stop = (range.end - block.offset).min(block.length);
+                async move { inner.block_steps(block, start..stop).await }
+            })
+            .map(|steps| match steps {
+                Ok(steps) => stream::iter(steps.into_iter().map(Ok).collect::<Vec<_>>()),
+                Err(error) => stream::iter(vec![Err(error)]),
+            })
+            .flatten()
+    }
+}
+
+impl Inner {
+    async fn block_steps(
+        &self,
+        block: Arc<BlockRef>,
+        range: Range<u64>,
+    ) -> Result<Vec<(Step, Range<u64>)>> {
+        let options = self.client.options();
+        if block.length <= options.small_size as u64 {
+            return Ok(vec![(Step::Small(block), range)]);
+        }
+        let chunks = self.retry(&block, || self.reader.chunks(&block)).await?;
+        let most = options.read_size as u64;
+        Ok(plan::plan(&chunks, range, most)
+            .into_iter()
+            .map(|piece| (Step::Piece(block.clone(), chunks.clone(), piece), 0..0))
+            .collect())
+    }
+
+    async fn small(&self, block: Arc<BlockRef>, wanted: Range<u64>) -> Result<Bytes> {
+        if let Some(data) = self.retry(&block, || self.reader.small(&block)).await? {
+            return Ok(data.slice(wanted.start as usize..wanted.end as usize));
+        }
+        let chunks = self.retry(&block, || self.reader.chunks(&block)).await?;
+        let mut all = BytesMut::new();
+        for piece in plan::plan(&chunks, wanted, self.client.options().read_size as u64) {
+            all.extend_from_slice(&self.piece(&block, &chunks, &piece).await?);
+        }
+        Ok(all.freeze())
+    }
+
+    async fn piece(&self, block: &BlockRef, chunks: &[ChunkInfo], piece: &Piece) -> Result<Bytes> {
+        let chunk = chunks
+            .get(piece.chunk)
+            .ok_or_else(|| Error::Usage("a plan for other chunks".to_owned()))?;
+        self.retry(block, || self.reader.piece(block, chunk, piece)).await
+    }
+
+    /// Looks up the block's location again when all replicas failed.
+    async fn retry<T, F>(&self, block: &BlockRef, read: impl Fn() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let mut attempt = 0;
+        loop {
+            let error = match read().await {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            if attempt >= self.client.options().read_retries {
+                return Err(error);
+            }
+            tracing::debug!(key = %self.path, block = %block.id, %error, attempt, "read failed");
+            if attempt > 0 {
+                tokio::time::sleep(REFRESH_PAUSE * (1 << attempt.min(5))).await;
+            }
+            attempt += 1;
+            match self.client.locate_key(&self.path, true).await {
+                Ok(info) => {
+                    let ours = block.id.to_wire().container_block_id;
+                    let found = info
+                        .key_location_list
+                        .iter()
+                        .flat_map(|version| &version.key_locations)
+                        .find(|location| location.block_id.container_block_id == ours);
+                    // The key was overwritten since: what this reader reads may be deleted any time.
+                    let Some(location) = found else { return Err(error) };
+                    block.refresh(location)?;
+                }
+                Err(lookup) if lookup.kind() == ErrorKind::NotFound => return Err(error),
+                Err(lookup) => tracing::debug!(key = %self.path, %lookup, "no fresh location"),
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Asking replicas one after the other; one that is late is asked beside the next, and the first good answer counts.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use types::{DatanodeDetails, DatanodeId};
+
+use crate::Error;
+
+/// What became of asking.
+pub(super) struct Asked<T> {
+    /// The first good answer, or the last failure.
+    pub(super) outcome: Result<T, Error>,
+    /// Replicas that failed before the good answer came, and how.
+    pub(super) failed: Vec<(DatanodeId, Error)>,
+}
+
+/// Asks `nodes` in order until one answers well. After `late` without an answer the next one is asked too.
+pub(super) async fn ask<T, F>(nodes: &[DatanodeDetails], late: Duration, request: F) -> Asked<T>
+where
+    F: Fn(DatanodeDetails) -> BoxFuture<'static, Result<T, Error>>,
+{
+    let mut failed = Vec::new();
+    let mut next = nodes.iter();
+    let mut asked = FuturesUnordered::new();
+    let mut waited = false;
+    loop {
+        // Whoever is not being waited for gives way to the next replica.
+        if (asked.is_empty() || waited)
+            && let Some(node) = next.next()
+        {
+            let (id, answer) = (node.id, request(node.clone()));
+            asked.push(async move { (id, answer.await) });
+            waited = false;
+        }
+        let answer = if next.len() > 0 {
+            match tokio::time::timeout(late, asked.next()).await {
+                Ok(answer) => answer,
+                Err(_) => {
+                    waited = true;
+                    continue;
+                }
+            }
+        } else {
+            asked.next().await
+        };
+        match answer {
+            Some((_, Ok(value))) => return Asked { outcome: Ok(value), failed },
+            Some((id, Err(error))) => {
+                tracing::debug!(datanode = %id, %error, "replica failed");
+                failed.push((id, error));
+            }
+            None if next.len() > 0 => {}
+            None => {
+                let last = failed.last().map(|(_, error)| error.clone());
+                let none = || Error::Unavailable {
+                    service: "datanode".to_owned(),
+                    message: "no replica is known".to_owned(),
+                };
+                return Asked { outcome: Err(last.unwrap_or_else(none)), failed };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn nodes(count: usize) -> Vec<DatanodeDetails> {
+        (0..count)
+            .map(|i| DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", format!("n{i}")))
+            .collect()
+    }
+
+    fn broken() -> Error {
+        Error::Usage("broken".to_owned())
+    }
+
+    #[tokio::test]
+    async fn the_next_replica_is_asked_when_one_fails() {
+        let asked = ask(&nodes(3), Duration::from_secs(1), |node| {
+            async move { if node.host == "n2" { Ok(node.host) } else { Err(broken()) } }.boxed()
+        })
+        .await;
+        assert_eq!(asked.outcome.unwrap(), "n2");
+        assert_eq!(asked.failed.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_late_replica_is_overtaken() {
+        let asked = ask(&nodes(3), Duration::from_millis(1), |node| {
+            async move {
+                match node.host.as_str() {
+                    "n0" => std::future::pending().await,
+                    "n1" => Err(broken()),
+                    _ => Ok(node.host),
+                }
+            }
+            .boxed()
+        })
+        .await;
+        assert_eq!(asked.outcome.unwrap(), "n2");
+        assert_eq!(asked.failed.len(), 1, "a late replica has not failed");
+    }
+
+    #[tokio::test]
+    async fn a_late_replica_may_still_win() {
+        let overtaken = std::sync::Arc::new(tokio::sync::Notify::new());
+        let asked = ask(&nodes(2), Duration::from_millis(1), |node| {
+            let overtaken = overtaken.clone();
+            async move {
+                if node.host == "n0" {
+                    overtaken.notified().await;
+                    return Ok(node.host);
+                }
+                overtaken.notify_one();
+                std::future::pending().await
+            }
+            .boxed()
+        })
+        .await;
+        assert_eq!(asked.outcome.unwrap(), "n0");
+    }
+
+    #[tokio::test]
+    async fn when_all_fail_the_last_failure_is_told() {
+        for count in [0, 1, 3] {
+            let asked = ask(&nodes(count), Duration::from_secs(1), |_| {
+                async { Err::<(), _>(broken()) }.boxed()
+            })
+            .await;
+            assert!(asked.outcome.is_err());
+            assert_eq!(asked.failed.len(), count);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Administration through SCM: nodes, pipelines, containers, safe mode.
+
+use bytes::Bytes;
+use config::Configuration;
+use prost::Message;
+use proto::container_location as cl;
+use proto::container_location::scm_container_location_response::Status;
+use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocationResponse, Type};
+use proto::hdds;
+use types::{ContainerId, DatanodeId, PipelineId, ReplicationConfig};
+
+use crate::om::transport::{Patience, Transport};
+use crate::{ClientOptions, Error, ErrorKind, Result};
+
+/// A client of SCM's client door. Clones share connections.
+#[derive(Clone)]
+pub struct ScmClient {
+    transport: Transport,
+}
+
+/// Which containers a listing shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListContainers {
+    /// Containers with this id and above.
+    pub start: ContainerId,
+    /// At most so many.
+    pub count: u32,
+    /// Only those in this state.
+    pub state: Option<hdds::LifeCycleState>,
+    /// Only those of this replication.
+    pub replication: Option<ReplicationConfig>,
+}
+
+impl ScmClient {
+    /// A client of the cluster that `conf` describes.
+    pub fn connect(conf: &Configuration) -> Self {
+        Self::new(&ClientOptions::from_configuration(conf))
+    }
+
+    /// A client with these options.
+    pub fn new(options: &ClientOptions) -> Self {
+        let patience = Patience {
+            connect_timeout: options.connect_timeout,
+            attempt_timeout: options.attempt_timeout,
+            deadline: options.deadline,
+            max_backoff: options.max_backoff,
+        };
+        Self { transport: Transport::scm(&options.scm_addresses, patience) }
+    }
+
+    /// Sends any request; an answer that is not `OK` is an error.
+    ///
+    /// # Errors
+    /// SCM's refusal, or a failure to reach it.
+    pub async fn submit(
+        &self,
+        request: &ScmContainerLocationRequest,
+    ) -> Result<ScmContainerLocationResponse> {
+        let answer = self.transport.call(Bytes::from(request.encode_to_vec())).await?;
+        let response = ScmContainerLocationResponse::decode(answer.bytes)
+            .map_err(|e| Error::protocol("scm", e.to_string()))?;
+        let kind = match Status::try_from(response.status) {
+            Ok(Status::Ok) if response.success() => return Ok(response),
+            Ok(Status::ContainerAlreadyExists) => ErrorKind::AlreadyExists,
+            Ok(Status::ContainerIsMissing) => ErrorKind::NotFound,
+            Ok(Status::ScmNotLeader) => ErrorKind::Unavailable,
+            _ => ErrorKind::Internal,
+        };
+        Err(Error::Scm { kind, message: response.message.unwrap_or_default() })
+    }
+
+    /// Cluster id, SCM id and the roles of the SCMs.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn scm_info(&self) -> Result<hdds::GetScmInfoResponseProto> {
+        let mut request = request(Type::GetScmInfo);
+        request.get_scm_info_request = Some(Default::default());
+        part(self.submit(&request).await?.get_scm_info_response, "getScmInfoResponse")
+    }
+
+    /// The DataNodes in a state; all when none is given.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn nodes(
+        &self,
+        state: Option<hdds::NodeState>,
+        op_state: Option<hdds::NodeOperationalState>,
+    ) -> Result<Vec<hdds::Node>> {
+        let mut request = request(Type::QueryNode);
+        request.node_query_request = Some(cl::NodeQueryRequestProto {
+            state: state.map(|s| s as i32),
+            scope: hdds::QueryScope::Cluster as i32,
+            op_state: op_state.map(|s| s as i32),
+            ..Default::default()
+        });
+        let reply = self.submit(&request).await?.node_query_response;
+        Ok(part(reply, "nodeQueryResponse")?.datanodes)
+    }
+
+    /// One DataNode.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn node(&self, id: DatanodeId) -> Result<Option<hdds::Node>> {
+        let mut request = request(Type::SingleNodeQuery);
+        let uuid = types::ids::uuid_to_wire(id.0);
+        request.single_node_query_request = Some(cl::SingleNodeQueryRequestProto { uuid });
+        let reply = self.submit(&request).await?.single_node_query_response;
+        Ok(part(reply, "singleNodeQueryResponse")?.datanode)
+    }
+
+    /// Space and containers of the DataNodes that are fullest, or emptiest.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn usage(
+        &self,
+        most_used: bool,
+        count: u32,
+    ) -> Result<Vec<hdds::DatanodeUsageInfoProto>> {
+        self.usage_of(cl::DatanodeUsageInfoRequestProto {
+            most_used: Some(most_used),
+            count: Some(count),
+            ..Default::default()
+        })
+        .await
+    }
+
+    /// Space and containers of one DataNode.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn usage_of_node(
+        &self,
+        id: DatanodeId,
+    ) -> Result<Vec<hdds::DatanodeUsageInfoProto>> {
+        self.usage_of(cl::DatanodeUsageInfoRequestProto {
+            uuid: Some(id.to_string()),
+            ..Default::default()
+        })
+        .await
+    }
+
+    async fn usage_of(
+        &self,
+        query: cl::DatanodeUsageInfoRequestProto,
+    ) -> Result<Vec<hdds::DatanodeUsageInfoProto>> {
+        let mut request = request(Type::DatanodeUsageInfo);
+        request.datanode_usage_info_request = Some(query);
+        let reply = self.submit(&request).await?.datanode_usage_info_response;
+        Ok(part(reply, "DatanodeUsageInfoResponse")?.info)
+    }
+
+    /// All pipelines.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn pipelines(&self) -> Result<Vec<hdds::Pipeline>> {
+        let mut request = request(Type::ListPipelines);
+        request.list_pipeline_request = Some(Default::default());
+        let reply = self.submit(&request).await?.list_pipeline_response;
+        Ok(part(reply, "listPipelineResponse")?.pipelines)
+    }
+
+    /// One pipeline.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn pipeline(&self, id: PipelineId) -> Result<hdds::Pipeline> {
+        let mut request = request(Type::GetPipeline);
+        request.get_pipeline_request =
+            Some(cl::GetPipelineRequestProto { pipeline_id: id.to_wire(), trace_id: None });
+        let reply = self.submit(&request).await?.get_pipeline_response;
+        Ok(part(reply, "getPipelineResponse")?.pipeline)
+    }
+
+    /// Closes a pipeline; SCM makes another when it can.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn close_pipeline(&self, id: PipelineId) -> Result<()> {
+        let mut request = request(Type::ClosePipeline);
+        request.close_pipeline_request =
+            Some(cl::ClosePipelineRequestProto { pipeline_id: id.to_wire(), trace_id: None });
+        self.submit(&request).await.map(drop)
+    }
+
+    /// Containers in order of their ids, and how many there are when SCM says so.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn list_containers(
+        &self,
+        list: &ListContainers,
+    ) -> Result<(Vec<hdds::ContainerInfoProto>, Option<u64>)> {
+        let mut request = request(Type::ListContainer);
+        request.scm_list_container_request = Some(cl::ScmListContainerRequestProto {
+            count: list.count,
+            start_container_id: Some(list.start.0),
+            state: list.state.map(|s| s as i32),
+            factor: list.replication.as_ref().and_then(|r| r.wire_factor()).map(|f| f as i32),
+            r#type: list.replication.as_ref().map(|r| r.wire_type() as i32),
+            ec_replication_config: list.replication.as_ref().and_then(|r| r.wire_ec()),
+            ..Default::default()
+        });
+        let reply = self.submit(&request).await?.scm_list_container_response;
+        let reply = part(reply, "scmListContainerResponse")?;
+        Ok((reply.containers, reply.container_count.and_then(|n| u64::try_from(n).ok())))
+    }
+
+    /// A container and where it is.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] when there is none.
+    pub async fn container(&self, id: ContainerId) -> Result<hdds::ContainerWithPipeline> {
+        let mut request = request(Type::GetContainerWithPipeline);
+        request.get_container_with_pipeline_request =
+            Some(cl::GetContainerWithPipelineRequestProto {
+                container_id: id.to_wire(),
+                trace_id: None,
+            });
+        let reply = self.submit(&request).await?.get_container_with_pipeline_response;
+        Ok(part(reply, "getContainerWithPipelineResponse")?.container_with_pipeline)
+    }
+
+    /// The replicas of a container as their DataNodes reported them.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] when there is no such container.
+    pub async fn replicas(&self, id: ContainerId) -> Result<Vec<hdds::ScmContainerReplicaProto>> {
+        let mut request = request(Type::GetContainerReplicas);
+        request.get_container_replicas_request = Some(cl::GetContainerReplicasRequestProto {
+            container_id: id.to_wire(),
+            trace_id: None,
+        });
+        let reply = self.submit(&request).await?.get_container_replicas_response;
+        Ok(part(reply, "getContainerReplicasResponse")?.container_replica)
+    }
+
+    /// Closes a container.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] when there is none.
+    pub async fn close_container(
+        &self,
+        id: ContainerId,
+    ) -> Result<cl::scm_close_container_response_proto::Status> {
+        let mut request = request(Type::CloseContainer);
+        request.scm_close_container_request = Some(cl::ScmCloseContainerRequestProto {
+            container_id: id.to_wire(),
+            trace_id: None,
+        });
+        let reply = self.submit(&request).await?.scm_close_container_response;
+        Ok(part(reply, "scmCloseContainerResponse")?.status())
+    }
+
+    /// Whether SCM is in safe mode.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn in_safe_mode(&self) -> Result<bool> {
+        let mut request = request(Type::InSafeMode);
+        request.in_safe_mode_request = Some(Default::default());
+        let reply = self.submit(&request).await?.in_safe_mode_response;
+        Ok(part(reply, "inSafeModeResponse")?.in_safe_mode)
+    }
+
+    /// What each rule of safe mode waits for: its name, whether it is met, its words.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn safe_mode_rules(&self) -> Result<Vec<cl::SafeModeRuleStatusProto>> {
+        let mut request = request(Type::GetSafeModeRuleStatuses);
+        request.get_safe_mode_rule_statuses_request = Some(Default::default());
+        let reply = self.submit(&request).await?.get_safe_mode_rule_statuses_response;
+        Ok(part(reply, "getSafeModeRuleStatusesResponse")?.safe_mode_rule_statuses_proto)
+    }
+
+    /// Ends safe mode, whatever its rules say.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn exit_safe_mode(&self) -> Result<bool> {
+        let mut request = request(Type::ForceExitSafeMode);
+        request.force_exit_safe_mode_request = Some(Default::default());
+        let reply = self.submit(&request).await?.force_exit_safe_mode_response;
+        Ok(part(reply, "forceExitSafeModeResponse")?.exited_safe_mode)
+    }
+}
+
+fn request(kind: Type) -> ScmContainerLocationRequest {
+    ScmContainerLocationRequest { cmd_type: kind as i32, ..Default::default() }
+}
+
+fn part<T>(part: Option<T>, name: &str) -> Result<T> {
+    part.ok_or_else(|| Error::protocol("scm", format!("no {name}")))
+}

@@ -1,0 +1,133 @@
+//! What failed lately and is avoided: DataNodes, pipelines, containers. Shared by all writers of a client, so that one
+//! of them finds out and the others need not.
+
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use proto::hdds::ExcludeListProto;
+use rustc_hash::FxHashMap;
+use types::{BlockId, ContainerId, DatanodeId, Pipeline, PipelineId};
+
+/// How long anything is avoided at most: SCM notices a lost DataNode or pipeline well before, and what came back
+/// should be used again soon.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// What is avoided.
+#[derive(Clone)]
+pub(crate) struct ExcludeList {
+    expiry: Duration,
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    datanodes: FxHashMap<DatanodeId, Instant>,
+    pipelines: FxHashMap<PipelineId, Instant>,
+    containers: FxHashMap<ContainerId, Instant>,
+}
+
+impl ExcludeList {
+    pub(crate) fn new(expiry: Duration) -> Self {
+        Self { expiry: expiry.min(LONGEST), inner: Arc::default() }
+    }
+
+    pub(super) fn datanode(&self, id: DatanodeId) {
+        self.inner.lock().datanodes.insert(id, Instant::now());
+    }
+
+    pub(super) fn pipeline(&self, id: PipelineId) {
+        self.inner.lock().pipelines.insert(id, Instant::now());
+    }
+
+    pub(super) fn container(&self, id: ContainerId) {
+        self.inner.lock().containers.insert(id, Instant::now());
+    }
+
+    /// Whether a block of that pipeline is better not written to.
+    pub(super) fn avoids(&self, block: &BlockId, pipeline: &Pipeline) -> bool {
+        let mut inner = self.inner.lock();
+        inner.expire(self.expiry);
+        inner.containers.contains_key(&block.container)
+            || inner.pipelines.contains_key(&pipeline.id)
+            || pipeline.members.iter().any(|m| inner.datanodes.contains_key(&m.id))
+    }
+
+    pub(super) fn to_wire(&self) -> ExcludeListProto {
+        let mut inner = self.inner.lock();
+        inner.expire(self.expiry);
+        ExcludeListProto {
+            datanodes: inner.datanodes.keys().map(ToString::to_string).collect(),
+            container_ids: inner.containers.keys().map(|id| id.to_wire()).collect(),
+            pipeline_ids: inner.pipelines.keys().map(|id| id.to_wire()).collect(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.datanodes.is_empty() && inner.pipelines.is_empty() && inner.containers.is_empty()
+    }
+}
+
+impl Inner {
+    fn expire(&mut self, age: Duration) {
+        fn sweep<K: Eq + Hash>(map: &mut FxHashMap<K, Instant>, age: Duration) {
+            if !map.is_empty() {
+                map.retain(|_, since| since.elapsed() < age);
+            }
+        }
+        sweep(&mut self.datanodes, age);
+        sweep(&mut self.pipelines, age);
+        sweep(&mut self.containers, age);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{DatanodeDetails, LocalId, PipelineState, ReplicationConfig};
+
+    use super::*;
+
+    fn pipeline() -> Pipeline {
+        Pipeline {
+            id: PipelineId::random(),
+            config: ReplicationConfig::RATIS_ONE,
+            state: PipelineState::Open,
+            members: vec![DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", "h")],
+            replica_indexes: vec![0],
+            leader: None,
+            suggested_leader: None,
+            created_ms: 0,
+            order: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_block_is_avoided_for_its_container_pipeline_or_member() {
+        let block = BlockId::new(ContainerId(1), LocalId(2));
+        let pipeline = pipeline();
+        type Exclude = fn(&ExcludeList, &BlockId, &Pipeline);
+        let cases: [Exclude; 3] = [
+            |list, block, _| list.container(block.container),
+            |list, _, pipeline| list.pipeline(pipeline.id),
+            |list, _, pipeline| list.datanode(pipeline.members[0].id),
+        ];
+        for exclude in cases {
+            let list = ExcludeList::new(Duration::from_secs(60));
+            assert!(list.is_empty() && !list.avoids(&block, &pipeline));
+            exclude(&list, &block, &pipeline);
+            assert!(list.avoids(&block, &pipeline));
+            assert!(!list.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_expired_is_used_again() {
+        let list = ExcludeList::new(Duration::ZERO);
+        let pipeline = pipeline();
+        list.pipeline(pipeline.id);
+        assert!(!list.avoids(&BlockId::default(), &pipeline));
+        assert!(list.to_wire().pipeline_ids.is_empty());
+    }
+}
