@@ -1,0 +1,173 @@
+//! What can go wrong, seen from outside.
+
+use std::path::PathBuf;
+
+use uuid::Uuid;
+
+/// Opening or writing a log failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LogError {
+    /// A checksum does not match in the middle of the log: bytes that were acknowledged are
+    /// damaged. Nothing is dropped; the log is not opened.
+    #[error(
+        "raft log {path} is corrupt: {detail}; acknowledged entries would be lost, restore the directory or remove this replica"
+    )]
+    Corrupt {
+        /// The log's directory or file.
+        path: PathBuf,
+        /// Where and how.
+        detail: String,
+    },
+    /// Another process has the log open.
+    #[error("raft log {path} is in use by another process")]
+    InUse {
+        /// The log's directory.
+        path: PathBuf,
+    },
+    /// The file system refused.
+    #[error("raft log {path}: {detail}")]
+    Io {
+        /// The log's directory.
+        path: PathBuf,
+        /// What it said.
+        detail: String,
+    },
+    /// The log was closed, or gave up after a failed fsync.
+    #[error("raft log {path} is closed: {detail}")]
+    Closed {
+        /// The log's directory.
+        path: PathBuf,
+        /// Why.
+        detail: String,
+    },
+}
+
+/// Starting a host failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// A setting makes no sense.
+    #[error("invalid raft settings: {0}")]
+    Invalid(String),
+    /// A thread could not be started, or there is no tokio runtime here.
+    #[error("cannot start raft threads: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Starting a group failed.
+#[derive(Debug, thiserror::Error)]
+pub enum GroupError {
+    /// The group runs already on this host.
+    #[error("raft group {0} is already running")]
+    Running(Uuid),
+    /// The group does not run on this host.
+    #[error("raft group {0} is not running")]
+    NotRunning(Uuid),
+    /// The members given do not fit together or differ from those on disk.
+    #[error("raft group {group}: {detail}")]
+    Invalid {
+        /// Which group.
+        group: Uuid,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The state machine's store is behind the first entry of the log, or otherwise does not
+    /// belong to it.
+    #[error(
+        "raft group {group}: state machine is at index {applied} but the log begins at {first}; its store was lost or replaced"
+    )]
+    StateLost {
+        /// Which group.
+        group: Uuid,
+        /// Where the state machine is.
+        applied: u64,
+        /// First entry in the log.
+        first: u64,
+    },
+    /// The log failed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// Raft itself refused.
+    #[error("raft group {group}: {detail}")]
+    Raft {
+        /// Which group.
+        group: Uuid,
+        /// What it said.
+        detail: String,
+    },
+    /// The host was shut down.
+    #[error("raft host is shut down")]
+    Shutdown,
+}
+
+/// A proposal was not applied.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ProposeError {
+    /// This replica does not lead; nothing was appended.
+    #[error("not the leader{}", hint.map(|h| format!(", try {h}")).unwrap_or_default())]
+    NotLeader {
+        /// Who leads, when known.
+        hint: Option<Uuid>,
+    },
+    /// Too much is waiting; nothing was appended. Try again later.
+    #[error("too many proposals are waiting")]
+    Busy,
+    /// Leadership was lost while the proposal was on its way: it may or may not be applied.
+    #[error("leadership was lost while the proposal was in flight; its outcome is unknown")]
+    Dropped,
+    /// The payload store refused the payload; nothing was appended.
+    #[error("payload was not stored: {0}")]
+    Payload(std::sync::Arc<std::io::Error>),
+    /// The log cannot be written now (disk full); nothing is lost, try again later or
+    /// elsewhere.
+    #[error("raft log cannot be written: {0}")]
+    Log(String),
+    /// The group failed on this node.
+    #[error("raft group failed: {0}")]
+    Failed(String),
+    /// The group was stopped.
+    #[error("raft group is stopped")]
+    Shutdown,
+}
+
+/// A linearizable read is not possible here now.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReadError {
+    /// This replica does not lead or could not confirm that it does.
+    #[error("not the leader{}", hint.map(|h| format!(", try {h}")).unwrap_or_default())]
+    NotLeader {
+        /// Who leads, when known.
+        hint: Option<Uuid>,
+    },
+    /// No quorum confirmed leadership in time.
+    #[error("leadership was not confirmed in time")]
+    Timeout,
+    /// The group was stopped.
+    #[error("raft group is stopped")]
+    Shutdown,
+}
+
+/// A message, snapshot piece or fetch did not get through.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TransportError {
+    /// The peer cannot be reached, or answered too late.
+    #[error("{address}: {detail}")]
+    Unreachable {
+        /// The peer.
+        address: String,
+        /// Why.
+        detail: String,
+    },
+    /// The peer refused.
+    #[error("{address} refused: {detail}")]
+    Refused {
+        /// The peer.
+        address: String,
+        /// Why.
+        detail: String,
+    },
+}
+
+/// Received bytes are not a message of ours.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("malformed raft frame: {0}")]
+pub struct FrameError(pub String);

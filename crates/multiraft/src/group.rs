@@ -1,0 +1,228 @@
+//! The handle of a group: propose, read, look at it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use tokio::sync::{oneshot, watch};
+use uuid::Uuid;
+
+use crate::error::{ProposeError, ReadError, TransportError};
+use crate::payload::Placement;
+use crate::shared::{GroupShared, Permit};
+use crate::turn::event::{Event, NewProposal, PayloadState, Reply};
+
+/// What to replicate.
+#[derive(Debug, Clone, Default)]
+pub struct Proposal {
+    /// The command.
+    pub header: Bytes,
+    /// Bulk bytes that may be kept outside of the log.
+    pub payload: Bytes,
+}
+
+impl Proposal {
+    /// A command without payload.
+    pub fn new(header: impl Into<Bytes>) -> Self {
+        Self { header: header.into(), payload: Bytes::new() }
+    }
+}
+
+/// A proposal that was committed and applied on this node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// Its index in the log.
+    pub index: u64,
+    /// Term of its entry.
+    pub term: u64,
+    /// What the state machine answered.
+    pub response: Bytes,
+}
+
+/// A replica's part in its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Takes proposals.
+    Leader,
+    /// Follows the leader, or waits for one.
+    Follower,
+    /// Asks for votes.
+    Candidate,
+}
+
+/// Who leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaderState {
+    /// The leader, when one is known.
+    pub leader: Option<Uuid>,
+    /// In which term.
+    pub term: u64,
+    /// Whether this replica is the leader **and** has applied everything earlier leaders
+    /// committed, so that its state machine may serve.
+    pub ready: bool,
+}
+
+/// How a replica stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupStatus {
+    /// The group.
+    pub id: Uuid,
+    /// Its part.
+    pub role: Role,
+    /// The leader it knows.
+    pub leader: Option<Uuid>,
+    /// Its term.
+    pub term: u64,
+    /// Committed as far as it knows.
+    pub commit: u64,
+    /// Applied to its state machine.
+    pub applied: u64,
+    /// First entry in its log.
+    pub first_index: u64,
+    /// Last entry in its log.
+    pub last_index: u64,
+    /// On the leader: how far each other member has confirmed the log.
+    pub followers: Vec<FollowerStatus>,
+    /// Why the group no longer works on this node.
+    pub failed: Option<String>,
+}
+
+/// What a leader knows of a follower.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowerStatus {
+    /// Which member.
+    pub node: Uuid,
+    /// Entries it confirmed.
+    pub matched: u64,
+    /// Whether it was heard of within the last election timeout.
+    pub active: bool,
+}
+
+/// A running group. Cheap to clone; the group runs until
+/// [`stop_group`](crate::RaftHost::stop_group), not until its handles are dropped.
+#[derive(Clone)]
+pub struct Group {
+    pub(crate) shared: Arc<GroupShared>,
+}
+
+impl Group {
+    /// Its id.
+    pub fn id(&self) -> Uuid {
+        self.shared.id
+    }
+
+    /// Replicates a proposal; returns when it is committed (durable on a majority) and
+    /// applied here. Dropping the future does not withdraw the proposal.
+    pub async fn propose(&self, proposal: Proposal) -> Result<Applied, ProposeError> {
+        self.submit(proposal)?.await.map_err(|_| ProposeError::Shutdown)?
+    }
+
+    /// Like [`propose`](Self::propose), with the place in the order taken now and the answer
+    /// awaited later.
+    pub fn submit(
+        &self,
+        proposal: Proposal,
+    ) -> Result<oneshot::Receiver<Result<Applied, ProposeError>>, ProposeError> {
+        let shared = &self.shared;
+        let seen = *shared.leader.borrow();
+        if seen.leader != Some(shared.me) {
+            return Err(ProposeError::NotLeader { hint: seen.leader });
+        }
+        let Proposal { header, payload } = proposal;
+        let permit = Permit::take(shared, header.len() + payload.len())?;
+        let (sender, receiver) = oneshot::channel();
+        let reply = Reply { sender, permit };
+        let external = match &shared.payloads {
+            Some(store) if store.placement(&header, payload.len()) == Placement::External => store,
+            _ => {
+                let state = PayloadState::InLog;
+                self.send_proposal(NewProposal { header, payload, state, reply });
+                return Ok(receiver);
+            }
+        };
+        let order = external.order(&header);
+        let ticket = shared.tickets.fetch_add(1, Ordering::Relaxed);
+        // The ticket's event must reach the loop in ticket order, hence the lock around both.
+        let future = {
+            let _turn = shared.prepare_turn.lock();
+            let hint = shared.last_index.load(Ordering::Relaxed) + 1;
+            let future = external.prepare(hint, header.clone(), payload.clone());
+            let state = PayloadState::Preparing { order, ticket };
+            self.send_proposal(NewProposal { header, payload, state, reply });
+            future
+        };
+        let inbox = shared.inbox.clone();
+        let group = shared.number;
+        shared.runtime.spawn(async move {
+            let result = future.await;
+            inbox.push(Event::Prepared { group, order, ticket, result });
+        });
+        Ok(receiver)
+    }
+
+    fn send_proposal(&self, proposal: NewProposal) {
+        self.shared.inbox.push(Event::Propose { group: self.shared.number, proposal });
+    }
+
+    /// An index such that a state machine which has applied it shows every write that was
+    /// acknowledged before this call; returns once this replica has applied it. Costs no
+    /// network while the leader's lease holds.
+    pub async fn read_index(&self) -> Result<u64, ReadError> {
+        if let Some(index) = self.shared.lease_read() {
+            return Ok(index);
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.shared.inbox.push(Event::Read { group: self.shared.number, sender });
+        receiver.await.map_err(|_| ReadError::Shutdown)?
+    }
+
+    /// Whether a read may be served here this instant: this replica leads, its lease holds
+    /// and everything committed is applied. Never waits.
+    pub fn can_read_now(&self) -> bool {
+        self.shared.lease_read().is_some()
+    }
+
+    /// Asks the group's loop how the replica stands.
+    pub async fn status(&self) -> Option<GroupStatus> {
+        let (sender, receiver) = oneshot::channel();
+        self.shared.inbox.push(Event::Status { group: self.shared.number, sender });
+        receiver.await.ok()
+    }
+
+    /// Who leads, as far as this replica knows.
+    pub fn leader(&self) -> LeaderState {
+        *self.shared.leader.borrow()
+    }
+
+    /// Whether this replica leads.
+    pub fn is_leader(&self) -> bool {
+        self.leader().leader == Some(self.shared.me)
+    }
+
+    /// Notified of every change of leader.
+    pub fn leader_changes(&self) -> watch::Receiver<LeaderState> {
+        self.shared.leader.subscribe()
+    }
+
+    /// Index that is applied here.
+    pub fn applied(&self) -> u64 {
+        self.shared.applied.load(Ordering::Acquire)
+    }
+
+    /// Asks the leader (this replica, else nothing happens) to hand over to `to` as soon as
+    /// that has the whole log. Watch [`leader_changes`](Self::leader_changes) for the outcome.
+    pub fn transfer_leader(&self, to: Uuid) {
+        self.shared.inbox.push(Event::Transfer { group: self.shared.number, to: Some(to) });
+    }
+
+    /// Gives leadership up, to the follower that is furthest when there is one.
+    pub fn step_down(&self) {
+        self.shared.inbox.push(Event::Transfer { group: self.shared.number, to: None });
+    }
+
+    /// Fetches the payload of an entry from another member, the leader first. For a replica
+    /// that has the header of an entry but not its payload.
+    pub async fn fetch_payload(&self, header: Bytes) -> Result<Bytes, TransportError> {
+        self.shared.fetch_payload(header).await
+    }
+}

@@ -1,0 +1,331 @@
+//! The host: threads, logs and the groups that run on them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+use raft::eraftpb::Message;
+use rustc_hash::FxHashMap;
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
+use uuid::Uuid;
+
+use crate::apply::{self, ApplyTask};
+use crate::error::{FrameError, GroupError, HostError, LogError};
+use crate::group::{Group, LeaderState};
+use crate::id::fold;
+use crate::inbox::Inbox;
+use crate::log::write::{Done, WriteTask};
+use crate::log::{LogHandle, PersistedGroup};
+use crate::machine::StateMachine;
+use crate::metrics::{HostMetrics, add};
+use crate::options::{GroupConfig, HostOptions, LogOptions};
+use crate::shared::GroupShared;
+use crate::snapshot::receive::Receiver;
+use crate::transport::Transport;
+use crate::transport::frame::{FetchRequest, decode};
+use crate::turn::Loop;
+use crate::turn::core::{GroupCore, members};
+use crate::turn::event::Event;
+
+struct Running {
+    shared: Arc<GroupShared>,
+    log: LogHandle,
+}
+
+struct HostCore {
+    options: HostOptions,
+    transport: Arc<dyn Transport>,
+    runtime: Handle,
+    metrics: Arc<HostMetrics>,
+    loops: Vec<Arc<Inbox<Event>>>,
+    applies: Vec<Arc<Inbox<ApplyTask>>>,
+    next: AtomicUsize,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    groups: RwLock<FxHashMap<u64, Running>>,
+    receiver: Receiver,
+    down: AtomicBool,
+    epoch: Instant,
+}
+
+/// Drives many Raft groups. Cheap to clone; ends with [`shutdown`](Self::shutdown).
+#[derive(Clone)]
+pub struct RaftHost {
+    core: Arc<HostCore>,
+}
+
+impl RaftHost {
+    /// Starts the host's threads. Must be called within a tokio runtime: payloads and
+    /// snapshots travel on it.
+    pub fn start(options: HostOptions, transport: Arc<dyn Transport>) -> Result<Self, HostError> {
+        if options.tick.is_zero() || options.loop_threads == 0 || options.apply_threads == 0 {
+            return Err(HostError::Invalid(String::from("tick and thread counts must not be 0")));
+        }
+        if options.snapshot_piece == 0 {
+            return Err(HostError::Invalid(String::from("a snapshot piece must not be empty")));
+        }
+        let runtime = Handle::try_current().map_err(std::io::Error::other)?;
+        let metrics = Arc::new(HostMetrics::default());
+        let inboxes = |n: usize| (0..n).map(|_| Inbox::new()).map(Arc::new).collect();
+        let loops: Vec<Arc<Inbox<Event>>> = inboxes(options.loop_threads);
+        let applies: Vec<Arc<Inbox<ApplyTask>>> =
+            (0..options.apply_threads).map(|_| Arc::new(Inbox::new())).collect();
+        let mut threads = Vec::new();
+        for inbox in &loops {
+            let (me, tick, inbox) = (options.node, options.tick, inbox.clone());
+            let run = Loop::new(me, tick, inbox, transport.clone(), metrics.clone());
+            let builder = std::thread::Builder::new().name(String::from("raft-loop"));
+            threads.push(builder.spawn(move || run.run())?);
+        }
+        for inbox in &applies {
+            let inbox = inbox.clone();
+            let builder = std::thread::Builder::new().name(String::from("raft-apply"));
+            threads.push(builder.spawn(move || apply::run(inbox))?);
+        }
+        let core = HostCore {
+            options,
+            transport,
+            runtime,
+            metrics,
+            loops,
+            applies,
+            next: AtomicUsize::new(0),
+            threads: Mutex::new(threads),
+            groups: RwLock::default(),
+            receiver: Receiver::default(),
+            down: AtomicBool::new(false),
+            epoch: Instant::now(),
+        };
+        Ok(Self { core: Arc::new(core) })
+    }
+
+    /// This node.
+    pub fn node(&self) -> Uuid {
+        self.core.options.node
+    }
+
+    /// The host's counters.
+    pub fn metrics(&self) -> &Arc<HostMetrics> {
+        &self.core.metrics
+    }
+
+    pub(crate) fn runtime(&self) -> Handle {
+        self.core.runtime.clone()
+    }
+
+    /// Opens (or makes) the log in `dir`: one per disk, for all groups on it. A torn tail is
+    /// recovered, a damaged log refused. Blocks on the disk.
+    pub fn open_log(&self, dir: &Path, options: LogOptions) -> Result<LogHandle, LogError> {
+        LogHandle::open(dir, options)
+    }
+
+    /// The groups that a log holds, to start them again.
+    pub fn list_groups_on(&self, log: &LogHandle) -> Vec<PersistedGroup> {
+        log.groups()
+    }
+
+    /// Starts a group that is new or was in the log before. Replays what the state machine
+    /// does not hold yet. Blocks on the disk for a moment.
+    pub fn start_group(
+        &self,
+        config: GroupConfig,
+        machine: Box<dyn StateMachine>,
+    ) -> Result<Group, GroupError> {
+        let core = &self.core;
+        if core.down.load(Ordering::Acquire) {
+            return Err(GroupError::Shutdown);
+        }
+        let number = fold(config.id);
+        let mut groups = core.groups.write();
+        if groups.contains_key(&number) {
+            return Err(GroupError::Running(config.id));
+        }
+        let turn = core.next.fetch_add(1, Ordering::Relaxed);
+        let inbox = core.loops[turn % core.loops.len()].clone();
+        let apply = core.applies[turn % core.applies.len()].clone();
+        let shared = Arc::new(self.shared(&config, number, inbox.clone())?);
+        let log = config.log.clone();
+        let applied = machine.applied();
+        let group = GroupCore::open(config, &core.options, shared.clone(), apply.clone(), applied)?;
+        log.core.groups.lock().insert(number, inbox.clone());
+        apply.push(ApplyTask::Start { shared: shared.clone(), machine });
+        inbox.push(Event::Start(Box::new(group)));
+        groups.insert(number, Running { shared: shared.clone(), log });
+        Ok(Group { shared })
+    }
+
+    fn shared(
+        &self,
+        config: &GroupConfig,
+        number: u64,
+        inbox: Arc<Inbox<Event>>,
+    ) -> Result<GroupShared, GroupError> {
+        let options = &self.core.options;
+        let others = members(config)?.into_iter().map(|m| m.target);
+        let nobody = LeaderState { leader: None, term: 0, ready: false };
+        Ok(GroupShared {
+            id: config.id,
+            number,
+            me: config.me,
+            others: others.filter(|t| t.node != config.me).collect(),
+            payloads: config.payloads.clone(),
+            health: config.log.core.health.clone(),
+            leader: watch::Sender::new(nobody),
+            applied: AtomicU64::new(0),
+            commit: AtomicU64::new(0),
+            last_index: AtomicU64::new(0),
+            lease_until: AtomicU64::new(0),
+            read_recently: AtomicBool::new(false),
+            notify_applied: AtomicBool::new(false),
+            epoch: self.core.epoch,
+            pending_bytes: AtomicUsize::new(0),
+            pending_count: AtomicUsize::new(0),
+            max_pending_bytes: options.max_pending_bytes,
+            max_pending_proposals: options.max_pending_proposals,
+            tickets: AtomicU64::new(0),
+            prepare_turn: Mutex::new(()),
+            inbox,
+            runtime: self.core.runtime.clone(),
+            transport: self.core.transport.clone(),
+            metrics: self.core.metrics.clone(),
+            request_timeout: options.request_timeout,
+        })
+    }
+
+    /// A running group.
+    pub fn group(&self, id: Uuid) -> Option<Group> {
+        let groups = self.core.groups.read();
+        groups.get(&fold(id)).map(|running| Group { shared: running.shared.clone() })
+    }
+
+    /// All running groups.
+    pub fn groups(&self) -> Vec<Group> {
+        let groups = self.core.groups.read();
+        groups.values().map(|running| Group { shared: running.shared.clone() }).collect()
+    }
+
+    /// Stops a group on this node; its log stays. Returns when its state machine is dropped.
+    pub async fn stop_group(&self, id: Uuid) -> Result<(), GroupError> {
+        self.stop(id).await.map(|_| ())
+    }
+
+    /// Stops a group on this node and erases it from its log.
+    pub async fn remove_group(&self, id: Uuid) -> Result<(), GroupError> {
+        let log = self.stop(id).await?;
+        self.erase(&log, id).await
+    }
+
+    /// Erases a group that is not running from a log.
+    pub async fn erase(&self, log: &LogHandle, id: Uuid) -> Result<(), GroupError> {
+        if self.core.groups.read().contains_key(&fold(id)) {
+            return Err(GroupError::Running(id));
+        }
+        let (sender, receiver) = oneshot::channel();
+        let done = Done::Waiter(sender);
+        let region = fold(id);
+        log.core.tasks.push(WriteTask { region, erase: true, done, ..Default::default() });
+        receiver.await.map_err(|_| GroupError::Shutdown)
+    }
+
+    async fn stop(&self, id: Uuid) -> Result<LogHandle, GroupError> {
+        let number = fold(id);
+        let running = self.core.groups.write().remove(&number);
+        let running = running.ok_or(GroupError::NotRunning(id))?;
+        let (done, stopped) = oneshot::channel();
+        running.shared.inbox.push(Event::Stop { group: number, done });
+        stopped.await.map_err(|_| GroupError::Shutdown)?;
+        running.log.core.groups.lock().remove(&number);
+        Ok(running.log)
+    }
+
+    /// Takes a frame that [`Transport::send`] of another host sent. Never blocks.
+    pub fn receive(&self, header: Bytes, payload: Bytes) -> Result<(), FrameError> {
+        let core = &self.core;
+        let size = header.len() + payload.len();
+        let (from, messages) = decode(header, &payload)?;
+        add(&core.metrics.messages_received, messages.len() as u64);
+        let waiting = core.metrics.inbox_bytes.load(Ordering::Relaxed);
+        if waiting > 0 && waiting as usize + size > core.options.max_inbox_bytes {
+            add(&core.metrics.messages_dropped, messages.len() as u64);
+            return Ok(());
+        }
+        let mut letters: Vec<(Arc<Inbox<Event>>, Vec<(u64, Message)>)> = Vec::new();
+        {
+            let groups = core.groups.read();
+            for (group, message) in messages {
+                let number = fold(group);
+                let Some(running) = groups.get(&number).filter(|r| r.shared.id == group) else {
+                    add(&core.metrics.messages_dropped, 1);
+                    continue;
+                };
+                let inbox = &running.shared.inbox;
+                match letters.iter_mut().find(|(known, _)| Arc::ptr_eq(known, inbox)) {
+                    Some((_, messages)) => messages.push((number, message)),
+                    None => letters.push((inbox.clone(), vec![(number, message)])),
+                }
+            }
+        }
+        let share = size / letters.len().max(1);
+        for (inbox, messages) in letters {
+            core.metrics.inbox_bytes.fetch_add(share as i64, Ordering::Relaxed);
+            inbox.push(Event::Messages { from, messages, bytes: share });
+        }
+        Ok(())
+    }
+
+    /// Takes a snapshot piece that [`Transport::send_snapshot`] of another host sent; the
+    /// error goes back to it.
+    pub async fn receive_snapshot(&self, header: Bytes, data: Bytes) -> Result<(), String> {
+        let piece =
+            crate::snapshot::piece::Piece::decode(header, data).map_err(|e| e.to_string())?;
+        let (number, id) = (fold(piece.group), piece.group);
+        let found = {
+            let groups = self.core.groups.read();
+            groups.get(&number).map(|r| (r.shared.inbox.clone(), r.log.snapshots_dir()))
+        };
+        let (inbox, dir) = found.ok_or_else(|| format!("group {id} is not here"))?;
+        let core = self.core.clone();
+        let taken = self.core.runtime.spawn_blocking(move || core.receiver.take(piece, &dir));
+        if let Some((message, incoming)) = taken.await.map_err(|e| e.to_string())?? {
+            let message = Box::new(message);
+            inbox.push(Event::SnapshotReceived { group: number, message, incoming });
+        }
+        Ok(())
+    }
+
+    /// Answers [`Transport::fetch_payload`] of another host from the group's payload store.
+    pub async fn receive_fetch(&self, request: Bytes) -> Result<Bytes, String> {
+        let request = FetchRequest::decode(request).map_err(|e| e.to_string())?;
+        let group = self.group(request.group);
+        let group = group.ok_or_else(|| format!("group {} is not here", request.group))?;
+        match &group.shared.payloads {
+            Some(payloads) => payloads.read(request.header).await.map_err(|e| e.to_string()),
+            None => Err(String::from("the group keeps its payloads in the log")),
+        }
+    }
+
+    /// Stops all groups and threads. Logs stay open: close them afterwards with
+    /// [`LogHandle::close`]. What was acknowledged is durable with or without this.
+    pub async fn shutdown(&self) {
+        let core = &self.core;
+        core.down.store(true, Ordering::Release);
+        let ids: Vec<Uuid> = core.groups.read().values().map(|r| r.shared.id).collect();
+        for id in ids {
+            // Somebody else may be stopping it, too.
+            let _ = self.stop_group(id).await;
+        }
+        core.loops.iter().for_each(|inbox| inbox.close());
+        core.applies.iter().for_each(|inbox| inbox.close());
+        let threads = std::mem::take(&mut *core.threads.lock());
+        let joined = core.runtime.spawn_blocking(move || {
+            threads.into_iter().filter_map(|thread| thread.join().err()).count()
+        });
+        if joined.await.unwrap_or(1) > 0 {
+            tracing::error!("a raft thread panicked");
+        }
+    }
+}

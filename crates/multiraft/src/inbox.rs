@@ -1,0 +1,108 @@
+//! A queue with many senders and one thread that takes everything at once.
+//!
+//! Taking all that is there in one go is what makes batches: the busier the senders, the more
+//! the next turn of the receiver finds. A sender wakes the receiver only when that sleeps.
+
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+
+struct State<T> {
+    items: Vec<T>,
+    asleep: bool,
+    closed: bool,
+}
+
+/// See the module.
+pub(crate) struct Inbox<T> {
+    state: Mutex<State<T>>,
+    wake: Condvar,
+}
+
+impl<T> Inbox<T> {
+    pub(crate) fn new() -> Self {
+        let state = State { items: Vec::new(), asleep: false, closed: false };
+        Self { state: Mutex::new(state), wake: Condvar::new() }
+    }
+
+    /// Adds an item; dropped when the receiver is gone.
+    pub(crate) fn push(&self, item: T) {
+        let mut state = self.state.lock();
+        if state.closed {
+            drop(state);
+            drop(item);
+            return;
+        }
+        state.items.push(item);
+        let wake = std::mem::take(&mut state.asleep);
+        drop(state);
+        if wake {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Adds many items at once.
+    pub(crate) fn push_all(&self, items: &mut Vec<T>) {
+        if items.is_empty() {
+            return;
+        }
+        let mut state = self.state.lock();
+        if state.closed {
+            drop(state);
+            items.clear();
+            return;
+        }
+        state.items.append(items);
+        let wake = std::mem::take(&mut state.asleep);
+        drop(state);
+        if wake {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Swaps everything that is there into `into` (which must be empty), waiting for the first
+    /// item until `deadline` (`None`: for ever). False when the inbox is closed and empty.
+    pub(crate) fn take(&self, into: &mut Vec<T>, deadline: Option<Instant>) -> bool {
+        debug_assert!(into.is_empty());
+        let mut state = self.state.lock();
+        while state.items.is_empty() {
+            if state.closed {
+                return false;
+            }
+            state.asleep = true;
+            match deadline {
+                Some(at) => {
+                    if self.wake.wait_until(&mut state, at).timed_out() {
+                        break;
+                    }
+                }
+                None => self.wake.wait(&mut state),
+            }
+        }
+        state.asleep = false;
+        std::mem::swap(&mut state.items, into);
+        true
+    }
+
+    /// Whether items are still accepted.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
+    /// Refuses further items; the receiver still gets those already there.
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
+        self.wake.notify_one();
+    }
+
+    /// Refuses further items and drops those not taken yet, so that whoever waits for an
+    /// answer learns that none comes.
+    pub(crate) fn clear(&self) {
+        let dropped = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            std::mem::take(&mut state.items)
+        };
+        drop(dropped);
+    }
+}

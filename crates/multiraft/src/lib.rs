@@ -1,0 +1,49 @@
+//! Many Raft groups in one process.
+//!
+//! A [`RaftHost`] drives any number of groups with a few threads:
+//!
+//! * **loop threads** own the groups (the pure Raft state machine of the `raft` crate). A turn
+//!   takes everything that arrived, steps the groups concerned, and hands on what came out:
+//!   one frame per node with the messages of all groups, one write per log with the entries of
+//!   all groups, one batch per state machine. No task and no timer per group.
+//! * **a writer thread per log** ([`LogHandle`], one per disk) writes the entries of all groups
+//!   of that disk with one fsync (group commit). Nothing is acknowledged, to a proposer or to a
+//!   leader, before it is on disk.
+//! * **apply threads** run the [`StateMachine`]s, batch by batch, and answer the proposers.
+//!
+//! A group of one is a group like any other: it elects itself at once and sends nothing.
+//!
+//! Bulk bytes can live outside of the log: see [`PayloadStore`].
+//!
+//! Start at [`RaftHost`]; the way of a proposal is `group.rs` → `turn/propose.rs` →
+//! `turn/ready.rs` → `log/write.rs` → `turn/ready.rs` → `apply/run.rs`.
+
+mod apply;
+mod error;
+mod group;
+mod host;
+mod id;
+mod inbox;
+mod log;
+mod logger;
+mod machine;
+mod metrics;
+mod options;
+mod payload;
+mod shared;
+mod snapshot;
+mod store;
+pub mod transport;
+mod turn;
+
+pub use error::{
+    FrameError, GroupError, HostError, LogError, ProposeError, ReadError, TransportError,
+};
+pub use group::{Applied, FollowerStatus, Group, GroupStatus, LeaderState, Proposal, Role};
+pub use host::RaftHost;
+pub use log::{LogHandle, PersistedGroup};
+pub use machine::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
+pub use metrics::{HostMetrics, LogMetrics};
+pub use options::{GroupConfig, HostOptions, LogOptions, Peer, TrimOptions};
+pub use payload::{PayloadStore, Placement};
+pub use transport::{Frame, Target, Transport};

@@ -1,0 +1,32 @@
+//! Lets the Raft library's log lines (slog) appear among ours (tracing).
+
+use slog::{Drain, Level, Logger, OwnedKVList, Record};
+
+struct ToTracing;
+
+impl Drain for ToTracing {
+    type Ok = ();
+    type Err = slog::Never;
+
+    fn log(&self, record: &Record<'_>, _values: &OwnedKVList) -> Result<(), slog::Never> {
+        // The library reports every election step as info; that is debug to us.
+        match record.level() {
+            Level::Critical | Level::Error => tracing::error!("{}", record.msg()),
+            Level::Warning | Level::Info => tracing::debug!("{}", record.msg()),
+            Level::Debug | Level::Trace => {}
+        }
+        Ok(())
+    }
+
+    fn is_enabled(&self, level: Level) -> bool {
+        match level {
+            Level::Critical | Level::Error => true,
+            Level::Warning | Level::Info => tracing::enabled!(tracing::Level::DEBUG),
+            Level::Debug | Level::Trace => false,
+        }
+    }
+}
+
+pub(crate) fn logger(group: &uuid::Uuid) -> Logger {
+    Logger::root(ToTracing, slog::o!("group" => group.to_string()))
+}

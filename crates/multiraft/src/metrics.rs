@@ -1,0 +1,75 @@
+//! Counters of a host. Plain atomics; a role exports them under the names of
+//! [`HostMetrics::snapshot`].
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $name:ident : $type:ty),* $(,)?) => {
+        /// Counters and gauges of one host.
+        #[derive(Debug, Default)]
+        pub struct HostMetrics { $($(#[$doc])* pub $name: $type),* }
+
+        impl HostMetrics {
+            /// Every value with its name.
+            pub fn snapshot(&self) -> Vec<(&'static str, i64)> {
+                vec![$((stringify!($name), self.$name.load(Ordering::Relaxed) as i64)),*]
+            }
+        }
+    };
+}
+
+metrics! {
+    /// Groups running now.
+    groups: AtomicI64,
+    /// Entries proposed on this host as leader.
+    proposals: AtomicU64,
+    /// Proposals refused because too much was waiting.
+    proposals_busy: AtomicU64,
+    /// Entries applied.
+    applied: AtomicU64,
+    /// Batches given to state machines.
+    apply_rounds: AtomicU64,
+    /// Raft messages sent.
+    messages_sent: AtomicU64,
+    /// Frames those were sent in.
+    frames_sent: AtomicU64,
+    /// Raft messages received.
+    messages_received: AtomicU64,
+    /// Received messages dropped because a loop's inbox was full or the group is not here.
+    messages_dropped: AtomicU64,
+    /// Bytes of received messages waiting for a loop.
+    inbox_bytes: AtomicI64,
+    /// Bytes of log entries cached for followers.
+    cache_bytes: AtomicI64,
+    /// Payloads that could not be prepared on a follower (tried again later).
+    prepare_failures: AtomicU64,
+    /// Reads from the log engine for lagging followers.
+    log_fetches: AtomicU64,
+    /// Snapshots sent.
+    snapshots_sent: AtomicU64,
+    /// Snapshots restored.
+    snapshots_restored: AtomicU64,
+    /// Elections won.
+    elections_won: AtomicU64,
+    /// Log trims.
+    trims: AtomicU64,
+}
+
+/// Counters of one log.
+#[derive(Debug, Default)]
+pub struct LogMetrics {
+    /// Writes (each one fsync).
+    pub writes: AtomicU64,
+    /// Entries in them.
+    pub entries: AtomicU64,
+    /// Bytes of them.
+    pub bytes: AtomicU64,
+    /// Writes that failed and were tried again.
+    pub failures: AtomicU64,
+    /// Nanoseconds spent in writes.
+    pub nanos: AtomicU64,
+}
+
+pub(crate) fn add(counter: &AtomicU64, n: u64) {
+    counter.fetch_add(n, Ordering::Relaxed);
+}

@@ -1,0 +1,140 @@
+//! What the handle of a group and the threads that drive it share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::error::{ProposeError, TransportError};
+use crate::group::LeaderState;
+use crate::inbox::Inbox;
+use crate::log::LogHealth;
+use crate::metrics::{HostMetrics, add};
+use crate::payload::PayloadStore;
+use crate::transport::frame::FetchRequest;
+use crate::transport::{Target, Transport};
+use crate::turn::event::Event;
+
+/// A lease that never ends: a group of one leads as long as it leads.
+pub(crate) const FOREVER: u64 = u64::MAX;
+
+/// See the module.
+pub(crate) struct GroupShared {
+    pub(crate) id: Uuid,
+    /// `id` folded: the key in loops, apply threads and the log.
+    pub(crate) number: u64,
+    pub(crate) me: Uuid,
+    /// All members but this one.
+    pub(crate) others: Vec<Target>,
+    pub(crate) payloads: Option<Arc<dyn PayloadStore>>,
+    pub(crate) health: Arc<LogHealth>,
+    pub(crate) leader: watch::Sender<LeaderState>,
+    /// Applied to the state machine; stored by the apply thread.
+    pub(crate) applied: AtomicU64,
+    /// Committed; stored by the loop before the entries go to the apply thread.
+    pub(crate) commit: AtomicU64,
+    /// Last entry in the log; a hint only.
+    pub(crate) last_index: AtomicU64,
+    /// Until when (nanoseconds since `epoch`) no other replica can lead; 0: no lease.
+    pub(crate) lease_until: AtomicU64,
+    /// Reads were served since the loop last looked: the lease is worth renewing.
+    pub(crate) read_recently: AtomicBool,
+    /// The loop wants to hear of the next applied batch.
+    pub(crate) notify_applied: AtomicBool,
+    pub(crate) epoch: Instant,
+    pub(crate) pending_bytes: AtomicUsize,
+    pub(crate) pending_count: AtomicUsize,
+    pub(crate) max_pending_bytes: usize,
+    pub(crate) max_pending_proposals: usize,
+    /// Numbers proposals whose payload is being prepared.
+    pub(crate) tickets: AtomicU64,
+    /// Held while a ticket is taken and queued, so that both have one order.
+    pub(crate) prepare_turn: Mutex<()>,
+    pub(crate) inbox: Arc<Inbox<Event>>,
+    pub(crate) runtime: Handle,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) metrics: Arc<HostMetrics>,
+    pub(crate) request_timeout: Duration,
+}
+
+impl GroupShared {
+    pub(crate) fn now(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(FOREVER - 1)
+    }
+
+    /// The commit index if this instant a read of the state machine is linearizable.
+    ///
+    /// The commit index is read before the lease is checked: within the lease nobody else can
+    /// have committed anything, so whatever was acknowledged before is at or below it.
+    pub(crate) fn lease_read(&self) -> Option<u64> {
+        let lease = self.lease_until.load(Ordering::Acquire);
+        if lease == 0 {
+            return None;
+        }
+        if !self.read_recently.load(Ordering::Relaxed) {
+            self.read_recently.store(true, Ordering::Relaxed);
+        }
+        let commit = self.commit.load(Ordering::Acquire);
+        if self.applied.load(Ordering::Acquire) < commit {
+            return None;
+        }
+        let held = lease == FOREVER || self.now() < lease;
+        // Leadership may have been given up between the two loads.
+        (held && self.lease_until.load(Ordering::Acquire) != 0).then_some(commit)
+    }
+
+    pub(crate) async fn fetch_payload(&self, header: Bytes) -> Result<Bytes, TransportError> {
+        let leader = self.leader.borrow().leader;
+        let mut order: Vec<&Target> = self.others.iter().collect();
+        order.sort_by_key(|target| Some(target.node) != leader);
+        let request = FetchRequest { group: self.id, header }.encode();
+        let mut last = TransportError::Unreachable {
+            address: String::from("(no other member)"),
+            detail: String::from("the group has one member"),
+        };
+        for target in order {
+            match self.transport.fetch_payload(target, request.clone()).await {
+                Ok(payload) => return Ok(payload),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+/// A proposal's share of the group's bounds; given back when it is answered.
+pub(crate) struct Permit {
+    shared: Arc<GroupShared>,
+    bytes: usize,
+}
+
+impl Permit {
+    pub(crate) fn take(shared: &Arc<GroupShared>, bytes: usize) -> Result<Self, ProposeError> {
+        if let Some(reason) = shared.health.trouble() {
+            return Err(ProposeError::Log(reason));
+        }
+        let count = shared.pending_count.fetch_add(1, Ordering::Relaxed);
+        let before = shared.pending_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let permit = Self { shared: shared.clone(), bytes };
+        // One proposal always fits, however large.
+        let full = count >= shared.max_pending_proposals
+            || (before > 0 && before + bytes > shared.max_pending_bytes);
+        if full {
+            add(&shared.metrics.proposals_busy, 1);
+            return Err(ProposeError::Busy);
+        }
+        Ok(permit)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.shared.pending_count.fetch_sub(1, Ordering::Relaxed);
+        self.shared.pending_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,88 @@
+//! Snapshots on their way from one replica to another.
+//!
+//! The sender streams the files of a snapshot in pieces (`send.rs`), each answered before the
+//! next goes; the receiver collects them in a directory of its log (`receive.rs`). With the
+//! last piece travels the Raft message, which is stepped only when everything is there.
+
+pub(crate) mod piece;
+pub(crate) mod receive;
+pub(crate) mod send;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use raft::eraftpb::Message;
+use uuid::Uuid;
+
+use crate::machine::{LogPosition, SnapshotSource};
+
+/// A directory that is removed when the last user is done.
+#[derive(Debug)]
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        match std::fs::remove_dir_all(&self.0) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(dir = %self.0.display(), %error, "snapshot directory not removed");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    Bytes(Bytes),
+    Dir(Arc<Scratch>),
+}
+
+/// A snapshot that can be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Outgoing {
+    pub(crate) id: Uuid,
+    pub(crate) at: LogPosition,
+    pub(crate) content: Content,
+}
+
+impl Outgoing {
+    pub(crate) fn new(at: LogPosition, source: SnapshotSource) -> Self {
+        let content = match source {
+            SnapshotSource::Bytes(bytes) => Content::Bytes(bytes),
+            SnapshotSource::Dir(dir) => Content::Dir(Arc::new(Scratch(dir))),
+        };
+        Self { id: Uuid::new_v4(), at, content }
+    }
+
+    /// What stands in Raft's snapshot message for the content.
+    pub(crate) fn describe(&self) -> Bytes {
+        Bytes::copy_from_slice(self.id.as_bytes())
+    }
+}
+
+/// The snapshot that a Raft message is about.
+pub(crate) fn id_in(message: &Message) -> Option<Uuid> {
+    Uuid::from_slice(&message.get_snapshot().data).ok()
+}
+
+/// A snapshot that came in whole.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Bytes(Bytes),
+    Dir(Scratch),
+}
+
+impl Incoming {
+    /// Hands it to the state machine, which may move files out of the directory. What it
+    /// leaves goes at the next start of the log.
+    pub(crate) fn into_source(self) -> SnapshotSource {
+        match self {
+            Self::Bytes(bytes) => SnapshotSource::Bytes(bytes),
+            Self::Dir(scratch) => {
+                let scratch = std::mem::ManuallyDrop::new(scratch);
+                SnapshotSource::Dir(scratch.0.clone())
+            }
+        }
+    }
+}

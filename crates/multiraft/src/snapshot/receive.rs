@@ -1,0 +1,123 @@
+//! The receiving side: collects pieces until the snapshot is whole.
+
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use parking_lot::Mutex;
+use protobuf::Message as _;
+use raft::eraftpb::Message;
+use rustc_hash::FxHashMap;
+use uuid::Uuid;
+
+use super::piece::Piece;
+use super::{Incoming, Scratch};
+
+/// Most bytes of a snapshot that is sent in memory.
+const IN_MEMORY_BYTES: usize = 256 << 20;
+
+enum Partial {
+    Memory(BytesMut),
+    Files { dir: Scratch, written: Vec<PathBuf> },
+}
+
+struct Receiving {
+    snapshot: Uuid,
+    next: u64,
+    content: Partial,
+}
+
+/// Snapshots on their way to this host, one per group: a newer one replaces an older.
+#[derive(Default)]
+pub(crate) struct Receiver {
+    groups: Mutex<FxHashMap<Uuid, Receiving>>,
+}
+
+impl Receiver {
+    /// Takes a piece; with the last one gives the snapshot and its message. Blocks on the disk.
+    pub(crate) fn take(
+        &self,
+        piece: Piece,
+        snapshots: &Path,
+    ) -> Result<Option<(Message, Incoming)>, String> {
+        // Out of the map while the disk is busy, so that other groups are not held up.
+        let known = self.groups.lock().remove(&piece.group);
+        let mut receiving = match known.filter(|r| r.snapshot == piece.snapshot) {
+            Some(receiving) if receiving.next == piece.number => receiving,
+            _ if piece.number == 0 => begin(&piece, snapshots)?,
+            _ => return Err(format!("piece {} does not follow", piece.number)),
+        };
+        receiving.next += 1;
+        if piece.last {
+            let message = Message::parse_from_carllerche_bytes(&piece.message);
+            let message = message.map_err(|e| e.to_string())?;
+            let incoming = finish(receiving.content).map_err(|e| e.to_string())?;
+            return Ok(Some((message, incoming)));
+        }
+        add(&mut receiving.content, &piece)?;
+        self.groups.lock().insert(piece.group, receiving);
+        Ok(None)
+    }
+}
+
+fn begin(piece: &Piece, snapshots: &Path) -> Result<Receiving, String> {
+    let content = if piece.in_memory {
+        Partial::Memory(BytesMut::new())
+    } else {
+        let dir = snapshots.join(piece.snapshot.to_string());
+        // A try that was cut off may have left files.
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
+        Partial::Files { dir: Scratch(dir), written: Vec::new() }
+    };
+    Ok(Receiving { snapshot: piece.snapshot, next: 0, content })
+}
+
+fn add(content: &mut Partial, piece: &Piece) -> Result<(), String> {
+    match content {
+        Partial::Memory(bytes) => {
+            if bytes.len() + piece.data.len() > IN_MEMORY_BYTES {
+                return Err(String::from("snapshot is too large to be sent in memory"));
+            }
+            bytes.put_slice(&piece.data);
+            Ok(())
+        }
+        Partial::Files { dir, written } => {
+            if piece.path.as_os_str().is_empty() {
+                return Err(String::from("piece without a path"));
+            }
+            let path = dir.0.join(&piece.path);
+            if written.last() != Some(&path) {
+                written.push(path.clone());
+            }
+            write(&path, piece.offset, &piece.data).map_err(|e| format!("{}: {e}", path.display()))
+        }
+    }
+}
+
+fn write(path: &Path, offset: u64, data: &[u8]) -> std::io::Result<()> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let options = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    let mut file = options?;
+    file.write_all_at(data, offset)?;
+    file.flush()
+}
+
+fn finish(content: Partial) -> std::io::Result<Incoming> {
+    match content {
+        Partial::Memory(bytes) => Ok(Incoming::Bytes(Bytes::from(bytes))),
+        Partial::Files { dir, written } => {
+            for path in &written {
+                std::fs::File::open(path)?.sync_all()?;
+            }
+            let parents = written.iter().filter_map(|p| p.parent());
+            for parent in parents.collect::<std::collections::BTreeSet<_>>() {
+                std::fs::File::open(parent)?.sync_all()?;
+            }
+            Ok(Incoming::Dir(dir))
+        }
+    }
+}

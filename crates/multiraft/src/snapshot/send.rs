@@ -1,0 +1,122 @@
+//! The sending side: walks the files and sends piece after piece.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use protobuf::Message as _;
+use raft::eraftpb::Message;
+use tokio::io::AsyncReadExt;
+
+use super::piece::Piece;
+use super::{Content, Outgoing};
+use crate::error::TransportError;
+use crate::shared::GroupShared;
+use crate::transport::Target;
+
+/// All files below `dir`, by their path relative to it, in a stable order.
+fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(below) = open.pop() {
+        for entry in std::fs::read_dir(dir.join(&below))? {
+            let entry = entry?;
+            let path = below.join(entry.file_name());
+            if entry.file_type()?.is_dir() { open.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+struct Stream<'a> {
+    shared: &'a GroupShared,
+    to: &'a Target,
+    next: Piece,
+}
+
+impl Stream<'_> {
+    async fn send(&mut self, data: Bytes) -> Result<(), TransportError> {
+        self.next.data = data;
+        let frame = self.next.encode();
+        self.next.number += 1;
+        let sent = self.shared.transport.send_snapshot(self.to, frame);
+        match tokio::time::timeout(self.shared.request_timeout, sent).await {
+            Ok(result) => result,
+            Err(_) => Err(self.error("no answer in time")),
+        }
+    }
+
+    fn error(&self, detail: impl ToString) -> TransportError {
+        let address = self.to.address.clone();
+        TransportError::Unreachable { address, detail: detail.to_string() }
+    }
+}
+
+/// Streams a snapshot and then the message that goes with it.
+pub(crate) async fn stream(
+    shared: &GroupShared,
+    to: &Target,
+    outgoing: &Outgoing,
+    message: &Message,
+    piece_bytes: usize,
+) -> Result<(), TransportError> {
+    let next = Piece {
+        group: shared.id,
+        snapshot: outgoing.id,
+        number: 0,
+        in_memory: matches!(outgoing.content, Content::Bytes(_)),
+        last: false,
+        path: PathBuf::new(),
+        offset: 0,
+        message: Bytes::new(),
+        data: Bytes::new(),
+    };
+    let mut stream = Stream { shared, to, next };
+    match &outgoing.content {
+        Content::Bytes(bytes) => {
+            let mut rest = bytes.clone();
+            while !rest.is_empty() {
+                let piece = rest.split_to(piece_bytes.min(rest.len()));
+                let len = piece.len() as u64;
+                stream.send(piece).await?;
+                stream.next.offset += len;
+            }
+        }
+        Content::Dir(dir) => {
+            for path in files(&dir.0).map_err(|e| stream.error(e))? {
+                stream.next.path.clone_from(&path);
+                stream.next.offset = 0;
+                send_file(&mut stream, &dir.0.join(&path), piece_bytes).await?;
+            }
+        }
+    }
+    let body = message.write_to_bytes().map_err(|e| stream.error(e))?;
+    stream.next.message = body.into();
+    stream.next.last = true;
+    stream.next.path = PathBuf::new();
+    stream.send(Bytes::new()).await
+}
+
+async fn send_file(
+    stream: &mut Stream<'_>,
+    path: &Path,
+    piece_bytes: usize,
+) -> Result<(), TransportError> {
+    let mut file = tokio::fs::File::open(path).await.map_err(|e| stream.error(e))?;
+    loop {
+        let mut data = bytes::BytesMut::with_capacity(piece_bytes);
+        let mut part = (&mut file).take(piece_bytes as u64);
+        while part.read_buf(&mut data).await.map_err(|e| stream.error(e))? > 0 {}
+        let end = data.is_empty();
+        // An empty file is a piece, too.
+        if end && stream.next.offset > 0 {
+            return Ok(());
+        }
+        let len = data.len() as u64;
+        stream.send(data.freeze()).await?;
+        stream.next.offset += len;
+        if end {
+            return Ok(());
+        }
+    }
+}

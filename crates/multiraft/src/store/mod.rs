@@ -1,0 +1,298 @@
+//! A group's log as Raft reads it: recent entries from memory, older ones from the disk's log.
+//!
+//! Entries are put into the cache before Raft hands them over for writing, and stay there at
+//! least until they are written and handed to the state machine, so Raft's own reads never
+//! touch the disk in normal running. Old entries for a lagging follower (and payloads that
+//! live outside of the log) are read in the background: [`GroupStorage::entries`] notes what
+//! it wants, the loop fetches it and asks Raft to try again.
+
+mod cache;
+mod terms;
+
+use std::cell::{Cell, RefCell};
+
+use bytes::Bytes;
+use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
+use raft::{Error, GetEntriesContext, RaftState, Result, Storage, StorageError};
+
+use self::cache::Cache;
+use self::terms::Terms;
+use crate::error::LogError;
+use crate::log::LogHandle;
+use crate::machine::LogPosition;
+
+/// Stands for a payload that the payload store has, in entries in the cache and on disk.
+pub(crate) static STRIPPED: &[u8] = b"\x00payload stored\x00";
+
+/// Marks an entry whose payload goes through the payload store.
+pub(crate) fn set_external(entry: &mut Entry) {
+    // The field has no use of its own since raft 0.6 and travels and is stored like any other.
+    entry.sync_log = true;
+}
+
+/// Whether the payload of `entry` goes through the payload store.
+pub(crate) fn is_external(entry: &Entry) -> bool {
+    entry.sync_log
+}
+
+/// Whether the payload of `entry` must be read from the payload store before it is sent.
+pub(crate) fn is_stripped(entry: &Entry) -> bool {
+    entry.sync_log && entry.context == STRIPPED
+}
+
+/// The entry as it is written: without a payload that lives elsewhere.
+pub(crate) fn strip(entry: &mut Entry) {
+    if entry.sync_log && !entry.context.is_empty() {
+        entry.context = Bytes::from_static(STRIPPED);
+    }
+}
+
+/// Entries that must be fetched before a follower can be served.
+#[derive(Debug)]
+pub(crate) struct Want {
+    pub(crate) low: u64,
+    pub(crate) high: u64,
+    pub(crate) max_bytes: u64,
+    pub(crate) context: GetEntriesContext,
+}
+
+/// See the module.
+pub(crate) struct GroupStorage {
+    log: LogHandle,
+    region: u64,
+    hard_state: HardState,
+    conf_state: ConfState,
+    truncated: LogPosition,
+    last: LogPosition,
+    terms: Terms,
+    pub(crate) cache: Cache,
+    /// Fetched for followers, taken when Raft asks again.
+    fetched: RefCell<Vec<Vec<Entry>>>,
+    wants: RefCell<Vec<Want>>,
+    /// Metadata of a snapshot that can be sent.
+    pub(crate) snapshot: Option<Snapshot>,
+    wants_snapshot: Cell<bool>,
+}
+
+impl GroupStorage {
+    /// Reads what the log holds for a group. `hard_state.commit` may be raised by the caller.
+    pub(crate) fn load(
+        log: LogHandle,
+        region: u64,
+        conf_state: ConfState,
+        hard_state: HardState,
+    ) -> std::result::Result<Self, LogError> {
+        let truncated = log.truncated(region);
+        let mut last = truncated;
+        let mut terms = Terms::default();
+        if let Some(index) = log.core.engine.last_index(region) {
+            let first = truncated.index + 1;
+            let term_of = |index| match log.entry(region, index)? {
+                Some(entry) => Ok(entry.term),
+                None => Err(LogError::Corrupt {
+                    path: log.dir().to_owned(),
+                    detail: format!("entry {index} of raft group {region:016x} is missing"),
+                }),
+            };
+            terms = Terms::load(first, index, term_of)?;
+            last = LogPosition { term: terms.get(index).unwrap_or_default(), index };
+        }
+        Ok(Self {
+            log,
+            region,
+            hard_state,
+            conf_state,
+            truncated,
+            last,
+            terms,
+            cache: Cache::default(),
+            fetched: RefCell::default(),
+            wants: RefCell::default(),
+            snapshot: None,
+            wants_snapshot: Cell::new(false),
+        })
+    }
+
+    pub(crate) fn first(&self) -> u64 {
+        self.truncated.index + 1
+    }
+
+    pub(crate) fn last(&self) -> LogPosition {
+        self.last
+    }
+
+    /// Sets what Raft is told to be committed when it starts.
+    pub(crate) fn set_commit(&mut self, index: u64) {
+        self.hard_state.commit = index;
+    }
+
+    pub(crate) fn conf_state(&self) -> &ConfState {
+        &self.conf_state
+    }
+
+    /// Takes entries that Raft appended, possibly over a conflicting tail.
+    pub(crate) fn append(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            self.terms.set_last(entry.index, entry.term);
+            self.last = LogPosition { term: entry.term, index: entry.index };
+        }
+        self.cache.append(entries);
+        if let (Some(first), false) = (entries.first(), self.fetched.borrow().is_empty()) {
+            // Fetched entries may be of the overwritten tail.
+            let low = first.index;
+            self.fetched.borrow_mut().retain(|run| run.last().is_some_and(|e| e.index < low));
+        }
+    }
+
+    /// Forgets entries up to `at`, which the state machine holds durably.
+    pub(crate) fn truncate(&mut self, at: LogPosition) {
+        if at.index <= self.truncated.index {
+            return;
+        }
+        self.truncated = at;
+        self.terms.trim(at.index + 1);
+        self.cache.drop_to(at.index);
+        if self.last.index <= at.index {
+            self.last = at;
+            self.terms.clear();
+        }
+    }
+
+    /// Begins anew behind a snapshot or the state machine's own position.
+    pub(crate) fn reset(&mut self, at: LogPosition) {
+        self.truncated = at;
+        self.last = at;
+        self.terms.clear();
+        self.cache = Cache::default();
+        self.fetched.borrow_mut().clear();
+        self.snapshot = None;
+    }
+
+    pub(crate) fn take_wants(&self) -> Vec<Want> {
+        if self.wants.borrow().is_empty() {
+            return Vec::new();
+        }
+        std::mem::take(&mut *self.wants.borrow_mut())
+    }
+
+    pub(crate) fn take_snapshot_want(&self) -> bool {
+        self.wants_snapshot.take()
+    }
+
+    /// Entries that a want asked for.
+    pub(crate) fn put_fetched(&mut self, entries: Vec<Entry>) {
+        let mut fetched = self.fetched.borrow_mut();
+        // A few followers at most wait at a time; what nobody came for goes.
+        if fetched.len() >= 8 {
+            fetched.remove(0);
+        }
+        fetched.push(entries);
+    }
+
+    fn term_at(&self, index: u64) -> Result<u64> {
+        if index == self.truncated.index {
+            return Ok(self.truncated.term);
+        }
+        if index == self.last.index {
+            return Ok(self.last.term);
+        }
+        if index < self.truncated.index {
+            return Err(Error::Store(StorageError::Compacted));
+        }
+        if index > self.last.index {
+            return Err(Error::Store(StorageError::Unavailable));
+        }
+        self.terms.get(index).ok_or(Error::Store(StorageError::Unavailable))
+    }
+
+    fn read_now(&self, low: u64, high: u64, max: Option<u64>) -> Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        let max = max.map(|m| usize::try_from(m).unwrap_or(usize::MAX));
+        let cached = self.cache.first().unwrap_or(u64::MAX);
+        // The disk may not have the newest entries yet; those are in the cache.
+        let read = self.log.entries(self.region, low, high.min(cached), max, &mut entries);
+        read.map_err(|e| Error::Store(StorageError::Other(Box::new(e))))?;
+        let complete = entries.last().is_some_and(|e| e.index + 1 == high.min(cached));
+        if complete && cached < high && max.is_none_or(|m| size_of(&entries) < m as u64) {
+            self.cache.extend_into(cached, high, max.map(|m| m as u64), &mut entries);
+        }
+        Ok(entries)
+    }
+}
+
+fn size_of(entries: &[Entry]) -> u64 {
+    entries.iter().map(cache::size).sum()
+}
+
+impl Storage for GroupStorage {
+    fn initial_state(&self) -> Result<RaftState> {
+        Ok(RaftState::new(self.hard_state.clone(), self.conf_state.clone()))
+    }
+
+    fn entries(
+        &self,
+        low: u64,
+        high: u64,
+        max_size: impl Into<Option<u64>>,
+        context: GetEntriesContext,
+    ) -> Result<Vec<Entry>> {
+        let max = max_size.into();
+        if low <= self.truncated.index {
+            return Err(Error::Store(StorageError::Compacted));
+        }
+        if high > self.last.index + 1 {
+            return Err(Error::Store(StorageError::Unavailable));
+        }
+        let for_follower = context.can_async();
+        let mut entries = Vec::new();
+        if self.cache.extend_into(low, high, max, &mut entries) {
+            if !for_follower {
+                return Ok(entries);
+            }
+            // A follower gets payloads too; send what is complete.
+            if let Some(stripped) = entries.iter().position(is_stripped) {
+                entries.truncate(stripped);
+            }
+            if !entries.is_empty() {
+                return Ok(entries);
+            }
+        }
+        if !for_follower {
+            return self.read_now(low, high, max);
+        }
+        let mut fetched = self.fetched.borrow_mut();
+        if let Some(found) = fetched.iter().position(|r| r.first().is_some_and(|e| e.index == low))
+        {
+            let mut run = fetched.swap_remove(found);
+            run.retain(|e| e.index < high);
+            return Ok(run);
+        }
+        let max_bytes = max.unwrap_or(u64::MAX);
+        self.wants.borrow_mut().push(Want { low, high, max_bytes, context });
+        Err(Error::Store(StorageError::LogTemporarilyUnavailable))
+    }
+
+    fn term(&self, index: u64) -> Result<u64> {
+        self.term_at(index)
+    }
+
+    fn first_index(&self) -> Result<u64> {
+        Ok(self.first())
+    }
+
+    fn last_index(&self) -> Result<u64> {
+        Ok(self.last.index)
+    }
+
+    fn snapshot(&self, request_index: u64, _to: u64) -> Result<Snapshot> {
+        // It must connect to the log: a snapshot from before the last trim is of no use.
+        let floor = request_index.max(self.truncated.index);
+        match &self.snapshot {
+            Some(snapshot) if snapshot.get_metadata().index >= floor => Ok(snapshot.clone()),
+            _ => {
+                self.wants_snapshot.set(true);
+                Err(Error::Store(StorageError::SnapshotTemporarilyUnavailable))
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The frame that carries the messages of all groups from one node to another.
+//!
+//! Header, little endian: version (u8), sender (16), count (u32), then per message: group
+//! (16), length and bytes of the protobuf `Message`, number of payloads (u32) and for each the
+//! entry it belongs to, its offset in the frame's payload and its length (u32 each).
+//!
+//! Payloads of [`PART`] bytes and more do not go through protobuf: they are taken out of their
+//! entries and travel as parts of the frame's payload, where the receiver cuts them out
+//! without copying. Large ones begin at a multiple of 4 KiB, so that a receiver that keeps its
+//! frames aligned can write them with O_DIRECT as they are.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use protobuf::Message as _;
+use raft::eraftpb::Message;
+use uuid::Uuid;
+
+use super::Frame;
+use super::wire::{Reader, put_block, put_uuid};
+use crate::error::FrameError;
+
+const VERSION: u8 = 1;
+/// Payloads below this are cheaper inside the message.
+const PART: usize = 2 << 10;
+/// Payloads from here on are worth aligning.
+const ALIGN_FROM: usize = 64 << 10;
+const ALIGN: usize = 4 << 10;
+static ZEROS: [u8; ALIGN] = [0; ALIGN];
+
+/// Messages of one frame: who sent it, and each message with its group.
+pub(crate) type Decoded = (Uuid, Vec<(Uuid, Message)>);
+
+/// Puts messages into a frame.
+pub(crate) fn encode(from: Uuid, messages: Vec<(Uuid, Message)>) -> Frame {
+    let mut header = BytesMut::with_capacity(64 + messages.len() * 128);
+    let mut payload = Vec::new();
+    let mut offset = 0;
+    header.put_u8(VERSION);
+    put_uuid(&mut header, from);
+    header.put_u32_le(messages.len() as u32);
+    for (group, mut message) in messages {
+        put_uuid(&mut header, group);
+        let mut parts: Vec<(u32, u32, u32)> = Vec::new();
+        if message.get_entries().iter().any(|e| e.context.len() >= PART) {
+            for (n, entry) in message.mut_entries().iter_mut().enumerate() {
+                if entry.context.len() < PART {
+                    continue;
+                }
+                let part = std::mem::take(&mut entry.context);
+                if part.len() >= ALIGN_FROM && offset % ALIGN != 0 {
+                    let gap = ALIGN - offset % ALIGN;
+                    payload.push(Bytes::from_static(&ZEROS[..gap]));
+                    offset += gap;
+                }
+                parts.push((n as u32, offset as u32, part.len() as u32));
+                offset += part.len();
+                payload.push(part);
+            }
+        }
+        put_message(&mut header, &message);
+        header.put_u32_le(parts.len() as u32);
+        for (entry, offset, len) in parts {
+            header.put_u32_le(entry);
+            header.put_u32_le(offset);
+            header.put_u32_le(len);
+        }
+    }
+    Frame { header: header.freeze(), payload }
+}
+
+fn put_message(header: &mut BytesMut, message: &Message) {
+    let size = message.compute_size() as usize;
+    header.put_u32_le(size as u32);
+    let start = header.len();
+    header.resize(start + size, 0);
+    let mut stream = protobuf::CodedOutputStream::bytes(&mut header[start..]);
+    // The buffer has just the size that the message said it needs.
+    let written = message.write_to_with_cached_sizes(&mut stream);
+    debug_assert!(written.is_ok());
+}
+
+/// Takes the messages out of a frame.
+pub(crate) fn decode(header: Bytes, payload: &Bytes) -> Result<Decoded, FrameError> {
+    let mut reader = Reader(header);
+    let version = reader.u8()?;
+    if version != VERSION {
+        return Err(FrameError(format!("version {version} is not known")));
+    }
+    let from = reader.uuid()?;
+    let count = reader.u32()?;
+    let mut messages = Vec::with_capacity(count.min(4096) as usize);
+    for _ in 0..count {
+        let group = reader.uuid()?;
+        let body = reader.block()?;
+        let mut message = Message::default();
+        let mut stream = protobuf::CodedInputStream::from_carllerche_bytes(&body);
+        message.merge_from(&mut stream).map_err(|e| FrameError(e.to_string()))?;
+        for _ in 0..reader.u32()? {
+            let (entry, offset, len) = (reader.u32()?, reader.u32()?, reader.u32()?);
+            let range = offset as usize..offset as usize + len as usize;
+            let inside = range.end <= payload.len();
+            match message.mut_entries().get_mut(entry as usize).filter(|_| inside) {
+                Some(entry) => entry.context = payload.slice(range),
+                None => return Err(FrameError(format!("payload at {range:?} has no place"))),
+            }
+        }
+        messages.push((group, message));
+    }
+    reader.end()?;
+    Ok((from, messages))
+}
+
+/// Asks for the payload of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FetchRequest {
+    pub(crate) group: Uuid,
+    pub(crate) header: Bytes,
+}
+
+impl FetchRequest {
+    pub(crate) fn encode(&self) -> Bytes {
+        let mut out = BytesMut::with_capacity(24 + self.header.len());
+        out.put_u8(VERSION);
+        put_uuid(&mut out, self.group);
+        put_block(&mut out, &self.header);
+        out.freeze()
+    }
+
+    pub(crate) fn decode(data: Bytes) -> Result<Self, FrameError> {
+        let mut reader = Reader(data);
+        let version = reader.u8()?;
+        if version != VERSION {
+            return Err(FrameError(format!("version {version} is not known")));
+        }
+        let (group, header) = (reader.uuid()?, reader.block()?);
+        reader.end()?;
+        Ok(Self { group, header })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use raft::eraftpb::{Entry, MessageType};
+
+    use super::*;
+
+    fn message(payloads: &[usize]) -> Message {
+        let mut message = Message::default();
+        message.set_msg_type(MessageType::MsgAppend);
+        message.to = 7;
+        message.term = 3;
+        let entry = |(n, len): (usize, &usize)| {
+            let mut entry = Entry::default();
+            entry.index = n as u64 + 1;
+            entry.data = Bytes::from_static(b"header");
+            entry.context = vec![n as u8 + 1; *len].into();
+            entry.sync_log = n % 2 == 0;
+            entry
+        };
+        message.set_entries(payloads.iter().enumerate().map(entry).collect::<Vec<_>>().into());
+        message
+    }
+
+    fn joined(frame: &Frame) -> Bytes {
+        frame.payload.concat().into()
+    }
+
+    #[test]
+    fn messages_survive_the_round_trip_whatever_their_payloads() {
+        for payloads in
+            [&[][..], &[0], &[1, PART - 1], &[PART, 100, 3 * PART], &[70_000, 5000, 70_000]]
+        {
+            let from = Uuid::new_v4();
+            let letters = vec![(Uuid::new_v4(), message(payloads)), (Uuid::new_v4(), message(&[]))];
+            let frame = encode(from, letters.clone());
+            let decoded = decode(frame.header.clone(), &joined(&frame)).unwrap();
+            assert_eq!(decoded, (from, letters), "{payloads:?}");
+        }
+    }
+
+    #[test]
+    fn large_payloads_begin_aligned() {
+        let frame = encode(
+            Uuid::nil(),
+            vec![(Uuid::nil(), message(&[5000, ALIGN_FROM, ALIGN_FROM + 1, ALIGN_FROM]))],
+        );
+        let mut offset = 0;
+        let mut seen = 0;
+        for part in &frame.payload {
+            if part.len() >= ALIGN_FROM {
+                assert_eq!(offset % ALIGN, 0);
+                seen += 1;
+            }
+            offset += part.len();
+        }
+        assert_eq!(seen, 3);
+    }
+
+    #[test]
+    fn a_cut_frame_is_refused_and_never_panics() {
+        let frame = encode(Uuid::nil(), vec![(Uuid::nil(), message(&[PART, 9]))]);
+        let payload = joined(&frame);
+        for cut in 0..frame.header.len() {
+            assert!(decode(frame.header.slice(..cut), &payload).is_err(), "cut at {cut}");
+        }
+        assert!(decode(frame.header.clone(), &payload.slice(1..)).is_err());
+    }
+
+    #[test]
+    fn a_fetch_request_survives_the_round_trip() {
+        let request = FetchRequest { group: Uuid::new_v4(), header: Bytes::from_static(b"h") };
+        let bytes = request.encode();
+        assert_eq!(FetchRequest::decode(bytes.clone()).unwrap(), request);
+        assert!(FetchRequest::decode(bytes.slice(..5)).is_err());
+    }
+}

@@ -1,0 +1,150 @@
+//! The transport between processes: `framed` connections, one ordered one-way connection per
+//! node for messages, calls for snapshot pieces and payload fetches.
+//!
+//! The receiving side is a handler of the role's server: it passes calls of the three methods
+//! to [`serve`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use framed::{
+    Call, ClientOptions, ClientPool, HandlerFuture, Reply, SendError, Sender, SenderOptions, Status,
+};
+use futures::future::BoxFuture;
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use tokio::runtime::Handle;
+
+use super::{Frame, Target, Transport};
+use crate::error::TransportError;
+use crate::host::RaftHost;
+
+/// Numbers of our methods on the wire; the caller's protocol declares them.
+#[derive(Debug, Clone, Copy)]
+pub struct Methods {
+    /// One-way: messages.
+    pub messages: u16,
+    /// Call: a snapshot piece.
+    pub snapshot: u16,
+    /// Call: fetch a payload.
+    pub fetch: u16,
+}
+
+/// See the module.
+pub struct FramedTransport {
+    methods: Methods,
+    timeout: Duration,
+    runtime: Handle,
+    senders: RwLock<FxHashMap<String, Sender>>,
+    options: SenderOptions,
+    clients: ClientPool,
+}
+
+impl FramedTransport {
+    /// A transport that connects as needed. Must be called within a tokio runtime. `timeout`
+    /// bounds each call.
+    pub fn new(methods: Methods, timeout: Duration) -> Arc<Self> {
+        let clients = ClientPool::new(ClientOptions { connections: 1, ..ClientOptions::default() });
+        Arc::new(Self {
+            methods,
+            timeout,
+            runtime: Handle::current(),
+            senders: RwLock::default(),
+            options: SenderOptions::default(),
+            clients,
+        })
+    }
+
+    fn sender(&self, address: &str) -> Sender {
+        if let Some(sender) = self.senders.read().get(address) {
+            return sender.clone();
+        }
+        let mut senders = self.senders.write();
+        let make = || {
+            // Loop threads are not part of the runtime; the sender's task is.
+            let _within = self.runtime.enter();
+            Sender::new(address, self.options.clone())
+        };
+        senders.entry(address.to_owned()).or_insert_with(make).clone()
+    }
+
+    fn call(
+        &self,
+        to: &Target,
+        method: u16,
+        frame: Frame,
+    ) -> BoxFuture<'static, Result<Reply, TransportError>> {
+        let client = self.clients.get(&to.address);
+        let (address, timeout) = (to.address.clone(), self.timeout);
+        Box::pin(async move {
+            let called = client.call_parts(method, frame.header, frame.payload, timeout).await;
+            called.map_err(|error| match error.status() {
+                Some(status) => TransportError::Refused { address, detail: status.to_string() },
+                None => TransportError::Unreachable { address, detail: error.to_string() },
+            })
+        })
+    }
+}
+
+impl Transport for FramedTransport {
+    fn send(&self, to: &Target, frame: Frame) {
+        let sent =
+            self.sender(&to.address).send(self.methods.messages, frame.header, frame.payload);
+        match sent {
+            Ok(()) => {}
+            // Raft sends again what matters.
+            Err(SendError::Full) => {
+                tracing::debug!(to = %to.address, "raft frame dropped, the connection is full");
+            }
+            Err(SendError::Closed) => {
+                self.senders.write().remove(&to.address);
+            }
+        }
+    }
+
+    fn send_snapshot(
+        &self,
+        to: &Target,
+        frame: Frame,
+    ) -> BoxFuture<'static, Result<(), TransportError>> {
+        let call = self.call(to, self.methods.snapshot, frame);
+        Box::pin(async move { call.await.map(|_| ()) })
+    }
+
+    fn fetch_payload(
+        &self,
+        to: &Target,
+        request: Bytes,
+    ) -> BoxFuture<'static, Result<Bytes, TransportError>> {
+        let frame = Frame { header: request, payload: Vec::new() };
+        let call = self.call(to, self.methods.fetch, frame);
+        Box::pin(async move { call.await.map(|reply| reply.payload) })
+    }
+}
+
+/// Answers a call of one of `methods`; gives any other call back.
+pub fn serve(host: &RaftHost, methods: Methods, call: Call) -> Result<HandlerFuture, Call> {
+    let nothing = || Reply { header: Bytes::new(), payload: Bytes::new() };
+    if call.method == methods.messages {
+        // At once, not in the future: frames stay in order.
+        let received = host.receive(call.header, call.payload);
+        let answer = received.map(|()| nothing()).map_err(|e| Status::invalid(e.to_string()));
+        return Ok(Box::pin(std::future::ready(answer)));
+    }
+    let host = host.clone();
+    if call.method == methods.snapshot {
+        return Ok(Box::pin(async move {
+            let taken = host.receive_snapshot(call.header, call.payload).await;
+            taken.map(|()| nothing()).map_err(Status::unavailable)
+        }));
+    }
+    if call.method == methods.fetch {
+        return Ok(Box::pin(async move {
+            let fetched = host.receive_fetch(call.header).await;
+            let reply = |payload| Reply { header: Bytes::new(), payload };
+            fetched.map(reply).map_err(Status::unavailable)
+        }));
+    }
+    Err(call)
+}

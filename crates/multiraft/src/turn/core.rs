@@ -1,0 +1,287 @@
+//! A group as its loop thread holds it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use raft::eraftpb::{ConfState, Entry, Message};
+use raft::{Config, RawNode, Storage};
+use rustc_hash::FxHashMap;
+use uuid::Uuid;
+
+use crate::apply::ApplyTask;
+use crate::error::GroupError;
+use crate::id::fold;
+use crate::inbox::Inbox;
+use crate::log::LogHandle;
+use crate::log::format::PersistedGroup;
+use crate::log::write::{Done, WriteTask};
+use crate::machine::LogPosition;
+use crate::options::{GroupConfig, HostOptions, TrimOptions};
+use crate::shared::GroupShared;
+use crate::snapshot::{Incoming, Outgoing};
+use crate::store::GroupStorage;
+use crate::transport::Target;
+use crate::turn::event::Reply;
+use crate::turn::lead::Leadership;
+use crate::turn::propose::Preparing;
+use crate::turn::read::Reads;
+use crate::turn::receive::QueuedAppend;
+
+/// Another member, or this one.
+pub(crate) struct Member {
+    pub(crate) raft_id: u64,
+    pub(crate) target: Target,
+    pub(crate) priority: i64,
+}
+
+/// A proposal in the log that is not applied yet.
+pub(crate) struct Waiting {
+    pub(crate) index: u64,
+    pub(crate) term: u64,
+    pub(crate) reply: Reply,
+}
+
+/// A ready that is on its way to the disk.
+pub(crate) struct Outstanding {
+    pub(crate) number: u64,
+    /// Last entry in it, when it has entries.
+    pub(crate) last: Option<u64>,
+}
+
+/// A snapshot that the state machine is restoring.
+pub(crate) struct Restoring {
+    pub(crate) at: LogPosition,
+    pub(crate) task: WriteTask,
+    /// Writes of later readies, which must follow it.
+    pub(crate) held: Vec<WriteTask>,
+}
+
+/// See the module.
+pub(crate) struct GroupCore {
+    pub(crate) shared: Arc<GroupShared>,
+    pub(crate) log: LogHandle,
+    pub(crate) apply: Arc<Inbox<ApplyTask>>,
+    pub(crate) node: RawNode<GroupStorage>,
+    pub(crate) my_id: u64,
+    pub(crate) members: Vec<Member>,
+    pub(crate) cache_bytes: u64,
+    pub(crate) cache_counted: u64,
+    pub(crate) snapshot_piece: usize,
+
+    pub(crate) queued: Vec<(Entry, Reply)>,
+    pub(crate) preparing: FxHashMap<u64, VecDeque<Preparing>>,
+    pub(crate) waiting: VecDeque<Waiting>,
+
+    pub(crate) outstanding: VecDeque<Outstanding>,
+    /// Messages that may go once the ready of that number is on disk.
+    pub(crate) delayed: VecDeque<(u64, Vec<Message>)>,
+    pub(crate) persisted: u64,
+    /// Last entry handed to the state machine.
+    pub(crate) handed: u64,
+
+    pub(crate) appends: VecDeque<QueuedAppend>,
+    pub(crate) append_tickets: u64,
+    pub(crate) fetching: Vec<u64>,
+
+    pub(crate) reads: Reads,
+    pub(crate) lead: Leadership,
+
+    pub(crate) trim: TrimOptions,
+    pub(crate) bytes_in_log: u64,
+    pub(crate) flushing: bool,
+    pub(crate) trim_forced: bool,
+
+    pub(crate) taking_snapshot: bool,
+    pub(crate) outgoing: Option<Outgoing>,
+    pub(crate) sending_to: Vec<u64>,
+    pub(crate) incoming: Option<Incoming>,
+    pub(crate) restoring: Option<Restoring>,
+
+    pub(crate) failed: Option<String>,
+    /// Whether it is in the loop's list of groups to look at.
+    pub(crate) dirty: bool,
+}
+
+/// Who is who in a group; checked.
+pub(crate) fn members(config: &GroupConfig) -> Result<Vec<Member>, GroupError> {
+    let invalid = |detail: &str| GroupError::Invalid { group: config.id, detail: detail.into() };
+    let member = |peer: &crate::Peer| Member {
+        raft_id: fold(peer.node),
+        target: Target { node: peer.node, address: peer.address.clone() },
+        priority: peer.priority,
+    };
+    let mut members: Vec<Member> = config.peers.iter().map(member).collect();
+    members.sort_by_key(|m| m.raft_id);
+    if members.windows(2).any(|pair| pair[0].raft_id == pair[1].raft_id) {
+        return Err(invalid("a node is a member twice"));
+    }
+    if !members.iter().any(|m| m.target.node == config.me) {
+        return Err(invalid("this node is not a member"));
+    }
+    Ok(members)
+}
+
+impl GroupCore {
+    /// Reads the group from its log (or begins it) and brings log and state machine together.
+    pub(crate) fn open(
+        config: GroupConfig,
+        options: &HostOptions,
+        shared: Arc<GroupShared>,
+        apply: Arc<Inbox<ApplyTask>>,
+        applied: LogPosition,
+    ) -> Result<Self, GroupError> {
+        let members = members(&config)?;
+        let region = shared.number;
+        let log = config.log.clone();
+        let fresh = write_meta(&config, region)?;
+        let conf_state =
+            ConfState { voters: members.iter().map(|m| m.raft_id).collect(), ..Default::default() };
+        let mut hard_state = log.hard_state(region)?;
+        let known_before = !fresh && hard_state.term > 0;
+        if hard_state.term < applied.term {
+            hard_state.term = applied.term;
+            hard_state.vote = 0;
+        }
+        hard_state.commit = hard_state.commit.max(applied.index);
+        let mut store = GroupStorage::load(log.clone(), region, conf_state, hard_state.clone())?;
+        if applied.index + 1 < store.first() {
+            return Err(GroupError::StateLost {
+                group: config.id,
+                applied: applied.index,
+                first: store.first(),
+            });
+        }
+        let same = applied.index <= store.last().index
+            && store.term(applied.index).is_ok_and(|term| term == applied.term);
+        if !same {
+            // The state machine is ahead of the log: it restored a snapshot and the process
+            // ended before the log followed. What it holds is committed.
+            // Entries behind that position, if any, are of a lost branch and go as well.
+            let truncate = Some(applied);
+            let drop_through = store.last().index;
+            log.core.tasks.push(WriteTask { region, truncate, drop_through, ..Default::default() });
+            store.reset(applied);
+        }
+        store.set_commit(store.last().index.min(hard_state.commit));
+        check_tail(&log, region, applied.index + 1, store.last().index)?;
+        let (last, first) = (store.last().index, store.first());
+        let my_id = fold(config.me);
+        let priority = |m: &&Member| (m.raft_id == my_id).then_some(m.priority);
+        let raft_config = Config {
+            id: my_id,
+            election_tick: options.election_ticks(),
+            heartbeat_tick: options.heartbeat_ticks(),
+            applied: applied.index,
+            max_size_per_msg: options.max_message_bytes,
+            max_inflight_msgs: options.max_inflight_messages,
+            check_quorum: true,
+            pre_vote: true,
+            batch_append: true,
+            priority: members.iter().find_map(|m| priority(&m)).unwrap_or(0),
+            ..Config::default()
+        };
+        let logger = crate::logger::logger(&config.id);
+        let node = RawNode::new(&raft_config, store, &logger)
+            .map_err(|e| GroupError::Raft { group: config.id, detail: e.to_string() })?;
+        shared.applied.store(applied.index, std::sync::atomic::Ordering::Release);
+        shared.last_index.store(last, std::sync::atomic::Ordering::Relaxed);
+        Ok(Self {
+            lead: Leadership::new(&members, my_id, options, known_before),
+            shared,
+            log,
+            apply,
+            node,
+            my_id,
+            members,
+            cache_bytes: options.entry_cache_bytes as u64,
+            cache_counted: 0,
+            snapshot_piece: options.snapshot_piece,
+            queued: Vec::new(),
+            preparing: FxHashMap::default(),
+            waiting: VecDeque::new(),
+            outstanding: VecDeque::new(),
+            delayed: VecDeque::new(),
+            persisted: last,
+            handed: applied.index,
+            appends: VecDeque::new(),
+            append_tickets: 0,
+            fetching: Vec::new(),
+            reads: Reads::default(),
+            trim: config.trim,
+            // What was in the log before counts little: the entry threshold sees it.
+            bytes_in_log: (last + 1 - first) * 64,
+            flushing: false,
+            trim_forced: false,
+            taking_snapshot: false,
+            outgoing: None,
+            sending_to: Vec::new(),
+            incoming: None,
+            restoring: None,
+            failed: None,
+            dirty: false,
+        })
+    }
+
+    pub(crate) fn alone(&self) -> bool {
+        self.members.len() == 1
+    }
+
+    pub(crate) fn member(&self, raft_id: u64) -> Option<&Member> {
+        self.members.iter().find(|m| m.raft_id == raft_id)
+    }
+
+    pub(crate) fn node_of(&self, raft_id: u64) -> Option<Uuid> {
+        self.member(raft_id).map(|m| m.target.node)
+    }
+
+    pub(crate) fn region(&self) -> u64 {
+        self.shared.number
+    }
+
+    /// A write of this group that reports as ready `number`.
+    pub(crate) fn task(&self, number: u64) -> WriteTask {
+        let done = Done::Ready { inbox: self.shared.inbox.clone(), number };
+        WriteTask { region: self.region(), done, ..Default::default() }
+    }
+}
+
+/// Writes the group's members into the log if they are new there; says whether the group is.
+fn write_meta(config: &GroupConfig, region: u64) -> Result<bool, GroupError> {
+    let meta = PersistedGroup { id: config.id, me: config.me, peers: config.peers.clone() };
+    let known = config.log.meta(region);
+    let invalid = |detail: String| Err(GroupError::Invalid { group: config.id, detail });
+    if let Some(known) = &known {
+        let nodes = |g: &PersistedGroup| {
+            let mut nodes: Vec<Uuid> = g.peers.iter().map(|p| p.node).collect();
+            nodes.sort();
+            nodes
+        };
+        if known.id != config.id {
+            return invalid(format!("its number is taken by group {} in this log", known.id));
+        }
+        if known.me != config.me || nodes(known) != nodes(&meta) {
+            return invalid(String::from("the members given differ from those in the log"));
+        }
+    }
+    if known.as_ref() != Some(&meta) {
+        let task = WriteTask { region, meta: Some(meta.encode()), ..Default::default() };
+        config.log.core.tasks.push(task);
+    }
+    Ok(known.is_none())
+}
+
+/// Reads the entries that will be replayed once, so that damage is found now.
+fn check_tail(log: &LogHandle, region: u64, low: u64, last: u64) -> Result<(), GroupError> {
+    const STEP: usize = 4 << 20;
+    let mut next = low;
+    let mut entries = Vec::new();
+    while next <= last {
+        entries.clear();
+        log.entries(region, next, last + 1, Some(STEP), &mut entries)?;
+        match entries.last() {
+            Some(entry) => next = entry.index + 1,
+            None => break,
+        }
+    }
+    Ok(())
+}

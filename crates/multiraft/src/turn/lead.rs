@@ -1,0 +1,218 @@
+//! Who leads: elections, priorities, hand-overs, and when a leader may serve.
+//!
+//! * A group of one elects itself at once. In a larger group the member with the highest
+//!   priority asks for votes as soon as it starts, and goes on asking until somebody leads, so
+//!   a new group has a leader within a round trip of its members being up.
+//! * **A replica that was a member before it started neither votes nor asks for votes for one
+//!   lease.** Before it went down it may have confirmed a leader's read lease; until that has
+//!   run out nobody else may lead.
+//! * A leader that sees a healthy member of higher priority hands over to it.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use raft::{INVALID_ID, StateRole};
+use uuid::Uuid;
+
+use super::core::{GroupCore, Member};
+use super::out::Out;
+use crate::apply::ApplyTask;
+use crate::group::LeaderState;
+use crate::metrics::add;
+use crate::options::HostOptions;
+use crate::shared::FOREVER;
+
+/// See the module.
+pub(crate) struct Leadership {
+    /// Ask for votes without waiting for a timeout, until a leader is known.
+    eager: bool,
+    /// Ticks left in which this replica takes no part in elections.
+    lockout: usize,
+    /// Last entry when this replica became leader: it serves once that is applied.
+    serve_from: Option<u64>,
+    ticks: u64,
+    election_ticks: u64,
+    /// Ticks since leadership was lost with proposals in flight.
+    lost: Option<u64>,
+    pub(crate) election_timeout: Duration,
+    pub(crate) lease: Duration,
+}
+
+impl Leadership {
+    pub(crate) fn new(
+        members: &[Member],
+        me: u64,
+        options: &HostOptions,
+        known_before: bool,
+    ) -> Self {
+        let rank = |m: &&Member| (m.priority, std::cmp::Reverse(m.target.node));
+        let first = members.iter().max_by_key(rank).map(|m| m.raft_id);
+        let ticks = options.election_ticks();
+        let election_timeout = options.tick * ticks as u32;
+        let lease = election_timeout / 3;
+        // One tick more than the lease, and the tick in progress.
+        let lease_ticks = lease.as_nanos().div_ceil(options.tick.as_nanos().max(1)) as usize + 2;
+        let locked = known_before && members.len() > 1;
+        Self {
+            eager: first == Some(me),
+            lockout: if locked { lease_ticks } else { 0 },
+            serve_from: None,
+            ticks: 0,
+            election_ticks: ticks as u64,
+            lost: None,
+            election_timeout,
+            lease,
+        }
+    }
+
+    /// Whether votes are neither given nor asked for now.
+    pub(crate) fn locked_out(&self) -> bool {
+        self.lockout > 0
+    }
+}
+
+impl GroupCore {
+    /// Right after the start.
+    pub(crate) fn first_campaign(&mut self) {
+        if self.lead.eager && !self.lead.locked_out() {
+            let _ = self.node.campaign();
+        }
+    }
+
+    /// One tick of the clock. True when something may have come of it.
+    pub(crate) fn tick(&mut self, now: Instant, out: &mut Out) -> bool {
+        if self.failed.is_some() {
+            return false;
+        }
+        self.lead.ticks += 1;
+        self.lead.lockout = self.lead.lockout.saturating_sub(1);
+        if !self.lead.locked_out() || self.node.raft.state == StateRole::Leader {
+            self.node.tick();
+        }
+        let raft = &self.node.raft;
+        if self.lead.eager && !self.lead.locked_out() && self.lead.ticks % 2 == 1 {
+            if raft.leader_id != INVALID_ID {
+                self.lead.eager = false;
+            } else if raft.state != StateRole::Candidate {
+                // Pre-votes change nobody's term, so asking often does no harm.
+                let _ = self.node.campaign();
+            }
+        }
+        if let Some(lost) = self.lead.lost {
+            if self.lead.ticks - lost > self.lead.election_ticks {
+                self.lead.lost = None;
+                self.drop_waiting();
+            }
+        }
+        self.tick_reads(now);
+        if self.lead.ticks % self.lead.election_ticks == 0 {
+            self.hand_to_higher_priority();
+        }
+        self.maybe_trim(out);
+        self.node.has_ready() || self.has_waiting_work()
+    }
+
+    fn has_waiting_work(&self) -> bool {
+        self.lead.serve_from.is_some() || !self.waiting.is_empty()
+    }
+
+    fn hand_to_higher_priority(&mut self) {
+        let raft = &self.node.raft;
+        if raft.state != StateRole::Leader || raft.lead_transferee.is_some() || self.alone() {
+            return;
+        }
+        let mine = self.member(self.my_id).map_or(0, |m| m.priority);
+        let last = raft.raft_log.last_index();
+        let near = |id: u64| {
+            let progress = raft.prs().get(id);
+            progress.is_some_and(|p| p.recent_active && p.matched + 1024 >= last)
+        };
+        let better = self.members.iter().filter(|m| m.priority > mine && near(m.raft_id));
+        if let Some(to) = better.max_by_key(|m| m.priority).map(|m| m.raft_id) {
+            self.transfer(to);
+        }
+    }
+
+    fn transfer(&mut self, to: u64) {
+        // The new leader may be elected at once, whatever the followers promised.
+        self.shared.lease_until.store(0, Ordering::Release);
+        self.node.transfer_leader(to);
+    }
+
+    /// Hands leadership to `to`, or to whoever is furthest, or just gives it up.
+    pub(crate) fn on_transfer(&mut self, to: Option<Uuid>) {
+        let raft = &self.node.raft;
+        if raft.state != StateRole::Leader || self.alone() {
+            return;
+        }
+        let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
+        let target = match to {
+            Some(node) => others.clone().find(|m| m.target.node == node).map(|m| m.raft_id),
+            None => {
+                let matched = |m: &&Member| raft.prs().get(m.raft_id).map_or(0, |p| p.matched);
+                let active =
+                    |m: &&Member| raft.prs().get(m.raft_id).is_some_and(|p| p.recent_active);
+                others.filter(active).max_by_key(matched).map(|m| m.raft_id)
+            }
+        };
+        match (target, to) {
+            (Some(target), _) => self.transfer(target),
+            (None, None) => {
+                let term = raft.term;
+                self.node.raft.become_follower(term, INVALID_ID);
+            }
+            (None, Some(_)) => {}
+        }
+    }
+
+    /// Leader or role changed.
+    pub(crate) fn on_soft_state(&mut self, leader: u64, role: StateRole, out: &mut Out) {
+        let (id, term) = (self.node_of(leader), self.node.raft.term);
+        let is_me = role == StateRole::Leader && leader == self.my_id;
+        let before = *self.shared.leader.borrow();
+        let was_me = before.leader == Some(self.shared.me);
+        if is_me {
+            // Raft appended an empty entry of the new term; behind it everything is known.
+            self.lead.serve_from = Some(self.node.raft.raft_log.last_index());
+            self.lead.lost = None;
+            self.shared.notify_applied.store(true, Ordering::SeqCst);
+            if !was_me {
+                add(&out.metrics.elections_won, 1);
+            }
+        } else {
+            self.lead.serve_from = None;
+            self.end_reads();
+            if was_me && !self.waiting.is_empty() {
+                // They may still be committed by the next leader; wait a while for that.
+                self.lead.lost = Some(self.lead.ticks);
+            }
+        }
+        let now = LeaderState { leader: id, term, ready: false };
+        if (before.leader, before.term) == (id, term) {
+            return;
+        }
+        if leader != INVALID_ID {
+            self.lead.eager = false;
+        }
+        tracing::debug!(group = %self.shared.id, leader = ?id, term, "leader changed");
+        self.shared.leader.send_replace(now);
+        let task = ApplyTask::LeaderChanged { group: self.region(), leader: id, term, is_me };
+        out.apply(&self.apply, task);
+    }
+
+    /// Opens for business when everything from before this leadership is applied.
+    pub(crate) fn serve_when_caught_up(&mut self, applied: u64) {
+        let Some(from) = self.lead.serve_from else { return };
+        if applied < from || self.node.raft.state != StateRole::Leader {
+            self.shared.notify_applied.store(true, Ordering::SeqCst);
+            return;
+        }
+        self.lead.serve_from = None;
+        if self.alone() {
+            self.shared.lease_until.store(FOREVER, Ordering::Release);
+        }
+        let term = self.node.raft.term;
+        let leader = Some(self.shared.me);
+        self.shared.leader.send_replace(LeaderState { leader, term, ready: true });
+    }
+}

@@ -1,0 +1,231 @@
+//! A loop thread: it owns groups and turns whatever happened into what follows from it.
+
+pub(crate) mod core;
+pub(crate) mod event;
+mod fetch;
+mod lead;
+mod out;
+mod propose;
+mod read;
+mod ready;
+mod receive;
+mod trim;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use raft::StateRole;
+use rustc_hash::FxHashMap;
+use uuid::Uuid;
+
+use self::core::GroupCore;
+use self::event::Event;
+use self::out::Out;
+use crate::apply::ApplyTask;
+use crate::group::{FollowerStatus, GroupStatus, Role};
+use crate::inbox::Inbox;
+use crate::metrics::{HostMetrics, add};
+use crate::transport::Transport;
+
+/// See the module.
+pub(crate) struct Loop {
+    inbox: Arc<Inbox<Event>>,
+    tick: Duration,
+    groups: FxHashMap<u64, GroupCore>,
+    dirty: Vec<u64>,
+    out: Out,
+    metrics: Arc<HostMetrics>,
+}
+
+impl Loop {
+    pub(crate) fn new(
+        me: Uuid,
+        tick: Duration,
+        inbox: Arc<Inbox<Event>>,
+        transport: Arc<dyn Transport>,
+        metrics: Arc<HostMetrics>,
+    ) -> Self {
+        let out = Out::new(me, transport, metrics.clone());
+        Self { inbox, tick, groups: FxHashMap::default(), dirty: Vec::new(), out, metrics }
+    }
+
+    /// Runs until the inbox is closed.
+    pub(crate) fn run(mut self) {
+        let mut events = Vec::new();
+        let mut next_tick = Instant::now() + self.tick;
+        while self.inbox.take(&mut events, Some(next_tick)) {
+            for event in events.drain(..) {
+                self.handle(event);
+            }
+            let now = Instant::now();
+            if now >= next_tick {
+                self.tick_all(now);
+                // After a pause (debugger, sleep) time is not made up for in a burst.
+                next_tick = (next_tick + self.tick).max(now + self.tick / 2);
+            }
+            self.drain_dirty();
+            self.out.flush();
+        }
+        for group in self.groups.values_mut() {
+            group.refuse_all();
+        }
+    }
+
+    fn tick_all(&mut self, now: Instant) {
+        let Self { groups, dirty, out, .. } = self;
+        for (number, group) in groups.iter_mut() {
+            let ticked = guarded(group, out, |group, out| group.tick(now, out));
+            if ticked.unwrap_or(true) && !group.dirty {
+                group.dirty = true;
+                dirty.push(*number);
+            }
+        }
+    }
+
+    fn drain_dirty(&mut self) {
+        // Draining never makes a group dirty: what follows from it comes as an event.
+        for number in std::mem::take(&mut self.dirty) {
+            if let Some(group) = self.groups.get_mut(&number) {
+                group.dirty = false;
+                guarded(group, &mut self.out, |group, out| group.drain(out));
+            }
+        }
+    }
+
+    /// Runs `f` on a group that is here and marks it for draining.
+    fn with(&mut self, number: u64, f: impl FnOnce(&mut GroupCore, &mut Out)) {
+        let Some(group) = self.groups.get_mut(&number) else { return };
+        guarded(group, &mut self.out, f);
+        if !group.dirty {
+            group.dirty = true;
+            self.dirty.push(number);
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Start(group) => self.start(*group),
+            Event::Stop { group, done } => self.stop(group, done),
+            Event::Propose { group, proposal } => self.with(group, |g, _| g.on_propose(proposal)),
+            Event::Prepared { group, order, ticket, result } => {
+                self.with(group, |g, _| g.on_prepared(order, ticket, result));
+            }
+            Event::Messages { from, messages, bytes } => {
+                self.metrics.inbox_bytes.fetch_sub(bytes as i64, Ordering::Relaxed);
+                for (group, message) in messages {
+                    if self.groups.contains_key(&group) {
+                        self.with(group, |g, out| g.on_message(message, out));
+                    } else {
+                        tracing::trace!(%from, group, "message for a group that is not here");
+                        add(&self.metrics.messages_dropped, 1);
+                    }
+                }
+            }
+            Event::AppendPrepared { group, ticket, result } => {
+                self.with(group, |g, out| g.on_append_prepared(ticket, result, out));
+            }
+            Event::Persisted(readies) => {
+                for (group, number) in readies {
+                    self.with(group, |g, out| g.on_persisted(number, out));
+                }
+            }
+            Event::LogFailed { group, reason } | Event::MachineFailed { group, reason } => {
+                self.with(group, |g, out| g.fail(reason, out));
+            }
+            Event::AppliedMoved { group } => self.with(group, |_, _| {}),
+            Event::Flushed { group, at } => self.with(group, |g, out| g.on_flushed(at, out)),
+            Event::SnapshotTaken { group, result } => {
+                self.with(group, |g, _| g.on_snapshot_taken(result));
+            }
+            Event::SnapshotSent { group, to, ok } => {
+                self.with(group, |g, _| g.on_snapshot_sent(to, ok));
+            }
+            Event::SnapshotReceived { group, message, incoming } => {
+                self.with(group, |g, _| g.on_snapshot_received(*message, incoming));
+            }
+            Event::Restored { group, at } => self.with(group, |g, out| g.on_restored(at, out)),
+            Event::Fetched { group, fetched } => self.with(group, |g, _| g.on_fetched(fetched)),
+            Event::Read { group, sender } => self.with(group, |g, _| g.on_read(sender)),
+            Event::Status { group, sender } => self.with(group, |g, _| {
+                // Whoever asked may have gone away.
+                let _ = sender.send(g.status());
+            }),
+            Event::Transfer { group, to } => self.with(group, |g, _| g.on_transfer(to)),
+            Event::TrimWanted { group } => self.with(group, |g, out| g.on_trim_wanted(out)),
+        }
+    }
+
+    fn start(&mut self, group: GroupCore) {
+        let number = group.region();
+        self.groups.insert(number, group);
+        self.metrics.groups.fetch_add(1, Ordering::Relaxed);
+        self.with(number, |g, _| g.first_campaign());
+    }
+
+    fn stop(&mut self, number: u64, done: tokio::sync::oneshot::Sender<bool>) {
+        let Some(mut group) = self.groups.remove(&number) else {
+            let _ = done.send(false);
+            return;
+        };
+        group.refuse_all();
+        group.shared.lease_until.store(0, Ordering::Release);
+        let gone =
+            crate::group::LeaderState { leader: None, term: group.node.raft.term, ready: false };
+        group.shared.leader.send_replace(gone);
+        self.metrics.groups.fetch_sub(1, Ordering::Relaxed);
+        self.metrics.cache_bytes.fetch_sub(group.cache_counted as i64, Ordering::Relaxed);
+        let apply = group.apply.clone();
+        self.out.apply(&apply, ApplyTask::Stop { group: number, done });
+    }
+}
+
+/// Runs `f`; a panic in it (the Raft library panics on broken invariants) fails this group
+/// only.
+fn guarded<R>(
+    group: &mut GroupCore,
+    out: &mut Out,
+    f: impl FnOnce(&mut GroupCore, &mut Out) -> R,
+) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(|| f(group, out))) {
+        Ok(result) => Some(result),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            group.fail(format!("panic: {}", text.unwrap_or("unknown")), out);
+            None
+        }
+    }
+}
+
+impl GroupCore {
+    fn status(&self) -> GroupStatus {
+        let raft = &self.node.raft;
+        let role = match raft.state {
+            StateRole::Leader => Role::Leader,
+            StateRole::Follower => Role::Follower,
+            StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
+        };
+        let follower = |m: &core::Member| {
+            let progress = raft.prs().get(m.raft_id)?;
+            let node = m.target.node;
+            Some(FollowerStatus { node, matched: progress.matched, active: progress.recent_active })
+        };
+        let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
+        let followers =
+            if role == Role::Leader { others.filter_map(follower).collect() } else { vec![] };
+        GroupStatus {
+            id: self.shared.id,
+            role,
+            leader: self.node_of(raft.leader_id),
+            term: raft.term,
+            commit: raft.raft_log.committed,
+            applied: self.shared.applied.load(Ordering::Acquire),
+            first_index: self.node.store().first(),
+            last_index: raft.raft_log.last_index(),
+            followers,
+            failed: self.failed.clone(),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Linearizable reads and the lease that makes most of them free.
+//!
+//! A read round is Raft's ReadIndex: a heartbeat that a quorum answers proves that this
+//! replica still led when the round began. We remember when it began: every follower that
+//! answered will not vote for anybody else for an election timeout from then on, so for a
+//! third of that (room for clocks and for a follower that restarts, see `lead.rs`) nobody else
+//! can have committed anything and reads need no round at all.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use raft::{ReadState, StateRole};
+use tokio::sync::oneshot;
+
+use super::core::GroupCore;
+use crate::error::ReadError;
+use crate::shared::FOREVER;
+
+type Sender = oneshot::Sender<Result<u64, ReadError>>;
+
+struct Round {
+    number: u64,
+    started: Instant,
+    readers: Vec<Sender>,
+}
+
+/// Readers of a group, by how far they are.
+#[derive(Default)]
+pub(crate) struct Reads {
+    /// Came in since the last round began.
+    queued: Vec<(Instant, Sender)>,
+    rounds: VecDeque<Round>,
+    /// Have their index and wait until it is applied.
+    indexed: Vec<(u64, Sender)>,
+    next: u64,
+}
+
+impl Reads {
+    pub(crate) fn refuse_all(&mut self) {
+        self.queued.clear();
+        self.rounds.clear();
+        self.indexed.clear();
+    }
+
+    fn drain_unconfirmed(&mut self) -> impl Iterator<Item = Sender> {
+        let queued = self.queued.drain(..).map(|(_, sender)| sender);
+        queued.chain(self.rounds.drain(..).flat_map(|round| round.readers))
+    }
+}
+
+impl GroupCore {
+    pub(crate) fn on_read(&mut self, sender: Sender) {
+        if self.node.raft.state != StateRole::Leader || self.failed.is_some() {
+            let _ = sender.send(Err(self.read_refused()));
+            return;
+        }
+        self.reads.queued.push((Instant::now(), sender));
+    }
+
+    fn read_refused(&self) -> ReadError {
+        let hint = self.node.raft.leader_id;
+        let hint = if hint == self.my_id { None } else { self.node_of(hint) };
+        ReadError::NotLeader { hint }
+    }
+
+    /// Begins a round for everyone who waits for one.
+    pub(crate) fn start_reads(&mut self) {
+        if !self.reads.queued.is_empty() {
+            self.start_round();
+        }
+    }
+
+    fn start_round(&mut self) {
+        let raft = &self.node.raft;
+        // Before it has committed an entry of its own term a leader does not know what is
+        // committed; readers wait.
+        if raft.state != StateRole::Leader || !raft.commit_to_current_term() {
+            return;
+        }
+        let readers = self.reads.queued.drain(..).map(|(_, sender)| sender).collect();
+        self.reads.next += 1;
+        let number = self.reads.next;
+        self.reads.rounds.push_back(Round { number, started: Instant::now(), readers });
+        self.node.read_index(number.to_le_bytes().to_vec());
+    }
+
+    pub(crate) fn on_read_states(&mut self, states: Vec<ReadState>) {
+        for state in states {
+            let Ok(bytes) = <[u8; 8]>::try_from(state.request_ctx.as_slice()) else { continue };
+            let number = u64::from_le_bytes(bytes);
+            while let Some(round) = self.reads.rounds.pop_front_if(|r| r.number <= number) {
+                if round.number == number {
+                    self.extend_lease(round.started);
+                }
+                let index = state.index;
+                self.reads.indexed.extend(round.readers.into_iter().map(|r| (index, r)));
+            }
+        }
+        if !self.reads.indexed.is_empty() {
+            self.shared.notify_applied.store(true, Ordering::SeqCst);
+            self.on_applied(self.shared.applied.load(Ordering::SeqCst));
+        }
+    }
+
+    fn extend_lease(&mut self, from: Instant) {
+        let raft = &self.node.raft;
+        if self.alone() || raft.state != StateRole::Leader || raft.lead_transferee.is_some() {
+            return;
+        }
+        let start = from.saturating_duration_since(self.shared.epoch);
+        let until = (start + self.lead.lease).as_nanos() as u64;
+        self.shared.lease_until.fetch_max(until, Ordering::AcqRel);
+    }
+
+    /// Answers readers whose index is applied.
+    pub(crate) fn on_applied(&mut self, applied: u64) {
+        let mut at = 0;
+        while at < self.reads.indexed.len() {
+            if self.reads.indexed[at].0 <= applied {
+                let (index, sender) = self.reads.indexed.swap_remove(at);
+                let _ = sender.send(Ok(index));
+            } else {
+                at += 1;
+            }
+        }
+        if !self.reads.indexed.is_empty() {
+            self.shared.notify_applied.store(true, Ordering::SeqCst);
+        }
+        self.serve_when_caught_up(applied);
+    }
+
+    /// Leadership is gone: no lease, and no answer for those who wait.
+    pub(crate) fn end_reads(&mut self) {
+        self.shared.lease_until.store(0, Ordering::Release);
+        let error = self.read_refused();
+        for sender in self.reads.drain_unconfirmed() {
+            let _ = sender.send(Err(error.clone()));
+        }
+    }
+
+    /// Once per tick: gives up on old rounds and keeps a used lease alive.
+    pub(crate) fn tick_reads(&mut self, now: Instant) {
+        let timeout = self.lead.election_timeout;
+        while let Some(round) =
+            self.reads.rounds.pop_front_if(|r| now.duration_since(r.started) > timeout)
+        {
+            for sender in round.readers {
+                let _ = sender.send(Err(ReadError::Timeout));
+            }
+        }
+        let late = |since: &Instant| now.duration_since(*since) > timeout;
+        if self.reads.queued.first().is_some_and(|(since, _)| late(since)) {
+            for (_, sender) in self.reads.queued.drain(..) {
+                let _ = sender.send(Err(ReadError::Timeout));
+            }
+        }
+        let lease = self.shared.lease_until.load(Ordering::Relaxed);
+        if lease != 0 && lease != FOREVER {
+            let half = self.lead.lease.as_nanos() as u64 / 2;
+            let runs_out = self.shared.now() + half >= lease;
+            if runs_out && self.shared.read_recently.swap(false, Ordering::Relaxed) {
+                self.start_round();
+            }
+        }
+    }
+}

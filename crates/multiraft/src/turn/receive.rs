@@ -1,0 +1,145 @@
+//! Messages from other members.
+//!
+//! Appends whose entries carry payloads wait until the payload store has those; appends
+//! behind them wait, too, so that a group's log stays in order, but the payloads of all of
+//! them are written at the same time. Everything else passes.
+
+use std::io;
+
+use raft::Storage;
+use raft::eraftpb::{Message, MessageType};
+
+use super::core::GroupCore;
+use super::event::Event;
+use super::out::Out;
+use crate::metrics::add;
+use crate::snapshot::Incoming;
+use crate::store::{is_external, strip};
+
+/// An append that waits for its payloads.
+pub(crate) struct QueuedAppend {
+    message: Message,
+    /// Tickets of the payloads on their way: `first..end`.
+    first: u64,
+    end: u64,
+    missing: u64,
+    failed: bool,
+}
+
+impl GroupCore {
+    pub(crate) fn on_message(&mut self, message: Message, out: &mut Out) {
+        if message.to != self.my_id || self.member(message.from).is_none() {
+            add(&out.metrics.messages_dropped, 1);
+            return;
+        }
+        match message.get_msg_type() {
+            MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
+                if self.lead.locked_out() => {}
+            MessageType::MsgAppend => self.on_append(message),
+            // Proposals and reads are never forwarded, snapshots come as streams.
+            MessageType::MsgPropose | MessageType::MsgReadIndex | MessageType::MsgSnapshot => {}
+            _ => self.step(message),
+        }
+    }
+
+    fn step(&mut self, message: Message) {
+        if let Err(error) = self.node.step(message) {
+            tracing::debug!(group = %self.shared.id, %error, "raft message refused");
+        }
+    }
+
+    fn on_append(&mut self, mut message: Message) {
+        let stale = message.term < self.node.raft.term;
+        let external = !stale && Self::has_external(message.get_entries());
+        if stale || (!external && self.appends.is_empty()) {
+            self.step(message);
+            return;
+        }
+        let first = self.append_tickets;
+        let mut failed = false;
+        for entry in message.mut_entries().iter_mut().filter(|e| is_external(e)) {
+            let known = self.node.store().term(entry.index).is_ok_and(|term| term == entry.term);
+            if known {
+                strip(entry);
+                continue;
+            }
+            let Some(payloads) = &self.shared.payloads else {
+                failed = true;
+                break;
+            };
+            let payload = std::mem::take(&mut entry.context);
+            if !payload.is_empty() {
+                entry.context = bytes::Bytes::from_static(crate::store::STRIPPED);
+            }
+            let future = payloads.prepare(entry.index, entry.data.clone(), payload);
+            let (inbox, group) = (self.shared.inbox.clone(), self.shared.number);
+            let ticket = self.append_tickets;
+            self.append_tickets += 1;
+            self.shared.runtime.spawn(async move {
+                let result = future.await;
+                inbox.push(Event::AppendPrepared { group, ticket, result });
+            });
+        }
+        let end = self.append_tickets;
+        self.appends.push_back(QueuedAppend { message, first, end, missing: end - first, failed });
+        self.step_prepared();
+    }
+
+    pub(crate) fn on_append_prepared(&mut self, ticket: u64, result: io::Result<()>, out: &Out) {
+        let found = self.appends.iter_mut().find(|a| (a.first..a.end).contains(&ticket));
+        let Some(append) = found else { return };
+        append.missing -= 1;
+        if let Err(error) = result {
+            add(&out.metrics.prepare_failures, 1);
+            tracing::warn!(group = %self.shared.id, %error, "payload not stored, the leader will send it again");
+            append.failed = true;
+        }
+        self.step_prepared();
+    }
+
+    fn step_prepared(&mut self) {
+        while let Some(append) = self.appends.pop_front_if(|a| a.missing == 0) {
+            if !append.failed {
+                self.step(append.message);
+            }
+        }
+    }
+
+    /// A snapshot has come in whole.
+    pub(crate) fn on_snapshot_received(&mut self, message: Message, incoming: Incoming) {
+        if message.to != self.my_id || self.restoring.is_some() {
+            return;
+        }
+        self.incoming = Some(incoming);
+        self.step(message);
+        let taken = self.node.snap().is_some_and(|s| !s.is_empty());
+        if !taken {
+            self.incoming = None;
+        }
+    }
+
+    /// Sends an append whose payloads must be read from the payload store first.
+    pub(crate) fn send_with_payloads(&mut self, message: Message, out: &Out) {
+        let Some(member) = self.member(message.to) else { return };
+        let (shared, target, metrics) =
+            (self.shared.clone(), member.target.clone(), out.metrics.clone());
+        self.shared.runtime.spawn(async move {
+            let mut message = message;
+            let entries = std::mem::take(message.mut_entries()).into_vec();
+            match super::fetch::with_payloads(&shared, entries, u64::MAX).await {
+                Ok(entries) => {
+                    message.set_entries(entries.into());
+                    add(&metrics.messages_sent, 1);
+                    add(&metrics.frames_sent, 1);
+                    let letters = vec![(shared.id, message)];
+                    let frame = crate::transport::frame::encode(shared.me, letters);
+                    shared.transport.send(&target, frame);
+                }
+                Err(error) => {
+                    // Raft sends it again when the follower says that it misses it.
+                    tracing::warn!(group = %shared.id, %error, "payload not read for a follower");
+                }
+            }
+        });
+    }
+}
