@@ -40,32 +40,32 @@ async fn a_role_shows_itself_to_people_prometheus_and_scripts() {
     registry.counter("keys", "Keys").inc();
     let server = StatusServer::start("127.0.0.1:0", registry, Arc::new(Page)).await.unwrap();
 
-    let html = get(server.address(), "/").await;
+    let html = get(server.local_addr(), "/").await;
     assert!(
         html.contains("<h1>Ozone Manager &lt;om1&gt;</h1>")
             && html.contains("<td>om1 &amp; co</td>"),
         "{html}"
     );
     for path in ["/metrics", "/prom"] {
-        let metrics = get(server.address(), path).await;
+        let metrics = get(server.local_addr(), path).await;
         assert!(
             metrics.contains("om_keys_total 1\n") && metrics.trim_end().ends_with("# EOF"),
             "{metrics}"
         );
     }
-    let json = get(server.address(), "/status.json").await;
+    let json = get(server.local_addr(), "/status.json").await;
     let body: serde_json::Value =
         serde_json::from_str(json.split_once("\r\n\r\n").unwrap().1).unwrap();
     assert_eq!(body["About"]["leader"], "om1 & co");
     assert_eq!(body["Nodes"][0]["state"], "HEALTHY");
-    assert!(get(server.address(), "/nothing").await.starts_with("HTTP/1.1 404"));
+    assert!(get(server.local_addr(), "/nothing").await.starts_with("HTTP/1.1 404"));
 }
 
 #[tokio::test]
 async fn a_stopped_server_gives_its_port_back() {
     let registry = || MetricsRegistry::new(Role::new("om", ""));
     let server = StatusServer::start("127.0.0.1:0", registry(), Arc::new(Page)).await.unwrap();
-    let address = server.address().to_string();
+    let address = server.local_addr().to_string();
     assert!(StatusServer::start(&address, registry(), Arc::new(Page)).await.is_err());
     drop(server);
     while StatusServer::start(&address, registry(), Arc::new(Page)).await.is_err() {

@@ -71,7 +71,7 @@ impl StatusServer {
     }
 
     /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
+    pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
