@@ -1,0 +1,140 @@
+//! Lists of ACLs: defaults, inheritance, adding and removing rights.
+//!
+//! Rights are a little-endian bit set: READ 0, WRITE 1, CREATE 2, LIST 3, DELETE 4, READ_ACL 5,
+//! WRITE_ACL 6, ALL 7, NONE 8, ASSUME_ROLE 9.
+
+use bytes::Bytes;
+use proto::ozone::OzoneAclInfo;
+use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
+
+use crate::prepare::PrepareContext;
+
+const ALL: &[u8] = &[0x80];
+const READ_LIST: &[u8] = &[0x09];
+
+/// What an owner and their primary group get.
+pub(crate) fn defaults_of(user: &str, group: Option<&str>) -> Vec<OzoneAclInfo> {
+    let entry = |kind: OzoneAclType, name: &str, rights| OzoneAclInfo {
+        r#type: kind as i32,
+        name: name.to_owned(),
+        rights: Bytes::from_static(rights),
+        acl_scope: OzoneAclScope::Access as i32,
+    };
+    let mut acls = vec![entry(OzoneAclType::User, user, ALL)];
+    acls.extend(group.map(|group| entry(OzoneAclType::Group, group, READ_LIST)));
+    acls
+}
+
+/// Adds the defaults of who asks, but for those the list has something about already.
+pub(crate) fn add_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext<'_>) {
+    let group = ctx.groups.first().map(String::as_str);
+    let defaults = defaults_of(ctx.user, group);
+    if acls.is_empty() {
+        *acls = defaults;
+        return;
+    }
+    for default in defaults {
+        if !acls.iter().any(|acl| same_subject(acl, &default)) {
+            acls.push(default);
+        }
+    }
+}
+
+/// A child gets the default entries of its parent, as entries about itself.
+pub(crate) fn inherit(acls: &mut Vec<OzoneAclInfo>, parent: &[OzoneAclInfo]) {
+    for default in parent.iter().filter(|a| a.acl_scope == OzoneAclScope::Default as i32) {
+        let mut own = default.clone();
+        own.acl_scope = OzoneAclScope::Access as i32;
+        grant(acls, own);
+    }
+}
+
+fn same_subject(a: &OzoneAclInfo, b: &OzoneAclInfo) -> bool {
+    a.r#type == b.r#type && a.acl_scope == b.acl_scope && a.name == b.name
+}
+
+fn combine(a: &[u8], b: &[u8], op: fn(u8, u8) -> u8) -> Bytes {
+    let len = a.len().max(b.len());
+    let at = |bits: &[u8], i: usize| bits.get(i).copied().unwrap_or(0);
+    (0..len).map(|i| op(at(a, i), at(b, i))).collect()
+}
+
+fn same_rights(a: &[u8], b: &[u8]) -> bool {
+    combine(a, b, |a, b| a ^ b).iter().all(|bits| *bits == 0)
+}
+
+/// Adds rights; false if they were all there.
+pub(super) fn grant(acls: &mut Vec<OzoneAclInfo>, acl: OzoneAclInfo) -> bool {
+    match acls.iter_mut().find(|old| same_subject(old, &acl)) {
+        Some(old) => {
+            let rights = combine(&old.rights, &acl.rights, |a, b| a | b);
+            let changed = !same_rights(&rights, &old.rights);
+            old.rights = rights;
+            changed
+        }
+        None => {
+            acls.push(acl);
+            true
+        }
+    }
+}
+
+/// Takes rights away; false if none of them was there. An entry without rights goes.
+pub(super) fn revoke(acls: &mut Vec<OzoneAclInfo>, acl: &OzoneAclInfo) -> bool {
+    let Some(at) = acls.iter().position(|old| same_subject(old, acl)) else { return false };
+    let Some(old) = acls.get_mut(at) else { return false };
+    let rights = combine(&old.rights, &acl.rights, |a, b| a & !b);
+    let changed = !same_rights(&rights, &old.rights);
+    if rights.iter().all(|bits| *bits == 0) {
+        acls.remove(at);
+    } else {
+        old.rights = rights;
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acl(name: &str, rights: &'static [u8]) -> OzoneAclInfo {
+        OzoneAclInfo { name: name.to_owned(), ..defaults_of("", None).remove(0) }.with(rights)
+    }
+
+    trait With {
+        fn with(self, rights: &'static [u8]) -> Self;
+    }
+
+    impl With for OzoneAclInfo {
+        fn with(mut self, rights: &'static [u8]) -> Self {
+            self.rights = Bytes::from_static(rights);
+            self
+        }
+    }
+
+    #[test]
+    fn rights_are_granted_and_revoked_bit_by_bit() {
+        let mut acls = Vec::new();
+        assert!(grant(&mut acls, acl("ann", &[0x01])));
+        assert!(grant(&mut acls, acl("ann", &[0x08])));
+        assert!(!grant(&mut acls, acl("ann", &[0x09, 0x00])));
+        assert!(grant(&mut acls, acl("bob", &[0x00, 0x02])));
+        assert_eq!(acls, [acl("ann", &[0x09]), acl("bob", &[0x00, 0x02])]);
+
+        assert!(!revoke(&mut acls, &acl("ann", &[0x02])));
+        assert!(revoke(&mut acls, &acl("ann", &[0x03])));
+        assert_eq!(acls[0], acl("ann", &[0x08]));
+        assert!(revoke(&mut acls, &acl("ann", &[0xff])));
+        assert!(!revoke(&mut acls, &acl("ann", &[0xff])));
+        assert_eq!(acls, [acl("bob", &[0x00, 0x02])]);
+    }
+
+    #[test]
+    fn only_default_entries_are_inherited() {
+        let mut default = acl("ann", &[0x01]);
+        default.acl_scope = OzoneAclScope::Default as i32;
+        let mut own = Vec::new();
+        inherit(&mut own, &[default, acl("bob", &[0x80])]);
+        assert_eq!(own, [acl("ann", &[0x01])]);
+    }
+}

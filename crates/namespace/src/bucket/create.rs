@@ -1,0 +1,84 @@
+//! CreateBucket, links included.
+
+use proto::ozone::{
+    BucketLayoutProto, CreateBucketRequest, CreateBucketResponse, OmResponse, Type,
+};
+
+use super::quota;
+use crate::acl;
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::names::validate_bucket_name;
+use crate::prepare::PrepareContext;
+use crate::replication;
+use crate::response;
+use crate::row::Bucket;
+use crate::tables::{Table, bucket_key, volume_key};
+use crate::usage::limit;
+use crate::volume::find as volume;
+
+pub(crate) fn prepare(
+    request: &mut CreateBucketRequest,
+    ctx: &PrepareContext<'_>,
+) -> Result<(), OmError> {
+    let info = &mut request.bucket_info;
+    validate_bucket_name(&info.bucket_name, ctx.settings)?;
+    if info.source_volume.is_some() != info.source_bucket.is_some() {
+        return Err(OmError::InvalidRequest(
+            "a link needs both the volume and the bucket that it stands for".to_owned(),
+        ));
+    }
+    let layout = info.bucket_layout.unwrap_or(ctx.settings.default_bucket_layout as i32);
+    BucketLayoutProto::try_from(layout)
+        .map_err(|_| OmError::InvalidRequest(format!("unknown bucket layout {layout}")))?;
+    info.bucket_layout = Some(layout);
+    if let Some(default) = &info.default_replication_config {
+        replication::of_default(default)?;
+    }
+    quota::check_value(info.quota_in_bytes, "bytes")?;
+    quota::check_value(info.quota_in_namespace, "namespace")?;
+    if info.owner.as_deref().is_none_or(str::is_empty) {
+        info.owner = Some(ctx.user.to_owned());
+    }
+    let volume = volume::find(ctx.view, &info.volume_name)?;
+    acl::inherit(&mut info.acls, &volume.volume_acls);
+    acl::add_defaults(&mut info.acls, ctx);
+    info.creation_time = Some(ctx.now_ms);
+    info.modification_time = Some(ctx.now_ms);
+    Ok(())
+}
+
+pub(crate) fn apply(
+    request: CreateBucketRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let mut info = request.bucket_info;
+    let mut volume = volume::find(cx.view, &info.volume_name)?;
+    let key = bucket_key(&info.volume_name, &info.bucket_name);
+    if cx.view.exists(Table::BucketTable, &key)? {
+        return Err(OmError::BucketExists { volume: info.volume_name, bucket: info.bucket_name });
+    }
+    let buckets = volume.used_namespace.unwrap_or(0) + 1;
+    if let Some(quota) = limit(volume.quota_in_namespace).filter(|quota| buckets > *quota) {
+        return Err(OmError::QuotaExceeded(format!(
+            "The namespace quota of Volume:{} exceeded: quotaInNamespace: {quota} but namespace \
+             consumed: {buckets}.",
+            volume.volume
+        )));
+    }
+    if info.source_bucket.is_none() {
+        quota::check_space(cx.view, &volume, &info.bucket_name, info.quota_in_bytes)?;
+    }
+    info.object_id = Some(cx.object_id());
+    info.update_id = Some(cx.tx.index);
+    info.used_bytes = None;
+    info.used_namespace = None;
+    info.snapshot_used_bytes = None;
+    info.snapshot_used_namespace = None;
+    volume.used_namespace = Some(buckets);
+    cx.put(Table::VolumeTable, volume_key(&volume.volume), &volume);
+    cx.put_bucket(key, Bucket::new(info));
+    let mut r = response::ok(Type::CreateBucket);
+    r.create_bucket_response = Some(Box::new(CreateBucketResponse {}));
+    Ok(r)
+}

@@ -1,0 +1,59 @@
+//! DeleteBucket: only when nothing is in it.
+
+use std::ops::ControlFlow;
+
+use proto::ozone::{
+    BucketLayoutProto, DeleteBucketRequest, DeleteBucketResponse, OmResponse, Type,
+};
+
+use super::find;
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::response;
+use crate::row::Bucket;
+use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
+use crate::view::View;
+use crate::volume::find as volume;
+
+pub(crate) fn apply(
+    request: DeleteBucketRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let (volume, bucket) = (request.volume_name, request.bucket_name);
+    let found = find::find(cx.view, &volume, &bucket)?;
+    if !found.is_link() {
+        let keys = object_key(&volume, &bucket, "");
+        if holds_keys(cx.view, &found, &keys)? {
+            return Err(OmError::BucketNotEmpty { volume, bucket, uploads: false });
+        }
+        if any(cx.view, Table::MultipartInfoTable, &keys)? {
+            return Err(OmError::BucketNotEmpty { volume, bucket, uploads: true });
+        }
+    }
+    let mut info = volume::find(cx.view, &volume)?;
+    info.used_namespace = Some(info.used_namespace.unwrap_or(0).saturating_sub(1));
+    cx.put(Table::VolumeTable, volume_key(&volume), &info);
+    cx.delete(Table::BucketTable, bucket_key(&volume, &bucket));
+    let mut r = response::ok(Type::DeleteBucket);
+    r.delete_bucket_response = Some(Box::new(DeleteBucketResponse {}));
+    Ok(r)
+}
+
+fn holds_keys(view: &dyn View, bucket: &Bucket, keys: &[u8]) -> Result<bool, OmError> {
+    match bucket.layout() {
+        BucketLayoutProto::Legacy | BucketLayoutProto::ObjectStore => {
+            any(view, Table::KeyTable, keys)
+        }
+        // Nothing can be put into such a bucket yet.
+        BucketLayoutProto::FileSystemOptimized => Ok(false),
+    }
+}
+
+fn any(view: &dyn View, table: Table, prefix: &[u8]) -> Result<bool, OmError> {
+    let mut found = false;
+    view.scan(table, prefix, prefix_end(prefix).as_deref(), &mut |_, _| {
+        found = true;
+        ControlFlow::Break(())
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,45 @@
+//! InfoBucket.
+
+use proto::ozone::{BucketInfo, InfoBucketRequest, InfoBucketResponse, OmResponse, Type};
+
+use super::find;
+use crate::error::OmError;
+use crate::read::ReadContext;
+use crate::response;
+use crate::row::Bucket;
+
+pub(crate) fn read(
+    request: &InfoBucketRequest,
+    cx: &ReadContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let found = find::find(cx.view, &request.volume_name, &request.bucket_name)?;
+    let info = if found.is_link() { of_link(cx, &found)? } else { found.to_info() };
+    let mut r = response::ok(Type::InfoBucket);
+    r.info_bucket_response = Some(Box::new(InfoBucketResponse { bucket_info: Some(info) }));
+    Ok(r)
+}
+
+/// A link shows its own names, owner and ACLs, and of its source what concerns the data. A link
+/// whose source is gone shows itself, so that it can be found out and removed.
+fn of_link(cx: &ReadContext<'_>, link: &Bucket) -> Result<BucketInfo, OmError> {
+    let mut info = link.to_info();
+    let (mut volume, mut bucket) = (link.volume_name.clone(), link.bucket_name.clone());
+    let source = match find::resolve(cx.view, &mut volume, &mut bucket) {
+        Ok(source) => source,
+        Err(OmError::BucketNotFound { .. } | OmError::VolumeNotFound(_)) => return Ok(info),
+        Err(e) => return Err(e),
+    };
+    let source = source.to_info();
+    info.is_version_enabled = source.is_version_enabled;
+    info.storage_type = source.storage_type;
+    info.default_replication_config = source.default_replication_config;
+    info.bucket_layout = source.bucket_layout;
+    info.quota_in_bytes = source.quota_in_bytes;
+    info.quota_in_namespace = source.quota_in_namespace;
+    info.used_bytes = source.used_bytes;
+    info.used_namespace = source.used_namespace;
+    info.snapshot_used_bytes = source.snapshot_used_bytes;
+    info.snapshot_used_namespace = source.snapshot_used_namespace;
+    info.beinfo = source.beinfo;
+    Ok(info)
+}

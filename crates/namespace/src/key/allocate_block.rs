@@ -1,0 +1,72 @@
+//! AllocateBlock: one more block for a key being written.
+
+use proto::ozone::{
+    AllocateBlockRequest, AllocateBlockResponse, KeyInfo, KeyLocationList, OmResponse, Type,
+};
+
+use super::place::{Place, settle};
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::locations;
+use crate::prepare::{BlockDemand, PrepareContext};
+use crate::replication;
+use crate::response;
+use crate::row;
+use crate::tables;
+use crate::usage;
+use crate::view::View;
+
+pub(crate) fn prepare(
+    request: &mut AllocateBlockRequest,
+    ctx: &PrepareContext<'_>,
+) -> Result<Option<BlockDemand>, OmError> {
+    let args = &mut request.key_args;
+    settle(args, ctx)?;
+    args.modification_time = Some(ctx.now_ms);
+    // The client repeats the blocks it has; neither the log nor the tables need that.
+    args.key_locations.clear();
+    let place = Place::of_args(ctx.view, args)?;
+    let open_key = tables::open_key(&place.key, request.client_id);
+    let open = find_open(ctx.view, &open_key)?;
+    Ok(Some(BlockDemand {
+        replication: replication::of_key(&open)?,
+        count: 1,
+        size: ctx.settings.block_size,
+        exclude: request.exclude_list.take(),
+        owner: String::new(),
+    }))
+}
+
+fn find_open(view: &dyn View, open_key: &[u8]) -> Result<KeyInfo, OmError> {
+    row::get(view, Place::OPEN, open_key)?.ok_or_else(|| {
+        let key = String::from_utf8_lossy(open_key);
+        OmError::KeyNotFound(format!("Open Key not found {key}"))
+    })
+}
+
+pub(crate) fn apply(
+    request: AllocateBlockRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let args = request.key_args;
+    let mut location = request.key_location.ok_or_else(|| OmError::missing("KeyLocation"))?;
+    locations::strip(&mut location);
+    let place = Place::of_args(cx.view, &args)?;
+    // More than nothing must fit; how much more is known at the commit.
+    usage::check_bytes(&place.bucket, 1)?;
+    let open_key = tables::open_key(&place.key, request.client_id);
+    let mut open = find_open(cx.view, &open_key)?;
+    if open.key_location_list.is_empty() {
+        open.key_location_list.push(KeyLocationList { version: Some(0), ..Default::default() });
+    }
+    if let Some(latest) = open.key_location_list.last_mut() {
+        latest.key_locations.push(location.clone());
+    }
+    open.modification_time = args.modification_time.unwrap_or(open.modification_time);
+    open.update_id = Some(cx.tx.index);
+    cx.put(Place::OPEN, open_key, &open);
+    let mut r = response::ok(Type::AllocateBlock);
+    r.allocate_block_response =
+        Some(Box::new(AllocateBlockResponse { key_location: Some(location) }));
+    Ok(r)
+}

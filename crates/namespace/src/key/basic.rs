@@ -1,0 +1,204 @@
+//! The part of a KeyInfo row that lists show, read without decoding the rest.
+//!
+//! A row is mostly block locations and ACLs. This reader walks its fields, skips those by their
+//! length and keeps slices of the few that a BasicKeyInfo has. It reads what the full decoder
+//! reads: the last value of a field that comes twice, and nothing of unknown fields.
+
+use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
+use prost::{DecodeError, Message};
+use proto::hdds::EcReplicationConfig;
+use proto::ozone::BasicKeyInfo;
+
+use super::metadata::ETAG;
+
+/// Why a row cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BasicError {
+    #[error("the message ends within a field")]
+    Truncated,
+    #[error("a number is longer than ten bytes")]
+    Overlong,
+    #[error("field {field} has wire type {wire_type}")]
+    WireType { field: u64, wire_type: u64 },
+    #[error("a name is not UTF-8")]
+    Text(#[from] std::str::Utf8Error),
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}
+
+/// Slices of a row.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct BasicKey<'a> {
+    key_name: &'a [u8],
+    data_size: u64,
+    creation_time: u64,
+    modification_time: u64,
+    kind: u64,
+    factor: Option<u64>,
+    ec: Option<&'a [u8]>,
+    e_tag: Option<&'a [u8]>,
+    owner_name: Option<&'a [u8]>,
+    encrypted: bool,
+    is_file: Option<bool>,
+}
+
+/// A cursor over the bytes of a message.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    #[inline]
+    fn varint(&mut self) -> Result<u64, BasicError> {
+        if let [first, rest @ ..] = self.0
+            && *first < 0x80
+        {
+            self.0 = rest;
+            return Ok(u64::from(*first));
+        }
+        let mut value = 0u64;
+        for (at, byte) in self.0.iter().take(10).enumerate() {
+            value |= u64::from(byte & 0x7f) << (7 * at);
+            if byte & 0x80 == 0 {
+                self.0 = &self.0[at + 1..];
+                return Ok(value);
+            }
+        }
+        Err(if self.0.len() < 10 { BasicError::Truncated } else { BasicError::Overlong })
+    }
+
+    #[inline]
+    fn take(&mut self, len: u64) -> Result<&'a [u8], BasicError> {
+        let len = usize::try_from(len).map_err(|_| BasicError::Truncated)?;
+        let (taken, rest) = self.0.split_at_checked(len).ok_or(BasicError::Truncated)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    #[inline]
+    fn bytes(&mut self) -> Result<&'a [u8], BasicError> {
+        let len = self.varint()?;
+        self.take(len)
+    }
+
+    #[inline]
+    fn skip(&mut self, field: u64, wire_type: u64) -> Result<(), BasicError> {
+        match wire_type {
+            0 => self.varint().map(drop),
+            1 => self.take(8).map(drop),
+            2 => self.bytes().map(drop),
+            5 => self.take(4).map(drop),
+            _ => Err(BasicError::WireType { field, wire_type }),
+        }
+    }
+}
+
+impl<'a> BasicKey<'a> {
+    /// Reads an encoded KeyInfo.
+    pub fn parse(row: &'a [u8]) -> Result<Self, BasicError> {
+        let mut fields = Fields(row);
+        let mut key = Self::default();
+        while !fields.0.is_empty() {
+            let tag = fields.varint()?;
+            match (tag >> 3, tag & 7) {
+                (3, 2) => key.key_name = fields.bytes()?,
+                (4, 0) => key.data_size = fields.varint()?,
+                (5, 0) => key.kind = fields.varint()?,
+                (6, 0) => key.factor = Some(fields.varint()?),
+                (8, 0) => key.creation_time = fields.varint()?,
+                (9, 0) => key.modification_time = fields.varint()?,
+                (11, 2) => {
+                    if let Some(tag) = e_tag(fields.bytes()?)? {
+                        key.e_tag.get_or_insert(tag);
+                    }
+                }
+                (12, 2) => {
+                    fields.bytes()?;
+                    key.encrypted = true;
+                }
+                (17, 2) => key.ec = Some(fields.bytes()?),
+                (19, 0) => key.is_file = Some(fields.varint()? != 0),
+                (20, 2) => key.owner_name = Some(fields.bytes()?),
+                (field @ (3..=6 | 8 | 9 | 11 | 12 | 17 | 19 | 20), wire_type) => {
+                    return Err(BasicError::WireType { field, wire_type });
+                }
+                (field, wire_type) => fields.skip(field, wire_type)?,
+            }
+        }
+        Ok(key)
+    }
+
+    /// The entry as a message.
+    pub fn to_message(&self) -> Result<BasicKeyInfo, BasicError> {
+        let text = |bytes: &[u8]| std::str::from_utf8(bytes).map(str::to_owned);
+        Ok(BasicKeyInfo {
+            key_name: Some(text(self.key_name)?),
+            data_size: Some(self.data_size),
+            creation_time: Some(self.creation_time),
+            modification_time: Some(self.modification_time),
+            r#type: Some(self.kind as i32),
+            factor: self.factor.map(|f| f as i32),
+            ec_replication_config: self.ec.map(EcReplicationConfig::decode).transpose()?,
+            e_tag: self.e_tag.map(text).transpose()?,
+            owner_name: self.owner_name.map(text).transpose()?,
+            is_encrypted: Some(self.encrypted),
+            is_file: self.is_file,
+        })
+    }
+
+    /// Bytes of the entry as a message.
+    pub fn encoded_len(&self) -> usize {
+        let number = |field, n| key_len(field) + encoded_len_varint(n);
+        let bytes = |field, b: &[u8]| number(field, b.len() as u64) + b.len();
+        let some_number = |field, n: Option<u64>| n.map_or(0, |n| number(field, n));
+        let some_bytes = |field, b: Option<&[u8]>| b.map_or(0, |b| bytes(field, b));
+        bytes(1, self.key_name)
+            + number(2, self.data_size)
+            + number(3, self.creation_time)
+            + number(4, self.modification_time)
+            + number(5, self.kind)
+            + some_number(6, self.factor)
+            + some_bytes(7, self.ec)
+            + some_bytes(8, self.e_tag)
+            + some_bytes(9, self.owner_name)
+            + number(10, u64::from(self.encrypted))
+            + some_number(11, self.is_file.map(u64::from))
+    }
+
+    /// Appends the entry as a message.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let number = |out: &mut Vec<u8>, field, n| {
+            encode_key(field, WireType::Varint, out);
+            encode_varint(n, out);
+        };
+        let bytes = |out: &mut Vec<u8>, field, b: &[u8]| {
+            encode_key(field, WireType::LengthDelimited, out);
+            encode_varint(b.len() as u64, out);
+            out.extend_from_slice(b);
+        };
+        bytes(out, 1, self.key_name);
+        number(out, 2, self.data_size);
+        number(out, 3, self.creation_time);
+        number(out, 4, self.modification_time);
+        number(out, 5, self.kind);
+        self.factor.into_iter().for_each(|n| number(out, 6, n));
+        self.ec.into_iter().for_each(|b| bytes(out, 7, b));
+        self.e_tag.into_iter().for_each(|b| bytes(out, 8, b));
+        self.owner_name.into_iter().for_each(|b| bytes(out, 9, b));
+        number(out, 10, u64::from(self.encrypted));
+        self.is_file.into_iter().for_each(|b| number(out, 11, u64::from(b)));
+    }
+}
+
+/// The value of a metadata entry, if the entry is the ETag.
+fn e_tag(entry: &[u8]) -> Result<Option<&[u8]>, BasicError> {
+    let mut fields = Fields(entry);
+    let (mut key, mut value): (&[u8], &[u8]) = (&[], &[]);
+    while !fields.0.is_empty() {
+        let tag = fields.varint()?;
+        match (tag >> 3, tag & 7) {
+            (1, 2) => key = fields.bytes()?,
+            (2, 2) => value = fields.bytes()?,
+            (field, wire_type) => fields.skip(field, wire_type)?,
+        }
+    }
+    Ok((key == ETAG.as_bytes()).then_some(value))
+}

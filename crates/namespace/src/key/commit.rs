@@ -1,0 +1,188 @@
+//! CommitKey: what was written becomes the key, at once and as a whole.
+
+use std::collections::HashSet;
+
+use proto::ozone::{
+    CommitKeyRequest, CommitKeyResponse, KeyArgs, KeyInfo, KeyLocation, KeyLocationList,
+    OmResponse, Type,
+};
+
+use super::metadata::{self, HSYNC_CLIENT_ID};
+use super::place::{Place, settle};
+use super::{atomic, garbage, hsync};
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::locations::{self, block_id};
+use crate::prepare::PrepareContext;
+use crate::response;
+use crate::row::{self, Bucket};
+use crate::tables;
+use crate::usage;
+
+pub(crate) fn prepare(
+    request: &mut CommitKeyRequest,
+    ctx: &PrepareContext<'_>,
+) -> Result<(), OmError> {
+    settle(&mut request.key_args, ctx)?;
+    request.key_args.modification_time = Some(ctx.now_ms);
+    request.key_args.key_locations.iter_mut().for_each(locations::strip);
+    Ok(())
+}
+
+pub(crate) fn apply(
+    request: CommitKeyRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let (args, client_id) = (request.key_args, request.client_id);
+    let hsync = request.hsync == Some(true);
+    let mut place = Place::of_args(cx.view, &args)?;
+    let open_key = tables::open_key(&place.key, client_id);
+    let open = row::get::<KeyInfo>(cx.view, Place::OPEN, &open_key)?.ok_or_else(|| {
+        let entry = String::from_utf8_lossy(&open_key);
+        OmError::KeyNotFound(format!(
+            "Failed to commit key, as {entry} entry is not found in the OpenKey table"
+        ))
+    })?;
+    hsync::check_owned(&open)?;
+    let existing = place.committed(cx.view)?;
+    // Synced before by this very session: the same key growing, not an overwrite.
+    let growing = existing.as_ref().and_then(hsync::writer) == Some(client_id);
+    if !growing {
+        atomic::check_generation(open.expected_data_generation, existing.as_ref(), &args.key_name)?;
+    }
+
+    let still_open = hsync.then(|| open.clone());
+    let (mut key, left_over) = settle_blocks(open, args, cx.tx.index)?;
+    key.expected_data_generation = None;
+    if let Some(existing) = &existing {
+        inherit(&mut key, existing);
+    }
+    if hsync {
+        metadata::set_str(&mut key.metadata, HSYNC_CLIENT_ID, &hsync::session(client_id));
+    } else {
+        metadata::remove(&mut key.metadata, HSYNC_CLIENT_ID);
+    }
+    let replaced = account(&mut place.bucket, &key, existing, growing)?;
+
+    let mut garbage = Vec::new();
+    if let Some(old) = replaced {
+        hsync::disown(cx, &place.key, &old, hsync::Fate::Overwritten)?;
+        if garbage::has_blocks(&old) {
+            garbage.push(garbage::committed(old, cx.tx.index));
+        }
+    }
+    match still_open {
+        // The blocks left over belong to a session that goes on.
+        Some(mut open) => {
+            open.update_id = Some(cx.tx.index);
+            open.modification_time = key.modification_time;
+            metadata::set_str(&mut open.metadata, HSYNC_CLIENT_ID, &hsync::session(client_id));
+            cx.put(Place::OPEN, open_key, &open);
+        }
+        None => {
+            if !left_over.is_empty() {
+                garbage.push(garbage::uncommitted(&key, left_over));
+            }
+            cx.delete(Place::OPEN, open_key);
+        }
+    }
+    if !garbage.is_empty() {
+        let row = tables::deleted_key(&place.key, cx.object_id());
+        garbage::discard(cx, row, place.bucket_id(), garbage);
+    }
+    cx.put_bucket(place.bucket_key().to_vec(), place.bucket);
+    cx.put(Place::COMMITTED, place.key, &key);
+    let mut r = response::ok(Type::CommitKey);
+    r.commit_key_response = Some(Box::new(CommitKeyResponse {}));
+    Ok(r)
+}
+
+/// What an overwritten key passes on: it stays the same object to who watches it.
+fn inherit(key: &mut KeyInfo, existing: &KeyInfo) {
+    key.object_id = existing.object_id;
+    key.creation_time = existing.creation_time;
+    key.acls.clone_from(&existing.acls);
+    key.owner_name.clone_from(&existing.owner_name);
+}
+
+/// Counts the key in its bucket; gives back the key it replaces, whose blocks are garbage now.
+fn account(
+    bucket: &mut Bucket,
+    key: &KeyInfo,
+    existing: Option<KeyInfo>,
+    growing: bool,
+) -> Result<Option<KeyInfo>, OmError> {
+    let new = usage::replicated_size(key);
+    let old = existing.as_ref().map_or(0, usage::replicated_size);
+    usage::check_bytes(bucket, new.saturating_sub(old))?;
+    match existing {
+        None => {
+            usage::check_namespace(bucket, 1)?;
+            bucket.used_namespace += 1;
+        }
+        Some(_) if growing => {
+            bucket.used_bytes = bucket.used_bytes.saturating_sub(old) + new;
+            return Ok(None);
+        }
+        Some(ref existing) => {
+            usage::release_to_deleted(bucket, old, garbage::has_blocks(existing));
+        }
+    }
+    bucket.used_bytes += new;
+    Ok(existing)
+}
+
+/// The open key with what the writer says it wrote, and the blocks it got but did not use.
+pub(crate) fn settle_blocks(
+    mut open: KeyInfo,
+    args: KeyArgs,
+    update_id: u64,
+) -> Result<(KeyInfo, Vec<KeyLocation>), OmError> {
+    let multipart = open.key_location_list.last().and_then(|list| list.is_multipart_key);
+    let allocated: Vec<KeyLocation> =
+        open.key_location_list.drain(..).flat_map(|list| list.key_locations).collect();
+    let left_over = split_off_unused(allocated, &args.key_locations, &open)?;
+    open.key_location_list.push(KeyLocationList {
+        version: Some(0),
+        key_locations: args.key_locations,
+        file_encryption_info: None,
+        is_multipart_key: multipart,
+    });
+    open.data_size = args.data_size.unwrap_or(0);
+    open.modification_time = args.modification_time.unwrap_or(open.modification_time);
+    open.update_id = Some(update_id);
+    for entry in args.metadata {
+        metadata::set(&mut open.metadata, entry);
+    }
+    if !args.tags.is_empty() {
+        open.tags = super::create::distinct(args.tags);
+    }
+    Ok((open, left_over))
+}
+
+/// The allocated blocks that were not committed.
+///
+/// # Errors
+/// When a committed block was not allocated to this key: its data would not be this key's.
+fn split_off_unused(
+    mut allocated: Vec<KeyLocation>,
+    committed: &[KeyLocation],
+    open: &KeyInfo,
+) -> Result<Vec<KeyLocation>, OmError> {
+    if let ([a], [c]) = (allocated.as_slice(), committed)
+        && block_id(a) == block_id(c)
+    {
+        return Ok(Vec::new());
+    }
+    let known: HashSet<(i64, i64)> = allocated.iter().map(block_id).collect();
+    if let Some(foreign) = committed.iter().find(|c| !known.contains(&block_id(c))) {
+        let (container, local) = block_id(foreign);
+        return Err(OmError::InvalidRequest(format!(
+            "block conID: {container} locID: {local} was not allocated to the open key {}",
+            open.key_name
+        )));
+    }
+    let used: HashSet<(i64, i64)> = committed.iter().map(block_id).collect();
+    allocated.retain(|a| !used.contains(&block_id(a)));
+    Ok(allocated)
+}

@@ -1,0 +1,59 @@
+//! DeleteKey.
+
+use proto::ozone::{DeleteKeyRequest, DeleteKeyResponse, KeyInfo, OmResponse, Type};
+
+use super::place::{Place, settle};
+use super::{atomic, garbage, hsync};
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::prepare::PrepareContext;
+use crate::response;
+use crate::row::Bucket;
+use crate::tables;
+use crate::usage;
+
+pub(crate) fn prepare(
+    request: &mut DeleteKeyRequest,
+    ctx: &PrepareContext<'_>,
+) -> Result<(), OmError> {
+    settle(&mut request.key_args, ctx)?;
+    request.key_args.modification_time = Some(ctx.now_ms);
+    Ok(())
+}
+
+pub(crate) fn apply(
+    request: DeleteKeyRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let args = request.key_args;
+    let mut place = Place::of_args(cx.view, &args)?;
+    let existing = place.existing(cx.view, &args)?;
+    atomic::check(&args, Some(&existing))?;
+    let bucket_key = place.bucket_key().to_vec();
+    remove(cx, &mut place.bucket, place.key, existing)?;
+    cx.put_bucket(bucket_key, place.bucket);
+    let mut r = response::ok(Type::DeleteKey);
+    r.delete_key_response = Some(Box::new(DeleteKeyResponse::default()));
+    Ok(r)
+}
+
+/// Takes a committed key out of its table and its bucket's counters; its blocks are garbage.
+pub(super) fn remove(
+    cx: &mut ApplyContext<'_>,
+    bucket: &mut Bucket,
+    row: Vec<u8>,
+    key: KeyInfo,
+) -> Result<(), OmError> {
+    hsync::disown(cx, &row, &key, hsync::Fate::Deleted)?;
+    let has_blocks = garbage::has_blocks(&key);
+    usage::release_to_deleted(bucket, usage::replicated_size(&key), has_blocks);
+    bucket.used_namespace = bucket.used_namespace.saturating_sub(1);
+    if has_blocks {
+        let deleted = tables::deleted_key(&row, key.object_id.unwrap_or_else(|| cx.object_id()));
+        let bucket_id = bucket.object_id.unwrap_or_default();
+        let versions = vec![garbage::committed(key, cx.tx.index)];
+        garbage::discard(cx, deleted, bucket_id, versions);
+    }
+    cx.delete(Place::COMMITTED, row);
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! LookupKey, and what it has in common with GetKeyInfo.
+
+use proto::ozone::{KeyArgs, KeyInfo, LookupKeyRequest, LookupKeyResponse, OmResponse, Type};
+
+use super::place::Place;
+use crate::bucket::find;
+use crate::error::OmError;
+use crate::read::ReadContext;
+use crate::response;
+
+pub(crate) fn read(
+    request: &LookupKeyRequest,
+    cx: &ReadContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let key = key(&request.key_args, &request.key_args.volume_name, cx)?;
+    let mut r = response::ok(Type::LookupKey);
+    r.lookup_key_response =
+        Some(Box::new(LookupKeyResponse { key_info: Some(key), id: None, open_version: None }));
+    Ok(r)
+}
+
+/// The key that `args` names in `volume`, with the versions and parts that it wants.
+pub(crate) fn key(args: &KeyArgs, volume: &str, cx: &ReadContext<'_>) -> Result<KeyInfo, OmError> {
+    if args.key_name.is_empty() {
+        return Err(OmError::InvalidKeyName("Key name is empty".to_owned()));
+    }
+    let mut place = Place::of(cx.view, volume, &args.bucket_name, &args.key_name)?;
+    if place.bucket.is_link() {
+        let (mut volume, mut bucket) = (volume.to_owned(), args.bucket_name.clone());
+        find::resolve(cx.view, &mut volume, &mut bucket)?;
+        place = Place::of(cx.view, &volume, &bucket, &args.key_name)?;
+    }
+    let mut key = place
+        .committed(cx.view)?
+        .ok_or_else(|| OmError::key_not_found(volume, &args.bucket_name, &args.key_name))?;
+    if args.latest_version_location == Some(true) && key.key_location_list.len() > 1 {
+        key.key_location_list.drain(..key.key_location_list.len() - 1);
+    }
+    if let Some(part) = args.multipart_number.filter(|part| *part > 0) {
+        only_part(&mut key, part);
+    }
+    Ok(key)
+}
+
+/// Leaves of a key that was uploaded in parts one part's blocks and size.
+fn only_part(key: &mut KeyInfo, part: u32) {
+    let Some(latest) = key.key_location_list.last_mut() else { return };
+    latest
+        .key_locations
+        .retain(|l| l.part_number.and_then(|n| u32::try_from(n).ok()) == Some(part));
+    key.data_size = latest.key_locations.iter().map(|l| l.length).sum();
+}

@@ -1,0 +1,121 @@
+//! PurgeKeys: the blocks of deleted keys are handed to SCM, so their rows may go.
+
+use std::collections::BTreeMap;
+
+use proto::ozone::{
+    BucketNameInfo, BucketPurgeKeysSize, KeyInfo, OmResponse, PurgeKeysRequest, PurgeKeysResponse,
+    RepeatedKeyInfo, Type,
+};
+
+use super::metadata::{self, COMMITTED_KEY_DELETED};
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::prepare::PrepareContext;
+use crate::response;
+use crate::row;
+use crate::tables::{self, Table};
+use crate::usage;
+use crate::view::View;
+
+/// Who proposes a purge need not say how much it frees: the leader adds it up.
+pub(crate) fn prepare(
+    request: &mut PurgeKeysRequest,
+    ctx: &PrepareContext<'_>,
+) -> Result<(), OmError> {
+    if !request.bucket_purge_keys_size.is_empty() {
+        return Ok(());
+    }
+    let mut freed = Freed::default();
+    for key in request.deleted_keys.iter().flat_map(|d| &d.keys) {
+        freed.add(ctx.view, key, &[])?;
+    }
+    for update in &request.keys_to_update {
+        freed.add(ctx.view, update.key.as_deref().unwrap_or_default(), &update.key_infos)?;
+    }
+    request.bucket_purge_keys_size = freed.into_sizes();
+    Ok(())
+}
+
+/// Bytes and names that a purge frees, by bucket (id, volume, name).
+#[derive(Default)]
+struct Freed(BTreeMap<(u64, String, String), (i64, i64)>);
+
+impl Freed {
+    /// The row at `key` goes, but for the versions `kept`.
+    fn add(&mut self, view: &dyn View, key: &str, kept: &[KeyInfo]) -> Result<(), OmError> {
+        let row = row::get::<RepeatedKeyInfo>(view, Table::DeletedTable, key.as_bytes())?;
+        let Some(row) = row else { return Ok(()) };
+        let bucket_id = row.bucket_id.unwrap_or_default();
+        let counted =
+            |info: &&KeyInfo| metadata::get(&info.metadata, COMMITTED_KEY_DELETED) == Some("true");
+        for (info, sign) in (row.key_info.iter().filter(counted).map(|info| (info, 1)))
+            .chain(kept.iter().filter(counted).map(|info| (info, -1)))
+        {
+            let bucket = (bucket_id, info.volume_name.clone(), info.bucket_name.clone());
+            let (bytes, names) = self.0.entry(bucket).or_default();
+            *bytes += sign * i64::try_from(usage::replicated_size(info)).unwrap_or(i64::MAX);
+            *names += sign;
+        }
+        Ok(())
+    }
+
+    fn into_sizes(self) -> Vec<BucketPurgeKeysSize> {
+        let size = |((bucket_id, volume, bucket), (bytes, names)): ((u64, String, String), _)| {
+            BucketPurgeKeysSize {
+                bucket_name_info: Some(BucketNameInfo {
+                    bucket_id: Some(bucket_id),
+                    volume_name: Some(volume),
+                    bucket_name: Some(bucket),
+                    volume_id: None,
+                }),
+                purged_bytes: Some(i64::max(bytes, 0) as u64),
+                purged_namespace: Some(i64::max(names, 0) as u64),
+            }
+        };
+        self.0.into_iter().map(size).collect()
+    }
+}
+
+pub(crate) fn apply(
+    request: PurgeKeysRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    if request.snapshot_table_key.as_deref().is_some_and(|key| !key.is_empty()) {
+        return Err(OmError::NotSupported("purging keys of a snapshot".to_owned()));
+    }
+    for key in request.deleted_keys.into_iter().flat_map(|d| d.keys) {
+        cx.delete(Table::DeletedTable, key.into_bytes());
+    }
+    for update in request.keys_to_update {
+        let Some(key) = update.key else { continue };
+        let row = RepeatedKeyInfo { key_info: update.key_infos, bucket_id: update.bucket_id };
+        cx.put(Table::DeletedTable, key.into_bytes(), &row);
+    }
+    for key in request.renamed_keys {
+        cx.delete(Table::SnapshotRenamedTable, key.into_bytes());
+    }
+    for size in request.bucket_purge_keys_size {
+        release(cx, &size)?;
+    }
+    let mut r = response::ok(Type::PurgeKeys);
+    r.purge_keys_response = Some(Box::new(PurgeKeysResponse {}));
+    Ok(r)
+}
+
+fn release(cx: &mut ApplyContext<'_>, size: &BucketPurgeKeysSize) -> Result<(), OmError> {
+    let Some(name) = &size.bucket_name_info else { return Ok(()) };
+    let (Some(volume), Some(bucket)) = (&name.volume_name, &name.bucket_name) else {
+        return Ok(());
+    };
+    let key = tables::bucket_key(volume, bucket);
+    // A bucket that was deleted since, and perhaps made anew, has no such bytes.
+    let Some(mut found) = cx.view.bucket(&key)?.filter(|b| b.object_id == name.bucket_id) else {
+        return Ok(());
+    };
+    let bytes = size.purged_bytes.unwrap_or(0);
+    let names = size.purged_namespace.unwrap_or(0);
+    found.snapshot_used_bytes = found.snapshot_used_bytes.saturating_sub(bytes);
+    found.snapshot_used_namespace = found.snapshot_used_namespace.saturating_sub(names);
+    cx.put_bucket(key, found);
+    Ok(())
+}

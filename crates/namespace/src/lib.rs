@@ -1,0 +1,58 @@
+//! The rules of the Ozone Manager: what every command does to the tables, and nothing else.
+//!
+//! A write goes through two steps. [`prepare`] runs on the leader only: it checks the request,
+//! resolves what depends on time, settings, randomness or the asking user, and writes it all into
+//! the request's own fields, as Ozone does. [`apply`] runs on every replica in log order: it
+//! reads a [`View`] of the tables and answers with a response and a list of [`Effect`]s. A read
+//! is one step, [`read`] (or [`read_encoded`], which lists keys without building messages).
+//!
+//! **Architecture invariants.** Nothing here reads a clock, a file, a setting by name or a random
+//! number; `apply` depends on the log entry, its position and the view alone, so the same log
+//! gives the same tables everywhere. A business error is a response, never an `Err`; the only
+//! `Err` of `apply` is a [`ViewError`], upon which the replica must stop. Rows hold Ozone's
+//! messages under Ozone's keys ([`tables`]), and never pipelines or tokens.
+//!
+//! Where to start: [`tables`] for the data, `key/create.rs` and `key/commit.rs` for the life of
+//! a key, [`route`] for which command goes where.
+
+mod acl;
+mod apply;
+mod bucket;
+mod effect;
+mod error;
+mod key;
+mod locations;
+mod multipart;
+mod names;
+mod overlay;
+mod prepare;
+mod read;
+mod replication;
+mod response;
+mod route;
+mod row;
+mod s3secret;
+mod service;
+mod settings;
+pub mod tables;
+mod tagging;
+mod usage;
+mod view;
+mod volume;
+
+pub use apply::{Applied, TransactionPosition, apply};
+pub use effect::Effect;
+pub use error::OmError;
+pub use locations::{for_each_key_info, for_each_location};
+pub use names::{validate_bucket_name, validate_key_name, validate_volume_name};
+pub use overlay::{MemoryTables, Overlay, RowChange};
+pub use prepare::{BlockDemand, Fresh, PrepareContext, Prepared, give_blocks, prepare};
+pub use read::{ReadContext, read, read_encoded};
+pub use route::{Route, is_read, route};
+pub use row::Bucket;
+pub use s3secret::create_s3_secret_request;
+pub use settings::Settings;
+pub use tables::Table;
+pub use usage::replicated_size;
+pub use view::{View, ViewError};
+pub use volume::create_s3_volume_request;

@@ -1,0 +1,220 @@
+//! CompleteMultiPartUpload: the named parts, in order, become the key.
+
+use md5::{Digest, Md5};
+use proto::ozone::{
+    KeyInfo, KeyLocation, KeyLocationList, MultipartPartInfo, MultipartUploadCompleteRequest,
+    MultipartUploadCompleteResponse, OmResponse, Part, Type,
+};
+
+use super::find;
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::key::metadata::{self, ETAG};
+use crate::key::place::{Place, settle};
+use crate::key::{atomic, garbage};
+use crate::prepare::PrepareContext;
+use crate::response;
+use crate::row;
+use crate::tables::{self, Table};
+use crate::usage;
+
+/// The least size of a part is a setting, so it is checked here. The entry may find other parts
+/// than these, but not others under the same ETags.
+pub(crate) fn prepare(
+    request: &mut MultipartUploadCompleteRequest,
+    ctx: &PrepareContext<'_>,
+) -> Result<(), OmError> {
+    let args = &mut request.key_args;
+    settle(args, ctx)?;
+    args.modification_time = Some(ctx.now_ms);
+    check_order(&request.parts_list)?;
+    let args = &request.key_args;
+    let place = Place::of_args(ctx.view, args)?;
+    let upload_id = find::id(args)?;
+    find::find(ctx.view, &place.key, upload_id, args)?;
+    let parts = find::parts(ctx.view, upload_id)?;
+    let (chosen, _) = choose(parts, &request.parts_list)?;
+    let least = ctx.settings.min_multipart_part_size;
+    let all_but_last = chosen.len().saturating_sub(1);
+    for part in chosen.iter().take(all_but_last) {
+        let size = part.data_size.unwrap_or(0);
+        if size < least {
+            return Err(OmError::EntityTooSmall(format!(
+                "part {} of upload {upload_id} has {size} bytes, the least size is {least}",
+                part.part_number.unwrap_or(0)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// When no part is named, or the numbers do not ascend.
+fn check_order(parts: &[Part]) -> Result<(), OmError> {
+    if parts.is_empty() {
+        return Err(OmError::InvalidRequest(
+            "Complete Multipart Upload Failed because of empty part list".to_owned(),
+        ));
+    }
+    match parts.windows(2).find(|pair| pair[0].part_number >= pair[1].part_number) {
+        Some(pair) => Err(OmError::InvalidPartOrder(format!(
+            "part {} comes after part {}",
+            pair[1].part_number, pair[0].part_number
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The parts that the client names, and those it does not.
+fn choose(
+    stored: Vec<(Vec<u8>, MultipartPartInfo)>,
+    named: &[Part],
+) -> Result<(Vec<MultipartPartInfo>, Vec<MultipartPartInfo>), OmError> {
+    let mut chosen = Vec::with_capacity(named.len());
+    let mut unused = Vec::new();
+    let mut wanted = named.iter().peekable();
+    // Both are in the order of part numbers.
+    for (_, part) in stored {
+        let number = part.part_number.unwrap_or(0);
+        match wanted.next_if(|named| named.part_number <= number) {
+            Some(named) if named.part_number == number && is_named(&part, named) => {
+                chosen.push(part);
+            }
+            Some(named) => return Err(invalid(named, Some(&part))),
+            None => unused.push(part),
+        }
+    }
+    match wanted.next() {
+        Some(named) => Err(invalid(named, None)),
+        None => Ok((chosen, unused)),
+    }
+}
+
+/// Clients name a part by its ETag, older ones by its part name.
+fn is_named(part: &MultipartPartInfo, named: &Part) -> bool {
+    match named.e_tag.as_deref().filter(|tag| !tag.is_empty()) {
+        Some(tag) if part.e_tag.is_some() => part.e_tag.as_deref() == Some(tag),
+        _ => part.part_name.as_deref() == Some(named.part_name.as_str()),
+    }
+}
+
+fn invalid(named: &Part, stored: Option<&MultipartPartInfo>) -> OmError {
+    let asked = named.e_tag.as_deref().unwrap_or(&named.part_name);
+    let found = stored.filter(|s| s.part_number == Some(named.part_number)).map_or_else(
+        || "no such part".to_owned(),
+        |s| s.e_tag.clone().or_else(|| s.part_name.clone()).unwrap_or_default(),
+    );
+    OmError::InvalidPart(format!(
+        "part {} is named {asked}, whereas OM has: {found}",
+        named.part_number
+    ))
+}
+
+pub(crate) fn apply(
+    request: MultipartUploadCompleteRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let args = request.key_args;
+    check_order(&request.parts_list)?;
+    let mut place = Place::of_args(cx.view, &args)?;
+    let upload_id = find::id(&args)?;
+    let (upload_row, upload) = find::find(cx.view, &place.key, upload_id, &args)?;
+    let open = row::get::<KeyInfo>(cx.view, Place::OPEN, &upload_row)?
+        .ok_or_else(|| find::no_such_upload(upload_id, &args))?;
+    let existing = place.committed(cx.view)?;
+    atomic::check(&args, existing.as_ref())?;
+
+    let stored = find::parts(cx.view, upload_id)?;
+    for (part_row, part) in &stored {
+        let size = find::part_size(&upload, part, &args);
+        place.bucket.used_bytes = place.bucket.used_bytes.saturating_sub(size);
+        cx.delete(Table::MultipartPartsTable, part_row.clone());
+    }
+    let (chosen, unused) = choose(stored, &request.parts_list)?;
+    let hash = joined_e_tag(&chosen);
+
+    let mut key = open;
+    key.data_size = chosen.iter().map(|part| part.data_size.unwrap_or(0)).sum();
+    key.key_location_list = vec![KeyLocationList {
+        version: Some(0),
+        key_locations: chosen.into_iter().flat_map(numbered_blocks).collect(),
+        file_encryption_info: None,
+        is_multipart_key: Some(true),
+    }];
+    key.modification_time = args.modification_time.unwrap_or(key.modification_time);
+    key.creation_time = key.modification_time;
+    key.update_id = Some(cx.tx.index);
+    metadata::set_str(&mut key.metadata, ETAG, &hash);
+
+    let mut garbage: Vec<KeyInfo> =
+        unused.into_iter().map(|part| find::as_key(&upload, part, &args)).collect();
+    garbage.retain(garbage::has_blocks);
+    let bucket = &mut place.bucket;
+    match existing {
+        None => {
+            usage::check_namespace(bucket, 1)?;
+            bucket.used_namespace += 1;
+        }
+        Some(old) => {
+            key.object_id = old.object_id;
+            key.creation_time = old.creation_time;
+            let has_blocks = garbage::has_blocks(&old);
+            usage::release_to_deleted(bucket, usage::replicated_size(&old), has_blocks);
+            if has_blocks {
+                garbage.push(garbage::committed(old, cx.tx.index));
+            }
+        }
+    }
+    bucket.used_bytes += usage::replicated_size(&key);
+    if !garbage.is_empty() {
+        let row = tables::deleted_key(&place.key, cx.object_id());
+        garbage::discard(cx, row, place.bucket_id(), garbage);
+    }
+    cx.delete(Table::MultipartInfoTable, upload_row.clone());
+    cx.delete(Place::OPEN, upload_row);
+    cx.put_bucket(place.bucket_key().to_vec(), place.bucket);
+    cx.put(Place::COMMITTED, place.key, &key);
+    let mut r = response::ok(Type::CompleteMultiPartUpload);
+    r.complete_multi_part_upload_response = Some(Box::new(MultipartUploadCompleteResponse {
+        volume: Some(args.volume_name),
+        bucket: Some(args.bucket_name),
+        key: Some(args.key_name),
+        hash: Some(hash),
+    }));
+    Ok(r)
+}
+
+fn numbered_blocks(part: MultipartPartInfo) -> Vec<KeyLocation> {
+    let number = part.part_number.and_then(|n| i32::try_from(n).ok());
+    let mut blocks = part.key_location_list.map(|list| list.key_locations).unwrap_or_default();
+    for block in &mut blocks {
+        block.part_number = number;
+    }
+    blocks
+}
+
+/// The ETag of the whole: MD5 over the text of the parts' ETags, and their number.
+fn joined_e_tag(parts: &[MultipartPartInfo]) -> String {
+    let mut md5 = Md5::new();
+    for part in parts {
+        md5.update(part.e_tag.as_deref().or(part.part_name.as_deref()).unwrap_or_default());
+    }
+    format!("{}-{}", hex::encode(md5.finalize()), parts.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_joined_etag_is_ozones() {
+        let part = |tag: &str| MultipartPartInfo {
+            e_tag: Some(tag.to_owned()),
+            ..MultipartPartInfo::default()
+        };
+        assert_eq!(
+            joined_e_tag(&[part("etag1"), part("etag2")]),
+            "3bc49bce88662304522584447d5520a1-2"
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! InitiateMultiPartUpload.
+
+use proto::ozone::{
+    KeyArgs, MultipartInfoInitiateRequest, MultipartInfoInitiateResponse, MultipartKeyInfo,
+    OmResponse, Type,
+};
+
+use super::find;
+use crate::acl;
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::key::create;
+use crate::key::place::{Place, settle};
+use crate::names::validate_key_name;
+use crate::prepare::PrepareContext;
+use crate::replication;
+use crate::response;
+use crate::tables::{Table, multipart_key};
+
+/// Parts are rows of their own.
+const PARTS_ARE_ROWS: u32 = 1;
+
+pub(crate) fn prepare(
+    request: &mut MultipartInfoInitiateRequest,
+    ctx: &PrepareContext<'_>,
+) -> Result<(), OmError> {
+    let args = &mut request.key_args;
+    validate_key_name(&args.key_name, ctx.settings)?;
+    let bucket = settle(args, ctx)?;
+    replication::resolve(args, &bucket, ctx.settings)?;
+    if args.owner_name.as_deref().is_none_or(str::is_empty) {
+        args.owner_name = Some(ctx.user.to_owned());
+    }
+    acl::inherit(&mut args.acls, &bucket.acls);
+    acl::add_defaults(&mut args.acls, ctx);
+    args.key_locations.clear();
+    args.data_size = Some(0);
+    args.modification_time = Some(ctx.now_ms);
+    args.multipart_upload_id = Some(upload_id(ctx.fresh.uuid(), ctx.fresh.id()));
+    Ok(())
+}
+
+/// A UUID and a number, as Ozone's are; opaque to clients.
+fn upload_id(uuid: [u8; 16], number: u64) -> String {
+    let hex = hex::encode(uuid);
+    let groups = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+    format!("{}-{number}", groups.join("-"))
+}
+
+pub(crate) fn apply(
+    request: MultipartInfoInitiateRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let args = request.key_args;
+    let place = Place::of_args(cx.view, &args)?;
+    let upload_id = find::id(&args)?.to_owned();
+    let row = multipart_key(&place.key, &upload_id);
+    let response = MultipartInfoInitiateResponse {
+        volume_name: args.volume_name.clone(),
+        bucket_name: args.bucket_name.clone(),
+        key_name: args.key_name.clone(),
+        multipart_upload_id: upload_id.clone(),
+    };
+    cx.put(Table::MultipartInfoTable, row.clone(), &info(&args, upload_id, cx)?);
+    let open = create::open(args, cx, true, None)?;
+    cx.put(Place::OPEN, row, &open);
+    let mut r = response::ok(Type::InitiateMultiPartUpload);
+    r.initiate_multi_part_upload_response = Some(Box::new(response));
+    Ok(r)
+}
+
+fn info(
+    args: &KeyArgs,
+    upload_id: String,
+    cx: &ApplyContext<'_>,
+) -> Result<MultipartKeyInfo, OmError> {
+    Ok(MultipartKeyInfo {
+        upload_id,
+        creation_time: args.modification_time.unwrap_or_default(),
+        r#type: args.r#type.ok_or_else(|| OmError::missing("replication"))?,
+        factor: args.factor,
+        ec_replication_config: args.ec_replication_config.clone(),
+        object_id: Some(cx.object_id()),
+        update_id: Some(cx.tx.index),
+        schema_version: Some(PARTS_ARE_ROWS),
+        volume_name: Some(args.volume_name.clone()),
+        bucket_name: Some(args.bucket_name.clone()),
+        key_name: Some(args.key_name.clone()),
+        owner_name: args.owner_name.clone(),
+        acls: args.acls.clone(),
+        ..MultipartKeyInfo::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_upload_id_is_a_uuid_and_a_number() {
+        let uuid = 0x01a1fd2e_0123_7456_89ab_cdef01234567_u128.to_be_bytes();
+        assert_eq!(
+            super::upload_id(uuid, 117653443247931436),
+            "01a1fd2e-0123-7456-89ab-cdef01234567-117653443247931436"
+        );
+    }
+}

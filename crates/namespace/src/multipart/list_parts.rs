@@ -1,0 +1,75 @@
+//! ListMultiPartUploadParts.
+
+use std::ops::ControlFlow;
+
+use proto::ozone::{
+    KeyArgs, MultipartPartInfo, MultipartUploadListPartsRequest, MultipartUploadListPartsResponse,
+    OmResponse, PartInfo, Type,
+};
+
+use super::find;
+use crate::bucket;
+use crate::error::OmError;
+use crate::key::place::Place;
+use crate::read::ReadContext;
+use crate::response;
+use crate::row;
+use crate::tables::{Table, part_key, part_prefix, prefix_end};
+
+pub(crate) fn read(
+    request: &MultipartUploadListPartsRequest,
+    cx: &ReadContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let mut args = KeyArgs {
+        volume_name: request.volume.clone(),
+        bucket_name: request.bucket.clone(),
+        key_name: request.key.clone(),
+        ..KeyArgs::default()
+    };
+    bucket::find::resolve(cx.view, &mut args.volume_name, &mut args.bucket_name)?;
+    let place = Place::of_args(cx.view, &args)?;
+    let (_, upload) = find::find(cx.view, &place.key, &request.upload_id, &args)?;
+
+    let page = cx.page(request.max_parts.map(i64::from));
+    let after = request.part_numbermarker.unwrap_or(0);
+    let mut parts: Vec<PartInfo> = Vec::new();
+    let mut truncated = false;
+    let mut failed = None;
+    let start = part_key(&request.upload_id, after.saturating_add(1));
+    let end = prefix_end(&part_prefix(&request.upload_id));
+    cx.view.scan(Table::MultipartPartsTable, &start, end.as_deref(), &mut |key, value| {
+        if parts.len() == page {
+            truncated = true;
+            return ControlFlow::Break(());
+        }
+        match row::decode_slice::<MultipartPartInfo>(Table::MultipartPartsTable, key, value) {
+            Ok(part) => {
+                parts.push(PartInfo {
+                    part_number: part.part_number.unwrap_or(0),
+                    part_name: part.part_name.unwrap_or_default(),
+                    modification_time: part.modification_time.unwrap_or(0),
+                    size: part.data_size.unwrap_or(0),
+                    e_tag: part.e_tag,
+                });
+                ControlFlow::Continue(())
+            }
+            Err(e) => {
+                failed = Some(e);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    if let Some(e) = failed {
+        return Err(e.into());
+    }
+    let mut r = response::ok(Type::ListMultiPartUploadParts);
+    r.list_multipart_upload_parts_response = Some(Box::new(MultipartUploadListPartsResponse {
+        r#type: Some(upload.r#type),
+        factor: upload.factor,
+        ec_replication_config: upload.ec_replication_config,
+        next_part_number_marker: Some(parts.last().map_or(after, |p| p.part_number)),
+        is_truncated: Some(truncated),
+        parts_list: parts,
+    }));
+    Ok(r)
+}

@@ -1,0 +1,139 @@
+//! Which names volumes, buckets and keys may have.
+
+use std::net::Ipv4Addr;
+
+use crate::error::OmError;
+use crate::settings::Settings;
+
+/// Shortest and longest name of a volume or bucket, S3's rule.
+const NAME_LENGTH: std::ops::RangeInclusive<usize> = 3..=63;
+
+/// The name under which snapshots of a bucket appear among its keys.
+const SNAPSHOT_DIRECTORY: &str = ".snapshot";
+
+/// Characters that are refused in key names when `ozone.om.keyname.character.check.enabled`.
+const AVOIDED_IN_KEYS: &[char] =
+    &['\\', '{', '}', '^', '<', '>', '%', '~', '#', '`', '[', ']', '|', '"', '\u{7f}'];
+
+/// # Errors
+/// [`OmError::InvalidVolumeName`]
+pub fn validate_volume_name(name: &str, settings: &Settings) -> Result<(), OmError> {
+    check(name, "volume", settings.strict_s3_names).map_err(OmError::InvalidVolumeName)
+}
+
+/// # Errors
+/// [`OmError::InvalidBucketName`]
+pub fn validate_bucket_name(name: &str, settings: &Settings) -> Result<(), OmError> {
+    check(name, "bucket", settings.strict_s3_names).map_err(OmError::InvalidBucketName)
+}
+
+/// # Errors
+/// [`OmError::InvalidKeyName`]
+pub fn validate_key_name(name: &str, settings: &Settings) -> Result<(), OmError> {
+    if name.is_empty() {
+        return Err(OmError::InvalidKeyName("Key name is empty".to_owned()));
+    }
+    let reserved = name.strip_prefix(SNAPSHOT_DIRECTORY);
+    if reserved.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+        return Err(OmError::InvalidKeyName(format!(
+            "Cannot create key under path reserved for snapshot: {SNAPSHOT_DIRECTORY}/"
+        )));
+    }
+    if settings.check_key_name_characters
+        && let Some(bad) = name.chars().find(|c| c.is_control() || AVOIDED_IN_KEYS.contains(c))
+    {
+        return Err(OmError::InvalidKeyName(format!("Invalid key name: {name} has {bad:?}")));
+    }
+    Ok(())
+}
+
+fn check(name: &str, kind: &str, strict: bool) -> Result<(), String> {
+    if !NAME_LENGTH.contains(&name.len()) {
+        return Err(format!(
+            "{kind} name '{name}' is illegal: valid length is {}-{} characters",
+            NAME_LENGTH.start(),
+            NAME_LENGTH.end()
+        ));
+    }
+    let mut last = None;
+    for c in name.chars() {
+        match c {
+            'a'..='z' | '0'..='9' => {}
+            '_' if !strict => {}
+            '.' | '-' => {
+                let edge = match last {
+                    None => Some("start with"),
+                    Some('.') => Some("have a period before"),
+                    Some('-') if c == '.' => Some("have a dash before"),
+                    _ => None,
+                };
+                if let Some(edge) = edge {
+                    return Err(format!("{kind} name '{name}' cannot {edge} a period or dash"));
+                }
+            }
+            'A'..='Z' => {
+                return Err(format!("{kind} name '{name}' does not support uppercase characters"));
+            }
+            _ => return Err(format!("{kind} name '{name}' has an unsupported character : {c}")),
+        }
+        last = Some(c);
+    }
+    if matches!(last, Some('.' | '-')) {
+        return Err(format!("{kind} name '{name}' cannot end with a period or dash"));
+    }
+    if name.parse::<Ipv4Addr>().is_ok() {
+        return Err(format!("{kind} name '{name}' cannot be an IPv4 address"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_names_pass_and_bad_ones_do_not() {
+        let s = Settings::default();
+        for good in ["abc", "a-b.c", "vol1", "a--b", "123", "1.2.3", &"x".repeat(63)] {
+            assert!(validate_bucket_name(good, &s).is_ok(), "{good}");
+        }
+        let long = "x".repeat(64);
+        for bad in [
+            "",
+            "ab",
+            &long,
+            ".abc",
+            "-abc",
+            "abc.",
+            "abc-",
+            "a..b",
+            "a.-b",
+            "a-.b",
+            "Abc",
+            "a_b",
+            "a b",
+            "a/b",
+            "192.168.1.1",
+            "äöü",
+        ] {
+            assert!(validate_bucket_name(bad, &s).is_err(), "{bad}");
+            assert!(validate_volume_name(bad, &s).is_err(), "{bad}");
+        }
+        let loose = Settings { strict_s3_names: false, ..Settings::default() };
+        assert!(validate_volume_name("a_b", &loose).is_ok());
+    }
+
+    #[test]
+    fn keys_may_have_nearly_any_name() {
+        let s = Settings::default();
+        for good in ["a", "a/b//c/", "ü b", "{x}", "a\\b", ".snapshots", "x/.snapshot"] {
+            assert!(validate_key_name(good, &s).is_ok(), "{good}");
+        }
+        for bad in ["", ".snapshot", ".snapshot/s1/k"] {
+            assert!(validate_key_name(bad, &s).is_err(), "{bad}");
+        }
+        let checked = Settings { check_key_name_characters: true, ..Settings::default() };
+        assert!(validate_key_name("{x}", &checked).is_err());
+        assert!(validate_key_name("a/b_c-d.e!f", &checked).is_ok());
+    }
+}

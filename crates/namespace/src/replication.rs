@@ -1,0 +1,49 @@
+//! Which replication a key gets: its own, else its bucket's, else the server's.
+
+use proto::hdds::{DefaultReplicationConfig, ReplicationType};
+use proto::ozone::{KeyArgs, KeyInfo};
+use types::ReplicationConfig;
+
+use crate::error::OmError;
+use crate::row::Bucket;
+use crate::settings::Settings;
+
+/// The replication that `args` asks for in `bucket`, written into `args` in full.
+pub(crate) fn resolve(
+    args: &mut KeyArgs,
+    bucket: &Bucket,
+    settings: &Settings,
+) -> Result<ReplicationConfig, OmError> {
+    let asked = args.r#type.unwrap_or(ReplicationType::None as i32);
+    let config = if asked != ReplicationType::None as i32 {
+        ReplicationConfig::from_wire(asked, args.factor, args.ec_replication_config.as_ref())?
+    } else if let Some(default) = &bucket.default_replication_config {
+        of_default(default)?
+    } else {
+        settings.default_replication
+    };
+    args.r#type = Some(config.wire_type() as i32);
+    args.factor = config.wire_factor().map(|f| f as i32);
+    args.ec_replication_config = config.wire_ec();
+    Ok(config)
+}
+
+/// The replication of a prepared request.
+pub(crate) fn of_args(args: &KeyArgs) -> Result<ReplicationConfig, OmError> {
+    let kind = args.r#type.unwrap_or(ReplicationType::None as i32);
+    Ok(ReplicationConfig::from_wire(kind, args.factor, args.ec_replication_config.as_ref())?)
+}
+
+/// The replication of a key.
+pub(crate) fn of_key(key: &KeyInfo) -> Result<ReplicationConfig, OmError> {
+    Ok(ReplicationConfig::from_wire(key.r#type, key.factor, key.ec_replication_config.as_ref())?)
+}
+
+/// The replication that a bucket gives to its keys.
+pub(crate) fn of_default(default: &DefaultReplicationConfig) -> Result<ReplicationConfig, OmError> {
+    Ok(ReplicationConfig::from_wire(
+        default.r#type,
+        default.factor,
+        default.ec_replication_config.as_ref(),
+    )?)
+}

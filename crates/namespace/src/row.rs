@@ -1,0 +1,117 @@
+//! Rows as messages: decoding, and the bucket row in the form that commands change it.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message;
+use proto::ozone::{BucketInfo, BucketLayoutProto};
+
+use crate::tables::Table;
+use crate::view::{View, ViewError};
+
+/// The row at `key` as message `M`.
+pub(crate) fn get<M: Message + Default>(
+    view: &(impl View + ?Sized),
+    table: Table,
+    key: &[u8],
+) -> Result<Option<M>, ViewError> {
+    view.get(table, key)?.map(|value| decode(table, key, value)).transpose()
+}
+
+/// `value` as message `M`; `bytes` fields share the value's memory.
+pub(crate) fn decode<M: Message + Default>(
+    table: Table,
+    key: &[u8],
+    value: Bytes,
+) -> Result<M, ViewError> {
+    M::decode(value).map_err(|e| damaged(table, key, &e))
+}
+
+/// Like [`decode`] for borrowed bytes.
+pub(crate) fn decode_slice<M: Message + Default>(
+    table: Table,
+    key: &[u8],
+    value: &[u8],
+) -> Result<M, ViewError> {
+    M::decode(value).map_err(|e| damaged(table, key, &e))
+}
+
+pub(crate) fn damaged(table: Table, key: &[u8], cause: &dyn std::fmt::Display) -> ViewError {
+    ViewError::Damaged {
+        table,
+        key: String::from_utf8_lossy(key).into_owned(),
+        cause: cause.to_string(),
+    }
+}
+
+/// A message as the value of a row.
+pub(crate) fn encode(message: &impl Message) -> Bytes {
+    Bytes::from(message.encode_to_vec())
+}
+
+/// A bucket's row. The counters, which nearly every command changes, stand beside the rest,
+/// which nearly none changes and which is shared: a changed bucket costs no copy of its names
+/// and ACLs, and is encoded once however many commands of a round changed it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bucket {
+    info: Arc<BucketInfo>,
+    /// Replicated bytes of live keys and of parts of multipart uploads under way.
+    pub used_bytes: u64,
+    /// Live keys.
+    pub used_namespace: u64,
+    /// Replicated bytes of deleted keys whose blocks are not purged yet.
+    pub snapshot_used_bytes: u64,
+    /// Deleted keys that are not purged yet.
+    pub snapshot_used_namespace: u64,
+}
+
+impl Bucket {
+    /// The bucket of a decoded row.
+    pub fn new(info: BucketInfo) -> Self {
+        Self {
+            used_bytes: info.used_bytes.unwrap_or(0),
+            used_namespace: info.used_namespace.unwrap_or(0),
+            snapshot_used_bytes: info.snapshot_used_bytes.unwrap_or(0),
+            snapshot_used_namespace: info.snapshot_used_namespace.unwrap_or(0),
+            info: Arc::new(info),
+        }
+    }
+
+    /// The row's message, counters included.
+    pub fn to_info(&self) -> BucketInfo {
+        let mut info = BucketInfo::clone(&self.info);
+        info.used_bytes = Some(self.used_bytes);
+        info.used_namespace = Some(self.used_namespace);
+        info.snapshot_used_bytes = Some(self.snapshot_used_bytes);
+        info.snapshot_used_namespace = Some(self.snapshot_used_namespace);
+        info
+    }
+
+    /// The row's value.
+    pub fn encode(&self) -> Bytes {
+        encode(&self.to_info())
+    }
+
+    /// Whether the bucket is a link to another.
+    pub fn is_link(&self) -> bool {
+        self.info.source_volume.is_some() && self.info.source_bucket.is_some()
+    }
+
+    /// Layout of the bucket's keys; rows of old times without one are LEGACY.
+    pub fn layout(&self) -> BucketLayoutProto {
+        self.info
+            .bucket_layout
+            .and_then(|l| BucketLayoutProto::try_from(l).ok())
+            .unwrap_or(BucketLayoutProto::Legacy)
+    }
+}
+
+/// The row's fields; its counters are the ones of the last encoding, use the bucket's own.
+impl Deref for Bucket {
+    type Target = BucketInfo;
+
+    fn deref(&self) -> &BucketInfo {
+        &self.info
+    }
+}

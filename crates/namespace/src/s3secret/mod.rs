@@ -1,0 +1,7 @@
+//! Secret keys of S3 access ids.
+
+pub(crate) mod get;
+pub(crate) mod revoke;
+pub(crate) mod set;
+
+pub use get::create_s3_secret_request;

@@ -1,0 +1,48 @@
+//! Settings that rules depend on, as values; whoever starts the server fills them in.
+
+use proto::ozone::BucketLayoutProto;
+use types::ReplicationConfig;
+
+/// Settings of the OM, used by `prepare` and `read` only: what `apply` needs of them stands in
+/// the prepared request.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `ozone.scm.block.size`, bytes.
+    pub block_size: u64,
+    /// `ozone.key.preallocation.max.blocks`
+    pub preallocation_max_blocks: u32,
+    /// `ozone.default.bucket.layout`, for buckets created without one.
+    pub default_bucket_layout: BucketLayoutProto,
+    /// `ozone.server.default.replication` and `.type`.
+    pub default_replication: ReplicationConfig,
+    /// `ozone.om.multipart.min.part.size`, bytes: every part but the last one.
+    pub min_multipart_part_size: u64,
+    /// `ozone.s3g.volume.name`: where buckets of S3 live.
+    pub s3_volume: String,
+    /// `ozone.om.user.max.volume`
+    pub user_max_volumes: u32,
+    /// `ozone.om.namespace.s3.strict`: names must be valid S3 bucket names; otherwise they may
+    /// have underscores too.
+    pub strict_s3_names: bool,
+    /// `ozone.om.keyname.character.check.enabled`
+    pub check_key_name_characters: bool,
+    /// `ozone.om.server.list.max.size`: most entries of one page.
+    pub list_max_size: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            block_size: 256 << 20,
+            preallocation_max_blocks: 64,
+            default_bucket_layout: BucketLayoutProto::ObjectStore,
+            default_replication: ReplicationConfig::RATIS_THREE,
+            min_multipart_part_size: 5 << 20,
+            s3_volume: "s3v".to_owned(),
+            user_max_volumes: 1024,
+            strict_s3_names: true,
+            check_key_name_characters: false,
+            list_max_size: 1000,
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Every table (column family) of the OM database: its name, its key format, its value.
+//!
+//! | table | key | value |
+//! | --- | --- | --- |
+//! | volumeTable | `/vol` | VolumeInfo |
+//! | bucketTable | `/vol/bucket` | BucketInfo |
+//! | userTable | `user` | UserVolumeInfo |
+//! | keyTable | `/vol/bucket/key` | KeyInfo |
+//! | openKeyTable | `/vol/bucket/key/<clientID or uploadID>` | KeyInfo |
+//! | deletedTable | `/vol/bucket/key/<objectID>` | RepeatedKeyInfo |
+//! | multipartInfoTable | `/vol/bucket/key/<uploadID>` | MultipartKeyInfo, schema version 1 |
+//! | multipartPartsTable | uploadID `/` part number (4 bytes, big endian) | MultipartPartInfo |
+//! | s3SecretTable | access id | S3Secret |
+//! | metaTable | name | text |
+//! | transactionInfoTable | `#TRANSACTIONINFO` | `term#index` |
+//!
+//! Ids inside keys are signed decimals, as Java prints a `long`. The multipart form is Ozone's
+//! newer one (schema version 1): a part is a row of its own, so that committing part 9,999 does
+//! not rewrite the 9,998 before it.
+
+/// A table of the OM database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Table {
+    VolumeTable,
+    BucketTable,
+    UserTable,
+    KeyTable,
+    OpenKeyTable,
+    DeletedTable,
+    MultipartInfoTable,
+    MultipartPartsTable,
+    S3SecretTable,
+    TransactionInfoTable,
+    MetaTable,
+    FileTable,
+    OpenFileTable,
+    DirectoryTable,
+    DeletedDirectoryTable,
+    PrefixTable,
+    DelegationTokenTable,
+    SnapshotInfoTable,
+    SnapshotRenamedTable,
+    CompactionLogTable,
+    TenantStateTable,
+    TenantAccessIdTable,
+    PrincipalToAccessIdsTable,
+}
+
+impl Table {
+    /// All tables, in the order of the declaration; `ALL[t as usize] == t`.
+    pub const ALL: [Table; 23] = [
+        Table::VolumeTable,
+        Table::BucketTable,
+        Table::UserTable,
+        Table::KeyTable,
+        Table::OpenKeyTable,
+        Table::DeletedTable,
+        Table::MultipartInfoTable,
+        Table::MultipartPartsTable,
+        Table::S3SecretTable,
+        Table::TransactionInfoTable,
+        Table::MetaTable,
+        Table::FileTable,
+        Table::OpenFileTable,
+        Table::DirectoryTable,
+        Table::DeletedDirectoryTable,
+        Table::PrefixTable,
+        Table::DelegationTokenTable,
+        Table::SnapshotInfoTable,
+        Table::SnapshotRenamedTable,
+        Table::CompactionLogTable,
+        Table::TenantStateTable,
+        Table::TenantAccessIdTable,
+        Table::PrincipalToAccessIdsTable,
+    ];
+
+    /// The column family's name, Ozone's.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Table::VolumeTable => "volumeTable",
+            Table::BucketTable => "bucketTable",
+            Table::UserTable => "userTable",
+            Table::KeyTable => "keyTable",
+            Table::OpenKeyTable => "openKeyTable",
+            Table::DeletedTable => "deletedTable",
+            Table::MultipartInfoTable => "multipartInfoTable",
+            Table::MultipartPartsTable => "multipartPartsTable",
+            Table::S3SecretTable => "s3SecretTable",
+            Table::TransactionInfoTable => "transactionInfoTable",
+            Table::MetaTable => "metaTable",
+            Table::FileTable => "fileTable",
+            Table::OpenFileTable => "openFileTable",
+            Table::DirectoryTable => "directoryTable",
+            Table::DeletedDirectoryTable => "deletedDirectoryTable",
+            Table::PrefixTable => "prefixTable",
+            Table::DelegationTokenTable => "dTokenTable",
+            Table::SnapshotInfoTable => "snapshotInfoTable",
+            Table::SnapshotRenamedTable => "snapshotRenamedTable",
+            Table::CompactionLogTable => "compactionLogTable",
+            Table::TenantStateTable => "tenantStateTable",
+            Table::TenantAccessIdTable => "tenantAccessIdTable",
+            Table::PrincipalToAccessIdsTable => "principalToAccessIdsTable",
+        }
+    }
+}
+
+/// Key of the one row of the transactionInfoTable.
+pub const TRANSACTION_INFO_KEY: &[u8] = b"#TRANSACTIONINFO";
+
+/// `/volume`
+pub fn volume_key(volume: &str) -> Vec<u8> {
+    join(&[volume], 0)
+}
+
+/// `/volume/bucket`
+pub fn bucket_key(volume: &str, bucket: &str) -> Vec<u8> {
+    join(&[volume, bucket], 0)
+}
+
+/// `/volume/bucket/key`, the row of a committed key in OBS and LEGACY buckets.
+pub fn object_key(volume: &str, bucket: &str, key: &str) -> Vec<u8> {
+    // Room for the id that open and deleted rows append.
+    join(&[volume, bucket, key], 22)
+}
+
+/// `/volume/bucket/key/clientID`: a key being written.
+pub fn open_key(object_key: &[u8], client_id: u64) -> Vec<u8> {
+    with_number(object_key, client_id as i64)
+}
+
+/// `/volume/bucket/key/uploadID`: a multipart upload, in multipartInfoTable and openKeyTable.
+pub fn multipart_key(object_key: &[u8], upload_id: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(object_key.len() + 1 + upload_id.len());
+    key.extend_from_slice(object_key);
+    key.push(b'/');
+    key.extend_from_slice(upload_id.as_bytes());
+    key
+}
+
+/// `/volume/bucket/key/objectID`: blocks waiting to be deleted.
+pub fn deleted_key(object_key: &[u8], object_id: u64) -> Vec<u8> {
+    with_number(object_key, object_id as i64)
+}
+
+/// uploadID `/` part number, the row of one part.
+pub fn part_key(upload_id: &str, part_number: u32) -> Vec<u8> {
+    let mut key = part_prefix(upload_id);
+    key.extend_from_slice(&part_number.to_be_bytes());
+    key
+}
+
+/// What the rows of all parts of an upload begin with.
+pub fn part_prefix(upload_id: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(upload_id.len() + 5);
+    key.extend_from_slice(upload_id.as_bytes());
+    key.push(b'/');
+    key
+}
+
+/// The `/volume/bucket` that an [`object_key`] begins with.
+pub(crate) fn bucket_of<'a>(object_key: &'a [u8], volume: &str, bucket: &str) -> &'a [u8] {
+    object_key.get(..volume.len() + bucket.len() + 2).unwrap_or(object_key)
+}
+
+/// The first key after every key that begins with `prefix`; `None` if there is no such key.
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|b| *b != u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+/// The value of the transactionInfoTable's row.
+pub fn transaction_info(term: u64, index: u64) -> String {
+    format!("{term}#{index}")
+}
+
+/// Term and index out of the value of the transactionInfoTable's row.
+pub fn parse_transaction_info(value: &[u8]) -> Option<(u64, u64)> {
+    let (term, index) = std::str::from_utf8(value).ok()?.split_once('#')?;
+    Some((term.parse().ok()?, index.parse().ok()?))
+}
+
+fn join(parts: &[&str], room: usize) -> Vec<u8> {
+    let len: usize = parts.iter().map(|p| p.len() + 1).sum();
+    let mut key = Vec::with_capacity(len + room);
+    for part in parts {
+        key.push(b'/');
+        key.extend_from_slice(part.as_bytes());
+    }
+    key
+}
+
+/// `base/number`, the number as Java prints a `long`.
+fn with_number(base: &[u8], number: i64) -> Vec<u8> {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        at -= 1;
+        digits[at] = b'-';
+    }
+    let mut key = Vec::with_capacity(base.len() + 1 + digits.len() - at);
+    key.extend_from_slice(base);
+    key.push(b'/');
+    key.extend_from_slice(&digits[at..]);
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_ozones() {
+        let key = object_key("vol1", "bkt", "d1/f0");
+        assert_eq!(key, b"/vol1/bkt/d1/f0");
+        assert_eq!(
+            deleted_key(&key, 0x8000_0000_0000_1900),
+            b"/vol1/bkt/d1/f0/-9223372036854769408"
+        );
+        assert_eq!(open_key(&key, 117653413616091137), b"/vol1/bkt/d1/f0/117653413616091137");
+        assert_eq!(open_key(&key, 0), b"/vol1/bkt/d1/f0/0");
+        assert_eq!(open_key(&key, i64::MIN as u64), b"/vol1/bkt/d1/f0/-9223372036854775808");
+        assert_eq!(multipart_key(&key, "u-1"), b"/vol1/bkt/d1/f0/u-1");
+        assert_eq!(part_key("u-1", 258), b"u-1/\x00\x00\x01\x02");
+        assert_eq!(bucket_of(&key, "vol1", "bkt"), b"/vol1/bkt");
+        assert_eq!(volume_key("vol1"), b"/vol1");
+    }
+
+    #[test]
+    fn a_prefix_ends_before_its_successor() {
+        assert_eq!(prefix_end(b"/a/"), Some(b"/a0".to_vec()));
+        assert_eq!(prefix_end(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(prefix_end(b"\xff"), None);
+        assert_eq!(prefix_end(b""), None);
+    }
+
+    #[test]
+    fn transaction_info_round_trips() {
+        assert_eq!(parse_transaction_info(transaction_info(3, 105).as_bytes()), Some((3, 105)));
+        assert_eq!(parse_transaction_info(b"3-105"), None);
+    }
+
+    #[test]
+    fn all_tables_stand_at_their_number() {
+        for (i, table) in Table::ALL.iter().enumerate() {
+            assert_eq!(*table as usize, i);
+        }
+    }
+}

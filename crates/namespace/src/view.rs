@@ -1,0 +1,97 @@
+//! What the rules see of the tables.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use proto::ozone::BucketInfo;
+
+use crate::row::{self, Bucket};
+use crate::tables::Table;
+
+/// The tables cannot be read. Not a business error: a replica that meets one while applying must
+/// stop, because the others may have read the row.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ViewError {
+    /// The store failed.
+    #[error("reading {table}: {cause}", table = table.name())]
+    Store {
+        /// The table being read.
+        table: Table,
+        /// What the store said.
+        cause: String,
+    },
+    /// A row is no valid message of its table.
+    #[error("row {key} of {table} is damaged: {cause}", table = table.name())]
+    Damaged {
+        /// The table.
+        table: Table,
+        /// The row's key, as text.
+        key: String,
+        /// What the decoder said.
+        cause: String,
+    },
+}
+
+/// A consistent view of all tables.
+pub trait View {
+    /// The value of a row.
+    ///
+    /// # Errors
+    /// When the store fails.
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ViewError>;
+
+    /// Calls `each` with every row from `start` (inclusive) to `end` (exclusive) in key order,
+    /// until it breaks.
+    ///
+    /// # Errors
+    /// When the store fails.
+    fn scan(
+        &self,
+        table: Table,
+        start: &[u8],
+        end: Option<&[u8]>,
+        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ViewError>;
+
+    /// Whether there is such a row. Stores that can tell without reading the value override it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    fn exists(&self, table: Table, key: &[u8]) -> Result<bool, ViewError> {
+        Ok(self.get(table, key)?.is_some())
+    }
+
+    /// The bucket at `/volume/bucket`. Every key command asks for it: views keep decoded buckets
+    /// at hand and override this.
+    ///
+    /// # Errors
+    /// When the store fails or the row is damaged.
+    fn bucket(&self, bucket_key: &[u8]) -> Result<Option<Bucket>, ViewError> {
+        let info = row::get::<BucketInfo>(self, Table::BucketTable, bucket_key)?;
+        Ok(info.map(Bucket::new))
+    }
+}
+
+impl<V: View + ?Sized> View for &V {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ViewError> {
+        (**self).get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        start: &[u8],
+        end: Option<&[u8]>,
+        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ViewError> {
+        (**self).scan(table, start, end, each)
+    }
+
+    fn exists(&self, table: Table, key: &[u8]) -> Result<bool, ViewError> {
+        (**self).exists(table, key)
+    }
+
+    fn bucket(&self, bucket_key: &[u8]) -> Result<Option<Bucket>, ViewError> {
+        (**self).bucket(bucket_key)
+    }
+}

@@ -1,0 +1,36 @@
+//! DeleteVolume.
+
+use std::ops::ControlFlow;
+
+use proto::ozone::{DeleteVolumeRequest, DeleteVolumeResponse, OmResponse, Type};
+
+use super::{find, owner};
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::response;
+use crate::tables::{Table, bucket_key, prefix_end, volume_key};
+
+pub(crate) fn apply(
+    request: DeleteVolumeRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let volume = request.volume_name;
+    let info = find::find(cx.view, &volume)?;
+    if let Some(count) = info.ref_count.filter(|count| *count != 0) {
+        return Err(OmError::VolumeReferenced { volume, count });
+    }
+    let first = bucket_key(&volume, "");
+    let mut empty = true;
+    cx.view.scan(Table::BucketTable, &first, prefix_end(&first).as_deref(), &mut |_, _| {
+        empty = false;
+        ControlFlow::Break(())
+    })?;
+    if !empty {
+        return Err(OmError::VolumeNotEmpty(volume));
+    }
+    owner::remove(cx, &info.owner_name, &volume)?;
+    cx.delete(Table::VolumeTable, volume_key(&volume));
+    let mut r = response::ok(Type::DeleteVolume);
+    r.delete_volume_response = Some(Box::new(DeleteVolumeResponse {}));
+    Ok(r)
+}

@@ -1,0 +1,85 @@
+//! ListVolume: those of the user who asks, of another user, or all.
+
+use std::ops::ControlFlow;
+
+use proto::ozone::list_volume_request::Scope;
+use proto::ozone::{ListVolumeRequest, ListVolumeResponse, OmResponse, Type, VolumeInfo};
+
+use super::owner;
+use crate::error::OmError;
+use crate::read::ReadContext;
+use crate::response;
+use crate::row;
+use crate::tables::{Table, prefix_end, volume_key};
+
+pub(crate) fn read(
+    request: &ListVolumeRequest,
+    cx: &ReadContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let page = cx.page(request.max_keys.map(i64::from));
+    let prefix = request.prefix.as_deref().unwrap_or("");
+    let after = request.prev_key.as_deref().unwrap_or("");
+    let user = match Scope::try_from(request.scope) {
+        Ok(Scope::UserVolumes) => Some(cx.user),
+        Ok(Scope::VolumesByUser) => request.user_name.as_deref().filter(|u| !u.is_empty()),
+        Ok(Scope::VolumesByCluster) => None,
+        Err(_) => {
+            return Err(OmError::InvalidRequest(format!("unknown scope {}", request.scope)));
+        }
+    };
+    let volume_info = match user {
+        Some(user) => of_user(cx, user, prefix, after, page)?,
+        None => all(cx, prefix, after, page)?,
+    };
+    let mut r = response::ok(Type::ListVolume);
+    r.list_volume_response = Some(Box::new(ListVolumeResponse { volume_info }));
+    Ok(r)
+}
+
+fn of_user(
+    cx: &ReadContext<'_>,
+    user: &str,
+    prefix: &str,
+    after: &str,
+    page: usize,
+) -> Result<Vec<VolumeInfo>, OmError> {
+    let mut names = owner::volumes_of(cx.view, user)?.unwrap_or_default().volume_names;
+    names.retain(|name| name.starts_with(prefix) && name.as_str() > after);
+    names.sort_unstable();
+    let mut found = Vec::new();
+    for name in names.iter().take(page) {
+        // A volume whose row is gone is not listed: the lists are changed with the rows.
+        found.extend(row::get::<VolumeInfo>(cx.view, Table::VolumeTable, &volume_key(name))?);
+    }
+    Ok(found)
+}
+
+fn all(
+    cx: &ReadContext<'_>,
+    prefix: &str,
+    after: &str,
+    page: usize,
+) -> Result<Vec<VolumeInfo>, OmError> {
+    let first = volume_key(prefix);
+    let after = volume_key(after);
+    let mut found = Vec::new();
+    let mut failed = None;
+    let start = first.as_slice().max(&after);
+    cx.view.scan(Table::VolumeTable, start, prefix_end(&first).as_deref(), &mut |key, value| {
+        if key == after {
+            return ControlFlow::Continue(());
+        }
+        match row::decode_slice(Table::VolumeTable, key, value) {
+            Ok(info) => found.push(info),
+            Err(e) => {
+                failed = Some(e);
+                return ControlFlow::Break(());
+            }
+        }
+        if found.len() < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    match failed {
+        Some(e) => Err(e.into()),
+        None => Ok(found),
+    }
+}

@@ -1,0 +1,23 @@
+//! GetS3VolumeContext: where the buckets of an S3 client live.
+
+use proto::ozone::{GetS3VolumeContextResponse, OmRequest, OmResponse, Type};
+
+use super::find;
+use crate::error::OmError;
+use crate::read::ReadContext;
+use crate::response;
+
+pub(crate) fn read(request: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+    let info = find::find(cx.view, &cx.settings.s3_volume)?;
+    let mut r = response::ok(Type::GetS3VolumeContext);
+    r.get_s3_volume_context_response = Some(Box::new(GetS3VolumeContextResponse {
+        volume_info: Some(info),
+        user_principal: Some(principal(request, cx).to_owned()),
+    }));
+    Ok(r)
+}
+
+/// On whose behalf an S3 request is made: its access id, else the user of the connection.
+pub(crate) fn principal<'a>(request: &'a OmRequest, cx: &'a ReadContext<'_>) -> &'a str {
+    request.s3_authentication.as_deref().and_then(|a| a.access_id.as_deref()).unwrap_or(cx.user)
+}
