@@ -1,0 +1,142 @@
+//! Flags that all generators share.
+
+use std::time::Duration;
+
+use clap::Args;
+use types::ReplicationConfig;
+
+use crate::FreonError;
+
+/// How many tests, how many at once, for how long.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// Number of tests.
+    #[arg(short = 'n', long, default_value_t = 1000, value_name = "N")]
+    pub number_of_tests: u64,
+    /// Tests at the same time.
+    #[arg(
+        short = 't',
+        long = "threads",
+        visible_alias = "thread",
+        default_value_t = 10,
+        value_name = "N"
+    )]
+    pub threads: usize,
+    /// Run that long instead of a number of tests: 30s, 5m, 1h.
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    pub duration: Option<Duration>,
+    /// Begin of the generated names; a random one when absent.
+    #[arg(short = 'p', long, default_value = "", value_name = "TEXT")]
+    pub prefix: String,
+    /// Go on after a failed test, and fail at the end.
+    #[arg(short = 'f', long)]
+    pub fail_at_end: bool,
+    /// Clients, each with connections of its own.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub clients: usize,
+    /// Process id of a server whose CPU time to measure; may be repeated or a comma list.
+    #[arg(long = "server-pid", value_delimiter = ',', value_name = "PID")]
+    pub server_pids: Vec<u32>,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where keys go.
+#[derive(Debug, Clone, Args)]
+pub struct TargetArgs {
+    /// Volume, made if missing.
+    #[arg(short = 'v', long, default_value = "vol1", value_name = "NAME")]
+    pub volume: String,
+    /// Bucket, made if missing (layout OBJECT_STORE).
+    #[arg(short = 'b', long, default_value = "bucket1", value_name = "NAME")]
+    pub bucket: String,
+    /// Replication type: RATIS.
+    #[arg(long = "type", visible_alias = "replication-type", value_name = "TYPE")]
+    pub replication_type: Option<String>,
+    /// Replication: ONE or THREE.
+    #[arg(short = 'r', long, value_name = "REPLICATION")]
+    pub replication: Option<String>,
+    /// Replication factor: ONE or THREE; the older form of --replication.
+    #[arg(short = 'F', long, value_name = "FACTOR")]
+    pub factor: Option<String>,
+}
+
+impl TargetArgs {
+    /// The replication asked for; `None` leaves it to the bucket.
+    pub(crate) fn replication_config(&self) -> Result<Option<ReplicationConfig>, FreonError> {
+        let Some(value) = self.replication.as_deref().or(self.factor.as_deref()) else {
+            return Ok(None);
+        };
+        let kind = self.replication_type.as_deref().unwrap_or("RATIS");
+        ReplicationConfig::parse(kind, value)
+            .map(Some)
+            .map_err(|e| FreonError::Usage(format!("--type {kind} --replication {value}: {e}")))
+    }
+}
+
+/// Splits `10KB` into its number and unit.
+fn number_and_unit(text: &str) -> Result<(f64, String), String> {
+    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number = text[..at].parse().map_err(|_| format!("{text} does not begin with a number"))?;
+    Ok((number, text[at..].trim().to_ascii_lowercase()))
+}
+
+/// A time such as `30s`, `5m`, `1h`, `7d`; a bare number is seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = number_and_unit(text)?;
+    let unit = match unit.as_str() {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        other => return Err(format!("{other} is no unit of time (ms, s, m, h, d)")),
+    };
+    Duration::try_from_secs_f64(number * unit).map_err(|e| e.to_string())
+}
+
+/// A size such as `10KB`, `4MB`, `1GB`, in powers of 1024; a bare number is bytes.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let (number, unit) = number_and_unit(text)?;
+    let shift = match unit.trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err(format!("{unit} is no unit of size (B, KB, MB, GB, TB)")),
+    };
+    Ok((number
+        * f64::from(1_u32 << (shift % 30))
+        * if shift >= 30 { (1_u64 << 30) as f64 } else { 1.0 }) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_1024() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("10240", 10_240),
+            ("10KB", 10_240),
+            ("4MiB", 4 << 20),
+            ("1.5G", 3 << 29),
+            ("1TB", 1 << 40),
+            ("7B", 7),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        assert!(size("KB").is_err() && size("1XB").is_err() && size("").is_err());
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert!(duration("5 weeks").is_err() && duration("-5s").is_err());
+    }
+}

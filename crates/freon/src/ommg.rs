@@ -1,0 +1,207 @@
+//! `ommg`: metadata operations only.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use client::{CreateKey, FinishOptions, ListKeys};
+use config::Configuration;
+use proto::ozone::{KeyArgs, LookupKeyRequest, OmRequest, Status, Type};
+
+use crate::FreonError;
+use crate::args::{RunArgs, TargetArgs, size};
+use crate::report::Report;
+use crate::runner::{Tally, run_tests};
+use crate::target::Target;
+
+/// A metadata operation; names are Ozone's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum Operation {
+    /// Open and commit a key without data.
+    CreateKey,
+    /// All about a key, with its block locations.
+    LookupKey,
+    /// The same as newer clients ask it.
+    GetKeyinfo,
+    /// All about a key, without block locations.
+    HeadKey,
+    /// A page of keys with everything OM knows of them.
+    ListKeys,
+    /// A page of keys with what a listing shows.
+    ListKeysLight,
+    /// All about the bucket.
+    InfoBucket,
+    /// All about the volume.
+    InfoVolume,
+    /// Several, see --ops and --opsnum.
+    Mixed,
+}
+
+impl Operation {
+    fn timer(self) -> &'static str {
+        match self {
+            Self::CreateKey => "CREATE_KEY",
+            Self::LookupKey => "LOOKUP_KEY",
+            Self::GetKeyinfo => "GET_KEYINFO",
+            Self::HeadKey => "HEAD_KEY",
+            Self::ListKeys => "LIST_KEYS",
+            Self::ListKeysLight => "LIST_KEYS_LIGHT",
+            Self::InfoBucket => "INFO_BUCKET",
+            Self::InfoVolume => "INFO_VOLUME",
+            Self::Mixed => "MIXED",
+        }
+    }
+}
+
+/// Metadata operations: create, look up and list without data. Keys are named `PREFIX/NUMBER`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  o3 freon ommg -o CREATE_KEY -n 100000 -t 64 -p run1\n  \
+    o3 freon ommg -o HEAD_KEY -n 100000 -t 64 -p run1\n  \
+    o3 freon ommg -o MIXED --ops CREATE_KEY,HEAD_KEY --opsnum 16,48 -t 64 --duration 30s")]
+pub struct Ommg {
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    target: TargetArgs,
+    /// What to do.
+    #[arg(short = 'o', long, value_enum, ignore_case = true)]
+    operation: Operation,
+    /// With MIXED: the operations.
+    #[arg(long, value_enum, value_delimiter = ',', ignore_case = true)]
+    ops: Vec<Operation>,
+    /// With MIXED: how many of the threads do each; must add up to --threads.
+    #[arg(long, value_delimiter = ',')]
+    opsnum: Vec<usize>,
+    /// Rows of a listing's page.
+    #[arg(long, default_value_t = 1000)]
+    batch_size: u32,
+    /// Pick keys at random instead of one after the other.
+    #[arg(long)]
+    random: bool,
+    /// Size that a created key announces.
+    #[arg(short = 's', long, default_value = "0", value_parser = size, value_name = "SIZE")]
+    size: u64,
+}
+
+/// Which operation each task does.
+fn assign(args: &Ommg) -> Result<Vec<Operation>, FreonError> {
+    if args.operation != Operation::Mixed {
+        return Ok(vec![args.operation; args.run.threads]);
+    }
+    let total: usize = args.opsnum.iter().sum();
+    if args.ops.is_empty() || args.ops.len() != args.opsnum.len() || total != args.run.threads {
+        return Err(FreonError::Usage(format!(
+            "MIXED wants --ops and --opsnum of equal length, and --opsnum that adds up to --threads \
+             {} (it adds up to {total})",
+            args.run.threads
+        )));
+    }
+    if args.ops.contains(&Operation::Mixed) {
+        return Err(FreonError::Usage("--ops cannot hold MIXED".into()));
+    }
+    Ok(args.ops.iter().zip(&args.opsnum).flat_map(|(op, n)| std::iter::repeat_n(*op, *n)).collect())
+}
+
+struct Generator {
+    target: Target,
+    prefix: String,
+    operations: Vec<Operation>,
+    random: bool,
+    tests: u64,
+    batch: u32,
+    size: u64,
+}
+
+/// Runs it.
+pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, FreonError> {
+    let operations = assign(&args)?;
+    let target = Target::open(&args.run, &args.target, conf)?;
+    target.ensure().await?;
+    // Unlike ockg, an empty prefix is one: reads then find what an earlier run created.
+    let prefix = args.run.prefix.clone();
+    let generator = Arc::new(Generator {
+        target,
+        prefix: prefix.clone(),
+        operations,
+        random: args.random,
+        tests: args.run.number_of_tests.max(1),
+        batch: args.batch_size.max(1),
+        size: args.size,
+    });
+    run_tests(&args.run, &prefix, move |test, task, mut tally| {
+        let generator = generator.clone();
+        async move {
+            let operation = generator.operations[task];
+            let began = Instant::now();
+            let result = generator.perform(operation, test, &mut tally).await;
+            if result.is_ok() {
+                tally.timed(operation.timer(), began);
+            }
+            (tally, result)
+        }
+    })
+    .await
+}
+
+impl Generator {
+    async fn perform(
+        &self,
+        operation: Operation,
+        test: u64,
+        tally: &mut Tally,
+    ) -> Result<(), FreonError> {
+        let Target { volume, bucket, .. } = &self.target;
+        let client = self.target.client(test);
+        let number = if self.random { rand::random::<u64>() % self.tests } else { test };
+        let path = self.target.key(&self.prefix, number);
+        match operation {
+            Operation::CreateKey => {
+                let mut key = CreateKey::new(path).size_hint(self.size);
+                key.replication = self.target.replication;
+                client.create_key(key).await?.finish(FinishOptions::default()).await?;
+            }
+            Operation::HeadKey => drop(client.key_info(&path).await?),
+            Operation::GetKeyinfo => drop(client.open_key(&path).await?),
+            Operation::LookupKey => {
+                let request = OmRequest {
+                    cmd_type: Type::LookupKey as i32,
+                    lookup_key_request: Some(Box::new(LookupKeyRequest {
+                        key_args: KeyArgs {
+                            volume_name: path.volume,
+                            bucket_name: path.bucket,
+                            key_name: path.key,
+                            ..Default::default()
+                        },
+                    })),
+                    ..Default::default()
+                };
+                let response = client.submit(request).await?;
+                if response.status() != Status::Ok {
+                    let message = response.message().to_owned();
+                    return Err(client::Error::Om { status: response.status(), message }.into());
+                }
+            }
+            Operation::ListKeys => {
+                let list = self.listing();
+                tally.entries +=
+                    client.list_key_infos_page(&list, self.batch).await?.0.len() as u64;
+            }
+            Operation::ListKeysLight => {
+                let list = self.listing();
+                tally.entries += client.list_keys_page(&list, self.batch).await?.0.len() as u64;
+            }
+            Operation::InfoBucket => drop(client.bucket_info(volume, bucket).await?),
+            Operation::InfoVolume => drop(client.volume_info(volume).await?),
+            // Refused in `assign`.
+            Operation::Mixed => {}
+        }
+        Ok(())
+    }
+
+    /// The first page of the prefix: every test lists as many rows as it can.
+    fn listing(&self) -> ListKeys {
+        let Target { volume, bucket, .. } = &self.target;
+        ListKeys::new(volume, bucket).prefix(format!("{}/", self.prefix))
+    }
+}
