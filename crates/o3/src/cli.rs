@@ -3,6 +3,7 @@
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
+use crate::client_command::FreonArgs;
 use crate::config_command::ConfigCommand;
 use crate::version::VersionArgs;
 
@@ -31,6 +32,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Freon(FreonArgs),
     /// Show configuration keys, their values and where those come from
     #[command(subcommand)]
     Config(ConfigCommand),

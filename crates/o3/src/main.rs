@@ -1,6 +1,7 @@
 //! `o3`: the one binary. The command tree and nothing else; each subcommand is one call into a crate below.
 
 mod cli;
+mod client_command;
 mod config_command;
 mod print;
 mod settings;
@@ -19,6 +20,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
+        Command::Freon(args) => client_command::freon(args),
         Command::Config(args) => config_command::run(args),
         Command::Version(args) => version::run(&args),
     };

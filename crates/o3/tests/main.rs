@@ -1,1 +1,8 @@
-//! t
+//! The binary as its users meet it.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod config_command;
+mod process;
+mod roles;
+mod server;
+mod usage;

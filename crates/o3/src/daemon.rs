@@ -1,0 +1,94 @@
+//! Running a role until it is told to stop: runtime, logs, signals, and an orderly end.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use config::Configuration;
+use config::keys::trioxide;
+use service::{Shutdown, logging};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+/// What a daemon does between start and stop.
+pub trait Daemon {
+    /// It, running.
+    type Running;
+    /// Starts it; returns when it serves.
+    async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running>;
+    /// Tells the user that it is ready, and how to reach it.
+    fn announce(running: &Self::Running, took: Duration) -> anyhow::Result<()>;
+    /// Waits until it fails by itself; forever if it cannot.
+    async fn failed(running: &Self::Running) -> anyhow::Error;
+    /// Stops it in good order.
+    async fn stop(running: Self::Running);
+}
+
+/// Runs a daemon until SIGTERM or SIGINT. A second signal ends the process at once.
+///
+/// `began` is when the process did: being ready is counted from there.
+pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow::Result<ExitCode> {
+    let format = match conf.get(&trioxide::TRIOXIDE_LOG_FORMAT).as_str() {
+        "json" => logging::Format::Json,
+        _ => logging::Format::Text,
+    };
+    logging::init(&conf.get(&trioxide::TRIOXIDE_LOG_FILTER), format)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("o3")
+        .build()
+        .context("cannot start the threads of the runtime")?;
+    let outcome = runtime.block_on(serve(daemon, conf, began));
+    // Whatever still blocks after the orderly end is not waited for.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    outcome
+}
+
+async fn serve<D: Daemon>(
+    daemon: D,
+    conf: Configuration,
+    began: Instant,
+) -> anyhow::Result<ExitCode> {
+    let stop = stop_on_signals()?;
+    let patience = conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT);
+    let Some(started) = stop.until(daemon.start(conf)).await else {
+        info!("stopped while starting");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let running = started?;
+    D::announce(&running, began.elapsed())?;
+    let failure = tokio::select! {
+        () = stop.cancelled() => None,
+        error = D::failed(&running) => Some(error),
+    };
+    info!("stopping");
+    if tokio::time::timeout(patience, D::stop(running)).await.is_err() {
+        // Nothing acknowledged is lost by it: what is acknowledged is durable.
+        warn!(?patience, "did not stop in time, leaving as it is");
+    }
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Triggered by the first SIGTERM or SIGINT; the second leaves the process.
+fn stop_on_signals() -> anyhow::Result<Shutdown> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen to SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to SIGINT")?;
+    let stop = Shutdown::new();
+    let triggered = stop.clone();
+    tokio::spawn(async move {
+        let mut next = async || {
+            tokio::select! {
+                _ = terminate.recv() => SignalKind::terminate(),
+                _ = interrupt.recv() => SignalKind::interrupt(),
+            }
+        };
+        next().await;
+        triggered.trigger();
+        let second = next().await;
+        std::process::exit(128 + second.as_raw_value());
+    });
+    Ok(stop)
+}

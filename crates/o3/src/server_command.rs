@@ -1,0 +1,141 @@
+//! `o3 server`: all roles in one process.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use clap::Args;
+use config::Configuration;
+use config::keys::trioxide;
+use serde_json::json;
+use server::{Server, ServerOptions};
+
+use crate::daemon::{self, Daemon};
+use crate::print;
+use crate::settings::Settings;
+
+/// Run a whole cluster in one process: OM, SCM, DataNodes, S3 gateway
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    o3 server --dir ./data                                    1 OM, 1 SCM, 3 DataNodes, S3 on port 9878\n  \
+    o3 server --dir ./data --datanodes 1                      the smallest: one copy of everything\n  \
+    o3 server --dir /tmp/t --json -D trioxide.server.ports=free    for scripts: one line when ready\n  \
+    O3_ACCESS_KEY=me O3_SECRET_KEY=secret o3 server --dir ./data   with a key pair of your own\n\n\
+    The key pair is made at the first start and kept. Stop with Ctrl-C or SIGTERM.")]
+pub struct ServerArgs {
+    /// Directory for all data; made when it does not exist
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Number of DataNodes; default: as many as the directory has, or 3
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    datanodes: Option<u16>,
+    /// Address to listen on
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
+    bind: String,
+    /// Print one line of JSON when ready
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What is logged when nobody says: a terminal is for the ready block.
+const LOG_FILTER: &str = "warn";
+
+pub fn run(args: ServerArgs, began: Instant) -> anyhow::Result<ExitCode> {
+    let mut conf = args.settings.load_and_warn()?;
+    if !conf.is_set(&trioxide::TRIOXIDE_LOG_FILTER) {
+        conf = conf.with(trioxide::TRIOXIDE_LOG_FILTER.name(), LOG_FILTER);
+    }
+    daemon::run(args, conf, began)
+}
+
+/// The server and how its readiness is told.
+pub struct Running {
+    server: Server,
+    json: bool,
+}
+
+impl Daemon for ServerArgs {
+    type Running = Running;
+
+    async fn start(self, conf: Configuration) -> anyhow::Result<Running> {
+        let options = ServerOptions {
+            dir: self.dir,
+            datanodes: self.datanodes.map(usize::from),
+            bind: self.bind,
+            conf,
+        };
+        Ok(Running { server: Server::start(options).await?, json: self.json })
+    }
+
+    fn announce(running: &Running, took: Duration) -> anyhow::Result<()> {
+        let text = if running.json { line(&running.server, took) } else { block(&running.server, took) };
+        print::out(&text).map(|_| ())
+    }
+
+    async fn failed(running: &Running) -> anyhow::Error {
+        anyhow!(running.server.failed().await)
+    }
+
+    async fn stop(running: Running) {
+        running.server.shutdown().await;
+    }
+}
+
+/// The line scripts wait for.
+fn line(server: &Server, took: Duration) -> String {
+    let (endpoints, credentials) = (server.endpoints(), server.credentials());
+    let ready = json!({
+        "event": "ready",
+        "ready_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        "om": endpoints.om,
+        "scm": endpoints.scm,
+        "s3": endpoints.s3,
+        "access_key": credentials.access_key,
+        "secret_key": credentials.secret_key,
+    });
+    format!("{ready}\n")
+}
+
+/// What a person sees: where everything is, and lines to copy.
+fn block(server: &Server, took: Duration) -> String {
+    let (e, c) = (server.endpoints(), server.credentials());
+    let datanodes = e.datanodes.len();
+    let pages: String = e.pages.iter().map(|(role, url)| format!("    {role:<12}{url}\n")).collect();
+    format!(
+        "\
+Trioxide is ready ({ms} ms): 1 OM, 1 SCM, {datanodes} DataNode{s}, S3 gateway, data in {dir}
+
+  S3          {s3}
+  OM          {om}
+  SCM         {scm}
+  access key  {access}
+  secret key  {secret}
+
+  Status pages
+{pages}
+  Try the aws CLI
+    export AWS_ACCESS_KEY_ID={access} AWS_SECRET_ACCESS_KEY={secret} AWS_REGION=us-east-1
+    export AWS_ENDPOINT_URL={s3}
+    aws s3 mb s3://first
+    aws s3 cp README.md s3://first/
+    aws s3 ls s3://first
+
+  Try Ozone's shell
+    o3 sh -D ozone.om.address={om} volume list
+    o3 sh -D ozone.om.address={om} key list /s3v/first
+
+  Stop with Ctrl-C.
+",
+        ms = took.as_millis(),
+        s = if datanodes == 1 { "" } else { "s" },
+        dir = server.dir().display(),
+        s3 = e.s3,
+        om = e.om,
+        scm = e.scm,
+        access = c.access_key,
+        secret = c.secret_key,
+    )
+}

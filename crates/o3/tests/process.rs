@@ -1,0 +1,122 @@
+//! Processes of the binary under test: bounded in time, and gone when the test is.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// Bound on every wait: generous, for machines that do other things too.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The binary with a clean environment.
+pub fn o3(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_o3"));
+    command.args(args).stdin(Stdio::null());
+    for variable in ["OZONE_CONF_DIR", "O3_ACCESS_KEY", "O3_SECRET_KEY", "RUST_LOG"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Runs a command to its end.
+pub fn run(args: &[&str]) -> Output {
+    o3(args).output().unwrap()
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A role that runs until it is stopped; killed when the test drops it.
+pub struct Daemon {
+    child: Child,
+    /// The line it printed when it was ready.
+    pub ready: Value,
+}
+
+impl Daemon {
+    /// Starts a role and waits for its ready line.
+    pub fn start(mut command: Command) -> Daemon {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (send, lines) = mpsc::channel();
+        let stdout = child.stdout.take().unwrap();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = send.send(line);
+            }
+        });
+        // Taken all the time, so that the child never waits for us to read its logs.
+        let mut stderr = child.stderr.take().unwrap();
+        let log = std::thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            text
+        });
+        match lines.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                let ready = serde_json::from_str(&line).unwrap_or_else(|e| panic!("not a ready line: {line}: {e}"));
+                Daemon { child, ready }
+            }
+            Err(_) => {
+                let _ = child.kill();
+                let status = child.wait();
+                panic!("not ready: {status:?}\n{}", log.join().unwrap());
+            }
+        }
+    }
+
+    /// A value of the ready line.
+    pub fn text(&self, name: &str) -> String {
+        self.ready[name].as_str().unwrap_or_else(|| panic!("no {name} in {}", self.ready)).to_string()
+    }
+
+    /// Resident memory in bytes.
+    pub fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub fn terminate(mut self) -> ExitStatus {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("did not stop within {PATIENCE:?}");
+    }
+
+    /// Kills it without a word, as a power cut would.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `o3 server` on free ports below a directory.
+pub fn server(dir: &Path, more: &[&str]) -> Command {
+    let dir = dir.to_str().unwrap();
+    let mut args = vec!["server", "--dir", dir, "--json", "-D", "trioxide.server.ports=free"];
+    args.extend(more);
+    o3(&args)
+}
