@@ -17,6 +17,8 @@ keys! {
     TRIOXIDE_AUDIT_DIR: Option<PathBuf> = "trioxide.audit.dir", "", [OM];
     /// Write OM's audit log.
     TRIOXIDE_AUDIT_ENABLED: bool = "trioxide.audit.enabled", "true", [OM];
+    /// Also write reads to the audit log; Ozone's own settings leave them out.
+    TRIOXIDE_AUDIT_READS: bool = "trioxide.audit.reads", "false", [OM];
     /// Size at which the audit log is rotated.
     TRIOXIDE_AUDIT_FILE_SIZE: ByteSize = "trioxide.audit.file.size", "256MB", [OM];
     /// How often buffered audit lines reach the file.

@@ -1,0 +1,208 @@
+//! The first stage of freeing space: deletedTable to SCM.
+//!
+//! SCM takes the blocks of many keys at once into its deletion log; only then are the rows purged.
+//! A crash in between sends the blocks twice, which does SCM no harm. Rows that SCM refused stay
+//! and are tried again, after the ones behind them.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use namespace::{Table, View, replicated_size};
+use parking_lot::Mutex;
+use prost::Message;
+use proto::block_location::{KeyBlocks, delete_scm_block_result};
+use proto::ozone::{
+    DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKeyInfo, Type,
+};
+use service::{BackgroundService, Progress};
+
+use super::names::bucket_of;
+use crate::room::Room;
+
+/// Name in lists and metrics, Ozone's.
+pub(crate) const NAME: &str = "KeyDeletingService";
+/// Blocks in one call to SCM: bounds the message.
+const BLOCKS_PER_CALL: usize = 10_000;
+/// Rows in one purge: bounds the log entry.
+const ROWS_PER_PURGE: usize = 2_000;
+
+/// How the service works.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyDeletingOptions {
+    /// How often it looks without being woken.
+    pub(crate) interval: Duration,
+    /// Most rows taken in one run.
+    pub(crate) limit: usize,
+}
+
+/// A row of the deletedTable.
+struct Row {
+    key: String,
+    blocks: KeyBlocks,
+}
+
+/// Hands deleted keys over to SCM and purges them.
+pub(crate) struct KeyDeletingService {
+    room: Arc<Room>,
+    options: KeyDeletingOptions,
+    /// Where the next run begins, when the last one met rows that SCM would not take.
+    resume: Mutex<Option<String>>,
+}
+
+impl KeyDeletingService {
+    pub(crate) fn new(room: Arc<Room>, options: KeyDeletingOptions) -> Arc<Self> {
+        Arc::new(Self { room, options, resume: Mutex::new(None) })
+    }
+
+    /// The next rows, and whether there are more behind them.
+    fn rows(&self) -> Result<(Vec<Row>, bool), String> {
+        let tables = self.room.tables().map_err(|s| s.to_string())?;
+        let start = match self.resume.lock().take() {
+            // Right behind the row.
+            Some(last) => [last.as_bytes(), b"\0"].concat(),
+            None => Vec::new(),
+        };
+        let (mut rows, mut blocks, mut more) = (Vec::new(), 0, false);
+        let mut damaged = None;
+        tables
+            .scan(Table::DeletedTable, &start, None, &mut |key, value| {
+                if rows.len() >= self.options.limit || blocks >= BLOCKS_PER_CALL {
+                    more = true;
+                    return ControlFlow::Break(());
+                }
+                match row(key, value) {
+                    Ok(row) => {
+                        blocks += row.blocks.blocks.len();
+                        rows.push(row);
+                        ControlFlow::Continue(())
+                    }
+                    Err(reason) => {
+                        damaged = Some(reason);
+                        ControlFlow::Break(())
+                    }
+                }
+            })
+            .map_err(|e| e.to_string())?;
+        match damaged {
+            Some(reason) => Err(reason),
+            None => Ok((rows, more)),
+        }
+    }
+
+    /// Hands rows over to SCM; gives back the keys of those it took.
+    async fn hand_over(&self, rows: Vec<Row>) -> Result<Vec<String>, String> {
+        let (empty, full): (Vec<Row>, Vec<Row>) =
+            rows.into_iter().partition(|r| r.blocks.blocks.is_empty());
+        let mut taken: Vec<String> = empty.into_iter().map(|r| r.key).collect();
+        if full.is_empty() {
+            return Ok(taken);
+        }
+        let calls = full.into_iter().map(|r| r.blocks).collect();
+        let results =
+            self.room.parts().scm.delete_blocks(calls).await.map_err(|e| e.to_string())?;
+        let success = delete_scm_block_result::Result::Success as i32;
+        for key in results {
+            if key.block_results.iter().all(|b| b.result == success) {
+                taken.push(key.object_key);
+            } else {
+                tracing::warn!(key = key.object_key, "SCM did not take all blocks for deletion");
+            }
+        }
+        Ok(taken)
+    }
+
+    async fn purge(&self, keys: &[String]) -> Result<(), String> {
+        let mut by_bucket: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+        for key in keys {
+            let bucket = bucket_of(key).ok_or_else(|| format!("deletedTable has row {key}"))?;
+            by_bucket.entry(bucket).or_default().push(key.clone());
+        }
+        let deleted_keys = by_bucket
+            .into_iter()
+            .map(|((volume, bucket), keys)| DeletedKeys {
+                volume_name: volume.to_owned(),
+                bucket_name: bucket.to_owned(),
+                keys,
+            })
+            .collect();
+        let request = OmRequest {
+            cmd_type: Type::PurgeKeys as i32,
+            client_id: NAME.to_owned(),
+            purge_keys_request: Some(Box::new(PurgeKeysRequest {
+                deleted_keys,
+                ..PurgeKeysRequest::default()
+            })),
+            ..OmRequest::default()
+        };
+        let response = self.room.submit_own(request).await.map_err(|s| s.to_string())?;
+        match response.success {
+            Some(false) => Err(response.message.unwrap_or_default()),
+            _ => Ok(()),
+        }
+    }
+
+    async fn run(&self) -> Result<Progress, String> {
+        let (rows, more) = self.rows()?;
+        let Some(last) = rows.last().map(|r| r.key.clone()) else { return Ok(Progress::idle()) };
+        let wanted = rows.len();
+        let taken = self.hand_over(rows).await?;
+        for keys in taken.chunks(ROWS_PER_PURGE) {
+            self.purge(keys).await?;
+        }
+        if taken.len() < wanted && more {
+            // Let those behind the refused ones have their turn.
+            *self.resume.lock() = Some(last);
+        }
+        let items = taken.len() as u64;
+        Ok(if more { Progress::more(items) } else { Progress::done(items) })
+    }
+}
+
+#[async_trait::async_trait]
+impl BackgroundService for KeyDeletingService {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn interval(&self) -> Duration {
+        self.options.interval
+    }
+
+    async fn run_once(&self) -> Progress {
+        if !self.room.is_leader() {
+            return Progress::idle();
+        }
+        self.run().await.unwrap_or_else(Progress::failed)
+    }
+}
+
+fn row(key: &[u8], value: &[u8]) -> Result<Row, String> {
+    let key = String::from_utf8(key.to_vec()).map_err(|e| format!("row of deletedTable: {e}"))?;
+    let deleted = RepeatedKeyInfo::decode(value).map_err(|e| format!("row {key}: {e}"))?;
+    let mut blocks = KeyBlocks { key: key.clone(), ..KeyBlocks::default() };
+    for info in &deleted.key_info {
+        for location in info.key_location_list.iter().flat_map(|v| &v.key_locations) {
+            let length = location.length;
+            let replicated = replicated_length(info, length);
+            let replicas = (replicated.checked_div(length).unwrap_or(1)).max(1);
+            blocks.blocks.push(location.block_id.clone());
+            blocks.size.push(length);
+            blocks.replicated_size.push(replicated);
+            blocks.size_per_replica.push(replicated / replicas);
+        }
+    }
+    Ok(Row { key, blocks })
+}
+
+/// Bytes that `length` bytes of the key take with all replicas.
+fn replicated_length(info: &KeyInfo, length: u64) -> u64 {
+    replicated_size(&KeyInfo {
+        data_size: length,
+        r#type: info.r#type,
+        factor: info.factor,
+        ec_replication_config: info.ec_replication_config.clone(),
+        ..KeyInfo::default()
+    })
+}

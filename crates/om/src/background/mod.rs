@@ -1,0 +1,30 @@
+//! What OM does by itself, each as a [`service::BackgroundService`]:
+//!
+//! * [`KeyDeletingService`]: blocks of deleted keys go to SCM, then their rows go
+//! * [`OpenKeyCleanupService`]: open keys that nobody commits are given up
+//! * [`MultipartUploadCleanupService`]: the same for multipart uploads
+//!
+//! Each works on the leader only; what it finds it proposes like any client, so that all replicas
+//! change alike.
+
+mod key_deleting;
+mod multipart_cleanup;
+mod names;
+mod open_key_cleanup;
+
+pub(crate) use key_deleting::{KeyDeletingOptions, KeyDeletingService, NAME as KEY_DELETING};
+pub(crate) use multipart_cleanup::MultipartUploadCleanupService;
+pub(crate) use open_key_cleanup::OpenKeyCleanupService;
+
+use std::time::Duration;
+
+/// How a cleanup by age works.
+#[derive(Debug, Clone)]
+pub(crate) struct CleanupOptions {
+    /// How often it looks.
+    pub(crate) interval: Duration,
+    /// Age from which on something counts as abandoned.
+    pub(crate) expire: Duration,
+    /// Most things given up in one run.
+    pub(crate) limit: usize,
+}

@@ -1,0 +1,90 @@
+//! Why OM does not start or must stop.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use namespace::ViewError;
+
+/// Starting or running OM failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] service::DataDirError),
+    /// A door cannot be opened.
+    #[error(transparent)]
+    Bind(#[from] service::BindError),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] metastore::Error),
+    /// A row cannot be read.
+    #[error(transparent)]
+    View(#[from] ViewError),
+    /// The Raft log failed.
+    #[error(transparent)]
+    Log(#[from] multiraft::LogError),
+    /// Raft did not start.
+    #[error(transparent)]
+    Host(#[from] multiraft::HostError),
+    /// The group did not start.
+    #[error(transparent)]
+    Group(#[from] multiraft::GroupError),
+    /// A file operation failed.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The position of the last applied entry makes no sense.
+    #[error("om.db does not say what it holds: {0}; restore the directory")]
+    Position(String),
+    /// Readers did not finish while a snapshot waited to be installed.
+    #[error("readers kept the tables in use for {0:?}")]
+    Busy(Duration),
+    /// The tables are closed.
+    #[error("the tables are closed")]
+    Closed,
+    /// No directory is configured.
+    #[error("set ozone.om.db.dirs or ozone.metadata.dirs: OM needs a directory")]
+    NoDirectory,
+    /// The cluster is not known yet and SCM cannot be asked.
+    #[error("cannot learn the cluster id of SCM at {address}: {cause}; start SCM first")]
+    NoCluster {
+        /// Where SCM was looked for.
+        address: String,
+        /// Why it did not answer.
+        cause: String,
+    },
+    /// SCM belongs to another cluster.
+    #[error("SCM at {address} belongs to cluster {found}, this OM to {expected}: check ozone.scm.names or use another directory")]
+    ForeignScm {
+        /// Where SCM is.
+        address: String,
+        /// Its cluster.
+        found: String,
+        /// Ours.
+        expected: String,
+    },
+    /// A setting makes no sense.
+    #[error("{key}: {reason}")]
+    Setting {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The group has no leader here.
+    #[error("OM does not lead its group: {0}")]
+    NoLeader(String),
+    /// What the first start has to write was refused.
+    #[error("first start: {0}")]
+    FirstStart(String),
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_path_buf(), source }
+    }
+}

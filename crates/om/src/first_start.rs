@@ -1,0 +1,86 @@
+//! What a new OM has before anybody asks: the volume of S3 and the root key pair.
+
+use std::sync::Arc;
+
+use metastore::Durability;
+use namespace::tables::volume_key;
+use namespace::{Table, View};
+use proto::ozone::{OmRequest, S3Secret, SetS3SecretRequest, Type};
+use rand::RngExt;
+
+use crate::error::Error;
+use crate::ids::now_ms;
+use crate::options::RootCredentials;
+use crate::room::Room;
+use crate::tables::stored;
+
+/// Row of the metaTable that names the root access key. Not replicated: it says which pair this
+/// server was told to hand to its own S3 gateway.
+const ROOT_ACCESS_KEY: &[u8] = b"#TRIOXIDE_ROOT_ACCESS_KEY";
+
+/// Makes what is missing; gives back the root key pair.
+pub(crate) async fn prepare(
+    room: &Arc<Room>,
+    given: Option<RootCredentials>,
+) -> Result<RootCredentials, Error> {
+    let tables = room.parts().current.get().ok_or(Error::Closed)?;
+    let volume = room.parts().settings.s3_volume.clone();
+    if !tables.exists(Table::VolumeTable, &volume_key(&volume))? {
+        let owner = &room.parts().default_user;
+        let request = namespace::create_s3_volume_request(now_ms(), owner, &volume);
+        room.propose_own(request).await.map_err(Error::FirstStart)?;
+    }
+    let known = tables.get(Table::MetaTable, ROOT_ACCESS_KEY)?;
+    let known = known.map(|key| String::from_utf8_lossy(&key).into_owned());
+    let stored_pair = |access_key: String| -> Result<Option<RootCredentials>, Error> {
+        let secret: Option<S3Secret> =
+            tables.message(Table::S3SecretTable, access_key.as_bytes())?;
+        Ok(secret.map(|s| RootCredentials { access_key, secret_key: s.aws_secret }))
+    };
+    let existing = match known {
+        Some(access_key) => stored_pair(access_key)?,
+        None => None,
+    };
+    let wanted = match (given, existing) {
+        (None, Some(existing)) => return Ok(existing),
+        (Some(given), existing) if existing.as_ref() == Some(&given) => return Ok(given),
+        (Some(given), _) => given,
+        (None, None) => generate(),
+    };
+    let exists = tables.exists(Table::S3SecretTable, wanted.access_key.as_bytes())?;
+    room.propose_own(set_secret(&wanted, exists)).await.map_err(Error::FirstStart)?;
+    let mut batch = metastore::Batch::new();
+    batch.put(stored(Table::MetaTable), ROOT_ACCESS_KEY, wanted.access_key.as_bytes());
+    tables.store().write(batch, Durability::Sync)?;
+    Ok(wanted)
+}
+
+/// A decided request that gives an access key its secret, whether it has one or not.
+fn set_secret(pair: &RootCredentials, exists: bool) -> OmRequest {
+    if !exists {
+        return namespace::create_s3_secret_request(&pair.access_key, &pair.secret_key);
+    }
+    OmRequest {
+        cmd_type: Type::SetS3Secret as i32,
+        client_id: "om".to_owned(),
+        set_s3_secret_request: Some(Box::new(SetS3SecretRequest {
+            access_id: Some(pair.access_key.clone()),
+            secret_key: Some(pair.secret_key.clone()),
+        })),
+        ..OmRequest::default()
+    }
+}
+
+/// A random pair in the shape S3 clients expect: twenty capitals and digits, forty letters.
+fn generate() -> RootCredentials {
+    const CAPITALS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let mut random = rand::rng();
+    let mut text = |letters: &[u8], length: usize| -> String {
+        (0..length).map(|_| char::from(letters[random.random_range(0..letters.len())])).collect()
+    };
+    RootCredentials {
+        access_key: format!("O3{}", text(CAPITALS, 18)),
+        secret_key: text(LETTERS, 40),
+    }
+}

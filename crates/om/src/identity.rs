@@ -1,0 +1,139 @@
+//! Who this OM is: its directory, its cluster, the ids of its Raft group and node.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use md5::{Digest, Md5};
+use service::{DataDir, Expected, VersionFile};
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::ids::now_ms;
+use crate::options::{OmOptions, Setup};
+use crate::scm::{ScmClient, ScmInfo};
+
+/// OMLayoutFeature SNAPSHOT_DEFRAG: the newest layout of Ozone 2.2.
+const LAYOUT_VERSION: u32 = 9;
+const VERSION_PATH: &str = "current/VERSION";
+/// How long the first start waits for SCM: it cannot do without the cluster id.
+const WAIT_FOR_CLUSTER: Duration = Duration::from_secs(60);
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// How long a later start waits for SCM to confirm the cluster.
+const CONFIRM: Duration = Duration::from_millis(500);
+
+/// An OM's directory, locked, and what it says.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) cluster_id: String,
+    pub(crate) om_uuid: String,
+    /// Held as long as OM runs.
+    pub(crate) lock: DataDir,
+}
+
+impl Identity {
+    /// Locks the directory; makes it one of the cluster at the first start.
+    pub(crate) async fn open(
+        setup: &Setup,
+        options: &OmOptions,
+        scm: &ScmClient,
+    ) -> Result<Self, Error> {
+        let home = setup.dir.join("om");
+        let known = VersionFile::read(&home.join(VERSION_PATH))?;
+        let mut cluster_id = options.cluster_id.clone();
+        match &known {
+            None if cluster_id.is_none() => cluster_id = Some(ask_cluster(setup, scm).await?),
+            Some(version) if cluster_id.is_none() => confirm(setup, scm, version).await?,
+            _ => {}
+        }
+        let expected = Expected {
+            node_type: Some("OM"),
+            cluster_id: cluster_id.clone(),
+            layout_version: LAYOUT_VERSION,
+        };
+        let format = || {
+            let cluster = cluster_id.clone().unwrap_or_default();
+            VersionFile::new("OM", &cluster, now_ms(), LAYOUT_VERSION)
+                .with("omUuid", Uuid::new_v4())
+                .with("nodeId", &setup.node_id)
+        };
+        let (lock, version, _) = DataDir::open_or_format(home, VERSION_PATH, &expected, format)?;
+        Ok(Self {
+            cluster_id: version.cluster_id().unwrap_or_default().to_owned(),
+            om_uuid: version.get("omUuid").unwrap_or_default().to_owned(),
+            lock,
+        })
+    }
+
+    /// The directory.
+    pub(crate) fn home(&self) -> &Path {
+        self.lock.path()
+    }
+}
+
+/// The cluster id of the first start.
+async fn ask_cluster(setup: &Setup, scm: &ScmClient) -> Result<String, Error> {
+    let deadline = Instant::now() + WAIT_FOR_CLUSTER;
+    let mut told = false;
+    loop {
+        match scm.info(Duration::from_secs(2)).await {
+            Ok(ScmInfo { cluster_id, scm_id }) => {
+                tracing::info!(cluster_id, scm_id, "joining the cluster of SCM");
+                return Ok(cluster_id);
+            }
+            Err(e) if Instant::now() >= deadline => {
+                return Err(Error::NoCluster {
+                    address: setup.scm.block.clone(),
+                    cause: e.to_string(),
+                });
+            }
+            Err(e) => {
+                if !std::mem::replace(&mut told, true) {
+                    tracing::info!("first start: waiting for SCM to tell the cluster id: {e}");
+                }
+                tokio::time::sleep(ASK_AGAIN).await;
+            }
+        }
+    }
+}
+
+/// Refuses to serve another cluster's data, if SCM is there to tell. If it is not, OM serves what
+/// it has: metadata needs no SCM.
+async fn confirm(setup: &Setup, scm: &ScmClient, version: &VersionFile) -> Result<(), Error> {
+    match scm.info(CONFIRM).await {
+        Ok(info) => check_cluster(setup, &info, version.cluster_id().unwrap_or_default()),
+        Err(e) => {
+            tracing::warn!("SCM cannot confirm the cluster id yet, serving metadata: {e}");
+            Ok(())
+        }
+    }
+}
+
+/// SCM must be of our cluster.
+pub(crate) fn check_cluster(setup: &Setup, info: &ScmInfo, expected: &str) -> Result<(), Error> {
+    if info.cluster_id == expected {
+        return Ok(());
+    }
+    Err(Error::ForeignScm {
+        address: setup.scm.block.clone(),
+        found: info.cluster_id.clone(),
+        expected: expected.to_owned(),
+    })
+}
+
+/// The UUID that Java's `UUID.nameUUIDFromBytes` gives a name: version 3 without a namespace.
+/// Raft groups and nodes of OM are known by it.
+pub(crate) fn name_uuid(name: &str) -> Uuid {
+    let digest: [u8; 16] = Md5::digest(name.as_bytes()).into();
+    uuid::Builder::from_md5_bytes(digest).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_of_the_default_service_is_ozones() {
+        let id = name_uuid("omServiceIdDefault").to_string();
+        assert_eq!(id, "bf265839-605b-3f16-9796-c5ba1605619e");
+    }
+}

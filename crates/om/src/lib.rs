@@ -1,0 +1,41 @@
+//! The Ozone Manager: the namespace as a server.
+//!
+//! [`Om::start`] opens a directory and serves it; [`OmHandle`] is what runs. Inside:
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `doors` | the protocols: framed, gRPC; each decodes nothing but its own framing |
+//! | `room` | the one dispatcher: admission, reads, writes, audit |
+//! | `state` | the replicated state machine over `om.db`, the view the rules read |
+//! | `scm` | blocks held ready, places of containers, deletions |
+//! | `background` | key deletion, clean-up of open keys and uploads |
+//! | `start`, `identity`, `first_start` | from a directory to an open door |
+//!
+//! The rules themselves (what a command does to which row) are the crate `namespace`.
+//!
+//! **Architecture invariants.** Rows change only by the state machine applying log entries; one
+//! round is one batch, with the position in it. A write is answered after it is durable in the
+//! Raft log and visible in the tables. Reads never wait behind writes. Log entries hold no
+//! pipelines and no tokens. OM serves metadata without SCM; only what needs blocks or places
+//! fails then, with a status that says so.
+
+mod background;
+mod doors;
+mod error;
+mod first_start;
+mod handle;
+mod identity;
+mod ids;
+mod metrics;
+mod options;
+mod room;
+mod scm;
+mod start;
+mod state;
+mod status;
+mod tables;
+
+pub use error::Error;
+pub use handle::{Addresses, OmHandle};
+pub use options::{OmOptions, RootCredentials};
+pub use start::Om;

@@ -1,0 +1,74 @@
+//! What OM counts beside its RPCs: blocks held ready, the state machine, Raft, the tables.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use multiraft::{LogHandle, RaftHost};
+use service::MetricsRegistry;
+
+use crate::room::Room;
+use crate::state::MachineEvents;
+
+/// Registers everything that is worked out when somebody looks.
+pub(crate) fn register(
+    registry: &MetricsRegistry,
+    room: &Arc<Room>,
+    events: &Arc<MachineEvents>,
+    host: &RaftHost,
+    log: &LogHandle,
+) {
+    let of = |count: fn(&MachineEvents) -> &AtomicU64| {
+        let events = Arc::clone(events);
+        move || count(&events).load(Ordering::Relaxed)
+    };
+    registry.counter_fn("applied_entries", "Log entries applied", of(|e| &e.entries));
+    registry.counter_fn("applied_rounds", "Batches they were written in", of(|e| &e.rounds));
+    registry.counter_fn("table_flushes", "Times the tables were made durable", of(|e| &e.flushes));
+
+    gauge(registry, room, "block_pool_ready", "Blocks held ready", |room| {
+        room.parts().pool.ready() as f64
+    });
+    gauge(registry, room, "container_locations", "Containers whose place is remembered", |room| {
+        room.parts().locations.len() as f64
+    });
+    gauge(registry, room, "requests_waiting", "Requests waiting for admission", |room| {
+        room.parts().admission.waiting() as f64
+    });
+    gauge(registry, room, "audit_lines_dropped", "Audit lines lost", |room| {
+        room.parts().audit.dropped() as f64
+    });
+    let store = |room: &Room| room.parts().current.get().map(|t| t.store().metrics());
+    gauge(registry, room, "rocksdb_block_cache_bytes", "Bytes of cached blocks", move |room| {
+        store(room).map_or(0.0, |m| m.block_cache_bytes as f64)
+    });
+    gauge(registry, room, "rocksdb_memtable_bytes", "Bytes of unflushed rows", move |room| {
+        store(room).map_or(0.0, |m| m.memtable_bytes as f64)
+    });
+    gauge(registry, room, "rocksdb_sst_bytes", "Bytes of table files", move |room| {
+        store(room).map_or(0.0, |m| m.sst_bytes as f64)
+    });
+    gauge(registry, room, "rocksdb_pending_compaction_bytes", "Bytes to compact", move |room| {
+        store(room).map_or(0.0, |m| m.pending_compaction_bytes as f64)
+    });
+    let log_of = log.clone();
+    registry.gauge_fn("raft_log_bytes", "Bytes of the Raft log", move || log_of.used_bytes() as f64);
+    for (name, _) in host.metrics().snapshot() {
+        let host = host.clone();
+        registry.gauge_fn(&format!("raft_{name}"), "Raft, see multiraft", move || {
+            let all = host.metrics().snapshot();
+            all.into_iter().find(|(n, _)| *n == name).map_or(0.0, |(_, v)| v as f64)
+        });
+    }
+}
+
+fn gauge(
+    registry: &MetricsRegistry,
+    room: &Arc<Room>,
+    name: &str,
+    help: &str,
+    value: impl Fn(&Room) -> f64 + Send + Sync + 'static,
+) {
+    // Weak: the registry must not keep the room, and with it the tables, alive.
+    let room = Arc::downgrade(room);
+    registry.gauge_fn(name, help, move || room.upgrade().map_or(0.0, |room| value(&room)));
+}

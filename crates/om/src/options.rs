@@ -1,0 +1,194 @@
+//! What OM is started with: the configuration, read once, as plain values.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use config::keys::{hdds, om as keys, scm, trioxide};
+use config::{Configuration, HostPort};
+use metastore::StoreOptions;
+use namespace::Settings;
+use proto::ozone::BucketLayoutProto;
+use service::AuditOptions;
+use types::ReplicationConfig;
+
+use crate::background::{CleanupOptions, KeyDeletingOptions};
+use crate::error::Error;
+use crate::scm::{PoolOptions, ScmAddresses};
+
+/// The service id of an OM that is given none, Ozone's.
+const DEFAULT_SERVICE_ID: &str = "omServiceIdDefault";
+/// Bytes of unflushed rows over all tables.
+const WRITE_BUFFER: usize = 64 << 20;
+
+/// An S3 key pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootCredentials {
+    /// The access key id.
+    pub access_key: String,
+    /// The secret key.
+    pub secret_key: String,
+}
+
+/// What a caller may decide beside the configuration.
+#[derive(Debug, Clone, Default)]
+pub struct OmOptions {
+    /// The cluster, when the caller knows it; else SCM is asked at the first start.
+    pub cluster_id: Option<String>,
+    /// The root S3 key pair; made at the first start when not given.
+    pub root_credentials: Option<RootCredentials>,
+}
+
+impl OmOptions {
+    /// With the root key pair of `O3_ACCESS_KEY` and `O3_SECRET_KEY`, when both are set.
+    pub fn from_env() -> Self {
+        let value = |name| std::env::var(name).ok().filter(|v: &String| !v.is_empty());
+        let root_credentials = match (value("O3_ACCESS_KEY"), value("O3_SECRET_KEY")) {
+            (Some(access_key), Some(secret_key)) => {
+                Some(RootCredentials { access_key, secret_key })
+            }
+            _ => None,
+        };
+        Self { cluster_id: None, root_credentials }
+    }
+}
+
+/// The settings of an OM.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
+    pub(crate) service_id: String,
+    pub(crate) node_id: String,
+    /// Where the tables are; `om/` within holds the rest.
+    pub(crate) dir: PathBuf,
+    pub(crate) raft_dir: PathBuf,
+    pub(crate) address: HostPort,
+    pub(crate) grpc_port: u16,
+    pub(crate) grpc_max_message: usize,
+    pub(crate) http: Option<HostPort>,
+    pub(crate) scm: ScmAddresses,
+    pub(crate) scm_client: HostPort,
+    pub(crate) scm_timeout: Duration,
+    pub(crate) store: StoreOptions,
+    pub(crate) trim_entries: u64,
+    pub(crate) settings: Settings,
+    pub(crate) pool: PoolOptions,
+    pub(crate) audit: Option<AuditOptions>,
+    pub(crate) audit_reads: bool,
+    pub(crate) key_deleting: KeyDeletingOptions,
+    pub(crate) open_keys: CleanupOptions,
+    pub(crate) uploads: CleanupOptions,
+}
+
+impl Setup {
+    pub(crate) fn read(conf: &Configuration) -> Result<Self, Error> {
+        let service_id = match conf.get(&keys::OZONE_OM_INTERNAL_SERVICE_ID) {
+            id if !id.is_empty() => id,
+            _ => match conf.get(&keys::OZONE_OM_SERVICE_IDS).into_iter().next() {
+                Some(id) => id,
+                None => DEFAULT_SERVICE_ID.to_owned(),
+            },
+        };
+        let node_id = conf.get(&keys::OZONE_OM_NODE_ID);
+        let me = format!("{service_id}.{node_id}");
+        let dir = conf.directory(&keys::OZONE_OM_DB_DIRS).map_err(|_| Error::NoDirectory)?;
+        let home = dir.join("om");
+        let raft_dir = conf.get(&keys::OZONE_OM_RATIS_STORAGE_DIR).unwrap_or(home.join("ratis"));
+        let http = conf
+            .get(&keys::OZONE_OM_HTTP_ENABLED)
+            .then(|| conf.get_for(&keys::OZONE_OM_HTTP_ADDRESS, &me));
+        let (scm_client, scm) = scm_addresses(conf);
+        let audit = conf.get(&trioxide::TRIOXIDE_AUDIT_ENABLED).then(|| {
+            let dir = conf.get(&trioxide::TRIOXIDE_AUDIT_DIR).unwrap_or(home.join("audit"));
+            AuditOptions {
+                rotate_at: conf.get(&trioxide::TRIOXIDE_AUDIT_FILE_SIZE).bytes(),
+                flush_interval: conf.get(&trioxide::TRIOXIDE_AUDIT_FLUSH_INTERVAL),
+                ..AuditOptions::new("OMAudit", dir.join("om-audit.log"))
+            }
+        });
+        let settings = settings(conf)?;
+        Ok(Self {
+            pool: PoolOptions {
+                size: (conf.get(&trioxide::TRIOXIDE_OM_BLOCK_POOL_SIZE) as usize).max(1),
+                max_age: conf.get(&trioxide::TRIOXIDE_OM_BLOCK_POOL_AGE),
+                block_size: settings.block_size,
+                owner: service_id.clone(),
+            },
+            address: conf.get_for(&keys::OZONE_OM_ADDRESS, &me),
+            grpc_port: conf.get_for(&keys::OZONE_OM_GRPC_PORT, &me),
+            grpc_max_message: conf.get(&keys::OZONE_OM_GRPC_MAXIMUM_RESPONSE_LENGTH).as_usize(),
+            http,
+            scm,
+            scm_client,
+            scm_timeout: conf.get(&keys::OZONE_OM_SCM_REQUEST_TIMEOUT),
+            store: StoreOptions {
+                block_cache_bytes: conf.get(&trioxide::TRIOXIDE_OM_CACHE_SIZE).as_usize(),
+                write_buffer_bytes: WRITE_BUFFER,
+                background_threads: 2,
+                ..StoreOptions::default()
+            },
+            trim_entries: conf.get(&keys::OZONE_OM_RATIS_SNAPSHOT_AUTO_TRIGGER_THRESHOLD).max(1),
+            settings,
+            audit,
+            audit_reads: conf.get(&trioxide::TRIOXIDE_AUDIT_READS),
+            key_deleting: KeyDeletingOptions {
+                interval: conf.get(&keys::OZONE_OM_KEY_DELETING_SERVICE_INTERVAL),
+                limit: limit(conf.get(&keys::OZONE_KEY_DELETING_LIMIT_PER_TASK)),
+            },
+            open_keys: CleanupOptions {
+                interval: conf.get(&keys::OZONE_OM_OPEN_KEY_CLEANUP_SERVICE_INTERVAL),
+                expire: conf.get(&keys::OZONE_OM_OPEN_KEY_EXPIRE_THRESHOLD),
+                limit: limit(conf.get(&keys::OZONE_OM_OPEN_KEY_CLEANUP_LIMIT_PER_TASK)),
+            },
+            uploads: CleanupOptions {
+                interval: conf.get(&keys::OZONE_OM_OPEN_MPU_CLEANUP_SERVICE_INTERVAL),
+                expire: conf.get(&keys::OZONE_OM_OPEN_MPU_EXPIRE_THRESHOLD),
+                limit: limit(conf.get(&keys::OZONE_OM_OPEN_MPU_PARTS_CLEANUP_LIMIT_PER_TASK)),
+            },
+            service_id,
+            node_id,
+            dir,
+            raft_dir,
+        })
+    }
+}
+
+fn limit(n: u32) -> usize {
+    (n as usize).max(1)
+}
+
+/// Where SCM is: its client door's address, and both as strings. A wildcard means this host.
+fn scm_addresses(conf: &Configuration) -> (HostPort, ScmAddresses) {
+    let named = conf.get(&scm::OZONE_SCM_NAMES).into_iter().next();
+    let host = |address: HostPort, set: bool, fallback: Option<&str>| match fallback {
+        Some(host) if !set => HostPort::new(host, address.port).connect(),
+        _ => address.connect(),
+    };
+    let set = conf.is_set(&scm::OZONE_SCM_CLIENT_ADDRESS);
+    let client = host(conf.get(&scm::OZONE_SCM_CLIENT_ADDRESS), set, named.as_deref());
+    let set = conf.is_set(&scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS);
+    let block = host(conf.get(&scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS), set, Some(&client.host));
+    let addresses = ScmAddresses { block: block.to_string(), client: client.to_string() };
+    (client, addresses)
+}
+
+fn settings(conf: &Configuration) -> Result<Settings, Error> {
+    let kind = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION_TYPE);
+    let value = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION);
+    let default_replication = ReplicationConfig::parse(&kind, &value).map_err(|e| {
+        Error::Setting { key: hdds::OZONE_SERVER_DEFAULT_REPLICATION.name(), reason: e.to_string() }
+    })?;
+    let layout = conf.get(&keys::OZONE_DEFAULT_BUCKET_LAYOUT).to_ascii_uppercase();
+    let default_bucket_layout = BucketLayoutProto::from_str_name(&layout).ok_or_else(|| {
+        let reason = format!("there is no bucket layout {layout}");
+        Error::Setting { key: keys::OZONE_DEFAULT_BUCKET_LAYOUT.name(), reason }
+    })?;
+    Ok(Settings {
+        block_size: conf.get(&hdds::OZONE_SCM_BLOCK_SIZE).bytes(),
+        preallocation_max_blocks: conf.get(&keys::OZONE_KEY_PREALLOCATION_MAX_BLOCKS),
+        default_bucket_layout,
+        default_replication,
+        s3_volume: conf.get(&keys::OZONE_S3G_VOLUME),
+        user_max_volumes: conf.get(&keys::OZONE_OM_USER_MAX_VOLUME),
+        list_max_size: conf.get(&keys::OZONE_OM_SERVER_LIST_MAX_SIZE),
+        ..Settings::default()
+    })
+}

@@ -1,0 +1,187 @@
+//! Where every door leads: one dispatcher for all requests, whatever protocol brought them.
+//!
+//! A request is admitted (bounded, deadline), then takes one of three ways: a **read** is
+//! answered from the tables where it stands; a **write** is decided by the leader, proposed, and
+//! answered by the state machine ([`write`]); a question about the server itself is answered by
+//! [`server`]. Reads never wait behind writes. A refusal by the rules is an answer; only what
+//! keeps this OM from answering at all is a [`Status`].
+
+mod admission;
+mod audit;
+mod locate;
+mod outcome;
+mod read;
+mod server;
+mod write;
+
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use bytes::Bytes;
+use framed::{Code, Status};
+use multiraft::Group;
+use namespace::{Route, Settings};
+use prost::Message;
+use proto::ozone::{OmRequest, OmResponse, Type, UserInfo};
+use service::{AuditLog, RpcMethod, RpcMetrics};
+
+pub(crate) use admission::{Admission, Limits};
+pub(crate) use outcome::Outcome;
+pub(crate) use server::ServerFacts;
+pub(crate) use write::LeaderIds;
+
+use crate::scm::{BlockPool, Locations, ScmClient};
+use crate::state::{CurrentTables, Decided, Tables};
+
+/// Most command numbers of the protocol, for the table of metrics.
+const COMMANDS: usize = 256;
+
+/// Who asks, as the door saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// Where the request came from.
+    pub(crate) ip: IpAddr,
+    /// When it was received.
+    pub(crate) received: Instant,
+    /// When the client gives up.
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl Caller {
+    /// OM itself.
+    pub(crate) fn internal() -> Self {
+        Self { ip: IpAddr::from([127, 0, 0, 1]), received: Instant::now(), deadline: None }
+    }
+}
+
+/// What the room is made of.
+pub(crate) struct RoomParts {
+    pub(crate) current: Arc<CurrentTables>,
+    pub(crate) group: Group,
+    pub(crate) decided: Arc<Decided>,
+    pub(crate) scm: ScmClient,
+    pub(crate) pool: Arc<BlockPool>,
+    pub(crate) locations: Arc<Locations>,
+    pub(crate) settings: Settings,
+    pub(crate) audit: AuditLog,
+    pub(crate) audit_reads: bool,
+    pub(crate) rpc: RpcMetrics,
+    pub(crate) admission: Admission,
+    pub(crate) facts: ServerFacts,
+    /// The user that requests without one are taken to be from.
+    pub(crate) default_user: String,
+}
+
+/// The dispatcher.
+pub(crate) struct Room {
+    parts: RoomParts,
+    ids: LeaderIds,
+    methods: Vec<OnceLock<RpcMethod>>,
+}
+
+impl Room {
+    pub(crate) fn new(parts: RoomParts) -> Arc<Self> {
+        let methods = std::iter::repeat_with(OnceLock::new).take(COMMANDS).collect();
+        Arc::new(Self { parts, ids: LeaderIds::default(), methods })
+    }
+
+    /// Answers an encoded request with the encoded answer.
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        request: Bytes,
+        caller: Caller,
+    ) -> Result<Bytes, Status> {
+        let request = OmRequest::decode(request)
+            .map_err(|e| Status::invalid(format!("OMRequest does not decode: {e}")))?;
+        self.submit(request, caller).await
+    }
+
+    /// Answers a request.
+    pub(crate) async fn submit(
+        self: &Arc<Self>,
+        mut request: OmRequest,
+        caller: Caller,
+    ) -> Result<Bytes, Status> {
+        let mut call = self.method(request.cmd_type).call(caller.received);
+        if caller.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Err(Status::new(Code::DeadlineExceeded, "the client gave up meanwhile"));
+        }
+        let route = namespace::route(&request);
+        let _permit = self.parts.admission.enter(route, caller.deadline).await?;
+        call.started();
+        let user = self.identify(&mut request);
+        let wanted = self.parts.audit.is_enabled()
+            && (route == Route::Write || self.parts.audit_reads);
+        let note = wanted.then(|| audit::note(&request));
+        let answer = match route {
+            Route::Read => self.read(request, &user, &caller).await,
+            Route::Write => self.write(request, &user, &caller).await,
+            Route::Server => self.about_server(request).await,
+            Route::Unsupported => Ok(self.unsupported(&request)),
+        };
+        let outcome = match &answer {
+            Ok(bytes) => Outcome::of(bytes),
+            Err(_) => Outcome::failed(),
+        };
+        if let Some(note) = note {
+            let failure = match &answer {
+                Ok(_) if outcome.success => None,
+                Ok(_) => Some(outcome.message.as_ref()),
+                Err(status) => Some(status.message.as_str()),
+            };
+            note.log(&self.parts.audit, &user, caller.ip, failure);
+        }
+        call.finish(outcome.success);
+        answer
+    }
+
+    /// A write of OM itself, such as a purge; its answer is decoded.
+    pub(crate) async fn submit_own(self: &Arc<Self>, request: OmRequest) -> Result<OmResponse, Status> {
+        let bytes = self.submit(request, Caller::internal()).await?;
+        OmResponse::decode(bytes).map_err(|e| Status::internal(format!("own answer: {e}")))
+    }
+
+    /// The tables; for background services.
+    pub(crate) fn tables(&self) -> Result<Arc<Tables>, Status> {
+        let closed = || Status::unavailable("the tables are being replaced, try again");
+        self.parts.current.get().ok_or_else(closed)
+    }
+
+    /// Whether this replica leads: background services work on the leader only.
+    pub(crate) fn is_leader(&self) -> bool {
+        self.parts.group.is_leader()
+    }
+
+    pub(crate) fn parts(&self) -> &RoomParts {
+        &self.parts
+    }
+
+    fn method(&self, cmd_type: i32) -> &RpcMethod {
+        let slot = usize::try_from(cmd_type).ok().and_then(|i| self.methods.get(i));
+        let slot = slot.unwrap_or(&self.methods[0]);
+        let name = Type::try_from(cmd_type).unwrap_or(Type::UnknownCommand).as_str_name();
+        slot.get_or_init(|| self.parts.rpc.method(name))
+    }
+
+    /// Who asks. With security off, whoever the request says: an S3 access id, or the user the
+    /// client runs as.
+    fn identify(&self, request: &mut OmRequest) -> String {
+        let s3 = request.s3_authentication.as_ref().and_then(|s| s.access_id.as_ref());
+        let named = || request.user_info.as_ref().and_then(|u: &Box<UserInfo>| u.user_name.as_ref());
+        match s3.or_else(named) {
+            Some(user) if !user.is_empty() => user.clone(),
+            _ => self.parts.default_user.clone(),
+        }
+    }
+
+    fn unsupported(&self, request: &OmRequest) -> Bytes {
+        let name = Type::try_from(request.cmd_type).map_or("this command", |t| t.as_str_name());
+        outcome::refusal(
+            request.cmd_type,
+            request.trace_id.clone(),
+            proto::ozone::Status::NotSupportedOperation,
+            format!("{name} is not supported"),
+        )
+    }
+}

@@ -1,0 +1,112 @@
+//! The way of a read: straight from the tables.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use framed::Status;
+use multiraft::ReadError;
+use namespace::ReadContext;
+use prost::Message;
+use proto::ozone::{OmRequest, Type};
+
+use super::write::not_leader;
+use super::{Caller, Room};
+
+/// Entries that are listed where the request stands; longer lists go to a thread of their own,
+/// so that the requests behind them on the connection need not wait.
+const SHORT_LIST: i64 = 64;
+
+impl Room {
+    /// Answers a read of the leader's tables.
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        request: OmRequest,
+        user: &str,
+        caller: &Caller,
+    ) -> Result<Bytes, Status> {
+        if !self.parts.group.can_read_now() {
+            self.parts.group.read_index().await.map_err(|e| self.read_status(&e))?;
+        }
+        if is_long(&request) {
+            let (room, user) = (Arc::clone(self), user.to_owned());
+            return tokio::task::spawn_blocking(move || room.read_tables(&request, &user))
+                .await
+                .map_err(|e| Status::internal(e.to_string()))?;
+        }
+        match located_key(&request) {
+            Some(wish) => self.read_located(&request, user, caller, wish).await,
+            None => self.read_tables(&request, user),
+        }
+    }
+
+    fn read_tables(&self, request: &OmRequest, user: &str) -> Result<Bytes, Status> {
+        let tables = self.tables()?;
+        let cx = ReadContext { view: &*tables, user, settings: &self.parts.settings };
+        Ok(namespace::read_encoded(request, &cx))
+    }
+
+    async fn read_located(
+        &self,
+        request: &OmRequest,
+        user: &str,
+        caller: &Caller,
+        wish: LocationWish,
+    ) -> Result<Bytes, Status> {
+        let mut response = {
+            let tables = self.tables()?;
+            let cx = ReadContext { view: &*tables, user, settings: &self.parts.settings };
+            namespace::read(request, &cx)
+        };
+        if let Err(refused) = self.locate(&mut response, wish, caller).await {
+            return Ok(refused);
+        }
+        Ok(Bytes::from(response.encode_to_vec()))
+    }
+
+    fn read_status(&self, e: &ReadError) -> Status {
+        match e {
+            ReadError::NotLeader { .. } => not_leader(self),
+            ReadError::Timeout | ReadError::Shutdown => Status::unavailable(e.to_string()),
+        }
+    }
+}
+
+/// What a client wants to know of the places of a key's blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LocationWish {
+    /// Ask SCM even for what is remembered.
+    pub(super) refresh: bool,
+    /// Order the nodes by their distance from the client.
+    pub(super) sort: bool,
+}
+
+/// Whether the answer is to name places, and how; `None` for requests without blocks and for
+/// clients that only want a key's attributes.
+fn located_key(request: &OmRequest) -> Option<LocationWish> {
+    let args = match Type::try_from(request.cmd_type).ok()? {
+        Type::LookupKey => &request.lookup_key_request.as_ref()?.key_args,
+        Type::GetKeyInfo => &request.get_key_info_request.as_ref()?.key_args,
+        _ => return None,
+    };
+    (args.head_op != Some(true)).then(|| LocationWish {
+        refresh: args.force_update_container_cache_from_scm == Some(true),
+        sort: args.sort_datanodes == Some(true),
+    })
+}
+
+fn is_long(request: &OmRequest) -> bool {
+    let entries = match Type::try_from(request.cmd_type) {
+        Ok(Type::ListKeys | Type::ListKeysLight) => {
+            request.list_keys_request.as_ref().and_then(|r| r.count).map(i64::from)
+        }
+        Ok(Type::ListBuckets) => {
+            request.list_buckets_request.as_ref().and_then(|r| r.count).map(i64::from)
+        }
+        Ok(Type::ListVolume) => {
+            request.list_volume_request.as_ref().and_then(|r| r.max_keys).map(i64::from)
+        }
+        Ok(Type::ListMultiPartUploadParts | Type::ListMultipartUploads) => None,
+        _ => return false,
+    };
+    entries.is_none_or(|n| n <= 0 || n > SHORT_LIST)
+}

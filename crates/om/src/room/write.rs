@@ -1,0 +1,174 @@
+//! The way of a write: decide, find blocks, propose, answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use framed::{Code, Status};
+use multiraft::{Proposal, ProposeError};
+use namespace::{BlockDemand, Fresh, OmError, PrepareContext, Prepared};
+use proto::hdds;
+use proto::ozone::{KeyLocation, OmRequest, Status as OmStatus, UserInfo};
+
+use super::outcome::{Outcome, refusal};
+use super::{Caller, Room};
+use crate::ids::{UniqueIds, now_ms};
+use crate::scm::{FreshBlock, ScmError};
+use crate::state::{Decided, Decision, Tag};
+
+/// Ids and secrets that a leader gives.
+#[derive(Debug, Default)]
+pub(crate) struct LeaderIds(UniqueIds);
+
+impl Fresh for LeaderIds {
+    fn id(&self) -> u64 {
+        self.0.next(now_ms())
+    }
+
+    fn uuid(&self) -> [u8; 16] {
+        *uuid::Uuid::now_v7().as_bytes()
+    }
+
+    fn secret(&self) -> [u8; 32] {
+        rand::random()
+    }
+}
+
+/// Takes a proposal back from [`Decided`] when nobody waits for it any more.
+struct Forget<'a> {
+    decided: &'a Decided,
+    tag: Tag,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.decided.forget(self.tag);
+    }
+}
+
+impl Room {
+    /// Carries out a write. The answer comes from the state machine, encoded, once the write is
+    /// durable and applied.
+    pub(super) async fn write(
+        self: &Arc<Self>,
+        mut request: OmRequest,
+        user: &str,
+        caller: &Caller,
+    ) -> Result<Bytes, Status> {
+        let parts = &self.parts;
+        if !parts.group.is_leader() {
+            return Err(not_leader(self));
+        }
+        let (cmd_type, trace_id) = (request.cmd_type, request.trace_id.clone());
+        let remote = caller.ip.to_string();
+        request.user_info = Some(Box::new(UserInfo {
+            user_name: Some(user.to_owned()),
+            host_name: Some(remote.clone()),
+            remote_address: Some(remote),
+        }));
+        let Prepared { mut request, blocks: demand } = match self.decide(request, user)? {
+            Ok(prepared) => prepared,
+            Err(refused) => {
+                let (status, message) = (refused.status(), refused.to_string());
+                return Ok(refusal(cmd_type, trace_id, status, message));
+            }
+        };
+        let mut blocks = Vec::new();
+        if let Some(demand) = demand {
+            let size = demand.size;
+            blocks = match self.allocate(demand).await {
+                Ok(blocks) => blocks,
+                Err(e) => return Ok(refusal(cmd_type, trace_id, scm_status(&e), e.to_string())),
+            };
+            let locations = blocks.iter().map(|b| location(b, size)).collect();
+            namespace::give_blocks(&mut request, locations);
+        }
+        self.propose(Decision { request, blocks }).await
+    }
+
+    /// Carries out a request of OM's own that is decided already.
+    pub(crate) async fn propose_own(&self, request: OmRequest) -> Result<(), String> {
+        let decision = Decision { request, blocks: Vec::new() };
+        let answer = self.propose(decision).await.map_err(|status| status.to_string())?;
+        let outcome = Outcome::of(&answer);
+        if outcome.success { Ok(()) } else { Err(outcome.message.into_owned()) }
+    }
+
+    async fn propose(&self, decision: Decision) -> Result<Bytes, Status> {
+        let (entry, tag) = self.parts.decided.entry(decision);
+        let _forget = Forget { decided: &self.parts.decided, tag };
+        match self.parts.group.propose(Proposal::new(entry)).await {
+            Ok(applied) => Ok(applied.response),
+            Err(e) => Err(self.propose_status(e)),
+        }
+    }
+
+    fn decide(
+        &self,
+        request: OmRequest,
+        user: &str,
+    ) -> Result<Result<Prepared, OmError>, Status> {
+        let tables = self.tables()?;
+        let context = PrepareContext {
+            now_ms: now_ms(),
+            view: &*tables,
+            user,
+            groups: &[],
+            settings: &self.parts.settings,
+            fresh: &self.ids,
+        };
+        Ok(namespace::prepare(request, &context))
+    }
+
+    async fn allocate(&self, demand: BlockDemand) -> Result<Vec<FreshBlock>, ScmError> {
+        let count = demand.count as usize;
+        match demand.exclude {
+            Some(exclude) if !is_empty(&exclude) => {
+                self.parts.pool.take_excluding(demand.replication, count, exclude).await
+            }
+            _ => self.parts.pool.take(demand.replication, count).await,
+        }
+    }
+
+    fn propose_status(&self, e: ProposeError) -> Status {
+        match e {
+            ProposeError::NotLeader { .. } => not_leader(self),
+            ProposeError::Busy => Status::new(Code::Busy, e.to_string()),
+            ProposeError::Dropped | ProposeError::Shutdown | ProposeError::Log(_) => {
+                Status::unavailable(e.to_string())
+            }
+            ProposeError::Payload(_) | ProposeError::Failed(_) => Status::internal(e.to_string()),
+        }
+    }
+}
+
+/// The answer to whoever asks a follower.
+pub(super) fn not_leader(room: &Room) -> Status {
+    let hint = room.parts.group.leader().leader.map(|id| id.to_string()).unwrap_or_default();
+    Status::not_leader(format!("OM:{} is not the leader", room.parts.facts.node_id), hint)
+}
+
+fn is_empty(exclude: &hdds::ExcludeListProto) -> bool {
+    exclude.datanodes.is_empty()
+        && exclude.container_ids.is_empty()
+        && exclude.pipeline_ids.is_empty()
+}
+
+fn location(block: &FreshBlock, size: u64) -> KeyLocation {
+    KeyLocation {
+        block_id: hdds::BlockId {
+            container_block_id: block.id.clone(),
+            ..hdds::BlockId::default()
+        },
+        offset: 0,
+        length: size,
+        ..KeyLocation::default()
+    }
+}
+
+/// What a client is told when SCM gives no blocks.
+fn scm_status(e: &ScmError) -> OmStatus {
+    match e {
+        ScmError::SafeMode(_) => OmStatus::ScmInSafeMode,
+        ScmError::Unreachable { .. } | ScmError::Refused(_) => OmStatus::InternalError,
+    }
+}

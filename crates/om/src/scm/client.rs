@@ -1,0 +1,241 @@
+//! Calls to SCM over the framed protocol.
+
+use std::time::Duration;
+
+use framed::{CallError, Client, ClientOptions, Code};
+use prost::Message;
+use proto::block_location::{
+    self, AllocateBlockResponse, AllocateScmBlockRequestProto, DeleteKeyBlocksResultProto,
+    DeleteScmKeyBlocksRequestProto, KeyBlocks, ScmBlockLocationRequest, ScmBlockLocationResponse,
+};
+use proto::container_location::{
+    self, ForceExitSafeModeRequestProto, GetContainerWithPipelineBatchRequestProto,
+    InSafeModeRequestProto, ScmContainerLocationRequest, ScmContainerLocationResponse,
+};
+use proto::{hdds, method};
+use types::ReplicationConfig;
+
+/// SCM did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum ScmError {
+    /// It cannot be reached, or did not answer in time.
+    #[error("SCM at {address} is not reachable: {cause}")]
+    Unreachable {
+        /// Where it was looked for.
+        address: String,
+        /// What happened.
+        cause: String,
+    },
+    /// It is in safe mode.
+    #[error("{0}")]
+    SafeMode(String),
+    /// It refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Where SCM listens.
+#[derive(Debug, Clone)]
+pub(crate) struct ScmAddresses {
+    /// `ozone.scm.block.client.address`
+    pub(crate) block: String,
+    /// `ozone.scm.client.address`
+    pub(crate) client: String,
+}
+
+/// Who this cluster's SCM says it is.
+#[derive(Debug, Clone)]
+pub(crate) struct ScmInfo {
+    pub(crate) cluster_id: String,
+    pub(crate) scm_id: String,
+}
+
+/// A connection to SCM.
+#[derive(Clone)]
+pub(crate) struct ScmClient {
+    addresses: ScmAddresses,
+    block: Client,
+    container: Client,
+    timeout: Duration,
+}
+
+impl ScmClient {
+    pub(crate) fn new(addresses: ScmAddresses, timeout: Duration) -> Self {
+        let options = ClientOptions { connections: 1, ..ClientOptions::default() };
+        Self {
+            block: Client::new(addresses.block.clone(), options.clone()),
+            container: Client::new(addresses.client.clone(), options),
+            addresses,
+            timeout,
+        }
+    }
+
+    /// Asks who SCM is; `timeout` instead of the usual one, because a starting OM does not wait
+    /// long.
+    pub(crate) async fn info(&self, timeout: Duration) -> Result<ScmInfo, ScmError> {
+        let request = ScmBlockLocationRequest {
+            cmd_type: block_location::Type::GetScmInfo as i32,
+            get_scm_info_request: Some(hdds::GetScmInfoRequestProto::default()),
+            ..Default::default()
+        };
+        let response = self.call_block(&request, timeout).await?;
+        let info = response.get_scm_info_response.ok_or_else(|| no_answer("GetScmInfo"))?;
+        Ok(ScmInfo { cluster_id: info.cluster_id, scm_id: info.scm_id })
+    }
+
+    /// Asks for `count` blocks of `size` bytes.
+    pub(crate) async fn allocate(
+        &self,
+        replication: &ReplicationConfig,
+        count: u32,
+        size: u64,
+        owner: &str,
+        exclude: Option<hdds::ExcludeListProto>,
+    ) -> Result<Vec<AllocateBlockResponse>, ScmError> {
+        let request = ScmBlockLocationRequest {
+            cmd_type: block_location::Type::AllocateScmBlock as i32,
+            allocate_scm_block_request: Some(AllocateScmBlockRequestProto {
+                size,
+                num_blocks: count,
+                r#type: replication.wire_type() as i32,
+                factor: replication.wire_factor().map(|f| f as i32),
+                owner: owner.to_owned(),
+                exclude_list: exclude,
+                ec_replication_config: replication.wire_ec(),
+                client: None,
+            }),
+            ..Default::default()
+        };
+        let response = self.call_block(&request, self.timeout).await?;
+        let answer =
+            response.allocate_scm_block_response.ok_or_else(|| no_answer("AllocateScmBlock"))?;
+        Ok(answer.blocks)
+    }
+
+    /// Hands blocks over for deletion; what comes back says for which keys that succeeded.
+    pub(crate) async fn delete_blocks(
+        &self,
+        key_blocks: Vec<KeyBlocks>,
+    ) -> Result<Vec<DeleteKeyBlocksResultProto>, ScmError> {
+        let request = ScmBlockLocationRequest {
+            cmd_type: block_location::Type::DeleteScmKeyBlocks as i32,
+            delete_scm_key_blocks_request: Some(DeleteScmKeyBlocksRequestProto { key_blocks }),
+            ..Default::default()
+        };
+        let response = self.call_block(&request, self.timeout).await?;
+        let answer = response
+            .delete_scm_key_blocks_response
+            .ok_or_else(|| no_answer("DeleteScmKeyBlocks"))?;
+        Ok(answer.results)
+    }
+
+    /// Where containers are now.
+    pub(crate) async fn containers(
+        &self,
+        ids: Vec<i64>,
+    ) -> Result<Vec<hdds::ContainerWithPipeline>, ScmError> {
+        let request = ScmContainerLocationRequest {
+            cmd_type: container_location::Type::GetContainerWithPipelineBatch as i32,
+            get_container_with_pipeline_batch_request: Some(
+                GetContainerWithPipelineBatchRequestProto {
+                    container_i_ds: ids,
+                    trace_id: None,
+                },
+            ),
+            ..Default::default()
+        };
+        let response = self.call_container(&request).await?;
+        let answer = response
+            .get_container_with_pipeline_batch_response
+            .ok_or_else(|| no_answer("GetContainerWithPipelineBatch"))?;
+        Ok(answer.container_with_pipelines)
+    }
+
+    /// Whether SCM is in safe mode.
+    pub(crate) async fn in_safe_mode(&self) -> Result<bool, ScmError> {
+        let request = ScmContainerLocationRequest {
+            cmd_type: container_location::Type::InSafeMode as i32,
+            in_safe_mode_request: Some(InSafeModeRequestProto::default()),
+            ..Default::default()
+        };
+        let response = self.call_container(&request).await?;
+        let answer = response.in_safe_mode_response.ok_or_else(|| no_answer("InSafeMode"))?;
+        Ok(answer.in_safe_mode)
+    }
+
+    /// Makes SCM leave safe mode; whether it did.
+    pub(crate) async fn leave_safe_mode(&self) -> Result<bool, ScmError> {
+        let request = ScmContainerLocationRequest {
+            cmd_type: container_location::Type::ForceExitSafeMode as i32,
+            force_exit_safe_mode_request: Some(ForceExitSafeModeRequestProto::default()),
+            ..Default::default()
+        };
+        let response = self.call_container(&request).await?;
+        let answer = response
+            .force_exit_safe_mode_response
+            .ok_or_else(|| no_answer("ForceExitSafeMode"))?;
+        Ok(answer.exited_safe_mode)
+    }
+
+    async fn call_container(
+        &self,
+        request: &ScmContainerLocationRequest,
+    ) -> Result<ScmContainerLocationResponse, ScmError> {
+        let (method, address) = (method::SCM_CONTAINER_LOCATION, &self.addresses.client);
+        let response: ScmContainerLocationResponse =
+            self.call(&self.container, address, method, request, self.timeout).await?;
+        if response.success == Some(false) {
+            return Err(ScmError::Refused(response.message.unwrap_or_default()));
+        }
+        Ok(response)
+    }
+
+    async fn call_block(
+        &self,
+        request: &ScmBlockLocationRequest,
+        timeout: Duration,
+    ) -> Result<ScmBlockLocationResponse, ScmError> {
+        let response: ScmBlockLocationResponse = self
+            .call(&self.block, &self.addresses.block, method::SCM_BLOCK, request, timeout)
+            .await?;
+        if response.success != Some(false)
+            && response.status == block_location::Status::Ok as i32
+        {
+            return Ok(response);
+        }
+        let status = response.status().as_str_name();
+        let message = match response.message {
+            Some(message) if !message.is_empty() => message,
+            _ => status.to_owned(),
+        };
+        if response.status == block_location::Status::SafeModeException as i32 {
+            return Err(ScmError::SafeMode(message));
+        }
+        Err(ScmError::Refused(message))
+    }
+
+    async fn call<Q: Message, A: Message + Default>(
+        &self,
+        client: &Client,
+        address: &str,
+        method: u16,
+        request: &Q,
+        timeout: Duration,
+    ) -> Result<A, ScmError> {
+        framed::message::call::<Q, A>(client, method, request, timeout).await.map_err(|e| match &e {
+            CallError::Status { status, .. } if !is_passing(status.code) => {
+                ScmError::Refused(status.message.clone())
+            }
+            _ => ScmError::Unreachable { address: address.to_owned(), cause: e.to_string() },
+        })
+    }
+}
+
+/// Whether a refusal says something of the server's moment rather than of the request.
+fn is_passing(code: Code) -> bool {
+    matches!(code, Code::Unavailable | Code::Busy | Code::NotLeader | Code::DeadlineExceeded)
+}
+
+fn no_answer(call: &str) -> ScmError {
+    ScmError::Refused(format!("SCM answered {call} without a result"))
+}

@@ -1,0 +1,10 @@
+//! What OM needs of SCM: blocks for new keys ([`BlockPool`]), places of containers for reads
+//! ([`Locations`]), and somebody who deletes blocks ([`ScmClient`]).
+
+mod blocks;
+mod client;
+mod locations;
+
+pub(crate) use blocks::{BlockPool, FreshBlock, PoolOptions};
+pub(crate) use client::{ScmAddresses, ScmClient, ScmError, ScmInfo};
+pub(crate) use locations::{Locations, member_orders};

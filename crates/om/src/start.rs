@@ -1,0 +1,330 @@
+//! Starting an OM, from its directory to its doors.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::keys::om as keys;
+use config::{Configuration, HostPort};
+use framed::{Server, ServerOptions};
+use multiraft::transport::framed::{FramedTransport, Methods};
+use multiraft::{
+    Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, RaftHost, TrimOptions,
+};
+use proto::method;
+use service::{
+    AuditLog, BackgroundServices, BindError, MetricsRegistry, Role, RpcMetrics, Shutdown,
+    StatusServer,
+};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::background::{
+    KeyDeletingService, MultipartUploadCleanupService, OpenKeyCleanupService,
+};
+use crate::doors::{FramedDoor, grpc};
+use crate::error::Error;
+use crate::handle::{Addresses, OmHandle, Running, StopOnDrop};
+use crate::identity::{Identity, check_cluster, name_uuid};
+use crate::options::{OmOptions, Setup};
+use crate::room::{Admission, Limits, Room, RoomParts, ServerFacts};
+use crate::scm::{BlockPool, Locations, ScmClient};
+use crate::state::{CurrentTables, Decided, MachineEvents, OmStateMachine};
+use crate::status::OmPage;
+use crate::{background, first_start, metrics};
+
+/// How long a starting OM waits to lead its group; replaying a long log takes most of it.
+const LEAD_WITHIN: Duration = Duration::from_secs(120);
+/// Bytes of log after which the tables are flushed and the log trimmed.
+const TRIM_BYTES: u64 = 256 << 20;
+/// How long rows gather in the deletedTable before they are handed to SCM.
+const GATHER_DELETED: Duration = Duration::from_millis(500);
+
+/// The Ozone Manager.
+#[derive(Debug)]
+pub struct Om;
+
+impl Om {
+    /// Starts an OM; when this returns it leads, has what a first start makes, and serves.
+    ///
+    /// # Errors
+    /// When its directory cannot be used, belongs to another cluster, is damaged, or a door
+    /// cannot be opened.
+    pub async fn start(conf: &Configuration, options: OmOptions) -> Result<OmHandle, Error> {
+        let setup = Setup::read(conf)?;
+        let scm = ScmClient::new(setup.scm.clone(), setup.scm_timeout);
+        let identity = Identity::open(&setup, &options, &scm).await?;
+        let state = State::open(&setup, &identity).await?;
+        let doors = Listeners::bind(&setup).await?;
+
+        let shutdown = Shutdown::new();
+        let registry = MetricsRegistry::new(Role::new("om", &setup.node_id));
+        let rpc = RpcMetrics::new(&registry, "rpc");
+        let audit = match &setup.audit {
+            Some(options) => {
+                let fail = |e| Error::io(&options.path, e);
+                AuditLog::open(options.clone()).map_err(fail)?
+            }
+            None => AuditLog::disabled(),
+        };
+        let locations = Locations::new(scm.clone());
+        let room = Room::new(RoomParts {
+            current: Arc::clone(&state.current),
+            group: state.group.clone(),
+            decided: Arc::clone(&state.decided),
+            pool: BlockPool::new(scm.clone(), Arc::clone(&locations), setup.pool.clone()),
+            scm: scm.clone(),
+            locations,
+            settings: setup.settings.clone(),
+            audit,
+            audit_reads: setup.audit_reads,
+            rpc: rpc.clone(),
+            admission: Admission::new(&Limits::default()),
+            facts: doors.facts(&setup),
+            default_user: default_user(),
+        });
+        lead(&state.group).await?;
+        let root = first_start::prepare(&room, options.root_credentials).await?;
+
+        metrics::register(&registry, &room, &state.events, &state.host, &state.log);
+        let background = start_background(&setup, &room, &state.events, &registry, &shutdown);
+        let page = OmPage {
+            room: Arc::downgrade(&room),
+            rpc,
+            background: background.clone(),
+            facts: doors.page_facts(&setup, &identity),
+            node_id: setup.node_id.clone(),
+        };
+        let http = match &setup.http {
+            None => None,
+            Some(address) => {
+                let bound = address.to_string();
+                let page = Arc::new(page);
+                let started = StatusServer::start(&bound, registry.clone(), page).await;
+                let key = keys::OZONE_OM_HTTP_ADDRESS.name();
+                Some(started.map_err(|e| BindError::new(key, &bound, e))?)
+            }
+        };
+        watch_cluster(&setup, scm, &identity.cluster_id, &shutdown);
+        let addresses = Addresses {
+            framed: doors.framed_address,
+            grpc: doors.grpc_address,
+            http: http.as_ref().map(StatusServer::local_addr),
+        };
+        let doors = doors.open(&setup, &room, &shutdown)?;
+        tracing::info!(
+            node = setup.node_id,
+            cluster = identity.cluster_id,
+            address = %addresses.framed,
+            grpc = %addresses.grpc,
+            "OM serves"
+        );
+        Ok(OmHandle::new(Running {
+            addresses,
+            root,
+            registry,
+            background,
+            room,
+            doors,
+            http,
+            stop: StopOnDrop { shutdown, host: state.host, log: state.log },
+            identity,
+        }))
+    }
+}
+
+/// The replicated state, running.
+struct State {
+    current: Arc<CurrentTables>,
+    decided: Arc<Decided>,
+    events: Arc<MachineEvents>,
+    host: RaftHost,
+    log: LogHandle,
+    group: Group,
+}
+
+impl State {
+    async fn open(setup: &Setup, identity: &Identity) -> Result<Self, Error> {
+        let me = name_uuid(&setup.node_id);
+        let methods = Methods {
+            messages: method::RAFT,
+            snapshot: method::RAFT_SNAPSHOT,
+            fetch: method::PAYLOAD_FETCH,
+        };
+        let options = HostOptions::new(me);
+        let transport = FramedTransport::new(methods, options.request_timeout);
+        let host = RaftHost::start(options, transport)?;
+        let (setup, snapshots) = (setup.clone(), identity.home().join("snapshots"));
+        let opening = tokio::task::spawn_blocking(move || open_blocking(&setup, snapshots, host));
+        opening.await.map_err(|e| Error::io(identity.home(), std::io::Error::other(e)))?
+    }
+}
+
+/// Opens tables, log and group: waits for the disk.
+fn open_blocking(setup: &Setup, snapshots: PathBuf, host: RaftHost) -> Result<State, Error> {
+    let current = Arc::new(CurrentTables::open(&setup.dir, setup.store.clone())?);
+    let decided = Decided::new(rand::random());
+    let events = Arc::new(MachineEvents::default());
+    let machine = OmStateMachine::new(
+        Arc::clone(&current),
+        Arc::clone(&decided),
+        Arc::clone(&events),
+        snapshots,
+        setup.node_id.clone(),
+    )?;
+    let log = host.open_log(&setup.raft_dir, LogOptions::default())?;
+    let me = host.node();
+    let peer = Peer { node: me, address: setup.address.connect().to_string(), priority: 0 };
+    let mut config = GroupConfig::new(name_uuid(&setup.service_id), me, vec![peer], log.clone());
+    config.trim = TrimOptions {
+        entries: setup.trim_entries,
+        bytes: TRIM_BYTES,
+        ..TrimOptions::default()
+    };
+    let group = host.start_group(config, Box::new(machine))?;
+    Ok(State { current, decided, events, host, log, group })
+}
+
+/// Waits until this OM leads and has applied what its log holds.
+async fn lead(group: &Group) -> Result<(), Error> {
+    let mut changes = group.leader_changes();
+    let ready = changes.wait_for(|state| state.ready);
+    match tokio::time::timeout(LEAD_WITHIN, ready).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(_)) => return Err(Error::NoLeader("the group stopped".to_owned())),
+        Err(_) => {
+            let failed = group.status().await.and_then(|s| s.failed);
+            let reason = failed.unwrap_or(format!("no leader within {LEAD_WITHIN:?}"));
+            return Err(Error::NoLeader(reason));
+        }
+    }
+    group.read_index().await.map_err(|e| Error::NoLeader(e.to_string()))?;
+    Ok(())
+}
+
+/// The doors' sockets, bound before anything is told about their ports.
+struct Listeners {
+    framed: TcpListener,
+    framed_address: SocketAddr,
+    grpc: TcpListener,
+    grpc_address: SocketAddr,
+}
+
+impl Listeners {
+    async fn bind(setup: &Setup) -> Result<Self, Error> {
+        let (framed, framed_address) =
+            listen(&setup.address, keys::OZONE_OM_ADDRESS.name()).await?;
+        let grpc_host = HostPort::new(setup.address.host.clone(), setup.grpc_port);
+        let (grpc, grpc_address) = listen(&grpc_host, keys::OZONE_OM_GRPC_PORT.name()).await?;
+        Ok(Self { framed, framed_address, grpc, grpc_address })
+    }
+
+    fn facts(&self, setup: &Setup) -> ServerFacts {
+        ServerFacts {
+            node_id: setup.node_id.clone(),
+            host: setup.address.connect().host,
+            rpc_port: self.framed_address.port(),
+            http_port: setup.http.as_ref().map(|http| http.port),
+            scm_host: setup.scm_client.host.clone(),
+            scm_port: setup.scm_client.port,
+        }
+    }
+
+    fn page_facts(&self, setup: &Setup, identity: &Identity) -> Vec<(String, String)> {
+        [
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("cluster id", identity.cluster_id.clone()),
+            ("OM id", identity.om_uuid.clone()),
+            ("service id", setup.service_id.clone()),
+            ("address", self.framed_address.to_string()),
+            ("gRPC address", self.grpc_address.to_string()),
+            ("SCM", setup.scm_client.to_string()),
+            ("directory", setup.dir.display().to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
+    }
+
+    /// Lets requests in.
+    fn open(self, setup: &Setup, room: &Arc<Room>, shutdown: &Shutdown) -> Result<Doors, Error> {
+        let handler = FramedDoor::new(Arc::clone(room));
+        let framed = Server::serve(self.framed, handler, ServerOptions::default());
+        let key = keys::OZONE_OM_ADDRESS.name();
+        let framed = framed.map_err(|e| BindError::new(key, self.framed_address, e))?;
+        let (room, stop, max) = (Arc::clone(room), shutdown.clone(), setup.grpc_max_message);
+        let listener = self.grpc;
+        let grpc = tokio::spawn(async move {
+            let served = grpc::serve(listener, room, max, async move { stop.cancelled().await });
+            if let Err(e) = served.await {
+                tracing::error!("the gRPC door closed: {e}");
+            }
+        });
+        Ok(Doors { framed, grpc })
+    }
+}
+
+/// The open doors.
+pub(crate) struct Doors {
+    pub(crate) framed: Server,
+    pub(crate) grpc: JoinHandle<()>,
+}
+
+async fn listen(address: &HostPort, key: &'static str) -> Result<(TcpListener, SocketAddr), Error> {
+    let text = address.to_string();
+    let listener = TcpListener::bind(&text).await.map_err(|e| BindError::new(key, &text, e))?;
+    let bound = listener.local_addr().map_err(|e| BindError::new(key, &text, e))?;
+    Ok((listener, bound))
+}
+
+fn start_background(
+    setup: &Setup,
+    room: &Arc<Room>,
+    events: &Arc<MachineEvents>,
+    registry: &MetricsRegistry,
+    shutdown: &Shutdown,
+) -> BackgroundServices {
+    let services = BackgroundServices::new(registry, shutdown.clone());
+    services.spawn(KeyDeletingService::new(Arc::clone(room), setup.key_deleting.clone()));
+    services.spawn(OpenKeyCleanupService::new(Arc::clone(room), setup.open_keys.clone()));
+    services.spawn(MultipartUploadCleanupService::new(Arc::clone(room), setup.uploads.clone()));
+    // Deletions wake the service, but not one by one: what is deleted together goes together.
+    let (woken, events, stop) = (services.clone(), Arc::clone(events), shutdown.clone());
+    tokio::spawn(async move {
+        let wake = async {
+            loop {
+                events.deleted.notified().await;
+                tokio::time::sleep(GATHER_DELETED).await;
+                woken.run(background::KEY_DELETING);
+            }
+        };
+        stop.until::<_>(wake).await;
+    });
+    services
+}
+
+/// An OM that started without SCM asks until it has seen that SCM is of its cluster; one of
+/// another cluster would be given our blocks to delete, so it must not go on.
+fn watch_cluster(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shutdown) {
+    let (setup, expected, stop) = (setup.clone(), cluster_id.to_owned(), shutdown.clone());
+    tokio::spawn(async move {
+        let watch = async {
+            loop {
+                match scm.info(Duration::from_secs(2)).await {
+                    Ok(info) => return check_cluster(&setup, &info, &expected),
+                    Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,
+                }
+            }
+        };
+        if let Some(Err(foreign)) = stop.until(watch).await {
+            tracing::error!("OM stops serving: {foreign}");
+            stop.trigger();
+        }
+    });
+}
+
+/// Who requests without a user are taken to be from: the user that OM runs as.
+fn default_user() -> String {
+    let name = |variable| std::env::var(variable).ok().filter(|v: &String| !v.is_empty());
+    name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| "ozone".to_owned())
+}

@@ -1,0 +1,211 @@
+//! What Raft drives: committed entries become rows and responses.
+//!
+//! A round of entries is applied over an overlay, so that later ones see what earlier ones did,
+//! and written as one RocksDB batch together with the position of the last one. The batch does
+//! not go through RocksDB's own log: the Raft log is the log, and it is trimmed only behind what
+//! [`StateMachine::flush`] made durable.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use metastore::{Batch, Durability};
+use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
+use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info, transaction_info};
+use namespace::{Overlay, RowChange, Table, TransactionPosition, View};
+use prost::Message;
+use proto::ozone::{KeyLocation, OmRequest, OmResponse, Status};
+use tokio::sync::Notify;
+
+use super::{CurrentTables, Decided, Decision, Tables};
+use crate::error::Error;
+use crate::scm::FreshBlock;
+use crate::tables::stored;
+
+/// What others want to know of the machine's doings.
+#[derive(Debug, Default)]
+pub(crate) struct MachineEvents {
+    /// Blocks came into the deletedTable.
+    pub(crate) deleted: Notify,
+    /// Entries applied.
+    pub(crate) entries: AtomicU64,
+    /// Batches they were written in.
+    pub(crate) rounds: AtomicU64,
+    /// Flushes of the tables.
+    pub(crate) flushes: AtomicU64,
+}
+
+/// The state machine over `om.db`.
+pub(crate) struct OmStateMachine {
+    current: Arc<CurrentTables>,
+    decided: Arc<Decided>,
+    events: Arc<MachineEvents>,
+    /// Where checkpoints for lagging replicas are made.
+    snapshots: PathBuf,
+    /// Named in the answers to writes.
+    node_id: String,
+    applied: LogPosition,
+}
+
+impl OmStateMachine {
+    /// The machine of an open database, at the position its last batch says.
+    pub(crate) fn new(
+        current: Arc<CurrentTables>,
+        decided: Arc<Decided>,
+        events: Arc<MachineEvents>,
+        snapshots: PathBuf,
+        node_id: String,
+    ) -> Result<Self, Error> {
+        let mut machine =
+            Self { current, decided, events, snapshots, node_id, applied: LogPosition::default() };
+        machine.applied = machine.stored_position()?;
+        Ok(machine)
+    }
+
+    fn tables(&self) -> Result<Arc<Tables>, Error> {
+        self.current.get().ok_or(Error::Closed)
+    }
+
+    fn stored_position(&self) -> Result<LogPosition, Error> {
+        let tables = self.tables()?;
+        let Some(value) = tables.get(Table::TransactionInfoTable, TRANSACTION_INFO_KEY)? else {
+            return Ok(LogPosition::default());
+        };
+        let (term, index) = parse_transaction_info(&value)
+            .ok_or_else(|| Error::Position(String::from_utf8_lossy(&value).into_owned()))?;
+        Ok(LogPosition { term, index })
+    }
+
+    fn apply_one(
+        &self,
+        entry: &Committed,
+        overlay: &mut Overlay<&Tables>,
+    ) -> Result<Bytes, Error> {
+        let decision = match self.decided.take(&entry.header) {
+            Some(decision) => decision,
+            None => match OmRequest::decode(entry.header.clone()) {
+                Ok(request) => Decision { request, blocks: Vec::new() },
+                // Every replica fails alike, and none changes anything.
+                Err(e) => return Ok(undecodable(&e)),
+            },
+        };
+        let at = TransactionPosition { term: entry.term, index: entry.index };
+        let applied = namespace::apply(decision.request, at, overlay)?;
+        overlay.absorb(applied.effects);
+        let mut response = applied.response;
+        response.leader_om_node_id = Some(self.node_id.clone());
+        attach(&mut response, &decision.blocks);
+        Ok(Bytes::from(response.encode_to_vec()))
+    }
+
+    fn write(&self, tables: &Tables, mut overlay: Overlay<&Tables>, at: LogPosition) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        let mut buckets = Vec::new();
+        let mut deleted = false;
+        for (table, key, change) in overlay.take_changes() {
+            match &change {
+                RowChange::Put(value) => {
+                    deleted |= table == Table::DeletedTable;
+                    batch.put(stored(table), key.as_slice(), Vec::from(value.clone()));
+                }
+                RowChange::PutBucket(bucket) => {
+                    batch.put(stored(table), key.as_slice(), Vec::from(bucket.encode()));
+                }
+                RowChange::Deleted => batch.delete(stored(table), key.as_slice()),
+            }
+            if table == Table::BucketTable {
+                buckets.push((key, change));
+            }
+        }
+        batch.put(
+            stored(Table::TransactionInfoTable),
+            TRANSACTION_INFO_KEY,
+            transaction_info(at.term, at.index),
+        );
+        tables.store().write(batch, Durability::NoWal)?;
+        tables.round_written(buckets);
+        if deleted {
+            self.events.deleted.notify_one();
+        }
+        Ok(())
+    }
+}
+
+impl StateMachine for OmStateMachine {
+    fn applied(&self) -> LogPosition {
+        self.applied
+    }
+
+    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
+        let Some(last) = entries.last() else { return Ok(Vec::new()) };
+        let at = LogPosition { term: last.term, index: last.index };
+        let tables = self.tables()?;
+        let mut overlay = Overlay::new(&*tables);
+        let mut responses = Vec::with_capacity(entries.len());
+        for entry in entries {
+            responses.push(self.apply_one(entry, &mut overlay)?);
+        }
+        self.write(&tables, overlay, at)?;
+        self.applied = at;
+        self.events.entries.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        self.events.rounds.fetch_add(1, Ordering::Relaxed);
+        Ok(responses)
+    }
+
+    fn flush(&mut self) -> Result<LogPosition, MachineError> {
+        self.tables()?.store().flush().map_err(Error::from)?;
+        self.events.flushes.fetch_add(1, Ordering::Relaxed);
+        Ok(self.applied)
+    }
+
+    fn snapshot(&mut self) -> Result<SnapshotSource, MachineError> {
+        let tables = self.tables()?;
+        let fail = |e| Error::io(&self.snapshots, e);
+        std::fs::create_dir_all(&self.snapshots).map_err(fail)?;
+        let path = self.snapshots.join(format!("{}-{}", self.applied.term, self.applied.index));
+        if path.exists() {
+            std::fs::remove_dir_all(&path).map_err(fail)?;
+        }
+        tables.store().checkpoint(&path).map_err(Error::from)?;
+        Ok(SnapshotSource::Dir(path))
+    }
+
+    fn restore(&mut self, source: SnapshotSource, at: LogPosition) -> Result<(), MachineError> {
+        let SnapshotSource::Dir(path) = source else {
+            return Err(Box::new(Error::Position("snapshot is no directory".to_owned())));
+        };
+        self.current.replace(&path)?;
+        self.applied = self.stored_position()?;
+        if self.applied != at {
+            return Err(Box::new(Error::Position(format!(
+                "snapshot holds {}#{}, expected {}#{}",
+                self.applied.term, self.applied.index, at.term, at.index
+            ))));
+        }
+        Ok(())
+    }
+}
+
+/// Puts the pipelines of fresh blocks into the answer that hands them out.
+fn attach(response: &mut OmResponse, blocks: &[FreshBlock]) {
+    if blocks.is_empty() {
+        return;
+    }
+    namespace::for_each_location(response, &mut |location: &mut KeyLocation| {
+        let id = &location.block_id.container_block_id;
+        if let Some(block) = blocks.iter().find(|b| b.id == *id) {
+            location.pipeline = Some(Box::new((*block.pipeline).clone()));
+        }
+    });
+}
+
+fn undecodable(e: &prost::DecodeError) -> Bytes {
+    let response = OmResponse {
+        success: Some(false),
+        status: Status::InternalError as i32,
+        message: Some(format!("log entry does not decode: {e}")),
+        ..OmResponse::default()
+    };
+    Bytes::from(response.encode_to_vec())
+}

@@ -1,0 +1,15 @@
+//! The replicated state: the tables and how the log changes them.
+//!
+//! [`Tables`] is the database as the rules see it, [`CurrentTables`] the database in use now,
+//! [`OmStateMachine`] what Raft drives, [`Decided`] the proposals of this leader that are on
+//! their way through the log.
+
+mod current;
+mod decided;
+mod machine;
+mod tables;
+
+pub(crate) use current::CurrentTables;
+pub(crate) use decided::{Decided, Decision, Tag};
+pub(crate) use machine::{MachineEvents, OmStateMachine};
+pub(crate) use tables::Tables;

@@ -1,0 +1,127 @@
+//! The database as the rules see it, with decoded buckets at hand.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use metastore::{IterRange, Store};
+use namespace::{Bucket, RowChange, Table, View, ViewError};
+use parking_lot::RwLock;
+use prost::Message;
+use proto::ozone::BucketInfo;
+use rustc_hash::FxHashMap;
+
+use crate::tables::stored;
+
+/// Decoded buckets kept. When there are more in use the cache starts anew: a miss costs a point
+/// read, and clusters have fewer hot buckets than this.
+const MOST_BUCKETS: usize = 10_000;
+
+/// An open `om.db`.
+pub(crate) struct Tables {
+    store: Store,
+    buckets: RwLock<Buckets>,
+}
+
+/// Decoded buckets. The apply thread keeps those in it up to date; a reader adds what it read
+/// only if no round was applied since, so that an old row never replaces a new one.
+#[derive(Default)]
+struct Buckets {
+    rows: FxHashMap<Vec<u8>, Bucket>,
+    round: u64,
+}
+
+impl Tables {
+    pub(crate) fn new(store: Store) -> Self {
+        Self { store, buckets: RwLock::default() }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Notes what a round did to buckets. To be called after it is written and before anybody
+    /// is told.
+    pub(crate) fn round_written(&self, changed: Vec<(Vec<u8>, RowChange)>) {
+        let mut buckets = self.buckets.write();
+        buckets.round += 1;
+        for (key, change) in changed {
+            match change {
+                RowChange::PutBucket(bucket) => {
+                    if buckets.rows.len() >= MOST_BUCKETS && !buckets.rows.contains_key(&key) {
+                        buckets.rows.clear();
+                    }
+                    buckets.rows.insert(key, bucket);
+                }
+                RowChange::Put(_) | RowChange::Deleted => {
+                    buckets.rows.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Row `key` of `table`, decoded.
+    pub(crate) fn message<M: Message + Default>(
+        &self,
+        table: Table,
+        key: &[u8],
+    ) -> Result<Option<M>, ViewError> {
+        let Some(value) = self.get(table, key)? else { return Ok(None) };
+        M::decode(value).map(Some).map_err(|e| ViewError::Damaged {
+            table,
+            key: String::from_utf8_lossy(key).into_owned(),
+            cause: e.to_string(),
+        })
+    }
+}
+
+fn failed(table: Table, e: metastore::Error) -> ViewError {
+    ViewError::Store { table, cause: e.to_string() }
+}
+
+impl View for Tables {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ViewError> {
+        let value = self.store.get(stored(table), key).map_err(|e| failed(table, e))?;
+        Ok(value.map(|v| v.to_bytes()))
+    }
+
+    fn exists(&self, table: Table, key: &[u8]) -> Result<bool, ViewError> {
+        self.store.contains(stored(table), key).map_err(|e| failed(table, e))
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        start: &[u8],
+        end: Option<&[u8]>,
+        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ViewError> {
+        let mut range = IterRange::from(start);
+        if let Some(end) = end {
+            if end <= start {
+                return Ok(());
+            }
+            range = range.until(end);
+        }
+        let mut cursor = self.store.iter(stored(table), range).map_err(|e| failed(table, e))?;
+        cursor.first();
+        cursor.for_each(|key, value| each(key, value).is_continue()).map_err(|e| failed(table, e))
+    }
+
+    fn bucket(&self, bucket_key: &[u8]) -> Result<Option<Bucket>, ViewError> {
+        let round = {
+            let buckets = self.buckets.read();
+            if let Some(bucket) = buckets.rows.get(bucket_key) {
+                return Ok(Some(bucket.clone()));
+            }
+            buckets.round
+        };
+        let found = self.message::<BucketInfo>(Table::BucketTable, bucket_key)?.map(Bucket::new);
+        if let Some(bucket) = &found {
+            let mut buckets = self.buckets.write();
+            if buckets.round == round && buckets.rows.len() < MOST_BUCKETS {
+                buckets.rows.insert(bucket_key.to_vec(), bucket.clone());
+            }
+        }
+        Ok(found)
+    }
+}

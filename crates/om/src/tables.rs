@@ -1,0 +1,32 @@
+//! Every table of `om.db`: which there are is said by [`namespace::Table`], how they lie on disk
+//! here.
+
+use metastore::{Preset, Table as StoreTable, TableSpec};
+use namespace::Table;
+
+/// Layout of a table. Rows that are found by their full key lie in small blocks; rows that are
+/// listed in somewhat larger ones; rows that soon go again compact themselves.
+const fn preset(table: Table) -> Preset {
+    match table {
+        Table::OpenKeyTable
+        | Table::OpenFileTable
+        | Table::DeletedTable
+        | Table::DeletedDirectoryTable
+        | Table::MultipartInfoTable
+        | Table::MultipartPartsTable
+        | Table::SnapshotRenamedTable => Preset::Queue,
+        Table::KeyTable | Table::FileTable | Table::DirectoryTable => Preset::Scan,
+        _ => Preset::Point,
+    }
+}
+
+/// What the database is opened with: all of Ozone's column families, used yet or not, so that
+/// its tools find what they expect.
+pub(crate) fn specs() -> Vec<TableSpec> {
+    Table::ALL.iter().map(|t| TableSpec::new(t.name(), preset(*t))).collect()
+}
+
+/// The store's name for a table.
+pub(crate) const fn stored(table: Table) -> StoreTable {
+    StoreTable::named(table.name())
+}
