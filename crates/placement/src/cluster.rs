@@ -42,6 +42,14 @@ impl Cluster {
             safe_mode: SafeMode::default(),
         }
     }
+
+    /// Drops the replicated state, to be loaded anew from another SCM's snapshot. Soft state stays.
+    pub fn forget_replicated(&mut self) {
+        self.pipelines = Pipelines::default();
+        self.containers = Containers::default();
+        self.deletions = DeletionLog::default();
+        self.sequences = Sequences::default();
+    }
 }
 
 /// What a rule wants done: changes to propose and orders to send.

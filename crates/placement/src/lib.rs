@@ -35,7 +35,7 @@ pub mod safemode;
 mod sequence;
 mod settings;
 
-pub use change::{Applied, Change, Refused, Touched};
+pub use change::{Applied, Change, Refused, Touched, Usage};
 pub use cluster::{Cluster, Decision, Order, OrderKind};
 pub use container::{Container, Containers};
 pub use deletion::{DeletionLog, Transaction};

@@ -12,15 +12,19 @@ use crate::{Change, Cluster, Decision, Millis, OrderKind, ReplicaState};
 
 impl Cluster {
     /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose replicas are gone.
-    pub fn clean_containers(&self, now: Millis) -> Decision {
+    pub fn clean_containers(&mut self, now: Millis) -> Decision {
         let mut decision = Decision::default();
-        for id in self.containers.in_state(LifeCycleState::Closed) {
+        let mut candidates = std::mem::take(&mut self.replicas.empty);
+        // One with a replica that is not empty is looked at again when that is reported to be.
+        candidates.retain(|id| self.may_become_empty(*id));
+        for id in candidates.iter().copied() {
             if self.is_empty_everywhere(id) {
                 let event = LifeCycleEvent::Delete;
                 let usage = self.containers.get(id).map(|c| c.usage()).unwrap_or_default();
                 decision.changes.push(Change::MoveContainer { id, event, now, usage });
             }
         }
+        self.replicas.empty = candidates;
         for id in self.containers.in_state(LifeCycleState::Deleting) {
             if self.replicas.of(id).is_empty() {
                 if self.containers.get(id).is_some_and(|c| self.settled_for(c.state_enter_ms, now)) {
@@ -44,10 +48,17 @@ impl Cluster {
         decision
     }
 
+    fn may_become_empty(&self, id: ContainerId) -> bool {
+        self.containers.get(id).is_some_and(|c| {
+            !matches!(c.state, LifeCycleState::Deleting | LifeCycleState::Deleted)
+        }) && self.replicas.of(id).iter().all(|r| r.is_empty)
+    }
+
     fn is_empty_everywhere(&self, id: ContainerId) -> bool {
         let Some(container) = self.containers.get(id) else { return false };
         let replicas = self.replicas.of(id);
-        replicas.len() >= container.config.required_nodes() as usize
+        container.state == LifeCycleState::Closed
+            && replicas.len() >= container.config.required_nodes() as usize
             && replicas.iter().all(|r| r.state == ReplicaState::Closed && r.is_empty && r.keys == 0)
     }
 

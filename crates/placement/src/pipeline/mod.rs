@@ -87,6 +87,12 @@ impl Pipelines {
         self.get(id).is_some_and(|e| e.record.state != PipelineState::Closed)
     }
 
+    /// Whether a pipeline is not open yet, or closed and not gone yet.
+    pub fn any_on_its_way(&self) -> bool {
+        let settled = [PipelineState::Open, PipelineState::Dormant];
+        self.entries.values().any(|e| !settled.contains(&e.record.state))
+    }
+
     /// Adds a pipeline, new or loaded; false when the id is taken.
     pub fn insert(&mut self, record: Pipeline) -> bool {
         let id = record.id;

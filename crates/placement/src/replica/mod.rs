@@ -4,6 +4,8 @@ pub mod health;
 mod reconcile;
 mod report;
 
+use std::collections::BTreeSet;
+
 use proto::scm_datanode::container_replica_proto::State;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -83,6 +85,8 @@ pub struct Replica {
 pub struct Replicas {
     by_container: FxHashMap<ContainerId, SmallVec<[Replica; 3]>>,
     by_node: FxHashMap<DatanodeId, FxHashSet<ContainerId>>,
+    /// Containers of which an empty replica was reported: those worth looking at for deletion.
+    pub(crate) empty: BTreeSet<ContainerId>,
 }
 
 impl Replicas {
@@ -106,8 +110,16 @@ impl Replicas {
         self.by_node.get(&node).map_or(0, FxHashSet::len)
     }
 
+    /// Whether no replica is known that is empty.
+    pub fn none_is_empty(&self) -> bool {
+        self.empty.is_empty()
+    }
+
     pub(crate) fn put(&mut self, container: ContainerId, replica: Replica) {
         self.by_node.entry(replica.node).or_default().insert(container);
+        if replica.is_empty {
+            self.empty.insert(container);
+        }
         let replicas = self.by_container.entry(container).or_default();
         match replicas.iter_mut().find(|r| r.node == replica.node) {
             Some(known) => *known = replica,

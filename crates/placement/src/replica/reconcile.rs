@@ -54,6 +54,9 @@ impl Cluster {
         };
         for id in self.containers.in_state(LifeCycleState::Closing).filter(due) {
             decision.merge(self.order_close(id));
+            for replica in self.replicas.of(id) {
+                decision.merge(self.reconcile(id, replica.node, now));
+            }
         }
         for id in self.containers.in_state(LifeCycleState::QuasiClosed) {
             for replica in self.replicas.of(id) {

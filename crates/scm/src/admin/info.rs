@@ -1,0 +1,47 @@
+//! Who this SCM is, and its metrics as JSON.
+
+use proto::container_location::GetMetricsResponseProto;
+use proto::hdds::GetScmInfoResponseProto;
+
+use crate::core::Core;
+
+/// GetScmInfo: the ids, and the role of each SCM as `host:raftPort:ROLE:scmId:ip`.
+pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
+    let role = if core.group().is_leader() { "LEADER" } else { "FOLLOWER" };
+    let id = &core.identity;
+    let ip = core.identity.ip.as_str();
+    GetScmInfoResponseProto {
+        cluster_id: id.cluster_id.clone(),
+        scm_id: id.scm_id.to_string(),
+        // SCM of one has no Raft port; the port shown is the one that other SCMs would reach it by.
+        peer_roles: vec![format!("{}:{}:{role}:{}:{ip}", id.host, id.port, id.scm_id)],
+    }
+}
+
+/// GetMetrics: counts of nodes, pipelines and containers as a JSON document in JMX's shape.
+pub fn metrics(core: &Core, query: Option<&str>) -> GetMetricsResponseProto {
+    let cluster = core.cluster();
+    let mut bean = serde_json::Map::new();
+    bean.insert("name".into(), query.unwrap_or("Hadoop:service=StorageContainerManager,name=SCMMetrics").into());
+    for state in placement::replica::health::STATES {
+        let name = format!("Num{}Containers", camel(state.as_str_name()));
+        bean.insert(name, cluster.containers.count(state).into());
+    }
+    for health in [placement::Health::Healthy, placement::Health::Stale, placement::Health::Dead] {
+        let name = format!("InService{}Nodes", camel(&health.to_string()));
+        bean.insert(name, cluster.nodes.count(health).into());
+    }
+    bean.insert("NumPipelines".into(), cluster.pipelines.len().into());
+    let document = serde_json::json!({ "beans": [bean] });
+    GetMetricsResponseProto { metrics_json: Some(document.to_string()) }
+}
+
+/// `QUASI_CLOSED` as `QuasiClosed`.
+fn camel(name: &str) -> String {
+    let word = |w: &str| {
+        let mut letters = w.chars();
+        let first = letters.next().into_iter();
+        first.chain(letters.flat_map(char::to_lowercase)).collect::<String>()
+    };
+    name.split('_').map(word).collect()
+}

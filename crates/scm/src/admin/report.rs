@@ -1,0 +1,29 @@
+//! The replication manager's report: containers by state and by trouble.
+
+use placement::replica::health::{SAMPLE_LIMIT, STATES, TROUBLES};
+use proto::container_location::ReplicationManagerReportResponseProto;
+use proto::hdds::{ContainerId, KeyContainerIdList, KeyIntValue, ReplicationManagerReportProto};
+
+use crate::core::Core;
+
+/// GetReplicationManagerReport.
+pub fn report(core: &Core) -> ReplicationManagerReportResponseProto {
+    let health = core.cluster().health_report();
+    let count = |key: &'static str| KeyIntValue {
+        key: key.to_owned(),
+        value: Some(health.counts.get(key).copied().unwrap_or(0) as i64),
+    };
+    let sample = |(key, ids): (&&str, &Vec<types::ContainerId>)| KeyContainerIdList {
+        key: (*key).to_owned(),
+        container: ids.iter().map(|id| ContainerId { id: id.0 }).collect(),
+    };
+    let states = STATES.iter().map(|s| count(s.as_str_name()));
+    ReplicationManagerReportResponseProto {
+        report: ReplicationManagerReportProto {
+            timestamp: core.clock.now() as i64,
+            stat: states.chain(TROUBLES.into_iter().map(count)).collect(),
+            stat_sample: health.samples.iter().map(sample).collect(),
+            sample_limit: Some(SAMPLE_LIMIT as i32),
+        },
+    }
+}

@@ -1,0 +1,94 @@
+//! New containers for pipelines that are short of them, or for an operator.
+
+use std::sync::Arc;
+
+use placement::{Change, Container, Sequence};
+use proto::hdds::LifeCycleState;
+use types::{ContainerId, PipelineId, ReplicationConfig};
+
+use super::ids;
+use crate::core::Core;
+use crate::error::RequestError;
+
+/// Makes the containers that `pipelines` are short of. Whoever comes second finds them made.
+pub async fn create_containers(
+    core: &Core,
+    pipelines: &[(PipelineId, u32)],
+    owner: &Arc<str>,
+    config: ReplicationConfig,
+) -> Result<(), RequestError> {
+    let before = core.cluster().containers.len();
+    let _one_at_a_time = core.creating.lock().await;
+    if core.cluster().containers.len() != before {
+        return Ok(());
+    }
+    create(core, pipelines, owner, config).await.map(drop)
+}
+
+/// Makes one container on an open pipeline.
+pub async fn create_one(
+    core: &Core,
+    config: ReplicationConfig,
+    owner: &str,
+) -> Result<ContainerId, RequestError> {
+    let _one_at_a_time = core.creating.lock().await;
+    let pipeline = {
+        let cluster = core.cluster();
+        if cluster.safe_mode.is_on() {
+            return Err(RequestError::SafeMode("allocateContainer"));
+        }
+        // Copies without consensus are written through the same groups.
+        let written_as = match config {
+            ReplicationConfig::StandAlone(factor) => ReplicationConfig::Ratis(factor),
+            other => other,
+        };
+        let fewest = |p: &&PipelineId| cluster.containers.open(**p).len();
+        cluster.pipelines.open(&written_as).iter().min_by_key(fewest).copied()
+    };
+    let pipeline = pipeline
+        .ok_or_else(|| RequestError::NoRoom(format!("there is no open {config} pipeline")))?;
+    let created = create(core, &[(pipeline, 1)], &owner.into(), config).await?;
+    created
+        .first()
+        .copied()
+        .ok_or_else(|| RequestError::Failed("the container was not created".to_owned()))
+}
+
+async fn create(
+    core: &Core,
+    pipelines: &[(PipelineId, u32)],
+    owner: &Arc<str>,
+    config: ReplicationConfig,
+) -> Result<Vec<ContainerId>, RequestError> {
+    let count: u32 = pipelines.iter().map(|(_, n)| n).sum();
+    let numbers = loop {
+        let taken = core.cluster().sequences.take(Sequence::ContainerId, count.into());
+        match taken {
+            Some(numbers) => break numbers,
+            None => ids::reserve(core, Sequence::ContainerId, count.into()).await?,
+        }
+    };
+    let now = core.clock.now();
+    let of = pipelines.iter().flat_map(|(p, n)| std::iter::repeat_n(*p, *n as usize));
+    let changes = of
+        .zip(numbers.clone())
+        .map(|(pipeline, id)| {
+            Change::AddContainer(Container {
+                id: ContainerId(id),
+                state: LifeCycleState::Open,
+                pipeline: Some(pipeline),
+                config,
+                owner: owner.clone(),
+                used_bytes: 0,
+                keys: 0,
+                state_enter_ms: now,
+                sequence_id: 0,
+                delete_transaction: 0,
+                suppressed: false,
+            })
+        })
+        .collect();
+    let refusals = core.propose(changes).await?;
+    let made = numbers.zip(refusals).filter(|(_, r)| r.is_none());
+    Ok(made.map(|(id, _)| ContainerId(id)).collect())
+}

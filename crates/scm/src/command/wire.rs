@@ -1,0 +1,99 @@
+//! Orders as the commands of the wire. What an order refers to is looked up when it is sent, so that it is current.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use placement::{Cluster, OrderKind, Transaction, pipeline};
+use proto::scm_datanode::{
+    self as wire, CloseContainerCommandProto, ClosePipelineCommandProto, CreatePipelineCommandProto,
+    DeleteBlocksCommandProto, DeleteContainerCommandProto, ReregisterCommandProto,
+    ScmCommandProto,
+};
+use types::DatanodeDetails;
+use wire::scm_command_proto::Type;
+
+/// Numbers commands, so that a node's report on one can name it.
+#[derive(Debug)]
+pub struct CommandIds(AtomicI64);
+
+impl CommandIds {
+    /// Ids from `first` on; a time in microseconds keeps those of different starts apart.
+    pub fn new(first: i64) -> Self {
+        Self(AtomicI64::new(first))
+    }
+
+    fn next(&self) -> i64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// The command for an order; `None` when what it refers to is gone.
+pub fn to_wire(
+    cluster: &Cluster,
+    kind: &OrderKind,
+    ids: &CommandIds,
+    term: i64,
+) -> Option<ScmCommandProto> {
+    let cmd_id = ids.next();
+    let mut command = ScmCommandProto { term: Some(term), ..ScmCommandProto::default() };
+    match kind {
+        OrderKind::CreatePipeline(id) => {
+            let record = &cluster.pipelines.get(*id)?.record;
+            command.set_command_type(Type::CreatePipelineCommand);
+            command.create_pipeline_command_proto = Some(CreatePipelineCommandProto {
+                pipeline_id: id.to_wire(),
+                r#type: record.config.wire_type() as i32,
+                factor: record.config.wire_factor()? as i32,
+                datanode: record.members.iter().map(DatanodeDetails::to_wire).collect(),
+                cmd_id,
+                priority: pipeline::create::priorities(record),
+            });
+        }
+        OrderKind::ClosePipeline(id) => {
+            command.set_command_type(Type::ClosePipelineCommand);
+            command.close_pipeline_command_proto =
+                Some(ClosePipelineCommandProto { pipeline_id: id.to_wire(), cmd_id });
+        }
+        OrderKind::CloseContainer { id, pipeline, force } => {
+            command.set_command_type(Type::CloseContainerCommand);
+            command.close_container_command_proto = Some(CloseContainerCommandProto {
+                container_id: id.to_wire(),
+                pipeline_id: pipeline.to_wire(),
+                cmd_id,
+                force: Some(*force),
+            });
+        }
+        OrderKind::DeleteContainer { id, force } => {
+            command.set_command_type(Type::DeleteContainerCommand);
+            command.delete_container_command_proto = Some(DeleteContainerCommandProto {
+                container_id: id.to_wire(),
+                cmd_id,
+                force: *force,
+                replica_index: None,
+            });
+        }
+        OrderKind::DeleteBlocks(ids) => {
+            let live = ids.iter().filter_map(|id| cluster.deletions.get(*id));
+            let transactions: Vec<_> = live.map(Transaction::to_wire).collect();
+            if transactions.is_empty() {
+                return None;
+            }
+            command.set_command_type(Type::DeleteBlocksCommand);
+            command.delete_blocks_command_proto = Some(DeleteBlocksCommandProto {
+                deleted_blocks_transactions: transactions,
+                cmd_id,
+            });
+        }
+    }
+    Some(command)
+}
+
+/// The command that makes a node register.
+pub fn reregister(term: i64) -> ScmCommandProto {
+    let mut command = ScmCommandProto {
+        term: Some(term),
+        reregister_command_proto: Some(ReregisterCommandProto {}),
+        ..ScmCommandProto::default()
+    };
+    command.set_command_type(Type::ReregisterCommand);
+    command
+}

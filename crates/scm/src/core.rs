@@ -1,0 +1,257 @@
+//! What all parts of the server share: the cluster behind its lock, the way to change it, the commands to DataNodes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use multiraft::{Group, Proposal};
+use parking_lot::{Mutex, MutexGuard};
+use placement::{Change, Cluster, Decision};
+use proto::scm_datanode::ScmCommandProto;
+use service::{BackgroundServices, Shutdown};
+use tokio::sync::{Notify, mpsc};
+use types::DatanodeId;
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::command::{self, CommandIds, Commands};
+use crate::error::RequestError;
+use crate::machine::{decode_outcome, encode_changes};
+use crate::metrics::Metrics;
+use crate::options::ScmOptions;
+use crate::service::names;
+
+/// Changes decided on reports that wait to be proposed; beyond it they are dropped, and decided again at the next
+/// review.
+const PENDING_CHANGES: usize = 100_000;
+
+/// Changes in one log entry at most.
+const CHANGES_PER_ENTRY: usize = 2_000;
+
+/// Who this SCM is.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// `CID-<uuid>`.
+    pub cluster_id: String,
+    /// Id of this SCM.
+    pub scm_id: Uuid,
+    /// Host name to show.
+    pub host: String,
+    /// Address to show.
+    pub ip: String,
+    /// Port to show.
+    pub port: u16,
+}
+
+/// What all parts of the server share.
+pub struct Core {
+    cluster: Arc<Mutex<Cluster>>,
+    group: Group,
+    pub(crate) identity: Identity,
+    pub(crate) options: ScmOptions,
+    pub(crate) clock: Clock,
+    pub(crate) commands: Commands,
+    pub(crate) metrics: Metrics,
+    pub(crate) services: BackgroundServices,
+    pub(crate) shutdown: Shutdown,
+    /// Somebody waits for a pipeline, or for the end of safe mode.
+    pub(crate) progress: Notify,
+    /// One creation of containers at a time: the next one finds what the first has made.
+    pub(crate) creating: tokio::sync::Mutex<()>,
+    /// One reservation of ids at a time.
+    pub(crate) reserving: tokio::sync::Mutex<()>,
+    command_ids: CommandIds,
+    term: AtomicI64,
+    decided: mpsc::Sender<Change>,
+}
+
+/// The parts that [`Core::new`] puts together.
+pub struct Parts {
+    pub cluster: Arc<Mutex<Cluster>>,
+    pub group: Group,
+    pub identity: Identity,
+    pub options: ScmOptions,
+    pub clock: Clock,
+    pub metrics: Metrics,
+    pub services: BackgroundServices,
+    pub shutdown: Shutdown,
+}
+
+impl Core {
+    /// Puts the parts together and starts the task that proposes what reports decide.
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let (decided, changes) = mpsc::channel(PENDING_CHANGES);
+        let core = Arc::new(Self {
+            cluster: parts.cluster,
+            group: parts.group,
+            identity: parts.identity,
+            options: parts.options,
+            commands: Commands::default(),
+            metrics: parts.metrics,
+            services: parts.services,
+            shutdown: parts.shutdown,
+            progress: Notify::new(),
+            creating: tokio::sync::Mutex::default(),
+            reserving: tokio::sync::Mutex::default(),
+            command_ids: CommandIds::new(parts.clock.now() as i64 * 1_000),
+            term: AtomicI64::new(0),
+            decided,
+            clock: parts.clock,
+        });
+        tokio::spawn(propose_decided(Arc::downgrade(&core), changes));
+        core
+    }
+
+    /// The cluster, locked. Never held over an await.
+    pub fn cluster(&self) -> MutexGuard<'_, Cluster> {
+        self.cluster.lock()
+    }
+
+    /// The Raft group.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// The leader's term, which commands carry.
+    pub fn term(&self) -> i64 {
+        let leader = self.group.leader();
+        self.term.fetch_max(leader.term as i64, Ordering::Relaxed).max(leader.term as i64)
+    }
+
+    /// Refuses when another SCM leads, or this one has not caught up with the log.
+    pub fn check_leader(&self) -> Result<(), RequestError> {
+        let leader = self.group.leader();
+        if leader.ready {
+            return Ok(());
+        }
+        let hint = leader.leader.filter(|l| *l != self.identity.scm_id).map(|l| l.to_string());
+        Err(RequestError::NotLeader(hint))
+    }
+
+    /// Commits changes as one entry, then sends the orders that follow. Per change `None` when it was applied, else
+    /// why not.
+    pub async fn propose(&self, changes: Vec<Change>) -> Result<Vec<Option<String>>, RequestError> {
+        let proposal = Proposal::new(encode_changes(&changes));
+        let applied = self.group.propose(proposal).await?;
+        let refusals = decode_outcome(applied.response)
+            .map_err(|e| RequestError::Failed(format!("outcome of a change does not decode: {e}")))?;
+        let now = self.clock.now();
+        let mut follow_up = Decision::default();
+        {
+            let mut cluster = self.cluster();
+            for (change, refusal) in changes.iter().zip(&refusals) {
+                match refusal {
+                    None => follow_up.merge(cluster.follow_up(change, now)),
+                    Some(why) => tracing::debug!(?change, why, "change refused"),
+                }
+            }
+        }
+        for (change, _) in changes.iter().zip(&refusals).filter(|(_, r)| r.is_none()) {
+            self.note_applied(change);
+        }
+        self.commands.push(follow_up.orders);
+        Ok(refusals)
+    }
+
+    /// Like [`Core::propose`] with one change, which must be applied.
+    pub async fn propose_one(&self, change: Change) -> Result<(), RequestError> {
+        match self.propose(vec![change]).await?.into_iter().flatten().next() {
+            None => Ok(()),
+            Some(why) => Err(RequestError::Refused(why)),
+        }
+    }
+
+    /// Sends the orders of a decision now and hands its changes to be proposed soon.
+    pub fn carry_out(&self, decision: Decision) {
+        self.commands.push(decision.orders);
+        for change in decision.changes {
+            if let Err(e) = self.decided.try_send(change) {
+                tracing::warn!(error = %e, "too many changes are waiting, one is left to the next review");
+            }
+        }
+    }
+
+    /// The commands of the wire for what was taken from a node's queue.
+    pub fn to_commands(&self, orders: &[placement::OrderKind]) -> Vec<ScmCommandProto> {
+        if orders.is_empty() {
+            return Vec::new();
+        }
+        let term = self.term();
+        let cluster = self.cluster();
+        orders.iter().filter_map(|o| command::to_wire(&cluster, o, &self.command_ids, term)).collect()
+    }
+
+    /// Leaves safe mode if the rules allow it, and tells those who wait.
+    pub fn try_leave_safe_mode(&self) {
+        if self.cluster().try_leave_safe_mode() {
+            tracing::info!("SCM is out of safe mode");
+            self.safe_mode_left();
+        }
+    }
+
+    /// Safe mode is over: what was held back begins.
+    pub fn safe_mode_left(&self) {
+        self.progress.notify_waiters();
+        for name in names::ALL {
+            self.services.run(name);
+        }
+    }
+
+    /// A node came or went: look for missing pipelines now.
+    pub fn nodes_changed(&self, node: DatanodeId, what: &str) {
+        tracing::info!(%node, what, "datanode");
+        self.services.run(names::PIPELINE_CREATOR);
+        self.progress.notify_waiters();
+    }
+
+    fn note_applied(&self, change: &Change) {
+        match change {
+            Change::AddPipeline(p) => {
+                let members: Vec<_> = p.members.iter().map(|m| m.id.to_string()).collect();
+                tracing::info!(pipeline = %p.id, replication = %p.config, ?members, "pipeline allocated");
+            }
+            Change::OpenPipeline(id) => {
+                tracing::info!(pipeline = %id, "pipeline open");
+                self.try_leave_safe_mode();
+                self.progress.notify_waiters();
+            }
+            Change::ClosePipeline { id, .. } => {
+                tracing::info!(pipeline = %id, "pipeline closed");
+                self.services.run(names::PIPELINE_CREATOR);
+                self.services.run(names::PIPELINE_SCRUBBER);
+            }
+            Change::RemovePipeline(id) => tracing::info!(pipeline = %id, "pipeline removed"),
+            Change::AddContainer(c) => {
+                tracing::info!(container = %c.id, pipeline = ?c.pipeline.map(|p| p.to_string()), owner = %c.owner, "container created");
+            }
+            Change::MoveContainer { id, event, usage, .. } => {
+                tracing::info!(container = %id, event = event.as_str_name(), used_bytes = usage.used_bytes, keys = usage.keys, "container");
+                self.services.run(names::PIPELINE_SCRUBBER);
+                self.services.run(names::REPLICATION_MANAGER);
+            }
+            Change::ReviveContainer { id, .. } => {
+                tracing::warn!(container = %id, "a replica with blocks turned up, the container is not deleted");
+            }
+            Change::AddDeletions(_) => {
+                self.services.run(names::BLOCK_DELETION);
+            }
+            Change::RemoveDeletions(ids) => {
+                self.metrics.deletions_finished.inc_by(ids.len() as u64);
+            }
+            Change::SetPipelineDormant(..) | Change::ReserveIds { .. } => {}
+        }
+    }
+}
+
+/// Proposes what reports decide, as many at once as have come together.
+async fn propose_decided(core: std::sync::Weak<Core>, mut changes: mpsc::Receiver<Change>) {
+    let mut batch = Vec::new();
+    while changes.recv_many(&mut batch, CHANGES_PER_ENTRY).await > 0 {
+        let Some(core) = core.upgrade() else { return };
+        let changes = std::mem::take(&mut batch);
+        let count = changes.len();
+        if let Err(error) = core.propose(changes).await {
+            // The reports, or the next review, decide the same again.
+            tracing::warn!(%error, count, "changes were not committed");
+        }
+    }
+}

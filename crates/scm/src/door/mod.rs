@@ -1,0 +1,50 @@
+//! The three doors: framed servers whose methods are those of Ozone's three SCM protocols.
+//!
+//! Every door answers every method, so that a client with one address reaches all of SCM.
+
+mod block;
+mod datanode;
+mod location;
+
+use std::sync::Arc;
+
+use framed::{Call, Code, Handler, HandlerFuture, Reply, Status};
+use proto::method;
+use service::RpcCall;
+
+use crate::core::Core;
+
+/// Takes the calls of all doors.
+pub struct Door {
+    core: Arc<Core>,
+}
+
+impl Door {
+    /// A door to `core`.
+    pub fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+}
+
+impl Handler for Door {
+    fn call(&self, call: Call) -> HandlerFuture {
+        let core = self.core.clone();
+        Box::pin(async move {
+            match call.method {
+                method::SCM_BLOCK => block::answer(&core, call).await,
+                method::SCM_DATANODE => datanode::answer(&core, call).await,
+                method::SCM_CONTAINER_LOCATION => location::answer(&core, call).await,
+                other => Err(Status::new(
+                    Code::Unimplemented,
+                    format!("SCM does not know method {other}"),
+                )),
+            }
+        })
+    }
+}
+
+/// Ends the measurement of a call.
+fn finish(measured: RpcCall, result: Result<Reply, Status>) -> Result<Reply, Status> {
+    measured.finish(result.is_ok());
+    result
+}

@@ -1,0 +1,154 @@
+//! What can go wrong: at the start ([`ScmError`]), with a request ([`RequestError`]).
+
+use framed::{Code, Status};
+use multiraft::ProposeError;
+use placement::container::locate::LocateError;
+use proto::block_location::Status as BlockStatus;
+use proto::container_location::scm_container_location_response::Status as LocationStatus;
+
+/// SCM could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ScmError {
+    /// A setting is missing or does not fit.
+    #[error(transparent)]
+    Config(#[from] config::ConfigError),
+    /// The data directory is in use, another cluster's or of a newer layout.
+    #[error(transparent)]
+    DataDir(#[from] service::DataDirError),
+    /// The database cannot be opened or read.
+    #[error("scm.db: {0}")]
+    Store(#[from] metastore::Error),
+    /// A row of the database makes no sense.
+    #[error("scm.db, table {table}: a row does not decode: {reason}")]
+    Row {
+        /// The table.
+        table: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A port cannot be had.
+    #[error(transparent)]
+    Bind(#[from] service::BindError),
+    /// The Raft log cannot be opened.
+    #[error(transparent)]
+    Log(#[from] multiraft::LogError),
+    /// The Raft host cannot be started.
+    #[error(transparent)]
+    Host(#[from] multiraft::HostError),
+    /// The Raft group cannot be started.
+    #[error(transparent)]
+    Group(#[from] multiraft::GroupError),
+    /// A thread of blocking work ended early.
+    #[error("start was interrupted: {0}")]
+    Interrupted(String),
+}
+
+/// A request cannot be granted.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RequestError {
+    /// A field is missing or makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// Another SCM leads.
+    #[error("SCM is not the leader{}", .0.as_deref().map(|h| format!(". Suggested leader is {h}")).unwrap_or_default())]
+    NotLeader(Option<String>),
+    /// Not before the cluster has reported.
+    #[error("SafeModePrecheck failed for {0}")]
+    SafeMode(&'static str),
+    /// There is no such container.
+    #[error("Container #{0} not found")]
+    ContainerNotFound(types::ContainerId),
+    /// No replica of the container is known.
+    #[error("{0}")]
+    NoReplicas(String),
+    /// There is no such pipeline.
+    #[error("PipelineID={0} not found")]
+    PipelineNotFound(types::PipelineId),
+    /// There is no such node.
+    #[error("{0}")]
+    NodeNotFound(String),
+    /// No place for new blocks.
+    #[error("{0}")]
+    NoRoom(String),
+    /// The change does not fit the present state.
+    #[error("{0}")]
+    Refused(String),
+    /// The request is known, and not offered.
+    #[error("{0} is not supported")]
+    Unsupported(String),
+    /// Too much is waiting.
+    #[error("SCM is busy, try again")]
+    Busy,
+    /// The state cannot be changed now.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl RequestError {
+    /// As a refusal of the transport.
+    pub fn to_status(&self) -> Status {
+        let code = match self {
+            Self::Invalid(_) | Self::Refused(_) => Code::Invalid,
+            Self::NotLeader(hint) => {
+                return Status::not_leader(self.to_string(), hint.clone().unwrap_or_default());
+            }
+            Self::ContainerNotFound(_) | Self::PipelineNotFound(_) | Self::NodeNotFound(_) => Code::NotFound,
+            Self::SafeMode(_) | Self::NoReplicas(_) | Self::NoRoom(_) => Code::Unavailable,
+            Self::Unsupported(_) => Code::Unimplemented,
+            Self::Busy => Code::Busy,
+            Self::Failed(_) => Code::Internal,
+        };
+        Status::new(code, self.to_string())
+    }
+
+    /// As the block protocol says it in its answers; `None` when the transport has to.
+    pub fn block_status(&self) -> Option<BlockStatus> {
+        Some(match self {
+            Self::NotLeader(_) | Self::Busy | Self::Unsupported(_) => return None,
+            Self::Invalid(_) => BlockStatus::InvalidBlockSize,
+            Self::SafeMode(_) => BlockStatus::SafeModeException,
+            Self::ContainerNotFound(_) => BlockStatus::ContainerNotFound,
+            Self::NoReplicas(_) => BlockStatus::NoReplicaFound,
+            Self::PipelineNotFound(_) => BlockStatus::PipelineNotFound,
+            Self::NodeNotFound(_) => BlockStatus::NoSuchDatanode,
+            Self::NoRoom(_) => BlockStatus::FailedToAllocateEnoughBlocks,
+            Self::Refused(_) => BlockStatus::UnexpectedContainerState,
+            Self::Failed(_) => BlockStatus::InternalError,
+        })
+    }
+
+    /// As the container location protocol says it in its answers; `None` when the transport has to.
+    pub fn location_status(&self) -> Option<LocationStatus> {
+        match self {
+            Self::NotLeader(_) | Self::Busy | Self::Unsupported(_) => None,
+            Self::ContainerNotFound(_) | Self::NoReplicas(_) => Some(LocationStatus::ContainerIsMissing),
+            // Ozone has no number for the rest: the answer is unsuccessful, and the message says why.
+            _ => Some(LocationStatus::Ok),
+        }
+    }
+}
+
+impl From<types::WireError> for RequestError {
+    fn from(e: types::WireError) -> Self {
+        Self::Invalid(e.to_string())
+    }
+}
+
+impl From<LocateError> for RequestError {
+    fn from(e: LocateError) -> Self {
+        match e {
+            LocateError::NotFound(id) => Self::ContainerNotFound(id),
+            LocateError::NoReplicas(..) => Self::NoReplicas(e.to_string()),
+        }
+    }
+}
+
+impl From<ProposeError> for RequestError {
+    fn from(e: ProposeError) -> Self {
+        match e {
+            ProposeError::NotLeader { hint } => Self::NotLeader(hint.map(|h| h.to_string())),
+            ProposeError::Busy => Self::Busy,
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A running SCM.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use framed::Server;
+use service::{BackgroundServices, StatusServer};
+use types::ReplicationConfig;
+
+use crate::core::Core;
+use crate::start::State;
+
+/// Where SCM listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScmAddresses {
+    /// For clients and administrators.
+    pub client: SocketAddr,
+    /// For OM.
+    pub block: SocketAddr,
+    /// For DataNodes.
+    pub datanode: SocketAddr,
+    /// Status page and metrics.
+    pub http: Option<SocketAddr>,
+}
+
+/// A running SCM. Dropped without [`ScmHandle::shutdown`] it stops abruptly, as if killed.
+pub struct ScmHandle {
+    core: Arc<Core>,
+    state: State,
+    servers: Vec<Server>,
+    status: Option<StatusServer>,
+    addresses: ScmAddresses,
+}
+
+impl ScmHandle {
+    pub(crate) fn new(
+        core: Arc<Core>,
+        state: State,
+        servers: Vec<Server>,
+        status: Option<StatusServer>,
+        addresses: ScmAddresses,
+    ) -> Self {
+        Self { core, state, servers, status, addresses }
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> ScmAddresses {
+        self.addresses
+    }
+
+    /// Id of the cluster, `CID-<uuid>`.
+    pub fn cluster_id(&self) -> &str {
+        &self.core.identity.cluster_id
+    }
+
+    /// Id of this SCM.
+    pub fn scm_id(&self) -> uuid::Uuid {
+        self.core.identity.scm_id
+    }
+
+    /// Its background services.
+    pub fn services(&self) -> &BackgroundServices {
+        &self.core.services
+    }
+
+    /// Whether SCM is in safe mode.
+    pub fn in_safe_mode(&self) -> bool {
+        self.core.cluster().safe_mode.is_on()
+    }
+
+    /// Waits until SCM is out of safe mode.
+    pub async fn ready(&self) {
+        self.wait(|core| !core.cluster().safe_mode.is_on()).await;
+    }
+
+    /// Waits until blocks of that replication can be allocated: SCM is out of safe mode and a pipeline is open.
+    pub async fn ready_for(&self, replication: ReplicationConfig) {
+        self.wait(|core| {
+            let cluster = core.cluster();
+            !cluster.safe_mode.is_on() && !cluster.pipelines.open(&replication).is_empty()
+        })
+        .await;
+    }
+
+    async fn wait(&self, met: impl Fn(&Core) -> bool) {
+        loop {
+            let progress = self.core.progress.notified();
+            if met(&self.core) {
+                return;
+            }
+            progress.await;
+        }
+    }
+
+    /// Stops gracefully within the configured time: finishes calls, makes the tables durable, lets go of the
+    /// directory.
+    pub async fn shutdown(self) {
+        let limit = self.core.options.shutdown_timeout;
+        self.core.shutdown.trigger();
+        drop(self.status);
+        let doors = futures::future::join_all(self.servers.into_iter().map(Server::shutdown));
+        if tokio::time::timeout(limit, doors).await.is_err() {
+            tracing::warn!("some calls were cut off");
+        }
+        self.core.services.join().await;
+        self.state.close().await;
+        tracing::info!("SCM stopped");
+    }
+}

@@ -1,0 +1,40 @@
+//! Storage Container Manager: takes requests in, asks the rules of `placement`, carries out what they decide.
+//!
+//! ```text
+//!  OM ── SCM_BLOCK ──────────┐                       ┌─ block/    allocate, delete
+//!  o3 admin ─ LOCATION ──────┤ door/ ── decode ──────┼─ admin/    container, pipeline, node, safemode, info
+//!  DataNodes ─ SCM_DATANODE ─┘                       └─ report/   register, heartbeat
+//!                                                         │
+//!                              core/  lock the Cluster, ask a rule, get a Decision
+//!                                     ├─ orders  → command/  queued per DataNode, carried by heartbeat answers
+//!                                     └─ changes → Raft → machine/  apply to the Cluster and to scm.db
+//!  service/  what looks at the cluster by itself: node health, pipelines, containers, the deletion log
+//! ```
+//!
+//! * **The state is one [`placement::Cluster`] behind one lock**, held for a decision and never over an await.
+//! * **Replicated state changes in `machine/` only.** Everything else decides and proposes.
+//! * What DataNodes say (health, replicas, acknowledgements) is kept in memory only: they say it again after a restart.
+//!
+//! Start reading at [`Scm::start`].
+
+mod admin;
+mod block;
+mod clock;
+mod command;
+mod core;
+mod door;
+mod error;
+mod handle;
+mod machine;
+mod metrics;
+mod options;
+mod report;
+mod service;
+mod start;
+mod status;
+pub mod tables;
+
+pub use error::ScmError;
+pub use handle::{ScmAddresses, ScmHandle};
+pub use options::ScmOptions;
+pub use start::Scm;

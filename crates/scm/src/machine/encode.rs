@@ -1,0 +1,280 @@
+//! Changes as Raft log entries, and outcomes as answers to their proposer.
+//!
+//! Our own messages, since no other program reads SCM's log; the parts are Ozone's messages where there is one.
+//! New kinds of change get new numbers; numbers are never used again.
+
+use bytes::Bytes;
+use multiraft::MachineError;
+use placement::{Applied, Change, Container, Sequence, Transaction, Usage};
+use prost::Message;
+use proto::hdds::{self, LifeCycleEvent};
+use proto::scm_datanode::DeletedBlocksTransaction;
+use types::{ContainerId, Pipeline, PipelineId};
+
+#[derive(Clone, PartialEq, Message)]
+struct EntryProto {
+    #[prost(message, repeated, tag = "1")]
+    changes: Vec<ChangeProto>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ChangeProto {
+    #[prost(oneof = "Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    kind: Option<Kind>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+enum Kind {
+    #[prost(message, tag = "1")]
+    AddPipeline(hdds::Pipeline),
+    #[prost(message, tag = "2")]
+    OpenPipeline(hdds::PipelineId),
+    #[prost(message, tag = "3")]
+    PutPipelineAside(hdds::PipelineId),
+    #[prost(message, tag = "4")]
+    UsePipelineAgain(hdds::PipelineId),
+    #[prost(message, tag = "5")]
+    ClosePipeline(ClosePipelineProto),
+    #[prost(message, tag = "6")]
+    RemovePipeline(hdds::PipelineId),
+    #[prost(message, tag = "7")]
+    AddContainer(hdds::ContainerInfoProto),
+    #[prost(message, tag = "8")]
+    MoveContainer(MoveContainerProto),
+    #[prost(message, tag = "9")]
+    ReserveIds(ReserveIdsProto),
+    #[prost(message, tag = "10")]
+    AddDeletions(AddDeletionsProto),
+    #[prost(message, tag = "11")]
+    RemoveDeletions(RemoveDeletionsProto),
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ClosePipelineProto {
+    #[prost(message, required, tag = "1")]
+    id: hdds::PipelineId,
+    #[prost(uint64, tag = "2")]
+    now: u64,
+}
+
+/// An event of 0 revives a container.
+#[derive(Clone, PartialEq, Message)]
+struct MoveContainerProto {
+    #[prost(int64, tag = "1")]
+    id: i64,
+    #[prost(int32, tag = "2")]
+    event: i32,
+    #[prost(uint64, tag = "3")]
+    now: u64,
+    #[prost(uint64, tag = "4")]
+    used_bytes: u64,
+    #[prost(uint64, tag = "5")]
+    keys: u64,
+    #[prost(uint64, tag = "6")]
+    sequence_id: u64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ReserveIdsProto {
+    #[prost(string, tag = "1")]
+    sequence: String,
+    #[prost(uint64, tag = "2")]
+    expected: u64,
+    #[prost(uint64, tag = "3")]
+    last: u64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct AddDeletionsProto {
+    #[prost(message, repeated, tag = "1")]
+    transactions: Vec<DeletedBlocksTransaction>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct RemoveDeletionsProto {
+    #[prost(uint64, repeated, tag = "1")]
+    ids: Vec<u64>,
+}
+
+/// One text per change: empty when it was applied, else why not.
+#[derive(Clone, PartialEq, Message)]
+struct OutcomeProto {
+    #[prost(string, repeated, tag = "1")]
+    refusals: Vec<String>,
+}
+
+const REVIVE: i32 = 0;
+
+/// The entry that holds these changes.
+pub fn encode_changes(changes: &[Change]) -> Bytes {
+    let changes = changes.iter().map(|c| ChangeProto { kind: Some(kind_of(c)) }).collect();
+    EntryProto { changes }.encode_to_vec().into()
+}
+
+/// The changes of an entry.
+pub fn decode_changes(entry: &Bytes) -> Result<Vec<Change>, MachineError> {
+    let entry = EntryProto::decode(entry.clone())?;
+    entry.changes.into_iter().map(|c| change_of(c.kind.ok_or(UNKNOWN)?)).collect()
+}
+
+const UNKNOWN: &str = "the log holds a change of a kind that this release does not know";
+
+/// What became of the changes of an entry.
+pub fn encode_outcome(results: &[Applied]) -> Bytes {
+    let text = |r: &Applied| r.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    OutcomeProto { refusals: results.iter().map(text).collect() }.encode_to_vec().into()
+}
+
+/// Per change `None` when it was applied, else why not.
+pub fn decode_outcome(outcome: Bytes) -> Result<Vec<Option<String>>, prost::DecodeError> {
+    let refusals = OutcomeProto::decode(outcome)?.refusals;
+    Ok(refusals.into_iter().map(|r| (!r.is_empty()).then_some(r)).collect())
+}
+
+fn kind_of(change: &Change) -> Kind {
+    match change {
+        Change::AddPipeline(p) => Kind::AddPipeline(p.to_wire()),
+        Change::OpenPipeline(id) => Kind::OpenPipeline(id.to_wire()),
+        Change::SetPipelineDormant(id, true) => Kind::PutPipelineAside(id.to_wire()),
+        Change::SetPipelineDormant(id, false) => Kind::UsePipelineAgain(id.to_wire()),
+        Change::ClosePipeline { id, now } => {
+            Kind::ClosePipeline(ClosePipelineProto { id: id.to_wire(), now: *now })
+        }
+        Change::RemovePipeline(id) => Kind::RemovePipeline(id.to_wire()),
+        Change::AddContainer(c) => Kind::AddContainer(c.to_wire()),
+        Change::MoveContainer { id, event, now, usage } => Kind::MoveContainer(MoveContainerProto {
+            id: id.to_wire(),
+            event: *event as i32,
+            now: *now,
+            used_bytes: usage.used_bytes,
+            keys: usage.keys,
+            sequence_id: usage.sequence_id,
+        }),
+        Change::ReviveContainer { id, now } => Kind::MoveContainer(MoveContainerProto {
+            id: id.to_wire(),
+            event: REVIVE,
+            now: *now,
+            ..MoveContainerProto::default()
+        }),
+        Change::ReserveIds { sequence, expected, last } => Kind::ReserveIds(ReserveIdsProto {
+            sequence: sequence.name().to_owned(),
+            expected: *expected,
+            last: *last,
+        }),
+        Change::AddDeletions(ts) => Kind::AddDeletions(AddDeletionsProto {
+            transactions: ts.iter().map(Transaction::to_wire).collect(),
+        }),
+        Change::RemoveDeletions(ids) => {
+            Kind::RemoveDeletions(RemoveDeletionsProto { ids: ids.clone() })
+        }
+    }
+}
+
+fn change_of(kind: Kind) -> Result<Change, MachineError> {
+    Ok(match kind {
+        Kind::AddPipeline(p) => Change::AddPipeline(Pipeline::from_wire(&p)?),
+        Kind::OpenPipeline(id) => Change::OpenPipeline(PipelineId::from_wire(&id)?),
+        Kind::PutPipelineAside(id) => Change::SetPipelineDormant(PipelineId::from_wire(&id)?, true),
+        Kind::UsePipelineAgain(id) => {
+            Change::SetPipelineDormant(PipelineId::from_wire(&id)?, false)
+        }
+        Kind::ClosePipeline(c) => {
+            Change::ClosePipeline { id: PipelineId::from_wire(&c.id)?, now: c.now }
+        }
+        Kind::RemovePipeline(id) => Change::RemovePipeline(PipelineId::from_wire(&id)?),
+        Kind::AddContainer(c) => Change::AddContainer(Container::from_wire(&c)?),
+        Kind::MoveContainer(m) => {
+            let id = ContainerId::from_wire(m.id);
+            match m.event {
+                REVIVE => Change::ReviveContainer { id, now: m.now },
+                event => Change::MoveContainer {
+                    id,
+                    event: LifeCycleEvent::try_from(event).map_err(|_| UNKNOWN)?,
+                    now: m.now,
+                    usage: Usage {
+                        used_bytes: m.used_bytes,
+                        keys: m.keys,
+                        sequence_id: m.sequence_id,
+                    },
+                },
+            }
+        }
+        Kind::ReserveIds(r) => Change::ReserveIds {
+            sequence: Sequence::from_name(&r.sequence).ok_or(UNKNOWN)?,
+            expected: r.expected,
+            last: r.last,
+        },
+        Kind::AddDeletions(a) => {
+            Change::AddDeletions(a.transactions.iter().map(Transaction::from_wire).collect())
+        }
+        Kind::RemoveDeletions(r) => Change::RemoveDeletions(r.ids),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{DatanodeDetails, DatanodeId, PipelineState, ReplicationConfig};
+
+    #[test]
+    fn every_change_survives_the_log() {
+        let pipeline = Pipeline {
+            id: PipelineId::random(),
+            config: ReplicationConfig::RATIS_ONE,
+            state: PipelineState::Allocated,
+            members: vec![DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", "h")],
+            replica_indexes: vec![0],
+            leader: None,
+            suggested_leader: None,
+            created_ms: 5,
+            order: Vec::new(),
+        };
+        let id = pipeline.id;
+        let container = Container {
+            id: ContainerId(7),
+            state: hdds::LifeCycleState::Open,
+            pipeline: Some(id),
+            config: ReplicationConfig::RATIS_ONE,
+            owner: "om".into(),
+            used_bytes: 1,
+            keys: 2,
+            state_enter_ms: 3,
+            sequence_id: 4,
+            delete_transaction: 5,
+            suppressed: false,
+        };
+        let usage = Usage { used_bytes: 1, keys: 2, sequence_id: 3 };
+        let changes = vec![
+            Change::AddPipeline(pipeline),
+            Change::OpenPipeline(id),
+            Change::SetPipelineDormant(id, true),
+            Change::SetPipelineDormant(id, false),
+            Change::ClosePipeline { id, now: 9 },
+            Change::RemovePipeline(id),
+            Change::AddContainer(container),
+            Change::MoveContainer {
+                id: ContainerId(7),
+                event: LifeCycleEvent::ForceClose,
+                now: 1,
+                usage,
+            },
+            Change::ReviveContainer { id: ContainerId(7), now: 2 },
+            Change::ReserveIds { sequence: Sequence::LocalId, expected: 3, last: 1_003 },
+            Change::AddDeletions(vec![Transaction {
+                id: 1,
+                container: ContainerId(7),
+                blocks: vec![types::LocalId(1), types::LocalId(2)],
+                size: 10,
+                replicated_size: 30,
+            }]),
+            Change::RemoveDeletions(vec![1, 2]),
+        ];
+        assert_eq!(decode_changes(&encode_changes(&changes)).unwrap(), changes);
+    }
+
+    #[test]
+    fn a_change_of_a_later_release_is_refused() {
+        let empty = EntryProto { changes: vec![ChangeProto { kind: None }] };
+        assert!(decode_changes(&empty.encode_to_vec().into()).is_err());
+    }
+}

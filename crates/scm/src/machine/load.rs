@@ -1,0 +1,46 @@
+//! From the tables into memory, at the start and after a snapshot.
+
+use metastore::{Cursor, IterRange, KeyCodec, Store, TypedTable, ValueCodec};
+use multiraft::LogPosition;
+use placement::{Cluster, Sequence};
+
+use crate::ScmError;
+use crate::tables::{
+    CONTAINERS, DELETED_BLOCKS, NumberRow, PIPELINES, SEQUENCE_ID, TRANSACTION_INFO,
+    TRANSACTION_INFO_KEY,
+};
+
+/// Loads every table into an empty cluster; returns how far the store has applied the log.
+pub fn load(store: &Store, cluster: &mut Cluster) -> Result<LogPosition, ScmError> {
+    each(store, CONTAINERS, |_, row| cluster.containers.insert(row.0))?;
+    each(store, PIPELINES, |_, row| {
+        cluster.pipelines.insert(row.0);
+    })?;
+    each(store, DELETED_BLOCKS, |_, row| cluster.deletions.insert(row.0))?;
+    for sequence in Sequence::ALL {
+        let last = SEQUENCE_ID.get(store, &sequence.name().to_owned())?;
+        cluster.sequences.load(sequence, last.map_or(0, |NumberRow(n)| n));
+    }
+    let position = TRANSACTION_INFO.get(store, &TRANSACTION_INFO_KEY.to_owned())?;
+    Ok(position.map(|p| p.0).unwrap_or_default())
+}
+
+fn each<K: KeyCodec, V: ValueCodec>(
+    store: &Store,
+    table: TypedTable<K, V>,
+    mut take: impl FnMut(K, V),
+) -> Result<(), ScmError> {
+    let mut cursor: Cursor<'_> = table.iter(store, IterRange::all())?;
+    cursor.first();
+    while let Some((key, value)) = cursor.row()? {
+        let bad = |what: &str| ScmError::Row {
+            table: table.raw().name(),
+            reason: format!("{what} of {} and {} bytes", key.len(), value.len()),
+        };
+        let k = K::decode(key).ok_or_else(|| bad("malformed key in a row"))?;
+        let v = V::decode(value).ok_or_else(|| bad("malformed value in a row"))?;
+        take(k, v);
+        cursor.next();
+    }
+    Ok(())
+}

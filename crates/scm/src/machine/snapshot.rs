@@ -1,0 +1,70 @@
+//! The whole state for a replica that lags behind the trimmed log: a checkpoint of the store.
+
+use metastore::{Batch, Durability, IterRange, Store, StoreOptions, Table};
+use multiraft::{LogPosition, MachineError, SnapshotSource};
+
+use crate::tables::{self, PositionRow, TRANSACTION_INFO, TRANSACTION_INFO_KEY};
+
+/// Bytes of rows copied per write batch.
+const COPY_BATCH: usize = 4 << 20;
+
+/// A checkpoint in a directory beside the store; the receiver of the source removes it.
+pub fn take(store: &Store) -> Result<SnapshotSource, MachineError> {
+    let name = format!("scm-snapshot-{}", uuid::Uuid::new_v4());
+    let dir = store.path().with_file_name(name);
+    store.flush()?;
+    store.checkpoint(&dir)?;
+    Ok(SnapshotSource::Dir(dir))
+}
+
+/// Replaces every row of the store by those of the checkpoint, durably.
+pub fn restore(
+    store: &Store,
+    source: SnapshotSource,
+    at: LogPosition,
+) -> Result<(), MachineError> {
+    let SnapshotSource::Dir(dir) = source else {
+        return Err("an SCM snapshot is a directory".into());
+    };
+    let from = Store::open(&dir, &tables::ALL, &StoreOptions::default())?;
+    for spec in &tables::ALL {
+        let table = Table::named(spec.name);
+        clear(store, table)?;
+        copy(&from, store, table)?;
+    }
+    let mut batch = Batch::new();
+    TRANSACTION_INFO.put(&mut batch, &TRANSACTION_INFO_KEY.to_owned(), &PositionRow(at));
+    store.write(batch, Durability::NoWal)?;
+    store.flush()?;
+    Ok(())
+}
+
+fn clear(store: &Store, table: Table) -> Result<(), MachineError> {
+    let mut batch = Batch::new();
+    let mut cursor = store.iter(table, IterRange::all())?;
+    cursor.first();
+    cursor.for_each(|key, _| {
+        batch.delete(table, key);
+        true
+    })?;
+    drop(cursor);
+    Ok(store.write(batch, Durability::NoWal)?)
+}
+
+fn copy(from: &Store, to: &Store, table: Table) -> Result<(), MachineError> {
+    let mut cursor = from.iter(table, IterRange::all().background(COPY_BATCH))?;
+    cursor.first();
+    loop {
+        let mut batch = Batch::new();
+        cursor.for_each(|key, value| {
+            batch.put(table, key, value);
+            batch.bytes() < COPY_BATCH
+        })?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        to.write(batch, Durability::NoWal)?;
+        // The row that filled the batch is where the cursor stopped.
+        cursor.next();
+    }
+}

@@ -1,0 +1,80 @@
+//! Metrics of SCM, all in one place.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use placement::{Cluster, Health};
+use proto::hdds::LifeCycleState;
+use service::{Counter, MetricsRegistry, RpcMetrics};
+use types::PipelineState;
+
+/// Metrics of SCM.
+pub struct Metrics {
+    /// The door for clients.
+    pub client: RpcMetrics,
+    /// The door for OM.
+    pub block: RpcMetrics,
+    /// The door for DataNodes.
+    pub datanode: RpcMetrics,
+    /// Blocks handed out.
+    pub blocks_allocated: Counter,
+    /// Blocks that OM wants deleted.
+    pub blocks_deleted: Counter,
+    /// Blocks sent to DataNodes for deletion.
+    pub deletions_sent: Counter,
+    /// Transactions of the deletion log finished.
+    pub deletions_finished: Counter,
+}
+
+impl Metrics {
+    /// Registers all metrics; what can be counted when asked for is.
+    pub fn new(registry: &MetricsRegistry, cluster: &Arc<Mutex<Cluster>>) -> Self {
+        for health in [Health::Healthy, Health::Stale, Health::Dead] {
+            let name = format!("datanodes_{}", health.to_string().to_lowercase());
+            watch(registry, &name, "DataNodes of that health", cluster, move |c| c.nodes.count(health));
+        }
+        for (name, state) in [
+            ("pipelines_allocated", PipelineState::Allocated),
+            ("pipelines_open", PipelineState::Open),
+            ("pipelines_closed", PipelineState::Closed),
+        ] {
+            watch(registry, name, "Pipelines in that state", cluster, move |c| {
+                c.pipelines.iter().filter(|e| e.record.state == state).count()
+            });
+        }
+        for state in placement::replica::health::STATES {
+            let name = format!("containers_{}", LifeCycleState::as_str_name(&state).to_lowercase());
+            watch(registry, &name, "Containers in that state", cluster, move |c| c.containers.count(state));
+        }
+        watch(registry, "deletion_log_transactions", "Transactions of the deletion log", cluster, |c| {
+            c.deletions.summary().transactions as usize
+        });
+        watch(registry, "deletion_log_blocks", "Blocks in the deletion log", cluster, |c| {
+            c.deletions.summary().blocks as usize
+        });
+        watch(registry, "safe_mode", "Whether SCM is in safe mode", cluster, |c| {
+            usize::from(c.safe_mode.is_on())
+        });
+        Self {
+            client: RpcMetrics::new(registry, "client"),
+            block: RpcMetrics::new(registry, "block"),
+            datanode: RpcMetrics::new(registry, "datanode"),
+            blocks_allocated: registry.counter("blocks_allocated", "Blocks handed out"),
+            blocks_deleted: registry.counter("blocks_deleted", "Blocks that OM wants deleted"),
+            deletions_sent: registry.counter("deletions_sent", "Blocks sent to DataNodes for deletion"),
+            deletions_finished: registry
+                .counter("deletions_finished", "Transactions that all replicas have acknowledged"),
+        }
+    }
+}
+
+fn watch(
+    registry: &MetricsRegistry,
+    name: &str,
+    help: &str,
+    cluster: &Arc<Mutex<Cluster>>,
+    value: impl Fn(&Cluster) -> usize + Send + Sync + 'static,
+) {
+    let cluster: Weak<Mutex<Cluster>> = Arc::downgrade(cluster);
+    registry.gauge_fn(name, help, move || cluster.upgrade().map_or(0.0, |c| value(&c.lock()) as f64));
+}

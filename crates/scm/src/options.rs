@@ -1,0 +1,121 @@
+//! What SCM is started with, read from the configuration.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use config::keys::{hdds, scm, trioxide};
+use config::{ConfigError, Configuration, HostPort};
+use placement::{DeletionSettings, SafeModeSettings, Settings, UnknownContainer};
+
+/// What SCM is started with.
+#[derive(Debug, Clone)]
+pub struct ScmOptions {
+    /// Where the tables, the VERSION file and, unless said otherwise, the Raft log are.
+    pub dir: PathBuf,
+    /// Where the Raft log is.
+    pub raft_dir: PathBuf,
+    /// Door for clients and administrators.
+    pub client_address: HostPort,
+    /// Door for OM's block requests.
+    pub block_address: HostPort,
+    /// Door for DataNodes.
+    pub datanode_address: HostPort,
+    /// Status page, if there is to be one.
+    pub http_address: Option<HostPort>,
+    /// What the rules depend on.
+    pub settings: Settings,
+    /// How often the age of heartbeats is looked at.
+    pub watch_interval: Duration,
+    /// How often missing pipelines are looked for, besides when something changed.
+    pub pipeline_interval: Duration,
+    /// How often pipelines on their way are looked at, besides when something changed.
+    pub scrub_interval: Duration,
+    /// How often containers on their way are looked at, besides when something changed.
+    pub review_interval: Duration,
+    /// How often deletions are sent, besides when new ones came in.
+    pub deletion_interval: Duration,
+    /// Ids reserved at a time.
+    pub id_batch: u64,
+    /// Most containers in one listing.
+    pub list_limit: usize,
+    /// Memory for cached blocks of the tables.
+    pub cache_bytes: u64,
+    /// Applied changes after which the tables are made durable and the Raft log is trimmed.
+    pub trim_entries: u64,
+    /// How long a shutdown may take.
+    pub shutdown_timeout: Duration,
+}
+
+impl ScmOptions {
+    /// Reads the options from the configuration.
+    ///
+    /// # Errors
+    /// When there is no directory for the metadata.
+    pub fn from_configuration(conf: &Configuration) -> Result<Self, ConfigError> {
+        let dir = conf.directory(&scm::OZONE_SCM_DB_DIRS)?;
+        let raft_dir = conf
+            .get(&scm::OZONE_SCM_HA_RATIS_STORAGE_DIR)
+            .unwrap_or_else(|| dir.join("scm-ha"));
+        let http = conf.get(&scm::OZONE_SCM_HTTP_ENABLED);
+        Ok(Self {
+            raft_dir,
+            client_address: conf
+                .bind_address(&scm::OZONE_SCM_CLIENT_ADDRESS, &scm::OZONE_SCM_CLIENT_BIND_HOST),
+            block_address: conf.bind_address(
+                &scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS,
+                &scm::OZONE_SCM_BLOCK_CLIENT_BIND_HOST,
+            ),
+            datanode_address: conf
+                .bind_address(&scm::OZONE_SCM_DATANODE_ADDRESS, &scm::OZONE_SCM_DATANODE_BIND_HOST),
+            http_address: http.then(|| conf.get(&scm::OZONE_SCM_HTTP_ADDRESS)),
+            settings: settings(conf),
+            watch_interval: conf.get(&scm::OZONE_SCM_HEARTBEAT_PROCESS_INTERVAL),
+            pipeline_interval: conf.get(&scm::OZONE_SCM_PIPELINE_CREATION_INTERVAL),
+            scrub_interval: conf.get(&scm::OZONE_SCM_PIPELINE_SCRUB_INTERVAL),
+            review_interval: conf.get(&scm::HDDS_SCM_REPLICATION_THREAD_INTERVAL),
+            deletion_interval: conf.get(&scm::HDDS_SCM_BLOCK_DELETING_SERVICE_INTERVAL),
+            id_batch: conf.get(&scm::OZONE_SCM_SEQUENCE_ID_BATCH_SIZE).max(1),
+            list_limit: conf.get(&scm::OZONE_SCM_CONTAINER_LIST_MAX_COUNT).max(1) as usize,
+            cache_bytes: conf.get(&trioxide::TRIOXIDE_SCM_CACHE_SIZE).bytes(),
+            trim_entries: conf.get(&scm::OZONE_SCM_HA_RATIS_SNAPSHOT_THRESHOLD).max(1),
+            shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
+            dir,
+        })
+    }
+}
+
+fn settings(conf: &Configuration) -> Settings {
+    let ms = |d: Duration| d.as_millis() as u64;
+    let heartbeat = ms(conf.get(&hdds::HDDS_HEARTBEAT_INTERVAL));
+    let stale_after = ms(conf.get(&scm::OZONE_SCM_STALE_NODE_INTERVAL));
+    // An order is carried by the next heartbeat; what shows no effect a few of them later is sent again.
+    let resend_after = (heartbeat * 5).clamp(1_000, 60_000);
+    Settings {
+        stale_after,
+        dead_after: ms(conf.get(&scm::OZONE_SCM_DEAD_NODE_INTERVAL)).max(stale_after),
+        pipeline_limit: conf.get(&scm::OZONE_SCM_DATANODE_PIPELINE_LIMIT),
+        pipelines_per_disk: conf.get(&scm::OZONE_SCM_PIPELINE_PER_METADATA_DISK),
+        cluster_pipeline_limit: conf.get(&scm::OZONE_SCM_RATIS_PIPELINE_LIMIT),
+        create_factor_one: conf.get(&scm::OZONE_SCM_PIPELINE_CREATION_AUTO_FACTOR_ONE),
+        allocated_timeout: ms(conf.get(&scm::OZONE_SCM_PIPELINE_ALLOCATED_TIMEOUT)),
+        destroy_timeout: ms(conf.get(&scm::OZONE_SCM_PIPELINE_DESTROY_TIMEOUT)),
+        container_size: conf.get(&hdds::OZONE_SCM_CONTAINER_SIZE).bytes(),
+        close_threshold: conf.get(&hdds::HDDS_CONTAINER_CLOSE_THRESHOLD).clamp(0.01, 1.0),
+        containers_per_pipeline: conf.get(&scm::OZONE_SCM_PIPELINE_OWNER_CONTAINER_COUNT),
+        resend_after,
+        unknown_container: UnknownContainer::Warn,
+        deletion: DeletionSettings {
+            max_retries: conf.get(&scm::OZONE_SCM_BLOCK_DELETION_MAX_RETRY),
+            resend_after: resend_after * 2,
+            blocks_per_round: conf.get(&scm::HDDS_SCM_BLOCK_DELETION_PER_INTERVAL_MAX) as usize,
+        },
+        safe_mode: SafeModeSettings {
+            enabled: conf.get(&scm::HDDS_SCM_SAFEMODE_ENABLED),
+            min_datanodes: conf.get(&scm::HDDS_SCM_SAFEMODE_MIN_DATANODE),
+            container_share: conf.get(&scm::HDDS_SCM_SAFEMODE_THRESHOLD_PCT),
+            healthy_pipeline_share: conf.get(&scm::HDDS_SCM_SAFEMODE_HEALTHY_PIPELINE_PCT),
+            reported_pipeline_share: conf
+                .get(&scm::HDDS_SCM_SAFEMODE_ONE_NODE_REPORTED_PIPELINE_PCT),
+        },
+    }
+}

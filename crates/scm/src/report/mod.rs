@@ -1,0 +1,5 @@
+//! What DataNodes say: registrations and heartbeats with their reports.
+
+mod convert;
+pub mod heartbeat;
+pub mod register;

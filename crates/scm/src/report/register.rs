@@ -1,0 +1,56 @@
+//! A DataNode registers: at its start, and when SCM has forgotten it.
+
+use placement::{Decision, node};
+use proto::scm_datanode::scm_registered_response_proto::ErrorCode;
+use proto::scm_datanode::{ScmRegisterRequestProto, ScmRegisteredResponseProto};
+use types::DatanodeDetails;
+
+use super::convert;
+use crate::core::Core;
+use crate::error::RequestError;
+
+/// Takes a registration with the reports that come with it.
+pub fn register(
+    core: &Core,
+    request: &ScmRegisterRequestProto,
+) -> Result<ScmRegisteredResponseProto, RequestError> {
+    let details = DatanodeDetails::from_wire(&request.datanode_details)?;
+    let id = details.id;
+    let storage = convert::storage(&request.node_report);
+    let pipelines = convert::pipelines(&request.pipeline_reports)?;
+    let on_disk: Vec<_> = pipelines.iter().map(|(id, _)| *id).collect();
+    let replicas = convert::replicas(id, &request.container_report.reports);
+    let now = core.clock.now();
+
+    // What was queued for the node before it started anew is decided again below.
+    core.commands.clear(id);
+    let mut decision = Decision::default();
+    let registered = {
+        let mut cluster = core.cluster();
+        let (registered, rejoin) = cluster.register(details.clone(), storage, &on_disk, now);
+        decision.merge(rejoin);
+        decision.merge(cluster.report_pipelines(id, &pipelines));
+        decision.merge(cluster.report_all_replicas(id, replicas, now));
+        registered
+    };
+    core.carry_out(decision);
+    let what = match registered {
+        node::Registered::New => "registered",
+        node::Registered::Again => "registered again",
+        node::Registered::Moved => "registered again at another address",
+    };
+    core.nodes_changed(id, what);
+    core.try_leave_safe_mode();
+
+    let mut response = ScmRegisteredResponseProto {
+        datanode_uuid: id.to_string(),
+        cluster_id: core.identity.cluster_id.clone(),
+        hostname: Some(details.host.clone()),
+        ip_address: Some(details.ip.clone()),
+        network_name: Some(id.to_string()),
+        network_location: Some(details.network_location),
+        ..ScmRegisteredResponseProto::default()
+    };
+    response.set_error_code(ErrorCode::Success);
+    Ok(response)
+}

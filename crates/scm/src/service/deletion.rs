@@ -1,0 +1,41 @@
+//! Sends the deletion log: every replica gets its command in the same round.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use service::{BackgroundService, Progress};
+
+use super::names;
+use crate::core::Core;
+
+pub struct BlockDeletingService(pub Arc<Core>);
+
+#[async_trait]
+impl BackgroundService for BlockDeletingService {
+    fn name(&self) -> &str {
+        names::BLOCK_DELETION
+    }
+
+    fn interval(&self) -> Duration {
+        self.0.options.deletion_interval
+    }
+
+    async fn run_once(&self) -> Progress {
+        let core = &self.0;
+        let (round, decision) = {
+            let mut cluster = core.cluster();
+            if core.check_leader().is_err() || cluster.safe_mode.is_on() {
+                return Progress::idle();
+            }
+            cluster.send_deletions(core.clock.now())
+        };
+        core.metrics.deletions_sent.inc_by(round.blocks as u64);
+        core.carry_out(decision);
+        match round.transactions as u64 {
+            0 => Progress::idle(),
+            n if round.more => Progress::more(n),
+            n => Progress::done(n),
+        }
+    }
+}

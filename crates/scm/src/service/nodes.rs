@@ -1,0 +1,60 @@
+//! Watches the age of heartbeats, and keeps the others going while something is on its way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use proto::hdds::LifeCycleState;
+use service::{BackgroundService, Progress};
+
+use super::names;
+use crate::core::Core;
+
+pub struct NodeStateManager(pub Arc<Core>);
+
+#[async_trait]
+impl BackgroundService for NodeStateManager {
+    fn name(&self) -> &str {
+        names::NODE_STATE
+    }
+
+    fn interval(&self) -> Duration {
+        self.0.options.watch_interval
+    }
+
+    async fn run_once(&self) -> Progress {
+        let core = &self.0;
+        if core.check_leader().is_err() {
+            return Progress::idle();
+        }
+        let (shifts, decision, pipelines, containers, deletions) = {
+            let mut cluster = core.cluster();
+            let (shifts, decision) = cluster.watch_nodes(core.clock.now());
+            let on_their_way =
+                [LifeCycleState::Closing, LifeCycleState::QuasiClosed, LifeCycleState::Deleting]
+                    .into_iter()
+                    .any(|s| cluster.containers.count(s) > 0)
+                    || !cluster.replicas.none_is_empty();
+            let deletions = cluster.deletions.summary().transactions > 0;
+            (shifts, decision, cluster.pipelines.any_on_its_way(), on_their_way, deletions)
+        };
+        for shift in &shifts {
+            tracing::warn!(node = %shift.node, from = %shift.from, to = %shift.to, "datanode is not heard of");
+        }
+        core.carry_out(decision);
+        if !shifts.is_empty() {
+            core.services.run(names::PIPELINE_CREATOR);
+        }
+        for (name, wanted) in [
+            (names::PIPELINE_SCRUBBER, pipelines),
+            (names::REPLICATION_MANAGER, containers),
+            (names::BLOCK_DELETION, deletions),
+        ] {
+            if wanted {
+                core.services.run(name);
+            }
+        }
+        core.try_leave_safe_mode();
+        Progress::done(shifts.len() as u64)
+    }
+}

@@ -1,0 +1,47 @@
+//! Creates the pipelines that are missing. Woken when a node comes or goes and when a pipeline closes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use placement::Change;
+use service::{BackgroundService, Progress};
+use types::PipelineId;
+
+use super::names;
+use crate::core::Core;
+
+pub struct PipelineCreator(pub Arc<Core>);
+
+#[async_trait]
+impl BackgroundService for PipelineCreator {
+    fn name(&self) -> &str {
+        names::PIPELINE_CREATOR
+    }
+
+    fn interval(&self) -> Duration {
+        self.0.options.pipeline_interval
+    }
+
+    async fn run_once(&self) -> Progress {
+        let core = &self.0;
+        if core.check_leader().is_err() {
+            return Progress::idle();
+        }
+        let changes: Vec<_> = {
+            let cluster = core.cluster();
+            let now = core.clock.now();
+            let plans = cluster.plan_pipelines();
+            let new = |plan| cluster.build_pipeline(&plan, PipelineId::random(), now);
+            plans.into_iter().map(|plan| Change::AddPipeline(new(plan))).collect()
+        };
+        if changes.is_empty() {
+            return Progress::idle();
+        }
+        let count = changes.len() as u64;
+        match core.propose(changes).await {
+            Ok(_) => Progress::done(count),
+            Err(error) => Progress::failed(error),
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Starting SCM: directory, store, Raft group, services, doors.
+
+use std::net::ToSocketAddrs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::keys::scm as keys;
+use config::{Configuration, HostPort};
+use framed::{Server, ServerOptions};
+use futures::future::BoxFuture;
+use metastore::{Store, StoreOptions};
+use multiraft::transport::{Frame, Target, Transport, TransportError};
+use multiraft::{
+    Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, RaftHost, TrimOptions,
+};
+use parking_lot::Mutex;
+use placement::Cluster;
+use service::{
+    BackgroundServices, BindError, DataDir, Expected, MetricsRegistry, Role, Shutdown,
+    StatusServer, VersionFile,
+};
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::core::{Core, Identity, Parts};
+use crate::door::Door;
+use crate::error::ScmError;
+use crate::handle::{ScmAddresses, ScmHandle};
+use crate::machine::{self, ScmMachine};
+use crate::metrics::Metrics;
+use crate::options::ScmOptions;
+use crate::status::Status;
+use crate::{service as services, tables};
+
+/// The layout that this release writes, as Ozone counts them (`STORAGE_SPACE_DISTRIBUTION`).
+const LAYOUT_VERSION: u32 = 10;
+
+/// Size of a Raft log file: SCM's entries are small and few.
+const LOG_FILE: u64 = 8 << 20;
+
+/// Storage Container Manager.
+pub struct Scm;
+
+impl Scm {
+    /// Starts SCM, initialising its directory at the first start. Returns when it serves; it may be in safe mode then.
+    ///
+    /// # Errors
+    /// When the directory is in use, another cluster's, damaged or of a newer layout, or a port cannot be had.
+    pub async fn start(conf: &Configuration) -> Result<ScmHandle, ScmError> {
+        Self::start_with(ScmOptions::from_configuration(conf)?).await
+    }
+
+    /// Like [`Scm::start`], with options made elsewhere.
+    ///
+    /// # Errors
+    /// As [`Scm::start`].
+    pub async fn start_with(options: ScmOptions) -> Result<ScmHandle, ScmError> {
+        let clock = Clock::new();
+        let cluster = Arc::new(Mutex::new(Cluster::new(options.settings.clone())));
+        let blocking = {
+            let (options, cluster) = (options.clone(), cluster.clone());
+            tokio::task::spawn_blocking(move || State::open(&options, cluster, clock.now()))
+        };
+        let state = blocking.await.map_err(|e| ScmError::Interrupted(e.to_string()))??;
+        lead(&state.group).await?;
+        {
+            let mut cluster = cluster.lock();
+            cluster.begin_safe_mode();
+            cluster.note_state_machine_ready();
+        }
+
+        let registry = MetricsRegistry::new(Role::new("scm", state.scm_id.to_string()));
+        let shutdown = Shutdown::new();
+        let identity = Identity {
+            cluster_id: state.cluster_id.clone(),
+            scm_id: state.scm_id,
+            host: options.client_address.connect().host,
+            ip: resolve(&options.client_address.connect()),
+            port: options.client_address.port,
+        };
+        let core = Core::new(Parts {
+            metrics: Metrics::new(&registry, &cluster),
+            services: BackgroundServices::new(&registry, shutdown.clone()),
+            cluster,
+            group: state.group.clone(),
+            identity,
+            clock,
+            shutdown,
+            options,
+        });
+        match open_doors(&core, registry).await {
+            Ok((servers, status, addresses)) => {
+                services::spawn(&core);
+                core.try_leave_safe_mode();
+                tracing::info!(
+                    cluster = %core.identity.cluster_id, scm = %core.identity.scm_id, client = %addresses.client,
+                    block = %addresses.block, datanode = %addresses.datanode, "SCM serves"
+                );
+                Ok(ScmHandle::new(core, state, servers, status, addresses))
+            }
+            Err(error) => {
+                core.shutdown.trigger();
+                state.close().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// What is on disk, and what drives it.
+pub struct State {
+    pub cluster_id: String,
+    pub scm_id: Uuid,
+    pub group: Group,
+    host: RaftHost,
+    log: LogHandle,
+    store: Store,
+    // Holds the lock on the directory.
+    _dir: DataDir,
+}
+
+impl State {
+    /// Opens everything. Blocks on the disk.
+    fn open(
+        options: &ScmOptions,
+        cluster: Arc<Mutex<Cluster>>,
+        now: u64,
+    ) -> Result<Self, ScmError> {
+        let expected =
+            Expected { node_type: Some("SCM"), cluster_id: None, layout_version: LAYOUT_VERSION };
+        let (dir, version, fresh) = DataDir::open_or_format(
+            options.dir.join("scm"),
+            "current/VERSION",
+            &expected,
+            || {
+                let cluster_id = format!("CID-{}", Uuid::new_v4());
+                VersionFile::new("SCM", &cluster_id, now, LAYOUT_VERSION)
+                    .with("scmUuid", Uuid::new_v4())
+                    .with("scmHA", true)
+            },
+        )?;
+        let property = |name: &'static str| {
+            version.get(name).map(str::to_owned).ok_or_else(|| service::DataDirError::Malformed {
+                path: options.dir.join("scm/current/VERSION"),
+                reason: format!("{name} is missing"),
+            })
+        };
+        let cluster_id = property("clusterID")?;
+        let scm_id = property("scmUuid")?;
+        let scm_id: Uuid = scm_id.parse().map_err(|_| service::DataDirError::Malformed {
+            path: options.dir.join("scm/current/VERSION"),
+            reason: format!("scmUuid {scm_id} is not a uuid"),
+        })?;
+        if fresh {
+            tracing::info!(dir = %options.dir.display(), cluster_id, %scm_id, "new cluster");
+        }
+        let store_options =
+            StoreOptions { block_cache_bytes: options.cache_bytes as usize, ..StoreOptions::default() };
+        let store = Store::open(&options.dir.join("scm.db"), &tables::ALL, &store_options)?;
+        let applied = machine::load(&store, &mut cluster.lock())?;
+
+        let host_options = HostOptions {
+            // A group of one needs no clock to speak of; proposals wake the loop by themselves.
+            tick: Duration::from_millis(100),
+            entry_cache_bytes: 1 << 20,
+            ..HostOptions::new(scm_id)
+        };
+        let host = RaftHost::start(host_options, Arc::new(Alone))?;
+        let log_options = LogOptions { file_size: LOG_FILE, ..LogOptions::default() };
+        let log = host.open_log(&options.raft_dir, log_options)?;
+        let me = Peer { node: scm_id, address: String::new(), priority: 0 };
+        let group_config = GroupConfig {
+            trim: TrimOptions {
+                entries: options.trim_entries,
+                keep: options.trim_entries / 10,
+                ..TrimOptions::default()
+            },
+            ..GroupConfig::new(group_id(&cluster_id), scm_id, vec![me], log.clone())
+        };
+        let machine = ScmMachine::new(cluster, store.clone(), applied);
+        let group = host.start_group(group_config, Box::new(machine))?;
+        Ok(Self { cluster_id, scm_id, group, host, log, store, _dir: dir })
+    }
+
+    /// Stops the group, makes the tables durable and lets go of the directory.
+    pub async fn close(self) {
+        self.host.shutdown().await;
+        let closed = tokio::task::spawn_blocking(move || {
+            if let Err(error) = self.store.flush() {
+                // Nothing is lost: the Raft log has it.
+                tracing::warn!(%error, "scm.db was not flushed");
+            }
+            self.log.close();
+        });
+        if let Err(error) = closed.await {
+            tracing::error!(%error, "SCM was not closed properly");
+        }
+    }
+}
+
+/// Waits until this SCM leads its group of one and has replayed its log.
+async fn lead(group: &Group) -> Result<(), ScmError> {
+    let mut changes = group.leader_changes();
+    let ready = changes.wait_for(|leader| leader.ready).await;
+    ready.map(drop).map_err(|_| ScmError::Interrupted("the raft group ended".to_owned()))
+}
+
+/// The group's id: that of the cluster, as in Ozone.
+fn group_id(cluster_id: &str) -> Uuid {
+    let text = cluster_id.strip_prefix("CID-").unwrap_or(cluster_id);
+    text.parse().unwrap_or_else(|_| Uuid::new_v3(&Uuid::NAMESPACE_OID, cluster_id.as_bytes()))
+}
+
+async fn open_doors(
+    core: &Arc<Core>,
+    registry: MetricsRegistry,
+) -> Result<(Vec<Server>, Option<StatusServer>, ScmAddresses), ScmError> {
+    let door = Arc::new(Door::new(core.clone()));
+    let bind = async |key: &'static str, address: &HostPort| {
+        Server::bind(&address.to_string(), door.clone(), ServerOptions::default())
+            .await
+            .map_err(|e| BindError::new(key, address, e))
+    };
+    let options = &core.options;
+    let client = bind(keys::OZONE_SCM_CLIENT_ADDRESS.name(), &options.client_address).await?;
+    let block = bind(keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS.name(), &options.block_address).await?;
+    let datanode = bind(keys::OZONE_SCM_DATANODE_ADDRESS.name(), &options.datanode_address).await?;
+    let mut addresses = ScmAddresses {
+        client: client.local_addr(),
+        block: block.local_addr(),
+        datanode: datanode.local_addr(),
+        http: None,
+    };
+    let status = match &options.http_address {
+        None => None,
+        Some(address) => {
+            let page = Arc::new(Status::new(core.clone(), addresses));
+            let started = StatusServer::start(&address.to_string(), registry, page).await;
+            let key = keys::OZONE_SCM_HTTP_ADDRESS.name();
+            let server = started.map_err(|e| BindError::new(key, address, e))?;
+            addresses.http = Some(server.local_addr());
+            Some(server)
+        }
+    };
+    Ok((vec![client, block, datanode], status, addresses))
+}
+
+/// The IP address of a host, or what the host says of itself when it has none.
+fn resolve(address: &HostPort) -> String {
+    let found = (address.host.as_str(), address.port).to_socket_addrs().ok().and_then(|mut a| a.next());
+    found.map_or_else(|| address.host.clone(), |a| a.ip().to_string())
+}
+
+/// The transport of a group of one: there is nobody to send to.
+struct Alone;
+
+impl Transport for Alone {
+    fn send(&self, to: &Target, _: Frame) {
+        tracing::error!(node = %to.node, "a group of one has a message for somebody");
+    }
+
+    fn send_snapshot(
+        &self,
+        to: &Target,
+        _: Frame,
+    ) -> BoxFuture<'static, Result<(), TransportError>> {
+        Box::pin(std::future::ready(Err(nobody(to))))
+    }
+
+    fn fetch_payload(
+        &self,
+        to: &Target,
+        _: bytes::Bytes,
+    ) -> BoxFuture<'static, Result<bytes::Bytes, TransportError>> {
+        Box::pin(std::future::ready(Err(nobody(to))))
+    }
+}
+
+fn nobody(to: &Target) -> TransportError {
+    TransportError::Unreachable {
+        address: to.address.clone(),
+        detail: "SCM is a group of one".to_owned(),
+    }
+}

@@ -1,0 +1,152 @@
+//! The tables of `scm.db`: Ozone's names, key formats and messages.
+//!
+//! | table | key | value |
+//! | --- | --- | --- |
+//! | `containers` | container id, 8 bytes big-endian | `ContainerInfoProto` |
+//! | `pipelines` | uuid, 16 bytes | `Pipeline` |
+//! | `deletedBlocks` | transaction id, 8 bytes big-endian | `DeletedBlocksTransaction` |
+//! | `sequenceId` | name | last id of the last batch taken, 8 bytes big-endian |
+//! | `scmTransactionInfos` | `#TRANSACTIONINFO` | `term#index` |
+//! | `meta` | name | text |
+
+use metastore::{KeyCodec, Preset, TableSpec, TypedTable, ValueCodec};
+use multiraft::LogPosition;
+use placement::{Container, Transaction};
+use prost::Message;
+use proto::{hdds, scm_datanode};
+use types::{ContainerId, Pipeline, PipelineId};
+use uuid::Uuid;
+
+/// Every table of the database.
+pub const ALL: [TableSpec; 6] = [
+    TableSpec::new("containers", Preset::Scan),
+    TableSpec::new("pipelines", Preset::Scan),
+    TableSpec::new("deletedBlocks", Preset::Queue),
+    TableSpec::new("sequenceId", Preset::Point),
+    TableSpec::new("scmTransactionInfos", Preset::Point),
+    TableSpec::new("meta", Preset::Point),
+];
+
+/// Containers.
+pub const CONTAINERS: TypedTable<ContainerKey, ContainerRow> = TypedTable::named("containers");
+/// Pipelines.
+pub const PIPELINES: TypedTable<PipelineKey, PipelineRow> = TypedTable::named("pipelines");
+/// The deletion log.
+pub const DELETED_BLOCKS: TypedTable<u64, DeletionRow> = TypedTable::named("deletedBlocks");
+/// Sequence numbers.
+pub const SEQUENCE_ID: TypedTable<String, NumberRow> = TypedTable::named("sequenceId");
+/// How far the Raft log is applied.
+pub const TRANSACTION_INFO: TypedTable<String, PositionRow> =
+    TypedTable::named("scmTransactionInfos");
+
+/// The only key of [`TRANSACTION_INFO`].
+pub const TRANSACTION_INFO_KEY: &str = "#TRANSACTIONINFO";
+
+/// Key of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContainerKey(pub ContainerId);
+
+impl KeyCodec for ContainerKey {
+    fn encode(&self) -> Vec<u8> {
+        self.0.0.to_be_bytes().to_vec()
+    }
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(|b| Self(ContainerId(u64::from_be_bytes(b))))
+    }
+}
+
+/// Key of a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PipelineKey(pub PipelineId);
+
+impl KeyCodec for PipelineKey {
+    fn encode(&self) -> Vec<u8> {
+        self.0.0.as_bytes().to_vec()
+    }
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        Uuid::from_slice(bytes).ok().map(|id| Self(PipelineId(id)))
+    }
+}
+
+/// A container.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContainerRow(pub Container);
+
+impl ValueCodec for ContainerRow {
+    fn encode(&self) -> Vec<u8> {
+        self.0.to_wire().encode_to_vec()
+    }
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        Container::from_wire(&hdds::ContainerInfoProto::decode(bytes).ok()?).ok().map(Self)
+    }
+}
+
+/// A pipeline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PipelineRow(pub Pipeline);
+
+impl ValueCodec for PipelineRow {
+    fn encode(&self) -> Vec<u8> {
+        self.0.to_wire().encode_to_vec()
+    }
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        Pipeline::from_wire(&hdds::Pipeline::decode(bytes).ok()?).ok().map(Self)
+    }
+}
+
+/// A transaction of the deletion log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeletionRow(pub Transaction);
+
+impl ValueCodec for DeletionRow {
+    fn encode(&self) -> Vec<u8> {
+        self.0.to_wire().encode_to_vec()
+    }
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let wire = scm_datanode::DeletedBlocksTransaction::decode(bytes).ok()?;
+        Some(Self(Transaction::from_wire(&wire)))
+    }
+}
+
+/// A number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberRow(pub u64);
+
+impl ValueCodec for NumberRow {
+    fn encode(&self) -> Vec<u8> {
+        self.0.to_be_bytes().to_vec()
+    }
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(|b| Self(u64::from_be_bytes(b)))
+    }
+}
+
+/// A place in the Raft log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PositionRow(pub LogPosition);
+
+impl ValueCodec for PositionRow {
+    fn encode(&self) -> Vec<u8> {
+        format!("{}#{}", self.0.term, self.0.index).into_bytes()
+    }
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (term, index) = std::str::from_utf8(bytes).ok()?.split_once('#')?;
+        Some(Self(LogPosition { term: term.parse().ok()?, index: index.parse().ok()? }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_positions_have_ozones_bytes() {
+        assert_eq!(ContainerKey(ContainerId(258)).encode(), [0, 0, 0, 0, 0, 0, 1, 2]);
+        let id = PipelineId(Uuid::from_u128(0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10));
+        assert_eq!(PipelineKey(id).encode(), (1..=16).collect::<Vec<u8>>());
+        let position = PositionRow(LogPosition { term: 1, index: 105 });
+        assert_eq!(position.encode(), b"1#105");
+        assert_eq!(PositionRow::decode(b"1#105"), Some(position));
+        assert_eq!(PositionRow::decode(b"1"), None);
+    }
+}

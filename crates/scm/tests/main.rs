@@ -1,0 +1,1 @@
+//! Tests of SCM as its clients and DataNodes see it.
