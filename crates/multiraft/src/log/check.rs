@@ -7,7 +7,7 @@
 //! nothing valid follows. So we walk the newest file, and when a batch is broken look for any
 //! valid batch behind it; one is enough to refuse.
 //!
-//! Format of a file (raft-engine, version 2): magic (52 bytes), version, alignment (u64 each),
+//! Format of a file (raft-engine, version 2): magic (53 bytes), version, alignment (u64 each),
 //! then batches: `len << 8 | compression` and footer offset (u64 big endian), entries and
 //! their crc32, footer and its crc32 xor the file's number. A recycled file holds batches of
 //! its former life behind the valid ones; the number in the crc makes those invalid.
@@ -43,7 +43,9 @@ pub(super) fn corruption(dir: &Path) -> std::io::Result<Option<(PathBuf, String)
 }
 
 fn broken_in_the_middle(data: &[u8], signature: u32) -> Option<String> {
-    let header_ok = data.starts_with(MAGIC);
+    // Version 2, no alignment: the only header that we write.
+    let rest = data.strip_prefix(MAGIC).and_then(|d| d.first_chunk::<16>());
+    let header_ok = rest.is_some_and(|rest| u128::from_be_bytes(*rest) == 2 << 64);
     let mut at = if header_ok { FILE_HEADER } else { 0 };
     if header_ok {
         while let Some(len) = valid_batch(data, at, signature) {

@@ -214,8 +214,11 @@ impl GroupCore {
     /// The position up to which the state machine has applied, told to Raft.
     pub(crate) fn advance_applied(&mut self) {
         let applied = self.shared.applied.load(Ordering::SeqCst);
-        if applied > self.node.raft.raft_log.applied && self.restoring.is_none() {
-            self.node.advance_apply_to(applied.min(self.handed));
+        // After a restore the machine is ahead of what Raft knows to be on disk.
+        let log = &self.node.raft.raft_log;
+        let known = applied.min(log.committed).min(log.persisted);
+        if known > log.applied {
+            self.node.advance_apply_to(known);
         }
         self.on_applied(applied);
     }

@@ -1,0 +1,191 @@
+//! Payloads that live outside of the log.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use multiraft::{PayloadStore, Placement, Proposal, ProposeError};
+use parking_lot::Mutex;
+
+use crate::support::{Cluster, until};
+
+/// Keeps payloads in memory; headers are `write <n>`, `barrier <n>` (to be prepared, without
+/// payload) or anything else (in the log). Writes take a while, the earlier the longer.
+#[derive(Default)]
+struct Chunks {
+    kept: Mutex<BTreeMap<Bytes, Bytes>>,
+    started: Mutex<Vec<Bytes>>,
+    fail: Mutex<u32>,
+    reads: Mutex<u32>,
+}
+
+#[derive(Clone, Default)]
+struct Payloads(Arc<Chunks>);
+
+impl PayloadStore for Payloads {
+    fn placement(&self, header: &Bytes, _: usize) -> Placement {
+        let outside = header.starts_with(b"write") || header.starts_with(b"barrier");
+        if outside { Placement::External } else { Placement::InLog }
+    }
+
+    fn prepare(&self, _: u64, header: Bytes, payload: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        self.0.started.lock().push(header.clone());
+        let this = self.0.clone();
+        Box::pin(async move {
+            let wait = payload.first().copied().unwrap_or(0) % 5;
+            tokio::time::sleep(Duration::from_millis(u64::from(5 - wait))).await;
+            let failing = {
+                let mut fail = this.fail.lock();
+                *fail = fail.saturating_sub(1);
+                *fail > 0
+            };
+            if failing {
+                return Err(io::Error::other("disk is full"));
+            }
+            this.kept.lock().insert(header, payload);
+            Ok(())
+        })
+    }
+
+    fn read(&self, header: Bytes) -> BoxFuture<'static, io::Result<Bytes>> {
+        *self.0.reads.lock() += 1;
+        let found = self.0.kept.lock().get(&header).cloned();
+        Box::pin(async move { found.ok_or_else(|| io::ErrorKind::NotFound.into()) })
+    }
+}
+
+fn with_payloads(size: usize) -> (Cluster, Vec<Payloads>) {
+    let mut cluster = Cluster::new(size);
+    let stores: Vec<Payloads> = (0..size).map(|_| Payloads::default()).collect();
+    for (node, store) in cluster.nodes.iter_mut().zip(&stores) {
+        node.payloads = Some(Arc::new(store.clone()));
+    }
+    (cluster, stores)
+}
+
+fn write(n: u32, len: usize) -> Proposal {
+    let payload = vec![n as u8; len];
+    Proposal { header: format!("write {n:04}").into(), payload: payload.into() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_replica_stores_the_payload_before_the_entry_and_the_machine_sees_the_header() {
+    let (mut cluster, stores) = with_payloads(3);
+    (0..3).for_each(|n| cluster.start(n));
+    let leader = cluster.leader().await;
+    let group = cluster.group(leader);
+    let mut answers = Vec::new();
+    for n in 0..40 {
+        answers.push(group.submit(write(n, 100_000)).unwrap());
+        answers.push(group.submit(Proposal::new(format!("barrier {n:04}"))).unwrap());
+    }
+    for answer in answers {
+        answer.await.unwrap().unwrap();
+    }
+    cluster.agree(80).await;
+    let entries = cluster.entries(leader);
+    let log: Vec<&Bytes> = entries.values().collect();
+    for (n, pair) in log.chunks(2).enumerate() {
+        assert_eq!(pair[0], &format!("write {n:04}"), "proposals keep their order");
+        assert_eq!(pair[1], &format!("barrier {n:04}"));
+    }
+    for store in &stores {
+        let started = store.0.started.lock();
+        assert_eq!(started.iter().collect::<Vec<_>>(), log, "payloads are begun in log order");
+        let kept = store.0.kept.lock();
+        assert_eq!(kept.len(), 80);
+        for n in 0..40u32 {
+            let header = Bytes::from(format!("write {n:04}"));
+            assert_eq!(kept[&header], vec![n as u8; 100_000]);
+        }
+    }
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payload_refused_on_the_leader_refuses_only_its_proposal() {
+    let (mut cluster, stores) = with_payloads(1);
+    cluster.start(0);
+    cluster.leader().await;
+    *stores[0].0.fail.lock() = 2;
+    let group = cluster.group(0);
+    let refused = group.propose(write(1, 10)).await.unwrap_err();
+    assert!(matches!(refused, ProposeError::Payload(_)), "{refused}");
+    group.propose(write(2, 10)).await.unwrap();
+    assert_eq!(cluster.entries(0).into_values().collect::<Vec<_>>(), ["write 0002"]);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payload_refused_on_a_follower_is_sent_again() {
+    let (mut cluster, stores) = with_payloads(3);
+    (0..3).for_each(|n| cluster.start(n));
+    let leader = cluster.leader().await;
+    let follower = (leader + 1) % 3;
+    *stores[follower].0.fail.lock() = 4;
+    for n in 0..10 {
+        cluster.group(leader).propose(write(n, 3000)).await.unwrap();
+    }
+    cluster.agree(10).await;
+    assert_eq!(stores[follower].0.kept.lock().len(), 10);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lagging_follower_gets_payloads_read_back_from_the_leaders_store() {
+    let (mut cluster, stores) = with_payloads(3);
+    cluster.cache = 0;
+    (0..3).for_each(|n| cluster.start(n));
+    let leader = cluster.leader().await;
+    let follower = (leader + 1) % 3;
+    cluster.stop(follower, false).await;
+    for n in 0..30 {
+        cluster.group(leader).propose(write(n, 70_000)).await.unwrap();
+    }
+    assert_eq!(stores[follower].0.kept.lock().len(), 0);
+    cluster.start(follower);
+    cluster.agree(30).await;
+    assert_eq!(*stores[follower].0.kept.lock(), *stores[leader].0.kept.lock());
+    assert!(*stores[leader].0.reads.lock() > 0);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_leader_can_send_payloads_that_it_got_as_a_follower() {
+    let (mut cluster, stores) = with_payloads(3);
+    (0..3).for_each(|n| cluster.start(n));
+    let leader = cluster.leader().await;
+    let (heir, late) = ((leader + 1) % 3, (leader + 2) % 3);
+    cluster.stop(late, false).await;
+    for n in 0..10 {
+        cluster.group(leader).propose(write(n, 5000)).await.unwrap();
+    }
+    until("the heir has everything", || cluster.entries(heir).len() == 10).await;
+    cluster.stop(leader, false).await;
+    cluster.start(late);
+    cluster.put(&[heir, late], "after").await;
+    cluster.agree(11).await;
+    assert_eq!(stores[late].0.kept.lock().len(), 10);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_payload_is_fetched_from_a_peer() {
+    let (mut cluster, stores) = with_payloads(3);
+    (0..3).for_each(|n| cluster.start(n));
+    let leader = cluster.leader().await;
+    cluster.group(leader).propose(write(7, 100_000)).await.unwrap();
+    cluster.agree(1).await;
+    let header = Bytes::from("write 0007");
+    for n in 0..3 {
+        stores[n].0.kept.lock().remove(&header);
+        let fetched = cluster.group(n).fetch_payload(header.clone()).await.unwrap();
+        assert_eq!(fetched, vec![7u8; 100_000]);
+        stores[n].0.kept.lock().insert(header.clone(), fetched);
+    }
+    assert!(cluster.group(0).fetch_payload(Bytes::from("write 9999")).await.is_err());
+    cluster.shutdown().await;
+}

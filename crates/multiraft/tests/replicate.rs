@@ -1,0 +1,209 @@
+//! Groups of three: elections, replication, partitions, leaders.
+
+use std::time::Duration;
+
+use multiraft::{Proposal, ProposeError, ReadError};
+
+use crate::support::{Cluster, until, until_async};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_acknowledged_is_on_every_replica() {
+    let cluster = Cluster::started(3);
+    for n in 0..100 {
+        cluster.put(&[0, 1, 2], &n.to_string()).await;
+    }
+    cluster.agree(100).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_leader_is_replaced_and_catches_up_from_the_log() {
+    let mut cluster = Cluster::started(3);
+    for n in 0..50 {
+        cluster.put(&[0, 1, 2], &n.to_string()).await;
+    }
+    let leader = cluster.leader().await;
+    cluster.stop(leader, true).await;
+    let rest = cluster.up();
+    for n in 50..100 {
+        cluster.put(&rest, &n.to_string()).await;
+    }
+    cluster.start(leader);
+    cluster.agree(100).await;
+    let restores: u64 = cluster.nodes.iter().map(|n| n.store.lock().restores).sum();
+    assert_eq!(restores, 0, "the log sufficed");
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_catches_up_with_entries_that_left_the_leaders_memory() {
+    let mut cluster = Cluster::new(3);
+    cluster.cache = 0;
+    (0..3).for_each(|n| cluster.start(n));
+    let leader = cluster.leader().await;
+    let follower = (leader + 1) % 3;
+    cluster.stop(follower, false).await;
+    for n in 0..300 {
+        cluster.put(&cluster.up(), &n.to_string()).await;
+    }
+    cluster.start(follower);
+    cluster.agree(300).await;
+    let host = cluster.nodes[cluster.leader().await].host.clone().unwrap();
+    let metrics = host.metrics().snapshot();
+    let fetches = metrics.iter().find(|(name, _)| *name == "log_fetches").unwrap().1;
+    assert!(fetches > 0, "entries were read back from the log");
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_replicas_restart_with_everything_that_was_acknowledged() {
+    let mut cluster = Cluster::started(3);
+    for n in 0..60 {
+        cluster.put(&[0, 1, 2], &n.to_string()).await;
+    }
+    for n in 0..3 {
+        cluster.stop(n, true).await;
+    }
+    (0..3).for_each(|n| cluster.start(n));
+    cluster.put(&[0, 1, 2], "more").await;
+    cluster.agree(61).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_cut_off_commits_nothing_and_its_branch_is_lost() {
+    let cluster = Cluster::started(3);
+    cluster.put(&[0, 1, 2], "common").await;
+    let old = cluster.leader().await;
+    let rest: Vec<usize> = (0..3).filter(|n| *n != old).collect();
+    let ids: Vec<_> = rest.iter().map(|n| cluster.nodes[*n].id).collect();
+    cluster.network.cut(&[cluster.nodes[old].id], &ids);
+    let lost = cluster.group(old).submit(Proposal::new("lost")).unwrap();
+    cluster.put(&rest, "kept").await;
+    // Check-quorum makes it notice.
+    until("the old leader steps down", || !cluster.group(old).is_leader()).await;
+    assert!(matches!(cluster.group(old).read_index().await, Err(ReadError::NotLeader { .. })));
+    cluster.network.heal();
+    assert!(matches!(lost.await.unwrap(), Err(ProposeError::Dropped)));
+    cluster.agree(2).await;
+    let values: Vec<_> = cluster.entries(old).into_values().collect();
+    assert_eq!(values, ["common", "kept"]);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_read_is_served_by_a_leader_that_others_have_replaced() {
+    let cluster = Cluster::started(3);
+    cluster.put(&[0, 1, 2], "one").await;
+    let old = cluster.leader().await;
+    cluster.group(old).read_index().await.unwrap();
+    assert!(cluster.group(old).can_read_now(), "the lease holds");
+    let rest: Vec<usize> = (0..3).filter(|n| *n != old).collect();
+    let ids: Vec<_> = rest.iter().map(|n| cluster.nodes[*n].id).collect();
+    cluster.network.cut(&[cluster.nodes[old].id], &ids);
+    // Keep reading at the old leader until the others have a new one.
+    until("another leader", || {
+        let replaced =
+            rest.iter().any(|n| cluster.group(*n).leader().leader == Some(cluster.nodes[*n].id));
+        // Whether it may read is asked after whether it was replaced.
+        assert!(!(replaced && cluster.group(old).can_read_now()), "a stale read");
+        replaced
+    })
+    .await;
+    cluster.network.heal();
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leadership_is_handed_over_on_request() {
+    let cluster = Cluster::started(3);
+    cluster.put(&[0, 1, 2], "one").await;
+    let old = cluster.leader().await;
+    let to = (old + 1) % 3;
+    let id = cluster.nodes[to].id;
+    let mut changes = cluster.group(to).leader_changes();
+    cluster.group(old).transfer_leader(id);
+    changes.wait_for(|l| l.leader == Some(id) && l.ready).await.unwrap();
+    cluster.put(&[to], "two").await;
+    cluster.agree(2).await;
+    let error = cluster.group(old).propose(Proposal::new("x")).await.unwrap_err();
+    assert!(matches!(error, ProposeError::NotLeader { hint: Some(hint) } if hint == id), "{error}");
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_steps_down_is_followed_by_another() {
+    let cluster = Cluster::started(3);
+    let old = cluster.leader().await;
+    let before = cluster.group(old).leader().term;
+    cluster.put(&[0, 1, 2], "one").await;
+    cluster.group(old).step_down();
+    until("a new term", || {
+        let leads = |n: &usize| {
+            cluster.group(*n).leader().ready && cluster.group(*n).leader().term > before
+        };
+        [0, 1, 2].iter().any(leads)
+    })
+    .await;
+    assert_ne!(cluster.leader().await, old);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_member_of_highest_priority_leads_while_it_is_healthy() {
+    let mut cluster = Cluster::new(3);
+    cluster.priorities = vec![1, 3, 2];
+    (0..3).for_each(|n| cluster.start(n));
+    until("the first choice leads", || cluster.group(1).leader().ready).await;
+    cluster.put(&[1], "a").await;
+    cluster.stop(1, false).await;
+    cluster.put(&[0, 2], "b").await;
+    cluster.start(1);
+    until("the first choice leads again", || cluster.group(1).leader().ready).await;
+    cluster.agree(2).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lossy_slow_network_loses_nothing() {
+    let cluster = Cluster::started(3);
+    cluster.network.lose(100);
+    cluster.network.delay(Duration::from_millis(2));
+    let mut acknowledged = Vec::new();
+    for n in 0..60 {
+        let header = format!("{n}");
+        acknowledged.push((cluster.put(&[0, 1, 2], &header).await.index, header));
+    }
+    cluster.network.heal();
+    let last = acknowledged.last().unwrap().0;
+    until_async("everyone has it", || async {
+        let applied = |n| cluster.group(n).applied() >= last;
+        (0..3).all(applied)
+    })
+    .await;
+    for n in 0..3 {
+        let entries = cluster.entries(n);
+        for (index, header) in &acknowledged {
+            assert_eq!(entries.get(index).map(|e| &e[..]), Some(header.as_bytes()));
+        }
+    }
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_is_removed_is_gone_from_the_log() {
+    let mut cluster = Cluster::started(3);
+    cluster.put(&[0, 1, 2], "a").await;
+    let host = cluster.nodes[2].host.clone().unwrap();
+    let log = cluster.nodes[2].log.clone().unwrap();
+    assert_eq!(host.list_groups_on(&log).len(), 1);
+    cluster.nodes[2].group = None;
+    host.remove_group(cluster.id).await.unwrap();
+    assert!(host.list_groups_on(&log).is_empty());
+    cluster.put(&[0, 1], "b").await;
+    host.shutdown().await;
+    log.close();
+    cluster.network.detach(cluster.nodes[2].id);
+    (cluster.nodes[2].host, cluster.nodes[2].log) = (None, None);
+    cluster.shutdown().await;
+}

@@ -1,0 +1,302 @@
+//! A cluster in one process: hosts on a memory network, logs in temporary directories, and a
+//! state machine whose store survives (or loses what was not flushed at) a crash.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use multiraft::transport::memory::MemoryNetwork;
+use multiraft::{
+    Applied, Committed, Group, GroupConfig, HostOptions, LogHandle, LogOptions, LogPosition,
+    MachineError, PayloadStore, Peer, Proposal, ProposeError, RaftHost, SnapshotSource,
+    StateMachine, TrimOptions,
+};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+/// What a machine's store holds.
+#[derive(Clone, Default, Debug, PartialEq, Eq)]
+pub struct State {
+    pub at: LogPosition,
+    pub entries: BTreeMap<u64, Bytes>,
+}
+
+/// A store: what is applied, and what of it would survive a crash.
+#[derive(Default)]
+pub struct Store {
+    pub live: State,
+    pub durable: State,
+    pub restores: u64,
+    pub rounds: u64,
+    pub broken: bool,
+}
+
+/// Remembers every entry; as snapshot either one block or a directory of files.
+pub struct Recorder {
+    pub store: Arc<Mutex<Store>>,
+    pub dir: Option<PathBuf>,
+}
+
+fn encode(state: &State) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (index, header) in &state.entries {
+        out.extend_from_slice(&index.to_le_bytes());
+        out.extend_from_slice(&(header.len() as u32).to_le_bytes());
+        out.extend_from_slice(header);
+    }
+    out
+}
+
+fn decode(mut data: &[u8]) -> BTreeMap<u64, Bytes> {
+    let mut entries = BTreeMap::new();
+    while !data.is_empty() {
+        let index = u64::from_le_bytes(data[..8].try_into().unwrap());
+        let len = u32::from_le_bytes(data[8..12].try_into().unwrap()) as usize;
+        entries.insert(index, Bytes::copy_from_slice(&data[12..12 + len]));
+        data = &data[12 + len..];
+    }
+    entries
+}
+
+impl StateMachine for Recorder {
+    fn applied(&self) -> LogPosition {
+        self.store.lock().live.at
+    }
+
+    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
+        let mut store = self.store.lock();
+        if store.broken {
+            return Err("store is broken".into());
+        }
+        store.rounds += 1;
+        for entry in entries {
+            assert!(entry.index > store.live.at.index, "entry {} came twice", entry.index);
+            store.live.at = LogPosition { term: entry.term, index: entry.index };
+            let header = [&entry.header[..], &entry.payload[..]].concat();
+            store.live.entries.insert(entry.index, header.into());
+        }
+        let response = |e: &Committed| Bytes::from([b"did ", &e.header[..]].concat());
+        Ok(entries.iter().map(response).collect())
+    }
+
+    fn flush(&mut self) -> Result<LogPosition, MachineError> {
+        let mut store = self.store.lock();
+        store.durable = store.live.clone();
+        Ok(store.durable.at)
+    }
+
+    fn snapshot(&mut self) -> Result<SnapshotSource, MachineError> {
+        let block = encode(&self.store.lock().live);
+        let Some(dir) = &self.dir else { return Ok(SnapshotSource::Bytes(block.into())) };
+        let dir = dir.join(Uuid::new_v4().to_string());
+        std::fs::create_dir_all(dir.join("below"))?;
+        let middle = block.len() / 2;
+        std::fs::write(dir.join("first"), &block[..middle])?;
+        std::fs::write(dir.join("below/second"), &block[middle..])?;
+        std::fs::write(dir.join("empty"), b"")?;
+        Ok(SnapshotSource::Dir(dir))
+    }
+
+    fn restore(&mut self, source: SnapshotSource, at: LogPosition) -> Result<(), MachineError> {
+        let block = match source {
+            SnapshotSource::Bytes(bytes) => bytes.to_vec(),
+            SnapshotSource::Dir(dir) => {
+                assert_eq!(std::fs::read(dir.join("empty"))?, b"");
+                let parts =
+                    [std::fs::read(dir.join("first"))?, std::fs::read(dir.join("below/second"))?];
+                parts.concat()
+            }
+        };
+        let mut store = self.store.lock();
+        store.live = State { at, entries: decode(&block) };
+        store.durable = store.live.clone();
+        store.restores += 1;
+        Ok(())
+    }
+}
+
+/// Waits until `condition` holds; fails the test when it never does.
+pub async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < Duration::from_secs(30), "never: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// As [`until`], with a condition that must be awaited.
+pub async fn until_async<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
+    let started = Instant::now();
+    while !condition().await {
+        assert!(started.elapsed() < Duration::from_secs(30), "never: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// One node of a cluster; down while `host` is `None`.
+pub struct Node {
+    pub id: Uuid,
+    pub dir: tempfile::TempDir,
+    pub store: Arc<Mutex<Store>>,
+    pub payloads: Option<Arc<dyn PayloadStore>>,
+    pub host: Option<RaftHost>,
+    pub log: Option<LogHandle>,
+    pub group: Option<Group>,
+}
+
+/// Several nodes with one group.
+pub struct Cluster {
+    pub network: MemoryNetwork,
+    pub id: Uuid,
+    pub nodes: Vec<Node>,
+    pub trim: TrimOptions,
+    pub log: LogOptions,
+    pub files: bool,
+    pub cache: usize,
+    pub priorities: Vec<i64>,
+}
+
+impl Cluster {
+    /// Nodes that are not started yet.
+    pub fn new(size: usize) -> Self {
+        let node = |_| Node {
+            id: Uuid::new_v4(),
+            dir: tempfile::tempdir().unwrap(),
+            store: Arc::default(),
+            payloads: None,
+            host: None,
+            log: None,
+            group: None,
+        };
+        Self {
+            network: MemoryNetwork::new(),
+            id: Uuid::new_v4(),
+            nodes: (0..size).map(node).collect(),
+            trim: TrimOptions::default(),
+            log: LogOptions { file_size: 1 << 20, ..LogOptions::default() },
+            files: false,
+            cache: 16 << 20,
+            priorities: vec![0; size],
+        }
+    }
+
+    /// Nodes that are up.
+    pub fn started(size: usize) -> Self {
+        let mut cluster = Self::new(size);
+        (0..size).for_each(|n| cluster.start(n));
+        cluster
+    }
+
+    pub fn options(&self, n: usize) -> HostOptions {
+        HostOptions {
+            tick: Duration::from_millis(10),
+            heartbeat: Duration::from_millis(30),
+            election_timeout: Duration::from_millis(200),
+            entry_cache_bytes: self.cache,
+            snapshot_piece: 1000,
+            ..HostOptions::new(self.nodes[n].id)
+        }
+    }
+
+    pub fn config(&self, n: usize, log: LogHandle) -> GroupConfig {
+        let peers = self.nodes.iter().zip(&self.priorities).map(|(node, priority)| Peer {
+            node: node.id,
+            address: node.id.to_string(),
+            priority: *priority,
+        });
+        let mut config = GroupConfig::new(self.id, self.nodes[n].id, peers.collect(), log);
+        config.trim = self.trim.clone();
+        config.payloads = self.nodes[n].payloads.clone();
+        config
+    }
+
+    pub fn start(&mut self, n: usize) {
+        let transport = self.network.transport(self.nodes[n].id);
+        let host = RaftHost::start(self.options(n), transport).unwrap();
+        let log = host.open_log(&self.nodes[n].dir.path().join("log"), self.log.clone()).unwrap();
+        self.network.attach(&host);
+        let config = self.config(n, log.clone());
+        let dir = self.files.then(|| self.nodes[n].dir.path().join("snapshots"));
+        let machine = Recorder { store: self.nodes[n].store.clone(), dir };
+        let group = host.start_group(config, Box::new(machine)).unwrap();
+        let node = &mut self.nodes[n];
+        (node.host, node.log, node.group) = (Some(host), Some(log), Some(group));
+    }
+
+    /// Takes a node down. With `lose`, its machine forgets what it did not flush, as after a
+    /// power loss.
+    pub async fn stop(&mut self, n: usize, lose: bool) {
+        self.network.detach(self.nodes[n].id);
+        let node = &mut self.nodes[n];
+        node.group = None;
+        node.host.take().unwrap().shutdown().await;
+        let log = node.log.take().unwrap();
+        log.close();
+        drop(log);
+        if lose {
+            let mut store = node.store.lock();
+            store.live = store.durable.clone();
+        }
+    }
+
+    pub fn group(&self, n: usize) -> Group {
+        self.nodes[n].group.clone().unwrap()
+    }
+
+    pub fn up(&self) -> Vec<usize> {
+        (0..self.nodes.len()).filter(|n| self.nodes[*n].group.is_some()).collect()
+    }
+
+    /// Waits for a leader that serves, among `of`.
+    pub async fn leader_of(&self, of: &[usize]) -> usize {
+        let mut found = None;
+        until("a leader", || {
+            let ready = |n: &usize| self.nodes[*n].group.as_ref().is_some_and(|g| g.leader().ready);
+            found = of.iter().copied().filter(ready).max_by_key(|n| self.group(*n).leader().term);
+            found.is_some()
+        })
+        .await;
+        found.unwrap()
+    }
+
+    pub async fn leader(&self) -> usize {
+        self.leader_of(&self.up()).await
+    }
+
+    /// Proposes until some leader takes it, as a client would.
+    pub async fn put(&self, of: &[usize], header: &str) -> Applied {
+        let started = Instant::now();
+        loop {
+            let leader = self.leader_of(of).await;
+            match self.group(leader).propose(Proposal::new(header.to_owned())).await {
+                Ok(applied) => return applied,
+                Err(ProposeError::NotLeader { .. } | ProposeError::Dropped) => {}
+                Err(error) => panic!("{error}"),
+            }
+            assert!(started.elapsed() < Duration::from_secs(30), "nobody takes {header}");
+        }
+    }
+
+    pub fn entries(&self, n: usize) -> BTreeMap<u64, Bytes> {
+        self.nodes[n].store.lock().live.entries.clone()
+    }
+
+    /// Waits until all nodes that are up hold the same `count` entries.
+    pub async fn agree(&self, count: usize) {
+        let up = self.up();
+        until("all replicas agree", || {
+            let first = self.entries(up[0]);
+            first.len() == count && up.iter().all(|n| self.entries(*n) == first)
+        })
+        .await;
+    }
+
+    pub async fn shutdown(mut self) {
+        for n in self.up() {
+            self.stop(n, false).await;
+        }
+    }
+}
