@@ -157,6 +157,14 @@ impl fmt::Display for ByteSize {
 impl Value for ByteSize {
     const TYPE: &'static str = "size";
     fn parse(raw: &str, _: &KeySpec) -> Result<Self, String> {
+        raw.parse()
+    }
+}
+
+impl std::str::FromStr for ByteSize {
+    type Err = String;
+    /// Or says what was expected.
+    fn from_str(raw: &str) -> Result<Self, String> {
         let expected = || "a size, such as 4MB, 16KB or 5GB".to_string();
         let (number, unit) = split_unit(raw);
         let shift = match unit.to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {

@@ -1,0 +1,138 @@
+//! Where a command points: `o3://host:port/volume/bucket/key` and its shorter forms.
+
+use client::Client;
+use config::Configuration;
+
+use crate::ShellError;
+
+/// A parsed address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    om: Option<String>,
+    volume: Option<String>,
+    bucket: Option<String>,
+    key: Option<String>,
+}
+
+/// OM's port when an address names none.
+const OM_PORT: u16 = 9862;
+
+impl Address {
+    /// Parses `[o3://host[:port]]/volume[/bucket[/key]]`; slashes in a key are part of it.
+    pub(crate) fn parse(text: &str) -> Result<Self, ShellError> {
+        let (om, path) = match text.split_once("://") {
+            None => (None, text),
+            Some(("o3", rest)) => {
+                let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+                ((!host.is_empty()).then(|| host.to_owned()), path)
+            }
+            Some((scheme, _)) => {
+                return Err(ShellError::Usage(format!(
+                    "{text}: the scheme must be o3, not {scheme}"
+                )));
+            }
+        };
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let mut parts = path.splitn(3, '/');
+        let mut part = || parts.next().filter(|p| !p.is_empty()).map(str::to_owned);
+        let (volume, bucket, key) = (part(), part(), part());
+        if volume.is_none() && (bucket.is_some() || key.is_some())
+            || bucket.is_none() && key.is_some()
+        {
+            return Err(ShellError::Usage(format!("{text}: a name is empty")));
+        }
+        Ok(Self { om, volume, bucket, key })
+    }
+
+    /// A client of the cluster that the address or the configuration names.
+    pub(crate) fn client(&self, conf: &Configuration) -> Result<Client, ShellError> {
+        let Some(om) = &self.om else { return Ok(Client::connect(conf)?) };
+        let om = match om.rsplit_once(':') {
+            Some((_, port)) if port.parse::<u16>().is_ok() => om.clone(),
+            _ => format!("{om}:{OM_PORT}"),
+        };
+        let mut options = client::ClientOptions::from_configuration(conf);
+        options.om_addresses = vec![om];
+        Ok(Client::new(options)?)
+    }
+
+    /// The volume, when the address names just one or nothing.
+    pub(crate) fn volume_or_root(&self) -> Result<Option<&str>, ShellError> {
+        if self.bucket.is_some() {
+            return Err(ShellError::Usage("a volume is wanted, not a bucket or key".into()));
+        }
+        Ok(self.volume.as_deref())
+    }
+
+    /// The volume, and nothing below it.
+    pub(crate) fn volume(&self) -> Result<&str, ShellError> {
+        self.volume_or_root()?.ok_or_else(|| ShellError::Usage("Volume name is missing".into()))
+    }
+
+    /// Volume and bucket, and nothing below.
+    pub(crate) fn bucket(&self) -> Result<(&str, &str), ShellError> {
+        if self.key.is_some() {
+            return Err(ShellError::Usage("a bucket is wanted, not a key".into()));
+        }
+        let volume = self
+            .volume
+            .as_deref()
+            .ok_or_else(|| ShellError::Usage("Volume name is missing".into()))?;
+        let bucket = self
+            .bucket
+            .as_deref()
+            .ok_or_else(|| ShellError::Usage("Bucket name is missing".into()))?;
+        Ok((volume, bucket))
+    }
+
+    /// Volume, bucket and key.
+    pub(crate) fn key(&self) -> Result<client::KeyPath, ShellError> {
+        match (&self.volume, &self.bucket, &self.key) {
+            (Some(volume), Some(bucket), Some(key)) => {
+                Ok(client::KeyPath::new(volume, bucket, key))
+            }
+            (Some(_), Some(_), None) => Err(ShellError::Usage("Key name is missing".into())),
+            (Some(_), None, _) => Err(ShellError::Usage("Bucket name is missing".into())),
+            (None, ..) => Err(ShellError::Usage("Volume name is missing".into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_an_address_is_understood() {
+        for (text, om, volume, bucket, key) in [
+            ("/", None, None, None, None),
+            ("", None, None, None, None),
+            ("/vol1", None, Some("vol1"), None, None),
+            ("vol1/bucket1", None, Some("vol1"), Some("bucket1"), None),
+            ("/vol1/bucket1/", None, Some("vol1"), Some("bucket1"), None),
+            ("o3://om:9862/v/b/d/k", Some("om:9862"), Some("v"), Some("b"), Some("d/k")),
+            ("o3:///v/b/d//k/", None, Some("v"), Some("b"), Some("d//k/")),
+            ("o3://om", Some("om"), None, None, None),
+        ] {
+            let address = Address::parse(text).unwrap();
+            let parts = (
+                address.om.as_deref(),
+                address.volume.as_deref(),
+                address.bucket.as_deref(),
+                address.key.as_deref(),
+            );
+            assert_eq!(parts, (om, volume, bucket, key), "{text}");
+        }
+        for text in ["ofs://om/v", "//b", "/v//k"] {
+            assert!(Address::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let address = Address::parse("/vol1/bucket1").unwrap();
+        assert_eq!(address.key().unwrap_err().to_string(), "Key name is missing");
+        assert!(address.volume().is_err());
+        assert_eq!(address.bucket().unwrap(), ("vol1", "bucket1"));
+    }
+}

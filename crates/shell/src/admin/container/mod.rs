@@ -1,0 +1,34 @@
+//! `o3 admin container`.
+
+mod close;
+mod info;
+mod list;
+mod report;
+
+use clap::Subcommand;
+use config::Configuration;
+
+use crate::ShellError;
+
+/// What can be done with containers.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ContainerCommand {
+    /// List containers.
+    List(list::List),
+    /// Show a container with its pipeline and replicas.
+    Info(info::Info),
+    /// Close a container.
+    Close(close::Close),
+    /// How many containers are in which state.
+    Report(report::Report),
+}
+
+/// Runs one.
+pub(crate) async fn run(command: ContainerCommand, conf: &Configuration) -> Result<(), ShellError> {
+    match command {
+        ContainerCommand::List(args) => list::run(args, conf).await,
+        ContainerCommand::Info(args) => info::run(args, conf).await,
+        ContainerCommand::Close(args) => close::run(args, conf).await,
+        ContainerCommand::Report(args) => report::run(args, conf).await,
+    }
+}

@@ -1,0 +1,22 @@
+//! `o3 admin pipeline close`.
+
+use clap::Args;
+use config::Configuration;
+use types::PipelineId;
+
+use crate::ShellError;
+use crate::admin::ScmArgs;
+
+/// Close a pipeline; its containers close, and SCM makes another in its place.
+#[derive(Debug, Clone, Args)]
+pub struct Close {
+    /// The pipeline's id (`pipeline list` shows it).
+    id: PipelineId,
+    #[command(flatten)]
+    scm: ScmArgs,
+}
+
+/// Runs it.
+pub(crate) async fn run(args: Close, conf: &Configuration) -> Result<(), ShellError> {
+    Ok(args.scm.client(conf).close_pipeline(args.id).await?)
+}

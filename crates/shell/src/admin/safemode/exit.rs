@@ -1,0 +1,22 @@
+//! `o3 admin safemode exit`.
+
+use clap::Args;
+use config::Configuration;
+
+use crate::admin::ScmArgs;
+use crate::{ShellError, output};
+
+/// Make SCM leave safe mode, whatever its rules wait for.
+#[derive(Debug, Clone, Args)]
+pub struct Exit {
+    #[command(flatten)]
+    scm: ScmArgs,
+}
+
+/// Runs it.
+pub(crate) async fn run(args: Exit, conf: &Configuration) -> Result<(), ShellError> {
+    if args.scm.client(conf).exit_safe_mode().await? {
+        return output::line("SCM exit safe mode successfully.");
+    }
+    Err(ShellError::Refused("SCM did not leave safe mode.".into()))
+}

@@ -1,0 +1,30 @@
+//! `o3 admin safemode`.
+
+mod exit;
+mod status;
+mod wait;
+
+use clap::Subcommand;
+use config::Configuration;
+
+use crate::ShellError;
+
+/// What can be done about safe mode.
+#[derive(Debug, Clone, Subcommand)]
+pub enum SafemodeCommand {
+    /// Whether SCM is in safe mode.
+    Status(status::Status),
+    /// Wait until SCM has left safe mode.
+    Wait(wait::Wait),
+    /// Make SCM leave safe mode.
+    Exit(exit::Exit),
+}
+
+/// Runs one.
+pub(crate) async fn run(command: SafemodeCommand, conf: &Configuration) -> Result<(), ShellError> {
+    match command {
+        SafemodeCommand::Status(args) => status::run(args, conf).await,
+        SafemodeCommand::Wait(args) => wait::run(args, conf).await,
+        SafemodeCommand::Exit(args) => exit::run(args, conf).await,
+    }
+}

@@ -1,0 +1,64 @@
+//! `o3 admin scm`.
+
+use clap::{Args, Subcommand};
+use config::Configuration;
+use serde_json::{Map, Value, json};
+
+use crate::admin::ScmArgs;
+use crate::{ShellError, output};
+
+/// What can be asked about SCM.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ScmCommand {
+    /// Who leads and who follows.
+    Roles(Roles),
+}
+
+/// Who leads and who follows.
+#[derive(Debug, Clone, Args)]
+pub struct Roles {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    scm: ScmArgs,
+}
+
+/// Runs one.
+pub(crate) async fn run(command: ScmCommand, conf: &Configuration) -> Result<(), ShellError> {
+    let ScmCommand::Roles(args) = command;
+    let roles = args.scm.client(conf).scm_info().await?.peer_roles;
+    if !args.json {
+        return roles.iter().try_for_each(output::line);
+    }
+    let by_host: Map<String, Value> = roles.iter().filter_map(|r| role(r)).collect();
+    output::value(&by_host.into())
+}
+
+/// `host:ratisPort:ROLE:scmId:ip`.
+fn role(text: &str) -> Option<(String, Value)> {
+    let mut parts = text.splitn(5, ':');
+    let (host, port, role) = (parts.next()?, parts.next()?, parts.next()?);
+    let (id, ip) = (parts.next()?, parts.next().unwrap_or_default());
+    let value = json!({
+        "address": format!("{host}:{port}"),
+        "raftPeerRole": role,
+        "ID": id,
+        "InetAddress": ip,
+    });
+    Some((host.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::role;
+
+    #[test]
+    fn a_role_is_taken_apart() {
+        let (host, value) = role("vm:15615:LEADER:1a351de8:127.0.0.1").unwrap();
+        assert_eq!(host, "vm");
+        assert_eq!(value["address"], "vm:15615");
+        assert_eq!(value["InetAddress"], "127.0.0.1");
+        assert!(role("vm").is_none());
+    }
+}

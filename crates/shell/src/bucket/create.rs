@@ -1,0 +1,55 @@
+//! `o3 sh bucket create`.
+
+use clap::Args;
+use client::BucketSpec;
+use config::Configuration;
+use proto::ozone::BucketLayoutProto;
+
+use crate::ShellError;
+use crate::address::Address;
+use crate::quota::{NONE, QuotaArgs};
+use crate::replication::ReplicationArgs;
+
+/// Create a bucket.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  o3 sh bucket create /vol1/bucket1 --layout obs\n  \
+    o3 sh bucket create /vol1/bucket1 --space-quota 1TB --type RATIS --replication THREE")]
+pub struct Create {
+    /// The bucket: /vol1/bucket1
+    address: String,
+    /// Layout: obs (OBJECT_STORE), fso (FILE_SYSTEM_OPTIMIZED) or legacy; the cluster's default
+    /// when absent.
+    #[arg(short = 'l', long, value_parser = layout, value_name = "LAYOUT")]
+    layout: Option<BucketLayoutProto>,
+    /// Owner; the caller when absent.
+    #[arg(short = 'u', long, value_name = "NAME")]
+    user: Option<String>,
+    #[command(flatten)]
+    quota: QuotaArgs,
+    #[command(flatten)]
+    replication: ReplicationArgs,
+}
+
+fn layout(text: &str) -> Result<BucketLayoutProto, String> {
+    match text.to_ascii_uppercase().as_str() {
+        "OBS" | "OBJECT_STORE" => Ok(BucketLayoutProto::ObjectStore),
+        "FSO" | "FILE_SYSTEM_OPTIMIZED" => Ok(BucketLayoutProto::FileSystemOptimized),
+        "LEGACY" => Ok(BucketLayoutProto::Legacy),
+        _ => Err("layouts are obs, fso and legacy".into()),
+    }
+}
+
+/// Runs it.
+pub(crate) async fn run(args: Create, conf: &Configuration) -> Result<(), ShellError> {
+    let address = Address::parse(&args.address)?;
+    let (volume, bucket) = address.bucket()?;
+    let spec = BucketSpec {
+        layout: args.layout,
+        replication: args.replication.config()?,
+        quota_in_bytes: args.quota.bytes()?.unwrap_or(NONE),
+        quota_in_namespace: args.quota.names()?.unwrap_or(NONE),
+        owner: args.user,
+        ..BucketSpec::default()
+    };
+    Ok(address.client(conf)?.create_bucket(volume, bucket, spec).await?)
+}

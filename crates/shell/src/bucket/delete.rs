@@ -1,0 +1,75 @@
+//! `o3 sh bucket delete`.
+
+use std::io::{IsTerminal, stdin};
+
+use clap::Args;
+use client::{Client, ListKeys};
+use config::Configuration;
+
+use crate::ShellError;
+use crate::address::Address;
+
+/// Keys deleted in one request.
+const BATCH: u32 = 1_000;
+
+/// Delete a bucket. It must be empty, or -r empties it first.
+#[derive(Debug, Clone, Args)]
+pub struct Delete {
+    /// The bucket: /vol1/bucket1
+    address: String,
+    /// Delete all its keys as well.
+    #[arg(short = 'r', long)]
+    recursive: bool,
+    /// Do not ask.
+    #[arg(short = 'y', long)]
+    yes: bool,
+}
+
+/// Asks for a yes, unless `yes` says it.
+pub(crate) fn confirm(yes: bool, what: &str) -> Result<(), ShellError> {
+    if yes {
+        return Ok(());
+    }
+    if !stdin().is_terminal() {
+        return Err(ShellError::Refused(format!("{what} Say --yes to do it.")));
+    }
+    eprint!("{what} Enter 'yes' to proceed: ");
+    let mut answer = String::new();
+    stdin().read_line(&mut answer).map_err(ShellError::local("standard input"))?;
+    if answer.trim().eq_ignore_ascii_case("yes") {
+        Ok(())
+    } else {
+        Err(ShellError::Refused("Operation cancelled.".into()))
+    }
+}
+
+/// Deletes every key of a bucket.
+pub(crate) async fn empty(client: &Client, volume: &str, bucket: &str) -> Result<(), ShellError> {
+    loop {
+        let (page, _) = client.list_keys_page(&ListKeys::new(volume, bucket), BATCH).await?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        let keys = page.iter().map(|k| k.key_name().to_owned()).collect();
+        let left = client.delete_keys(volume, bucket, keys).await?;
+        if let Some((key, code, message)) =
+            left.into_iter().find(|(_, code, _)| code != "KEY_NOT_FOUND")
+        {
+            return Err(ShellError::Refused(format!("{code} {key}: {message}")));
+        }
+    }
+}
+
+/// Runs it.
+pub(crate) async fn run(args: Delete, conf: &Configuration) -> Result<(), ShellError> {
+    let address = Address::parse(&args.address)?;
+    let (volume, bucket) = address.bucket()?;
+    let client = address.client(conf)?;
+    if args.recursive {
+        confirm(args.yes, &format!("This deletes bucket {bucket} and all its keys."))?;
+        empty(&client, volume, bucket).await?;
+    }
+    client.delete_bucket(volume, bucket).await?;
+    eprintln!("Bucket {bucket} is deleted");
+    Ok(())
+}

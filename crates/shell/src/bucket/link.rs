@@ -1,0 +1,30 @@
+//! `o3 sh bucket link`.
+
+use clap::Args;
+use client::BucketSpec;
+use config::Configuration;
+
+use crate::ShellError;
+use crate::address::Address;
+
+/// Make a bucket that is another name of one.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  o3 sh bucket link /vol1/bucket1 /s3v/bucket1")]
+pub struct Link {
+    /// The bucket that is there: /vol1/bucket1
+    source: String,
+    /// The link to be made: /s3v/bucket1
+    target: String,
+}
+
+/// Runs it.
+pub(crate) async fn run(args: Link, conf: &Configuration) -> Result<(), ShellError> {
+    let (source, target) = (Address::parse(&args.source)?, Address::parse(&args.target)?);
+    let (source_volume, source_bucket) = source.bucket()?;
+    let (volume, bucket) = target.bucket()?;
+    let spec = BucketSpec {
+        link_to: Some((source_volume.to_owned(), source_bucket.to_owned())),
+        ..BucketSpec::default()
+    };
+    Ok(target.client(conf)?.create_bucket(volume, bucket, spec).await?)
+}

@@ -1,0 +1,27 @@
+//! A bar for long transfers, on a terminal only.
+
+use std::io::{IsTerminal, stderr};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Transfers below it are over before anybody looks.
+const SHOWN_FROM: u64 = 32 << 20;
+
+/// A bar for `bytes` bytes; one without end when the length is not known.
+pub(crate) fn bar(bytes: Option<u64>) -> ProgressBar {
+    if !stderr().is_terminal() || bytes.is_some_and(|b| b < SHOWN_FROM) {
+        return ProgressBar::hidden();
+    }
+    let (bar, form) = match bytes {
+        Some(bytes) => {
+            let form = "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} left";
+            (ProgressBar::new(bytes), form)
+        }
+        None => (ProgressBar::no_length(), "{spinner} {bytes} {bytes_per_sec}"),
+    };
+    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+    if let Ok(style) = ProgressStyle::with_template(form) {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,0 +1,103 @@
+//! Standard output, and long listings that are printed as they come.
+
+use std::io::{BufWriter, Stdout, Write, stdout};
+
+use futures::{Stream, TryStreamExt};
+use serde_json::Value;
+
+use crate::{ShellError, json};
+
+fn failed(e: std::io::Error) -> ShellError {
+    ShellError::local("standard output")(e)
+}
+
+/// Prints a line.
+pub(crate) fn line(text: impl AsRef<str>) -> Result<(), ShellError> {
+    let mut out = stdout().lock();
+    out.write_all(text.as_ref().as_bytes()).map_err(failed)?;
+    out.write_all(b"\n").map_err(failed)
+}
+
+/// Prints a value.
+pub(crate) fn value(value: &Value) -> Result<(), ShellError> {
+    line(json::pretty(value))
+}
+
+/// Writes an array element by element.
+pub(crate) struct ArrayPrinter {
+    out: BufWriter<Stdout>,
+    count: usize,
+}
+
+impl ArrayPrinter {
+    pub(crate) fn new() -> Self {
+        Self { out: BufWriter::new(stdout()), count: 0 }
+    }
+
+    pub(crate) fn push(&mut self, value: &Value) -> Result<(), ShellError> {
+        let before = if self.count == 0 { "[ " } else { ", " };
+        self.count += 1;
+        write!(self.out, "{before}{}", json::element(value)).map_err(failed)
+    }
+
+    pub(crate) fn finish(mut self) -> Result<usize, ShellError> {
+        let end = if self.count == 0 { "[ ]\n" } else { " ]\n" };
+        self.out.write_all(end.as_bytes()).and_then(|()| self.out.flush()).map_err(failed)?;
+        Ok(self.count)
+    }
+}
+
+/// Prints at most `limit` items of a stream as one array; says so on standard error when the limit
+/// cut it.
+pub(crate) async fn list<T>(
+    items: impl Stream<Item = client::Result<T>>,
+    limit: usize,
+    render: impl Fn(&T) -> Value,
+) -> Result<(), ShellError> {
+    let mut items = std::pin::pin!(items);
+    let mut printer = ArrayPrinter::new();
+    let mut count = 0;
+    while count < limit {
+        let Some(item) = items.try_next().await? else { break };
+        printer.push(&render(&item))?;
+        count += 1;
+    }
+    let printed = printer.finish()?;
+    if printed == limit {
+        eprintln!(
+            "Listing first {limit} entries of the result. Use --length (-l) to override max \
+             returned keys."
+        );
+    }
+    Ok(())
+}
+
+/// Which part of a listing is wanted.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ListArgs {
+    /// At most so many entries.
+    #[arg(short = 'l', long = "length", default_value_t = 100, value_name = "N")]
+    pub(crate) length: usize,
+    /// All entries.
+    #[arg(short = 'a', long, conflicts_with = "length")]
+    pub(crate) all: bool,
+    /// Only entries whose name begins so.
+    #[arg(short = 'p', long, default_value = "", value_name = "TEXT")]
+    pub(crate) prefix: String,
+    /// Only entries after this name.
+    #[arg(short = 's', long, default_value = "", value_name = "NAME")]
+    pub(crate) start: String,
+    /// Accepted for symmetry: listings are JSON in any case.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl ListArgs {
+    pub(crate) fn limit(&self) -> Result<usize, ShellError> {
+        match (self.all, self.length) {
+            (true, _) => Ok(usize::MAX),
+            (false, 0) => Err(ShellError::Usage("the length should be a positive number".into())),
+            (false, n) => Ok(n),
+        }
+    }
+}

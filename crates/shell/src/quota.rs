@@ -1,0 +1,89 @@
+//! Quotas as they are written on a command line.
+
+use config::ByteSize;
+
+use crate::ShellError;
+
+/// No limit.
+pub(crate) const NONE: i64 = -1;
+
+/// Quota flags of create and setquota.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct QuotaArgs {
+    /// Most bytes, replicas included: 10GB, 1TB.
+    #[arg(long = "space-quota", visible_alias = "quota", value_name = "SIZE")]
+    space: Option<String>,
+    /// Most buckets of a volume, most keys of a bucket.
+    #[arg(long = "namespace-quota", value_name = "N")]
+    namespace: Option<i64>,
+}
+
+fn size(text: &str) -> Result<i64, ShellError> {
+    let bad = || ShellError::Usage(format!("{text} is no size: write 512MB, 10GB, 1TB"));
+    let bytes = text.parse::<ByteSize>().map_err(|_| bad())?.bytes();
+    i64::try_from(bytes).ok().filter(|b| *b > 0).ok_or_else(bad)
+}
+
+impl QuotaArgs {
+    /// Bytes, `None` when not given.
+    pub(crate) fn bytes(&self) -> Result<Option<i64>, ShellError> {
+        self.space.as_deref().map(size).transpose()
+    }
+
+    /// Names, `None` when not given.
+    pub(crate) fn names(&self) -> Result<Option<i64>, ShellError> {
+        match self.namespace {
+            Some(n) if n <= 0 => {
+                Err(ShellError::Usage(format!("{n} is no namespace quota: it must be positive")))
+            }
+            given => Ok(given),
+        }
+    }
+
+    /// Both, of which at least one must be given.
+    pub(crate) fn required(&self) -> Result<(Option<i64>, Option<i64>), ShellError> {
+        match (self.bytes()?, self.names()?) {
+            (None, None) => {
+                Err(ShellError::Usage("At least one of the quota set flag is required.".into()))
+            }
+            both => Ok(both),
+        }
+    }
+}
+
+/// Flags of clrquota.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ClearArgs {
+    /// Lift the space quota.
+    #[arg(long = "space-quota")]
+    space: bool,
+    /// Lift the namespace quota.
+    #[arg(long = "namespace-quota")]
+    namespace: bool,
+}
+
+impl ClearArgs {
+    /// What to set, of which at least one must be given.
+    pub(crate) fn required(&self) -> Result<(Option<i64>, Option<i64>), ShellError> {
+        if !self.space && !self.namespace {
+            let text = "At least one of the quota clear flag is required.";
+            return Err(ShellError::Usage(text.into()));
+        }
+        Ok((self.space.then_some(NONE), self.namespace.then_some(NONE)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_positive_and_have_units() {
+        assert_eq!(size("10GB").unwrap(), 10 << 30);
+        assert_eq!(size("5").unwrap(), 5);
+        for bad in ["0", "GB", "-1", "ten"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+        assert!(QuotaArgs::default().required().is_err());
+    }
+}

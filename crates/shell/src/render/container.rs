@@ -1,0 +1,107 @@
+//! Containers and their replicas.
+
+use proto::hdds::{
+    ContainerInfoProto, ContainerWithPipeline, LifeCycleState, ScmContainerReplicaProto,
+};
+use serde_json::{Value, json};
+use types::{DatanodeDetails, Pipeline, WireError};
+
+use super::{node, pipeline, replication, time::millis};
+
+/// Name of a container's state.
+pub(crate) fn state(c: &ContainerInfoProto) -> &'static str {
+    LifeCycleState::try_from(c.state).map_or("UNKNOWN", |s| s.as_str_name())
+}
+
+/// A container.
+pub(crate) fn container(c: &ContainerInfoProto) -> Value {
+    let state = state(c);
+    json!({
+        "state": state,
+        "stateEnterTime": millis(c.state_enter_time().max(0) as u64),
+        "replicationConfig": replication::wire(
+            c.replication_type,
+            c.replication_factor,
+            c.ec_replication_config.as_ref(),
+        ),
+        "usedBytes": c.used_bytes,
+        "numberOfKeys": c.number_of_keys,
+        "owner": c.owner,
+        "containerID": c.container_id,
+        "deleteTransactionId": c.delete_transaction_id(),
+        "sequenceId": c.sequence_id(),
+        "open": state == "OPEN",
+        "deleted": state == "DELETED",
+    })
+}
+
+fn replica(r: &ScmContainerReplicaProto) -> Result<Value, WireError> {
+    let details = DatanodeDetails::from_wire(&r.datanode_details)?;
+    Ok(json!({
+        "containerID": r.container_id,
+        "state": r.state,
+        "datanodeDetails": node::details(&details),
+        "placeOfBirth": node::id(&r.place_of_birth),
+        "sequenceId": r.sequence_id,
+        "keyCount": r.key_count,
+        "bytesUsed": r.bytes_used,
+        "replicaIndex": r.replica_index(),
+        "dataChecksum": format!("{:x}", r.data_checksum()),
+    }))
+}
+
+/// `container info --json`.
+pub(crate) fn info(
+    c: &ContainerWithPipeline,
+    replicas: &[ScmContainerReplicaProto],
+) -> Result<Value, WireError> {
+    let p = Pipeline::from_wire(&c.pipeline)?;
+    let mut value = json!({
+        "containerInfo": container(&c.container_info),
+        "pipeline": pipeline::pipeline(&p),
+        "replicas": replicas.iter().map(replica).collect::<Result<Vec<_>, _>>()?,
+    });
+    if let Some(id) = &c.container_info.pipeline_id {
+        value["writePipelineID"] = json!({ "id": types::PipelineId::from_wire(id)?.to_string() });
+    }
+    Ok(value)
+}
+
+/// `container info` for a person.
+pub(crate) fn text(
+    c: &ContainerWithPipeline,
+    replicas: &[ScmContainerReplicaProto],
+) -> Result<String, WireError> {
+    let p = Pipeline::from_wire(&c.pipeline)?;
+    let info = &c.container_info;
+    let nodes: Vec<String> = p.members.iter().map(|m| format!("{}/{}", m.id, m.host)).collect();
+    let replicas = replicas
+        .iter()
+        .map(|r| {
+            let d = DatanodeDetails::from_wire(&r.datanode_details)?;
+            Ok(format!(
+                "State: {}; ReplicaIndex: {}; SequenceId: {}; Origin: {}; Location: {}/{}",
+                r.state,
+                r.replica_index(),
+                r.sequence_id,
+                r.place_of_birth,
+                d.id,
+                d.host
+            ))
+        })
+        .collect::<Result<Vec<_>, WireError>>()?;
+    let write_pipeline = match &info.pipeline_id {
+        Some(id) => format!("Write PipelineId: {}\n", types::PipelineId::from_wire(id)?),
+        None => String::new(),
+    };
+    Ok(format!(
+        "Container id: {}\nPipeline id: {}\n{write_pipeline}Container State: {}\nSequenceId: {}\n\
+         Datanodes: [{}]\nReplicas: [{}]",
+        info.container_id,
+        p.id,
+        state(info),
+        info.sequence_id(),
+        nodes.join(",\n"),
+        replicas.join(",\n"),
+    ))
+}

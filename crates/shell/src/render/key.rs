@@ -1,0 +1,63 @@
+//! Keys.
+
+use proto::ozone::{BasicKeyInfo, KeyInfo};
+use serde_json::{Value, json};
+
+use super::{pairs, replication, time::millis};
+
+/// A row of a listing.
+pub(crate) fn listed(volume: &str, bucket: &str, k: &BasicKeyInfo) -> Value {
+    json!({
+        "volumeName": volume,
+        "bucketName": bucket,
+        "name": k.key_name(),
+        "owner": k.owner_name(),
+        "dataSize": k.data_size(),
+        "creationTime": millis(k.creation_time()),
+        "modificationTime": millis(k.modification_time()),
+        "replicationConfig":
+            replication::wire(k.r#type.unwrap_or(0), k.factor, k.ec_replication_config.as_ref()),
+        "metadata": {},
+        "tags": {},
+        "file": true,
+    })
+}
+
+/// Everything about a key, with where its blocks are.
+pub(crate) fn key(k: &KeyInfo) -> Value {
+    let mut offset = 0;
+    let locations: Vec<Value> = k
+        .key_location_list
+        .last()
+        .map(|version| version.key_locations.as_slice())
+        .unwrap_or_default()
+        .iter()
+        .map(|l| {
+            let location = json!({
+                "containerID": l.block_id.container_block_id.container_id,
+                "localID": l.block_id.container_block_id.local_id,
+                "length": l.length,
+                "offset": l.offset,
+                "keyOffset": offset,
+            });
+            offset += l.length;
+            location
+        })
+        .collect();
+    json!({
+        "volumeName": k.volume_name,
+        "bucketName": k.bucket_name,
+        "name": k.key_name,
+        "owner": k.owner_name(),
+        "dataSize": k.data_size,
+        "creationTime": millis(k.creation_time),
+        "modificationTime": millis(k.modification_time),
+        "replicationConfig":
+            replication::wire(k.r#type, k.factor, k.ec_replication_config.as_ref()),
+        "metadata": pairs(&k.metadata),
+        "tags": pairs(&k.tags),
+        "ozoneKeyLocations": locations,
+        "generation": k.update_id(),
+        "file": true,
+    })
+}

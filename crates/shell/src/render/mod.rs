@@ -1,0 +1,25 @@
+//! What things look like as JSON, in Ozone's order of fields.
+
+pub(crate) mod acl;
+pub(crate) mod bucket;
+pub(crate) mod container;
+pub(crate) mod key;
+pub(crate) mod node;
+pub(crate) mod pipeline;
+pub(crate) mod replication;
+pub(crate) mod time;
+pub(crate) mod volume;
+
+use proto::hdds::KeyValue;
+use serde_json::{Map, Value};
+
+/// Metadata or tags.
+pub(crate) fn pairs(pairs: &[KeyValue]) -> Value {
+    let map: Map<String, Value> = pairs.iter().map(|p| (p.key.clone(), p.value().into())).collect();
+    map.into()
+}
+
+/// A quota: what was never set shows as no limit.
+pub(crate) fn quota(quota: i64) -> Value {
+    quota.into()
+}

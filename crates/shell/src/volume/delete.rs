@@ -1,0 +1,39 @@
+//! `o3 sh volume delete`.
+
+use clap::Args;
+use config::Configuration;
+use futures::TryStreamExt;
+
+use crate::ShellError;
+use crate::address::Address;
+use crate::bucket::delete::{confirm, empty};
+
+/// Delete a volume. It must be empty, or -r empties it first.
+#[derive(Debug, Clone, Args)]
+pub struct Delete {
+    /// The volume: /vol1
+    address: String,
+    /// Delete its buckets and all their keys as well.
+    #[arg(short = 'r', long)]
+    recursive: bool,
+    /// Do not ask.
+    #[arg(short = 'y', long)]
+    yes: bool,
+}
+
+/// Runs it.
+pub(crate) async fn run(args: Delete, conf: &Configuration) -> Result<(), ShellError> {
+    let address = Address::parse(&args.address)?;
+    let (client, volume) = (address.client(conf)?, address.volume()?);
+    if args.recursive {
+        confirm(args.yes, &format!("This deletes volume {volume} and everything in it."))?;
+        let buckets: Vec<_> = client.list_buckets(volume, "", "").try_collect().await?;
+        for bucket in &buckets {
+            empty(&client, volume, &bucket.bucket_name).await?;
+            client.delete_bucket(volume, &bucket.bucket_name).await?;
+        }
+    }
+    client.delete_volume(volume).await?;
+    eprintln!("Volume {volume} is deleted");
+    Ok(())
+}

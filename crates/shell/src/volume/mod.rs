@@ -1,0 +1,46 @@
+//! `o3 sh volume`.
+
+mod create;
+mod delete;
+mod info;
+mod list;
+mod quota;
+mod update;
+
+use clap::Subcommand;
+use config::Configuration;
+
+use crate::ShellError;
+
+/// What can be done with volumes.
+#[derive(Debug, Clone, Subcommand)]
+pub enum VolumeCommand {
+    /// Create a volume.
+    Create(create::Create),
+    /// Show a volume.
+    Info(info::Info),
+    /// List volumes.
+    #[command(visible_alias = "ls")]
+    List(list::List),
+    /// Give a volume another owner.
+    Update(update::Update),
+    /// Delete a volume; with -r all that is in it.
+    Delete(delete::Delete),
+    /// Set quotas of a volume.
+    Setquota(quota::SetQuota),
+    /// Lift quotas of a volume.
+    Clrquota(quota::ClearQuota),
+}
+
+/// Runs one.
+pub(crate) async fn run(command: VolumeCommand, conf: &Configuration) -> Result<(), ShellError> {
+    match command {
+        VolumeCommand::Create(args) => create::run(args, conf).await,
+        VolumeCommand::Info(args) => info::run(args, conf).await,
+        VolumeCommand::List(args) => list::run(args, conf).await,
+        VolumeCommand::Update(args) => update::run(args, conf).await,
+        VolumeCommand::Delete(args) => delete::run(args, conf).await,
+        VolumeCommand::Setquota(args) => quota::set(args, conf).await,
+        VolumeCommand::Clrquota(args) => quota::clear(args, conf).await,
+    }
+}
