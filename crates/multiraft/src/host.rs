@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use raft::eraftpb::Message;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
@@ -47,9 +47,39 @@ struct HostCore {
     next: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
     groups: RwLock<FxHashMap<u64, Running>>,
+    /// Groups whose log is being read right now.
+    starting: Mutex<FxHashSet<u64>>,
     receiver: Receiver,
     down: AtomicBool,
     epoch: Instant,
+}
+
+impl Drop for HostCore {
+    fn drop(&mut self) {
+        // A host that is dropped without a shutdown ends like a process that is killed.
+        self.loops.iter().for_each(|inbox| inbox.close());
+        self.applies.iter().for_each(|inbox| inbox.close());
+    }
+}
+
+/// A group that is being started; nobody else may start it meanwhile.
+struct Starting<'a> {
+    core: &'a HostCore,
+    number: u64,
+}
+
+impl<'a> Starting<'a> {
+    fn claim(core: &'a HostCore, number: u64) -> Option<Self> {
+        let free = core.starting.lock().insert(number);
+        let claim = free.then(|| Self { core, number })?;
+        (!core.groups.read().contains_key(&number)).then_some(claim)
+    }
+}
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        self.core.starting.lock().remove(&self.number);
+    }
 }
 
 /// Drives many Raft groups. Cheap to clone; ends with [`shutdown`](Self::shutdown).
@@ -96,6 +126,7 @@ impl RaftHost {
             next: AtomicUsize::new(0),
             threads: Mutex::new(threads),
             groups: RwLock::default(),
+            starting: Mutex::default(),
             receiver: Receiver::default(),
             down: AtomicBool::new(false),
             epoch: Instant::now(),
@@ -140,10 +171,9 @@ impl RaftHost {
             return Err(GroupError::Shutdown);
         }
         let number = fold(config.id);
-        let mut groups = core.groups.write();
-        if groups.contains_key(&number) {
+        let Some(_claim) = Starting::claim(core, number) else {
             return Err(GroupError::Running(config.id));
-        }
+        };
         let turn = core.next.fetch_add(1, Ordering::Relaxed);
         let inbox = core.loops[turn % core.loops.len()].clone();
         let apply = core.applies[turn % core.applies.len()].clone();
@@ -154,7 +184,7 @@ impl RaftHost {
         log.core.groups.lock().insert(number, inbox.clone());
         apply.push(ApplyTask::Start { shared: shared.clone(), machine });
         inbox.push(Event::Start(Box::new(group)));
-        groups.insert(number, Running { shared: shared.clone(), log });
+        core.groups.write().insert(number, Running { shared: shared.clone(), log });
         Ok(Group { shared })
     }
 
@@ -239,6 +269,12 @@ impl RaftHost {
         running.shared.inbox.push(Event::Stop { group: number, done });
         stopped.await.map_err(|_| GroupError::Shutdown)?;
         running.log.core.groups.lock().remove(&number);
+        // What the group handed to the log is written before anybody reads it again. (A log
+        // that gave up drops the sender, which is as good.)
+        let (sender, written) = oneshot::channel();
+        let done = Done::Waiter(sender);
+        running.log.core.tasks.push(WriteTask { region: number, done, ..Default::default() });
+        let _ = written.await;
         Ok(running.log)
     }
 

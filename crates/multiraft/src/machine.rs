@@ -32,7 +32,8 @@ pub struct Committed {
 pub enum SnapshotSource {
     /// Small state, in one piece.
     Bytes(Bytes),
-    /// Files (with subdirectories) of a directory that is removed after use.
+    /// Files (with subdirectories) of a directory that is removed after use; a restore may move
+    /// them out.
     Dir(PathBuf),
 }
 

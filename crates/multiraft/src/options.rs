@@ -155,12 +155,22 @@ pub struct GroupConfig {
     pub trim: TrimOptions,
     /// Where payloads that do not ride in the log live.
     pub payloads: Option<Arc<dyn PayloadStore>>,
+    /// Whether [`read_index`](crate::Group::read_index) may rely on a lease of a third of the
+    /// election timeout, so that most reads cost no network. The price: a member that restarts
+    /// takes no part in elections for that long. The same on every member.
+    pub lease_reads: bool,
 }
 
 impl GroupConfig {
     /// A group with the default thresholds and all payloads in the log.
     pub fn new(id: Uuid, me: Uuid, peers: Vec<Peer>, log: LogHandle) -> Self {
-        Self { id, me, peers, log, trim: TrimOptions::default(), payloads: None }
+        Self { id, me, peers, log, trim: TrimOptions::default(), payloads: None, lease_reads: true }
+    }
+
+    /// Does without read leases: elections after a restart begin at once.
+    pub fn without_leases(mut self) -> Self {
+        self.lease_reads = false;
+        self
     }
 
     /// Keeps payloads in `store`.

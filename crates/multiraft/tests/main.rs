@@ -1,5 +1,6 @@
 //! Groups of real hosts over a network in memory, with real logs.
 
+mod crash;
 mod damage;
 mod many;
 mod over_tcp;

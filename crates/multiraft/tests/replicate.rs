@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use multiraft::{Proposal, ProposeError, ReadError};
 
-use crate::support::{Cluster, until, until_async};
+use crate::support::{Cluster, Recorder, until, until_async};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_acknowledged_is_on_every_replica() {
@@ -187,6 +187,25 @@ async fn a_lossy_slow_network_loses_nothing() {
             assert_eq!(entries.get(index).map(|e| &e[..]), Some(header.as_bytes()));
         }
     }
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_stopped_and_started_again_on_its_host_has_everything() {
+    let mut cluster = Cluster::started(3);
+    for round in 0..10 {
+        for n in 0..10 {
+            cluster.put(&[0, 1, 2], &format!("{round} {n}")).await;
+        }
+        let n = round % 3;
+        cluster.nodes[n].group = None;
+        let host = cluster.nodes[n].host.clone().unwrap();
+        host.stop_group(cluster.id).await.unwrap();
+        let machine = Recorder { store: cluster.nodes[n].store.clone(), dir: None };
+        let config = cluster.config(n, cluster.nodes[n].log.clone().unwrap());
+        cluster.nodes[n].group = Some(host.start_group(config, Box::new(machine)).unwrap());
+    }
+    cluster.agree(100).await;
     cluster.shutdown().await;
 }
 

@@ -79,7 +79,7 @@ fn handle(task: ApplyTask, machines: &mut FxHashMap<u64, Machine>, touched: &mut
         ApplyTask::Snapshot { group } => with(machines, group, Machine::snapshot),
         ApplyTask::Restore { group, incoming, at } => {
             with(machines, group, |m| {
-                if m.guarded(|machine| machine.restore(incoming.into_source(), at)).is_some() {
+                if m.guarded(|machine| machine.restore(incoming.source(), at)).is_some() {
                     m.at = at;
                     m.publish();
                     m.tell(Event::Restored { group, at });

@@ -53,10 +53,22 @@ pub(crate) struct LogCore {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// A log. Cheap to clone; closed with [`close`](Self::close) or with its host.
+/// A log. Cheap to clone; closed with [`close`](Self::close), or soon after the last handle and
+/// the last group on it are gone.
 #[derive(Clone)]
 pub struct LogHandle {
     pub(crate) core: Arc<LogCore>,
+    /// The log's threads hold the core as well; this is what only handles hold.
+    _owner: Arc<Owner>,
+}
+
+struct Owner(Arc<LogCore>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.tasks.close();
+        self.0.purge.close();
+    }
 }
 
 impl std::fmt::Debug for LogHandle {
@@ -97,7 +109,8 @@ impl LogHandle {
         let writer = spawn("raft-log", write::run).map_err(io)?;
         let purger = spawn("raft-purge", purge::run).map_err(io)?;
         core.threads.lock().extend([writer, purger]);
-        Ok(Self { core })
+        let _owner = Arc::new(Owner(core.clone()));
+        Ok(Self { core, _owner })
     }
 
     /// Where it is.

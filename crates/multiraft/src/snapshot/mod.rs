@@ -74,15 +74,12 @@ pub(crate) enum Incoming {
 }
 
 impl Incoming {
-    /// Hands it to the state machine, which may move files out of the directory. What it
-    /// leaves goes at the next start of the log.
-    pub(crate) fn into_source(self) -> SnapshotSource {
+    /// What the state machine gets. It may move files, or the whole directory, out of it;
+    /// what it leaves goes with `self`.
+    pub(crate) fn source(&self) -> SnapshotSource {
         match self {
-            Self::Bytes(bytes) => SnapshotSource::Bytes(bytes),
-            Self::Dir(scratch) => {
-                let scratch = std::mem::ManuallyDrop::new(scratch);
-                SnapshotSource::Dir(scratch.0.clone())
-            }
+            Self::Bytes(bytes) => SnapshotSource::Bytes(bytes.clone()),
+            Self::Dir(scratch) => SnapshotSource::Dir(scratch.0.clone()),
         }
     }
 }

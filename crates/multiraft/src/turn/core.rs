@@ -186,7 +186,7 @@ impl GroupCore {
         shared.applied.store(applied.index, std::sync::atomic::Ordering::Release);
         shared.last_index.store(last, std::sync::atomic::Ordering::Relaxed);
         Ok(Self {
-            lead: Leadership::new(&members, my_id, options, known_before),
+            lead: Leadership::new(&members, my_id, options, config.lease_reads, known_before),
             shared,
             log,
             apply,

@@ -4,7 +4,7 @@
 //!   priority asks for votes as soon as it starts, and goes on asking until somebody leads, so
 //!   a new group has a leader within a round trip of its members being up.
 //! * **A replica that was a member before it started neither votes nor asks for votes for one
-//!   lease.** Before it went down it may have confirmed a leader's read lease; until that has
+//!   lease** (unless the group does without leases). Before it went down it may have confirmed a leader's read lease; until that has
 //!   run out nobody else may lead.
 //! * A leader that sees a healthy member of higher priority hands over to it.
 
@@ -43,16 +43,17 @@ impl Leadership {
         members: &[Member],
         me: u64,
         options: &HostOptions,
+        lease_reads: bool,
         known_before: bool,
     ) -> Self {
         let rank = |m: &&Member| (m.priority, std::cmp::Reverse(m.target.node));
         let first = members.iter().max_by_key(rank).map(|m| m.raft_id);
         let ticks = options.election_ticks();
         let election_timeout = options.tick * ticks as u32;
-        let lease = election_timeout / 3;
+        let lease = if lease_reads { election_timeout / 3 } else { Duration::ZERO };
         // One tick more than the lease, and the tick in progress.
         let lease_ticks = lease.as_nanos().div_ceil(options.tick.as_nanos().max(1)) as usize + 2;
-        let locked = known_before && members.len() > 1;
+        let locked = lease_reads && known_before && members.len() > 1;
         Self {
             eager: first == Some(me),
             lockout: if locked { lease_ticks } else { 0 },
@@ -106,7 +107,12 @@ impl GroupCore {
         }
         self.tick_reads(now);
         if self.lead.ticks % self.lead.election_ticks == 0 {
-            self.hand_to_higher_priority();
+            if self.shared.health.trouble().is_some() {
+                // Somebody whose disk has room should lead.
+                self.on_transfer(None);
+            } else {
+                self.hand_to_higher_priority();
+            }
         }
         self.maybe_trim(out);
         self.node.has_ready() || self.has_waiting_work()

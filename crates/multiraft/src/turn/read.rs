@@ -105,7 +105,8 @@ impl GroupCore {
 
     fn extend_lease(&mut self, from: Instant) {
         let raft = &self.node.raft;
-        if self.alone() || raft.state != StateRole::Leader || raft.lead_transferee.is_some() {
+        let none = self.alone() || self.lead.lease.is_zero();
+        if none || raft.state != StateRole::Leader || raft.lead_transferee.is_some() {
             return;
         }
         let start = from.saturating_duration_since(self.shared.epoch);

@@ -72,7 +72,7 @@ impl GroupCore {
         let progress = self.node.raft.prs();
         let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
         let active = others.filter_map(|m| progress.get(m.raft_id)).filter(|p| p.recent_active);
-        let near = active.map(|p| p.matched).filter(|m| m + patience >= flushed);
+        let near = active.map(|p| p.matched).filter(|m| m.saturating_add(patience) >= flushed);
         near.chain(snapshot).min().unwrap_or(u64::MAX)
     }
 }

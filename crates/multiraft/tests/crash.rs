@@ -1,0 +1,98 @@
+//! A process that is killed at any moment keeps what it acknowledged.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use multiraft::transport::memory::MemoryNetwork;
+use multiraft::{Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, Proposal, RaftHost};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use crate::support::{Recorder, Store, until};
+
+const DIR: &str = "MULTIRAFT_CRASH_DIR";
+
+/// A group of one whose store is empty at each start: everything must come from the log.
+fn open(dir: &Path) -> (RaftHost, LogHandle, Group, Arc<Mutex<Store>>) {
+    let node = Uuid::from_u128(7);
+    let network = MemoryNetwork::new();
+    let host = RaftHost::start(HostOptions::new(node), network.transport(node)).unwrap();
+    let options = LogOptions { file_size: 256 << 10, ..LogOptions::default() };
+    let log = host.open_log(dir, options).unwrap();
+    let peer = Peer { node, address: String::new(), priority: 0 };
+    let config = GroupConfig::new(Uuid::from_u128(1), node, vec![peer], log.clone());
+    let store = Arc::default();
+    let machine = Recorder { store: Arc::clone(&store), dir: None };
+    let group = host.start_group(config, Box::new(machine)).unwrap();
+    (host, log, group, store)
+}
+
+/// The process to be killed: tells on its standard output what was acknowledged.
+#[tokio::test(flavor = "multi_thread")]
+async fn child() {
+    let Some(dir) = std::env::var_os(DIR) else { return };
+    let (_host, _log, group, _store) = open(Path::new(&dir));
+    group.leader_changes().wait_for(|l| l.ready).await.unwrap();
+    let mut tasks = Vec::new();
+    for _ in 0..16 {
+        let group = group.clone();
+        tasks.push(tokio::spawn(async move {
+            loop {
+                let value = Uuid::new_v4().to_string().repeat(5);
+                let applied = group.propose(Proposal::new(value.clone())).await.unwrap();
+                let line = format!("acknowledged {} {value}\n", applied.index);
+                std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_entry_acknowledged_before_a_kill_is_there_after_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut acknowledged = BTreeMap::new();
+    for round in 0..6u64 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["crash::child", "--exact", "--nocapture"])
+            .env(DIR, dir.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let reader = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<_>>());
+        // Not a wait for anything: the moment of the kill.
+        tokio::time::sleep(Duration::from_millis(100 + 37 * round)).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for line in reader.join().unwrap() {
+            let mut words = line.split_whitespace();
+            // The last line may be cut.
+            if let (Some("acknowledged"), Some(index), Some(value)) =
+                (words.next(), words.next(), words.next())
+            {
+                if value.len() == 180 {
+                    acknowledged.insert(index.parse::<u64>().unwrap(), value.to_owned());
+                }
+            }
+        }
+        let started = Instant::now();
+        let (host, log, group, store) = open(dir.path());
+        until("it serves", || group.leader().ready).await;
+        assert!(started.elapsed() < Duration::from_secs(10));
+        let entries = store.lock().live.entries.clone();
+        for (index, value) in &acknowledged {
+            assert_eq!(entries.get(index).map(|e| &e[..]), Some(value.as_bytes()), "entry {index}");
+        }
+        drop(group);
+        host.shutdown().await;
+        log.close();
+    }
+    assert!(!acknowledged.is_empty());
+}
