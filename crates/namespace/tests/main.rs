@@ -1,1 +1,13 @@
-//! Tests of the rules.
+//! Tests of the rules on tables in memory. `harness` is a whole OM of one thread: it prepares,
+//! gives blocks, logs, applies and keeps the log for replay.
+
+mod acl;
+mod bucket;
+mod harness;
+mod history;
+mod key;
+mod key_changes;
+mod list;
+mod multipart;
+mod s3secret;
+mod volume;

@@ -56,11 +56,15 @@ fn same_subject(a: &OzoneAclInfo, b: &OzoneAclInfo) -> bool {
 fn combine(a: &[u8], b: &[u8], op: fn(u8, u8) -> u8) -> Bytes {
     let len = a.len().max(b.len());
     let at = |bits: &[u8], i: usize| bits.get(i).copied().unwrap_or(0);
-    (0..len).map(|i| op(at(a, i), at(b, i))).collect()
+    let mut bits: Vec<u8> = (0..len).map(|i| op(at(a, i), at(b, i))).collect();
+    // One form for one set, as Java's BitSet gives it.
+    let used = bits.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    bits.truncate(used);
+    bits.into()
 }
 
 fn same_rights(a: &[u8], b: &[u8]) -> bool {
-    combine(a, b, |a, b| a ^ b).iter().all(|bits| *bits == 0)
+    combine(a, b, |a, b| a ^ b).is_empty()
 }
 
 /// Adds rights; false if they were all there.
@@ -85,7 +89,7 @@ pub(super) fn revoke(acls: &mut Vec<OzoneAclInfo>, acl: &OzoneAclInfo) -> bool {
     let Some(old) = acls.get_mut(at) else { return false };
     let rights = combine(&old.rights, &acl.rights, |a, b| a & !b);
     let changed = !same_rights(&rights, &old.rights);
-    if rights.iter().all(|bits| *bits == 0) {
+    if rights.is_empty() {
         acls.remove(at);
     } else {
         old.rights = rights;

@@ -144,6 +144,10 @@ pub(crate) fn apply(
     key.modification_time = args.modification_time.unwrap_or(key.modification_time);
     key.creation_time = key.modification_time;
     key.update_id = Some(cx.tx.index);
+    // What is known only now, such as a checksum over the parts' checksums.
+    for entry in &args.metadata {
+        metadata::set(&mut key.metadata, entry.clone());
+    }
     metadata::set_str(&mut key.metadata, ETAG, &hash);
 
     let mut garbage: Vec<KeyInfo> =

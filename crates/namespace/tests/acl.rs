@@ -1,0 +1,101 @@
+//! ACLs of volumes, buckets and keys.
+
+use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
+use proto::ozone::ozone_obj::{ObjectType, StoreType};
+use proto::ozone::*;
+
+use crate::harness::*;
+
+fn obj(kind: ObjectType, path: &str) -> OzoneObj {
+    OzoneObj { res_type: kind as i32, store_type: StoreType::Ozone as i32, path: path.to_owned() }
+}
+
+fn acl(name: &str, rights: &'static [u8]) -> OzoneAclInfo {
+    OzoneAclInfo {
+        r#type: OzoneAclType::User as i32,
+        name: name.to_owned(),
+        rights: rights.into(),
+        acl_scope: OzoneAclScope::Access as i32,
+    }
+}
+
+fn add(obj: &OzoneObj, acl: OzoneAclInfo) -> OmRequest {
+    let r = AddAclRequest { obj: obj.clone(), acl, modification_time: None };
+    OmRequest { add_acl_request: Some(Box::new(r)), ..request(Type::AddAcl) }
+}
+
+fn get(om: &mut Om, obj: &OzoneObj) -> Vec<OzoneAclInfo> {
+    let r = GetAclRequest { obj: obj.clone() };
+    let r = OmRequest { get_acl_request: Some(Box::new(r)), ..request(Type::GetAcl) };
+    om.ok(r).get_acl_response.unwrap().acls
+}
+
+#[test]
+fn acls_are_added_removed_and_set_on_every_kind_of_object() {
+    let mut om = Om::new();
+    om.put("dir/key", 1);
+    for obj in [
+        obj(ObjectType::Volume, "/vol1"),
+        obj(ObjectType::Bucket, "/vol1/bucket1"),
+        obj(ObjectType::Key, "/vol1/bucket1/dir/key"),
+    ] {
+        let defaults = get(&mut om, &obj);
+        assert_eq!(defaults.len(), 2);
+        let r = om.ok(add(&obj, acl("bob", &[0x01]))).add_acl_response.unwrap();
+        assert!(r.response);
+        let r = om.ok(add(&obj, acl("bob", &[0x01]))).add_acl_response.unwrap();
+        assert!(!r.response, "there already");
+        assert_eq!(get(&mut om, &obj)[2], acl("bob", &[0x01]));
+
+        let remove = RemoveAclRequest {
+            obj: obj.clone(),
+            acl: acl("bob", &[0x01]),
+            modification_time: None,
+        };
+        let remove =
+            OmRequest { remove_acl_request: Some(Box::new(remove)), ..request(Type::RemoveAcl) };
+        assert!(om.ok(remove.clone()).remove_acl_response.unwrap().response);
+        assert!(!om.ok(remove).remove_acl_response.unwrap().response);
+        assert_eq!(get(&mut om, &obj), defaults);
+
+        let set = SetAclRequest {
+            obj: obj.clone(),
+            acl: vec![acl("eve", &[0x80])],
+            modification_time: None,
+        };
+        om.ok(OmRequest { set_acl_request: Some(Box::new(set)), ..request(Type::SetAcl) });
+        assert_eq!(get(&mut om, &obj), [acl("eve", &[0x80])]);
+    }
+    assert_eq!(om.used(), (3, 1, 0, 0), "the counters are as they were");
+}
+
+#[test]
+fn paths_must_fit_their_kind() {
+    let mut om = Om::new();
+    for (kind, path, expected) in [
+        (ObjectType::Volume, "/none", Status::VolumeNotFound),
+        (ObjectType::Bucket, "/vol1/none", Status::BucketNotFound),
+        (ObjectType::Key, "/vol1/bucket1/none", Status::KeyNotFound),
+        (ObjectType::Volume, "/vol1/bucket1", Status::InvalidPathInAclRequest),
+        (ObjectType::Bucket, "/vol1", Status::InvalidPathInAclRequest),
+        (ObjectType::Key, "/vol1/bucket1/", Status::InvalidPathInAclRequest),
+        (ObjectType::Volume, "", Status::InvalidPathInAclRequest),
+        (ObjectType::Prefix, "/vol1/bucket1/p/", Status::NotSupportedOperation),
+    ] {
+        assert_eq!(om.refused(add(&obj(kind, path), acl("bob", &[1]))), expected, "{path}");
+    }
+}
+
+#[test]
+fn keys_inherit_the_default_acls_of_their_bucket() {
+    let mut om = Om::new();
+    let bucket = obj(ObjectType::Bucket, "/vol1/bucket1");
+    let mut default = acl("bob", &[0x03]);
+    default.acl_scope = OzoneAclScope::Default as i32;
+    om.ok(add(&bucket, default));
+    om.put("k", 1);
+    let names: Vec<String> = om.key("k").unwrap().acls.into_iter().map(|a| a.name).collect();
+    assert_eq!(names, ["bob", "ann", "staff"]);
+    let key = obj(ObjectType::Key, "/vol1/bucket1/k");
+    assert_eq!(get(&mut om, &key)[0], acl("bob", &[0x03]));
+}

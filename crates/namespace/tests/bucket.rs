@@ -1,0 +1,225 @@
+//! Buckets and links.
+
+use namespace::Table;
+use proto::hdds::{DefaultReplicationConfig, ReplicationFactor, ReplicationType};
+use proto::ozone::*;
+
+use crate::harness::*;
+
+fn info(om: &mut Om, bucket: &str) -> BucketInfo {
+    om.ok(info_bucket(bucket)).info_bucket_response.unwrap().bucket_info.unwrap()
+}
+
+#[test]
+fn a_created_bucket_keeps_what_it_was_given() {
+    let mut om = Om::bare();
+    om.ok(create_volume(VOL));
+    om.ok(make_bucket(BucketInfo {
+        is_version_enabled: true,
+        metadata: vec![entry("colour", "blue")],
+        quota_in_bytes: Some(1 << 40),
+        quota_in_namespace: Some(1000),
+        bucket_layout: None,
+        ..bucket_info(VOL, BUCKET)
+    }));
+    let info = info(&mut om, BUCKET);
+    assert_eq!(info.object_id, Some((2 << 62) | (2 << 8)));
+    assert_eq!(info.update_id, Some(2));
+    assert!(info.is_version_enabled);
+    assert_eq!(info.metadata, [entry("colour", "blue")]);
+    assert_eq!((info.quota_in_bytes, info.quota_in_namespace), (Some(1 << 40), Some(1000)));
+    assert_eq!(info.bucket_layout, Some(BucketLayoutProto::ObjectStore as i32));
+    assert_eq!(info.owner.as_deref(), Some(USER));
+    assert_eq!(info.acls.len(), 2);
+    assert_eq!((info.used_bytes, info.used_namespace), (Some(0), Some(0)));
+    let volume: VolumeInfo = om.row(Table::VolumeTable, "/vol1").unwrap();
+    assert_eq!(volume.used_namespace, Some(1));
+}
+
+#[test]
+fn buckets_are_refused_by_the_rules() {
+    let mut om = Om::new();
+    assert_eq!(om.refused(create_bucket(VOL, BUCKET)), Status::BucketAlreadyExists);
+    assert_eq!(om.refused(create_bucket("none", BUCKET)), Status::VolumeNotFound);
+    assert_eq!(om.refused(create_bucket(VOL, "No")), Status::InvalidBucketName);
+    assert_eq!(om.refused(info_bucket("none")), Status::BucketNotFound);
+    assert_eq!(om.refused(delete_bucket("none")), Status::BucketNotFound);
+    let half = BucketInfo { source_volume: Some(VOL.to_owned()), ..bucket_info(VOL, "link") };
+    assert_eq!(om.refused(make_bucket(half)), Status::InvalidRequest);
+    let zero = BucketInfo { quota_in_bytes: Some(0), ..bucket_info(VOL, "bucket2") };
+    assert_eq!(om.refused(make_bucket(zero)), Status::QuotaError);
+}
+
+#[test]
+fn only_an_empty_bucket_is_deleted() {
+    let mut om = Om::new();
+    // A name that begins like the bucket's must not count.
+    om.ok(create_bucket(VOL, "bucket12"));
+    om.put_in("bucket12", "k", 1);
+    om.put("k", 1);
+    assert_eq!(om.refused(delete_bucket(BUCKET)), Status::BucketNotEmpty);
+    om.ok(delete_key(args(BUCKET, "k")));
+    let upload = om.ok(initiate(args(BUCKET, "m")));
+    assert_eq!(om.refused(delete_bucket(BUCKET)), Status::BucketNotEmpty);
+    let id = upload.initiate_multi_part_upload_response.unwrap().multipart_upload_id;
+    om.ok(abort(KeyArgs { multipart_upload_id: Some(id), ..args(BUCKET, "m") }));
+    om.ok(delete_bucket(BUCKET));
+    assert_eq!(om.rows(Table::BucketTable), ["/vol1/bucket12"]);
+}
+
+#[test]
+fn properties_are_set_one_by_one() {
+    let mut om = Om::new();
+    let set = |args: BucketArgs| {
+        set_bucket(BucketArgs {
+            volume_name: VOL.to_owned(),
+            bucket_name: BUCKET.to_owned(),
+            ..args
+        })
+    };
+    let replication = DefaultReplicationConfig {
+        r#type: ReplicationType::Ratis as i32,
+        factor: Some(ReplicationFactor::One as i32),
+        ec_replication_config: None,
+    };
+    om.ok(set(BucketArgs { is_version_enabled: Some(true), ..Default::default() }));
+    om.ok(set(BucketArgs { quota_in_bytes: Some(1 << 30), ..Default::default() }));
+    om.ok(set(BucketArgs { quota_in_namespace: Some(5), ..Default::default() }));
+    om.ok(set(BucketArgs { metadata: vec![entry("a", "1")], ..Default::default() }));
+    om.ok(set(BucketArgs {
+        default_replication_config: Some(replication.clone()),
+        ..Default::default()
+    }));
+    om.ok(set(BucketArgs { owner_name: Some("bob".to_owned()), ..Default::default() }));
+    let info = info(&mut om, BUCKET);
+    assert!(info.is_version_enabled);
+    assert_eq!((info.quota_in_bytes, info.quota_in_namespace), (Some(1 << 30), Some(5)));
+    assert_eq!(info.metadata, [entry("a", "1")]);
+    assert_eq!(info.default_replication_config, Some(replication));
+    assert_eq!(info.owner.as_deref(), Some("bob"));
+
+    let again = om.ok(set(BucketArgs { owner_name: Some("bob".to_owned()), ..Default::default() }));
+    assert_eq!(again.set_bucket_property_response.unwrap().response, Some(false));
+
+    // One replica from now on.
+    om.put("k", 1000);
+    assert_eq!(om.used().0, 1000);
+    let small = BucketArgs { quota_in_bytes: Some(999), ..Default::default() };
+    assert_eq!(om.refused(set(small)), Status::QuotaError);
+    om.put("k2", 1);
+    let few = BucketArgs { quota_in_namespace: Some(1), ..Default::default() };
+    assert_eq!(om.refused(set(few)), Status::QuotaError);
+}
+
+#[test]
+fn buckets_are_listed_by_prefix_and_page() {
+    let mut om = Om::bare();
+    om.ok(create_volume(VOL));
+    om.ok(create_volume("vol12"));
+    for name in ["data-b", "data-a", "logs", "data-c"] {
+        om.ok(create_bucket(VOL, name));
+    }
+    om.ok(create_bucket("vol12", "data-x"));
+    let mut list = |prefix: &str, after: &str, count: i32| -> Vec<String> {
+        let r = om.ok(list_buckets(ListBucketsRequest {
+            volume_name: VOL.to_owned(),
+            start_key: Some(after.to_owned()),
+            prefix: Some(prefix.to_owned()),
+            count: Some(count),
+            has_snapshot: None,
+        }));
+        r.list_buckets_response.unwrap().bucket_info.into_iter().map(|b| b.bucket_name).collect()
+    };
+    assert_eq!(list("", "", 10), ["data-a", "data-b", "data-c", "logs"]);
+    assert_eq!(list("data", "", 2), ["data-a", "data-b"]);
+    assert_eq!(list("data", "data-b", 2), ["data-c"]);
+    assert_eq!(list("data", "data-c", 2), Vec::<String>::new());
+    assert_eq!(list("", "data-c", 2), ["logs"]);
+    let mut none = ListBucketsRequest { volume_name: "none".to_owned(), ..Default::default() };
+    assert_eq!(om.refused(list_buckets(none.clone())), Status::VolumeNotFound);
+    none.volume_name = VOL.to_owned();
+    none.has_snapshot = Some(true);
+    let r = om.ok(list_buckets(none)).list_buckets_response.unwrap();
+    assert!(r.bucket_info.is_empty());
+}
+
+fn link(name: &str, to: &str) -> OmRequest {
+    make_bucket(BucketInfo {
+        source_volume: Some(VOL.to_owned()),
+        source_bucket: Some(to.to_owned()),
+        ..bucket_info(VOL, name)
+    })
+}
+
+#[test]
+fn keys_written_through_a_link_are_its_sources() {
+    let mut om = Om::new();
+    om.ok(link("link2", "link1"));
+    om.ok(link("link1", BUCKET));
+    let r = om.put_in("link2", "k", 10);
+    assert_eq!(status(&r), Status::Ok);
+    assert_eq!(om.rows(Table::KeyTable), ["/vol1/bucket1/k"]);
+    let r = om.ok(get_key_info(args("link2", "k"), false)).get_key_info_response.unwrap();
+    assert_eq!(r.key_info.unwrap().bucket_name, BUCKET);
+    let shown = info(&mut om, "link2");
+    assert_eq!((shown.bucket_name.as_str(), shown.used_bytes), ("link2", Some(30)));
+    om.ok(delete_key(args("link1", "k")));
+    assert!(om.rows(Table::KeyTable).is_empty());
+    // A link is deleted whatever its source holds, and a dangling one still shows.
+    om.put("k", 1);
+    om.ok(delete_bucket("link1"));
+    assert_eq!(info(&mut om, "link2").used_bytes, Some(0));
+    assert_eq!(om.refused(get_key_info(args("link2", "k"), false)), Status::BucketNotFound);
+}
+
+#[test]
+fn a_loop_of_links_is_detected() {
+    let mut om = Om::new();
+    om.ok(link("link1", "link2"));
+    om.ok(link("link2", "link1"));
+    let looped = Status::DetectedLoopInBucketLinks;
+    assert_eq!(om.refused(create_key(args("link1", "k"))), looped);
+    assert_eq!(om.refused(info_bucket("link1")), looped);
+}
+
+#[test]
+fn keys_of_fso_buckets_are_not_supported_yet() {
+    let mut om = Om::new();
+    let fso = Some(BucketLayoutProto::FileSystemOptimized as i32);
+    om.ok(make_bucket(BucketInfo { bucket_layout: fso, ..bucket_info(VOL, "fso") }));
+    assert_eq!(info(&mut om, "fso").bucket_layout, fso);
+    let list = ListKeysRequest {
+        volume_name: VOL.to_owned(),
+        bucket_name: "fso".to_owned(),
+        ..Default::default()
+    };
+    for request in [
+        create_key(args("fso", "k")),
+        commit("fso", "k", 1, 0, vec![]),
+        lookup_key(args("fso", "k")),
+        get_key_info(args("fso", "k"), false),
+        delete_key(args("fso", "k")),
+        rename_key(args("fso", "k"), "j"),
+        initiate(args("fso", "k")),
+        list_keys(list.clone()),
+        list_keys_light(list),
+    ] {
+        let command = request.cmd_type;
+        assert_eq!(om.refused(request), Status::NotSupportedOperation, "command {command}");
+    }
+    om.ok(delete_bucket("fso"));
+}
+
+#[test]
+fn commands_of_later_releases_say_their_name() {
+    let mut om = Om::new();
+    for command in [Type::CreateSnapshot, Type::GetFileStatus, Type::ListStatus, Type::CreateTenant]
+    {
+        let r = om.submit(request(command));
+        assert_eq!(status(&r), Status::NotSupportedOperation);
+        assert!(r.message.unwrap().contains(command.as_str_name()));
+        assert_eq!((r.cmd_type, r.trace_id.as_deref()), (command as i32, Some("trace")));
+    }
+    assert_eq!(om.refused(request(Type::CreateKey)), Status::InvalidRequest);
+    assert_eq!(om.refused(request(Type::InfoVolume)), Status::InvalidRequest);
+}
