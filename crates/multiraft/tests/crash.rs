@@ -96,3 +96,63 @@ async fn every_entry_acknowledged_before_a_kill_is_there_after_it() {
     }
     assert!(!acknowledged.is_empty());
 }
+
+const FULL: &str = "MULTIRAFT_FULL_DIR";
+
+/// Lets this process write files up to `bytes`; beyond it writes fail as on a full disk.
+fn limit_files(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: plain calls on this process; the signal would otherwise kill it.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
+    }
+}
+
+/// The process whose disk is full for a while.
+#[tokio::test(flavor = "multi_thread")]
+async fn full_child() {
+    let Some(dir) = std::env::var_os(FULL) else { return };
+    let (_host, log, group, store) = open(Path::new(&dir));
+    group.leader_changes().wait_for(|l| l.ready).await.unwrap();
+    limit_files(100 << 10);
+    let mut waiting = Vec::new();
+    let refusal = loop {
+        match group.submit(Proposal::new("x".repeat(1000))) {
+            Ok(answer) => waiting.push(answer),
+            Err(error) => break error,
+        }
+        tokio::time::sleep(Duration::from_micros(200)).await;
+    };
+    assert!(matches!(refusal, multiraft::ProposeError::Log(_)), "{refusal}");
+    assert!(log.trouble().is_some());
+    limit_files(libc::RLIM_INFINITY);
+    let count = waiting.len();
+    for answer in waiting {
+        answer.await.unwrap().unwrap();
+    }
+    until("the log is well again", || log.trouble().is_none()).await;
+    group.propose(Proposal::new("after")).await.unwrap();
+    assert_eq!(store.lock().live.entries.len(), count + 1);
+    println!("kept {}", count + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_proposals_until_there_is_room_and_loses_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["crash::full_child", "--exact", "--nocapture"])
+        .env(FULL, dir.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}{errors}");
+    let kept = text.lines().find_map(|l| l.split_once("kept ")).unwrap().1.trim();
+    let (host, log, group, store) = open(dir.path());
+    until("it serves", || group.leader().ready).await;
+    assert_eq!(store.lock().live.entries.len().to_string(), kept);
+    drop(group);
+    host.shutdown().await;
+    log.close();
+}
