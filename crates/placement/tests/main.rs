@@ -1,1 +1,13 @@
 //! Tests of SCM's rules.
+
+#![allow(clippy::unwrap_used)]
+
+mod allocation;
+mod containers;
+mod deletion;
+mod fixture;
+mod nodes;
+mod pipelines;
+mod replicas;
+mod safemode;
+mod sequences;

@@ -1,8 +1,8 @@
 //! Which pipelines are missing, and of which nodes to make them.
 //!
-//! RATIS/THREE: every node takes part in up to its limit of pipelines. The members of a new one are the nodes with the
-//! fewest pipelines that share the fewest pipelines among each other, so that the loss of a node spreads over all
-//! others. The member with the fewest leaderships gets the priority to lead.
+//! RATIS/THREE: every node takes part in up to its limit of pipelines. A new one begins with the node that has the
+//! fewest and goes on with those that share the fewest pipelines with the ones chosen, so that the loss of a node
+//! spreads over all others. The member with the fewest leaderships gets the priority to lead.
 //! RATIS/ONE: one per healthy disk, at most the node's limit.
 
 use types::{DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig, ReplicationFactor};
@@ -170,9 +170,9 @@ fn choose(
     let mut chosen: Vec<&Candidate> = Vec::new();
     for _ in 0..config.required_nodes() {
         let best = free.iter().enumerate().min_by_key(|(_, c)| {
-            // Load first: a node with room must not be left out because of its neighbours.
+            // The first is the least loaded; who has the least in common with those chosen comes next.
             let common: usize = chosen.iter().map(|m| shared(m.id, c.id)).sum();
-            (c.pipelines, common, c.id)
+            (common, c.pipelines, c.id)
         });
         let at = best?.0;
         chosen.push(free.swap_remove(at));

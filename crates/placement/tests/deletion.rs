@@ -1,0 +1,161 @@
+use placement::deletion::{DeletedBlock, Draft};
+use placement::{Change, Cluster, OrderKind, ReplicaState, Sequence};
+use proptest::prelude::*;
+use types::{ContainerId, LocalId};
+
+use crate::fixture::*;
+
+fn block(container: u64, local: u64) -> DeletedBlock {
+    DeletedBlock { container: ContainerId(container), local: LocalId(local), size: 10, replicated_size: 30 }
+}
+
+/// A closed container 1 with replicas on nodes 1 to 3, and a transaction for it.
+fn one_transaction() -> Cluster {
+    let (mut cluster, p) = trio();
+    let c = open_container(&mut cluster, 1, p);
+    close(&mut cluster, c, 5, START);
+    add(&mut cluster, &[block(1, 7), block(1, 8)]);
+    cluster
+}
+
+fn add(cluster: &mut Cluster, blocks: &[DeletedBlock]) {
+    let sequence = Sequence::DelTxnId;
+    let expected = cluster.sequences.last(sequence);
+    let last = expected + blocks.len() as u64;
+    cluster.apply(&Change::ReserveIds { sequence, expected, last }).unwrap();
+    cluster.sequences.grant(sequence, expected + 1..last + 1);
+    let transactions = cluster.number_deletions(&Draft::group(blocks)).unwrap();
+    cluster.apply(&Change::AddDeletions(transactions)).unwrap();
+}
+
+fn acknowledge(cluster: &mut Cluster, n: u128, id: u64, success: bool) -> Vec<Change> {
+    let decision = cluster.acknowledge_deletions(node(n), &[(id, success)]);
+    apply(cluster, &decision);
+    decision.changes
+}
+
+#[test]
+fn blocks_become_one_transaction_per_container() {
+    let drafts = Draft::group(&[block(1, 1), block(2, 2), block(1, 3)]);
+    assert_eq!(drafts.len(), 2);
+    let many: Vec<_> = (0..2_500).map(|n| block(1, n)).collect();
+    assert_eq!(Draft::group(&many).len(), 3, "in pieces that a node can work on");
+    assert_eq!(Draft::group(&[]).len(), 0);
+}
+
+#[test]
+fn every_replica_gets_its_command_in_the_same_round() {
+    let mut cluster = one_transaction();
+    let (round, decision) = cluster.send_deletions(START);
+    assert_eq!((round.transactions, round.blocks, round.more), (1, 2, false));
+    assert_eq!(decision.orders, [1, 2, 3].map(|n| to(n, OrderKind::DeleteBlocks(vec![1]))));
+    assert_eq!(cluster.send_deletions(START + 1).1.orders, [], "sent already");
+}
+
+#[test]
+fn a_transaction_leaves_when_every_replica_has_acknowledged() {
+    let mut cluster = one_transaction();
+    cluster.send_deletions(START);
+    assert_eq!(acknowledge(&mut cluster, 1, 1, true), []);
+    assert_eq!(acknowledge(&mut cluster, 1, 1, true), [], "the same node twice");
+    assert_eq!(acknowledge(&mut cluster, 2, 1, false), []);
+    assert_eq!(acknowledge(&mut cluster, 3, 1, true), []);
+    assert_eq!(cluster.deletions.summary().blocks, 2);
+    assert_eq!(acknowledge(&mut cluster, 2, 1, true), [Change::RemoveDeletions(vec![1])]);
+    assert_eq!(cluster.deletions.summary(), Default::default());
+}
+
+#[test]
+fn who_does_not_answer_is_asked_again_and_others_are_not() {
+    let mut cluster = one_transaction();
+    cluster.send_deletions(START);
+    acknowledge(&mut cluster, 1, 1, true);
+    let later = START + cluster.settings.deletion.resend_after;
+    let (_, decision) = cluster.send_deletions(later);
+    assert_eq!(decision.orders, [2, 3].map(|n| to(n, OrderKind::DeleteBlocks(vec![1]))));
+}
+
+#[test]
+fn a_replica_that_is_away_keeps_the_transaction_until_it_is_back() {
+    let mut cluster = one_transaction();
+    let later = START + cluster.settings.dead_after;
+    cluster.heartbeat(node(1), later);
+    cluster.heartbeat(node(2), later);
+    cluster.watch_nodes(later);
+    let (_, decision) = cluster.send_deletions(later);
+    assert_eq!(decision.orders, [1, 2].map(|n| to(n, OrderKind::DeleteBlocks(vec![1]))));
+    acknowledge(&mut cluster, 1, 1, true);
+    assert_eq!(acknowledge(&mut cluster, 2, 1, true), [], "one of three is missing");
+
+    register(&mut cluster, 3, &[], later);
+    report(&mut cluster, container(1), replica(3, ReplicaState::Closed, 5, 5), later);
+    let (_, decision) = cluster.send_deletions(later + 1);
+    assert_eq!(decision.orders, [to(3, OrderKind::DeleteBlocks(vec![1]))]);
+    assert_eq!(acknowledge(&mut cluster, 3, 1, true).len(), 1);
+}
+
+#[test]
+fn members_of_the_pipeline_are_asked_too_while_the_container_is_open() {
+    let (mut cluster, p) = trio();
+    let c = open_container(&mut cluster, 1, p);
+    report(&mut cluster, c, replica(2, ReplicaState::Open, 1, 1), START);
+    add(&mut cluster, &[block(1, 7)]);
+    let nodes: Vec<_> = cluster.send_deletions(START).1.orders.iter().map(|o| o.node).collect();
+    assert_eq!(nodes, [node(1), node(2), node(3)]);
+}
+
+#[test]
+fn after_too_many_rounds_a_transaction_waits_for_an_operator() {
+    let mut cluster = one_transaction();
+    cluster.settings.deletion.max_retries = 2;
+    let mut now = START;
+    for _ in 0..3 {
+        assert_eq!(cluster.send_deletions(now).0.transactions, 1);
+        now += cluster.settings.deletion.resend_after;
+    }
+    assert_eq!(cluster.send_deletions(now).0.transactions, 0);
+    assert_eq!(cluster.deletions.reset_retries(&[99], 2), 0);
+    assert_eq!(cluster.deletions.reset_retries(&[], 2), 1);
+    assert_eq!(cluster.send_deletions(now).0.transactions, 1);
+}
+
+#[test]
+fn transactions_of_containers_that_are_gone_are_dropped() {
+    let mut cluster = one_transaction();
+    add(&mut cluster, &[block(99, 1)]);
+    let (_, decision) = cluster.send_deletions(START);
+    assert_eq!(decision.changes.len(), 1);
+    apply(&mut cluster, &decision);
+    assert_eq!(cluster.deletions.summary().transactions, 1);
+}
+
+proptest! {
+    /// Whatever the order of rounds, acknowledgements and refusals: a transaction is gone exactly when all three
+    /// replicas have acknowledged it.
+    #[test]
+    fn the_log_trims_only_what_every_replica_has_acknowledged(
+        acks in proptest::collection::vec((1u128..=3, 1u64..=4, any::<bool>()), 0..60)
+    ) {
+        let (mut cluster, p) = trio();
+        for id in 1..=4 {
+            let c = open_container(&mut cluster, id, p);
+            close(&mut cluster, c, 5, START);
+        }
+        let blocks: Vec<_> = (1..=4).map(|c| block(c, 100 + c)).collect();
+        add(&mut cluster, &blocks);
+        let mut done = std::collections::BTreeSet::new();
+        for (i, (n, id, success)) in acks.into_iter().enumerate() {
+            if i % 5 == 0 {
+                cluster.send_deletions(START + i as u64);
+            }
+            acknowledge(&mut cluster, n, id, success);
+            if success {
+                done.insert((id, n));
+            }
+            for id in 1..=4 {
+                let everywhere = (1..=3).all(|n| done.contains(&(id, n)));
+                prop_assert_eq!(cluster.deletions.get(id).is_none(), everywhere);
+            }
+        }
+    }
+}
