@@ -1,0 +1,79 @@
+//! The container protocol: a command comes in through some door, an answer goes out.
+//!
+//! * [`read`]: commands that any replica answers from its disks
+//! * [`write`]: commands that change something: through the pipeline's Raft group, or directly
+//! * [`direct`]: changes to containers that no Raft group replicates
+//! * [`admit`]: what is checked before a change is proposed
+//!
+//! Chunk bytes travel beside the message everywhere behind the doors.
+
+pub mod admit;
+pub mod answer;
+pub mod budget;
+pub mod direct;
+pub mod peek;
+pub mod read;
+pub mod refusal;
+pub mod write;
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use proto::datanode::{ContainerCommandRequestProto, Type};
+
+pub use answer::{Answer, Failure};
+pub use refusal::Refusal;
+
+use crate::node::Node;
+
+/// A command as it came in, its chunk bytes beside it.
+#[derive(Debug)]
+pub struct Command {
+    /// The message as received, without chunk bytes: what goes into the Raft log.
+    pub header: Bytes,
+    /// The same, decoded.
+    pub request: ContainerCommandRequestProto,
+    /// The chunk bytes.
+    pub payload: Bytes,
+    /// When the caller gives up.
+    pub deadline: Option<Instant>,
+}
+
+impl Command {
+    /// Its kind; `None` for one that this version does not know.
+    pub fn kind(&self) -> Option<Type> {
+        Type::try_from(self.request.cmd_type).ok()
+    }
+
+    /// Whether the caller has given up.
+    pub fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+}
+
+/// Carries out a command. A command that fails is an [`Answer`] with Ozone's result code; a
+/// [`Refusal`] says that this DataNode did not, or cannot say whether it did, carry it out.
+///
+/// # Errors
+/// See [`Refusal`].
+pub async fn execute(node: &Node, command: Command) -> Result<Answer, Refusal> {
+    if command.is_late() {
+        return Err(Refusal::Late);
+    }
+    match command.kind() {
+        Some(
+            Type::CreateContainer
+            | Type::WriteChunk
+            | Type::PutBlock
+            | Type::PutSmallFile
+            | Type::CloseContainer
+            | Type::DeleteContainer,
+        ) => write::execute(node, command).await,
+        _ => read::execute(node, command).await,
+    }
+}
+
+/// The protocol's name of a command, for metrics and logs.
+pub fn name(kind: Option<Type>) -> &'static str {
+    kind.map_or("Unknown", |kind| kind.as_str_name())
+}

@@ -1,0 +1,82 @@
+//! Looks at single fields of an encoded message without decoding the rest: the Raft path asks for
+//! a command's kind several times for each entry, and a full decode costs more than the answer.
+
+use proto::datanode::{Result as ResultCode, Type};
+
+/// The kind of an encoded `ContainerCommandRequestProto`.
+pub fn kind(header: &[u8]) -> Option<Type> {
+    Type::try_from(varint_field(header, 1)?).ok()
+}
+
+/// The result of an encoded `ContainerCommandResponseProto`.
+pub fn result(response: &[u8]) -> Option<ResultCode> {
+    ResultCode::try_from(varint_field(response, 3)?).ok()
+}
+
+/// The first value of the varint field `number`; other fields before it are skipped.
+fn varint_field(mut bytes: &[u8], number: u64) -> Option<i32> {
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes)?;
+        match (tag >> 3, tag & 7) {
+            (field, 0) => {
+                let value = varint(&mut bytes)?;
+                if field == number {
+                    return Some(value as i32);
+                }
+            }
+            (_, 1) => bytes = bytes.get(8..)?,
+            (_, 2) => {
+                let length = usize::try_from(varint(&mut bytes)?).ok()?;
+                bytes = bytes.get(length..)?;
+            }
+            (_, 5) => bytes = bytes.get(4..)?,
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (first, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(first & 0x7f) << shift;
+        if first & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+    use proto::datanode::{ContainerCommandRequestProto, ContainerCommandResponseProto};
+
+    use super::*;
+
+    #[test]
+    fn kind_and_result_are_found_without_decoding() {
+        let request = ContainerCommandRequestProto {
+            cmd_type: Type::PutSmallFile as i32,
+            container_id: 7,
+            ..Default::default()
+        };
+        assert_eq!(kind(&request.encode_to_vec()), Some(Type::PutSmallFile));
+        let response = ContainerCommandResponseProto {
+            cmd_type: 1,
+            trace_id: Some("a trace".into()),
+            result: ResultCode::BcsidMismatch as i32,
+            ..Default::default()
+        };
+        assert_eq!(result(&response.encode_to_vec()), Some(ResultCode::BcsidMismatch));
+    }
+
+    #[test]
+    fn junk_has_no_kind() {
+        for junk in [&b""[..], b"\x08", b"\xff", b"\x12\xff\xff\xff\xff\x0f", b"\x08\x63"] {
+            assert_eq!(kind(junk), None, "{junk:?}");
+        }
+    }
+}

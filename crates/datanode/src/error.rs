@@ -1,0 +1,59 @@
+//! What stops a DataNode from starting.
+
+use std::path::PathBuf;
+
+use crate::identity::YamlError;
+use crate::storage::StorageError;
+
+/// Why a DataNode did not start, or stopped by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum DatanodeError {
+    /// `hdds.datanode.dir` is empty.
+    #[error("hdds.datanode.dir is not set: name at least one data directory")]
+    NoDataDir,
+    /// A directory is in use, of another cluster or of a newer layout.
+    #[error(transparent)]
+    Directory(#[from] service::DataDirError),
+    /// `datanode.id` cannot be read or written.
+    #[error("{path}: {source}")]
+    IdentityFile {
+        /// The file.
+        path: PathBuf,
+        /// What the file system said.
+        source: std::io::Error,
+    },
+    /// `datanode.id` is malformed.
+    #[error("{path}: {source}")]
+    Identity {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        source: YamlError,
+    },
+    /// A door could not be opened.
+    #[error(transparent)]
+    Bind(#[from] service::BindError),
+    /// The disks could not be opened.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// Raft could not be started.
+    #[error(transparent)]
+    Raft(#[from] multiraft::HostError),
+    /// A disk's Raft log could not be opened.
+    #[error(transparent)]
+    RaftLog(#[from] multiraft::LogError),
+    /// SCM belongs to another cluster.
+    #[error("SCM is of cluster {scm}, but this datanode holds data of cluster {ours}")]
+    ForeignCluster {
+        /// SCM's cluster id.
+        scm: String,
+        /// The cluster id on the disks.
+        ours: String,
+    },
+    /// SCM does not let this DataNode in.
+    #[error("SCM does not permit this datanode: {0}")]
+    NotPermitted(String),
+    /// The DataNode was shut down before it was ready.
+    #[error("the datanode was shut down")]
+    Shutdown,
+}

@@ -1,0 +1,121 @@
+//! A running DataNode, seen from the program that started it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use framed::Server;
+use service::StatusServer;
+use tokio::task::JoinHandle;
+use types::{DatanodeDetails, DatanodeId};
+
+use crate::DatanodeError;
+use crate::daemon::{Daemon, Stage};
+
+/// Open doors.
+pub(crate) struct Doors {
+    pub native: Server,
+    pub grpc: JoinHandle<()>,
+    pub grpc_address: SocketAddr,
+    pub http: Option<StatusServer>,
+}
+
+/// Where a DataNode listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    /// Container protocol over gRPC (STANDALONE).
+    pub grpc: SocketAddr,
+    /// Framed protocol (NATIVE).
+    pub native: SocketAddr,
+    /// Status page and metrics.
+    pub http: Option<SocketAddr>,
+}
+
+/// A running DataNode. Stop it with [`DatanodeHandle::shutdown`].
+pub struct DatanodeHandle {
+    daemon: Arc<Daemon>,
+    doors: Doors,
+    sessions: Vec<JoinHandle<()>>,
+}
+
+impl DatanodeHandle {
+    pub(crate) fn new(daemon: Arc<Daemon>, doors: Doors, sessions: Vec<JoinHandle<()>>) -> Self {
+        Self { daemon, doors, sessions }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> DatanodeId {
+        self.daemon.identity.lock().details().id
+    }
+
+    /// Who it is and where it listens, as SCM is told.
+    pub fn details(&self) -> DatanodeDetails {
+        self.daemon.identity.lock().details().clone()
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> Addresses {
+        Addresses {
+            grpc: self.doors.grpc_address,
+            native: self.doors.native.local_addr(),
+            http: self.doors.http.as_ref().map(StatusServer::local_addr),
+        }
+    }
+
+    /// Waits until an SCM has taken it in.
+    ///
+    /// # Errors
+    /// When it cannot join the cluster, or was shut down.
+    pub async fn ready(&self) -> Result<(), DatanodeError> {
+        let mut stage = self.daemon.stage.subscribe();
+        let reached = self
+            .daemon
+            .shutdown
+            .until(async {
+                stage.wait_for(|stage| *stage != Stage::Starting).await.map(|s| s.clone())
+            })
+            .await;
+        match reached {
+            Some(Ok(Stage::Ready)) => Ok(()),
+            Some(Ok(Stage::Failed(reason))) => Err(DatanodeError::NotPermitted(reason)),
+            _ => Err(DatanodeError::Shutdown),
+        }
+    }
+
+    /// Waits until it cannot go on, and says why. Never returns while all is well.
+    pub async fn failed(&self) -> String {
+        let mut stage = self.daemon.stage.subscribe();
+        loop {
+            if let Stage::Failed(reason) = &*stage.borrow_and_update() {
+                return reason.clone();
+            }
+            if stage.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Stops: no more calls are taken, those under way end, everything applied is made durable.
+    /// Takes no longer than `trioxide.shutdown.timeout`; what that cuts off is found again in the
+    /// Raft logs.
+    pub async fn shutdown(self) {
+        let timeout = self.daemon.settings.shutdown_timeout;
+        if tokio::time::timeout(timeout, self.stop()).await.is_err() {
+            tracing::warn!(?timeout, "the datanode did not stop in time");
+        }
+    }
+
+    async fn stop(self) {
+        self.daemon.shutdown.trigger();
+        self.doors.native.shutdown().await;
+        for session in self.sessions {
+            let _ = session.await;
+        }
+        let mut grpc = self.doors.grpc;
+        if tokio::time::timeout(Duration::from_secs(2), &mut grpc).await.is_err() {
+            grpc.abort();
+        }
+        self.daemon.close().await;
+        tracing::info!("datanode stopped");
+    }
+}

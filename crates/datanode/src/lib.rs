@@ -1,0 +1,42 @@
+//! DataNode server: keeps blocks on its disks, replicates them in Raft pipelines, serves the
+//! container protocol and reports to SCM. Start one with [`Datanode::start`].
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `identity` | `datanode.id`: who this is, and the ports it once got |
+//! | `door` | gRPC and framed doors |
+//! | `command` | the container protocol: admission, reads, changes |
+//! | `pipeline` | Raft groups that replicate containers |
+//! | [`storage`] | disks, containers, blocks, chunks: everything on disk but the Raft log |
+//! | `scm` | register, report, carry SCM's commands out |
+//!
+//! A write enters by `door`, is admitted and proposed by `command::write`, has its chunk bytes
+//! written by `pipeline::payload` on every replica, and becomes visible when `pipeline::machine`
+//! applies it. A read goes from `door` through `command::read` to [`storage`].
+
+mod close;
+mod command;
+mod daemon;
+mod disks;
+mod door;
+mod error;
+mod handle;
+mod identity;
+mod metrics;
+mod node;
+mod options;
+mod pipeline;
+mod reclaim;
+mod scm;
+mod settings;
+mod start;
+mod status;
+pub mod storage;
+mod under_way;
+
+pub use error::DatanodeError;
+pub use handle::{Addresses, DatanodeHandle};
+pub use identity::YamlError;
+pub use options::DatanodeOptions;
+pub use settings::{MAX_CHUNK, Settings};
+pub use start::Datanode;

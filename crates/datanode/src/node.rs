@@ -1,0 +1,66 @@
+//! A DataNode whose disks are open: what the doors and SCM's commands work on.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use container::ContainerState;
+use service::BackgroundServices;
+use types::{ContainerId, DatanodeDetails};
+
+use crate::command::budget::Budget;
+use crate::pipeline::Pipelines;
+use crate::scm::News;
+use crate::settings::Settings;
+use crate::storage::ContainerStore;
+use crate::under_way::UnderWay;
+
+/// The working parts of a DataNode.
+pub(crate) struct Node {
+    /// What it was started with.
+    pub settings: Settings,
+    /// Who it is.
+    pub details: ArcSwap<DatanodeDetails>,
+    /// The disks.
+    pub store: ContainerStore,
+    /// The pipelines.
+    pub pipelines: Pipelines,
+    /// What SCM is to be told.
+    pub news: Arc<News>,
+    /// Bound on the bytes of writes in flight.
+    pub write_budget: Budget,
+    /// Bound on the bytes of reads in flight.
+    pub read_budget: Budget,
+    /// SCM's commands under way.
+    pub under_way: UnderWay,
+    /// What goes on by itself.
+    pub services: BackgroundServices,
+}
+
+impl Node {
+    /// Asks the disks what changed, and puts it among the news.
+    pub fn collect_changes(&self) {
+        for replica in self.store.take_changed() {
+            self.news.container_changed(ContainerId::from_wire(replica.container_id));
+        }
+        for id in self.store.take_full() {
+            self.news.container_full(id);
+        }
+    }
+
+    /// Containers that still take writes although they are full.
+    pub fn full_containers(&self) -> Vec<ContainerId> {
+        let limit = (self.settings.container_size as f64 * self.settings.close_threshold) as u64;
+        let is_full = |id: &ContainerId| {
+            self.store.container(*id).is_ok_and(|container| {
+                let info = container.info();
+                info.state == ContainerState::Open && info.used >= limit
+            })
+        };
+        self.pipelines.containers().into_iter().filter(is_full).collect()
+    }
+
+    /// Space can be given back.
+    pub fn reclaim_soon(&self) {
+        self.services.run(crate::reclaim::NAME);
+    }
+}

@@ -1,0 +1,65 @@
+//! Who is in a pipeline, as SCM says.
+
+use multiraft::Peer;
+use proto::scm_datanode::CreatePipelineCommandProto;
+use types::{DatanodeDetails, PipelineId, PortName, WireError};
+
+/// A pipeline to be made.
+#[derive(Debug, Clone)]
+pub(crate) struct Membership {
+    /// Its id.
+    pub id: PipelineId,
+    /// Its members.
+    pub peers: Vec<Peer>,
+}
+
+impl Membership {
+    /// # Errors
+    /// When it is no RATIS pipeline, or a member has no NATIVE port.
+    pub fn from_wire(command: &CreatePipelineCommandProto) -> Result<Self, WireError> {
+        const MESSAGE: &str = "CreatePipelineCommandProto";
+        if command.r#type() != proto::hdds::ReplicationType::Ratis {
+            return Err(WireError::invalid(MESSAGE, "type", command.r#type().as_str_name()));
+        }
+        let mut peers = Vec::with_capacity(command.datanode.len());
+        for (index, member) in command.datanode.iter().enumerate() {
+            let node = DatanodeDetails::from_wire(member)?;
+            let address = node.address(&PortName::Native).ok_or_else(|| {
+                WireError::invalid(MESSAGE, "datanode", format!("{node}: no port"))
+            })?;
+            let priority = command.priority.get(index).copied().unwrap_or(0);
+            peers.push(Peer { node: node.id.0, address, priority: priority.into() });
+        }
+        Ok(Self { id: PipelineId::from_wire(&command.pipeline_id)?, peers })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::DatanodeId;
+
+    use super::*;
+
+    fn command(port: bool) -> CreatePipelineCommandProto {
+        let mut node = DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", "h");
+        if port {
+            node.set_port(PortName::Native, 9);
+        }
+        CreatePipelineCommandProto {
+            pipeline_id: PipelineId::random().to_wire(),
+            r#type: proto::hdds::ReplicationType::Ratis as i32,
+            factor: proto::hdds::ReplicationFactor::One as i32,
+            datanode: vec![node.to_wire()],
+            cmd_id: 1,
+            priority: vec![3],
+        }
+    }
+
+    #[test]
+    fn members_are_found_by_their_native_ports() {
+        let membership = Membership::from_wire(&command(true)).unwrap();
+        assert_eq!(membership.peers[0].address, "127.0.0.1:9");
+        assert_eq!(membership.peers[0].priority, 3);
+        assert!(Membership::from_wire(&command(false)).is_err());
+    }
+}

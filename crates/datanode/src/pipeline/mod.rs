@@ -1,0 +1,41 @@
+//! Pipelines: Raft groups that replicate containers.
+//!
+//! A pipeline lives on one disk: its log is in that disk's log engine, its containers and their
+//! records are on that disk, so a round of entries is one batch of one store.
+//!
+//! * [`Pipelines`]: all of them: create, open again at start, close
+//! * [`machine`]: applying entries
+//! * [`payload`]: chunk bytes outside of the log
+//! * [`tracker`]: chunk writes under way
+
+mod machine;
+mod membership;
+mod payload;
+mod registry;
+mod tracker;
+
+use std::sync::Arc;
+
+use multiraft::{Group, Peer};
+use types::PipelineId;
+
+pub(crate) use membership::Membership;
+pub(crate) use registry::{Parts, Pipelines};
+
+use crate::storage::{Disk, PipelineStore};
+use payload::Payloads;
+
+/// A running pipeline.
+pub(crate) struct Pipeline {
+    /// Its id, which is also its group's.
+    pub id: PipelineId,
+    /// Its Raft group.
+    pub group: Group,
+    /// What it has applied, and its containers.
+    pub store: PipelineStore,
+    /// The disk that it lives on.
+    pub disk: Arc<Disk>,
+    /// Its members, this node among them.
+    pub peers: Vec<Peer>,
+    payloads: Payloads,
+}

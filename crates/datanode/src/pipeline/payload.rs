@@ -1,0 +1,329 @@
+//! Chunk bytes of a pipeline: written to the disk of every replica before the entry that names them
+//! enters its log.
+//!
+//! * WriteChunk: the chunk is written.
+//! * PutBlock: the block's earlier chunks are written and all of them made durable. A chunk that is
+//!   not here (lost in a crash before it was durable, or never sent to a replica that lagged) is
+//!   fetched from another member first. So **an entry with a PutBlock in the log means that the
+//!   block's bytes are durable on this disk**, and reads never see a block without its bytes.
+//! * PutSmallFile: the bytes ride in the log entry, unless they are too many.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use multiraft::{Group, PayloadStore, Placement};
+use prost::Message;
+use proto::datanode::{
+    BlockData, ChunkInfo, ContainerCommandRequestProto, DatanodeBlockId, Result as ResultCode, Type,
+};
+use types::BlockId;
+
+use super::tracker::Tracker;
+use crate::command::{Failure, peek};
+use crate::storage::{ContainerStore, Disk, InitialState, NewContainer, PipelineStore};
+
+/// The payload store of one pipeline's group. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Payloads {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: ContainerStore,
+    pipeline: PipelineStore,
+    disk: Arc<Disk>,
+    tracker: Tracker,
+    small: u64,
+    sync_chunks: bool,
+    /// Set once the group runs.
+    group: OnceLock<Group>,
+}
+
+impl Payloads {
+    pub(crate) fn new(
+        store: ContainerStore,
+        pipeline: PipelineStore,
+        disk: Arc<Disk>,
+        small: u64,
+        sync_chunks: bool,
+    ) -> Self {
+        let (tracker, group) = (Tracker::default(), OnceLock::new());
+        let inner = Inner { store, pipeline, disk, tracker, small, sync_chunks, group };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Lets lost chunks be fetched from the other members of the group.
+    pub(crate) fn connect(&self, group: Group) {
+        let _ = self.inner.group.set(group);
+    }
+
+    /// Chunk writes under way and done.
+    pub(crate) fn tracker(&self) -> &Tracker {
+        &self.inner.tracker
+    }
+}
+
+impl PayloadStore for Payloads {
+    fn placement(&self, header: &Bytes, payload_len: usize) -> Placement {
+        match peek::kind(header) {
+            Some(Type::WriteChunk | Type::PutBlock) => Placement::External,
+            Some(Type::PutSmallFile) if payload_len as u64 > self.inner.small => {
+                Placement::External
+            }
+            _ => Placement::InLog,
+        }
+    }
+
+    /// Commands of one block stay in order; blocks do not wait for each other.
+    fn order(&self, header: &Bytes) -> u64 {
+        let Ok(request) = ContainerCommandRequestProto::decode(header.clone()) else { return 0 };
+        Work::of(&request).map_or(0, |work| work.block.local.0)
+    }
+
+    fn prepare(&self, _: u64, header: Bytes, payload: Bytes) -> BoxFuture<'static, io::Result<()>> {
+        let request = match ContainerCommandRequestProto::decode(header.clone()) {
+            Ok(request) => request,
+            Err(error) => return failed(Failure::malformed(error.to_string())),
+        };
+        match Work::of(&request) {
+            Some(work) => self.inner.clone().take(work, header, payload),
+            None => futures::future::ready(Ok(())).boxed(),
+        }
+    }
+
+    fn read(&self, header: Bytes) -> BoxFuture<'static, io::Result<Bytes>> {
+        let request = match ContainerCommandRequestProto::decode(header.clone()) {
+            Ok(request) => request,
+            Err(error) => return failed(Failure::malformed(error.to_string())),
+        };
+        let inner = self.inner.clone();
+        async move {
+            let Some(Work { block, chunk: Some(chunk), .. }) = Work::of(&request) else {
+                return Ok(Bytes::new());
+            };
+            match inner.read_whole(block, &chunk).await {
+                Ok(bytes) => Ok(bytes),
+                Err(failure) if inner.leads() => Ok(inner.read_elsewhere(header, &failure).await),
+                Err(failure) => Err(io::Error::other(failure)),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// What a command asks of the payload store.
+struct Work {
+    block: BlockId,
+    replica_index: i32,
+    /// Chunk to write.
+    chunk: Option<ChunkInfo>,
+    /// Block to make durable.
+    put: Option<BlockData>,
+    /// Nothing more comes for the block.
+    eof: bool,
+}
+
+impl Work {
+    fn of(request: &ContainerCommandRequestProto) -> Option<Self> {
+        let new = |id: &DatanodeBlockId, chunk, put: Option<&BlockData>, eof| Self {
+            block: BlockId::from_datanode(id),
+            replica_index: id.replica_index(),
+            chunk,
+            put: put.cloned(),
+            eof,
+        };
+        if let Some(write) = &request.write_chunk {
+            let put = write.block.as_ref();
+            let eof = put.is_some_and(|put| put.eof.unwrap_or(true));
+            let data = put.map(|put| &put.block_data);
+            return Some(new(&write.block_id, write.chunk_data.clone(), data, eof));
+        }
+        if let Some(put) = &request.put_block {
+            let eof = put.eof.unwrap_or(true);
+            return Some(new(&put.block_data.block_id, None, Some(&put.block_data), eof));
+        }
+        let small = request.put_small_file.as_ref()?;
+        let data = &small.block.block_data;
+        Some(new(&data.block_id, Some(small.chunk_info.clone()), Some(data), true))
+    }
+}
+
+impl Inner {
+    fn leads(&self) -> bool {
+        self.group.get().is_some_and(Group::is_leader)
+    }
+
+    /// Registers the work at once, in the order of calls, and does it in the future.
+    fn take(
+        self: Arc<Self>,
+        work: Work,
+        header: Bytes,
+        payload: Bytes,
+    ) -> BoxFuture<'static, io::Result<()>> {
+        let local = work.block.local;
+        let write = work.chunk.as_ref().map(|chunk| {
+            self.tracker.begin(local, chunk.offset..chunk.offset.saturating_add(chunk.len))
+        });
+        let earlier = work.put.is_some().then(|| self.tracker.earlier(local));
+        async move {
+            let Work { block, replica_index, chunk, put, eof } = work;
+            if let (Some(chunk), Some(write)) = (chunk, write) {
+                let written = self.write(block, replica_index, &chunk, header, payload).await;
+                match written {
+                    Ok(()) => write.done(),
+                    Err(failure) => {
+                        drop(write);
+                        return self.settle(failure);
+                    }
+                }
+            }
+            let Some(put) = put else { return Ok(()) };
+            if let Some(earlier) = earlier {
+                earlier.wait().await;
+            }
+            if let Err(failure) = self.complete(block, &put).await {
+                return self.settle(failure);
+            }
+            if eof {
+                self.tracker.forget(local);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    /// A follower does not hold the log up for a container that takes no data any more: applying
+    /// the entry will say so. A leader refuses the proposal.
+    fn settle(&self, failure: Failure) -> io::Result<()> {
+        let moot = matches!(
+            failure.code,
+            ResultCode::ClosedContainerIo
+                | ResultCode::ContainerNotOpen
+                | ResultCode::InvalidContainerState
+                | ResultCode::ContainerUnhealthy
+        );
+        if (moot || is_gone(failure.code)) && !self.leads() {
+            return Ok(());
+        }
+        Err(io::Error::other(failure))
+    }
+
+    async fn write(
+        &self,
+        block: BlockId,
+        replica_index: i32,
+        chunk: &ChunkInfo,
+        header: Bytes,
+        payload: Bytes,
+    ) -> Result<(), Failure> {
+        if chunk.len == 0 {
+            return Ok(());
+        }
+        let payload = if payload.is_empty() { self.fetch(header).await? } else { payload };
+        if payload.len() as u64 != chunk.len {
+            let message = format!("chunk of {} bytes came with {}", chunk.len, payload.len());
+            return Err(Failure::new(ResultCode::InvalidWriteSize, message));
+        }
+        self.store.create_container(NewContainer {
+            id: block.container,
+            replica_index,
+            pipeline: Some(self.pipeline.id()),
+            disk: Some(self.disk.clone()),
+            state: InitialState::Open,
+        })?;
+        self.store.write_chunk(block, chunk, payload).await?;
+        if self.sync_chunks {
+            self.store.sync_block(block).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes all chunks of a block present and durable.
+    async fn complete(&self, block: BlockId, data: &BlockData) -> Result<(), Failure> {
+        for chunk in &data.chunks {
+            let range = chunk.offset..chunk.offset.saturating_add(chunk.len);
+            if self.tracker.has(block.local, &range) {
+                continue;
+            }
+            if !self.store.has_payload(block, chunk).await? {
+                self.refill(block, data, chunk).await?;
+            }
+            self.tracker.found(block.local, range);
+        }
+        Ok(self.store.sync_block(block).await?)
+    }
+
+    /// Gets a chunk that should be here from another member.
+    async fn refill(
+        &self,
+        block: BlockId,
+        data: &BlockData,
+        chunk: &ChunkInfo,
+    ) -> Result<(), Failure> {
+        tracing::info!(
+            pipeline = %self.pipeline.id(), %block, chunk = chunk.chunk_name,
+            "fetching a chunk that is missing here"
+        );
+        let request = ContainerCommandRequestProto {
+            cmd_type: Type::WriteChunk as i32,
+            container_id: block.container.to_wire(),
+            write_chunk: Some(proto::datanode::WriteChunkRequestProto {
+                block_id: data.block_id,
+                chunk_data: Some(chunk.clone()),
+                data: None,
+                block: None,
+            }),
+            ..Default::default()
+        };
+        let header = Bytes::from(request.encode_to_vec());
+        let replica_index = data.block_id.replica_index();
+        self.write(block, replica_index, chunk, header, Bytes::new()).await
+    }
+
+    /// Asks the other members for a chunk.
+    async fn fetch(&self, header: Bytes) -> Result<Bytes, Failure> {
+        let missing = |why: String| Failure::new(ResultCode::UnableToFindChunk, why);
+        let group = self.group.get().ok_or_else(|| missing("the group is starting".into()))?;
+        match group.fetch_payload(header).await {
+            Ok(bytes) if bytes.is_empty() => {
+                Err(Failure::new(ResultCode::NoSuchBlock, "the block was deleted meanwhile"))
+            }
+            Ok(bytes) => Ok(bytes),
+            Err(error) => Err(missing(format!("no member could give the chunk: {error}"))),
+        }
+    }
+
+    /// For a leader that does not have a chunk itself: any other member's, or nothing when nobody
+    /// has it. A block that was put is durable on a majority, so what nobody has was deleted, or
+    /// never acknowledged; it must not hold up a follower for ever.
+    async fn read_elsewhere(&self, header: Bytes, failure: &Failure) -> Bytes {
+        if is_gone(failure.code) {
+            return Bytes::new();
+        }
+        tracing::warn!(pipeline = %self.pipeline.id(), %failure, "a chunk cannot be read back");
+        self.fetch(header).await.unwrap_or_default()
+    }
+
+    /// A chunk's bytes, only if they are whole: a hole left by a crash must not spread.
+    async fn read_whole(&self, block: BlockId, chunk: &ChunkInfo) -> Result<Bytes, Failure> {
+        let bytes = self.store.read_payload(block, chunk).await?;
+        container::checksum::verify(&chunk.checksum_data, &bytes)
+            .map_err(|error| Failure::new(ResultCode::ChecksumMismatch, error.to_string()))?;
+        Ok(bytes)
+    }
+}
+
+/// Whether a block or container is not here at all.
+fn is_gone(code: ResultCode) -> bool {
+    matches!(
+        code,
+        ResultCode::NoSuchBlock | ResultCode::ContainerNotFound | ResultCode::ContainerMissing
+    )
+}
+
+fn failed<T: Send + 'static>(failure: Failure) -> BoxFuture<'static, io::Result<T>> {
+    futures::future::ready(Err(io::Error::other(failure))).boxed()
+}

@@ -1,0 +1,257 @@
+//! All pipelines of a DataNode: made when SCM says so, opened again at start, closed for good.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use container::ContainerState;
+use dashmap::DashMap;
+use multiraft::{GroupConfig, GroupError, LogHandle, Peer, RaftHost, TrimOptions};
+use rustc_hash::FxHashMap;
+use types::{ContainerId, PipelineId};
+use uuid::Uuid;
+
+use super::machine::Machine;
+use super::payload::Payloads;
+use super::{Membership, Pipeline};
+use crate::scm::News;
+use crate::storage::{ContainerStore, Disk, StorageError};
+
+/// A block that nobody wrote to for this long is no longer tracked; see
+/// [`Tracker::forget_idle`](super::tracker::Tracker::forget_idle).
+const IDLE_BLOCK: Duration = Duration::from_secs(3600);
+
+/// Entries that stay in the log behind what is durable, for replicas that were away: small files
+/// ride in it, so this is up to some hundred megabytes a pipeline.
+const KEEP: u64 = 10_000;
+
+/// What a change of pipelines ran into.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PipelineError {
+    /// Its disk.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// Its Raft group.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// This DataNode is not a member.
+    #[error("this datanode is not a member of pipeline {0}")]
+    NotAMember(PipelineId),
+    /// The disk's log is not open.
+    #[error("disk {0} has no open raft log")]
+    NoLog(String),
+    /// A thread died.
+    #[error("pipeline work was interrupted: {0}")]
+    Interrupted(#[from] tokio::task::JoinError),
+}
+
+/// All pipelines. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Pipelines {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    parts: Parts,
+    running: DashMap<PipelineId, Arc<Pipeline>, rustc_hash::FxBuildHasher>,
+    /// Pipelines are made and closed one at a time: a close must not overtake a create.
+    changing: tokio::sync::Mutex<()>,
+}
+
+/// What pipelines are made of.
+pub(crate) struct Parts {
+    /// This node.
+    pub me: Uuid,
+    /// Drives the groups.
+    pub host: RaftHost,
+    /// One log per disk, by the disk's id.
+    pub logs: FxHashMap<String, LogHandle>,
+    /// The disks.
+    pub store: ContainerStore,
+    /// Hears of what happens.
+    pub news: Arc<News>,
+    /// Largest payload that rides in the log.
+    pub small: u64,
+    /// Make chunks durable as they are written.
+    pub sync_chunks: bool,
+    /// Entries after which logs are trimmed.
+    pub trim_entries: u64,
+}
+
+impl Pipelines {
+    pub fn new(parts: Parts) -> Self {
+        let inner = Inner { parts, running: DashMap::default(), changing: Default::default() };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// A running pipeline.
+    pub fn get(&self, id: PipelineId) -> Option<Arc<Pipeline>> {
+        self.inner.running.get(&id).map(|pipeline| pipeline.clone())
+    }
+
+    /// The running pipelines.
+    pub fn ids(&self) -> Vec<PipelineId> {
+        self.inner.running.iter().map(|entry| *entry.key()).collect()
+    }
+
+    /// The containers of all running pipelines.
+    pub fn containers(&self) -> Vec<ContainerId> {
+        self.inner.running.iter().flat_map(|pipeline| pipeline.store.containers()).collect()
+    }
+
+    /// Forgets chunk writes of writers that went away.
+    pub fn forget_idle(&self) {
+        let Some(before) = Instant::now().checked_sub(IDLE_BLOCK) else { return };
+        for pipeline in self.inner.running.iter() {
+            pipeline.payloads.tracker().forget_idle(before);
+        }
+    }
+
+    /// Opens the pipelines whose logs are on the disks. One that does not open is reported as
+    /// failed; the others work.
+    pub async fn reopen(&self) {
+        let _turn = self.inner.changing.lock().await;
+        let disks: Vec<_> = self.inner.parts.store.disks().to_vec();
+        for disk in disks {
+            let Some(log) = self.inner.parts.logs.get(disk.id()) else { continue };
+            for persisted in self.inner.parts.host.list_groups_on(log) {
+                let id = PipelineId(persisted.id);
+                if let Err(error) = self.open(id, persisted.peers, disk.clone()).await {
+                    tracing::error!(pipeline = %id, disk = disk.id(), %error, "cannot open a pipeline");
+                    self.inner.parts.news.pipeline_failed(id, error.to_string());
+                }
+            }
+        }
+    }
+
+    /// Makes a pipeline, or learns new addresses of its members when it is here already.
+    pub async fn create(&self, membership: Membership) -> Result<(), PipelineError> {
+        let _turn = self.inner.changing.lock().await;
+        let Membership { id, peers } = membership;
+        if let Some(known) = self.get(id) {
+            return self.move_peers(&known, peers).await;
+        }
+        if !peers.iter().any(|peer| peer.node == self.inner.parts.me) {
+            return Err(PipelineError::NotAMember(id));
+        }
+        let disk = self.choose_disk()?;
+        tracing::info!(pipeline = %id, members = peers.len(), disk = disk.id(), "creating a pipeline");
+        self.open(id, peers, disk).await
+    }
+
+    /// Starts a pipeline's group again when its members listen elsewhere than it knows.
+    async fn move_peers(&self, known: &Pipeline, peers: Vec<Peer>) -> Result<(), PipelineError> {
+        if same_peers(&known.peers, &peers) {
+            return Ok(());
+        }
+        tracing::info!(pipeline = %known.id, "members of a pipeline have new addresses");
+        self.inner.running.remove(&known.id);
+        self.inner.parts.host.stop_group(known.id.0).await?;
+        self.open(known.id, peers, known.disk.clone()).await
+    }
+
+    /// The disk with the fewest pipelines; of several such the one with the most room.
+    fn choose_disk(&self) -> Result<Arc<Disk>, PipelineError> {
+        let parts = &self.inner.parts;
+        let mut load: FxHashMap<String, usize> = FxHashMap::default();
+        for pipeline in self.inner.running.iter() {
+            *load.entry(pipeline.disk.id().to_owned()).or_default() += 1;
+        }
+        let usable = parts.store.disks().iter().filter(|disk| parts.logs.contains_key(disk.id()));
+        let best = usable.min_by_key(|disk| {
+            let load = load.get(disk.id()).copied().unwrap_or(0);
+            (load, std::cmp::Reverse(disk.space().available))
+        });
+        match best {
+            Some(disk) => Ok(disk.clone()),
+            // Says in the store's words why there is none.
+            None => Ok(parts.store.choose_disk(0)?),
+        }
+    }
+
+    async fn open(
+        &self,
+        id: PipelineId,
+        peers: Vec<Peer>,
+        disk: Arc<Disk>,
+    ) -> Result<(), PipelineError> {
+        let this = self.clone();
+        let pipeline = tokio::task::spawn_blocking(move || this.start(id, peers, disk)).await??;
+        self.inner.running.insert(id, Arc::new(pipeline));
+        Ok(())
+    }
+
+    fn start(
+        &self,
+        id: PipelineId,
+        peers: Vec<Peer>,
+        disk: Arc<Disk>,
+    ) -> Result<Pipeline, PipelineError> {
+        let parts = &self.inner.parts;
+        let log =
+            parts.logs.get(disk.id()).ok_or_else(|| PipelineError::NoLog(disk.id().to_owned()))?;
+        let store = parts.store.open_pipeline(id, &disk)?;
+        let payloads = Payloads::new(
+            parts.store.clone(),
+            store.clone(),
+            disk.clone(),
+            parts.small,
+            parts.sync_chunks,
+        );
+        let mut config = GroupConfig::new(id.0, parts.me, peers.clone(), log.clone())
+            .with_payloads(Arc::new(payloads.clone()));
+        config.trim = TrimOptions { entries: parts.trim_entries, keep: KEEP, ..config.trim };
+        let machine = Machine::new(store.clone(), parts.news.clone());
+        let group = parts.host.start_group(config, Box::new(machine))?;
+        payloads.connect(group.clone());
+        Ok(Pipeline { id, group, store, disk, peers, payloads })
+    }
+
+    /// Closes a pipeline for good: its containers take no more writes, its log is erased. A pipeline
+    /// that is not here is closed.
+    pub async fn close(&self, id: PipelineId) -> Result<(), PipelineError> {
+        let _turn = self.inner.changing.lock().await;
+        let Some((_, pipeline)) = self.inner.running.remove(&id) else { return Ok(()) };
+        tracing::info!(pipeline = %id, "closing a pipeline");
+        // What is committed is applied as far as it is known here; without the group nothing more
+        // can be agreed on, so what is still open ends as it is.
+        let parts = &self.inner.parts;
+        parts.host.stop_group(id.0).await?;
+        let (this, closed) = (self.clone(), pipeline.clone());
+        tokio::task::spawn_blocking(move || this.end_containers(&closed)).await??;
+        if let Some(log) = parts.logs.get(pipeline.disk.id()) {
+            parts.host.erase(log, id.0).await?;
+        }
+        Ok(pipeline.store.remove()?)
+    }
+
+    fn end_containers(&self, pipeline: &Pipeline) -> Result<(), PipelineError> {
+        let parts = &self.inner.parts;
+        for id in pipeline.store.containers() {
+            let open = parts.store.container(id).is_ok_and(|container| {
+                matches!(container.info().state, ContainerState::Open | ContainerState::Closing)
+            });
+            if open {
+                parts.store.quasi_close(id)?;
+                parts.news.container_changed(id);
+            }
+        }
+        pipeline.store.flush()?;
+        Ok(())
+    }
+
+    /// Closes the logs, after the groups were stopped. Blocks on the disks.
+    pub fn close_logs(&self) {
+        for log in self.inner.parts.logs.values() {
+            log.close();
+        }
+    }
+
+    /// Pipelines led from here.
+    pub fn led(&self) -> usize {
+        self.inner.running.iter().filter(|pipeline| pipeline.group.is_leader()).count()
+    }
+}
+
+fn same_peers(a: &[Peer], b: &[Peer]) -> bool {
+    a.len() == b.len() && a.iter().all(|peer| b.contains(peer))
+}

@@ -1,0 +1,51 @@
+//! Stage three of a deletion: the space of deleted blocks is given back, in the background.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use service::{BackgroundService, Progress};
+
+use crate::node::Node;
+
+/// Blocks per run, so that a run stays short.
+const BLOCKS: usize = 1_000;
+
+/// Ozone's name of the service.
+pub(crate) const NAME: &str = "BlockDeletingService";
+
+/// Ozone's `BlockDeletingService`.
+pub(crate) struct Reclaim {
+    node: Weak<Node>,
+    interval: Duration,
+}
+
+impl Reclaim {
+    pub fn new(node: &Arc<Node>) -> Self {
+        Self { node: Arc::downgrade(node), interval: node.settings.deleting_interval }
+    }
+}
+
+#[async_trait]
+impl BackgroundService for Reclaim {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    async fn run_once(&self) -> Progress {
+        let Some(node) = self.node.upgrade() else { return Progress::idle() };
+        node.pipelines.forget_idle();
+        let store = node.store.clone();
+        match tokio::task::spawn_blocking(move || store.reclaim(BLOCKS)).await {
+            Ok(Ok(reclaimed)) => {
+                Progress { items: reclaimed.blocks as u64, more: reclaimed.more, failure: None }
+            }
+            Ok(Err(error)) => Progress::failed(error),
+            Err(error) => Progress::failed(error),
+        }
+    }
+}

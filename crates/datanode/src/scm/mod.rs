@@ -1,0 +1,13 @@
+//! The SCM side: register, report, carry commands out.
+//!
+//! * [`News`]: what is waiting to be told to SCM
+//! * [`session`]: one SCM's session, for as long as the DataNode runs
+//! * [`report`]: the reports
+//! * [`commands`]: what SCM asks for
+
+pub(crate) mod commands;
+mod news;
+pub(crate) mod report;
+pub(crate) mod session;
+
+pub(crate) use news::{Batch, News, Outbox};

@@ -1,0 +1,135 @@
+//! What is waiting to be told to SCM. Every SCM has its own outbox: what one of them missed it is
+//! told later, whatever the others know.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proto::scm_datanode::CommandStatus;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tokio::sync::Notify;
+use types::{ContainerId, PipelineId};
+
+/// Everything that may interest SCM goes here. One per DataNode.
+#[derive(Debug)]
+pub(crate) struct News {
+    outboxes: Vec<Arc<Outbox>>,
+}
+
+/// What one SCM is still to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    batch: Mutex<Batch>,
+    wake: Notify,
+}
+
+/// News for one heartbeat.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// The store may have changes to collect.
+    pub look: bool,
+    /// Containers whose replica changed or went away.
+    pub containers: FxHashSet<ContainerId>,
+    /// Containers that are full.
+    pub full: FxHashSet<ContainerId>,
+    /// Pipelines that started, or whose leader changed.
+    pub pipelines: FxHashSet<PipelineId>,
+    /// Pipelines that no longer work here, and why.
+    pub failed: FxHashMap<PipelineId, String>,
+    /// Commands that were carried out.
+    pub statuses: Vec<CommandStatus>,
+}
+
+impl News {
+    /// For that many SCMs.
+    pub fn new(scms: usize) -> Self {
+        Self { outboxes: (0..scms).map(|_| Arc::default()).collect() }
+    }
+
+    /// One SCM's outbox.
+    pub fn outbox(&self, scm: usize) -> Arc<Outbox> {
+        self.outboxes.get(scm).cloned().unwrap_or_default()
+    }
+
+    /// Something was applied: containers may have been made, closed or filled.
+    pub fn look_for_changes(&self) {
+        self.tell(|batch| batch.look = true);
+    }
+
+    /// A replica's state changed, or it is gone.
+    pub fn container_changed(&self, id: ContainerId) {
+        self.tell(|batch| _ = batch.containers.insert(id));
+    }
+
+    /// A container is full and is to be closed.
+    pub fn container_full(&self, id: ContainerId) {
+        self.tell(|batch| _ = batch.full.insert(id));
+    }
+
+    /// A pipeline started here, or its leader changed.
+    pub fn pipeline_changed(&self, id: PipelineId) {
+        self.tell(|batch| _ = batch.pipelines.insert(id));
+    }
+
+    /// A pipeline no longer works here and is to be closed.
+    pub fn pipeline_failed(&self, id: PipelineId, reason: String) {
+        self.tell(|batch| _ = batch.failed.insert(id, reason.clone()));
+    }
+
+    fn tell(&self, add: impl Fn(&mut Batch)) {
+        for outbox in &self.outboxes {
+            outbox.add(&add);
+        }
+    }
+}
+
+impl Outbox {
+    /// Adds to the next heartbeat, which goes out at once.
+    pub fn add(&self, add: impl FnOnce(&mut Batch)) {
+        add(&mut self.batch.lock());
+        self.wake.notify_one();
+    }
+
+    /// Waits until there is something.
+    pub async fn wait(&self) {
+        self.wake.notified().await;
+    }
+
+    /// Takes all there is.
+    pub fn take(&self) -> Batch {
+        std::mem::take(&mut self.batch.lock())
+    }
+
+    /// Puts back what could not be told; what happened meanwhile stays. Does not wake: it is told
+    /// with the next heartbeat.
+    pub fn put_back(&self, old: Batch) {
+        let mut batch = self.batch.lock();
+        batch.look |= old.look;
+        batch.containers.extend(old.containers);
+        batch.full.extend(old.full);
+        batch.pipelines.extend(old.pipelines);
+        for (id, reason) in old.failed {
+            batch.failed.entry(id).or_insert(reason);
+        }
+        batch.statuses.splice(0..0, old.statuses);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_scm_is_told_and_what_one_missed_comes_again() {
+        let news = News::new(2);
+        let (first, second) = (news.outbox(0), news.outbox(1));
+        news.container_full(ContainerId(1));
+        first.wait().await;
+        let taken = first.take();
+        news.container_full(ContainerId(2));
+        first.put_back(taken);
+        assert_eq!(first.take().full.len(), 2);
+        assert!(first.take().full.is_empty());
+        second.wait().await;
+        assert_eq!(second.take().full.len(), 2);
+    }
+}

@@ -1,0 +1,286 @@
+//! The session with one SCM, for as long as the DataNode runs: version, register, heartbeats, and
+//! from the start again when SCM no longer knows us.
+//!
+//! Two heartbeats are under way at a time. The *report* goes out at every interval and at once when
+//! there is news; SCM answers it at once. The *waiting* heartbeat carries nothing: SCM keeps it until
+//! it has a command, so that commands arrive without delay.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::HostPort;
+use framed::{CallError, Client, ClientOptions};
+use proto::scm_datanode as wire;
+use proto::scm_datanode::ScmCommandProto as Command;
+use proto::scm_datanode::scm_command_proto::Type as CommandType;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::report::{self, Told};
+use super::{Batch, Outbox, commands};
+use crate::DatanodeError;
+use crate::daemon::Daemon;
+use crate::node::Node;
+
+/// News that come together go together.
+const COALESCE: Duration = Duration::from_millis(3);
+/// Pauses between attempts to reach SCM.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// SCM answers a waiting heartbeat earlier than this, with or without commands.
+const WAITING_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why a session ended.
+#[derive(Debug, thiserror::Error)]
+enum SessionError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("SCM answered: {0}")]
+    Scm(String),
+    #[error("SCM's answer lacks {0}")]
+    Incomplete(&'static str),
+    #[error("SCM asked for a new registration")]
+    Reregister,
+    #[error(transparent)]
+    Fatal(#[from] DatanodeError),
+}
+
+/// Keeps a session with the SCM at `address`, as number `index` of all, until shutdown.
+pub(crate) async fn run(daemon: Arc<Daemon>, address: HostPort, index: usize) {
+    let options = ClientOptions { connections: 1, ..ClientOptions::default() };
+    let session = Session {
+        client: Client::new(address.to_string(), options),
+        outbox: daemon.news.outbox(index),
+        daemon: daemon.clone(),
+        reregister: Notify::new(),
+    };
+    let mut pause = FIRST_PAUSE;
+    let mut quiet = false;
+    loop {
+        let began = Instant::now();
+        let error = match daemon.shutdown.until(session.run()).await {
+            None => return,
+            Some(error) => error,
+        };
+        match &error {
+            SessionError::Reregister => {
+                tracing::info!(scm = %address, "registering again, as SCM asks");
+                (pause, quiet) = (FIRST_PAUSE, false);
+                continue;
+            }
+            SessionError::Fatal(fatal) => {
+                tracing::error!(scm = %address, error = %fatal, "cannot join the cluster");
+                daemon.fail(fatal.to_string());
+                return;
+            }
+            _ => {}
+        }
+        if began.elapsed() > LONGEST_PAUSE {
+            (pause, quiet) = (FIRST_PAUSE, false);
+        }
+        if quiet {
+            tracing::debug!(scm = %address, %error, "still no session with SCM");
+        } else {
+            tracing::warn!(scm = %address, %error, "no session with SCM; trying until there is one");
+        }
+        quiet = true;
+        daemon.shutdown.until(tokio::time::sleep(pause)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+struct Session {
+    daemon: Arc<Daemon>,
+    client: Client,
+    outbox: Arc<Outbox>,
+    reregister: Notify,
+}
+
+impl Session {
+    /// Runs one session; returns why it ended.
+    async fn run(&self) -> SessionError {
+        let node = match self.join().await {
+            Ok(node) => node,
+            Err(error) => return error,
+        };
+        let mut told = Told::default();
+        if let Err(error) = self.register(&node, &mut told).await {
+            return error;
+        }
+        tokio::select! {
+            error = self.report(&node, told) => error,
+            error = self.wait_for_commands(&node) => error,
+            () = self.reregister.notified() => SessionError::Reregister,
+        }
+    }
+
+    /// Learns the cluster, and opens the disks when that was what they waited for.
+    async fn join(&self) -> Result<Arc<Node>, SessionError> {
+        let request = wire::ScmDatanodeRequest {
+            get_version_request: Some(wire::ScmVersionRequestProto {}),
+            ..envelope(wire::Type::GetVersion)
+        };
+        let response = self.call(&request, self.daemon.settings.heartbeat_timeout).await?;
+        let version =
+            response.get_version_response.ok_or(SessionError::Incomplete("getVersionResponse"))?;
+        let cluster_id = version
+            .keys
+            .iter()
+            .find(|pair| pair.key == "clusterID")
+            .and_then(|pair| pair.value.clone())
+            .ok_or(SessionError::Incomplete("clusterID"))?;
+        Ok(self.daemon.open(&cluster_id).await?)
+    }
+
+    async fn register(&self, node: &Arc<Node>, told: &mut Told) -> Result<(), SessionError> {
+        // What changes from here on is told by heartbeats.
+        self.outbox.take();
+        let request = wire::ScmDatanodeRequest {
+            register_request: Some(report::registration(node, told)),
+            ..envelope(wire::Type::Register)
+        };
+        let response = self.call(&request, self.daemon.settings.heartbeat_timeout).await?;
+        let registered =
+            response.register_response.ok_or(SessionError::Incomplete("registerResponse"))?;
+        if registered.error_code() != wire::scm_registered_response_proto::ErrorCode::Success {
+            let why = format!("cluster {}", registered.cluster_id);
+            return Err(DatanodeError::NotPermitted(why).into());
+        }
+        tracing::info!(
+            scm = %self.client.address(), cluster = registered.cluster_id, "registered with SCM"
+        );
+        for id in node.full_containers() {
+            self.outbox.add(|batch| _ = batch.full.insert(id));
+        }
+        self.daemon.registered();
+        Ok(())
+    }
+
+    /// Sends reports until one fails.
+    async fn report(&self, node: &Arc<Node>, mut told: Told) -> SessionError {
+        let settings = &self.daemon.settings;
+        let mut tick = tokio::time::interval(settings.heartbeat_interval);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut all_containers = Instant::now() + settings.container_report_interval;
+        let mut all_pipelines = Instant::now() + settings.pipeline_report_interval;
+        loop {
+            let periodic = tokio::select! {
+                _ = tick.tick() => true,
+                () = self.outbox.wait() => {
+                    tokio::time::sleep(COALESCE).await;
+                    false
+                }
+            };
+            let mut batch = self.outbox.take();
+            if batch.look || periodic {
+                node.collect_changes();
+                merge(&mut batch, self.outbox.take());
+            }
+            if !periodic && is_empty(&batch) {
+                continue;
+            }
+            let mut beat = report::heartbeat(node, &batch, &mut told, periodic);
+            let now = Instant::now();
+            if now >= all_containers {
+                let reports = node.store.report();
+                beat.container_report = Some(wire::ContainerReportsProto { reports });
+            }
+            if now >= all_pipelines {
+                beat.pipeline_reports = Some(report::all_pipelines(node));
+            }
+            match self.heartbeat(node, beat, settings.heartbeat_timeout).await {
+                Ok(()) => {
+                    if now >= all_containers {
+                        all_containers = now + settings.container_report_interval;
+                    }
+                    if now >= all_pipelines {
+                        all_pipelines = now + settings.pipeline_report_interval;
+                    }
+                }
+                Err(error) => {
+                    self.outbox.put_back(batch);
+                    return error;
+                }
+            }
+        }
+    }
+
+    /// Keeps one heartbeat waiting for commands. The report's failures end the session, not
+    /// this one's.
+    async fn wait_for_commands(&self, node: &Arc<Node>) -> SessionError {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.heartbeat(node, report::waiting(node), WAITING_TIMEOUT).await {
+                Ok(()) => pause = FIRST_PAUSE,
+                Err(error) => {
+                    tracing::debug!(%error, "the waiting heartbeat failed");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Sends a heartbeat and starts what it brings back.
+    async fn heartbeat(
+        &self,
+        node: &Arc<Node>,
+        beat: wire::ScmHeartbeatRequestProto,
+        timeout: Duration,
+    ) -> Result<(), SessionError> {
+        let request = wire::ScmDatanodeRequest {
+            send_heartbeat_request: Some(beat),
+            ..envelope(wire::Type::SendHeartbeat)
+        };
+        let response = self.call(&request, timeout).await?;
+        let answer = response
+            .send_heartbeat_response
+            .ok_or(SessionError::Incomplete("sendHeartbeatResponse"))?;
+        for command in answer.commands {
+            self.start(node, command);
+        }
+        Ok(())
+    }
+
+    fn start(&self, node: &Arc<Node>, command: Command) {
+        if command.command_type() == CommandType::ReregisterCommand {
+            self.reregister.notify_one();
+            return;
+        }
+        commands::start(&self.daemon, node, &self.outbox, command);
+    }
+
+    async fn call(
+        &self,
+        request: &wire::ScmDatanodeRequest,
+        timeout: Duration,
+    ) -> Result<wire::ScmDatanodeResponse, SessionError> {
+        let method = proto::method::SCM_DATANODE;
+        let response: wire::ScmDatanodeResponse =
+            framed::message::call(&self.client, method, request, timeout).await?;
+        if response.status() != wire::Status::Ok || !response.success() {
+            return Err(SessionError::Scm(response.message().to_owned()));
+        }
+        Ok(response)
+    }
+}
+
+fn envelope(kind: wire::Type) -> wire::ScmDatanodeRequest {
+    wire::ScmDatanodeRequest { cmd_type: kind as i32, ..Default::default() }
+}
+
+fn is_empty(batch: &Batch) -> bool {
+    batch.containers.is_empty()
+        && batch.full.is_empty()
+        && batch.pipelines.is_empty()
+        && batch.failed.is_empty()
+        && batch.statuses.is_empty()
+}
+
+fn merge(batch: &mut Batch, more: Batch) {
+    batch.containers.extend(more.containers);
+    batch.full.extend(more.full);
+    batch.pipelines.extend(more.pipelines);
+    batch.failed.extend(more.failed);
+    batch.statuses.extend(more.statuses);
+}

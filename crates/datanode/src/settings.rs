@@ -1,0 +1,173 @@
+//! What a DataNode is started with, read once from the configuration.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use config::keys::{datanode as dn, hdds, scm, trioxide};
+use config::{Configuration, HostPort};
+
+use crate::DatanodeError;
+
+/// Longest piece of a block in one request, both ways; Ozone's `OZONE_SCM_CHUNK_MAX_SIZE`.
+pub const MAX_CHUNK: usize = 32 << 20;
+
+/// Values of the keys a DataNode reads.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The configuration itself, for the disks, which read their own keys.
+    pub conf: Configuration,
+    /// Where the lock and the layout version lie.
+    pub metadata_dir: PathBuf,
+    /// The file with the DataNode's identity.
+    pub id_file: PathBuf,
+    /// One directory per disk.
+    pub data_dirs: Vec<PathBuf>,
+    /// Raft log directories, one per disk; beside the data when empty.
+    pub raft_dirs: Vec<PathBuf>,
+    /// Name given by the operator; found out when empty.
+    pub host_name: String,
+    /// Address the doors are bound to.
+    pub bind_host: String,
+    /// STANDALONE port; 0 is any free one.
+    pub ipc_port: u16,
+    /// NATIVE port; 0 is any free one.
+    pub native_port: u16,
+    /// Where the status page is served, if at all.
+    pub http: Option<HostPort>,
+    /// SCMs to register with.
+    pub scm: Vec<HostPort>,
+    /// Pause between report heartbeats when there is no news.
+    pub heartbeat_interval: Duration,
+    /// How long one heartbeat may take.
+    pub heartbeat_timeout: Duration,
+    /// How often all containers are reported.
+    pub container_report_interval: Duration,
+    /// How often the disks are reported.
+    pub node_report_interval: Duration,
+    /// How often all pipelines are reported.
+    pub pipeline_report_interval: Duration,
+    /// Size at which a container counts as full.
+    pub container_size: u64,
+    /// Share of its size at which a container is closed.
+    pub close_threshold: f64,
+    /// Verify chunk checksums as chunks are written.
+    pub validate_chunks: bool,
+    /// Make chunks durable before they are answered.
+    pub sync_chunks: bool,
+    /// Largest payload that rides in the Raft log.
+    pub small_block_size: u64,
+    /// Bytes of requests held at once over all pipelines.
+    pub pending_bytes: u64,
+    /// Entries applied after which a pipeline's log is trimmed.
+    pub trim_entries: u64,
+    /// Shortest time without a leader before an election.
+    pub election_timeout: Duration,
+    /// How often deleted blocks are reclaimed.
+    pub deleting_interval: Duration,
+    /// How long shutdown may take.
+    pub shutdown_timeout: Duration,
+}
+
+impl Settings {
+    /// Reads the keys.
+    ///
+    /// # Errors
+    /// When no data directory is configured.
+    pub fn read(conf: &Configuration) -> Result<Self, DatanodeError> {
+        let data_dirs = conf.get(&dn::HDDS_DATANODE_DIR);
+        let first = data_dirs.first().ok_or(DatanodeError::NoDataDir)?;
+        let metadata_dir =
+            conf.get(&hdds::OZONE_METADATA_DIRS).unwrap_or_else(|| first.join("metadata"));
+        let id_dir =
+            conf.get(&dn::OZONE_SCM_DATANODE_ID_DIR).unwrap_or_else(|| metadata_dir.clone());
+        let port = |key, random| if conf.get(random) { 0 } else { conf.get(key) };
+        let http_enabled = conf.get(&dn::HDDS_DATANODE_HTTP_ENABLED);
+        Ok(Self {
+            id_file: id_dir.join("datanode.id"),
+            metadata_dir,
+            raft_dirs: conf.get(&dn::HDDS_CONTAINER_RATIS_DATANODE_STORAGE_DIR),
+            host_name: conf.get(&dn::HDDS_DATANODE_HOSTNAME),
+            bind_host: conf.get(&dn::HDDS_DATANODE_BIND_HOST),
+            ipc_port: port(&dn::HDDS_CONTAINER_IPC_PORT, &dn::HDDS_CONTAINER_IPC_RANDOM_PORT),
+            native_port: port(
+                &dn::TRIOXIDE_DATANODE_PORT,
+                &dn::HDDS_CONTAINER_RATIS_IPC_RANDOM_PORT,
+            ),
+            http: http_enabled.then(|| conf.get(&dn::HDDS_DATANODE_HTTP_ADDRESS)),
+            scm: scm_addresses(conf),
+            heartbeat_interval: conf.get(&hdds::HDDS_HEARTBEAT_INTERVAL),
+            heartbeat_timeout: conf.get(&dn::OZONE_SCM_HEARTBEAT_RPC_TIMEOUT),
+            container_report_interval: conf.get(&dn::HDDS_CONTAINER_REPORT_INTERVAL),
+            node_report_interval: conf.get(&dn::HDDS_NODE_REPORT_INTERVAL),
+            pipeline_report_interval: conf.get(&dn::HDDS_PIPELINE_REPORT_INTERVAL),
+            container_size: conf.get(&hdds::OZONE_SCM_CONTAINER_SIZE).bytes(),
+            close_threshold: conf.get(&hdds::HDDS_CONTAINER_CLOSE_THRESHOLD),
+            validate_chunks: conf.get(&dn::HDDS_DATANODE_CHUNK_DATA_VALIDATION_CHECK),
+            sync_chunks: conf.get(&dn::HDDS_CONTAINER_CHUNK_WRITE_SYNC),
+            small_block_size: conf.get(&trioxide::TRIOXIDE_SMALL_BLOCK_SIZE).bytes(),
+            pending_bytes: conf.get(&dn::HDDS_CONTAINER_RATIS_LEADER_PENDING_BYTES_LIMIT).bytes(),
+            trim_entries: conf.get(&dn::HDDS_RATIS_SNAPSHOT_THRESHOLD),
+            election_timeout: conf.get(&dn::HDDS_RATIS_LEADER_ELECTION_MINIMUM_TIMEOUT_DURATION),
+            deleting_interval: conf.get(&hdds::OZONE_BLOCK_DELETING_SERVICE_INTERVAL),
+            shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
+            data_dirs,
+            conf: conf.clone(),
+        })
+    }
+}
+
+/// The SCMs' DataNode doors: `ozone.scm.datanode.address` when it is set, else every host of
+/// `ozone.scm.names`, else the default address on this machine.
+fn scm_addresses(conf: &Configuration) -> Vec<HostPort> {
+    let address = conf.get(&scm::OZONE_SCM_DATANODE_ADDRESS);
+    let names = conf.get(&scm::OZONE_SCM_NAMES);
+    if conf.is_set(&scm::OZONE_SCM_DATANODE_ADDRESS) || names.is_empty() {
+        return vec![address.connect()];
+    }
+    let port = conf.get(&scm::OZONE_SCM_DATANODE_PORT);
+    names.iter().filter_map(|name| HostPort::parse_with(name, Some(port))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conf(pairs: &[(&str, &str)]) -> Configuration {
+        let empty = Configuration::builder().build().unwrap();
+        pairs.iter().fold(empty, |conf, (key, value)| conf.with(key, value))
+    }
+
+    #[test]
+    fn a_datanode_without_a_directory_does_not_start() {
+        assert!(matches!(Settings::read(&conf(&[])), Err(DatanodeError::NoDataDir)));
+    }
+
+    #[test]
+    fn a_random_port_wins_over_a_fixed_one() {
+        let settings = Settings::read(&conf(&[
+            ("hdds.datanode.dir", "/a,/b"),
+            ("hdds.container.ipc.port", "1234"),
+            ("hdds.container.ipc.random.port", "true"),
+            ("trioxide.datanode.port", "77"),
+        ]))
+        .unwrap();
+        assert_eq!((settings.ipc_port, settings.native_port), (0, 77));
+        assert_eq!(settings.data_dirs.len(), 2);
+        assert_eq!(settings.id_file, PathBuf::from("/a/metadata/datanode.id"));
+    }
+
+    #[test]
+    fn scm_is_found_by_address_or_by_names() {
+        let dir = ("hdds.datanode.dir", "/a");
+        let scm = |pairs: &[_]| -> Vec<String> {
+            let settings = Settings::read(&conf(&[&[dir], pairs].concat())).unwrap();
+            settings.scm.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(scm(&[]), ["127.0.0.1:9861"]);
+        assert_eq!(scm(&[("ozone.scm.names", "a,b:7")]), ["a:9861", "b:7"]);
+        assert_eq!(
+            scm(&[("ozone.scm.names", "a"), ("ozone.scm.datanode.address", "c:1")]),
+            ["c:1"]
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! Starting a DataNode.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Configuration;
+use framed::{Server, ServerOptions};
+use proto::datanode::xceiver_client_protocol_service_server::XceiverClientProtocolServiceServer;
+use service::{Shutdown, StatusServer};
+use tokio::net::TcpListener;
+use tonic::transport::server::TcpIncoming;
+use types::PortName;
+
+use crate::daemon::Daemon;
+use crate::door::grpc::GrpcDoor;
+use crate::door::native::NativeDoor;
+use crate::handle::{DatanodeHandle, Doors};
+use crate::identity::Identity;
+use crate::scm::session;
+use crate::settings::{MAX_CHUNK, Settings};
+use crate::status::Page;
+use crate::{DatanodeError, DatanodeOptions};
+
+/// Room for the message around a chunk.
+const MESSAGE_ROOM: usize = 4 << 20;
+
+/// A DataNode.
+#[derive(Debug)]
+pub struct Datanode;
+
+impl Datanode {
+    /// Starts a DataNode: its doors are open and its identity is kept when this returns. Its disks
+    /// are open too, unless it has never been in a cluster: then they wait for SCM to name it.
+    /// Joining the cluster goes on in the background; see [`DatanodeHandle::ready`].
+    ///
+    /// # Errors
+    /// When the settings, a directory, a port or a disk cannot be used.
+    pub async fn start(
+        conf: &Configuration,
+        options: DatanodeOptions,
+    ) -> Result<DatanodeHandle, DatanodeError> {
+        let settings = Settings::read(conf)?;
+        let identity = Identity::open(&settings)?;
+        let known_cluster = identity.cluster_id().map(str::to_owned);
+        let shutdown = options.shutdown.map_or_else(Shutdown::new, |parent| parent.child());
+        let listeners = Listeners::bind(&settings, &identity).await?;
+        let daemon = Daemon::new(settings, identity, shutdown);
+        let doors = open_doors(&daemon, listeners).await?;
+        let id = daemon.identity.lock().details().id;
+        tracing::info!(datanode = %id, native = %doors.native.local_addr(), "datanode starts");
+        if let Some(cluster) = known_cluster
+            && let Err(error) = daemon.open(&cluster).await
+        {
+            let handle = DatanodeHandle::new(daemon, doors, Vec::new());
+            handle.shutdown().await;
+            return Err(error);
+        }
+        let sessions = daemon.settings.scm.clone().into_iter().enumerate();
+        let sessions = sessions
+            .map(|(index, scm)| tokio::spawn(session::run(daemon.clone(), scm, index)))
+            .collect();
+        Ok(DatanodeHandle::new(daemon, doors, sessions))
+    }
+}
+
+/// Ports that are had, before anything is served on them.
+struct Listeners {
+    grpc: TcpListener,
+    native: TcpListener,
+}
+
+impl Listeners {
+    async fn bind(settings: &Settings, identity: &Identity) -> Result<Self, DatanodeError> {
+        let last = |name| identity.details().port(&name).unwrap_or(0);
+        let host = &settings.bind_host;
+        Ok(Self {
+            grpc: listen(
+                host,
+                settings.ipc_port,
+                last(PortName::Standalone),
+                "hdds.container.ipc.port",
+            )
+            .await?,
+            native: listen(
+                host,
+                settings.native_port,
+                last(PortName::Native),
+                "trioxide.datanode.port",
+            )
+            .await?,
+        })
+    }
+}
+
+/// Listens on a port. When any one will do, the one of the last start is taken again if it is free:
+/// the other members of this node's pipelines know it.
+async fn listen(
+    host: &str,
+    port: u16,
+    last: u16,
+    key: &'static str,
+) -> Result<TcpListener, DatanodeError> {
+    if port == 0
+        && last != 0
+        && let Ok(listener) = TcpListener::bind((host, last)).await
+    {
+        return Ok(listener);
+    }
+    TcpListener::bind((host, port))
+        .await
+        .map_err(|source| service::BindError::new(key, format!("{host}:{port}"), source).into())
+}
+
+async fn open_doors(daemon: &Arc<Daemon>, listeners: Listeners) -> Result<Doors, DatanodeError> {
+    let Listeners { grpc, native } = listeners;
+    let grpc_address = local_address(&grpc)?;
+    let native_address = local_address(&native)?;
+    let http = open_status(daemon).await?;
+    let mut ports = vec![
+        (PortName::Standalone, grpc_address.port()),
+        (PortName::Native, native_address.port()),
+    ];
+    if let Some(http) = &http {
+        ports.push((PortName::Http, http.local_addr().port()));
+    }
+    daemon.identity.lock().set_ports(&ports)?;
+
+    let options = ServerOptions { max_frame: MAX_CHUNK + MESSAGE_ROOM, ..Default::default() };
+    let native = Server::serve(native, Arc::new(NativeDoor::new(daemon.clone())), options)
+        .map_err(|source| bind_error(native_address, "trioxide.datanode.port", source))?;
+    let service = XceiverClientProtocolServiceServer::new(GrpcDoor::new(daemon.clone()))
+        .max_decoding_message_size(MAX_CHUNK + MESSAGE_ROOM)
+        .max_encoding_message_size(MAX_CHUNK + MESSAGE_ROOM);
+    let shutdown = daemon.shutdown.clone();
+    let serving = tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(Duration::from_secs(60)))
+        .initial_stream_window_size(Some(8 << 20))
+        .initial_connection_window_size(Some(16 << 20))
+        .add_service(service)
+        .serve_with_incoming_shutdown(
+            TcpIncoming::from(grpc).with_nodelay(Some(true)),
+            async move { shutdown.cancelled().await },
+        );
+    let grpc = tokio::spawn(async move {
+        if let Err(error) = serving.await {
+            tracing::error!(%error, "the gRPC door closed");
+        }
+    });
+    Ok(Doors { native, grpc, grpc_address, http })
+}
+
+async fn open_status(daemon: &Arc<Daemon>) -> Result<Option<StatusServer>, DatanodeError> {
+    let Some(address) = &daemon.settings.http else { return Ok(None) };
+    let page = Arc::new(Page::new(daemon));
+    let last = daemon.identity.lock().details().port(&PortName::Http).unwrap_or(0);
+    let registry = daemon.metrics.registry.clone();
+    if address.port == 0 && last != 0 {
+        let again = format!("{}:{last}", address.host);
+        if let Ok(server) = StatusServer::start(&again, registry.clone(), page.clone()).await {
+            return Ok(Some(server));
+        }
+    }
+    let bound = StatusServer::start(&address.to_string(), registry, page).await;
+    bound.map(Some).map_err(|source| {
+        service::BindError::new("hdds.datanode.http-address", address, source).into()
+    })
+}
+
+fn local_address(listener: &TcpListener) -> Result<SocketAddr, DatanodeError> {
+    listener
+        .local_addr()
+        .map_err(|source| service::BindError::new("hdds.container.ipc.port", "?", source).into())
+}
+
+fn bind_error(address: SocketAddr, key: &'static str, source: std::io::Error) -> DatanodeError {
+    service::BindError::new(key, address, source).into()
+}

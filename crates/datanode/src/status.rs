@@ -1,0 +1,104 @@
+//! The status page of a DataNode.
+
+use std::sync::{Arc, Weak};
+
+use service::{Section, StatusPage};
+
+use crate::daemon::{Daemon, Stage};
+use crate::node::Node;
+
+/// Shows a DataNode to people.
+pub(crate) struct Page {
+    daemon: Weak<Daemon>,
+}
+
+impl Page {
+    pub fn new(daemon: &Arc<Daemon>) -> Self {
+        Self { daemon: Arc::downgrade(daemon) }
+    }
+}
+
+impl StatusPage for Page {
+    fn title(&self) -> String {
+        let id =
+            self.daemon.upgrade().map(|daemon| daemon.identity.lock().details().id.to_string());
+        format!("DataNode {}", id.unwrap_or_default())
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let Some(daemon) = self.daemon.upgrade() else { return Vec::new() };
+        let mut sections = vec![about(&daemon)];
+        if let Some(node) = daemon.node() {
+            sections.push(disks(node));
+            sections.push(pipelines(node));
+        }
+        sections.push(Section::rpc("Container commands", &daemon.metrics.commands.rpc));
+        sections.push(Section::background(&daemon.services.list()));
+        sections
+    }
+}
+
+fn about(daemon: &Daemon) -> Section {
+    let identity = daemon.identity.lock();
+    let details = identity.details();
+    let stage = match &*daemon.stage.borrow() {
+        Stage::Starting => "starting".to_owned(),
+        Stage::Ready => "registered".to_owned(),
+        Stage::Failed(reason) => format!("failed: {reason}"),
+    };
+    let ports: Vec<_> = details.ports.iter().map(|p| format!("{} {}", p.name, p.value)).collect();
+    let containers = daemon.node().map_or(0, |node| node.store.containers().len());
+    Section::facts(
+        "DataNode",
+        [
+            ("state", stage),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("cluster", identity.cluster_id().unwrap_or("not known yet").to_owned()),
+            ("host", format!("{} ({})", details.host, details.ip)),
+            ("ports", ports.join(", ")),
+            ("containers", containers.to_string()),
+        ],
+    )
+}
+
+fn disks(node: &Node) -> Section {
+    let rows = node
+        .store
+        .disks()
+        .iter()
+        .map(|disk| {
+            let space = disk.space();
+            vec![
+                disk.id().to_owned(),
+                disk.path().display().to_string(),
+                space.capacity.to_string(),
+                space.available.to_string(),
+                space.used.to_string(),
+            ]
+        })
+        .collect();
+    Section::table("Disks", &["id", "directory", "capacity", "available", "used"], rows)
+}
+
+fn pipelines(node: &Node) -> Section {
+    let mut ids = node.pipelines.ids();
+    ids.sort_unstable();
+    let rows = ids
+        .into_iter()
+        .filter_map(|id| node.pipelines.get(id))
+        .map(|pipeline| {
+            let leader = pipeline.group.leader();
+            vec![
+                pipeline.id.to_string(),
+                pipeline.peers.len().to_string(),
+                pipeline.disk.id().to_owned(),
+                leader.leader.map_or_else(|| "none".to_owned(), |leader| leader.to_string()),
+                leader.term.to_string(),
+                pipeline.group.applied().to_string(),
+                pipeline.store.containers().len().to_string(),
+            ]
+        })
+        .collect();
+    let columns = ["id", "members", "disk", "leader", "term", "applied", "containers"];
+    Section::table("Pipelines", &columns, rows)
+}

@@ -1,0 +1,165 @@
+//! The gRPC door, as Ozone's own clients use it.
+
+use futures::StreamExt;
+use proto::datanode as dn;
+use proto::datanode::read_chunk_response_proto::ResponseData;
+use proto::datanode::xceiver_client_protocol_service_client::XceiverClientProtocolServiceClient;
+use proto::datanode::{
+    ContainerCommandRequestProto, ContainerCommandResponseProto, Result as ResultCode, Type,
+};
+use tonic::transport::Channel;
+
+use crate::support::client::block_data;
+use crate::support::{Cluster, block, bytes, chunk_info};
+
+struct Grpc {
+    client: XceiverClientProtocolServiceClient<Channel>,
+}
+
+impl Grpc {
+    async fn connect(cluster: &Cluster, node: types::DatanodeId) -> Self {
+        let node = cluster.nodes.iter().find(|n| n.id == node).unwrap();
+        let address = node.handle.as_ref().unwrap().addresses().grpc;
+        let client =
+            XceiverClientProtocolServiceClient::connect(format!("http://{address}")).await.unwrap();
+        Self { client: client.max_decoding_message_size(40 << 20) }
+    }
+
+    /// One stream per command, as Ozone's client does it.
+    async fn send(
+        &mut self,
+        request: ContainerCommandRequestProto,
+    ) -> ContainerCommandResponseProto {
+        let answers = self.client.send(futures::stream::iter([request])).await.unwrap();
+        let answers: Vec<_> = answers.into_inner().collect().await;
+        assert_eq!(answers.len(), 1);
+        answers.into_iter().next().unwrap().unwrap()
+    }
+}
+
+fn request(kind: Type, container: i64) -> ContainerCommandRequestProto {
+    ContainerCommandRequestProto {
+        cmd_type: kind as i32,
+        trace_id: Some(String::new()),
+        container_id: container,
+        version: Some(3),
+        ..Default::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_is_written_and_read_over_grpc() {
+    let cluster = Cluster::start(3).await;
+    let pipe = cluster.pipeline().await;
+    let mut leader = Grpc::connect(&cluster, pipe.leader).await;
+    let data = bytes(1, 100_000);
+    let id = block(1, 1);
+    let info = chunk_info(id, 1, 0, &data);
+    let mut write = request(Type::WriteChunk, 1);
+    write.pipeline_id = Some(pipe.id.to_string());
+    write.write_chunk = Some(dn::WriteChunkRequestProto {
+        block_id: id.to_datanode(0),
+        chunk_data: Some(info.clone()),
+        data: Some(data.clone()),
+        // The block's record rides along.
+        block: Some(dn::PutBlockRequestProto {
+            block_data: block_data(id, vec![info.clone()]),
+            eof: Some(true),
+        }),
+    });
+    let written = leader.send(write.clone()).await;
+    assert_eq!(written.result(), ResultCode::Success, "{written:?}");
+    let committed = written.write_chunk.unwrap().committed_block_length.unwrap();
+    assert_eq!(committed.block_length, 100_000);
+    assert!(committed.block_id.block_commit_sequence_id() > 0);
+
+    let other = cluster.ids().into_iter().find(|id| *id != pipe.leader).unwrap();
+    let mut other = Grpc::connect(&cluster, other).await;
+    let refused = other.send(write).await;
+    assert_ne!(refused.result(), ResultCode::Success);
+    assert!(refused.message().contains("does not lead"), "{}", refused.message());
+
+    for (version, expected) in [(0, ResponseData::Data(data.clone()))] {
+        let mut read = request(Type::ReadChunk, 1);
+        read.read_chunk = Some(dn::ReadChunkRequestProto {
+            block_id: committed.block_id,
+            chunk_data: info.clone(),
+            read_chunk_version: Some(version),
+        });
+        let got = leader.send(read).await.read_chunk.unwrap().response_data.unwrap();
+        assert_eq!(got, expected);
+    }
+    let mut read = request(Type::ReadChunk, 1);
+    read.read_chunk = Some(dn::ReadChunkRequestProto {
+        block_id: committed.block_id,
+        chunk_data: info,
+        read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
+    });
+    let got = leader.send(read).await.read_chunk.unwrap().response_data.unwrap();
+    let ResponseData::DataBuffers(buffers) = got else { panic!("V1 wants buffers: {got:?}") };
+    assert_eq!(buffers.buffers.concat(), data);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_without_a_pipeline_is_written_directly() {
+    let cluster = Cluster::start(1).await;
+    let mut grpc = Grpc::connect(&cluster, cluster.ids()[0]).await;
+    let mut create = request(Type::CreateContainer, 8);
+    create.create_container = Some(Default::default());
+    assert_eq!(grpc.send(create).await.result(), ResultCode::Success);
+    let data = bytes(2, 10_000);
+    let id = block(8, 1);
+    let chunk_info = chunk_info(id, 1, 0, &data);
+    let mut put = request(Type::PutSmallFile, 8);
+    put.put_small_file = Some(dn::PutSmallFileRequestProto {
+        block: dn::PutBlockRequestProto {
+            block_data: block_data(id, vec![chunk_info.clone()]),
+            eof: Some(true),
+        },
+        chunk_info,
+        data: data.clone(),
+    });
+    assert_eq!(grpc.send(put).await.result(), ResultCode::Success);
+    let mut get = request(Type::GetSmallFile, 8);
+    get.get_small_file = Some(dn::GetSmallFileRequestProto {
+        block: dn::GetBlockRequestProto { block_id: id.to_datanode(0) },
+        read_chunk_version: None,
+    });
+    let got = grpc.send(get).await;
+    let got = got.get_small_file.unwrap().data.response_data.unwrap();
+    assert_eq!(got, ResponseData::Data(data));
+    let mut close = request(Type::CloseContainer, 8);
+    close.close_container = Some(Default::default());
+    assert_eq!(grpc.send(close).await.result(), ResultCode::Success);
+    let mut delete = request(Type::DeleteContainer, 8);
+    delete.delete_container = Some(dn::DeleteContainerRequestProto { force_delete: Some(true) });
+    assert_eq!(grpc.send(delete).await.result(), ResultCode::Success);
+    let gone = grpc.send(request(Type::ReadContainer, 8)).await;
+    assert_eq!(gone.result(), ResultCode::ContainerNotFound);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_is_answered_with_a_result() {
+    let cluster = Cluster::start(1).await;
+    let mut grpc = Grpc::connect(&cluster, cluster.ids()[0]).await;
+    for kind in
+        [Type::WriteChunk, Type::PutBlock, Type::GetBlock, Type::ReadChunk, Type::PutSmallFile]
+    {
+        let answer = grpc.send(request(kind, 1)).await;
+        assert_eq!(answer.result(), ResultCode::MalformedRequest, "{kind:?}");
+    }
+    let answer = grpc.send(request(Type::ListChunk, 1)).await;
+    assert_eq!(answer.result(), ResultCode::UnsupportedRequest);
+    let mut echo = request(Type::Echo, 1);
+    echo.echo = Some(dn::EchoRequestProto {
+        payload: Some("hello".into()),
+        read_only: Some(true),
+        ..Default::default()
+    });
+    assert_eq!(grpc.send(echo.clone()).await.echo.unwrap().payload.unwrap(), "hello");
+    echo.echo.as_mut().unwrap().payload_size_resp = Some(3);
+    assert_eq!(grpc.send(echo).await.echo.unwrap().payload.unwrap().len(), 3 << 10);
+    cluster.stop().await;
+}

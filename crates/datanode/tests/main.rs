@@ -1,0 +1,10 @@
+//! DataNodes in one process around an SCM of the test, and DataNodes in processes that are killed.
+
+mod closing;
+mod crash;
+mod deletion;
+mod grpc;
+mod identity;
+mod pipelines;
+mod support;
+mod writes;

@@ -1,0 +1,216 @@
+//! Pipelines: leaders, members that go and come back, closing.
+
+use framed::Code;
+use types::PipelineId;
+
+use crate::support::{Cluster, block, bytes, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_preferred_member_leads_and_the_others_point_to_it() {
+    let cluster = Cluster::start(3).await;
+    let pipe = cluster.pipeline().await;
+    let preferred = cluster.ids()[0];
+    cluster
+        .scm
+        .scm
+        .wait("the preferred leader", |known| {
+            known.pipelines[&pipe.id].get(&preferred).filter(|leads| **leads).map(|_| ())
+        })
+        .await;
+    let mut other = cluster.pipe(pipe.id, cluster.ids()[1]);
+    let refused = other
+        .send(
+            cluster.ids()[1],
+            proto::datanode::ContainerCommandRequestProto {
+                cmd_type: proto::datanode::Type::CreateContainer as i32,
+                container_id: 1,
+                pipeline_id: Some(pipe.id.to_string()),
+                create_container: Some(Default::default()),
+                ..Default::default()
+            },
+            Default::default(),
+        )
+        .await
+        .unwrap_err();
+    assert_eq!(refused.status(), Some(Code::NotLeader));
+    // A writer that asks the wrong member finds the right one.
+    other.put_small(block(1, 1), bytes(1, 10)).await.unwrap();
+    assert_eq!(other.leader, preferred);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_go_on_when_the_leader_is_gone_and_it_catches_up_when_it_is_back() {
+    let mut cluster = Cluster::start(3).await;
+    let mut pipe = cluster.pipeline().await;
+    let mut written = Vec::new();
+    for local in 1..=20 {
+        let data = bytes(local, 2_000);
+        written.push((pipe.put_small(block(1, local), data.clone()).await.unwrap(), data));
+    }
+    let gone = pipe.leader;
+    cluster.node(gone).stop().await;
+    let leader = cluster.scm.scm.wait_for_leader(pipe.id, Some(gone)).await;
+    let mut pipe = cluster.pipe(pipe.id, leader);
+    for local in 21..=40 {
+        let data = bytes(local, 2_000);
+        written.push((pipe.put_small(block(1, local), data.clone()).await.unwrap(), data));
+    }
+    // Chunks, too: their bytes are not in the log.
+    let large = bytes(41, 5 << 20);
+    written.push((pipe.put_large(block(1, 41), &large, 1 << 20).await.unwrap(), large));
+    cluster.node(gone).restart().await;
+    let pipe = cluster.pipe(pipe.id, pipe.leader);
+    for node in cluster.ids() {
+        for (id, data) in &written {
+            let got = pipe.eventually(|| pipe.get_large(node, *id)).await;
+            assert_eq!(got, data, "{id} on {node}");
+        }
+    }
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_that_was_away_gets_the_chunks_it_missed() {
+    let mut cluster = Cluster::start(3).await;
+    let mut pipe = cluster.pipeline().await;
+    pipe.put_small(block(1, 1), bytes(1, 100)).await.unwrap();
+    let away = cluster.ids().into_iter().find(|id| *id != pipe.leader).unwrap();
+    cluster.node(away).stop().await;
+    let data = bytes(2, 20 << 20);
+    let id = pipe.put_large(block(1, 2), &data, 1 << 20).await.unwrap();
+    cluster.node(away).restart().await;
+    let pipe = cluster.pipe(pipe.id, pipe.leader);
+    assert_eq!(pipe.eventually(|| pipe.get_large(away, id)).await, data);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_is_there_after_all_members_restart() {
+    let mut cluster = Cluster::start(3).await;
+    let mut pipe = cluster.pipeline().await;
+    let mut written = Vec::new();
+    for local in 1..=50 {
+        let data = bytes(local, 3_000);
+        written
+            .push((pipe.put_small(block(1 + local % 3, local), data.clone()).await.unwrap(), data));
+    }
+    let large = bytes(99, 3 << 20);
+    written.push((pipe.put_large(block(2, 99), &large, 1 << 20).await.unwrap(), large));
+    for id in cluster.ids() {
+        cluster.node(id).stop().await;
+    }
+    for id in cluster.ids() {
+        cluster.node(id).restart().await;
+    }
+    let mut pipe = cluster.pipe(pipe.id, pipe.leader);
+    for node in cluster.ids() {
+        for (id, data) in &written {
+            assert_eq!(pipe.eventually(|| pipe.get_large(node, *id)).await, data, "{id} on {node}");
+        }
+    }
+    pipe.put_small(block(1, 1_000), bytes(1, 1)).await.unwrap();
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pipelines_are_spread_over_the_disks() {
+    let cluster = Cluster::start(1).await;
+    let node = cluster.ids()[0];
+    for _ in 0..4 {
+        cluster.scm.scm.create_pipeline(&[node]).await;
+    }
+    for disk in 0..2 {
+        let dir = cluster.nodes[0].dir.join(format!("disk{disk}"));
+        assert!(dir.is_dir());
+    }
+    let page = status(&cluster).await;
+    let disks: Vec<_> = page["Pipelines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["disk"].as_str().unwrap().to_owned())
+        .collect();
+    let first = disks.iter().filter(|disk| **disk == disks[0]).count();
+    assert_eq!((disks.len(), first), (4, 2));
+    cluster.stop().await;
+}
+
+async fn status(cluster: &Cluster) -> serde_json::Value {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let address = cluster.nodes[0].handle.as_ref().unwrap().addresses().http.unwrap();
+    let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let request = "GET /status.json HTTP/1.1\r\nHost: dn\r\nConnection: close\r\n\r\n";
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_pipeline_is_gone_for_good_and_its_blocks_stay() {
+    let mut cluster = Cluster::start(3).await;
+    let mut pipe = cluster.pipeline().await;
+    let data = bytes(1, 1_000);
+    let id = pipe.put_small(block(1, 1), data.clone()).await.unwrap();
+    for node in cluster.ids() {
+        cluster.scm.scm.send_close_pipeline(node, pipe.id);
+    }
+    for node in cluster.ids() {
+        let quasi = proto::scm_datanode::container_replica_proto::State::QuasiClosed;
+        cluster.scm.scm.wait_for_replica(node, 1, quasi).await;
+    }
+    let problem = pipe.put_small(block(1, 2), data.clone()).await.unwrap_err();
+    assert_eq!(problem.status(), Some(Code::NotFound));
+    for node in cluster.ids() {
+        assert_eq!(pipe.get_small(node, id).await.unwrap(), data);
+        cluster.node(node).stop().await;
+        cluster.node(node).restart().await;
+    }
+    // Its log is erased: nothing of it is reported after the restart.
+    cluster.scm.scm.with(|known| known.pipelines.remove(&pipe.id));
+    cluster.scm.stop().await;
+    cluster.scm.restart().await;
+    cluster.scm.scm.wait_for_nodes(3).await;
+    let known = cluster.scm.scm.with(|known| known.pipelines.contains_key(&pipe.id));
+    assert!(!known);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_comes_again_does_no_harm() {
+    let cluster = Cluster::start(3).await;
+    let mut pipe = cluster.pipeline().await;
+    let id = pipe.put_small(block(1, 1), bytes(1, 10)).await.unwrap();
+    for _ in 0..3 {
+        cluster.scm.scm.send_create_pipeline(pipe.id, &cluster.ids());
+    }
+    cluster.scm.scm.send_close_pipeline(pipe.leader, PipelineId::random());
+    until("the commands to be done", || cluster.scm.scm.with(|known| known.statuses.len() >= 4))
+        .await;
+    pipe.put_small(block(1, 2), bytes(2, 10)).await.unwrap();
+    assert_eq!(pipe.get_small(pipe.leader, id).await.unwrap(), bytes(1, 10));
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scm_may_forget_everything() {
+    let mut cluster = Cluster::start(3).await;
+    let mut pipe = cluster.pipeline().await;
+    pipe.put_small(block(1, 1), bytes(1, 10)).await.unwrap();
+    cluster.scm.stop().await;
+    // Data does not need SCM.
+    pipe.put_small(block(1, 2), bytes(2, 10)).await.unwrap();
+    cluster.scm.restart().await;
+    cluster.scm.scm.wait_for_nodes(3).await;
+    cluster
+        .scm
+        .scm
+        .wait("all replicas and pipelines", |known| {
+            let replicas = known.replicas.keys().filter(|(_, container)| *container == 1).count();
+            let members = known.pipelines.get(&pipe.id)?.len();
+            (replicas == 3 && members == 3).then_some(())
+        })
+        .await;
+    cluster.stop().await;
+}
