@@ -5,6 +5,8 @@ use clap::{Parser, Subcommand};
 
 use crate::client_command::FreonArgs;
 use crate::config_command::ConfigCommand;
+use crate::roles::RoleCommand;
+use crate::server_command::ServerArgs;
 use crate::version::VersionArgs;
 
 const STYLES: Styles = Styles::styled()
@@ -32,6 +34,9 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Server(ServerArgs),
+    #[command(flatten)]
+    Role(RoleCommand),
     Freon(FreonArgs),
     /// Show configuration keys, their values and where those come from
     #[command(subcommand)]

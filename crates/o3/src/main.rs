@@ -3,11 +3,15 @@
 mod cli;
 mod client_command;
 mod config_command;
+mod daemon;
 mod print;
+mod roles;
+mod server_command;
 mod settings;
 mod version;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser;
 
@@ -18,8 +22,11 @@ use cli::{Cli, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    let began = Instant::now();
     let cli = Cli::parse();
     let outcome = match cli.command {
+        Command::Server(args) => server_command::run(args, began),
+        Command::Role(role) => roles::run(role, began),
         Command::Freon(args) => client_command::freon(args),
         Command::Config(args) => config_command::run(args),
         Command::Version(args) => version::run(&args),

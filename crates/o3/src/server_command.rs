@@ -8,8 +8,9 @@ use anyhow::anyhow;
 use clap::Args;
 use config::Configuration;
 use config::keys::trioxide;
+use om::OmOptions;
 use serde_json::json;
-use server::{Server, ServerOptions};
+use server::{Credentials, Server, ServerOptions};
 
 use crate::daemon::{self, Daemon};
 use crate::print;
@@ -66,12 +67,16 @@ impl Daemon for ServerArgs {
             datanodes: self.datanodes.map(usize::from),
             bind: self.bind,
             conf,
+            credentials: OmOptions::from_env()
+                .root_credentials
+                .map(|c| Credentials { access_key: c.access_key, secret_key: c.secret_key }),
         };
         Ok(Running { server: Server::start(options).await?, json: self.json })
     }
 
     fn announce(running: &Running, took: Duration) -> anyhow::Result<()> {
-        let text = if running.json { line(&running.server, took) } else { block(&running.server, took) };
+        let text =
+            if running.json { line(&running.server, took) } else { block(&running.server, took) };
         print::out(&text).map(|_| ())
     }
 
@@ -103,7 +108,8 @@ fn line(server: &Server, took: Duration) -> String {
 fn block(server: &Server, took: Duration) -> String {
     let (e, c) = (server.endpoints(), server.credentials());
     let datanodes = e.datanodes.len();
-    let pages: String = e.pages.iter().map(|(role, url)| format!("    {role:<12}{url}\n")).collect();
+    let pages: String =
+        e.pages.iter().map(|(role, url)| format!("    {role:<12}{url}\n")).collect();
     format!(
         "\
 Trioxide is ready ({ms} ms): 1 OM, 1 SCM, {datanodes} DataNode{s}, S3 gateway, data in {dir}
@@ -131,7 +137,7 @@ Trioxide is ready ({ms} ms): 1 OM, 1 SCM, {datanodes} DataNode{s}, S3 gateway, d
 ",
         ms = took.as_millis(),
         s = if datanodes == 1 { "" } else { "s" },
-        dir = server.dir().display(),
+        dir = server.directory().path().display(),
         s3 = e.s3,
         om = e.om,
         scm = e.scm,

@@ -17,13 +17,22 @@ fn every_key_is_listed_with_its_value_and_origin() {
         "<configuration>\n<property><name>ozone.om.grpc.port</name><value>1234</value></property>\n</configuration>",
     )
     .unwrap();
-    let output = o3(&["config", "list", "--json", "--conf", site.to_str().unwrap(), "-D", "ozone.scm.names=scm7"])
-        .env("OZONE_OM_HTTP_ENABLED", "false")
-        .output()
-        .unwrap();
+    let output = o3(&[
+        "config",
+        "list",
+        "--json",
+        "--conf",
+        site.to_str().unwrap(),
+        "-D",
+        "ozone.scm.names=scm7",
+    ])
+    .env("OZONE_OM_HTTP_ENABLED", "false")
+    .output()
+    .unwrap();
     let entries: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap();
     let of = |key: &str| entries.iter().find(|e| e["key"] == key).unwrap();
-    let seen = |key: &str| (of(key)["value"].as_str().unwrap(), of(key)["origin"].as_str().unwrap());
+    let seen =
+        |key: &str| (of(key)["value"].as_str().unwrap(), of(key)["origin"].as_str().unwrap());
     let place = format!("{}:2", site.display());
     assert_eq!(seen("ozone.om.grpc.port"), ("1234", place.as_str()));
     assert_eq!(seen("ozone.om.http.enabled"), ("false", "environment OZONE_OM_HTTP_ENABLED"));
@@ -40,7 +49,10 @@ fn every_key_is_listed_with_its_value_and_origin() {
 fn a_directory_named_by_the_environment_is_read() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("ozone-site.toml"), "[ozone.om]\naddress = \"om7:1\"\n").unwrap();
-    let output = o3(&["config", "get", "ozone.om.address"]).env("OZONE_CONF_DIR", dir.path()).output().unwrap();
+    let output = o3(&["config", "get", "ozone.om.address"])
+        .env("OZONE_CONF_DIR", dir.path())
+        .output()
+        .unwrap();
     assert_eq!(stdout(&output), "om7:1\n");
 }
 
@@ -55,7 +67,9 @@ fn only_what_is_set_is_listed_when_asked_so() {
 #[test]
 fn one_key_is_explained() {
     let explained = stdout(&run(&["config", "get", "ozone.scm.block.size", "--explain"]));
-    for part in ["ozone.scm.block.size = 256MB", "from: default", "type: size", "Largest block of a key."] {
+    for part in
+        ["ozone.scm.block.size = 256MB", "from: default", "type: size", "Largest block of a key."]
+    {
         assert!(explained.contains(part), "{explained}");
     }
 }
@@ -76,13 +90,17 @@ fn a_malformed_value_is_named_with_its_file_and_line() {
 fn a_mistyped_key_is_answered_with_the_one_it_may_mean() {
     let output = run(&["config", "get", "ozone.om.adress"]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stderr(&output), "o3: unknown key ozone.om.adress (did you mean ozone.om.address?)\n");
+    assert_eq!(
+        stderr(&output),
+        "o3: unknown key ozone.om.adress (did you mean ozone.om.address?)\n"
+    );
 }
 
 #[test]
 fn the_reference_covers_what_is_listed() {
     let reference = stdout(&run(&["config", "doc"]));
-    let listed: Vec<Value> = serde_json::from_str(&stdout(&run(&["config", "list", "--json"]))).unwrap();
+    let listed: Vec<Value> =
+        serde_json::from_str(&stdout(&run(&["config", "list", "--json"]))).unwrap();
     assert!(listed.len() > 100);
     for entry in listed {
         let heading = format!("### `{}`", entry["key"].as_str().unwrap());

@@ -62,7 +62,8 @@ impl Daemon {
         });
         match lines.recv_timeout(PATIENCE) {
             Ok(line) => {
-                let ready = serde_json::from_str(&line).unwrap_or_else(|e| panic!("not a ready line: {line}: {e}"));
+                let ready = serde_json::from_str(&line)
+                    .unwrap_or_else(|e| panic!("not a ready line: {line}: {e}"));
                 Daemon { child, ready }
             }
             Err(_) => {
@@ -75,7 +76,10 @@ impl Daemon {
 
     /// A value of the ready line.
     pub fn text(&self, name: &str) -> String {
-        self.ready[name].as_str().unwrap_or_else(|| panic!("no {name} in {}", self.ready)).to_string()
+        self.ready[name]
+            .as_str()
+            .unwrap_or_else(|| panic!("no {name} in {}", self.ready))
+            .to_string()
     }
 
     /// Resident memory in bytes.

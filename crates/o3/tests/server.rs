@@ -12,7 +12,8 @@ fn a_server_tells_how_to_reach_it_and_stops_when_asked() {
     assert_eq!(names, ["event", "ready_ms", "om", "scm", "s3", "access_key", "secret_key"]);
     assert_eq!(daemon.ready["event"], "ready");
     assert!(daemon.ready["ready_ms"].is_u64());
-    for address in [daemon.text("om"), daemon.text("scm"), daemon.text("s3").replace("http://", "")] {
+    for address in [daemon.text("om"), daemon.text("scm"), daemon.text("s3").replace("http://", "")]
+    {
         TcpStream::connect(&address).unwrap_or_else(|e| panic!("{address}: {e}"));
     }
     assert!(daemon.text("secret_key").len() >= 32);
@@ -27,7 +28,11 @@ fn a_second_server_on_a_directory_is_refused_and_the_next_one_is_the_same_cluste
     let first = Daemon::start(server(dir.path(), &["--datanodes", "1"]));
     let refused = server(dir.path(), &[]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
-    assert!(stderr(&refused).contains("is in use by another process (pid "), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("is in use by another process (pid "),
+        "{}",
+        stderr(&refused)
+    );
 
     let keys = |daemon: &Daemon| (daemon.text("access_key"), daemon.text("secret_key"));
     let pair = keys(&first);
@@ -45,7 +50,10 @@ fn a_key_pair_can_be_given() {
     let mut command = server(dir.path(), &["--datanodes", "1"]);
     command.env("O3_ACCESS_KEY", "me").env("O3_SECRET_KEY", "a-secret-of-mine");
     let daemon = Daemon::start(command);
-    assert_eq!((daemon.text("access_key"), daemon.text("secret_key")), ("me".into(), "a-secret-of-mine".into()));
+    assert_eq!(
+        (daemon.text("access_key"), daemon.text("secret_key")),
+        ("me".into(), "a-secret-of-mine".into())
+    );
 }
 
 #[test]
@@ -55,7 +63,8 @@ fn a_port_that_is_taken_is_named_with_its_key() {
     let address = taken.local_addr().unwrap();
     for key in ["ozone.om.address", "ozone.scm.client.address", "ozone.s3g.http-address"] {
         let definition = format!("{key}={address}");
-        let refused = server(dir.path(), &["--datanodes", "1", "-D", &definition]).output().unwrap();
+        let refused =
+            server(dir.path(), &["--datanodes", "1", "-D", &definition]).output().unwrap();
         assert_eq!(refused.status.code(), Some(1), "{key}");
         let said = stderr(&refused);
         assert!(said.contains(key) && said.contains(&address.to_string()), "{key}: {said}");
@@ -69,8 +78,10 @@ fn another_clusters_data_and_a_newer_layout_are_refused() {
     let version = find_version(&dir.path().join("om"));
     let text = std::fs::read_to_string(&version).unwrap();
     let change = |name: &str, value: &str| {
-        let changed: Vec<String> =
-            text.lines().map(|l| if l.starts_with(name) { format!("{name}={value}") } else { l.into() }).collect();
+        let changed: Vec<String> = text
+            .lines()
+            .map(|l| if l.starts_with(name) { format!("{name}={value}") } else { l.into() })
+            .collect();
         std::fs::write(&version, changed.join("\n")).unwrap();
         let refused = server(dir.path(), &[]).output().unwrap();
         assert_eq!(refused.status.code(), Some(1), "{name}");
@@ -101,8 +112,11 @@ fn find_below(dir: &std::path::Path) -> Option<std::path::PathBuf> {
 fn a_malformed_value_stops_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
-    let output = run(&["server", "--dir", path.to_str().unwrap(), "-D", "ozone.scm.container.size=huge"]);
+    let output =
+        run(&["server", "--dir", path.to_str().unwrap(), "-D", "ozone.scm.container.size=huge"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("command line: ozone.scm.container.size = 'huge' is malformed"));
+    assert!(
+        stderr(&output).contains("command line: ozone.scm.container.size = 'huge' is malformed")
+    );
     assert!(!path.exists());
 }

@@ -6,13 +6,24 @@ use crate::process::{run, stderr, stdout};
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for command in [vec!["server"], vec!["om"], vec!["scm"], vec!["datanode"], vec!["s3g"], vec!["config", "list"], vec!["config", "get"]] {
+    for command in [
+        vec!["server"],
+        vec!["om"],
+        vec!["scm"],
+        vec!["datanode"],
+        vec!["s3g"],
+        vec!["config", "list"],
+        vec!["config", "get"],
+    ] {
         let mut args = command.clone();
         args.push("--help");
         let output = run(&args);
         assert!(output.status.success(), "{command:?}");
         let help = stdout(&output);
-        assert!(help.contains("Examples:") && help.contains("-D <KEY=VALUE>"), "{command:?}: {help}");
+        assert!(
+            help.contains("Examples:") && help.contains("-D <KEY=VALUE>"),
+            "{command:?}: {help}"
+        );
     }
 }
 

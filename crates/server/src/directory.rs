@@ -30,6 +30,11 @@ impl Directory {
         DataDir::lock(absolute).map(|lock| Directory { lock })
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.lock.path()
+    }
+
     /// Where OM's metadata is.
     pub fn om(&self) -> PathBuf {
         self.lock.path().join("om")

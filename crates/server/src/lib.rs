@@ -6,5 +6,13 @@
 
 pub mod derive;
 mod directory;
+mod endpoints;
+mod error;
+mod roles;
+mod start;
 
 pub use directory::Directory;
+pub use endpoints::{Credentials, Endpoints};
+pub use error::ServerError;
+pub use roles::Roles;
+pub use start::{Server, ServerOptions};

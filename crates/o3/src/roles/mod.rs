@@ -59,12 +59,18 @@ pub struct RoleArgs {
 
 pub fn run(command: RoleCommand, began: Instant) -> anyhow::Result<ExitCode> {
     match command {
-        RoleCommand::Om(args) => daemon::run(om::Om(args.json), args.settings.load_and_warn()?, began),
-        RoleCommand::Scm(args) => daemon::run(scm::Scm(args.json), args.settings.load_and_warn()?, began),
+        RoleCommand::Om(args) => {
+            daemon::run(om::Om(args.json), args.settings.load_and_warn()?, began)
+        }
+        RoleCommand::Scm(args) => {
+            daemon::run(scm::Scm(args.json), args.settings.load_and_warn()?, began)
+        }
         RoleCommand::Datanode(args) => {
             daemon::run(datanode::Datanode(args.json), args.settings.load_and_warn()?, began)
         }
-        RoleCommand::S3g(args) => daemon::run(s3g::S3Gateway(args.json), args.settings.load_and_warn()?, began),
+        RoleCommand::S3g(args) => {
+            daemon::run(s3g::S3Gateway(args.json), args.settings.load_and_warn()?, began)
+        }
     }
 }
 
@@ -75,14 +81,25 @@ pub struct Running<H> {
 }
 
 /// Tells that a role is ready: one line of JSON, or a few for people.
-fn announce(json: bool, role: &str, addresses: &[(&str, String)], took: Duration) -> anyhow::Result<()> {
+fn announce(
+    json: bool,
+    role: &str,
+    addresses: &[(&str, String)],
+    took: Duration,
+) -> anyhow::Result<()> {
     let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let text = if json {
-        let addresses: Map<String, Value> =
-            addresses.iter().map(|(name, address)| ((*name).to_string(), address.clone().into())).collect();
-        format!("{}\n", json!({ "event": "ready", "role": role, "ready_ms": ms, "addresses": addresses }))
+        let addresses: Map<String, Value> = addresses
+            .iter()
+            .map(|(name, address)| ((*name).to_string(), address.clone().into()))
+            .collect();
+        format!(
+            "{}\n",
+            json!({ "event": "ready", "role": role, "ready_ms": ms, "addresses": addresses })
+        )
     } else {
-        let lines: String = addresses.iter().map(|(name, address)| format!("  {name:<10}{address}\n")).collect();
+        let lines: String =
+            addresses.iter().map(|(name, address)| format!("  {name:<10}{address}\n")).collect();
         format!("{role} is ready ({ms} ms)\n{lines}")
     };
     print::out(&text).map(|_| ())

@@ -1,0 +1,45 @@
+//! `o3 om`.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use config::Configuration;
+use om::{OmHandle, OmOptions};
+
+use super::{Running, announce};
+use crate::daemon::Daemon;
+
+/// An Ozone Manager; says whether to tell of it as JSON.
+pub struct Om(pub bool);
+
+impl Daemon for Om {
+    type Running = Running<OmHandle>;
+
+    async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running> {
+        let handle = om::Om::start(&conf, OmOptions::from_env()).await?;
+        handle.ready().await;
+        Ok(Running { handle, json: self.0 })
+    }
+
+    fn announce(running: &Self::Running, took: Duration) -> anyhow::Result<()> {
+        let (addresses, root) = (running.handle.addresses(), running.handle.root_credentials());
+        let mut shown = vec![
+            ("cluster", running.handle.cluster_id().to_owned()),
+            ("om", addresses.framed.to_string()),
+            ("grpc", addresses.grpc.to_string()),
+        ];
+        shown.extend(addresses.http.map(|http| ("http", http.to_string())));
+        shown.push(("access_key", root.access_key.clone()));
+        shown.push(("secret_key", root.secret_key.clone()));
+        announce(running.json, "om", &shown, took)
+    }
+
+    async fn failed(running: &Self::Running) -> anyhow::Error {
+        running.handle.stopped().await;
+        anyhow!("OM stopped; the reason is in its log")
+    }
+
+    async fn stop(running: Self::Running) {
+        running.handle.shutdown().await;
+    }
+}

@@ -1,0 +1,40 @@
+//! How to reach a running server.
+
+use std::net::SocketAddr;
+
+/// Where everything listens.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Endpoints {
+    /// OM's framed door, `host:port`.
+    pub om: String,
+    /// OM's gRPC door.
+    pub om_grpc: String,
+    /// SCM's door for clients and administrators.
+    pub scm: String,
+    /// The S3 gateway, `http://host:port`.
+    pub s3: String,
+    /// The DataNodes' framed doors.
+    pub datanodes: Vec<String>,
+    /// Status pages: whose, and where.
+    pub pages: Vec<(String, String)>,
+}
+
+impl Endpoints {
+    pub(crate) fn page(&mut self, of: impl Into<String>, address: Option<SocketAddr>) {
+        self.pages.extend(address.map(|a| (of.into(), format!("http://{}", reachable(a)))));
+    }
+}
+
+/// An S3 key pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The access key id.
+    pub access_key: String,
+    /// The secret key.
+    pub secret_key: String,
+}
+
+/// The address to connect to a door by: a wildcard is reached by loopback.
+pub(crate) fn reachable(address: SocketAddr) -> config::HostPort {
+    config::HostPort::new(address.ip().to_string(), address.port()).connect()
+}

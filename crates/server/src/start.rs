@@ -1,0 +1,117 @@
+//! Starting and stopping all roles.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use config::Configuration;
+use om::RootCredentials;
+use tracing::warn;
+
+use crate::derive::Base;
+use crate::directory::Directory;
+use crate::endpoints::{Credentials, Endpoints};
+use crate::error::ServerError;
+use crate::roles::Roles;
+
+/// DataNodes of a fresh directory: enough for three replicas.
+const DATANODES: usize = 3;
+
+/// Within this the cluster takes writes, or something is wrong: replaying long logs takes most of it.
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(120);
+
+/// What a server is started with.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Directory of all data.
+    pub dir: PathBuf,
+    /// Number of DataNodes; as many as the directory has, or three, when not said.
+    pub datanodes: Option<usize>,
+    /// Address all doors are bound to.
+    pub bind: String,
+    /// The configuration all roles' are derived from.
+    pub conf: Configuration,
+    /// The root S3 key pair; made at the first start when not given.
+    pub credentials: Option<Credentials>,
+}
+
+/// All roles, running. Stop it with [`Server::shutdown`].
+pub struct Server {
+    directory: Directory,
+    roles: Roles,
+    endpoints: Endpoints,
+    credentials: Credentials,
+    client: Configuration,
+}
+
+impl Server {
+    /// Starts all roles; returns when the first S3 PUT would succeed.
+    ///
+    /// # Errors
+    /// When the directory or a port cannot be had, or a role cannot start. What was started is stopped then.
+    pub async fn start(options: ServerOptions) -> Result<Server, ServerError> {
+        let directory = Directory::open(&options.dir)?;
+        let unreadable = |source| ServerError::Directory { path: options.dir.clone(), source };
+        let known = directory.known_datanodes().map_err(unreadable)?;
+        let datanodes = options.datanodes.unwrap_or(if known > 0 { known } else { DATANODES });
+        if datanodes < known {
+            warn!(
+                known,
+                datanodes,
+                "fewer DataNodes than the directory has: replicas on the others are missing"
+            );
+        }
+        let base = Base::new(&options.conf, &options.bind, datanodes);
+        let root = options
+            .credentials
+            .map(|c| RootCredentials { access_key: c.access_key, secret_key: c.secret_key });
+        let mut roles = Roles::default();
+        match roles.start(&base, &directory, datanodes, root).await {
+            Ok(started) => Ok(Server {
+                directory,
+                roles,
+                endpoints: started.endpoints,
+                credentials: started.credentials,
+                client: started.client,
+            }),
+            Err(error) => {
+                roles.stop().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Where everything listens.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
+    }
+
+    /// The root S3 key pair.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// A configuration for clients of this server.
+    pub fn client_configuration(&self) -> &Configuration {
+        &self.client
+    }
+
+    /// The roles themselves, for tests that look inside or stop one.
+    pub fn roles(&mut self) -> &mut Roles {
+        &mut self.roles
+    }
+
+    /// The directory of all data.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Waits until a role stops by itself, and says why. Never returns while all is well.
+    pub async fn failed(&self) -> ServerError {
+        self.roles.failed().await
+    }
+
+    /// Stops all roles in good order; what is acknowledged is durable whether this is called or not.
+    pub async fn shutdown(mut self) {
+        self.roles.stop().await;
+    }
+}
