@@ -168,6 +168,14 @@ impl Disk {
         }
     }
 
+    /// Has the device begin to make a file durable, if there is room in the queue. Promises
+    /// nothing: a later [`sync`](Self::sync) does, and finds less to do.
+    pub fn sync_soon(&self, path: Arc<Path>) {
+        drop(self.submit("sync", Arc::clone(&path), (), move |shared, ()| {
+            shared.timed(OpKind::Sync, 0, || shared.sync(&path))
+        }));
+    }
+
     /// Waits until no write of the file is under way; fails when one was lost.
     ///
     /// # Errors

@@ -1,0 +1,65 @@
+//! PutBlock without a log: EC replicas and stand-alone writes.
+
+use container::chunks;
+use metastore::{Batch, Durability};
+use proto::datanode::BlockData;
+use types::BlockId;
+
+use super::Committed;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::store::ContainerStore;
+use crate::storage::tables::{self, BLOCK_DATA};
+
+impl ContainerStore {
+    /// Commits a block whose chunks are written; block and record are durable when the future
+    /// ends.
+    ///
+    /// # Errors
+    /// When the list is wrong, bytes are missing, or the disk fails.
+    pub async fn put_block_direct(&self, block: &BlockData) -> Result<Committed> {
+        let id = BlockId::from_datanode(&block.block_id);
+        let container = self.container(id.container)?;
+        let length = chunks::validate_list(block)
+            .map_err(|error| StorageError::Chunks { block: id, error })?;
+        self.sync_block(id).await?;
+        let (store, block) = (self.clone(), block.clone());
+        let put = move || store.put_row_direct(&block, id, length);
+        let joined = tokio::task::spawn_blocking(put).await;
+        joined.map_err(|e| StorageError::disk(container.path(), e))?
+    }
+
+    fn put_row_direct(&self, block: &BlockData, id: BlockId, length: u64) -> Result<Committed> {
+        let container = self.container(id.container)?;
+        let _commit = container.commit.lock();
+        let state = container.state();
+        if !state.applies_writes() {
+            return Err(StorageError::NotWritable { id: id.container, state });
+        }
+        let row = container.block_row(id.local)?;
+        if row.as_ref().is_some_and(|row| row.packed.is_some()) {
+            return Err(StorageError::Packed(id));
+        }
+        let there =
+            row.map(|row| chunks::BlockState { length: row.length(), bcsid: row.bcsid() });
+        // No log gave it a number; what a log gave earlier stays.
+        let bcsid = there.map_or(0, |there| there.bcsid);
+        let merged = chunks::merge(there, length, 0)
+            .map_err(|error| StorageError::Chunks { block: id, error })?;
+        let found = container.file_length(id.local)?;
+        if found < length {
+            return Err(StorageError::FileInconsistent { block: id, expected: length, found });
+        }
+        let mut sums = container.sums();
+        sums.used += merged.added_bytes;
+        sums.blocks += merged.added_blocks;
+        let mut batch = Batch::new();
+        let value = tables::encode_block(block, bcsid, length, None);
+        batch.put(BLOCK_DATA, tables::block_key(id.container, id.local), value);
+        sums.put_changed(&container, &mut batch);
+        container.disk().db.write(batch, Durability::Sync)?;
+        container.set_sums(sums);
+        self.look_at_fullness(&container);
+        let replica_index = block.block_id.replica_index();
+        Ok(Committed { block: BlockId { bcsid, ..id }, length, replica_index })
+    }
+}

@@ -1,0 +1,184 @@
+//! Reading what is committed.
+
+use std::sync::Arc;
+
+use blockio::IoErrorKind;
+use bytes::Bytes;
+use container::bcsid::{check_block, check_container};
+use metastore::IterRange;
+use proto::datanode::{BlockData, ChunkInfo};
+use types::{BlockId, ContainerId, LocalId};
+
+use crate::storage::containers::Container;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::store::ContainerStore;
+use crate::storage::tables::{self, BLOCK_DATA, Packed, StoredBlock};
+
+impl ContainerStore {
+    /// A committed block.
+    ///
+    /// # Errors
+    /// When it is not here, or this replica is behind what the reader knows.
+    pub fn get_block(&self, block: BlockId) -> Result<BlockData> {
+        let (_, row) = self.committed(block)?;
+        Ok(row.into_wire())
+    }
+
+    /// A committed block's length.
+    ///
+    /// # Errors
+    /// As [`get_block`](Self::get_block).
+    pub fn committed_length(&self, block: BlockId) -> Result<u64> {
+        let (_, row) = self.committed(block)?;
+        Ok(row.length())
+    }
+
+    /// Blocks of a container from `start` on, in the order of their keys.
+    ///
+    /// # Errors
+    /// When there is no such container.
+    pub fn list_block(
+        &self,
+        container: ContainerId,
+        start: u64,
+        count: usize,
+    ) -> Result<Vec<BlockData>> {
+        let container = self.container(container)?;
+        let id = container.id();
+        let mut blocks = Vec::new();
+        let mut cursor =
+            container.disk().db.iter(BLOCK_DATA, IterRange::prefix(tables::prefix(id)))?;
+        match start {
+            0 => cursor.first(),
+            start => cursor.seek(&tables::block_key(id, LocalId(start))),
+        }
+        while blocks.len() < count {
+            let Some((_, value)) = cursor.row()? else { break };
+            blocks.push(StoredBlock::read(id, value)?.into_wire());
+            cursor.next();
+        }
+        Ok(blocks)
+    }
+
+    /// Bytes of a committed block: `chunk` says which. A packed block's bytes are checked against
+    /// its record; others are for the reader to check.
+    ///
+    /// # Errors
+    /// When they are not here, or not as they should be.
+    pub async fn read_chunk(&self, block: BlockId, chunk: &ChunkInfo) -> Result<Bytes> {
+        let (container, row) = self.committed(block)?;
+        self.read_range(&container, &row, block, chunk.offset, chunk.len).await
+    }
+
+    /// A block of one chunk with its bytes.
+    ///
+    /// # Errors
+    /// As [`read_chunk`](Self::read_chunk), and for blocks of several chunks.
+    pub async fn get_small_file(&self, block: BlockId) -> Result<(BlockData, ChunkInfo, Bytes)> {
+        let (container, row) = self.committed(block)?;
+        let [chunk] = &row.chunks[..] else { return Err(StorageError::NotSmall(block)) };
+        let chunk = chunk.clone();
+        let data = self.read_range(&container, &row, block, chunk.offset, chunk.len).await?;
+        Ok((row.into_wire(), chunk, data))
+    }
+
+    /// The block's row, if this replica may answer for it.
+    pub(super) fn committed(&self, block: BlockId) -> Result<(Arc<Container>, StoredBlock)> {
+        let container = self.container(block.container)?;
+        check_container(block.bcsid, container.sums().bcsid)
+            .map_err(|error| StorageError::Behind { block, error })?;
+        let row = container.block_row(block.local)?.ok_or(StorageError::NoSuchBlock(block))?;
+        check_block(block.bcsid, row.bcsid())
+            .map_err(|error| StorageError::Behind { block, error })?;
+        Ok((container, row))
+    }
+
+    pub(super) async fn read_range(
+        &self,
+        container: &Arc<Container>,
+        row: &StoredBlock,
+        block: BlockId,
+        offset: u64,
+        len: u64,
+    ) -> Result<Bytes> {
+        let missing = StorageError::NoSuchChunk { block, offset, len };
+        let Some(end) = offset.checked_add(len).filter(|end| *end <= row.length()) else {
+            return Err(missing);
+        };
+        let Ok(length) = usize::try_from(len) else { return Err(missing) };
+        container.count_read(len);
+        if let Some(packed) = row.packed {
+            let all = self.read_checked(container, block, packed).await?;
+            let Ok(range) = usize::try_from(offset).and_then(|a| Ok(a..usize::try_from(end)?))
+            else {
+                return Err(missing);
+            };
+            return if range.end <= all.len() { Ok(all.slice(range)) } else { Err(missing) };
+        }
+        let read = container.disk().io.read(container.block_path(block.local), offset, length);
+        match read.await {
+            Ok(data) => Ok(data),
+            Err(error) if matches!(error.kind, IoErrorKind::NotFound | IoErrorKind::Short) => {
+                self.look_closer(container, block, row, StorageError::io(container.id())(error))
+            }
+            Err(error) => Err(StorageError::Io { container: container.id(), error }),
+        }
+    }
+
+    async fn read_checked(
+        &self,
+        container: &Arc<Container>,
+        block: BlockId,
+        packed: Packed,
+    ) -> Result<Bytes> {
+        let error = match container.read_packed(block.local, packed).await {
+            Ok(data) => return Ok(data),
+            Err(error) => error,
+        };
+        // Compaction may have moved it between the look at its row and the read.
+        let now = container.block_row(block.local)?.ok_or(StorageError::NoSuchBlock(block))?;
+        match now.packed {
+            Some(moved) if moved != packed => container.read_packed(block.local, moved).await,
+            _ if is_device_error(&error) => Err(error),
+            _ => self.look_closer(container, block, &now, error),
+        }
+    }
+
+    /// A committed block lacks bytes, or has wrong ones. Unless it was deleted just now, or replay
+    /// is still putting bytes back, the replica is not to be trusted any more.
+    fn look_closer<T>(
+        &self,
+        container: &Arc<Container>,
+        block: BlockId,
+        row: &StoredBlock,
+        error: StorageError,
+    ) -> Result<T> {
+        if container.block_row(block.local)?.is_none() {
+            return Err(StorageError::NoSuchBlock(block));
+        }
+        if container.is_replaying() && row.packed.is_some() {
+            return Err(StorageError::Recovering(block));
+        }
+        self.distrust(container.id(), error.to_string());
+        Err(error)
+    }
+
+    /// Marks a container unhealthy without holding up the reader that found it out.
+    fn distrust(&self, id: ContainerId, reason: String) {
+        let store = self.clone();
+        let mark = move || {
+            if let Err(error) = store.mark_unhealthy(id, &reason) {
+                tracing::error!(container = %id, %error, "cannot mark container unhealthy");
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("distrust".into()).spawn(mark) {
+            tracing::error!(container = %id, %error, "cannot mark container unhealthy");
+        }
+    }
+}
+
+/// The device failed, which says nothing about the bytes.
+fn is_device_error(error: &StorageError) -> bool {
+    matches!(error, StorageError::Io { error, .. }
+        if !matches!(error.kind, IoErrorKind::NotFound | IoErrorKind::Short))
+}

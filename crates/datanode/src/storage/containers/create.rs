@@ -1,0 +1,117 @@
+//! A container's first moment.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use container::ContainerState;
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
+use types::{ContainerId, LocalId, PipelineId};
+
+use super::file::ContainerFile;
+use super::{Container, Fixed, Meta, Sums, Traffic};
+use crate::storage::disk::Disk;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::segments::Segments;
+
+/// State a container is made in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InitialState {
+    /// For clients' writes.
+    #[default]
+    Open,
+    /// To be filled from other replicas.
+    Recovering,
+}
+
+/// A container to be made.
+#[derive(Debug, Clone, Default)]
+pub struct NewContainer {
+    /// Its number.
+    pub id: ContainerId,
+    /// Its index in an EC group, else 0.
+    pub replica_index: i32,
+    /// The pipeline that writes it.
+    pub pipeline: Option<PipelineId>,
+    /// Its disk; chosen when `None`.
+    pub disk: Option<Arc<Disk>>,
+    /// Its state.
+    pub state: InitialState,
+}
+
+impl Container {
+    pub(super) fn assemble(
+        disk: Arc<Disk>,
+        file: ContainerFile,
+        sums: Sums,
+        segments: Segments,
+        deleted_early: FxHashSet<LocalId>,
+    ) -> Arc<Self> {
+        let dir = disk.container_dir(file.id);
+        Arc::new(Self {
+            id: file.id,
+            chunks: dir.join("chunks"),
+            dir,
+            disk,
+            fixed: file.fixed,
+            meta: Mutex::new(Meta { state: file.state, sums, deleted_early }),
+            commit: Mutex::default(),
+            changing: Mutex::default(),
+            segments: Mutex::new(segments),
+            draining: Mutex::default(),
+            traffic: Traffic::default(),
+            full: AtomicBool::new(false),
+        })
+    }
+
+    /// Makes the directories and the `.container` file, durably. Nobody else may know the id yet.
+    pub(crate) fn create(
+        new: &NewContainer,
+        disk: Arc<Disk>,
+        origin: String,
+        max_size: u64,
+    ) -> Result<Arc<Self>> {
+        disk.check_room(0)?;
+        let file = ContainerFile {
+            id: new.id,
+            state: match new.state {
+                InitialState::Open => ContainerState::Open,
+                InitialState::Recovering => ContainerState::Recovering,
+            },
+            fixed: Fixed {
+                pipeline: new.pipeline,
+                origin,
+                replica_index: new.replica_index,
+                max_size,
+            },
+        };
+        let dir = disk.container_dir(new.id);
+        make_directories(&dir).map_err(|e| match e.kind() {
+            io::ErrorKind::StorageFull => StorageError::OutOfSpace(e.to_string()),
+            _ => StorageError::disk(&dir, e),
+        })?;
+        file.write(&dir)?;
+        Ok(Self::assemble(disk, file, Sums::default(), Segments::default(), FxHashSet::default()))
+    }
+
+    pub(super) fn write_file(&self, state: ContainerState) -> Result<()> {
+        ContainerFile { id: self.id, state, fixed: self.fixed.clone() }.write(&self.dir)
+    }
+
+    pub(super) fn set_state(&self, state: ContainerState) {
+        self.meta.lock().state = state;
+    }
+}
+
+/// `<id>`, `metadata` and `chunks`, with the names above them durable.
+fn make_directories(dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(dir.join("metadata"))?;
+    fs::create_dir_all(dir.join("chunks"))?;
+    for path in dir.ancestors().take(3) {
+        File::open(path)?.sync_all()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! The `.container` file: YAML as Ozone writes and reads it.
+//!
+//! `checksum` is the SHA-256 of the document with 64 zeros in its own place. Paths in the file are
+//! for other readers; we go by where the file lies, so that a disk can be mounted elsewhere.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use container::ContainerState;
+use sha2::{Digest, Sha256};
+use types::{ContainerId, PipelineId};
+
+use super::Fixed;
+use crate::storage::error::{Result, StorageError};
+
+const TAG: &str = "!<KeyValueContainerData>";
+const NO_CHECKSUM: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// What a `.container` file says.
+#[derive(Debug, Clone)]
+pub(super) struct ContainerFile {
+    pub id: ContainerId,
+    pub state: ContainerState,
+    pub fixed: Fixed,
+}
+
+impl ContainerFile {
+    /// The document, for a container in `dir`.
+    fn text(&self, dir: &Path) -> String {
+        let Fixed { pipeline, origin, replica_index, max_size } = &self.fixed;
+        let pipeline = pipeline.map(|id| id.to_string()).unwrap_or_default();
+        let index = match replica_index {
+            0 => String::new(),
+            n => format!("replicaIndex: {n}\n"),
+        };
+        let text = format!(
+            "{TAG}\n\
+             checksum: {NO_CHECKSUM}\n\
+             chunksPath: {}\n\
+             containerDBType: RocksDB\n\
+             containerID: {}\n\
+             containerType: KeyValueContainer\n\
+             layOutVersion: 2\n\
+             maxSize: {max_size}\n\
+             metadata: {{}}\n\
+             metadataPath: {}\n\
+             originNodeId: {}\n\
+             originPipelineId: {}\n\
+             {index}\
+             schemaVersion: '3'\n\
+             state: {}\n",
+            scalar(&dir.join("chunks").display().to_string()),
+            self.id,
+            scalar(&dir.join("metadata").display().to_string()),
+            scalar(origin),
+            scalar(&pipeline),
+            self.state,
+        );
+        let sum = hex::encode(Sha256::digest(text.as_bytes()));
+        text.replacen(NO_CHECKSUM, &sum, 1)
+    }
+
+    /// Reads a document.
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines();
+        if lines.next().map(str::trim) != Some(TAG) {
+            return Err(format!("does not start with {TAG}"));
+        }
+        let mut file = Fields::default();
+        for line in lines.filter(|line| !line.trim().is_empty() && !line.starts_with(' ')) {
+            let (name, value) =
+                line.split_once(':').ok_or_else(|| format!("no field: {line}"))?;
+            file.set(name, unquote(value.trim()))?;
+        }
+        let sum = file.checksum.as_deref().ok_or("checksum is missing")?;
+        let zeroed = text.replacen(sum, NO_CHECKSUM, 1);
+        if hex::encode(Sha256::digest(zeroed.as_bytes())) != sum {
+            return Err("checksum mismatch".into());
+        }
+        Ok(Self {
+            id: file.id.ok_or("containerID is missing")?,
+            state: file.state.ok_or("state is missing")?,
+            fixed: Fixed {
+                pipeline: file.pipeline,
+                origin: file.origin.unwrap_or_default(),
+                replica_index: file.replica_index,
+                max_size: file.max_size.ok_or("maxSize is missing")?,
+            },
+        })
+    }
+
+    /// Reads the file at `path`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let fail = |reason: String| StorageError::ContainerFile { path: path.to_owned(), reason };
+        let text = fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        Self::parse(&text).map_err(fail)
+    }
+
+    /// Writes the file of a container in `dir`, so that a crash leaves the old one or the new one.
+    pub fn write(&self, dir: &Path) -> Result<()> {
+        let metadata = dir.join("metadata");
+        let path = metadata.join(format!("{}.container", self.id));
+        self.replace(&metadata, &path, dir).map_err(|e| match e.kind() {
+            io::ErrorKind::StorageFull => StorageError::OutOfSpace(e.to_string()),
+            _ => StorageError::disk(&path, e),
+        })
+    }
+
+    fn replace(&self, metadata: &Path, path: &Path, dir: &Path) -> io::Result<()> {
+        let temporary = path.with_extension("container.tmp");
+        let mut file = File::create(&temporary)?;
+        file.write_all(self.text(dir).as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        File::open(metadata)?.sync_all()
+    }
+}
+
+#[derive(Default)]
+struct Fields {
+    checksum: Option<String>,
+    id: Option<ContainerId>,
+    state: Option<ContainerState>,
+    pipeline: Option<PipelineId>,
+    origin: Option<String>,
+    replica_index: i32,
+    max_size: Option<u64>,
+}
+
+impl Fields {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let bad = || format!("{name} is not valid: {value}");
+        match name {
+            "checksum" => self.checksum = Some(value.to_owned()),
+            "containerID" => self.id = Some(value.parse().map_err(|_| bad())?),
+            "state" => self.state = Some(value.parse().map_err(|()| bad())?),
+            "maxSize" => self.max_size = Some(value.parse().map_err(|_| bad())?),
+            "replicaIndex" => self.replica_index = value.parse().map_err(|_| bad())?,
+            "originNodeId" => self.origin = Some(value.to_owned()),
+            "originPipelineId" if !value.is_empty() => {
+                self.pipeline = Some(value.parse().map_err(|_| bad())?);
+            }
+            "layOutVersion" if value != "2" => return Err(bad()),
+            "schemaVersion" if value != "3" => return Err(bad()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A YAML scalar: plain when that cannot be misread.
+fn scalar(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "''"))
+    }
+}
+
+fn unquote(value: &str) -> &str {
+    value.strip_prefix('\'').and_then(|v| v.strip_suffix('\'')).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file() -> ContainerFile {
+        ContainerFile {
+            id: ContainerId(7),
+            state: ContainerState::QuasiClosed,
+            fixed: Fixed {
+                pipeline: Some(PipelineId::random()),
+                origin: "a-node".into(),
+                replica_index: 0,
+                max_size: 5 << 30,
+            },
+        }
+    }
+
+    #[test]
+    fn the_document_is_ozones() {
+        let text = file().text(Path::new("/d/current/containerDir0/7"));
+        let names: Vec<&str> =
+            text.lines().skip(1).filter_map(|line| line.split(':').next()).collect();
+        assert_eq!(
+            names,
+            [
+                "checksum",
+                "chunksPath",
+                "containerDBType",
+                "containerID",
+                "containerType",
+                "layOutVersion",
+                "maxSize",
+                "metadata",
+                "metadataPath",
+                "originNodeId",
+                "originPipelineId",
+                "schemaVersion",
+                "state"
+            ]
+        );
+        assert!(text.starts_with("!<KeyValueContainerData>\nchecksum: "));
+        assert!(text.contains("\nschemaVersion: '3'\nstate: QUASI_CLOSED\n"));
+        assert!(text.contains("\nchunksPath: /d/current/containerDir0/7/chunks\n"));
+    }
+
+    #[test]
+    fn a_document_is_read_back() {
+        let mut written = file();
+        written.fixed.replica_index = 4;
+        let read = ContainerFile::parse(&written.text(Path::new("/a dir/it's"))).unwrap();
+        assert_eq!((read.id, read.state), (written.id, written.state));
+        assert_eq!(read.fixed.pipeline, written.fixed.pipeline);
+        assert_eq!(read.fixed.replica_index, 4);
+        assert_eq!(read.fixed.origin, "a-node");
+    }
+
+    #[test]
+    fn a_changed_document_is_refused() {
+        let text = file().text(Path::new("/d"));
+        let changed = text.replace("state: QUASI_CLOSED", "state: CLOSED");
+        assert_eq!(ContainerFile::parse(&changed).unwrap_err(), "checksum mismatch");
+        assert!(ContainerFile::parse("").is_err());
+        assert!(ContainerFile::parse(&text.replace("checksum", "checksun")).is_err());
+    }
+}

@@ -1,0 +1,223 @@
+//! Finding a disk's containers at start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use container::segment::SegmentInfo;
+use metastore::{Batch, Durability, IterRange};
+use prost::Message;
+use proto::scm_datanode::DeletedBlocksTransaction;
+use rustc_hash::{FxHashMap, FxHashSet};
+use types::{ContainerId, LocalId};
+
+use super::file::ContainerFile;
+use super::{Container, Sums};
+use crate::storage::disk::Disk;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::segments::{Recovered, Segments, recover};
+use crate::storage::tables::{
+    self, BLOCK_DATA, DELETE_TXNS, DELETED_EARLY, METADATA, PER_CONTAINER, SEGMENTS, StoredBlock,
+};
+
+/// What a disk holds.
+#[derive(Default)]
+pub(crate) struct LoadedDisk {
+    pub(crate) containers: Vec<Arc<Container>>,
+    /// Containers with rows but without a directory.
+    pub(crate) missing: Vec<ContainerId>,
+    /// Containers that turned out bad, and why.
+    pub(crate) damaged: Vec<(ContainerId, String)>,
+}
+
+/// All rows about containers, read once.
+#[derive(Default)]
+struct Rows {
+    sums: FxHashMap<ContainerId, Sums>,
+    segments: FxHashMap<ContainerId, BTreeMap<u32, SegmentInfo>>,
+    deleted_early: FxHashMap<ContainerId, FxHashSet<LocalId>>,
+}
+
+/// Loads every container of a disk.
+///
+/// # Errors
+/// When the disk cannot be read at all; a bad container is no error.
+pub(crate) fn load_all(disk: &Arc<Disk>) -> Result<LoadedDisk> {
+    finish_deletions(disk)?;
+    let mut rows = Rows::read(disk)?;
+    let mut loaded = LoadedDisk::default();
+    let mut seen = BTreeSet::new();
+    for (id, dir) in directories(disk)? {
+        seen.insert(id);
+        if let Some((container, damage)) = load(disk, id, &dir, &mut rows)? {
+            loaded.damaged.extend(damage.map(|why| (id, why)));
+            loaded.containers.push(container);
+        }
+    }
+    loaded.missing = rows.sums.keys().copied().filter(|id| !seen.contains(id)).collect();
+    Ok(loaded)
+}
+
+/// Containers that were set aside for removal when the last run ended.
+fn finish_deletions(disk: &Disk) -> Result<()> {
+    let dir = disk.deleted_dir();
+    let entries = fs::read_dir(&dir).map_err(|e| StorageError::disk(&dir, e))?;
+    let ids: Vec<ContainerId> =
+        entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+    for id in ids {
+        drop_rows(disk, id)?;
+    }
+    crate::storage::disk::sweep(&dir)
+}
+
+/// Removes all rows of a container, durably.
+pub(super) fn drop_rows(disk: &Disk, id: ContainerId) -> Result<()> {
+    let mut batch = Batch::new();
+    for table in PER_CONTAINER {
+        batch.delete_range(table, tables::prefix(id), tables::prefix_end(id));
+    }
+    disk.db.write(batch, Durability::NoWal)?;
+    Ok(disk.db.flush()?)
+}
+
+fn directories(disk: &Disk) -> Result<Vec<(ContainerId, PathBuf)>> {
+    let mut found = Vec::new();
+    for group in list(&disk.containers_dir())? {
+        for dir in list(&group)? {
+            let id = dir.file_name().and_then(|name| name.to_str()?.parse().ok());
+            found.extend(id.map(|id| (id, dir)));
+        }
+    }
+    Ok(found)
+}
+
+fn list(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(dir).map_err(|e| StorageError::disk(dir, e))?;
+    let paths = entries.map(|entry| entry.map(|e| e.path()).map_err(|e| StorageError::disk(dir, e)));
+    paths.filter(|path| path.as_ref().map_or(true, |p| p.is_dir())).collect()
+}
+
+/// One container; `None` for a directory that was never finished.
+fn load(
+    disk: &Arc<Disk>,
+    id: ContainerId,
+    dir: &Path,
+    rows: &mut Rows,
+) -> Result<Option<(Arc<Container>, Option<String>)>> {
+    let path = dir.join("metadata").join(format!("{id}.container"));
+    let chunks = dir.join("chunks");
+    let known = rows.sums.contains_key(&id);
+    if !known && (!path.exists() || !chunks.is_dir()) {
+        // Making it was cut short; nothing was ever written to it.
+        fs::remove_dir_all(dir).map_err(|e| StorageError::disk(dir, e))?;
+        return Ok(None);
+    }
+    let file = match ContainerFile::read(&path) {
+        Ok(file) if file.id == id => file,
+        Ok(file) => {
+            tracing::error!(container = %id, says = %file.id, "container file in the wrong place");
+            return Ok(None);
+        }
+        Err(error) => {
+            tracing::error!(container = %id, %error, "container cannot be loaded");
+            return Ok(None);
+        }
+    };
+    let sums = rows.sums.remove(&id).unwrap_or_default();
+    let infos = rows.segments.remove(&id).unwrap_or_default();
+    let early = rows.deleted_early.remove(&id).unwrap_or_default();
+    let Recovered { segments, mut damage } = match recover(&chunks, id, infos) {
+        Ok(recovered) => recovered,
+        Err(error) => {
+            let damage = Some(format!("segments of container {id}: {error}"));
+            Recovered { segments: Segments::default(), damage }
+        }
+    };
+    let live = file.state.is_live();
+    let to_write = !segments.queue.is_empty();
+    let container = Container::assemble(Arc::clone(disk), file, sums, segments, early);
+    if to_write {
+        disk.mark_dirty(&container);
+    }
+    if live && damage.is_none() {
+        damage = missing_bytes(&container)?;
+    }
+    Ok(Some((container, damage)))
+}
+
+/// Looks for blocks whose files lack bytes. Only containers that could be written when the last
+/// run ended are looked through; closed ones are for the scanner.
+fn missing_bytes(container: &Container) -> Result<Option<String>> {
+    let (id, mut damage) = (container.id(), None);
+    let range = IterRange::prefix(tables::prefix(id)).background(1 << 20);
+    let mut cursor = container.disk().db.iter(BLOCK_DATA, range)?;
+    cursor.first();
+    cursor.for_each(|key, value| {
+        damage = match (tables::block_of(key), StoredBlock::read(id, value)) {
+            (Some(local), Ok(row)) if row.packed.is_none() => {
+                let found = container.file_length(local).unwrap_or(0);
+                let expected = row.length();
+                (found < expected)
+                    .then(|| format!("block {local} has {found} bytes on disk, not {expected}"))
+            }
+            (Some(_), Ok(_)) => None,
+            (None, _) => Some("a row of block_data has a bad key".into()),
+            (_, Err(error)) => Some(error.to_string()),
+        };
+        damage.is_none()
+    })?;
+    Ok(damage)
+}
+
+impl Rows {
+    fn read(disk: &Disk) -> Result<Self> {
+        let mut rows = Self::default();
+        let mut failed = None;
+        let mut visit = |table, visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>| -> Result<()> {
+            let mut cursor = disk.db.iter(table, IterRange::all())?;
+            cursor.first();
+            cursor.for_each(|key, value| match visit(key, value) {
+                Ok(()) => true,
+                Err(error) => {
+                    failed = Some(error);
+                    false
+                }
+            })?;
+            failed.take().map_or(Ok(()), Err)
+        };
+        visit(METADATA, &mut |key, value| {
+            let Some(id) = tables::container_of(key) else { return Ok(()) };
+            let sums = rows.sums.entry(id).or_default();
+            let field = match key.get(9..).and_then(|name| std::str::from_utf8(name).ok()) {
+                Some(tables::BCSID) => &mut sums.bcsid,
+                Some(tables::BLOCK_COUNT) => &mut sums.blocks,
+                Some(tables::BYTES_USED) => &mut sums.used,
+                Some(tables::DELETE_TX) => &mut sums.delete_tx,
+                _ => return Ok(()),
+            };
+            *field = tables::read_number(id, value)?;
+            Ok(())
+        })?;
+        visit(SEGMENTS, &mut |key, value| {
+            let (id, number, info) = tables::read_segment(key, value)?;
+            rows.segments.entry(id).or_default().insert(number, info);
+            Ok(())
+        })?;
+        // Counted anew: the transactions are durable at once, the sums with the next flush.
+        visit(DELETE_TXNS, &mut |key, value| {
+            let Some(id) = tables::container_of(key) else { return Ok(()) };
+            let tx = DeletedBlocksTransaction::decode(value)
+                .map_err(|e| StorageError::row(id, "delete_txns", e))?;
+            rows.sums.entry(id).or_default().pending_delete += tx.local_id.len() as u64;
+            Ok(())
+        })?;
+        visit(DELETED_EARLY, &mut |key, _| {
+            if let (Some(id), Some(local)) = (tables::container_of(key), tables::block_of(key)) {
+                rows.deleted_early.entry(id).or_default().insert(local);
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}

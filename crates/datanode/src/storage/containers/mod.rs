@@ -1,0 +1,269 @@
+//! Containers: what they are, where they lie, how they come and go.
+
+mod create;
+mod delete;
+mod file;
+mod load;
+mod report;
+mod state;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use container::ContainerState;
+use metastore::Batch;
+use parking_lot::Mutex;
+use proto::datanode::{ContainerDataProto, ContainerType};
+use rustc_hash::FxHashSet;
+use types::{ContainerId, LocalId, PipelineId};
+
+pub use create::{InitialState, NewContainer};
+pub(crate) use load::{LoadedDisk, load_all};
+
+use super::disk::Disk;
+use super::error::Result;
+use super::segments::Segments;
+use super::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
+
+/// One replica of a container.
+pub struct Container {
+    id: ContainerId,
+    disk: Arc<Disk>,
+    dir: PathBuf,
+    chunks: PathBuf,
+    fixed: Fixed,
+    meta: Mutex<Meta>,
+    /// Held from computing new sums until they are written: rounds and deletions of one container
+    /// do not mix.
+    pub(crate) commit: Mutex<()>,
+    /// One change of state at a time.
+    pub(crate) changing: Mutex<()>,
+    pub(crate) segments: Mutex<Segments>,
+    /// One writer of queued records at a time, so that a sync covers what was queued before.
+    pub(crate) draining: Mutex<()>,
+    traffic: Traffic,
+    /// SCM was told that it is full.
+    pub(crate) full: AtomicBool,
+}
+
+/// What never changes.
+#[derive(Debug, Clone)]
+pub(crate) struct Fixed {
+    pub(crate) pipeline: Option<PipelineId>,
+    pub(crate) origin: String,
+    pub(crate) replica_index: i32,
+    pub(crate) max_size: u64,
+}
+
+struct Meta {
+    state: ContainerState,
+    sums: Sums,
+    deleted_early: FxHashSet<LocalId>,
+}
+
+/// The container's rows in the metadata table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) bcsid: u64,
+    pub(crate) blocks: u64,
+    pub(crate) used: u64,
+    pub(crate) pending_delete: u64,
+    pub(crate) delete_tx: u64,
+}
+
+#[derive(Default)]
+struct Traffic {
+    reads: AtomicU64,
+    read_bytes: AtomicU64,
+    writes: AtomicU64,
+    written_bytes: AtomicU64,
+}
+
+/// A container as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerInfo {
+    /// Its number.
+    pub id: ContainerId,
+    /// Its state.
+    pub state: ContainerState,
+    /// Its highest block commit sequence id.
+    pub bcsid: u64,
+    /// Bytes of its blocks.
+    pub used: u64,
+    /// Its blocks.
+    pub blocks: u64,
+    /// Blocks that deletion transactions name and that are still here.
+    pub pending_delete: u64,
+    /// Highest deletion transaction taken.
+    pub delete_tx: u64,
+    /// The pipeline it was made by.
+    pub pipeline: Option<PipelineId>,
+    /// Its index in an EC group, else 0.
+    pub replica_index: i32,
+    /// Size at which it counts as full.
+    pub max_size: u64,
+}
+
+impl Container {
+    /// Its number.
+    pub fn id(&self) -> ContainerId {
+        self.id
+    }
+
+    /// Its disk.
+    pub fn disk(&self) -> &Arc<Disk> {
+        &self.disk
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// As it is now.
+    pub fn info(&self) -> ContainerInfo {
+        let meta = self.meta.lock();
+        let Sums { bcsid, blocks, used, pending_delete, delete_tx } = meta.sums;
+        let Fixed { pipeline, replica_index, max_size, .. } = self.fixed;
+        let (id, state) = (self.id, meta.state);
+        ContainerInfo {
+            id,
+            state,
+            bcsid,
+            used,
+            blocks,
+            pending_delete,
+            delete_tx,
+            pipeline,
+            replica_index,
+            max_size,
+        }
+    }
+
+    /// Its state.
+    pub fn state(&self) -> ContainerState {
+        self.meta.lock().state
+    }
+
+    /// Does it take new writes?
+    pub fn is_writable(&self) -> bool {
+        self.state().admits_writes()
+    }
+
+    /// As the container protocol tells it.
+    pub fn to_wire(&self) -> ContainerDataProto {
+        let info = self.info();
+        let number = |n: u64| Some(i64::try_from(n).unwrap_or(i64::MAX));
+        ContainerDataProto {
+            container_id: self.id.to_wire(),
+            metadata: Vec::new(),
+            container_path: Some(self.dir.display().to_string()),
+            bytes_used: number(info.used),
+            size: number(info.max_size),
+            block_count: number(info.blocks),
+            state: Some(info.state.to_data() as i32),
+            container_type: Some(ContainerType::KeyValueContainer as i32),
+        }
+    }
+
+    pub(crate) fn pipeline(&self) -> Option<PipelineId> {
+        self.fixed.pipeline
+    }
+
+    pub(crate) fn sums(&self) -> Sums {
+        self.meta.lock().sums
+    }
+
+    /// The caller holds the commit lock.
+    pub(crate) fn set_sums(&self, sums: Sums) {
+        self.meta.lock().sums = sums;
+    }
+
+    /// Is its pipeline putting back what a crash lost?
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.fixed.pipeline.is_some_and(|id| {
+            self.disk.pipelines.lock().get(&id).is_some_and(|reached| reached.replaying())
+        })
+    }
+
+    /// A block's row.
+    pub(crate) fn block_row(&self, local: LocalId) -> Result<Option<StoredBlock>> {
+        match self.disk.db.get(BLOCK_DATA, &tables::block_key(self.id, local))? {
+            Some(value) => StoredBlock::read(self.id, &value).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A block's own file.
+    pub(crate) fn block_path(&self, local: LocalId) -> Arc<Path> {
+        Arc::from(self.chunks.join(format!("{local}.block")))
+    }
+
+    /// A segment's file.
+    pub(crate) fn segment_path(&self, number: u32) -> Arc<Path> {
+        Arc::from(self.chunks.join(super::segments::file_name(number)))
+    }
+
+    /// Length of a block's own file, 0 when there is none.
+    pub(crate) fn file_length(&self, local: LocalId) -> Result<u64> {
+        let path = self.block_path(local);
+        match std::fs::metadata(&path) {
+            Ok(file) => Ok(file.len()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
+            Err(e) => Err(super::StorageError::disk(&path, e)),
+        }
+    }
+
+    pub(crate) fn was_deleted_early(&self, local: LocalId) -> bool {
+        let meta = self.meta.lock();
+        !meta.deleted_early.is_empty() && meta.deleted_early.contains(&local)
+    }
+
+    pub(crate) fn note_deleted_early(&self, locals: impl IntoIterator<Item = LocalId>) {
+        self.meta.lock().deleted_early.extend(locals);
+    }
+
+    pub(crate) fn forget_deleted_early(&self, locals: &[LocalId]) {
+        let mut meta = self.meta.lock();
+        for local in locals {
+            meta.deleted_early.remove(local);
+        }
+    }
+
+    pub(crate) fn count_read(&self, bytes: u64) {
+        self.traffic.reads.fetch_add(1, Ordering::Relaxed);
+        self.traffic.read_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_write(&self, bytes: u64) {
+        self.traffic.writes.fetch_add(1, Ordering::Relaxed);
+        self.traffic.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Sums {
+    /// Puts the rows that differ from what the container has.
+    pub(crate) fn put_changed(&self, container: &Container, batch: &mut Batch) {
+        let before = container.sums();
+        let rows = [
+            (tables::BCSID, self.bcsid, before.bcsid),
+            (tables::BLOCK_COUNT, self.blocks, before.blocks),
+            (tables::BYTES_USED, self.used, before.used),
+            (tables::PENDING_DELETE, self.pending_delete, before.pending_delete),
+            (tables::DELETE_TX, self.delete_tx, before.delete_tx),
+        ];
+        for (name, now, before) in rows {
+            if now != before {
+                let key = tables::metadata_key(container.id, name);
+                batch.put(METADATA, key, now.to_be_bytes());
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Container {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.info().fmt(f)
+    }
+}

@@ -1,0 +1,74 @@
+//! What SCM is told.
+
+use std::sync::atomic::Ordering;
+
+use proto::scm_datanode::ContainerReplicaProto;
+use proto::scm_datanode::StorageReportProto;
+use types::ContainerId;
+
+use super::Container;
+use crate::storage::store::ContainerStore;
+
+impl Container {
+    /// The replica as SCM is told of it; `None` for one that is being rebuilt.
+    pub fn report(&self) -> Option<ContainerReplicaProto> {
+        let info = self.info();
+        let signed = |n: u64| Some(i64::try_from(n).unwrap_or(i64::MAX));
+        let count = |n: &std::sync::atomic::AtomicU64| signed(n.load(Ordering::Relaxed));
+        Some(ContainerReplicaProto {
+            container_id: info.id.to_wire(),
+            state: info.state.to_replica()? as i32,
+            size: signed(info.max_size),
+            used: signed(info.used),
+            key_count: signed(info.blocks),
+            read_count: count(&self.traffic.reads),
+            write_count: count(&self.traffic.writes),
+            read_bytes: count(&self.traffic.read_bytes),
+            write_bytes: count(&self.traffic.written_bytes),
+            finalhash: None,
+            delete_transaction_id: signed(info.delete_tx),
+            block_commit_sequence_id: Some(info.bcsid),
+            origin_node_id: Some(self.fixed.origin.clone()),
+            replica_index: Some(info.replica_index),
+            is_empty: Some(info.blocks == 0 && !info.state.is_live()),
+            data_checksum: None,
+        })
+    }
+}
+
+impl ContainerStore {
+    /// All replicas.
+    pub fn report(&self) -> Vec<ContainerReplicaProto> {
+        self.containers().into_iter().filter_map(|id| self.replica_report(id)).collect()
+    }
+
+    /// One replica, if it is here and reported.
+    pub fn replica_report(&self, id: ContainerId) -> Option<ContainerReplicaProto> {
+        self.container(id).ok()?.report()
+    }
+
+    /// Replicas whose state changed since this was last asked.
+    pub fn take_changed(&self) -> Vec<ContainerReplicaProto> {
+        self.drain_changed().into_iter().filter_map(|id| self.replica_report(id)).collect()
+    }
+
+    /// All disks.
+    pub fn storage_reports(&self) -> Vec<StorageReportProto> {
+        let containers: Vec<_> =
+            self.containers().into_iter().filter_map(|id| self.container(id).ok()).collect();
+        self.disks()
+            .iter()
+            .map(|disk| {
+                let here = containers.iter().filter(|c| c.disk().id() == disk.id());
+                let (mut used, mut committed) = (0, 0);
+                for info in here.map(|container| container.info()) {
+                    used += info.used;
+                    if info.state.is_live() {
+                        committed += info.max_size.saturating_sub(info.used);
+                    }
+                }
+                disk.storage_report(used, committed)
+            })
+            .collect()
+    }
+}

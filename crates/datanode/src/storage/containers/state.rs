@@ -1,0 +1,90 @@
+//! Changes of a container's state.
+
+use std::sync::Arc;
+
+use container::ContainerState;
+use types::ContainerId;
+
+use super::Container;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::store::ContainerStore;
+
+impl ContainerStore {
+    /// Takes no more new writes, but those ordered already.
+    ///
+    /// # Errors
+    /// When its state forbids it, or the disk fails.
+    pub fn mark_closing(&self, id: ContainerId) -> Result<()> {
+        let container = self.container(id)?;
+        if container.state() != ContainerState::Open {
+            return Ok(());
+        }
+        self.change_state(&container, ContainerState::Closing)
+    }
+
+    /// Closes a container whose pipeline is gone: it may lack commits that other replicas have.
+    ///
+    /// # Errors
+    /// When its state forbids it, or the disk fails.
+    pub fn quasi_close(&self, id: ContainerId) -> Result<()> {
+        let container = self.container(id)?;
+        if container.state() == ContainerState::Closed {
+            return Ok(());
+        }
+        self.change_state(&container, ContainerState::QuasiClosed)
+    }
+
+    /// Closes a container that is complete. With `bcsid`, only if it is complete up to there.
+    ///
+    /// # Errors
+    /// When its state forbids it, commits are missing, or the disk fails.
+    pub fn close(&self, id: ContainerId, bcsid: Option<u64>) -> Result<()> {
+        let container = self.container(id)?;
+        let has = container.sums().bcsid;
+        if let Some(asked) = bcsid.filter(|asked| *asked > has) {
+            let block = types::BlockId { container: id, bcsid: asked, ..Default::default() };
+            let error = container::bcsid::BcsidError::Unknown { asked, container: has };
+            return Err(StorageError::Behind { block, error });
+        }
+        self.change_state(&container, ContainerState::Closed)
+    }
+
+    /// Notes that a container lacks or distrusts bytes. It is reported and takes no more writes.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn mark_unhealthy(&self, id: ContainerId, reason: &str) -> Result<()> {
+        let container = self.container(id)?;
+        if container.state() == ContainerState::Unhealthy {
+            return Ok(());
+        }
+        tracing::error!(container = %id, reason, "container is unhealthy");
+        self.change_state(&container, ContainerState::Unhealthy)
+    }
+
+    /// Changes the state, durably. Blocks.
+    pub(crate) fn change_state(
+        &self,
+        container: &Arc<Container>,
+        to: ContainerState,
+    ) -> Result<()> {
+        let id = container.id();
+        let _one = container.changing.lock();
+        let from = container.state();
+        from.become_(to).map_err(|error| StorageError::Transition { id, error })?;
+        if from == to {
+            return Ok(());
+        }
+        // A container that takes no writes when it is found again must have all that were applied:
+        // replay could not put them into it any more.
+        let seals = matches!(to, ContainerState::Closed | ContainerState::QuasiClosed);
+        if seals && from.is_live() {
+            container.disk().flush()?;
+        }
+        container.write_file(to)?;
+        container.set_state(to);
+        tracing::info!(container = %id, %from, %to, "container changed");
+        self.note_changed(id);
+        Ok(())
+    }
+}

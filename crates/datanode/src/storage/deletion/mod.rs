@@ -1,0 +1,45 @@
+//! Deleting blocks: SCM's transactions are taken durably and answered at once; the blocks go in
+//! the background.
+//!
+//! 1. *Take*: the transaction becomes a row, with the database's own log synced. Now SCM may forget
+//!    it.
+//! 2. *Reclaim*: the blocks' rows go, and the tables are flushed, so that no replay brings them back.
+//! 3. Files are unlinked, records punched, dead segments dropped, half-dead ones compacted.
+//! 4. The transaction's row goes. Dying before that repeats 2 and 3, which then find less to do.
+//!
+//! A transaction may come before the block itself, on a replica that lags behind its pipeline's
+//! log. Such a block is noted as deleted early, and dropped when it comes.
+
+mod free;
+mod reclaim;
+mod take;
+
+use types::ContainerId;
+
+use super::error::Result;
+
+/// What became of one deletion transaction.
+#[derive(Debug)]
+pub struct DeletionResult {
+    /// Its number.
+    pub tx_id: i64,
+    /// Its container.
+    pub container: ContainerId,
+    /// Taken durably, or why not.
+    pub outcome: Result<()>,
+}
+
+/// What a run brought back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reclaimed {
+    /// Blocks removed.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Segments whose live records were copied elsewhere.
+    pub compacted: u64,
+    /// Segments removed.
+    pub dropped: u64,
+    /// There is more to do.
+    pub more: bool,
+}

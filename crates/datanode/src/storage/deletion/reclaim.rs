@@ -1,0 +1,162 @@
+//! Carrying out deletion transactions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use container::deletion;
+use metastore::{Batch, Durability, IterRange};
+use prost::Message;
+use proto::scm_datanode::DeletedBlocksTransaction;
+use types::LocalId;
+
+use super::Reclaimed;
+use super::free::Freed;
+use crate::storage::containers::Container;
+use crate::storage::disk::Disk;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::store::ContainerStore;
+use crate::storage::tables::{self, BLOCK_DATA, DELETE_TXNS, DELETED_EARLY};
+
+/// One container's share of a run.
+struct Work {
+    container: Arc<Container>,
+    transactions: Vec<i64>,
+    blocks: Vec<LocalId>,
+    freed: Freed,
+}
+
+impl ContainerStore {
+    /// Carries out pending transactions, about `limit` blocks of each disk. Blocks.
+    ///
+    /// # Errors
+    /// When a disk fails; what is not done stays pending.
+    pub fn reclaim(&self, limit: usize) -> Result<Reclaimed> {
+        let mut total = Reclaimed::default();
+        for disk in self.disks() {
+            let done = self.reclaim_disk(disk, limit)?;
+            total.blocks += done.blocks;
+            total.bytes += done.bytes;
+            total.compacted += done.compacted;
+            total.dropped += done.dropped;
+            total.more |= done.more;
+        }
+        Ok(total)
+    }
+
+    fn reclaim_disk(&self, disk: &Disk, limit: usize) -> Result<Reclaimed> {
+        let mut done = Reclaimed::default();
+        let ids: Vec<_> = disk.deleting.lock().iter().copied().collect();
+        let (mut work, mut left) = (Vec::new(), limit.max(1));
+        for id in ids {
+            if left == 0 {
+                done.more = true;
+                break;
+            }
+            // Gone meanwhile, rows and all.
+            let Ok(container) = self.container(id) else { continue };
+            let (some, more) = remove_rows(&container, left)?;
+            done.more |= more;
+            left = left.saturating_sub(some.blocks.len());
+            done.blocks += some.freed.blocks;
+            done.bytes += some.freed.bytes;
+            work.push(some);
+        }
+        if work.is_empty() {
+            return Ok(done);
+        }
+        // From here on no crash brings the rows back.
+        disk.db.flush()?;
+        for some in &work {
+            some.freed.give_back(&some.container, &some.blocks)?;
+            let (compacted, dropped) =
+                super::free::tidy_segments(&some.container, self.options().segment_size)?;
+            done.compacted += compacted;
+            done.dropped += dropped;
+            finish(some)?;
+        }
+        Ok(done)
+    }
+}
+
+/// Step two: the rows of the next blocks go. Says whether the container has more to do.
+fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<(Work, bool)> {
+    let (id, disk) = (container.id(), container.disk());
+    let pending = pending(container, limit)?;
+    let portion = deletion::next_portion(&pending, limit);
+    let transactions: Vec<i64> =
+        portion.finished.iter().filter_map(|i| Some(pending.get(*i)?.tx_id)).collect();
+    let more = portion.finished.len() < pending.len() || pending.len() >= limit;
+
+    let _commit = container.commit.lock();
+    let live = container.state().is_live();
+    let (mut freed, mut batch) = (Freed::default(), Batch::new());
+    let (mut sums, mut segments, mut early) = (container.sums(), BTreeSet::new(), Vec::new());
+    for local in &portion.blocks {
+        let key = tables::block_key(id, *local);
+        match container.block_row(*local)? {
+            Some(row) => {
+                sums.used = sums.used.saturating_sub(row.length());
+                sums.blocks = sums.blocks.saturating_sub(1);
+                freed.add(&row);
+                if let Some(packed) = row.packed {
+                    container.unplace(&packed);
+                    segments.insert(packed.segment);
+                }
+                batch.delete(BLOCK_DATA, key);
+            }
+            // It may still come: this replica may lag behind its log.
+            None if live && !container.was_deleted_early(*local) => {
+                batch.put(DELETED_EARLY, key, []);
+                early.push(*local);
+            }
+            None => {}
+        }
+    }
+    sums.put_changed(container, &mut batch);
+    container.put_segment_rows(segments, &mut batch);
+    disk.db.write(batch, Durability::NoWal)?;
+    container.set_sums(sums);
+    container.note_deleted_early(early);
+    let container = Arc::clone(container);
+    Ok((Work { container, transactions, blocks: portion.blocks, freed }, more))
+}
+
+/// The container's oldest transactions.
+fn pending(container: &Container, limit: usize) -> Result<Vec<DeletedBlocksTransaction>> {
+    let id = container.id();
+    let mut found = Vec::new();
+    let range = IterRange::prefix(tables::prefix(id));
+    let mut cursor = container.disk().db.iter(DELETE_TXNS, range)?;
+    cursor.first();
+    while found.len() < limit {
+        let Some((_, value)) = cursor.row()? else { break };
+        let tx = DeletedBlocksTransaction::decode(value)
+            .map_err(|e| StorageError::row(id, "delete_txns", e))?;
+        found.push(tx);
+        cursor.next();
+    }
+    Ok(found)
+}
+
+/// Step four: the transactions are done.
+fn finish(work: &Work) -> Result<()> {
+    let (container, disk) = (&work.container, work.container.disk());
+    let _commit = container.commit.lock();
+    let (mut sums, mut batch) = (container.sums(), Batch::new());
+    for tx in &work.transactions {
+        let key = tables::tx_key(container.id(), *tx);
+        if let Some(row) = disk.db.get(DELETE_TXNS, &key)? {
+            let tx = DeletedBlocksTransaction::decode(&row[..])
+                .map_err(|e| StorageError::row(container.id(), "delete_txns", e))?;
+            sums.pending_delete = sums.pending_delete.saturating_sub(tx.local_id.len() as u64);
+        }
+        batch.delete(DELETE_TXNS, key);
+    }
+    sums.put_changed(container, &mut batch);
+    disk.db.write(batch, Durability::NoWal)?;
+    container.set_sums(sums);
+    if pending(container, 1)?.is_empty() {
+        disk.deleting.lock().remove(&container.id());
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Making everything applied durable, so that the log can be trimmed.
+
+use std::sync::Arc;
+
+use blockio::block_on;
+use futures::future::join_all;
+use metastore::{Batch, Durability};
+
+use super::Disk;
+use crate::storage::containers::Container;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::segments::Undurable;
+use crate::storage::tables::{self, PIPELINES, Reach};
+
+impl Disk {
+    /// Writes and syncs all bytes that wait, then the tables, and moves every pipeline's durable
+    /// position to what was applied when this began. Blocks.
+    pub(crate) fn flush(&self) -> Result<()> {
+        let _one = self.flushing.lock();
+        // Positions first: bytes of everything applied up to them are in `dirty` by now.
+        let positions: Vec<_> = self
+            .pipelines
+            .lock()
+            .iter()
+            .filter(|(_, reached)| reached.applied != reached.durable)
+            .map(|(id, reached)| (*id, reached.applied))
+            .collect();
+        let dirty: Vec<Arc<Container>> = self.dirty.lock().drain().map(|(_, c)| c).collect();
+        if let Err(error) = self.flush_containers(&dirty) {
+            // They stay dirty, so that a later flush tries again.
+            dirty.iter().for_each(|container| self.mark_dirty(container));
+            return Err(error);
+        }
+        let mut batch = Batch::new();
+        for (id, position) in &positions {
+            batch.put(PIPELINES, tables::pipeline_key(*id, Reach::Durable), position.encode());
+        }
+        self.db.write(batch, Durability::NoWal)?;
+        self.db.flush()?;
+        let mut pipelines = self.pipelines.lock();
+        for (id, position) in positions {
+            if let Some(reached) = pipelines.get_mut(&id) {
+                reached.durable = reached.durable.max(position);
+            }
+        }
+        Ok(())
+    }
+
+    fn flush_containers(&self, dirty: &[Arc<Container>]) -> Result<()> {
+        let mut drained = Vec::with_capacity(dirty.len());
+        let mut outcome = Ok(());
+        for container in dirty {
+            match container.drain() {
+                Ok(undurable) => drained.push((container, undurable)),
+                Err(error) => outcome = Err(error),
+            }
+        }
+        if outcome.is_ok() {
+            outcome = self.sync_all(&drained);
+        }
+        for (container, undurable) in drained {
+            match &outcome {
+                Ok(()) => container.segments_are_durable(&undurable.ends)?,
+                Err(_) => container.undrain(undurable),
+            }
+        }
+        outcome
+    }
+
+    fn sync_all(&self, drained: &[(&Arc<Container>, Undurable)]) -> Result<()> {
+        let syncs = drained.iter().flat_map(|(container, undurable)| {
+            let container = container.id();
+            undurable.to_sync.iter().map(move |path| {
+                let sync = self.io.sync(Arc::clone(path));
+                async move { sync.await.map_err(StorageError::io(container)) }
+            })
+        });
+        block_on(join_all(syncs)).into_iter().collect()
+    }
+}

@@ -1,0 +1,152 @@
+//! Opening a data directory.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use blockio::{Backend, DiskOptions, SystemBackend};
+use metastore::{IterRange, Store, StoreOptions};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use service::{DataDir, Expected, VersionFile};
+use types::PipelineId;
+use uuid::Uuid;
+
+use super::Disk;
+use super::space::Gauge;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::options::{DataDirectory, StorageOptions};
+use crate::storage::pipeline::Reached;
+use crate::storage::tables::{self, DELETE_TXNS, PIPELINES, Reach, TABLES};
+
+/// Latest layout of a data volume this program knows; Ozone's too.
+const LAYOUT_VERSION: u32 = 1;
+
+impl Disk {
+    /// Opens a directory, formatting it if it is new.
+    pub(crate) fn open(
+        dir: &DataDirectory,
+        options: &StorageOptions,
+        backend: Option<Box<dyn Backend>>,
+    ) -> Result<Arc<Self>> {
+        let root = dir.path.join("hdds");
+        let expected = Expected {
+            node_type: None,
+            cluster_id: Some(options.cluster_id.clone()),
+            layout_version: LAYOUT_VERSION,
+        };
+        let (lock, version, _) =
+            DataDir::open_or_format(&root, "VERSION", &expected, || new_version(options))
+                .map_err(|e| StorageError::DataDir(e.to_string()))?;
+        let id = version.get("storageID").unwrap_or_default().to_owned();
+        let owner = version.get("datanodeUuid").unwrap_or_default();
+        if id.is_empty() {
+            let why = format!("{}: storageID is missing from VERSION", root.display());
+            return Err(StorageError::DataDir(why));
+        }
+        if owner != options.datanode.to_string() {
+            return Err(StorageError::DataDir(format!(
+                "{} belongs to DataNode {owner}, not to {}: give each DataNode its own directories",
+                root.display(),
+                options.datanode
+            )));
+        }
+
+        let cluster = root.join(&options.cluster_id);
+        let raft_dir = dir.raft_dir.clone().unwrap_or_else(|| dir.path.join("ratis"));
+        let deleted = cluster.join("tmp").join("deleted-containers");
+        for path in [&cluster.join("current"), &deleted, &raft_dir] {
+            fs::create_dir_all(path).map_err(|e| StorageError::disk(path, e))?;
+        }
+        let db = Store::open(
+            &cluster.join(&id).join("container.db"),
+            &TABLES,
+            &StoreOptions {
+                block_cache_bytes: options.metadata_cache,
+                write_buffer_bytes: options.metadata_buffer,
+                ..StoreOptions::default()
+            },
+        )?;
+        let io_options = DiskOptions { name: short_name(&id), ..options.io.clone() };
+        let backend = backend.unwrap_or_else(|| Box::new(SystemBackend));
+        let io = blockio::Disk::start_on(&root, io_options, backend)
+            .map_err(|e| StorageError::disk(&root, e))?;
+        let pipelines = read_pipelines(&db)?;
+        let deleting = containers_with_deletions(&db)?;
+        Ok(Arc::new(Self {
+            id,
+            space: Gauge::new(&root, dir.reserved, options),
+            cluster,
+            raft_dir,
+            db,
+            io,
+            pipelines: Mutex::new(pipelines),
+            dirty: Mutex::default(),
+            pending: 0.into(),
+            pending_bound: options.pending_bytes,
+            deleting: Mutex::new(deleting),
+            flushing: Mutex::default(),
+            root,
+            _lock: lock,
+        }))
+    }
+}
+
+fn new_version(options: &StorageOptions) -> VersionFile {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    VersionFile::default()
+        .with("datanodeUuid", options.datanode)
+        .with("clusterID", &options.cluster_id)
+        .with("storageID", format!("DS-{}", Uuid::new_v4()))
+        .with("ctime", now)
+        .with("layOutVersion", LAYOUT_VERSION)
+}
+
+/// Thread names have 15 bytes.
+fn short_name(id: &str) -> String {
+    id.chars().take(11).collect()
+}
+
+fn read_pipelines(db: &Store) -> Result<FxHashMap<PipelineId, Reached>> {
+    let mut found: FxHashMap<PipelineId, Reached> = FxHashMap::default();
+    let mut cursor = db.iter(PIPELINES, IterRange::all())?;
+    cursor.first();
+    cursor.for_each(|key, value| {
+        if let Some((id, reach, position)) = tables::read_pipeline(key, value) {
+            let reached = found.entry(id).or_default();
+            match reach {
+                // Replay starts at the durable position; what was applied is only known.
+                Reach::Applied => reached.seen = position,
+                Reach::Durable => {
+                    reached.durable = position;
+                    reached.applied = position;
+                }
+            }
+        }
+        true
+    })?;
+    Ok(found)
+}
+
+fn containers_with_deletions(db: &Store) -> Result<BTreeSet<types::ContainerId>> {
+    let mut found = BTreeSet::new();
+    let mut cursor = db.iter(DELETE_TXNS, IterRange::all())?;
+    cursor.first();
+    cursor.for_each(|key, _| {
+        found.extend(tables::container_of(key));
+        true
+    })?;
+    Ok(found)
+}
+
+/// Removes what an earlier run had set aside for removal.
+pub(crate) fn sweep(dir: &Path) -> Result<()> {
+    let entries = fs::read_dir(dir).map_err(|e| StorageError::disk(dir, e))?;
+    for entry in entries {
+        let path = entry.map_err(|e| StorageError::disk(dir, e))?.path();
+        fs::remove_dir_all(&path).map_err(|e| StorageError::disk(&path, e))?;
+    }
+    Ok(())
+}

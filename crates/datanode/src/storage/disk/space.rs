@@ -1,0 +1,159 @@
+//! How much room a disk has, and which disk gets the next container.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use proto::hdds::StorageTypeProto;
+use proto::scm_datanode::StorageReportProto;
+
+use super::Disk;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::options::{ChoosingPolicy, StorageOptions};
+
+/// How long a look at the file system is good for; writes in between are subtracted.
+const FRESH_MS: u64 = 500;
+
+/// Room on a disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Space {
+    /// Size of the disk without what is reserved.
+    pub capacity: u64,
+    /// Bytes that may still be used.
+    pub available: u64,
+    /// Bytes in use by others and us.
+    pub used: u64,
+    /// Bytes never used.
+    pub reserved: u64,
+    /// Size of the file system.
+    pub fs_capacity: u64,
+    /// Free bytes of the file system.
+    pub fs_available: u64,
+}
+
+/// Keeps an eye on a file system without asking it at every write.
+pub(super) struct Gauge {
+    path: PathBuf,
+    reserved: u64,
+    reserved_share: f64,
+    min_free: u64,
+    started: Instant,
+    looked_at: AtomicU64,
+    available: AtomicU64,
+}
+
+impl Gauge {
+    pub(super) fn new(path: &Path, reserved: u64, options: &StorageOptions) -> Self {
+        Self {
+            path: path.to_owned(),
+            reserved,
+            reserved_share: options.reserved_share.clamp(0.0, 1.0),
+            min_free: options.min_free_space,
+            started: Instant::now(),
+            looked_at: AtomicU64::new(u64::MAX),
+            available: AtomicU64::new(0),
+        }
+    }
+
+    fn look(&self) -> Space {
+        let Ok(fs) = rustix::fs::statvfs(&self.path) else { return Space::default() };
+        let fs_capacity = fs.f_blocks.saturating_mul(fs.f_frsize);
+        let fs_available = fs.f_bavail.saturating_mul(fs.f_frsize);
+        let reserved = self.reserved.max((fs_capacity as f64 * self.reserved_share) as u64);
+        Space {
+            capacity: fs_capacity.saturating_sub(reserved),
+            available: fs_available.saturating_sub(reserved),
+            used: fs_capacity.saturating_sub(fs_available),
+            reserved,
+            fs_capacity,
+            fs_available,
+        }
+    }
+
+    /// Takes `bytes` from the room there is, unless that leaves too little.
+    fn take(&self, bytes: u64) -> bool {
+        let now = self.started.elapsed().as_millis() as u64;
+        let seen = self.looked_at.load(Ordering::Relaxed);
+        if seen == u64::MAX || now.saturating_sub(seen) > FRESH_MS {
+            self.looked_at.store(now, Ordering::Relaxed);
+            self.available.store(self.look().available, Ordering::Relaxed);
+        }
+        let available = self.available.load(Ordering::Relaxed);
+        if available < self.min_free.saturating_add(bytes) {
+            // The next write looks again: space may have come back.
+            self.looked_at.store(u64::MAX, Ordering::Relaxed);
+            return false;
+        }
+        self.available.fetch_sub(bytes.min(available), Ordering::Relaxed);
+        true
+    }
+}
+
+impl Disk {
+    /// Room on the disk, now.
+    pub fn space(&self) -> Space {
+        self.space.look()
+    }
+
+    /// Checks that `bytes` more may be written.
+    pub(crate) fn check_room(&self, bytes: u64) -> Result<()> {
+        if self.space.take(bytes) {
+            return Ok(());
+        }
+        let space = self.space();
+        Err(StorageError::OutOfSpace(format!(
+            "disk {} has {} bytes available, of which {} must stay free",
+            self.id, space.available, self.space.min_free
+        )))
+    }
+
+    /// What SCM is told of the disk; `used` is what our containers hold, `committed` what open
+    /// ones may still take.
+    pub(crate) fn storage_report(&self, used: u64, committed: u64) -> StorageReportProto {
+        let space = self.space();
+        StorageReportProto {
+            storage_uuid: self.id.clone(),
+            storage_location: self.root.display().to_string(),
+            capacity: Some(space.capacity),
+            scm_used: Some(used),
+            remaining: Some(space.available),
+            storage_type: Some(StorageTypeProto::Disk as i32),
+            failed: Some(space.fs_capacity == 0),
+            committed: Some(committed),
+            free_space_to_spare: Some(self.space.min_free),
+            reserved: Some(space.reserved),
+            fs_capacity: Some(space.fs_capacity),
+            fs_available: Some(space.fs_available),
+        }
+    }
+}
+
+/// The disk for the next container of `needed` bytes. `turn` goes round over calls.
+pub(crate) fn choose(
+    disks: &[Arc<Disk>],
+    policy: ChoosingPolicy,
+    needed: u64,
+    turn: &AtomicUsize,
+) -> Result<Arc<Disk>> {
+    let room = |disk: &Arc<Disk>| disk.space().available;
+    let fits: Vec<&Arc<Disk>> = disks
+        .iter()
+        .filter(|disk| room(disk) >= disk.space.min_free.saturating_add(needed))
+        .collect();
+    let at = turn.fetch_add(1, Ordering::Relaxed);
+    let nth = |i: usize| fits.get(i % fits.len().max(1)).copied();
+    let best = match policy {
+        ChoosingPolicy::RoundRobin => nth(at),
+        ChoosingPolicy::Capacity => {
+            [nth(at), nth(at + 1)].into_iter().flatten().max_by_key(|disk| room(disk))
+        }
+    };
+    best.cloned().ok_or_else(|| {
+        let most = disks.iter().map(room).max().unwrap_or(0);
+        StorageError::OutOfSpace(format!(
+            "none of {} disks has {needed} bytes to spare, the most is {most}",
+            disks.len()
+        ))
+    })
+}

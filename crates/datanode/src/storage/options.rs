@@ -1,0 +1,96 @@
+//! What the disks are opened with.
+
+use std::path::PathBuf;
+
+use blockio::DiskOptions;
+use types::DatanodeId;
+
+/// How a disk is chosen for a new container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ChoosingPolicy {
+    /// In turn, and of two neighbours the one with more room.
+    #[default]
+    Capacity,
+    /// In turn.
+    RoundRobin,
+}
+
+/// One data directory: one disk.
+#[derive(Debug, Clone)]
+pub struct DataDirectory {
+    /// The directory (`hdds.datanode.dir`).
+    pub path: PathBuf,
+    /// Where the disk's Raft log lies; beside the data when `None`.
+    pub raft_dir: Option<PathBuf>,
+    /// Bytes never used.
+    pub reserved: u64,
+}
+
+impl DataDirectory {
+    /// A directory without reserved space, Raft log beside the data.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), raft_dir: None, reserved: 0 }
+    }
+}
+
+/// What the disks are opened with.
+#[derive(Debug, Clone)]
+pub struct StorageOptions {
+    /// The disks.
+    pub dirs: Vec<DataDirectory>,
+    /// The cluster they belong to.
+    pub cluster_id: String,
+    /// The DataNode they belong to.
+    pub datanode: DatanodeId,
+    /// Free space below which a disk takes no more writes.
+    pub min_free_space: u64,
+    /// Share of every disk never used, 0 to 1.
+    pub reserved_share: f64,
+    /// How a disk is chosen for a new container.
+    pub choosing: ChoosingPolicy,
+    /// Size at which a container counts as full.
+    pub container_size: u64,
+    /// Share of its size at which a container should be closed, 0 to 1.
+    pub close_threshold: f64,
+    /// Blocks up to this size are packed into segments.
+    pub small_block_max: u64,
+    /// Size at which a segment takes no more records: what compaction moves at most.
+    pub segment_size: u64,
+    /// Packed bytes per disk that wait in memory to be written; the log has them too.
+    pub pending_bytes: usize,
+    /// Verify chunk checksums as chunks are written.
+    pub verify_writes: bool,
+    /// The I/O executors; each gets its disk's name.
+    pub io: DiskOptions,
+    /// Bytes of cached rows per disk.
+    pub metadata_cache: usize,
+    /// Bytes of unflushed rows per disk.
+    pub metadata_buffer: usize,
+}
+
+impl StorageOptions {
+    /// Defaults for these directories.
+    pub fn new(
+        dirs: Vec<DataDirectory>,
+        cluster_id: impl Into<String>,
+        datanode: DatanodeId,
+    ) -> Self {
+        Self {
+            dirs,
+            cluster_id: cluster_id.into(),
+            datanode,
+            min_free_space: 100 << 20,
+            reserved_share: 0.0001,
+            choosing: ChoosingPolicy::default(),
+            container_size: 5 << 30,
+            close_threshold: 0.9,
+            small_block_max: 64 << 10,
+            segment_size: 64 << 20,
+            pending_bytes: 4 << 20,
+            verify_writes: false,
+            io: DiskOptions::default(),
+            metadata_cache: 64 << 20,
+            metadata_buffer: 32 << 20,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! One round of log entries on its way into the tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use container::chunks::BlockState;
+use metastore::Batch;
+use rustc_hash::FxHashMap;
+use types::{ContainerId, LocalId};
+
+use super::{PipelineStore, Position, Reached};
+use crate::storage::containers::{Container, InitialState, NewContainer};
+use crate::storage::error::{Result, StorageError};
+use crate::storage::tables::Packed;
+
+/// Changes of one round of entries: visible and durable together, or not at all.
+///
+/// An error of a single call is that command's own failure; the batch stays usable. Nothing is
+/// visible before [`commit`](Self::commit).
+pub struct ApplyBatch<'a> {
+    pub(super) pipeline: &'a PipelineStore,
+    pub(super) reached: Reached,
+    pub(super) batch: Batch,
+    pub(super) touched: BTreeMap<ContainerId, Touched>,
+    pub(super) position: Position,
+}
+
+/// What the round does to one container.
+pub(super) struct Touched {
+    pub container: Arc<Container>,
+    pub added_bytes: u64,
+    pub added_blocks: u64,
+    pub bcsid: u64,
+    /// Blocks as this round leaves them: later entries of the round see earlier ones.
+    pub blocks: FxHashMap<LocalId, Existing>,
+    /// Segments whose sums changed.
+    pub segments: BTreeSet<u32>,
+    /// Blocks that were deleted before they came.
+    pub deleted_early: Vec<LocalId>,
+    pub closed: bool,
+}
+
+/// A block that is there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Existing {
+    pub state: BlockState,
+    pub packed: Option<Packed>,
+}
+
+impl<'a> ApplyBatch<'a> {
+    pub(crate) fn new(pipeline: &'a PipelineStore) -> Self {
+        let reached = pipeline.reached();
+        Self {
+            pipeline,
+            reached,
+            batch: Batch::new(),
+            touched: BTreeMap::new(),
+            position: reached.applied,
+        }
+    }
+
+    /// Is this entry's effect in the tables already?
+    pub(super) fn is_replay(&self, at: Position) -> bool {
+        at.index <= self.reached.seen.index
+    }
+
+    /// Notes that entries up to `at` are applied, whatever they were.
+    pub fn advance(&mut self, at: Position) {
+        self.position = self.position.max(at);
+    }
+
+    /// Makes a container of this pipeline, if it is not there.
+    ///
+    /// # Errors
+    /// When the container is lost, or the disk fails.
+    pub fn create_container(
+        &mut self,
+        at: Position,
+        id: ContainerId,
+        replica_index: i32,
+    ) -> Result<()> {
+        self.advance(at);
+        let store = &self.pipeline.store;
+        // A container that replay does not find was deleted since; it must not come back.
+        if self.touched.contains_key(&id) || self.is_replay(at) || store.container(id).is_ok() {
+            return Ok(());
+        }
+        store.create_container(NewContainer {
+            id,
+            replica_index,
+            pipeline: Some(self.pipeline.id),
+            disk: Some(Arc::clone(&self.pipeline.disk)),
+            state: InitialState::Open,
+        })?;
+        Ok(())
+    }
+
+    /// Closes a container: this and every complete replica hold the same blocks.
+    ///
+    /// # Errors
+    /// When there is no such container, or its state forbids it.
+    pub fn close_container(&mut self, at: Position, id: ContainerId) -> Result<()> {
+        use container::ContainerState::Closed;
+        self.advance(at);
+        if self.is_replay(at) {
+            return Ok(());
+        }
+        let touched = self.touch(id)?;
+        touched
+            .container
+            .state()
+            .become_(Closed)
+            .map_err(|error| StorageError::Transition { id, error })?;
+        touched.closed = true;
+        Ok(())
+    }
+
+    /// The container's part of this round.
+    pub(super) fn touch(&mut self, id: ContainerId) -> Result<&mut Touched> {
+        use std::collections::btree_map::Entry;
+        match self.touched.entry(id) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let container = self.pipeline.store.container(id)?;
+                Ok(entry.insert(Touched {
+                    container,
+                    added_bytes: 0,
+                    added_blocks: 0,
+                    bcsid: 0,
+                    blocks: FxHashMap::default(),
+                    segments: BTreeSet::new(),
+                    deleted_early: Vec::new(),
+                    closed: false,
+                }))
+            }
+        }
+    }
+
+    /// The container's part of this round, if it takes writes.
+    pub(super) fn touch_writable(&mut self, id: ContainerId) -> Result<&mut Touched> {
+        let touched = self.touch(id)?;
+        let state = match touched.closed {
+            true => container::ContainerState::Closed,
+            false => touched.container.state(),
+        };
+        if state.applies_writes() {
+            Ok(touched)
+        } else {
+            Err(StorageError::NotWritable { id, state })
+        }
+    }
+}
+
+impl Touched {
+    /// The block as earlier entries of this round, or the tables, have it.
+    pub(super) fn existing(&self, local: LocalId) -> Result<Option<Existing>> {
+        if let Some(existing) = self.blocks.get(&local) {
+            return Ok(Some(*existing));
+        }
+        let row = self.container.block_row(local)?;
+        Ok(row.map(|row| Existing {
+            state: BlockState { length: row.length(), bcsid: row.bcsid() },
+            packed: row.packed,
+        }))
+    }
+}

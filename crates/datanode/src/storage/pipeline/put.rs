@@ -1,0 +1,166 @@
+//! PutBlock and PutSmallFile as the log orders them.
+
+use blockio::{WriteMode, block_on};
+use bytes::Bytes;
+use container::chunks::{self, BlockState, Merged};
+use proto::datanode::{BlockData, ChunkInfo};
+use types::{BlockId, ContainerId, LocalId};
+
+use super::Position;
+use super::apply::{ApplyBatch, Existing, Touched};
+use crate::storage::block::Committed;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::tables::{self, BLOCK_DATA, Packed};
+
+impl ApplyBatch<'_> {
+    /// Commits a block whose chunks are in its file, durable before the entry was appended.
+    ///
+    /// # Errors
+    /// The command's own failure.
+    pub fn put_block(&mut self, at: Position, block: &BlockData) -> Result<Committed> {
+        self.advance(at);
+        let (committed, id) = check(at, block)?;
+        if self.is_replay(at) {
+            return Ok(committed);
+        }
+        let touched = self.touch_writable(id.container)?;
+        if touched.container.was_deleted_early(id.local) {
+            touched.deleted_early.push(id.local);
+            return Ok(committed);
+        }
+        let existing = touched.existing(id.local)?;
+        if existing.is_some_and(|existing| existing.packed.is_some()) {
+            return Err(StorageError::Packed(id));
+        }
+        let merged = merge(existing, &committed)?;
+        let found = touched.container.file_length(id.local)?;
+        if found < committed.length {
+            // The bytes were synced before the entry was appended: this disk has lost some.
+            let expected = committed.length;
+            let error = StorageError::FileInconsistent { block: committed.block, expected, found };
+            self.pipeline.store.mark_unhealthy(id.container, &error.to_string())?;
+            return Err(error);
+        }
+        touched.note(id.local, merged, None);
+        self.put_row(id, block, &committed, None);
+        Ok(committed)
+    }
+
+    /// Commits a block with its bytes, which came in the log entry. Blocks up to the packing
+    /// threshold go into a segment; they are readable at once and on disk after the next flush.
+    ///
+    /// # Errors
+    /// The command's own failure.
+    pub fn put_small_file(
+        &mut self,
+        at: Position,
+        block: &BlockData,
+        chunk: &ChunkInfo,
+        data: Bytes,
+    ) -> Result<Committed> {
+        self.advance(at);
+        let (committed, id) = check(at, block)?;
+        chunks::validate_write(chunk, data.len())
+            .map_err(|error| StorageError::Chunks { block: id, error })?;
+        if self.is_replay(at) {
+            self.put_back(&committed, chunk, data)?;
+            return Ok(committed);
+        }
+        let one = block.chunks.len() == 1 && chunk.offset == 0;
+        let packable = one
+            && committed.length == data.len() as u64
+            && committed.length <= self.pipeline.store.options().small_block_max;
+        let segment_size = self.pipeline.store.options().segment_size;
+        let touched = self.touch_writable(id.container)?;
+        if touched.container.was_deleted_early(id.local) {
+            touched.deleted_early.push(id.local);
+            return Ok(committed);
+        }
+        let existing = touched.existing(id.local)?;
+        let merged = merge(existing, &committed)?;
+        let old = existing.and_then(|existing| existing.packed);
+        let packed = match (packable, existing, old) {
+            (true, None, _) | (true, _, Some(_)) => {
+                let container = &touched.container;
+                Some(container.place(id.local, committed.block.bcsid, data, segment_size))
+            }
+            (false, _, Some(_)) => return Err(StorageError::Packed(id)),
+            (_, _, None) => {
+                write_file(touched, id.local, chunk, data)?;
+                None
+            }
+        };
+        if let Some(old) = old {
+            touched.container.unplace(&old);
+            touched.segments.insert(old.segment);
+        }
+        touched.note(id.local, merged, packed);
+        self.put_row(id, block, &committed, packed.as_ref());
+        Ok(committed)
+    }
+
+    /// An entry that the tables have already: only its bytes may be missing.
+    fn put_back(&mut self, committed: &Committed, chunk: &ChunkInfo, data: Bytes) -> Result<()> {
+        let id = committed.block;
+        let Ok(touched) = self.touch(id.container) else { return Ok(()) };
+        let Some(row) = touched.container.block_row(id.local)? else { return Ok(()) };
+        if row.bcsid() != id.bcsid {
+            return Ok(());
+        }
+        match row.packed {
+            Some(packed) => touched.container.put_back(&packed, id.local, id.bcsid, data),
+            None => write_file(touched, id.local, chunk, data),
+        }
+    }
+
+    fn put_row(
+        &mut self,
+        id: BlockId,
+        block: &BlockData,
+        committed: &Committed,
+        packed: Option<&Packed>,
+    ) {
+        let row = tables::encode_block(block, committed.block.bcsid, committed.length, packed);
+        self.batch.put(BLOCK_DATA, tables::block_key(id.container, id.local), row);
+    }
+}
+
+impl Touched {
+    fn note(&mut self, local: LocalId, merged: Merged, packed: Option<Packed>) {
+        self.added_bytes += merged.added_bytes;
+        self.added_blocks += merged.added_blocks;
+        self.bcsid = self.bcsid.max(merged.block.bcsid);
+        self.segments.extend(packed.map(|packed| packed.segment));
+        self.blocks.insert(local, Existing { state: merged.block, packed });
+    }
+}
+
+/// What the answer will be if nothing stands against it.
+fn check(at: Position, block: &BlockData) -> Result<(Committed, BlockId)> {
+    let id = BlockId::from_datanode(&block.block_id);
+    let length = chunks::validate_list(block)
+        .map_err(|error| StorageError::Chunks { block: id, error })?;
+    let committed = Committed {
+        block: BlockId { bcsid: at.index, ..id },
+        length,
+        replica_index: block.block_id.replica_index(),
+    };
+    Ok((committed, id))
+}
+
+fn merge(existing: Option<Existing>, committed: &Committed) -> Result<Merged> {
+    let there: Option<BlockState> = existing.map(|existing| existing.state);
+    chunks::merge(there, committed.length, committed.block.bcsid)
+        .map_err(|error| StorageError::Chunks { block: committed.block, error })
+}
+
+/// Bytes too many to pack go into the block's own file; the next flush makes them durable.
+fn write_file(touched: &Touched, local: LocalId, chunk: &ChunkInfo, data: Bytes) -> Result<()> {
+    let container = &touched.container;
+    let id: ContainerId = container.id();
+    let path = container.block_path(local);
+    let io = &container.disk().io;
+    block_on(io.write(path, chunk.offset, data, WriteMode::Auto)).map_err(StorageError::io(id))?;
+    container.needs_sync(local);
+    Ok(())
+}

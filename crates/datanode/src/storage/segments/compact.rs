@@ -1,0 +1,106 @@
+//! Copying live records out of a mostly dead segment, so that its file can go.
+
+use std::sync::Arc;
+
+use blockio::block_on;
+use metastore::{Batch, Durability, IterRange};
+use types::LocalId;
+
+use crate::storage::containers::Container;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::tables::{self, BLOCK_DATA, Packed, SEGMENTS, StoredBlock};
+
+/// Blocks moved under one lock.
+const PORTION: usize = 128;
+
+impl Container {
+    /// Moves the live records of a segment to the active one. The rows that say so are visible at
+    /// once and durable with the next flush; only then may the file go. Blocks.
+    ///
+    /// # Errors
+    /// Damaged records among them: then nothing may be dropped.
+    pub(crate) fn move_out_of(self: &Arc<Self>, number: u32, segment_size: u64) -> Result<()> {
+        let live = self.live_in(number)?;
+        for portion in live.chunks(PORTION) {
+            self.move_portion(portion, segment_size)?;
+        }
+        Ok(())
+    }
+
+    /// Blocks whose records lie in a segment.
+    pub(crate) fn live_in(&self, number: u32) -> Result<Vec<(LocalId, Packed)>> {
+        let mut live = Vec::new();
+        let mut failed = None;
+        let range = IterRange::prefix(tables::prefix(self.id())).background(1 << 20);
+        let mut cursor = self.disk().db.iter(BLOCK_DATA, range)?;
+        cursor.first();
+        cursor.for_each(|key, value| match StoredBlock::read(self.id(), value) {
+            Ok(row) => {
+                if let (Some(packed), Some(local)) = (row.packed, tables::block_of(key))
+                    && packed.segment == number
+                {
+                    live.push((local, packed));
+                }
+                true
+            }
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        })?;
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(live),
+        }
+    }
+
+    fn move_portion(self: &Arc<Self>, portion: &[(LocalId, Packed)], size: u64) -> Result<()> {
+        let mut read = Vec::with_capacity(portion.len());
+        for (local, packed) in portion {
+            // Deleted meanwhile: its bytes may be punched already.
+            if self.block_row(*local)?.is_some_and(|row| row.packed == Some(*packed)) {
+                read.push((*local, *packed, block_on(self.read_packed(*local, *packed))?));
+            }
+        }
+        let _commit = self.commit.lock();
+        let mut batch = Batch::new();
+        let mut touched = Vec::new();
+        for (local, packed, data) in read {
+            let Some(row) = self.block_row(local)? else { continue };
+            if row.packed != Some(packed) {
+                continue;
+            }
+            let (bcsid, length) = (row.bcsid(), row.length());
+            let moved = self.place(local, bcsid, data, size);
+            self.unplace(&packed);
+            touched.extend([packed.segment, moved.segment]);
+            let value = tables::encode_block(&row.into_wire(), bcsid, length, Some(&moved));
+            batch.put(BLOCK_DATA, tables::block_key(self.id(), local), value);
+        }
+        self.put_segment_rows(touched, &mut batch);
+        Ok(self.disk().db.write(batch, Durability::NoWal)?)
+    }
+
+    /// Removes the file and the row of a segment without live records.
+    pub(crate) fn drop_segment(&self, number: u32) -> Result<u64> {
+        let freed = {
+            let _commit = self.commit.lock();
+            let mut segments = self.segments.lock();
+            let empty = segments.infos.get(&number).is_some_and(|i| i.sealed && i.live_records == 0);
+            if !empty {
+                return Ok(0);
+            }
+            segments.pending.retain(|(segment, _), _| *segment != number);
+            segments.queue.retain(|(segment, _)| *segment != number);
+            segments.written.remove(&number);
+            let info = segments.infos.remove(&number);
+            let mut batch = Batch::new();
+            batch.delete(SEGMENTS, tables::segment_key(self.id(), number));
+            self.disk().db.write(batch, Durability::NoWal)?;
+            info.map_or(0, |info| info.end)
+        };
+        let path = self.segment_path(number).to_path_buf();
+        block_on(self.disk().io.unlink(vec![path])).map_err(StorageError::io(self.id()))?;
+        Ok(freed)
+    }
+}

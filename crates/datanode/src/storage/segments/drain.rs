@@ -1,0 +1,159 @@
+//! Writing packed bytes to their files, in long runs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use blockio::{WriteMode, block_on};
+use bytes::Bytes;
+use metastore::{Batch, Durability};
+use types::LocalId;
+
+use super::Segments;
+use crate::storage::containers::Container;
+use crate::storage::error::{Result, StorageError};
+
+/// Bytes in files that only a sync makes durable.
+#[derive(Default)]
+pub(crate) struct Undurable {
+    /// Files to sync.
+    pub(crate) to_sync: Vec<Arc<Path>>,
+    /// Where the segments' bytes end that the sync makes durable.
+    pub(crate) ends: Vec<(u32, u64)>,
+    files: Vec<LocalId>,
+}
+
+/// Neighbouring records: one write.
+struct Run {
+    segment: u32,
+    offset: u64,
+    end: u64,
+    parts: Vec<Bytes>,
+    keys: Vec<(u32, u64)>,
+}
+
+impl Segments {
+    /// Everything queued, as runs of neighbours.
+    fn take_runs(&mut self) -> Vec<Run> {
+        let mut keys = std::mem::take(&mut self.queue);
+        keys.sort_unstable();
+        keys.dedup();
+        let mut runs: Vec<Run> = Vec::new();
+        for key @ (segment, offset) in keys {
+            let Some(record) = self.pending.get(&key) else { continue };
+            let end = offset + record.len();
+            let parts = [record.header.clone(), record.data.clone()]
+                .into_iter()
+                .chain([Bytes::from_static(record.padding())])
+                .filter(|part| !part.is_empty());
+            match runs.last_mut() {
+                Some(run) if run.segment == segment && run.end == offset => {
+                    run.parts.extend(parts);
+                    run.keys.push(key);
+                    run.end = end;
+                }
+                _ => runs.push(Run { segment, offset, end, parts: parts.collect(), keys: vec![key] }),
+            }
+        }
+        runs
+    }
+}
+
+impl Container {
+    /// Writes all that waits, and says what a sync would make durable. Blocks.
+    pub(crate) fn drain(&self) -> Result<Undurable> {
+        self.write_queued()?;
+        let mut segments = self.segments.lock();
+        let ends: Vec<_> = std::mem::take(&mut segments.written).into_iter().collect();
+        let files: Vec<_> = std::mem::take(&mut segments.files).into_iter().collect();
+        drop(segments);
+        let of_segments = ends.iter().map(|(number, _)| self.segment_path(*number));
+        let to_sync = of_segments.chain(files.iter().map(|local| self.block_path(*local))).collect();
+        Ok(Undurable { to_sync, ends, files })
+    }
+
+    /// Takes back what [`drain`](Self::drain) gave, when the sync failed.
+    pub(crate) fn undrain(&self, undurable: Undurable) {
+        let mut segments = self.segments.lock();
+        for (number, end) in undurable.ends {
+            let written = segments.written.entry(number).or_default();
+            *written = end.max(*written);
+        }
+        segments.files.extend(undurable.files);
+    }
+
+    /// Writes all that waits and has the device start on it; what it says is for a later flush.
+    /// Blocks for the copy into the page cache, not for the device.
+    pub(crate) fn drain_soon(&self) -> Result<()> {
+        for number in self.write_queued()? {
+            self.disk().io.sync_soon(self.segment_path(number));
+        }
+        Ok(())
+    }
+
+    fn write_queued(&self) -> Result<Vec<u32>> {
+        let _one = self.draining.lock();
+        let runs = self.segments.lock().take_runs();
+        let mut numbers: Vec<u32> = runs.iter().map(|run| run.segment).collect();
+        numbers.dedup();
+        let mut runs = runs.into_iter();
+        while let Some(run) = runs.next() {
+            let (path, len) = (self.segment_path(run.segment), run.end - run.offset);
+            let write = self.disk().io.write_parts(path, run.offset, run.parts, WriteMode::Cached);
+            let outcome = block_on(write).map_err(StorageError::io(self.id()));
+            let mut segments = self.segments.lock();
+            if let Err(error) = outcome {
+                // The bytes are still pending; they are written by the next one.
+                segments.queue.extend(run.keys);
+                segments.queue.extend(runs.flat_map(|run| run.keys));
+                return Err(error);
+            }
+            for key in &run.keys {
+                segments.pending.remove(key);
+            }
+            let written = segments.written.entry(run.segment).or_default();
+            *written = run.end.max(*written);
+            drop(segments);
+            self.uncount_pending(len);
+        }
+        Ok(numbers)
+    }
+
+    fn uncount_pending(&self, len: u64) {
+        // Headers of segments are written but were never counted.
+        let _ = self.disk().pending.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
+            Some(n.saturating_sub(len as usize))
+        });
+    }
+
+    /// Notes that segments are durable up to these ends. While the pipeline replays, bytes in
+    /// between may still be missing; then a later flush notes it.
+    pub(crate) fn segments_are_durable(self: &Arc<Self>, ends: &[(u32, u64)]) -> Result<()> {
+        if ends.is_empty() {
+            return Ok(());
+        }
+        if self.is_replaying() {
+            self.undrain(Undurable { ends: ends.to_vec(), ..Undurable::default() });
+            self.disk().mark_dirty(self);
+            return Ok(());
+        }
+        let _commit = self.commit.lock();
+        let mut batch = Batch::new();
+        {
+            let mut segments = self.segments.lock();
+            for (number, end) in ends {
+                if let Some(info) = segments.infos.get_mut(number) {
+                    info.durable = info.durable.max(*end);
+                }
+            }
+        }
+        self.put_segment_rows(ends.iter().map(|(number, _)| *number), &mut batch);
+        Ok(self.disk().db.write(batch, Durability::NoWal)?)
+    }
+
+    /// Notes that applying wrote a block's file, for the next flush to sync.
+    pub(crate) fn needs_sync(self: &Arc<Self>, local: LocalId) {
+        self.segments.lock().files.insert(local);
+        self.disk().mark_dirty(self);
+    }
+}

@@ -1,0 +1,131 @@
+//! Giving records their places.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use container::segment::{RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader, SegmentInfo, record_len};
+use metastore::Batch;
+use types::LocalId;
+
+use super::{Pending, Segments};
+use crate::storage::containers::Container;
+use crate::storage::error::Result;
+use crate::storage::tables::{self, Packed, SEGMENTS};
+
+impl Segments {
+    /// The segment that takes records, begun if there is none or the last one is full.
+    fn active(&mut self, id: types::ContainerId, size: u64) -> (u32, &mut SegmentInfo) {
+        let last = self.infos.last_key_value().map(|(number, info)| (*number, *info));
+        let number = match last {
+            Some((number, info)) if !info.sealed && info.end < size => number,
+            Some((number, _)) => {
+                if let Some(info) = self.infos.get_mut(&number) {
+                    info.sealed = true;
+                }
+                self.begin(id, number.wrapping_add(1))
+            }
+            None => self.begin(id, 1),
+        };
+        (number, self.infos.entry(number).or_insert_with(SegmentInfo::empty))
+    }
+
+    /// Begins a segment: its header waits like a record.
+    fn begin(&mut self, container: types::ContainerId, number: u32) -> u32 {
+        self.infos.insert(number, SegmentInfo::empty());
+        self.queue_header(container, number);
+        number
+    }
+
+    pub(super) fn queue_header(&mut self, container: types::ContainerId, number: u32) {
+        let header = Bytes::copy_from_slice(&SegmentHeader { container, number }.encode());
+        self.pending.insert((number, 0), Pending { header, data: Bytes::new() });
+        self.queue.push((number, 0));
+    }
+}
+
+impl Container {
+    /// Gives a block its place. Its bytes are readable from now on, once a row says where.
+    pub(crate) fn place(
+        self: &Arc<Self>,
+        local: LocalId,
+        bcsid: u64,
+        data: Bytes,
+        segment_size: u64,
+    ) -> Packed {
+        let header = RecordHeader::new(local, bcsid, &data);
+        let len = record_len(header.len);
+        let packed = {
+            let mut segments = self.segments.lock();
+            let (segment, info) = segments.active(self.id(), segment_size);
+            let offset = info.end;
+            info.end += len;
+            info.live_bytes += len;
+            info.live_records += 1;
+            let bytes = Bytes::copy_from_slice(&header.encode(self.id(), offset));
+            segments.pending.insert((segment, offset), Pending { header: bytes, data });
+            segments.queue.push((segment, offset));
+            Packed { segment, offset, len: header.len }
+        };
+        self.disk().pending.fetch_add(len as usize, Ordering::Relaxed);
+        self.disk().mark_dirty(self);
+        packed
+    }
+
+    /// Takes a block's place away: its record is dead.
+    pub(crate) fn unplace(&self, packed: &Packed) {
+        let len = record_len(packed.len);
+        if let Some(info) = self.segments.lock().infos.get_mut(&packed.segment) {
+            info.live_bytes = info.live_bytes.saturating_sub(len);
+            info.live_records = info.live_records.saturating_sub(1);
+        }
+    }
+
+    /// Puts bytes back at the place their row has, unless they are durable there.
+    pub(crate) fn put_back(
+        self: &Arc<Self>,
+        packed: &Packed,
+        local: LocalId,
+        bcsid: u64,
+        data: Bytes,
+    ) -> Result<()> {
+        let header = RecordHeader::new(local, bcsid, &data);
+        let end = packed.offset + record_len(header.len);
+        {
+            let mut segments = self.segments.lock();
+            let key = (packed.segment, packed.offset);
+            let durable = segments.infos.get(&packed.segment).map_or(0, |info| info.durable);
+            if end <= durable || header.len != packed.len || segments.pending.contains_key(&key) {
+                return Ok(());
+            }
+            let bytes = Bytes::copy_from_slice(&header.encode(self.id(), packed.offset));
+            segments.pending.insert(key, Pending { header: bytes, data });
+            segments.queue.push(key);
+        }
+        self.disk().pending.fetch_add(record_len(header.len) as usize, Ordering::Relaxed);
+        self.disk().mark_dirty(self);
+        Ok(())
+    }
+
+    /// Puts the rows of segments whose sums changed. The caller holds the commit lock.
+    pub(crate) fn put_segment_rows(
+        &self,
+        numbers: impl IntoIterator<Item = u32>,
+        batch: &mut Batch,
+    ) {
+        let segments = self.segments.lock();
+        for number in numbers {
+            if let Some(info) = segments.infos.get(&number) {
+                batch.put(SEGMENTS, tables::segment_key(self.id(), number), info.encode());
+                // The segment before it may have been sealed by the same round.
+                let before = number.checked_sub(1).and_then(|n| Some((n, segments.infos.get(&n)?)));
+                if let Some((number, sealed)) = before
+                    && info.end > SEGMENT_HEADER_LEN
+                    && sealed.sealed
+                {
+                    batch.put(SEGMENTS, tables::segment_key(self.id(), number), sealed.encode());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Finding segments again after a restart: torn tails are cut, missing bytes are found out.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use container::segment::{SEGMENT_HEADER_LEN, SegmentHeader, SegmentInfo, Tail, scan};
+use types::ContainerId;
+
+use super::Segments;
+
+/// What was found.
+pub(crate) struct Recovered {
+    pub(crate) segments: Segments,
+    /// Why the container cannot be trusted, if so.
+    pub(crate) damage: Option<String>,
+}
+
+/// Name of a segment's file.
+pub(crate) fn file_name(number: u32) -> String {
+    format!("{number:08}.segment")
+}
+
+/// Opens the segments of a container whose rows say `infos`.
+///
+/// # Errors
+/// The system's; damage is no error.
+pub(crate) fn recover(
+    chunks: &Path,
+    container: ContainerId,
+    infos: BTreeMap<u32, SegmentInfo>,
+) -> io::Result<Recovered> {
+    remove_unknown(chunks, &infos)?;
+    let mut segments = Segments::default();
+    let mut damage = None;
+    for (number, info) in &infos {
+        let path = chunks.join(file_name(*number));
+        if info.durable < SEGMENT_HEADER_LEN {
+            // Begun after the last flush: whatever is in the file is written again by replay.
+            segments.queue_header(container, *number);
+        }
+        if let Err(why) = check(&path, container, *number, info)? {
+            damage.get_or_insert(format!("{}: {why}", path.display()));
+        }
+    }
+    segments.infos = infos;
+    Ok(Recovered { segments, damage })
+}
+
+/// Removes segments that no row knows: begun after the last flush, or compacted away.
+fn remove_unknown(chunks: &Path, infos: &BTreeMap<u32, SegmentInfo>) -> io::Result<()> {
+    for entry in fs::read_dir(chunks)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_suffix(".segment")?.parse().ok());
+        if number.is_some_and(|number: u32| !infos.contains_key(&number)) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares a file with its row, and cuts what lies behind the last good record.
+fn check(
+    path: &Path,
+    container: ContainerId,
+    number: u32,
+    info: &SegmentInfo,
+) -> io::Result<Result<(), String>> {
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            let lost = info.durable > 0 && info.live_records > 0;
+            return Ok(if lost { Err("segment file is missing".into()) } else { Ok(()) });
+        }
+        Err(e) => return Err(e),
+    };
+    let len = file.metadata()?.len();
+    if len < info.durable {
+        let why = format!("segment has {len} bytes, {} were durable", info.durable);
+        return Ok(Err(why));
+    }
+    if info.durable >= SEGMENT_HEADER_LEN {
+        let mut header = [0; SEGMENT_HEADER_LEN as usize];
+        file.read_exact_at(&mut header, 0)?;
+        if let Err(error) = (SegmentHeader { container, number }).expect(&header) {
+            return Ok(Err(error.to_string()));
+        }
+    }
+    cut_tail(&file, container, info, len)?;
+    Ok(Ok(()))
+}
+
+/// Behind the durable bytes there may be whole records, torn ones, or records that no row knows.
+fn cut_tail(file: &File, container: ContainerId, info: &SegmentInfo, len: u64) -> io::Result<()> {
+    let start = info.durable.max(SEGMENT_HEADER_LEN);
+    let known = len.min(info.end);
+    let mut keep = known;
+    if known > start {
+        let mut bytes = vec![0; (known - start) as usize];
+        file.read_exact_at(&mut bytes, start)?;
+        let found = scan(container, start, &bytes);
+        if let Tail::Torn(_) = found.tail {
+            keep = found.end;
+        }
+    }
+    if keep < len {
+        file.set_len(keep)?;
+        file.sync_data()?;
+    }
+    Ok(())
+}
