@@ -212,6 +212,7 @@ impl RaftHost {
             read_recently: AtomicBool::new(false),
             notify_applied: AtomicBool::new(false),
             epoch: self.core.epoch,
+            applying_bytes: AtomicUsize::new(0),
             pending_bytes: AtomicUsize::new(0),
             pending_count: AtomicUsize::new(0),
             max_pending_bytes: options.max_pending_bytes,

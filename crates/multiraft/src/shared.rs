@@ -47,6 +47,8 @@ pub(crate) struct GroupShared {
     /// The loop wants to hear of the next applied batch.
     pub(crate) notify_applied: AtomicBool,
     pub(crate) epoch: Instant,
+    /// Bytes handed to the state machine and not applied yet.
+    pub(crate) applying_bytes: AtomicUsize,
     pub(crate) pending_bytes: AtomicUsize,
     pub(crate) pending_count: AtomicUsize,
     pub(crate) max_pending_bytes: usize,

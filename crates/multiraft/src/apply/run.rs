@@ -18,7 +18,7 @@ use crate::machine::{Committed, LogPosition, MachineError, StateMachine};
 use crate::metrics::add;
 use crate::shared::GroupShared;
 use crate::snapshot::Outgoing;
-use crate::store::is_external;
+use crate::store::{bytes_of, is_external};
 use crate::turn::event::{Event, Reply};
 
 struct Machine {
@@ -144,6 +144,7 @@ impl Machine {
         else {
             return;
         };
+        self.shared.applying_bytes.fetch_sub(bytes_of(&entries), Ordering::Relaxed);
         let committed: Vec<Committed> = entries.into_iter().filter_map(commit).collect();
         let count = committed.len();
         let mut responses = Vec::new();

@@ -47,6 +47,11 @@ pub(crate) fn strip(entry: &mut Entry) {
     }
 }
 
+/// What entries are counted as against bounds in bytes.
+pub(crate) fn bytes_of(entries: &[Entry]) -> usize {
+    entries.iter().map(|e| e.data.len() + e.context.len() + 96).sum()
+}
+
 /// Entries that must be fetched before a follower can be served.
 #[derive(Debug)]
 pub(crate) struct Want {

@@ -81,6 +81,8 @@ pub(crate) struct GroupCore {
 
     pub(crate) appends: VecDeque<QueuedAppend>,
     pub(crate) append_tickets: u64,
+    pub(crate) append_bytes: usize,
+    pub(crate) max_pending_bytes: usize,
     pub(crate) fetching: Vec<u64>,
 
     pub(crate) reads: Reads,
@@ -176,7 +178,9 @@ impl GroupCore {
             max_inflight_msgs: options.max_inflight_messages,
             check_quorum: true,
             pre_vote: true,
-            batch_append: true,
+            // Proposals are batched before they reach Raft; batching messages on top would let
+            // one grow without bound.
+            batch_append: false,
             priority: members.iter().find_map(|m| priority(&m)).unwrap_or(0),
             ..Config::default()
         };
@@ -205,6 +209,8 @@ impl GroupCore {
             handed: applied.index,
             appends: VecDeque::new(),
             append_tickets: 0,
+            append_bytes: 0,
+            max_pending_bytes: options.max_pending_bytes,
             fetching: Vec::new(),
             reads: Reads::default(),
             trim: config.trim,

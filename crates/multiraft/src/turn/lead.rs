@@ -34,6 +34,9 @@ pub(crate) struct Leadership {
     election_ticks: u64,
     /// Ticks since leadership was lost with proposals in flight.
     lost: Option<u64>,
+    /// Term in which this replica tried to hand over. The request to take over may arrive
+    /// late and overrules what followers promised, so there is no lease in that term any more.
+    pub(crate) handed_over: u64,
     pub(crate) election_timeout: Duration,
     pub(crate) lease: Duration,
 }
@@ -61,6 +64,7 @@ impl Leadership {
             ticks: 0,
             election_ticks: ticks as u64,
             lost: None,
+            handed_over: 0,
             election_timeout,
             lease,
         }
@@ -140,7 +144,7 @@ impl GroupCore {
     }
 
     fn transfer(&mut self, to: u64) {
-        // The new leader may be elected at once, whatever the followers promised.
+        self.lead.handed_over = self.node.raft.term;
         self.shared.lease_until.store(0, Ordering::Release);
         self.node.transfer_leader(to);
     }

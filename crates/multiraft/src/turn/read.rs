@@ -106,7 +106,7 @@ impl GroupCore {
     fn extend_lease(&mut self, from: Instant) {
         let raft = &self.node.raft;
         let none = self.alone() || self.lead.lease.is_zero();
-        if none || raft.state != StateRole::Leader || raft.lead_transferee.is_some() {
+        if none || raft.state != StateRole::Leader || self.lead.handed_over == raft.term {
             return;
         }
         let start = from.saturating_duration_since(self.shared.epoch);

@@ -13,7 +13,7 @@ use super::out::Out;
 use crate::apply::ApplyTask;
 use crate::machine::LogPosition;
 use crate::snapshot;
-use crate::store::{is_external, strip};
+use crate::store::{bytes_of, is_external, strip};
 
 impl GroupCore {
     /// Lets everything out that is there to come.
@@ -103,6 +103,7 @@ impl GroupCore {
         }
         let Some(last) = entries.last().map(|e| e.index) else { return };
         self.handed = last;
+        self.shared.applying_bytes.fetch_add(bytes_of(&entries), Ordering::Relaxed);
         let replies = self.replies_for(&entries);
         self.shrink_cache();
         out.apply(&self.apply, ApplyTask::Entries { group: self.region(), entries, replies });

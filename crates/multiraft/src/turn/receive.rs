@@ -5,6 +5,7 @@
 //! them are written at the same time. Everything else passes.
 
 use std::io;
+use std::sync::atomic::Ordering;
 
 use raft::Storage;
 use raft::eraftpb::{Message, MessageType};
@@ -14,7 +15,7 @@ use super::event::Event;
 use super::out::Out;
 use crate::metrics::add;
 use crate::snapshot::Incoming;
-use crate::store::{is_external, strip};
+use crate::store::{bytes_of, is_external, strip};
 
 /// An append that waits for its payloads.
 pub(crate) struct QueuedAppend {
@@ -24,6 +25,7 @@ pub(crate) struct QueuedAppend {
     end: u64,
     missing: u64,
     failed: bool,
+    bytes: usize,
 }
 
 impl GroupCore {
@@ -35,11 +37,21 @@ impl GroupCore {
         match message.get_msg_type() {
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
                 if self.lead.locked_out() => {}
+            MessageType::MsgAppend if self.overloaded() => {
+                // The leader sends it again, at the pace that this replica can keep.
+                add(&out.metrics.messages_dropped, 1);
+            }
             MessageType::MsgAppend => self.on_append(message),
             // Proposals and reads are never forwarded, snapshots come as streams.
             MessageType::MsgPropose | MessageType::MsgReadIndex | MessageType::MsgSnapshot => {}
             _ => self.step(message),
         }
+    }
+
+    /// Whether the payload store or the state machine is behind by more than may wait.
+    fn overloaded(&self) -> bool {
+        let applying = self.shared.applying_bytes.load(Ordering::Relaxed);
+        self.append_bytes > self.max_pending_bytes || applying > self.max_pending_bytes
     }
 
     fn step(&mut self, message: Message) {
@@ -56,6 +68,8 @@ impl GroupCore {
             return;
         }
         let first = self.append_tickets;
+        let bytes = bytes_of(message.get_entries());
+        self.append_bytes += bytes;
         let mut failed = false;
         for entry in message.mut_entries().iter_mut().filter(|e| is_external(e)) {
             let known = self.node.store().term(entry.index).is_ok_and(|term| term == entry.term);
@@ -81,7 +95,14 @@ impl GroupCore {
             });
         }
         let end = self.append_tickets;
-        self.appends.push_back(QueuedAppend { message, first, end, missing: end - first, failed });
+        self.appends.push_back(QueuedAppend {
+            message,
+            first,
+            end,
+            missing: end - first,
+            failed,
+            bytes,
+        });
         self.step_prepared();
     }
 
@@ -99,6 +120,7 @@ impl GroupCore {
 
     fn step_prepared(&mut self) {
         while let Some(append) = self.appends.pop_front_if(|a| a.missing == 0) {
+            self.append_bytes -= append.bytes;
             if !append.failed {
                 self.step(append.message);
             }
