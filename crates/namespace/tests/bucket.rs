@@ -173,6 +173,19 @@ fn keys_written_through_a_link_are_its_sources() {
 }
 
 #[test]
+fn the_layout_that_counts_is_the_sources() {
+    let mut om = Om::new();
+    let mut fso = link("link", BUCKET);
+    let info = &mut fso.create_bucket_request.as_mut().unwrap().bucket_info;
+    info.bucket_layout = Some(BucketLayoutProto::FileSystemOptimized as i32);
+    om.ok(fso);
+    om.put_in("link", "k", 1);
+    om.ok(lookup_key(args("link", "k")));
+    om.ok(rename_key(args("link", "k"), "j"));
+    om.ok(delete_key(args("link", "j")));
+}
+
+#[test]
 fn a_loop_of_links_is_detected() {
     let mut om = Om::new();
     om.ok(link("link1", "link2"));

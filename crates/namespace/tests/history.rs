@@ -110,11 +110,9 @@ fn run(om: &mut Om, s: &mut Sessions, step: Step) {
             s.uploads.remove(nth);
         }
         Step::Abandon => {
-            let uploads = om.rows(Table::MultipartInfoTable);
             let keys: Vec<OpenKey> = om
                 .rows(Table::OpenKeyTable)
                 .into_iter()
-                .filter(|row| !uploads.contains(row))
                 .map(|name| OpenKey { name, client_id: None })
                 .collect();
             om.ok(OmRequest {

@@ -1,6 +1,6 @@
 //! The life of a key: create, allocate, commit, look up, overwrite, delete, purge.
 
-use namespace::{Effect, Table};
+use namespace::{Effect, Table, View};
 use proto::hdds::{ExcludeListProto, ReplicationFactor, ReplicationType};
 use proto::ozone::*;
 
@@ -407,6 +407,37 @@ fn abandoned_sessions_leave_only_their_blocks() {
     assert_eq!(deleted, [vec![local(&blocks[0])], vec![local(&sync_blocks.1[1])]]);
     assert!(om.rows(Table::DeletedTable)[0].starts_with(&format!("/vol1/bucket1/k/{id}/-")));
     assert_eq!(om.used(), (3, 1, 0, 0));
+}
+
+/// Bytes that other readers of `om.db` see. A change here is a change of the format on disk.
+#[test]
+fn a_row_is_ozones_message() {
+    let mut om = Om::new();
+    om.put("k", 10);
+    let row = om.tables.get(Table::KeyTable, b"/vol1/bucket1/k").unwrap().unwrap();
+    let expected = [
+        "0a04766f6c31",                     // 1 volumeName
+        "12076275636b657431",               // 2 bucketName
+        "1a016b",                           // 3 keyName
+        "200a",                             // 4 dataSize
+        "2801",                             // 5 type RATIS
+        "3003",                             // 6 factor THREE
+        "3a160800",                         // 7 keyLocationList: 1 version
+        "1212",                             //   2 keyLocations
+        "0a080a0408011001", //     1 blockID: 1 containerBlockID{1 containerID, 2 localID}
+        "1007",             //              2 blockCommitSequenceId
+        "1800200a28004800", //     3 offset, 4 length, 5 createVersion, 9 partNumber
+        "40eb07",           // 8 creationTime
+        "48ec07",           // 9 modificationTime
+        "5000",             // 10 latestVersion
+        "6a0c08011203616e6e1a01802000", // 13 acls: USER ann ALL ACCESS
+        "6a0e0802120573746166661a01092000", // GROUP staff READ LIST ACCESS
+        "7080868080808080808001", // 14 objectID
+        "7804",             // 15 updateID
+        "980101",           // 19 isFile
+        "a20103616e6e",     // 20 ownerName
+    ];
+    assert_eq!(hex::encode(row), expected.concat());
 }
 
 #[test]

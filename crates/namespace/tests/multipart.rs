@@ -57,7 +57,8 @@ fn parts_become_one_key_in_their_order() {
     let first = put_part(&mut om, "k", &upload, 1, 5 * MB);
     let unused = put_part(&mut om, "k", &upload, 9, 11);
     assert_eq!(om.used(), (3 * (5 * MB + 7 + 11), 0, 0, 0));
-    let r = om.ok(complete(of_upload("k", &upload), vec![first, second]));
+    let done = KeyArgs { metadata: vec![entry("late", "2")], ..of_upload("k", &upload) };
+    let r = om.ok(complete(done, vec![first, second]));
     let r = r.complete_multi_part_upload_response.unwrap();
     assert_eq!(r.key.as_deref(), Some("k"));
 
@@ -67,7 +68,8 @@ fn parts_become_one_key_in_their_order() {
     assert_eq!(list.is_multipart_key, Some(true));
     let blocks: Vec<_> = list.key_locations.iter().map(|l| (l.part_number, l.length)).collect();
     assert_eq!(blocks, [(Some(1), 5 * MB), (Some(2), 7)]);
-    assert_eq!(key.metadata, [entry("m", "1"), entry("ETag", r.hash.as_deref().unwrap())]);
+    let e_tag = entry("ETag", r.hash.as_deref().unwrap());
+    assert_eq!(key.metadata, [entry("m", "1"), entry("late", "2"), e_tag]);
     assert!(r.hash.unwrap().ends_with("-2"));
     assert_eq!(om.used(), (3 * (5 * MB + 7), 1, 0, 0));
     for table in [Table::MultipartInfoTable, Table::MultipartPartsTable, Table::OpenKeyTable] {

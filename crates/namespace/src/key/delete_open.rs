@@ -11,7 +11,7 @@ use crate::error::OmError;
 use crate::locations::{self, block_id};
 use crate::response;
 use crate::row;
-use crate::tables;
+use crate::tables::{self, Table};
 
 pub(crate) fn apply(
     request: DeleteOpenKeysRequest,
@@ -34,6 +34,10 @@ pub(crate) fn apply(
 }
 
 fn abandon(cx: &mut ApplyContext<'_>, open_key: Vec<u8>, bucket_id: u64) -> Result<(), OmError> {
+    // The row of an upload under way, which goes with its upload.
+    if cx.view.exists(Table::MultipartInfoTable, &open_key)? {
+        return Ok(());
+    }
     // Committed in the meantime: nothing to do.
     let Some(open) = row::get::<KeyInfo>(cx.view, Place::OPEN, &open_key)? else { return Ok(()) };
     let mut blocks: Vec<_> = locations::of_key(&open).cloned().collect();

@@ -3,7 +3,6 @@
 use proto::ozone::{KeyArgs, KeyInfo, LookupKeyRequest, LookupKeyResponse, OmResponse, Type};
 
 use super::place::Place;
-use crate::bucket::find;
 use crate::error::OmError;
 use crate::read::ReadContext;
 use crate::response;
@@ -24,12 +23,7 @@ pub(crate) fn key(args: &KeyArgs, volume: &str, cx: &ReadContext<'_>) -> Result<
     if args.key_name.is_empty() {
         return Err(OmError::InvalidKeyName("Key name is empty".to_owned()));
     }
-    let mut place = Place::of(cx.view, volume, &args.bucket_name, &args.key_name)?;
-    if place.bucket.is_link() {
-        let (mut volume, mut bucket) = (volume.to_owned(), args.bucket_name.clone());
-        find::resolve(cx.view, &mut volume, &mut bucket)?;
-        place = Place::of(cx.view, &volume, &bucket, &args.key_name)?;
-    }
+    let place = Place::of(cx.view, volume, &args.bucket_name, &args.key_name)?;
     let mut key = place
         .committed(cx.view)?
         .ok_or_else(|| OmError::key_not_found(volume, &args.bucket_name, &args.key_name))?;

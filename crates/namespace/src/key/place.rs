@@ -25,11 +25,16 @@ impl Place {
     /// Table of keys being written.
     pub const OPEN: Table = Table::OpenKeyTable;
 
-    /// Where `key` is. Names must be of a bucket proper, as `prepare` leaves them.
+    /// Where `key` is, links followed.
     pub fn of(view: &dyn View, volume: &str, bucket: &str, key: &str) -> Result<Self, OmError> {
         let row = tables::object_key(volume, bucket, key);
         let bucket_key = tables::bucket_of(&row, volume, bucket);
         let found = find::at(view, bucket_key, volume, bucket)?;
+        if found.is_link() {
+            let (mut volume, mut bucket) = (volume.to_owned(), bucket.to_owned());
+            find::resolve(view, &mut volume, &mut bucket)?;
+            return Self::of(view, &volume, &bucket, key);
+        }
         find::require_flat(&found)?;
         let bucket_key_len = bucket_key.len();
         Ok(Self { bucket: found, key: row, bucket_key_len })
