@@ -1,0 +1,135 @@
+//! If-Match and its kin, in the order RFC 9110 gives them.
+
+use s3s::S3Result;
+use s3s::dto::{ETag, ETagCondition, Timestamp};
+
+use crate::errors::{not_modified, precondition_failed};
+
+/// Conditions on what is there.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Conditions<'a> {
+    pub(crate) if_match: Option<&'a ETagCondition>,
+    pub(crate) if_none_match: Option<&'a ETagCondition>,
+    pub(crate) if_modified_since: Option<&'a Timestamp>,
+    pub(crate) if_unmodified_since: Option<&'a Timestamp>,
+}
+
+/// The same fields of any input.
+macro_rules! conditions {
+    ($input:expr) => {
+        $crate::conditions::Conditions {
+            if_match: $input.if_match.as_ref(),
+            if_none_match: $input.if_none_match.as_ref(),
+            if_modified_since: $input.if_modified_since.as_ref(),
+            if_unmodified_since: $input.if_unmodified_since.as_ref(),
+        }
+    };
+    (copy $input:expr) => {
+        $crate::conditions::Conditions {
+            if_match: $input.copy_source_if_match.as_ref(),
+            if_none_match: $input.copy_source_if_none_match.as_ref(),
+            if_modified_since: $input.copy_source_if_modified_since.as_ref(),
+            if_unmodified_since: $input.copy_source_if_unmodified_since.as_ref(),
+        }
+    };
+}
+pub(crate) use conditions;
+
+/// Which of the conditions fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    /// If-Match or If-Unmodified-Since.
+    Precondition,
+    /// If-None-Match or If-Modified-Since.
+    NotModified,
+}
+
+impl Conditions<'_> {
+    /// Checks them for a read: a client that has the object already is told so.
+    pub(crate) fn check_read(&self, etag: &ETag, modified: &Timestamp) -> S3Result<()> {
+        match self.failure(etag, modified) {
+            None => Ok(()),
+            Some(Failure::Precondition) => Err(precondition_failed()),
+            Some(Failure::NotModified) => Err(not_modified()),
+        }
+    }
+
+    /// Checks them for the source of a copy: every failure is one of the precondition.
+    pub(crate) fn check_copy(&self, etag: &ETag, modified: &Timestamp) -> S3Result<()> {
+        match self.failure(etag, modified) {
+            None => Ok(()),
+            Some(_) => Err(precondition_failed()),
+        }
+    }
+
+    fn failure(&self, etag: &ETag, modified: &Timestamp) -> Option<Failure> {
+        // If-Match outranks If-Unmodified-Since, If-None-Match outranks If-Modified-Since.
+        let precondition = match (self.if_match, self.if_unmodified_since) {
+            (Some(condition), _) => matches(condition, etag),
+            (None, Some(since)) => modified <= since,
+            (None, None) => true,
+        };
+        if !precondition {
+            return Some(Failure::Precondition);
+        }
+        let modified_since = match (self.if_none_match, self.if_modified_since) {
+            (Some(condition), _) => !matches(condition, etag),
+            (None, Some(since)) => modified > since,
+            (None, None) => true,
+        };
+        (!modified_since).then_some(Failure::NotModified)
+    }
+}
+
+fn matches(condition: &ETagCondition, etag: &ETag) -> bool {
+    match condition {
+        ETagCondition::Any => true,
+        ETagCondition::ETag(wanted) => wanted.weak_cmp(etag),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::timestamp;
+
+    #[test]
+    fn conditions_are_weighed_in_order() {
+        let etag = ETag::Strong("a".into());
+        let same = ETagCondition::ETag(etag.clone());
+        let other = ETagCondition::ETag(ETag::Strong("b".into()));
+        let any = ETagCondition::Any;
+        let (before, at, after) = (timestamp(1_000), timestamp(2_500), timestamp(3_000));
+        let none = Conditions::default();
+        use Failure::{NotModified, Precondition};
+        let cases = [
+            (none, None),
+            (Conditions { if_match: Some(&same), ..none }, None),
+            (Conditions { if_match: Some(&any), ..none }, None),
+            (Conditions { if_match: Some(&other), ..none }, Some(Precondition)),
+            (Conditions { if_none_match: Some(&same), ..none }, Some(NotModified)),
+            (Conditions { if_none_match: Some(&any), ..none }, Some(NotModified)),
+            (Conditions { if_none_match: Some(&other), ..none }, None),
+            (Conditions { if_modified_since: Some(&before), ..none }, None),
+            (Conditions { if_modified_since: Some(&at), ..none }, Some(NotModified)),
+            (Conditions { if_unmodified_since: Some(&after), ..none }, None),
+            (Conditions { if_unmodified_since: Some(&before), ..none }, Some(Precondition)),
+            // An ETag that matches outweighs a time that does not.
+            (
+                Conditions { if_match: Some(&same), if_unmodified_since: Some(&before), ..none },
+                None,
+            ),
+            (
+                Conditions { if_none_match: Some(&other), if_modified_since: Some(&at), ..none },
+                None,
+            ),
+            (
+                Conditions { if_match: Some(&other), if_none_match: Some(&same), ..none },
+                Some(Precondition),
+            ),
+        ];
+        for (index, (conditions, expected)) in cases.into_iter().enumerate() {
+            assert_eq!(conditions.failure(&etag, &at), expected, "case {index}");
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! ETag and checksums of a body: computed while it streams, verified before the object becomes visible.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use crc_fast::{CrcAlgorithm, Digest as Crc};
+use http::HeaderMap;
+use md5::{Digest as _, Md5};
+use s3s::dto::ChecksumAlgorithm;
+use s3s::{S3Error, S3ErrorCode, S3Result};
+use sha1::Sha1;
+use sha2::Sha256;
+
+use crate::errors::invalid_request;
+
+/// A checksum algorithm of S3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Algorithm {
+    Crc32,
+    Crc32c,
+    Crc64Nvme,
+    Sha1,
+    Sha256,
+}
+
+impl Algorithm {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Crc32, Self::Crc32c, Self::Crc64Nvme, Self::Sha1, Self::Sha256];
+
+    /// As clients name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Crc32 => "CRC32",
+            Self::Crc32c => "CRC32C",
+            Self::Crc64Nvme => "CRC64NVME",
+            Self::Sha1 => "SHA1",
+            Self::Sha256 => "SHA256",
+        }
+    }
+
+    /// The header that carries its value.
+    pub(crate) fn header(self) -> &'static str {
+        match self {
+            Self::Crc32 => "x-amz-checksum-crc32",
+            Self::Crc32c => "x-amz-checksum-crc32c",
+            Self::Crc64Nvme => "x-amz-checksum-crc64nvme",
+            Self::Sha1 => "x-amz-checksum-sha1",
+            Self::Sha256 => "x-amz-checksum-sha256",
+        }
+    }
+
+    /// Bytes of its value.
+    fn width(self) -> usize {
+        match self {
+            Self::Crc32 | Self::Crc32c => 4,
+            Self::Crc64Nvme => 8,
+            Self::Sha1 => 20,
+            Self::Sha256 => 32,
+        }
+    }
+
+    pub(crate) fn of_dto(algorithm: &ChecksumAlgorithm) -> S3Result<Self> {
+        let name = algorithm.as_str();
+        Self::ALL
+            .into_iter()
+            .find(|a| a.name().eq_ignore_ascii_case(name))
+            .ok_or_else(|| {
+                invalid_request(
+                    "Checksum algorithm provided is unsupported. Please try again with any of the valid types: \
+                     [CRC32, CRC32C, CRC64NVME, SHA1, SHA256]",
+                )
+            })
+    }
+}
+
+/// A checksum's value, as S3 writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Checksum {
+    pub(crate) algorithm: Algorithm,
+    /// Base64; with `-N` behind it for a checksum over the checksums of N parts.
+    pub(crate) value: String,
+}
+
+/// One checksum being computed.
+pub(crate) enum Hasher {
+    Crc(Algorithm, Crc),
+    Sha1(Box<Sha1>),
+    Sha256(Box<Sha256>),
+}
+
+impl Hasher {
+    pub(crate) fn new(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Crc32 => Self::Crc(algorithm, Crc::new(CrcAlgorithm::Crc32IsoHdlc)),
+            Algorithm::Crc32c => Self::Crc(algorithm, Crc::new(CrcAlgorithm::Crc32Iscsi)),
+            Algorithm::Crc64Nvme => Self::Crc(algorithm, Crc::new(CrcAlgorithm::Crc64Nvme)),
+            Algorithm::Sha1 => Self::Sha1(Box::default()),
+            Algorithm::Sha256 => Self::Sha256(Box::default()),
+        }
+    }
+
+    pub(crate) fn update(&mut self, data: &[u8]) {
+        match self {
+            Self::Crc(_, crc) => crc.update(data),
+            Self::Sha1(sha) => sha.update(data),
+            Self::Sha256(sha) => sha.update(data),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Checksum {
+        let (algorithm, bytes) = match self {
+            Self::Crc(Algorithm::Crc64Nvme, crc) => {
+                (Algorithm::Crc64Nvme, crc.finalize().to_be_bytes().to_vec())
+            }
+            Self::Crc(algorithm, crc) => {
+                (algorithm, (crc.finalize() as u32).to_be_bytes().to_vec())
+            }
+            Self::Sha1(sha) => (Algorithm::Sha1, sha.finalize().to_vec()),
+            Self::Sha256(sha) => (Algorithm::Sha256, sha.finalize().to_vec()),
+        };
+        Checksum { algorithm, value: BASE64.encode(bytes) }
+    }
+}
+
+/// What a client says about a body beforehand.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Claims {
+    md5: Option<[u8; 16]>,
+    checksum: Option<Checksum>,
+    /// The checksum comes behind the body.
+    trailing: Option<Algorithm>,
+    /// A checksum is to be computed although none is claimed.
+    wanted: Option<Algorithm>,
+}
+
+impl Claims {
+    /// What the headers of a request claim.
+    pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Self> {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let mut claims = Self::default();
+        if let Some(value) = text("content-md5") {
+            claims.md5 = Some(parse_md5(value)?);
+        }
+        for algorithm in Algorithm::ALL {
+            if let Some(value) = text(algorithm.header()) {
+                let checksum = Checksum { algorithm, value: value.trim().to_owned() };
+                checksum.check_form()?;
+                if claims.checksum.replace(checksum).is_some() {
+                    return Err(invalid_request(
+                        "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
+                    ));
+                }
+            }
+        }
+        let trailers = headers.get_all("x-amz-trailer");
+        for name in trailers.iter().filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(',')) {
+            let found =
+                Algorithm::ALL.into_iter().find(|a| name.trim().eq_ignore_ascii_case(a.header()));
+            match found {
+                Some(algorithm) => claims.trailing = Some(algorithm),
+                None => {
+                    return Err(invalid_request(
+                        "The value specified in the x-amz-trailer header is not supported",
+                    ));
+                }
+            }
+        }
+        if claims.checksum.is_some() && claims.trailing.is_some() {
+            return Err(invalid_request("Expecting a single x-amz-checksum- header"));
+        }
+        Ok(claims)
+    }
+
+    /// A checksum to be computed although none is claimed.
+    pub(crate) fn want(mut self, algorithm: Option<Algorithm>) -> Self {
+        self.wanted = algorithm;
+        self
+    }
+
+    /// The checksum that will be known of the body.
+    pub(crate) fn algorithm(&self) -> Option<Algorithm> {
+        self.checksum.as_ref().map(|c| c.algorithm).or(self.trailing).or(self.wanted)
+    }
+
+    /// Whether there is anything to verify.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.md5.is_none() && self.checksum.is_none() && self.trailing.is_none()
+    }
+}
+
+impl Checksum {
+    fn check_form(&self) -> S3Result<()> {
+        match BASE64.decode(&self.value) {
+            Ok(bytes) if bytes.len() == self.algorithm.width() => Ok(()),
+            _ => Err(invalid_request(format!(
+                "Value for {} header is invalid.",
+                self.algorithm.header()
+            ))),
+        }
+    }
+}
+
+fn parse_md5(value: &str) -> S3Result<[u8; 16]> {
+    BASE64.decode(value.trim()).ok().and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
+        S3Error::with_message(
+            S3ErrorCode::InvalidDigest,
+            "The Content-MD5 you specified was invalid.",
+        )
+    })
+}
+
+/// Computes what is claimed of a body, and its ETag.
+pub(crate) struct BodyDigest {
+    claims: Claims,
+    md5: Md5,
+    hasher: Option<Hasher>,
+}
+
+/// What a body turned out to be.
+#[derive(Debug, Clone)]
+pub(crate) struct Verified {
+    /// MD5, in hex.
+    pub(crate) etag: String,
+    pub(crate) checksum: Option<Checksum>,
+}
+
+impl BodyDigest {
+    pub(crate) fn new(claims: Claims) -> Self {
+        let hasher = claims.algorithm().map(Hasher::new);
+        Self { claims, md5: Md5::new(), hasher }
+    }
+
+    pub(crate) fn update(&mut self, data: &[u8]) {
+        self.md5.update(data);
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(data);
+        }
+    }
+
+    /// Compares what came with what was claimed; `trailers` are those behind the body.
+    pub(crate) fn verify(self, trailers: Option<&HeaderMap>) -> S3Result<Verified> {
+        let md5: [u8; 16] = self.md5.finalize().into();
+        if self.claims.md5.is_some_and(|claimed| claimed != md5) {
+            return Err(S3Error::with_message(
+                S3ErrorCode::BadDigest,
+                "The Content-MD5 you specified did not match what we received.",
+            ));
+        }
+        let checksum = self.hasher.map(Hasher::finish);
+        let mut claimed = self.claims.checksum;
+        if let Some(algorithm) = self.claims.trailing {
+            let value = trailers
+                .and_then(|trailers| trailers.get(algorithm.header()))
+                .and_then(|value| value.to_str().ok());
+            let Some(value) = value else {
+                return Err(crate::errors::malformed_trailer());
+            };
+            let trailer = Checksum { algorithm, value: value.trim().to_owned() };
+            trailer.check_form()?;
+            claimed = Some(trailer);
+        }
+        if let Some(claimed) = claimed
+            && checksum.as_ref() != Some(&claimed)
+        {
+            return Err(S3Error::with_message(
+                S3ErrorCode::BadDigest,
+                format!(
+                    "The {} you specified did not match the calculated checksum.",
+                    claimed.algorithm.name()
+                ),
+            ));
+        }
+        Ok(Verified { etag: hex::encode(md5), checksum })
+    }
+}
+
+/// The checksum over the checksums of parts, as S3 writes it: `base64-N`.
+pub(crate) fn composite(algorithm: Algorithm, parts: &[&str]) -> S3Result<Checksum> {
+    let mut hasher = Hasher::new(algorithm);
+    for part in parts {
+        let bytes = BASE64.decode(part).map_err(|_| {
+            invalid_request(format!("Value for {} of a part is invalid.", algorithm.header()))
+        })?;
+        hasher.update(&bytes);
+    }
+    let whole = hasher.finish();
+    Ok(Checksum { algorithm, value: format!("{}-{}", whole.value, parts.len()) })
+}
+
+/// The CRC of the parts' bytes one after the other, from the CRCs and lengths of the parts.
+pub(crate) fn combined(algorithm: Algorithm, parts: &[(&str, u64)]) -> S3Result<Checksum> {
+    let kind = match algorithm {
+        Algorithm::Crc32 => CrcAlgorithm::Crc32IsoHdlc,
+        Algorithm::Crc32c => CrcAlgorithm::Crc32Iscsi,
+        Algorithm::Crc64Nvme => CrcAlgorithm::Crc64Nvme,
+        Algorithm::Sha1 | Algorithm::Sha256 => {
+            return Err(invalid_request(format!(
+                "The FULL_OBJECT checksum type cannot be used with the {} checksum algorithm.",
+                algorithm.name()
+            )));
+        }
+    };
+    let mut whole: Option<u64> = None;
+    for (value, length) in parts {
+        Checksum { algorithm, value: (*value).to_owned() }.check_form()?;
+        let bytes = BASE64.decode(value).unwrap_or_default();
+        let crc = bytes.iter().fold(0u64, |crc, byte| crc << 8 | u64::from(*byte));
+        whole = Some(match whole {
+            None => crc,
+            Some(before) => crc_fast::checksum_combine(kind, before, crc, *length),
+        });
+    }
+    let bytes = whole.unwrap_or_default().to_be_bytes();
+    let value = BASE64.encode(&bytes[8 - algorithm.width()..]);
+    Ok(Checksum { algorithm, value })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(k, v)| (k.parse().unwrap(), HeaderValue::from_str(v).unwrap())).collect()
+    }
+
+    fn digest(claims: &[(&'static str, &str)], trailers: Option<&HeaderMap>) -> S3Result<Verified> {
+        let mut digest = BodyDigest::new(Claims::of_headers(&headers(claims))?);
+        digest.update(b"1234");
+        digest.update(b"56789");
+        digest.verify(trailers)
+    }
+
+    /// Values of the published check string `123456789`.
+    const VALUES: [(Algorithm, &str); 5] = [
+        (Algorithm::Crc32, "y/Q5Jg=="),
+        (Algorithm::Crc32c, "4waSgw=="),
+        (Algorithm::Crc64Nvme, "rosUhgyYma4="),
+        (Algorithm::Sha1, "98O8HYCOBHMqCZZZNwTkcjxOfEY="),
+        (Algorithm::Sha256, "FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU="),
+    ];
+
+    #[test]
+    fn right_claims_pass_and_the_etag_is_md5() {
+        for (algorithm, value) in VALUES {
+            if algorithm == Algorithm::Crc64Nvme {
+                continue;
+            }
+            let verified = digest(&[(algorithm.header(), value)], None).unwrap();
+            assert_eq!(verified.etag, "25f9e794323b453885f5181f1b624d0b");
+            assert_eq!(verified.checksum.unwrap().value, value);
+        }
+        assert!(digest(&[("content-md5", "JfnnlDI7RTiF9RgfG2JNCw==")], None).is_ok());
+        let crc64 = crc_fast::checksum(CrcAlgorithm::Crc64Nvme, b"123456789");
+        assert_eq!(crc64, 0xae8b_1486_0a79_9888);
+        let value = BASE64.encode(crc64.to_be_bytes());
+        assert!(digest(&[("x-amz-checksum-crc64nvme", &value)], None).is_ok());
+    }
+
+    #[test]
+    fn wrong_claims_are_told_apart_from_malformed_ones() {
+        let cases = [
+            ("content-md5", "JfnnlDI7RTiF9RgfG2JNCA==", "BadDigest"),
+            ("content-md5", "JfnnlDI7RTiF9Rgf", "InvalidDigest"),
+            ("content-md5", "!", "InvalidDigest"),
+            ("x-amz-checksum-crc32", "y/Q5Jw==", "BadDigest"),
+            ("x-amz-checksum-crc32", "y/Q5", "InvalidRequest"),
+            ("x-amz-checksum-sha256", "y/Q5Jg==", "InvalidRequest"),
+            ("x-amz-trailer", "x-amz-what", "InvalidRequest"),
+        ];
+        for (name, value, code) in cases {
+            assert_eq!(digest(&[(name, value)], None).unwrap_err().code().as_str(), code, "{name}");
+        }
+        let two = [("x-amz-checksum-crc32", "y/Q5Jg=="), ("x-amz-checksum-crc32c", "4waSgw==")];
+        assert!(digest(&two, None).is_err());
+    }
+
+    #[test]
+    fn a_trailing_checksum_is_required_and_verified() {
+        let claims = [("x-amz-trailer", "x-amz-checksum-crc32")];
+        assert!(digest(&claims, None).is_err());
+        let right = headers(&[("x-amz-checksum-crc32", "y/Q5Jg==")]);
+        assert!(digest(&claims, Some(&right)).is_ok());
+        let wrong = headers(&[("x-amz-checksum-crc32", "y/Q5Jw==")]);
+        assert_eq!(digest(&claims, Some(&wrong)).unwrap_err().code().as_str(), "BadDigest");
+    }
+
+    #[test]
+    fn crcs_of_parts_combine_to_that_of_the_whole() {
+        for algorithm in [Algorithm::Crc32, Algorithm::Crc32c, Algorithm::Crc64Nvme] {
+            let sum = |data: &[u8]| {
+                let mut hasher = Hasher::new(algorithm);
+                hasher.update(data);
+                hasher.finish().value
+            };
+            let (a, b, c) = (sum(b"12"), sum(b"3456"), sum(b"789"));
+            let whole = combined(algorithm, &[(&a, 2), (&b, 4), (&c, 3)]).unwrap();
+            assert_eq!(whole.value, sum(b"123456789"), "{algorithm:?}");
+        }
+        assert!(combined(Algorithm::Sha1, &[]).is_err());
+    }
+
+    #[test]
+    fn a_composite_checksum_tells_how_many_parts_it_is_over() {
+        let whole = composite(Algorithm::Sha256, &[VALUES[4].1, VALUES[4].1]).unwrap();
+        assert!(whole.value.ends_with("=-2"), "{}", whole.value);
+    }
+}

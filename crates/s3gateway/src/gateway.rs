@@ -1,0 +1,228 @@
+//! A gateway: start, what all operations share, stop.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::Client;
+use config::{Configuration, keys};
+use http::HeaderValue;
+use s3s::auth::Credentials;
+use s3s::host::MultiDomain;
+use s3s::service::S3ServiceBuilder;
+use service::{BindError, MetricsRegistry, Role, RpcMetrics, Section, Shutdown, StatusPage, StatusServer};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::GatewayOptions;
+use crate::auth::Secrets;
+use crate::door::{Access, Door, DoorMetrics};
+
+/// Why a gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum S3GatewayError {
+    /// A port cannot be had.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The cluster's addresses make no sense.
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    /// A domain name is not one.
+    #[error("ozone.s3g.domain.name is not valid: {0}")]
+    Domain(String),
+}
+
+/// What all operations share.
+pub(crate) struct Gateway {
+    client: Client,
+    volume: String,
+    region: String,
+    max_list_keys: u32,
+}
+
+impl Gateway {
+    pub(crate) fn volume(&self) -> &str {
+        &self.volume
+    }
+
+    pub(crate) fn region(&self) -> &str {
+        &self.region
+    }
+
+    pub(crate) fn max_list_keys(&self) -> u32 {
+        self.max_list_keys
+    }
+
+    /// A client on behalf of whoever signed the request.
+    pub(crate) fn client_of(&self, credentials: Option<&Credentials>) -> Client {
+        match credentials {
+            Some(credentials) => self.client.on_behalf_of(&credentials.access_key),
+            None => self.client.clone(),
+        }
+    }
+}
+
+/// The S3 gateway.
+pub struct S3Gateway;
+
+impl S3Gateway {
+    /// Starts a gateway to the cluster that `conf` describes.
+    ///
+    /// # Errors
+    /// When a port cannot be had or an address makes no sense.
+    pub async fn start(
+        conf: &Configuration,
+        options: GatewayOptions,
+    ) -> Result<S3GatewayHandle, S3GatewayError> {
+        let client = Client::connect(conf)?;
+        Self::start_with(client, options).await
+    }
+
+    /// Starts a gateway over this client.
+    ///
+    /// # Errors
+    /// As [`S3Gateway::start`].
+    pub async fn start_with(
+        client: Client,
+        options: GatewayOptions,
+    ) -> Result<S3GatewayHandle, S3GatewayError> {
+        let address = options.address.to_string();
+        let bind = |key, address: &str, error| BindError::new(key, address, error);
+        let listener = TcpListener::bind(&address)
+            .await
+            .map_err(|e| bind(keys::s3g::OZONE_S3G_HTTP_ADDRESS.name(), &address, e))?;
+        let local = listener
+            .local_addr()
+            .map_err(|e| bind(keys::s3g::OZONE_S3G_HTTP_ADDRESS.name(), &address, e))?;
+        let registry = MetricsRegistry::new(Role::new("s3g", local.to_string()));
+        let metrics = DoorMetrics {
+            rpc: RpcMetrics::new(&registry, "s3"),
+            bytes_in: registry.counter("s3_bytes_in", "Bytes of request bodies"),
+            bytes_out: registry.counter("s3_bytes_out", "Bytes of response bodies"),
+        };
+        let page = Page { address: local, options: options.clone(), rpc: metrics.rpc.clone() };
+        let status = match &options.status_address {
+            None => None,
+            Some(address) => {
+                let address = address.to_string();
+                let started = StatusServer::start(&address, registry, Arc::new(page)).await;
+                Some(started.map_err(|e| {
+                    bind(keys::s3g::OZONE_S3G_WEBADMIN_HTTP_ADDRESS.name(), &address, e)
+                })?)
+            }
+        };
+        let door = Door {
+            service: service(client, &options)?,
+            metrics,
+            host_id: host_id(),
+        };
+        let shutdown = Shutdown::new();
+        let patience = options.shutdown_timeout;
+        let task = tokio::spawn(door.serve(listener, shutdown.clone(), patience));
+        tracing::info!(address = %local, "s3 gateway listens");
+        Ok(S3GatewayHandle { address: local, status, shutdown, task, patience })
+    }
+}
+
+fn service(
+    client: Client,
+    options: &GatewayOptions,
+) -> Result<s3s::service::S3Service, S3GatewayError> {
+    let gateway = Gateway {
+        client: client.clone(),
+        volume: options.volume.clone(),
+        region: options.region.clone(),
+        max_list_keys: options.max_list_keys,
+    };
+    let mut builder = S3ServiceBuilder::new(gateway);
+    builder.set_auth(Secrets::new(client, options.credentials.clone()));
+    builder.set_access(Access);
+    if !options.domains.is_empty() {
+        let domains = MultiDomain::new(&options.domains)
+            .map_err(|e| S3GatewayError::Domain(e.to_string()))?;
+        builder.set_host(domains);
+    }
+    Ok(builder.build())
+}
+
+/// Tells which gateway answered.
+fn host_id() -> HeaderValue {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    HeaderValue::from_str(&id).unwrap_or_else(|_| HeaderValue::from_static("trioxide"))
+}
+
+/// A running gateway.
+pub struct S3GatewayHandle {
+    address: SocketAddr,
+    status: Option<StatusServer>,
+    shutdown: Shutdown,
+    task: JoinHandle<()>,
+    patience: Duration,
+}
+
+impl S3GatewayHandle {
+    /// Where S3 is served.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL that clients are given.
+    pub fn endpoint(&self) -> String {
+        let address = match self.address {
+            SocketAddr::V4(v4) if v4.ip().is_unspecified() => format!("127.0.0.1:{}", v4.port()),
+            SocketAddr::V6(v6) if v6.ip().is_unspecified() => format!("[::1]:{}", v6.port()),
+            other => other.to_string(),
+        };
+        format!("http://{address}")
+    }
+
+    /// Where status page and metrics are served.
+    pub fn status_address(&self) -> Option<SocketAddr> {
+        self.status.as_ref().map(StatusServer::local_addr)
+    }
+
+    /// The doors, by name.
+    pub fn addresses(&self) -> Vec<(&'static str, SocketAddr)> {
+        let mut addresses = vec![("s3", self.address)];
+        addresses.extend(self.status_address().map(|address| ("http", address)));
+        addresses
+    }
+
+    /// Returns once requests are taken, which is from the start.
+    pub async fn ready(&self) {}
+
+    /// Takes no more requests, lets those under way end, and stops.
+    pub async fn shutdown(self) {
+        self.shutdown.trigger();
+        let abort = self.task.abort_handle();
+        // The door has its own patience; this one is for a door that hangs.
+        if tokio::time::timeout(self.patience + Duration::from_secs(1), self.task).await.is_err() {
+            abort.abort();
+        }
+        if let Some(status) = &self.status {
+            status.stop();
+        }
+    }
+}
+
+struct Page {
+    address: SocketAddr,
+    options: GatewayOptions,
+    rpc: RpcMetrics,
+}
+
+impl StatusPage for Page {
+    fn title(&self) -> String {
+        format!("S3 gateway {}", self.address)
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let facts = [
+            ("address", self.address.to_string()),
+            ("volume", self.options.volume.clone()),
+            ("region", self.options.region.clone()),
+            ("domains", self.options.domains.join(", ")),
+        ];
+        vec![Section::facts("Gateway", facts), Section::rpc("Operations", &self.rpc)]
+    }
+}

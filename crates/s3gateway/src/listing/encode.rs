@@ -1,0 +1,55 @@
+//! `encoding-type=url`: names that XML cannot carry.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use s3s::S3Result;
+use s3s::dto::EncodingType;
+
+use crate::errors::invalid_argument;
+
+/// What stays as it is, besides letters and digits.
+const KEPT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/').remove(b'*');
+
+/// How names are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// As they are.
+    Plain,
+    /// Percent-encoded.
+    Url,
+}
+
+impl Encoding {
+    pub(crate) fn of(requested: Option<&EncodingType>) -> S3Result<Self> {
+        match requested.map(EncodingType::as_str) {
+            None | Some("") => Ok(Self::Plain),
+            Some("url") => Ok(Self::Url),
+            Some(_) => Err(invalid_argument("Invalid Encoding Method specified in Request")),
+        }
+    }
+
+    pub(crate) fn name(self, name: String) -> String {
+        match self {
+            Self::Plain => name,
+            Self::Url => utf8_percent_encode(&name, KEPT).to_string(),
+        }
+    }
+
+    pub(crate) fn dto(self) -> Option<EncodingType> {
+        (self == Self::Url).then(|| EncodingType::from_static(EncodingType::URL))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_encoded_as_clients_decode_them() {
+        let cases = [("a b+c%d/é", "a%20b%2Bc%25d/%C3%A9"), ("plain-_.~*/x", "plain-_.~*/x")];
+        for (name, encoded) in cases {
+            assert_eq!(Encoding::Url.name(name.to_owned()), encoded);
+            assert_eq!(Encoding::Plain.name(name.to_owned()), name);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! CreateMultipartUpload and AbortMultipartUpload.
+
+use client::{CreateUpload, KeyPath};
+use s3s::dto::{
+    AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumType, CreateMultipartUploadInput,
+    CreateMultipartUploadOutput,
+};
+use s3s::{S3Request, S3Result};
+
+use crate::digest::Algorithm;
+use crate::errors::{Subject, invalid_request, s3_error};
+use crate::gateway::Gateway;
+use crate::metadata::of_input;
+use crate::refuse;
+
+pub(crate) async fn create(
+    gateway: &Gateway,
+    request: S3Request<CreateMultipartUploadInput>,
+) -> S3Result<CreateMultipartUploadOutput> {
+    let client = gateway.client_of(request.credentials.as_ref());
+    let input = request.input;
+    refuse::create_upload(&input)?;
+    let algorithm = input.checksum_algorithm.as_ref().map(Algorithm::of_dto).transpose()?;
+    let checksum_type = checksum_type(algorithm, input.checksum_type.as_ref())?;
+    let metadata = of_input!(input);
+    let upload = CreateUpload {
+        path: KeyPath::new(gateway.volume(), &input.bucket, &input.key),
+        replication: refuse::replication(input.storage_class.as_ref())?,
+        metadata: metadata.to_key(),
+        tags: refuse::tags_of_header(input.tagging.as_deref())?,
+    };
+    let id = client.create_upload(upload).await.map_err(|e| s3_error(Subject::Upload, e))?;
+    Ok(CreateMultipartUploadOutput {
+        bucket: Some(input.bucket),
+        key: Some(input.key),
+        upload_id: Some(id),
+        checksum_algorithm: input.checksum_algorithm,
+        checksum_type,
+        ..Default::default()
+    })
+}
+
+/// The kind of checksum the whole object will have.
+fn checksum_type(
+    algorithm: Option<Algorithm>,
+    wanted: Option<&ChecksumType>,
+) -> S3Result<Option<ChecksumType>> {
+    let Some(algorithm) = algorithm else {
+        return match wanted {
+            None => Ok(None),
+            Some(_) => Err(invalid_request(
+                "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.",
+            )),
+        };
+    };
+    let default = match algorithm {
+        Algorithm::Crc64Nvme => ChecksumType::FULL_OBJECT,
+        _ => ChecksumType::COMPOSITE,
+    };
+    let kind = wanted.map_or(default, ChecksumType::as_str);
+    let fits = match (algorithm, kind) {
+        (Algorithm::Crc64Nvme, ChecksumType::COMPOSITE) => false,
+        (Algorithm::Sha1 | Algorithm::Sha256, ChecksumType::FULL_OBJECT) => false,
+        (_, ChecksumType::COMPOSITE | ChecksumType::FULL_OBJECT) => true,
+        _ => false,
+    };
+    if !fits {
+        return Err(invalid_request(format!(
+            "The {kind} checksum type cannot be used with the {} checksum algorithm.",
+            algorithm.name().to_ascii_lowercase()
+        )));
+    }
+    Ok(Some(ChecksumType::from(kind.to_owned())))
+}
+
+pub(crate) async fn abort(
+    gateway: &Gateway,
+    request: S3Request<AbortMultipartUploadInput>,
+) -> S3Result<AbortMultipartUploadOutput> {
+    let client = gateway.client_of(request.credentials.as_ref());
+    let input = request.input;
+    let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
+    let aborted = client.abort_upload(&path, &input.upload_id).await;
+    aborted.map_err(|e| s3_error(Subject::Upload, e))?;
+    Ok(AbortMultipartUploadOutput::default())
+}

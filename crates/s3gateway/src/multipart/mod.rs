@@ -1,0 +1,11 @@
+//! Multipart uploads: create, parts, list, complete, abort.
+
+mod complete;
+mod create;
+mod list;
+mod part;
+
+pub(crate) use complete::complete;
+pub(crate) use create::{abort, create};
+pub(crate) use list::{list_parts, list_uploads};
+pub(crate) use part::{upload_part, upload_part_copy};

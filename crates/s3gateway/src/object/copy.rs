@@ -1,0 +1,147 @@
+//! CopyObject: the bytes go from reader to writer within the gateway.
+
+use std::ops::Range;
+
+use client::{Client, CreateKey, FinishOptions, KeyPath, KeyReader, KeyWriter};
+use futures::StreamExt;
+use s3s::dto::{
+    CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource, ETag, MetadataDirective,
+    TaggingDirective,
+};
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Result};
+
+use super::get::checksum_type;
+use crate::conditions::{Conditions, conditions};
+use crate::digest::{Algorithm, BodyDigest, Claims, Verified};
+use crate::errors::{Subject, invalid_request, not_implemented, s3_error};
+use crate::gateway::Gateway;
+use crate::metadata::{ObjectMetadata, finish_pairs, of_input};
+use crate::operations::set_checksum;
+use crate::refuse;
+use crate::time::{now, timestamp};
+
+/// The largest object that is copied in one request, as S3 has it.
+const LARGEST: u64 = 5 << 30;
+
+/// What is copied.
+pub(crate) struct Source {
+    pub(crate) reader: KeyReader,
+    pub(crate) metadata: ObjectMetadata,
+}
+
+/// Opens the source of a copy, if its conditions hold.
+pub(crate) async fn source(
+    gateway: &Gateway,
+    client: &Client,
+    source: &CopySource,
+    conditions: Conditions<'_>,
+) -> S3Result<Source> {
+    let CopySource::Bucket { bucket, key, version_id } = source else {
+        return Err(not_implemented("x-amz-copy-source with an access point"));
+    };
+    refuse::version(version_id.as_deref())?;
+    let path = KeyPath::new(gateway.volume(), &**bucket, &**key);
+    let reader = client.open_key(&path).await.map_err(|e| s3_error(Subject::Object, e))?;
+    let info = reader.info();
+    let metadata = ObjectMetadata::of_key(&info.metadata);
+    let etag = metadata.etag_or(info.object_id(), info.update_id());
+    conditions.check_copy(&etag, &timestamp(info.modification_time))?;
+    Ok(Source { reader, metadata })
+}
+
+/// Copies a range of the source into a writer, which is not finished yet.
+pub(crate) async fn copy_range(
+    source: &Source,
+    range: Range<u64>,
+    writer: &mut KeyWriter,
+    algorithm: Option<Algorithm>,
+) -> S3Result<Verified> {
+    let failed = |e| s3_error(Subject::Object, e);
+    let mut digest = BodyDigest::new(Claims::default().want(algorithm));
+    let mut stream = source.reader.stream(range);
+    while let Some(piece) = stream.next().await {
+        let piece = piece.map_err(failed)?;
+        digest.update(&piece);
+        writer.write(piece).await.map_err(failed)?;
+    }
+    digest.verify(None)
+}
+
+pub(crate) async fn copy(
+    gateway: &Gateway,
+    request: S3Request<CopyObjectInput>,
+) -> S3Result<CopyObjectOutput> {
+    let client = gateway.client_of(request.credentials.as_ref());
+    let input = request.input;
+    refuse::copy_object(&input)?;
+    let replace = directive(input.metadata_directive.as_ref().map(MetadataDirective::as_str))?;
+    let replace_tags = directive(input.tagging_directive.as_ref().map(TaggingDirective::as_str))?;
+    check_not_itself(&input, replace || replace_tags)?;
+    let from = source(gateway, &client, &input.copy_source, conditions!(copy input)).await?;
+    let info = from.reader.info();
+    if info.data_size > LARGEST {
+        return Err(invalid_request(
+            "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120",
+        ));
+    }
+    let metadata = match replace {
+        true => of_input!(input),
+        false => ObjectMetadata { etag: None, checksum: None, ..from.metadata.clone() },
+    };
+    let tags = match replace_tags {
+        true => refuse::tags_of_header(input.tagging.as_deref())?,
+        false => info.tags.iter().map(|t| (t.key.clone(), t.value().to_owned())).collect(),
+    };
+    let wanted = match input.checksum_algorithm.as_ref().map(Algorithm::of_dto).transpose()? {
+        Some(algorithm) => Some(algorithm),
+        None => from.metadata.checksum.as_ref().map(|checksum| checksum.algorithm),
+    };
+    let failed = |e| s3_error(Subject::Object, e);
+    let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
+    let mut key = CreateKey::new(path)
+        .size_hint(info.data_size)
+        .metadata(metadata.to_key())
+        .tags(tags);
+    key.replication = refuse::replication(input.storage_class.as_ref())?;
+    let mut writer = client.create_key(key).await.map_err(failed)?;
+    let verified = copy_range(&from, 0..info.data_size, &mut writer, wanted).await?;
+    let finish =
+        FinishOptions { metadata: finish_pairs(&verified.etag, verified.checksum.as_ref()) };
+    writer.finish(finish).await.map_err(failed)?;
+    let mut result = CopyObjectResult {
+        e_tag: Some(ETag::Strong(verified.etag)),
+        last_modified: Some(now()),
+        ..Default::default()
+    };
+    if let Some(checksum) = &verified.checksum {
+        set_checksum!(result, checksum);
+        result.checksum_type = Some(checksum_type(&checksum.value));
+    }
+    Ok(CopyObjectOutput { copy_object_result: Some(result), ..Default::default() })
+}
+
+/// Whether `REPLACE` is said, and not `COPY`.
+fn directive(directive: Option<&str>) -> S3Result<bool> {
+    match directive {
+        None | Some("COPY") => Ok(false),
+        Some("REPLACE") => Ok(true),
+        Some(other) => {
+            Err(crate::errors::invalid_argument(format!("Unknown metadata directive: {other}")))
+        }
+    }
+}
+
+fn check_not_itself(input: &CopyObjectInput, changes: bool) -> S3Result<()> {
+    let same = matches!(
+        &input.copy_source,
+        CopySource::Bucket { bucket, key, .. } if **bucket == *input.bucket && **key == *input.key
+    );
+    if same && !changes && input.storage_class.is_none() {
+        return Err(S3Error::with_message(
+            S3ErrorCode::InvalidRequest,
+            "This copy request is illegal because it is trying to copy an object to itself without changing the \
+             object's metadata, storage class, website redirect location or encryption attributes.",
+        ));
+    }
+    Ok(())
+}

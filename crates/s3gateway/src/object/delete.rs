@@ -1,0 +1,118 @@
+//! DeleteObject and DeleteObjects.
+
+use std::collections::HashMap;
+
+use client::{ErrorKind, KeyPath};
+use proto::ozone::Status;
+use s3s::dto::{
+    DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
+    Error as DeleteError, ETagCondition,
+};
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Result};
+
+use crate::errors::{Subject, not_implemented, precondition_failed, s3_error};
+use crate::gateway::Gateway;
+use crate::metadata::ObjectMetadata;
+use crate::refuse;
+
+/// Most keys of one request, as S3 has it.
+const MOST_KEYS: usize = 1000;
+
+pub(crate) async fn delete(
+    gateway: &Gateway,
+    request: S3Request<DeleteObjectInput>,
+) -> S3Result<DeleteObjectOutput> {
+    let client = gateway.client_of(request.credentials.as_ref());
+    let input = request.input;
+    refuse::version(input.version_id.as_deref())?;
+    if input.if_match_last_modified_time.is_some() || input.if_match_size.is_some() {
+        return Err(not_implemented("x-amz-if-match-last-modified-time, x-amz-if-match-size"));
+    }
+    let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
+    if let Some(condition) = &input.if_match {
+        let info = client.key_info(&path).await.map_err(|e| s3_error(Subject::Object, e))?;
+        let metadata = ObjectMetadata::of_key(&info.metadata);
+        let etag = metadata.etag_or(info.object_id(), info.update_id());
+        if let ETagCondition::ETag(wanted) = condition
+            && !wanted.weak_cmp(&etag)
+        {
+            return Err(precondition_failed());
+        }
+    }
+    match client.delete_key(&path).await {
+        Ok(()) => {}
+        // What is not there counts as deleted.
+        Err(error) if error.is_status(Status::KeyNotFound) => {}
+        Err(error) => return Err(s3_error(Subject::Object, error)),
+    }
+    Ok(DeleteObjectOutput::default())
+}
+
+pub(crate) async fn delete_many(
+    gateway: &Gateway,
+    request: S3Request<DeleteObjectsInput>,
+) -> S3Result<DeleteObjectsOutput> {
+    let client = gateway.client_of(request.credentials.as_ref());
+    let input = request.input;
+    let objects = input.delete.objects;
+    if objects.is_empty() || objects.len() > MOST_KEYS {
+        return Err(S3Error::with_message(
+            S3ErrorCode::MalformedXML,
+            "The XML you provided was not well-formed or did not validate against our published schema",
+        ));
+    }
+    let mut errors: HashMap<String, (String, String)> = HashMap::new();
+    let mut keys = Vec::with_capacity(objects.len());
+    for object in &objects {
+        if object.e_tag.is_some() || object.last_modified_time.is_some() || object.size.is_some() {
+            return Err(not_implemented("conditions on the objects of DeleteObjects"));
+        }
+        match refuse::version(object.version_id.as_deref()) {
+            Ok(()) => keys.push(object.key.clone()),
+            Err(error) => {
+                let message = error.message().unwrap_or_default().to_owned();
+                errors.insert(object.key.clone(), ("NoSuchVersion".to_owned(), message));
+            }
+        }
+    }
+    if !keys.is_empty() {
+        let failed = client.delete_keys(gateway.volume(), &input.bucket, keys.clone()).await;
+        match failed {
+            Ok(failed) => {
+                for (key, code, message) in failed {
+                    if code != Status::KeyNotFound.as_str_name() {
+                        errors.insert(key, ("InternalError".to_owned(), message));
+                    }
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound && is_key(&error) => {}
+            Err(error) => return Err(s3_error(Subject::Object, error)),
+        }
+    }
+    let quiet = input.delete.quiet == Some(true);
+    let mut output = DeleteObjectsOutput::default();
+    let (mut deleted, mut failed) = (Vec::new(), Vec::new());
+    for object in objects {
+        match errors.get(&object.key) {
+            Some((code, message)) => failed.push(DeleteError {
+                code: Some(code.clone()),
+                message: Some(message.clone()),
+                key: Some(object.key),
+                version_id: object.version_id,
+            }),
+            None if quiet => {}
+            None => deleted.push(DeletedObject {
+                key: Some(object.key),
+                version_id: object.version_id,
+                ..Default::default()
+            }),
+        }
+    }
+    output.deleted = (!deleted.is_empty()).then_some(deleted);
+    output.errors = (!failed.is_empty()).then_some(failed);
+    Ok(output)
+}
+
+fn is_key(error: &client::Error) -> bool {
+    error.is_status(Status::KeyNotFound)
+}

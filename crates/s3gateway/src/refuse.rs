@@ -1,0 +1,212 @@
+//! What we lack, said aloud: a header that asks for encryption, locks or ACLs is refused, never ignored.
+
+use s3s::S3Result;
+use s3s::dto::{
+    CopyObjectInput, CreateBucketInput, CreateMultipartUploadInput, ObjectCannedACL, PutObjectInput,
+    StorageClass,
+};
+use types::ReplicationConfig;
+
+use crate::errors::{custom, invalid_argument, not_implemented};
+
+/// Refuses every field of an input that is set.
+macro_rules! refuse {
+    ($input:expr, $($field:ident => $what:literal),* $(,)?) => {
+        $(if $input.$field.is_some() {
+            return Err(not_implemented($what));
+        })*
+    };
+}
+
+/// Headers that all ways to make an object have in common.
+macro_rules! refuse_for_objects {
+    ($input:expr) => {
+        refuse!($input,
+            server_side_encryption => "x-amz-server-side-encryption",
+            ssekms_key_id => "x-amz-server-side-encryption-aws-kms-key-id",
+            sse_customer_algorithm => "x-amz-server-side-encryption-customer-algorithm",
+            sse_customer_key => "x-amz-server-side-encryption-customer-key",
+            object_lock_mode => "x-amz-object-lock-mode",
+            object_lock_legal_hold_status => "x-amz-object-lock-legal-hold",
+            object_lock_retain_until_date => "x-amz-object-lock-retain-until-date",
+            website_redirect_location => "x-amz-website-redirect-location",
+            grant_full_control => "x-amz-grant-full-control",
+            grant_read => "x-amz-grant-read",
+            grant_read_acp => "x-amz-grant-read-acp",
+            grant_write_acp => "x-amz-grant-write-acp",
+        );
+        canned_acl($input.acl.as_ref())?;
+    };
+}
+
+pub(crate) fn put_object(input: &PutObjectInput) -> S3Result<()> {
+    refuse_for_objects!(input);
+    refuse!(input, write_offset_bytes => "x-amz-write-offset-bytes");
+    Ok(())
+}
+
+pub(crate) fn copy_object(input: &CopyObjectInput) -> S3Result<()> {
+    refuse_for_objects!(input);
+    refuse!(input,
+        copy_source_sse_customer_algorithm =>
+            "x-amz-copy-source-server-side-encryption-customer-algorithm",
+        copy_source_sse_customer_key => "x-amz-copy-source-server-side-encryption-customer-key",
+    );
+    Ok(())
+}
+
+pub(crate) fn create_upload(input: &CreateMultipartUploadInput) -> S3Result<()> {
+    refuse_for_objects!(input);
+    Ok(())
+}
+
+/// Encryption with keys of the client, where nothing else can be asked for.
+macro_rules! refuse_customer_keys {
+    ($input:expr) => {
+        if $input.sse_customer_algorithm.is_some() || $input.sse_customer_key.is_some() {
+            return Err($crate::errors::not_implemented(
+                "x-amz-server-side-encryption-customer-algorithm",
+            ));
+        }
+    };
+}
+pub(crate) use refuse_customer_keys;
+
+pub(crate) fn create_bucket(input: &CreateBucketInput) -> S3Result<()> {
+    refuse!(input,
+        grant_full_control => "x-amz-grant-full-control",
+        grant_read => "x-amz-grant-read",
+        grant_read_acp => "x-amz-grant-read-acp",
+        grant_write => "x-amz-grant-write",
+        grant_write_acp => "x-amz-grant-write-acp",
+    );
+    if input.object_lock_enabled_for_bucket == Some(true) {
+        return Err(not_implemented("x-amz-bucket-object-lock-enabled"));
+    }
+    if let Some(acl) = input.acl.as_ref().map(|acl| acl.as_str())
+        && acl != "private"
+    {
+        return Err(not_implemented(&format!("x-amz-acl: {acl}")));
+    }
+    Ok(())
+}
+
+/// The ACLs that say what holds anyway are taken.
+fn canned_acl(acl: Option<&ObjectCannedACL>) -> S3Result<()> {
+    match acl.map(ObjectCannedACL::as_str) {
+        None | Some("private" | "bucket-owner-full-control" | "bucket-owner-read") => Ok(()),
+        Some(acl) => Err(not_implemented(&format!("x-amz-acl: {acl}"))),
+    }
+}
+
+/// A version that was asked for: objects have one, called `null`.
+pub(crate) fn version(id: Option<&str>) -> S3Result<()> {
+    match id {
+        None | Some("null") => Ok(()),
+        Some(_) => Err(invalid_argument("Invalid version id specified")),
+    }
+}
+
+/// The replication that a storage class stands for, as in Ozone.
+pub(crate) fn replication(class: Option<&StorageClass>) -> S3Result<Option<ReplicationConfig>> {
+    match class.map(StorageClass::as_str) {
+        None | Some("STANDARD") => Ok(None),
+        Some("REDUCED_REDUNDANCY") => Ok(Some(ReplicationConfig::RATIS_ONE)),
+        Some(class) => Err(s3s::S3Error::with_message(
+            s3s::S3ErrorCode::InvalidStorageClass,
+            format!("The storage class you specified is not valid: {class}"),
+        )),
+    }
+}
+
+/// A part number that was given.
+pub(crate) fn part_number(number: i32) -> S3Result<u32> {
+    match u32::try_from(number) {
+        Ok(number @ 1..=10_000) => Ok(number),
+        _ => Err(invalid_argument(
+            "Part number must be an integer between 1 and 10000, inclusive",
+        )),
+    }
+}
+
+/// Tags from the header form `k1=v1&k2=v2`.
+pub(crate) fn tags_of_header(header: Option<&str>) -> S3Result<Vec<(String, String)>> {
+    let decode = |text: &str| {
+        let text = text.replace('+', " ");
+        percent_encoding::percent_decode_str(&text)
+            .decode_utf8()
+            .map(|text| text.into_owned())
+            .map_err(|_| invalid_argument("The header 'x-amz-tagging' shall be encoded as UTF-8"))
+    };
+    let Some(header) = header.filter(|header| !header.is_empty()) else { return Ok(Vec::new()) };
+    let pairs = header
+        .split('&')
+        .map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Ok((decode(key)?, decode(value)?))
+        })
+        .collect::<S3Result<Vec<_>>>()?;
+    check_tags(&pairs)?;
+    Ok(pairs)
+}
+
+/// The rules for object tags.
+pub(crate) fn check_tags(tags: &[(String, String)]) -> S3Result<()> {
+    let invalid = |message: &str| {
+        Err(s3s::S3Error::with_message(s3s::S3ErrorCode::InvalidTag, message.to_owned()))
+    };
+    if tags.len() > 10 {
+        return Err(custom(
+            "BadRequest",
+            http::StatusCode::BAD_REQUEST,
+            "Object tags cannot be greater than 10",
+        ));
+    }
+    for (index, (key, value)) in tags.iter().enumerate() {
+        if key.is_empty() || key.chars().count() > 128 {
+            return invalid("The TagKey you have provided is invalid");
+        }
+        if value.chars().count() > 256 {
+            return invalid("The TagValue you have provided is invalid");
+        }
+        if key.starts_with("aws:") {
+            return invalid("System tags cannot be added/updated by requester");
+        }
+        if tags.iter().take(index).any(|(other, _)| other == key) {
+            return invalid("Cannot provide multiple Tags with the same key");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_read_from_their_header() {
+        let tags = tags_of_header(Some("a=1&b=x%26y+z&c")).unwrap();
+        let expected = [("a", "1"), ("b", "x&y z"), ("c", "")];
+        assert_eq!(tags, expected.map(|(k, v)| (k.to_owned(), v.to_owned())));
+        assert!(tags_of_header(None).unwrap().is_empty());
+    }
+
+    #[test]
+    fn bad_tags_are_refused() {
+        let many = (0..11).map(|i| format!("k{i}=v")).collect::<Vec<_>>().join("&");
+        let long_key = format!("{}=v", "k".repeat(129));
+        let long_value = format!("k={}", "v".repeat(257));
+        for header in [many.as_str(), &long_key, &long_value, "a=1&a=2", "=v", "aws:x=1", "a=%ff"] {
+            assert!(tags_of_header(Some(header)).is_err(), "{header}");
+        }
+    }
+
+    #[test]
+    fn part_numbers_have_bounds() {
+        assert_eq!(part_number(1).unwrap(), 1);
+        assert_eq!(part_number(10_000).unwrap(), 10_000);
+        for number in [0, -1, 10_001] {
+            assert!(part_number(number).is_err());
+        }
+    }
+}
