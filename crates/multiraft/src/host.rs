@@ -32,6 +32,9 @@ use crate::turn::Loop;
 use crate::turn::core::{GroupCore, members};
 use crate::turn::event::Event;
 
+/// Messages for one loop, each with its group.
+type Letters = Vec<(u64, Message)>;
+
 struct Running {
     shared: Arc<GroupShared>,
     log: LogHandle,
@@ -290,7 +293,7 @@ impl RaftHost {
             add(&core.metrics.messages_dropped, messages.len() as u64);
             return Ok(());
         }
-        let mut letters: Vec<(Arc<Inbox<Event>>, Vec<(u64, Message)>)> = Vec::new();
+        let mut letters: Vec<(Arc<Inbox<Event>>, Letters)> = Vec::new();
         {
             let groups = core.groups.read();
             for (group, message) in messages {

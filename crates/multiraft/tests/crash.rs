@@ -49,9 +49,7 @@ async fn child() {
             }
         }));
     }
-    for task in tasks {
-        task.await.unwrap();
-    }
+    futures::future::join_all(tasks).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,13 +71,13 @@ async fn every_entry_acknowledged_before_a_kill_is_there_after_it() {
         child.wait().unwrap();
         for line in reader.join().unwrap() {
             let mut words = line.split_whitespace();
+            let found = (words.next(), words.next(), words.next());
             // The last line may be cut.
             if let (Some("acknowledged"), Some(index), Some(value)) =
-                (words.next(), words.next(), words.next())
+                (found.0, found.1, found.2.map(str::as_bytes))
+                && value.len() == 180
             {
-                if value.len() == 180 {
-                    acknowledged.insert(index.parse::<u64>().unwrap(), value.to_owned());
-                }
+                acknowledged.insert(index.parse::<u64>().unwrap(), value.to_vec());
             }
         }
         let started = Instant::now();
@@ -88,7 +86,7 @@ async fn every_entry_acknowledged_before_a_kill_is_there_after_it() {
         assert!(started.elapsed() < Duration::from_secs(10));
         let entries = store.lock().live.entries.clone();
         for (index, value) in &acknowledged {
-            assert_eq!(entries.get(index).map(|e| &e[..]), Some(value.as_bytes()), "entry {index}");
+            assert_eq!(entries.get(index).map(|e| &e[..]), Some(&value[..]), "entry {index}");
         }
         drop(group);
         host.shutdown().await;

@@ -1,5 +1,8 @@
 //! Groups of real hosts over a network in memory, with real logs.
 
+// Helpers, too, fail a test by panicking.
+#![allow(clippy::unwrap_used)]
+
 mod crash;
 mod damage;
 mod many;

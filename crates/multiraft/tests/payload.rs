@@ -180,11 +180,11 @@ async fn a_lost_payload_is_fetched_from_a_peer() {
     cluster.group(leader).propose(write(7, 100_000)).await.unwrap();
     cluster.agree(1).await;
     let header = Bytes::from("write 0007");
-    for n in 0..3 {
-        stores[n].0.kept.lock().remove(&header);
+    for (n, store) in stores.iter().enumerate() {
+        store.0.kept.lock().remove(&header);
         let fetched = cluster.group(n).fetch_payload(header.clone()).await.unwrap();
         assert_eq!(fetched, vec![7u8; 100_000]);
-        stores[n].0.kept.lock().insert(header.clone(), fetched);
+        store.0.kept.lock().insert(header.clone(), fetched);
     }
     assert!(cluster.group(0).fetch_payload(Bytes::from("write 9999")).await.is_err());
     cluster.shutdown().await;

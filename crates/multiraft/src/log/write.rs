@@ -48,6 +48,9 @@ pub(crate) enum Done {
     Waiter(oneshot::Sender<()>),
 }
 
+/// Groups and the numbers of their readies.
+type Readies = Vec<(u64, u64)>;
+
 impl WriteTask {
     pub(crate) fn bytes(&self) -> usize {
         self.entries.iter().map(|e| e.data.len() + e.context.len() + 32).sum()
@@ -84,11 +87,13 @@ impl WriteTask {
 
 pub(super) fn run(core: Arc<LogCore>) {
     let mut tasks = Vec::new();
+    // Used again and again, for its buffer.
+    let mut batch = LogBatch::default();
     while core.tasks.take(&mut tasks, None) {
         let mut rest = tasks.as_mut_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at_mut(fitting(rest, core.options.max_batch_bytes));
-            if let Err(reason) = write_until_done(&core, now) {
+            if let Err(reason) = write_until_done(&core, now, &mut batch) {
                 give_up(&core, reason);
                 return;
             }
@@ -113,16 +118,18 @@ fn fitting(tasks: &[WriteTask], max_bytes: usize) -> usize {
 
 /// Writes and syncs, again and again while the disk is full. An error is final: fsync failed,
 /// so nobody knows what is on disk.
-fn write_until_done(core: &LogCore, tasks: &[WriteTask]) -> Result<(), String> {
+fn write_until_done(
+    core: &LogCore,
+    tasks: &[WriteTask],
+    batch: &mut LogBatch,
+) -> Result<(), String> {
     let sync = core.options.fsync && tasks.iter().any(WriteTask::needs_sync);
     loop {
         let started = Instant::now();
-        // The batch is built anew for each try: the engine consumes it.
-        let mut batch = LogBatch::with_capacity(tasks.len() * 2);
         for task in tasks {
-            task.add_to(&mut batch).map_err(|e| e.to_string())?;
+            task.add_to(batch).map_err(|e| e.to_string())?;
         }
-        let written = catch_unwind(AssertUnwindSafe(|| core.engine.write(&mut batch, sync)))
+        let written = catch_unwind(AssertUnwindSafe(|| core.engine.write(batch, sync)))
             .map_err(|_| String::from("fsync failed"))?;
         match written {
             Ok(bytes) => {
@@ -138,6 +145,8 @@ fn write_until_done(core: &LogCore, tasks: &[WriteTask]) -> Result<(), String> {
                 return Ok(());
             }
             Err(error) => {
+                // The engine empties a batch that it has written, and only that.
+                *batch = LogBatch::default();
                 add(&core.metrics.failures, 1);
                 let reason = error.to_string();
                 if core.health.trouble().as_ref() != Some(&reason) {
@@ -155,7 +164,7 @@ fn write_until_done(core: &LogCore, tasks: &[WriteTask]) -> Result<(), String> {
 
 /// Tells everyone, each loop once.
 fn tell(tasks: &mut [WriteTask]) {
-    let mut loops: Vec<(Arc<Inbox<Event>>, Vec<(u64, u64)>)> = Vec::new();
+    let mut loops: Vec<(Arc<Inbox<Event>>, Readies)> = Vec::new();
     for task in tasks {
         match std::mem::take(&mut task.done) {
             Done::Nobody => {}

@@ -94,10 +94,7 @@ mod tests {
     use super::*;
 
     fn entry(index: u64, len: usize) -> Entry {
-        let mut entry = Entry::default();
-        entry.index = index;
-        entry.data = vec![7; len].into();
-        entry
+        Entry { index, data: vec![7; len].into(), ..Entry::default() }
     }
 
     fn indexes(cache: &Cache, low: u64, high: u64, max: Option<u64>) -> Vec<u64> {

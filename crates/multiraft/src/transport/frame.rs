@@ -148,13 +148,12 @@ mod tests {
         message.set_msg_type(MessageType::MsgAppend);
         message.to = 7;
         message.term = 3;
-        let entry = |(n, len): (usize, &usize)| {
-            let mut entry = Entry::default();
-            entry.index = n as u64 + 1;
-            entry.data = Bytes::from_static(b"header");
-            entry.context = vec![n as u8 + 1; *len].into();
-            entry.sync_log = n % 2 == 0;
-            entry
+        let entry = |(n, len): (usize, &usize)| Entry {
+            index: n as u64 + 1,
+            data: Bytes::from_static(b"header"),
+            context: vec![n as u8 + 1; *len].into(),
+            sync_log: n % 2 == 0,
+            ..Entry::default()
         };
         message.set_entries(payloads.iter().enumerate().map(entry).collect::<Vec<_>>().into());
         message

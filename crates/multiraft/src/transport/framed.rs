@@ -124,6 +124,7 @@ impl Transport for FramedTransport {
 }
 
 /// Answers a call of one of `methods`; gives any other call back.
+#[allow(clippy::result_large_err, reason = "what comes back is no error, just not ours")]
 pub fn serve(host: &RaftHost, methods: Methods, call: Call) -> Result<HandlerFuture, Call> {
     let nothing = || Reply { header: Bytes::new(), payload: Bytes::new() };
     if call.method == methods.messages {

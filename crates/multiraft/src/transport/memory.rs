@@ -124,10 +124,9 @@ async fn deliver(network: Weak<Mutex<State>>, to: Uuid, mut frames: mpsc::Receiv
             tokio::time::sleep(delay).await;
         }
         let host = state.lock().hosts.get(&to).cloned();
-        if let Some(host) = host {
-            if let Err(error) = host.receive(frame.header, joined(frame.payload)) {
-                tracing::error!(%to, %error, "frame refused");
-            }
+        let received = host.map(|host| host.receive(frame.header, joined(frame.payload)));
+        if let Some(Err(error)) = received {
+            tracing::error!(%to, %error, "frame refused");
         }
     }
 }

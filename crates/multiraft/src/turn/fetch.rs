@@ -112,8 +112,7 @@ impl GroupCore {
                 return;
             }
         };
-        let mut snapshot = Snapshot::default();
-        snapshot.data = outgoing.describe();
+        let mut snapshot = Snapshot { data: outgoing.describe(), ..Snapshot::default() };
         let conf_state = self.node.store().conf_state().clone();
         let metadata = snapshot.mut_metadata();
         metadata.index = outgoing.at.index;

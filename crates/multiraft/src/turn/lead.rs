@@ -103,14 +103,13 @@ impl GroupCore {
                 let _ = self.node.campaign();
             }
         }
-        if let Some(lost) = self.lead.lost {
-            if self.lead.ticks - lost > self.lead.election_ticks {
-                self.lead.lost = None;
-                self.drop_waiting();
-            }
+        let given_up = |lost| self.lead.ticks - lost > self.lead.election_ticks;
+        if self.lead.lost.is_some_and(given_up) {
+            self.lead.lost = None;
+            self.drop_waiting();
         }
         self.tick_reads(now);
-        if self.lead.ticks % self.lead.election_ticks == 0 {
+        if self.lead.ticks.is_multiple_of(self.lead.election_ticks) {
             if self.shared.health.trouble().is_some() {
                 // Somebody whose disk has room should lead.
                 self.on_transfer(None);

@@ -25,9 +25,7 @@ pub(crate) struct Preparing {
 impl GroupCore {
     pub(crate) fn on_propose(&mut self, proposal: NewProposal) {
         let NewProposal { header, payload, state, reply } = proposal;
-        let mut entry = Entry::default();
-        entry.data = header;
-        entry.context = payload;
+        let mut entry = Entry { data: header, context: payload, ..Entry::default() };
         match state {
             PayloadState::InLog => self.queued.push((entry, reply)),
             PayloadState::Preparing { order, ticket } => {
