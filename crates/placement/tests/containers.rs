@@ -71,6 +71,36 @@ fn an_empty_container_with_a_replica_missing_is_kept() {
 }
 
 #[test]
+fn a_container_never_written_goes_with_its_pipeline_when_all_nodes_are_there() {
+    let (mut cluster, p) = trio();
+    let c = open_container(&mut cluster, 1, p);
+    cluster.apply(&Change::ClosePipeline { id: p, now: START }).unwrap();
+    let later = START + 5_000;
+    assert!(cluster.clean_containers(later).is_empty(), "its pipeline is still there");
+    let decision = cluster.scrub_pipelines(later);
+    assert_eq!(decision.changes, [Change::RemovePipeline(p)]);
+    apply(&mut cluster, &decision);
+    cluster.heartbeat(node(1), START + cluster.settings.stale_after);
+    let (_, _) = cluster.watch_nodes(START + cluster.settings.stale_after);
+    let late = START + cluster.settings.stale_after + 1;
+    assert!(cluster.clean_containers(late).is_empty(), "a replica may be on a node that is away");
+    for n in 2..=3 {
+        cluster.heartbeat(node(n), late);
+    }
+    for _ in 0..2 {
+        let decision = cluster.clean_containers(late);
+        apply(&mut cluster, &decision);
+        assert_eq!(state(&cluster, c), LifeCycleState::Deleting);
+    }
+    let decision = cluster.clean_containers(late + 5_000);
+    apply(&mut cluster, &decision);
+    assert_eq!(state(&cluster, c), LifeCycleState::Deleted);
+
+    report(&mut cluster, c, replica(2, ReplicaState::QuasiClosed, 3, 3), late);
+    assert_eq!(state(&cluster, c), LifeCycleState::Closed, "it was written after all");
+}
+
+#[test]
 fn a_replica_with_blocks_revives_a_container_thought_empty() {
     let (mut cluster, p) = trio();
     let c = open_container(&mut cluster, 1, p);

@@ -7,6 +7,10 @@ use config::keys::{hdds, scm, trioxide};
 use config::{ConfigError, Configuration, HostPort};
 use placement::{DeletionSettings, SafeModeSettings, Settings, UnknownContainer};
 
+/// Ids of containers and deletion transactions reserved at a time, at most. What is left of a batch at a restart is
+/// skipped, and people read these.
+pub const FEW_IDS: u64 = 1_000;
+
 /// What SCM is started with.
 #[derive(Debug, Clone)]
 pub struct ScmOptions {
@@ -34,7 +38,7 @@ pub struct ScmOptions {
     pub review_interval: Duration,
     /// How often deletions are sent, besides when new ones came in.
     pub deletion_interval: Duration,
-    /// Ids reserved at a time.
+    /// Block ids reserved at a time; of other ids, at most [`FEW_IDS`].
     pub id_batch: u64,
     /// Most containers in one listing.
     pub list_limit: usize,
@@ -103,7 +107,10 @@ fn settings(conf: &Configuration) -> Settings {
         close_threshold: conf.get(&hdds::HDDS_CONTAINER_CLOSE_THRESHOLD).clamp(0.01, 1.0),
         containers_per_pipeline: conf.get(&scm::OZONE_SCM_PIPELINE_OWNER_CONTAINER_COUNT),
         resend_after,
-        unknown_container: UnknownContainer::Warn,
+        unknown_container: match conf.get(&scm::HDDS_SCM_UNKNOWN_CONTAINER_ACTION).as_str() {
+            "DELETE" => UnknownContainer::Delete,
+            _ => UnknownContainer::Warn,
+        },
         deletion: DeletionSettings {
             max_retries: conf.get(&scm::OZONE_SCM_BLOCK_DELETION_MAX_RETRY),
             resend_after: resend_after * 2,

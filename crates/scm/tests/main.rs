@@ -1,1 +1,11 @@
-//! Tests of SCM as its clients and DataNodes see it.
+//! Tests of SCM as OM, administrators and DataNodes see it, over the framed doors.
+
+#![allow(clippy::unwrap_used)]
+
+mod admin;
+mod blocks;
+mod datanode;
+mod failure;
+mod harness;
+mod registration;
+mod restart;

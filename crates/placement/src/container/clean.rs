@@ -3,12 +3,13 @@
 //! **Invariant:** a container is deleted only when as many replicas as it ought to have are known, all CLOSED and all
 //! empty, and the orders go out without `force`, so that a node refuses when it knows better. A replica with blocks in
 //! it that turns up later revives the container (see `replica::reconcile`).
+//! One that was never written goes when its pipeline is gone: nobody can write to it any more.
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;
 
 use crate::change::Usage;
-use crate::{Change, Cluster, Decision, Millis, OrderKind, ReplicaState};
+use crate::{Change, Cluster, Decision, Health, Millis, OrderKind, ReplicaState};
 
 impl Cluster {
     /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose replicas are gone.
@@ -25,6 +26,14 @@ impl Cluster {
             }
         }
         self.replicas.empty = candidates;
+        for id in self.containers.in_state(LifeCycleState::Closing) {
+            if self.was_never_written(id, now) {
+                let usage = Usage::default();
+                for event in [LifeCycleEvent::Close, LifeCycleEvent::Delete] {
+                    decision.changes.push(Change::MoveContainer { id, event, now, usage });
+                }
+            }
+        }
         for id in self.containers.in_state(LifeCycleState::Deleting) {
             if self.replicas.of(id).is_empty() {
                 if self.containers.get(id).is_some_and(|c| self.settled_for(c.state_enter_ms, now)) {
@@ -60,6 +69,18 @@ impl Cluster {
         container.state == LifeCycleState::Closed
             && replicas.len() >= container.config.required_nodes() as usize
             && replicas.iter().all(|r| r.state == ReplicaState::Closed && r.is_empty && r.keys == 0)
+    }
+
+    /// A container that was made ahead and not used before its pipeline was gone. All nodes are there, so a replica
+    /// would be known.
+    fn was_never_written(&self, id: ContainerId, now: Millis) -> bool {
+        let Some(c) = self.containers.get(id) else { return false };
+        c.keys == 0
+            && c.used_bytes == 0
+            && self.replicas.of(id).is_empty()
+            && !c.pipeline.is_some_and(|p| self.pipelines.get(p).is_some())
+            && self.settled_for(c.state_enter_ms, now)
+            && self.nodes.iter().all(|n| n.health == Health::Healthy)
     }
 
     /// After a restart the absence of replicas means nothing until the nodes had time to report.

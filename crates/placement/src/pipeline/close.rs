@@ -8,6 +8,9 @@ use types::{DatanodeId, PipelineId, PipelineState};
 
 use crate::{Change, Cluster, Decision, Millis, OrderKind};
 
+/// How long the news of a new replica may take; nodes report them at once.
+const NEWS_TRAVEL: Millis = 3_000;
+
 impl Cluster {
     /// Looks at all pipelines: gives up those ALLOCATED for too long, repeats orders that had no effect, erases
     /// closed ones whose containers are closed.
@@ -44,8 +47,8 @@ impl Cluster {
             self.pipelines.note_closed(id, now);
             return;
         };
-        let overdue = now.saturating_sub(closed) >= self.settings.destroy_timeout;
-        if overdue || self.containers_are_closed(id) {
+        let age = now.saturating_sub(closed);
+        if age >= self.settings.destroy_timeout || self.containers_are_closed(id, age) {
             let members: Vec<_> = entry.record.members.iter().map(|m| m.id).collect();
             for member in members {
                 decision.order(member, OrderKind::ClosePipeline(id));
@@ -54,8 +57,9 @@ impl Cluster {
         }
     }
 
-    /// Whether every live member has closed its replica of every container of the pipeline.
-    fn containers_are_closed(&self, id: PipelineId) -> bool {
+    /// Whether every live member has closed its replica of every container of the pipeline. One that nobody has
+    /// reported a replica of by now was never written.
+    fn containers_are_closed(&self, id: PipelineId, age: Millis) -> bool {
         let Some(entry) = self.pipelines.get(id) else { return true };
         let live = |m: &DatanodeId| self.nodes.is_healthy(*m);
         let live: Vec<_> = entry.record.members.iter().map(|m| m.id).filter(live).collect();
@@ -63,6 +67,9 @@ impl Cluster {
             match self.containers.get(container).map(|c| c.state) {
                 None | Some(LifeCycleState::Deleting | LifeCycleState::Deleted) => true,
                 Some(LifeCycleState::Open) => false,
+                Some(LifeCycleState::Closing) if self.replicas.of(container).is_empty() => {
+                    age >= NEWS_TRAVEL
+                }
                 Some(_) => live.iter().all(|node| {
                     self.replicas.on(container, *node).is_some_and(|r| r.state.is_final())
                 }),

@@ -34,7 +34,7 @@ impl Cluster {
             }
             LifeCycleState::Closed => self.follow_closed(container, replica, &mut decision),
             LifeCycleState::Deleting | LifeCycleState::Deleted => {
-                if replica.keys > 0 && replica.state == ReplicaState::Closed {
+                if replica.keys > 0 && replica.state.is_final() {
                     decision.changes.push(Change::ReviveContainer { id, now });
                 } else {
                     decision.order(node, OrderKind::DeleteContainer { id, force: false });

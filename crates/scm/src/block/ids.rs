@@ -6,6 +6,7 @@ use placement::{Change, Sequence};
 
 use crate::core::Core;
 use crate::error::RequestError;
+use crate::options::FEW_IDS;
 
 /// Makes sure that `count` ids are at hand, unless somebody else takes them at once.
 pub async fn reserve(core: &Core, sequence: Sequence, count: u64) -> Result<(), RequestError> {
@@ -19,7 +20,11 @@ pub async fn reserve(core: &Core, sequence: Sequence, count: u64) -> Result<(), 
     }
     // What the rest of the last batch cannot serve is asked for on top of a batch: consecutive batches join.
     let first = if expected == 0 { first_id(sequence) } else { expected + 1 };
-    let last = first - 1 + core.options.id_batch.max(count);
+    let batch = match sequence {
+        Sequence::LocalId => core.options.id_batch,
+        Sequence::ContainerId | Sequence::DelTxnId => core.options.id_batch.min(FEW_IDS),
+    };
+    let last = first - 1 + batch.max(count);
     core.propose_one(Change::ReserveIds { sequence, expected, last }).await?;
     core.cluster().sequences.grant(sequence, first..last + 1);
     Ok(())

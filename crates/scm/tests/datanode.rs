@@ -1,0 +1,300 @@
+//! A DataNode that only talks: registers, heartbeats, and does in memory what SCM commands.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use framed::{Client, ClientOptions};
+use parking_lot::Mutex;
+use proto::method;
+use proto::scm_datanode::container_replica_proto::State;
+use proto::scm_datanode::*;
+use tokio::sync::Notify;
+use types::{ContainerId, DatanodeDetails, DatanodeId, PipelineId, PortName};
+
+/// What the node has on its one disk.
+#[derive(Debug, Default)]
+pub struct Disk {
+    pub pipelines: BTreeMap<PipelineId, bool>,
+    pub containers: BTreeMap<u64, ContainerReplicaProto>,
+    /// Blocks that commands have deleted.
+    pub deleted: Vec<i64>,
+    pub acknowledges: bool,
+    news: News,
+}
+
+#[derive(Debug, Default)]
+struct News {
+    pipelines: Vec<PipelineReport>,
+    replicas: Vec<ContainerReplicaProto>,
+    statuses: Vec<CommandStatus>,
+    actions: Vec<ContainerAction>,
+}
+
+/// A DataNode. It stops when it is dropped, like one that is killed.
+pub struct FakeDatanode {
+    pub id: DatanodeId,
+    pub disk: Arc<Mutex<Disk>>,
+    notify: Arc<Notify>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Drop for FakeDatanode {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(|t| t.abort());
+    }
+}
+
+impl FakeDatanode {
+    /// A new node with an empty disk.
+    pub async fn start(address: std::net::SocketAddr) -> Self {
+        let disk = Disk { acknowledges: true, ..Disk::default() };
+        Self::start_with(address, DatanodeId::random(), Arc::new(Mutex::new(disk))).await
+    }
+
+    /// A node with what an earlier one left on its disk.
+    pub async fn start_with(
+        address: std::net::SocketAddr,
+        id: DatanodeId,
+        disk: Arc<Mutex<Disk>>,
+    ) -> Self {
+        let mut details = DatanodeDetails::new(id, "127.0.0.1", "localhost");
+        details.set_port(PortName::Native, 1 + (id.0.as_u128() % 60_000) as u16);
+        let client = Client::new(address.to_string(), ClientOptions::default());
+        let notify = Arc::new(Notify::new());
+        let session = Arc::new(Session {
+            client,
+            details,
+            disk: disk.clone(),
+            notify: notify.clone(),
+        });
+        session.register().await;
+        let tasks = vec![
+            tokio::spawn({
+                let session = session.clone();
+                async move { session.report().await }
+            }),
+            tokio::spawn(async move { session.wait().await }),
+        ];
+        Self { id, disk, notify, tasks }
+    }
+
+    /// Blocks were written here: the container is made if it is not there.
+    pub fn write(&self, container: ContainerId, keys: i64, bytes: i64) {
+        let mut disk = self.disk.lock();
+        let replica = disk.containers.entry(container.0).or_insert_with(|| ContainerReplicaProto {
+            container_id: container.to_wire(),
+            state: State::Open as i32,
+            origin_node_id: Some(self.id.to_string()),
+            ..Default::default()
+        });
+        replica.key_count = Some(keys);
+        replica.used = Some(bytes);
+        replica.is_empty = Some(keys == 0);
+        replica.block_commit_sequence_id = Some(keys as u64);
+        let replica = replica.clone();
+        disk.news.replicas.push(replica);
+        drop(disk);
+        self.notify.notify_one();
+    }
+
+    /// The node says that the container is full.
+    pub fn is_full(&self, container: ContainerId) {
+        self.disk.lock().news.actions.push(ContainerAction {
+            container_id: container.to_wire(),
+            action: container_action::Action::Close as i32,
+            reason: Some(container_action::Reason::ContainerFull as i32),
+        });
+        self.notify.notify_one();
+    }
+
+    /// The state of a replica, `None` when there is none.
+    pub fn state(&self, container: ContainerId) -> Option<State> {
+        self.disk.lock().containers.get(&container.0).map(|r| r.state())
+    }
+}
+
+struct Session {
+    client: Client,
+    details: DatanodeDetails,
+    disk: Arc<Mutex<Disk>>,
+    notify: Arc<Notify>,
+}
+
+impl Session {
+    async fn call(&self, request: ScmDatanodeRequest) -> Option<ScmDatanodeResponse> {
+        let wait = Duration::from_secs(30);
+        framed::message::call(&self.client, method::SCM_DATANODE, &request, wait).await.ok()
+    }
+
+    async fn register(&self) {
+        let request = {
+            let disk = self.disk.lock();
+            let one = |(id, leads): (&PipelineId, &bool)| PipelineReport {
+                pipeline_id: id.to_wire(),
+                is_leader: *leads,
+                bytes_written: None,
+            };
+            ScmDatanodeRequest {
+                cmd_type: Type::Register as i32,
+                register_request: Some(ScmRegisterRequestProto {
+                    datanode_details: self.details.to_wire(),
+                    node_report: node_report(),
+                    container_report: ContainerReportsProto {
+                        reports: disk.containers.values().cloned().collect(),
+                    },
+                    pipeline_reports: PipelineReportsProto {
+                        pipeline_report: disk.pipelines.iter().map(one).collect(),
+                    },
+                    data_node_layout_version: None,
+                }),
+                ..Default::default()
+            }
+        };
+        let response = self.call(request).await.unwrap();
+        assert_eq!(response.status(), Status::Ok, "{response:?}");
+    }
+
+    async fn report(&self) {
+        let mut tick = tokio::time::interval(Duration::from_millis(100));
+        loop {
+            tokio::select! {
+                _ = tick.tick() => {}
+                () = self.notify.notified() => {}
+            }
+            let news = std::mem::take(&mut self.disk.lock().news);
+            let mut beat = self.beat();
+            beat.node_report = Some(node_report());
+            if !news.pipelines.is_empty() {
+                beat.pipeline_reports =
+                    Some(PipelineReportsProto { pipeline_report: news.pipelines });
+            }
+            if !news.replicas.is_empty() {
+                beat.incremental_container_report =
+                    vec![IncrementalContainerReportProto { report: news.replicas }];
+            }
+            if !news.statuses.is_empty() {
+                beat.command_status_reports =
+                    vec![CommandStatusReportsProto { cmd_status: news.statuses }];
+            }
+            if !news.actions.is_empty() {
+                beat.container_actions =
+                    Some(ContainerActionsProto { container_actions: news.actions });
+            }
+            self.send(beat).await;
+        }
+    }
+
+    async fn wait(&self) {
+        loop {
+            if !self.send(self.beat()).await {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+
+    fn beat(&self) -> ScmHeartbeatRequestProto {
+        ScmHeartbeatRequestProto {
+            datanode_details: self.details.to_wire(),
+            ..Default::default()
+        }
+    }
+
+    async fn send(&self, beat: ScmHeartbeatRequestProto) -> bool {
+        let request = ScmDatanodeRequest {
+            cmd_type: Type::SendHeartbeat as i32,
+            send_heartbeat_request: Some(beat),
+            ..Default::default()
+        };
+        let Some(response) = self.call(request).await else { return false };
+        let Some(answer) = response.send_heartbeat_response else { return false };
+        for command in answer.commands {
+            if command.reregister_command_proto.is_some() {
+                self.register().await;
+            } else {
+                self.carry_out(command);
+            }
+        }
+        true
+    }
+
+    fn carry_out(&self, command: ScmCommandProto) {
+        let mut disk = self.disk.lock();
+        if let Some(create) = command.create_pipeline_command_proto {
+            let id = PipelineId::from_wire(&create.pipeline_id).unwrap();
+            let me = create
+                .datanode
+                .iter()
+                .position(|d| DatanodeDetails::from_wire(d).unwrap().id == self.details.id)
+                .unwrap();
+            // The highest priority leads.
+            let leads = create.priority[me] == *create.priority.iter().max().unwrap();
+            disk.pipelines.insert(id, leads);
+            disk.news.pipelines.push(PipelineReport {
+                pipeline_id: id.to_wire(),
+                is_leader: leads,
+                bytes_written: None,
+            });
+        } else if let Some(close) = command.close_pipeline_command_proto {
+            disk.pipelines.remove(&PipelineId::from_wire(&close.pipeline_id).unwrap());
+        } else if let Some(close) = command.close_container_command_proto {
+            if let Some(replica) = disk.containers.get_mut(&(close.container_id as u64)) {
+                replica.state = State::Closed as i32;
+                let replica = replica.clone();
+                disk.news.replicas.push(replica);
+            }
+        } else if let Some(delete) = command.delete_container_command_proto {
+            if let Some(mut replica) = disk.containers.remove(&(delete.container_id as u64)) {
+                replica.state = State::Deleted as i32;
+                disk.news.replicas.push(replica);
+            }
+        } else if let Some(delete) = command.delete_blocks_command_proto {
+            self.delete_blocks(&mut disk, delete);
+        }
+        drop(disk);
+        self.notify.notify_one();
+    }
+
+    fn delete_blocks(&self, disk: &mut Disk, delete: DeleteBlocksCommandProto) {
+        let mut results = Vec::new();
+        for t in delete.deleted_blocks_transactions {
+            if let Some(replica) = disk.containers.get_mut(&(t.container_id as u64)) {
+                let left = replica.key_count() - t.local_id.len() as i64;
+                replica.key_count = Some(left.max(0));
+                replica.is_empty = Some(left <= 0);
+                let replica = replica.clone();
+                disk.news.replicas.push(replica);
+            }
+            disk.deleted.extend(t.local_id);
+            results.push(container_blocks_deletion_ack_proto::DeleteBlockTransactionResult {
+                tx_id: t.tx_id,
+                container_id: t.container_id,
+                success: disk.acknowledges,
+            });
+        }
+        disk.news.statuses.push(CommandStatus {
+            cmd_id: delete.cmd_id,
+            status: command_status::Status::Executed as i32,
+            r#type: scm_command_proto::Type::DeleteBlocksCommand as i32,
+            msg: None,
+            block_deletion_ack: Some(ContainerBlocksDeletionAckProto {
+                results,
+                dn_id: self.details.id.to_string(),
+            }),
+        });
+    }
+}
+
+fn node_report() -> NodeReportProto {
+    NodeReportProto {
+        storage_report: vec![StorageReportProto {
+            storage_uuid: "DS-1".to_owned(),
+            storage_location: "/data".to_owned(),
+            capacity: Some(1 << 40),
+            scm_used: Some(1 << 20),
+            remaining: Some(1 << 39),
+            ..Default::default()
+        }],
+        ..Default::default()
+    }
+}

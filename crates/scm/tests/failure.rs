@@ -1,0 +1,92 @@
+use proto::hdds::{LifeCycleState, NodeState};
+use types::{ContainerId, PipelineState};
+
+use crate::datanode::FakeDatanode;
+use crate::harness::{Harness, THREE, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_go_on_when_one_of_four_nodes_dies() {
+    let h = Harness::start().await;
+    let mut nodes = h.datanodes(4).await;
+    until("two pipelines are open", async || {
+        let open = |p: &&types::Pipeline| p.state == PipelineState::Open;
+        h.pipelines().await.iter().filter(open).count() == 2
+    })
+    .await;
+    let blocks = h.allocate(60).await;
+    for block in &blocks {
+        let id = ContainerId::from_wire(block.container_block_id.as_ref().unwrap().container_id);
+        let pipeline = types::Pipeline::from_wire(block.pipeline.as_ref().unwrap()).unwrap();
+        nodes.iter().filter(|n| pipeline.member(n.id).is_some()).for_each(|n| n.write(id, 1, 1_000));
+    }
+    let lost = nodes.remove(0);
+    let id = lost.id;
+    drop(lost);
+    until("the pipelines of the lost node are gone and others are open", async || {
+        let pipelines = h.pipelines().await;
+        pipelines.iter().all(|p| p.member(id).is_none())
+            && pipelines.iter().any(|p| p.config == THREE && p.state == PipelineState::Open)
+    })
+    .await;
+    for block in h.allocate(60).await {
+        let pipeline = types::Pipeline::from_wire(&block.pipeline.unwrap()).unwrap();
+        assert!(pipeline.member(id).is_none());
+    }
+    until("its containers are closed", async || {
+        for block in &blocks {
+            let c = block.container_block_id.as_ref().unwrap().container_id;
+            let pipeline = types::Pipeline::from_wire(block.pipeline.as_ref().unwrap()).unwrap();
+            let closed = h.container(c).await.unwrap().state() == LifeCycleState::Closed;
+            if pipeline.member(id).is_some() && !closed {
+                return false;
+            }
+        }
+        true
+    })
+    .await;
+    until("the node is dead", async || state_of(&h, id).await == Some(NodeState::Dead)).await;
+    h.scm.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_comes_back_closes_what_was_closed_without_it() {
+    let h = Harness::start().await;
+    let mut nodes = h.datanodes(3).await;
+    let id = h.allocate(1).await[0].container_block_id.unwrap().container_id;
+    let container = ContainerId::from_wire(id);
+    nodes.iter().for_each(|n| n.write(container, 3, 1_000));
+    let lost = nodes.remove(0);
+    let (node, disk) = (lost.id, lost.disk.clone());
+    drop(lost);
+    until("the container is closed", async || {
+        h.container(id).await.unwrap().state() == LifeCycleState::Closed
+    })
+    .await;
+    until("no pipeline is left", async || h.pipelines().await.is_empty()).await;
+
+    let back = FakeDatanode::start_with(h.scm.addresses().datanode, node, disk).await;
+    until("its replica is closed and its old groups are gone", async || {
+        let current: Vec<_> = h.pipelines().await.iter().map(|p| p.id).collect();
+        let disk = back.disk.lock();
+        let closed = proto::scm_datanode::container_replica_proto::State::Closed;
+        disk.containers[&container.0].state() == closed
+            && disk.pipelines.keys().all(|p| current.contains(p))
+    })
+    .await;
+    h.scm.ready_for(THREE).await;
+    h.allocate(1).await;
+    h.scm.shutdown().await;
+}
+
+async fn state_of(h: &Harness, id: types::DatanodeId) -> Option<NodeState> {
+    let response = h
+        .location(proto::container_location::Type::SingleNodeQuery, |r| {
+            r.single_node_query_request =
+                Some(proto::container_location::SingleNodeQueryRequestProto {
+                    uuid: types::ids::uuid_to_wire(id.0),
+                });
+        })
+        .await;
+    let node = response.single_node_query_response?.datanode?;
+    NodeState::try_from(node.node_states[0]).ok()
+}

@@ -1,0 +1,66 @@
+use std::time::Instant;
+
+use proto::hdds::NodeState;
+use types::PipelineState;
+
+use crate::datanode::FakeDatanode;
+use crate::harness::{Harness, THREE, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pipelines_are_open_at_once_after_three_nodes_have_registered() {
+    let h = Harness::start().await;
+    let nodes = {
+        let mut nodes = Vec::new();
+        for _ in 0..2 {
+            nodes.push(FakeDatanode::start(h.scm.addresses().datanode).await);
+        }
+        assert!(h.pipelines().await.is_empty());
+        nodes
+    };
+    let started = Instant::now();
+    let third = FakeDatanode::start(h.scm.addresses().datanode).await;
+    h.scm.ready_for(THREE).await;
+    let elapsed = started.elapsed();
+    println!("pipeline open {elapsed:?} after the third registration began");
+    assert!(elapsed.as_millis() < 1_000, "{elapsed:?}");
+
+    until("both pipelines are open", async || {
+        let p = h.pipelines().await;
+        p.len() == 2 && p.iter().all(|p| p.state == PipelineState::Open)
+    })
+    .await;
+    let leaders: std::collections::BTreeSet<_> =
+        h.pipelines().await.iter().filter_map(|p| p.leader).collect();
+    assert_eq!(leaders.len(), 2, "each pipeline has a leader of its own");
+    drop((nodes, third));
+    h.scm.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_scm_forgot_registers_again_by_itself() {
+    let h = Harness::start().await;
+    let nodes = h.datanodes(3).await;
+    // Dead nodes are asked to register when they are heard of again; a restarted SCM knows nobody.
+    let address = h.scm.addresses().datanode;
+    let h = {
+        let conf = h.conf.with("ozone.scm.datanode.address", address);
+        Harness { conf, ..h }.restart().await
+    };
+    h.scm.ready_for(THREE).await;
+    until("all nodes are healthy", async || {
+        let response = h
+            .location(proto::container_location::Type::QueryNode, |r| {
+                r.node_query_request = Some(proto::container_location::NodeQueryRequestProto {
+                    state: Some(NodeState::Healthy as i32),
+                    scope: proto::hdds::QueryScope::Cluster as i32,
+                    ..Default::default()
+                });
+            })
+            .await;
+        response.node_query_response.unwrap().datanodes.len() == 3
+    })
+    .await;
+    assert_eq!(h.pipelines().await.len(), 2, "the pipelines are still there, none was added");
+    drop(nodes);
+    h.scm.shutdown().await;
+}
