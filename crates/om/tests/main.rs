@@ -1,1 +1,11 @@
-//! End-to-end tests of OM.
+//! End-to-end tests of OM: over its doors, with a fake SCM behind it.
+
+mod audit;
+mod blocks;
+mod deletion;
+mod doors;
+mod durability;
+mod multipart;
+mod names;
+mod start;
+mod support;

@@ -1,0 +1,105 @@
+//! Starting: what is there, and what is refused.
+
+use om::{Error, Om, OmOptions, RootCredentials};
+use proto::ozone::*;
+
+use crate::support::World;
+use crate::support::requests::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_om_has_the_s3_volume_and_a_root_key_pair_that_stays() {
+    let world = World::new().await;
+    let om = world.start().await;
+    let info = InfoVolumeRequest { volume_name: "s3v".to_owned() };
+    let info = OmRequest { info_volume_request: Some(Box::new(info)), ..request(Type::InfoVolume) };
+    let volume = om.ok(info).await.info_volume_response.unwrap().volume_info.unwrap();
+    assert_eq!(volume.object_id, Some(0xBFFF_FFFF_FFFF_FF00));
+    let root = om.handle.root_credentials().clone();
+    assert_eq!((root.access_key.len(), root.secret_key.len()), (20, 40));
+    let secret = om.ok(get_s3_secret(&root.access_key)).await.get_s3_secret_response.unwrap();
+    assert_eq!(secret.s3_secret.aws_secret, root.secret_key);
+    om.handle.shutdown().await;
+
+    let om = world.start().await;
+    assert_eq!(om.handle.root_credentials(), &root);
+    om.handle.shutdown().await;
+
+    let given = RootCredentials { access_key: "mine".to_owned(), secret_key: "secret".to_owned() };
+    for secret in ["secret", "another"] {
+        let root = RootCredentials { secret_key: secret.to_owned(), ..given.clone() };
+        let options =
+            OmOptions { root_credentials: Some(root.clone()), ..OmOptions::default() };
+        let om = Om::start(&world.conf(world.dir.path()), options).await.unwrap();
+        assert_eq!(om.root_credentials(), &root);
+        om.shutdown().await;
+        let om = world.start().await;
+        assert_eq!(om.handle.root_credentials(), &root, "it is kept");
+        om.handle.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_in_use_is_refused_and_free_again_after_a_shutdown() {
+    let world = World::new().await;
+    let om = world.start().await;
+    let conf = world.conf(world.dir.path());
+    let refused = Om::start(&conf, OmOptions::default()).await.err().expect("it is in use");
+    assert!(matches!(&refused, Error::Directory(service::DataDirError::InUse { .. })), "{refused}");
+    om.handle.shutdown().await;
+    world.start().await.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_scm_of_another_cluster_is_refused() {
+    let world = World::new().await;
+    world.start().await.handle.shutdown().await;
+    *world.scm.cluster_id.lock().unwrap() = "cluster-2".to_owned();
+    let conf = world.conf(world.dir.path());
+    let refused = Om::start(&conf, OmOptions::default()).await.err().expect("a foreign SCM");
+    let text = refused.to_string();
+    assert!(text.contains("cluster-1") && text.contains("cluster-2"), "{text}");
+    let told = OmOptions { cluster_id: Some("cluster-2".to_owned()), ..OmOptions::default() };
+    let refused = Om::start(&conf, told).await.err().expect("a foreign directory");
+    let foreign = matches!(&refused, Error::Directory(service::DataDirError::ForeignCluster { .. }));
+    assert!(foreign, "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_that_is_taken_is_named_with_its_key() {
+    let world = World::new().await;
+    let taken = world.scm_door.local_addr();
+    let conf = world.conf(world.dir.path()).with("ozone.om.address", taken);
+    let refused = Om::start(&conf, OmOptions::default()).await.err().expect("it is taken");
+    assert!(refused.to_string().contains("ozone.om.address"), "{refused}");
+    // And nothing keeps the directory.
+    let mut tries = 0;
+    while let Err(e) = Om::start(&world.conf(world.dir.path()), OmOptions::default()).await {
+        tries += 1;
+        assert!(tries < 500, "{e}");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_of_ozones_tables_and_its_version_file_are_there() {
+    let world = World::new().await;
+    world.start().await.handle.shutdown().await;
+    let version = std::fs::read_to_string(world.dir.path().join("om/current/VERSION")).unwrap();
+    for expected in ["nodeType=OM", "clusterID=cluster-1", "omUuid=", "nodeId=om1", "cTime=", "layoutVersion=9"] {
+        assert!(version.contains(expected), "{expected} in {version}");
+    }
+    let store = metastore::Store::open(
+        &world.dir.path().join("om.db"),
+        &[],
+        &metastore::StoreOptions::default(),
+    )
+    .unwrap();
+    for table in namespace::Table::ALL {
+        store.table(table.name()).unwrap();
+    }
+    let position = store.table("transactionInfoTable").unwrap();
+    let position = store.get(position, b"#TRANSACTIONINFO").unwrap().unwrap();
+    let text = String::from_utf8(position.to_vec()).unwrap();
+    let (term, index) = text.split_once('#').unwrap();
+    assert!(term.parse::<u64>().unwrap() >= 1 && index.parse::<u64>().unwrap() >= 1, "{text}");
+}

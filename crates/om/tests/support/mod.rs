@@ -1,0 +1,195 @@
+//! An OM with a fake SCM, and clients for both doors.
+
+#![allow(dead_code)]
+
+pub mod fake_scm;
+pub mod requests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use config::Configuration;
+use fake_scm::FakeScm;
+use framed::{CallError, Client, ClientOptions, Server};
+use om::{Om, OmHandle, OmOptions};
+use prost::Message;
+use proto::method;
+use proto::ozone::*;
+
+pub const WITHIN: Duration = Duration::from_secs(30);
+
+pub struct World {
+    pub scm: Arc<FakeScm>,
+    pub scm_door: Server,
+    pub dir: tempfile::TempDir,
+    pub settings: Vec<(&'static str, String)>,
+}
+
+impl World {
+    pub async fn new() -> Self {
+        let scm = FakeScm::new("cluster-1");
+        let scm_door = scm.serve().await;
+        Self { scm, scm_door, dir: tempfile::tempdir().unwrap(), settings: Vec::new() }
+    }
+
+    pub fn with(mut self, key: &'static str, value: impl ToString) -> Self {
+        self.settings.push((key, value.to_string()));
+        self
+    }
+
+    pub fn conf(&self, dir: &Path) -> Configuration {
+        let conf = Configuration::builder().build().unwrap();
+        let conf = conf
+            .with("ozone.om.db.dirs", dir.display())
+            .with("ozone.om.address", "127.0.0.1:0")
+            .with("ozone.om.grpc.port", 0)
+            .with("ozone.om.http-address", "127.0.0.1:0")
+            .with("trioxide.om.cache.size", "32MB")
+            .with("trioxide.audit.flush.interval", "10ms")
+            .with("ozone.scm.client.address", self.scm_door.local_addr())
+            .with("ozone.scm.block.client.address", self.scm_door.local_addr());
+        self.settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value))
+    }
+
+    pub async fn start(&self) -> TestOm {
+        self.start_in(self.dir.path()).await
+    }
+
+    pub async fn start_in(&self, dir: &Path) -> TestOm {
+        let handle = Om::start(&self.conf(dir), OmOptions::default()).await.unwrap();
+        TestOm::new(handle)
+    }
+
+    /// The directory as a crash would leave it now: its files, copied without anybody being
+    /// asked to finish.
+    pub fn crash_image(&self) -> tempfile::TempDir {
+        let image = tempfile::tempdir().unwrap();
+        copy(self.dir.path(), image.path());
+        image
+    }
+
+    pub fn audit_file(&self) -> PathBuf {
+        self.dir.path().join("om/audit/om-audit.log")
+    }
+}
+
+/// Copies files while they are written to: those that go away meanwhile are left out.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            let _ = std::fs::copy(entry.path(), target);
+        }
+    }
+}
+
+pub struct TestOm {
+    pub handle: OmHandle,
+    pub client: Client,
+}
+
+impl TestOm {
+    pub fn new(handle: OmHandle) -> Self {
+        let address = handle.addresses().framed.to_string();
+        Self { client: Client::new(address, ClientOptions::default()), handle }
+    }
+
+    /// The answer, whatever it says.
+    pub async fn ask(&self, request: OmRequest) -> OmResponse {
+        self.try_ask(request, WITHIN).await.unwrap()
+    }
+
+    pub async fn try_ask(&self, request: OmRequest, t: Duration) -> Result<OmResponse, CallError> {
+        let header = Bytes::from(request.encode_to_vec());
+        let reply = self.client.call(method::OM, header, Bytes::new(), t).await?;
+        Ok(OmResponse::decode(reply.header).unwrap())
+    }
+
+    /// The answer, which must be a success.
+    pub async fn ok(&self, request: OmRequest) -> OmResponse {
+        let answer = self.ask(request.clone()).await;
+        assert_eq!(answer.status(), Status::Ok, "{request:?}: {:?}", answer.message);
+        assert_eq!(answer.success, Some(true));
+        answer
+    }
+
+    /// The status of a refusal.
+    pub async fn refused(&self, request: OmRequest) -> Status {
+        let answer = self.ask(request).await;
+        assert_eq!(answer.success, Some(false), "{answer:?}");
+        answer.status()
+    }
+
+    pub async fn bucket(&self, volume: &str, bucket: &str) {
+        let existing = self.ask(requests::create_volume(volume)).await.status();
+        assert!(matches!(existing, Status::Ok | Status::VolumeAlreadyExists));
+        self.ok(requests::create_bucket(volume, bucket)).await;
+    }
+
+    /// Creates and commits a key of `size` bytes in one block per 256 MiB; its final info.
+    pub async fn put(&self, volume: &str, bucket: &str, key: &str, size: u64) -> KeyInfo {
+        let args = requests::key_args(volume, bucket, key, size);
+        let (session, args) = self.open(args).await;
+        self.ok(requests::commit_key(args, session)).await;
+        self.info(volume, bucket, key).await
+    }
+
+    /// Opens a key; its session and the arguments to commit it with.
+    pub async fn open(&self, mut args: KeyArgs) -> (u64, KeyArgs) {
+        let created = self.ok(requests::create_key(args.clone())).await;
+        let created = created.create_key_response.unwrap();
+        let info = created.key_info.unwrap();
+        args.key_locations =
+            info.key_location_list.into_iter().flat_map(|v| v.key_locations).collect();
+        let mut rest = args.data_size.unwrap();
+        for location in &mut args.key_locations {
+            location.length = location.length.min(rest);
+            rest -= location.length;
+        }
+        (created.id.unwrap(), args)
+    }
+
+    pub async fn info(&self, volume: &str, bucket: &str, key: &str) -> KeyInfo {
+        let answer = self.ok(requests::get_key_info(requests::key_args(volume, bucket, key, 0))).await;
+        answer.get_key_info_response.unwrap().key_info.unwrap()
+    }
+
+    pub async fn bucket_info(&self, volume: &str, bucket: &str) -> BucketInfo {
+        let answer = self.ok(requests::info_bucket(volume, bucket)).await;
+        answer.info_bucket_response.unwrap().bucket_info.unwrap()
+    }
+
+    pub async fn names(&self, volume: &str, bucket: &str, prefix: &str) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        loop {
+            let start = names.last().cloned().unwrap_or_default();
+            let page = self.ok(requests::list_keys(volume, bucket, &start, prefix, 7)).await;
+            let page = page.list_keys_light_response.unwrap().basic_key_info;
+            if page.is_empty() {
+                return names;
+            }
+            names.extend(page.into_iter().map(|k| k.key_name.unwrap()));
+        }
+    }
+}
+
+/// Waits for a condition that something in the background brings about.
+pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + WITHIN;
+    while !condition() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Blocks of a key, as (container, local) pairs.
+pub fn blocks(key: &KeyInfo) -> Vec<(i64, i64)> {
+    let locations = key.key_location_list.iter().flat_map(|v| &v.key_locations);
+    let ids = locations.map(|l| &l.block_id.container_block_id);
+    ids.map(|id| (id.container_id, id.local_id)).collect()
+}
