@@ -3,6 +3,7 @@
 // Helpers, too, fail a test by panicking.
 #![allow(clippy::unwrap_used)]
 
+mod chaos;
 mod crash;
 mod damage;
 mod many;

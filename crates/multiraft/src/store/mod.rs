@@ -142,10 +142,10 @@ impl GroupStorage {
             self.last = LogPosition { term: entry.term, index: entry.index };
         }
         self.cache.append(entries);
-        if let (Some(first), false) = (entries.first(), self.fetched.borrow().is_empty()) {
+        let mut fetched = self.fetched.borrow_mut();
+        if let Some(first) = entries.first() {
             // Fetched entries may be of the overwritten tail.
-            let low = first.index;
-            self.fetched.borrow_mut().retain(|run| run.last().is_some_and(|e| e.index < low));
+            fetched.retain(|run| run.last().is_some_and(|e| e.index < first.index));
         }
     }
 
