@@ -1,7 +1,7 @@
 //! How fast OM is and what it costs: an OM with a fake SCM in this process, the load in a child
 //! process, so that the CPU counted is the server's alone.
 //!
-//! `om_bench [--keys N] [--clients N] [--dir DIR]`
+//! `om_bench [--keys N] [--clients N] [--dir DIR] [--kinds create,lookup,...]`
 
 #[path = "../tests/support/fake_scm.rs"]
 mod fake_scm;
@@ -21,6 +21,10 @@ use om::{Om, OmOptions};
 use prost::Message;
 use proto::method;
 use proto::ozone::{KeyArgs, OmRequest, OmResponse};
+
+// As in `o3`: OM makes many small messages.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Entries of a listed page.
 const PAGE: usize = 1_000;
@@ -47,11 +51,16 @@ fn main() -> Result<(), Failure> {
             let address = value("--address").ok_or("--address")?;
             runtime.block_on(load(Load { address, kind, keys, clients }))
         }
-        None => runtime.block_on(serve(keys, clients, value("--dir").map(PathBuf::from))),
+        None => runtime.block_on(serve(keys, clients, value("--dir").map(PathBuf::from), value("--kinds"))),
     }
 }
 
-async fn serve(keys: usize, clients: usize, dir: Option<PathBuf>) -> Result<(), Failure> {
+async fn serve(
+    keys: usize,
+    clients: usize,
+    dir: Option<PathBuf>,
+    kinds: Option<String>,
+) -> Result<(), Failure> {
     let scm = FakeScm::new("bench");
     let scm_door = scm.serve().await;
     let dir = dir.unwrap_or(std::env::temp_dir().join(format!("om_bench.{}", std::process::id())));
@@ -65,7 +74,9 @@ async fn serve(keys: usize, clients: usize, dir: Option<PathBuf>) -> Result<(), 
         .with("ozone.scm.block.client.address", scm_door.local_addr());
     let om = Om::start(&conf, OmOptions::default()).await?;
     let address = om.addresses().framed.to_string();
-    for kind in ["create", "create+block", "lookup", "head", "list", "rename", "delete"] {
+    let all = "create,create+block,lookup,head,list,rename,delete";
+    let kinds = kinds.unwrap_or(all.to_owned());
+    for kind in kinds.split(',') {
         let me = std::env::current_exe()?;
         let (cpu, start) = (cpu_time(), Instant::now());
         let mut command = Command::new(me);

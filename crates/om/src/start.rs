@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use config::keys::om as keys;
@@ -36,8 +36,11 @@ use crate::{background, first_start, metrics};
 
 /// How long a starting OM waits to lead its group; replaying a long log takes most of it.
 const LEAD_WITHIN: Duration = Duration::from_secs(120);
-/// Bytes of log after which the tables are flushed and the log trimmed.
-const TRIM_BYTES: u64 = 256 << 20;
+/// Bytes of log after which the tables are flushed and the log trimmed: bounds what a start after
+/// a crash has to replay.
+const TRIM_BYTES: u64 = 64 << 20;
+/// Entries kept in a trimmed log for replicas that were away for a moment.
+const KEEP_ENTRIES: u64 = 5_000;
 /// How long rows gather in the deletedTable before they are handed to SCM.
 const GATHER_DELETED: Duration = Duration::from_millis(500);
 
@@ -106,6 +109,10 @@ impl Om {
                 Some(started.map_err(|e| BindError::new(key, &bound, e))?)
             }
         };
+        if let Some(http) = &http {
+            // Set once: this is the only place that does.
+            let _ = room.parts().facts.http_port.set(http.local_addr().port());
+        }
         watch_cluster(&setup, scm, &identity.cluster_id, &shutdown);
         let addresses = Addresses {
             framed: doors.framed_address,
@@ -180,7 +187,7 @@ fn open_blocking(setup: &Setup, snapshots: PathBuf, host: RaftHost) -> Result<St
     config.trim = TrimOptions {
         entries: setup.trim_entries,
         bytes: TRIM_BYTES,
-        ..TrimOptions::default()
+        keep: KEEP_ENTRIES.min(setup.trim_entries),
     };
     let group = host.start_group(config, Box::new(machine))?;
     Ok(State { current, decided, events, host, log, group })
@@ -225,7 +232,7 @@ impl Listeners {
             node_id: setup.node_id.clone(),
             host: setup.address.connect().host,
             rpc_port: self.framed_address.port(),
-            http_port: setup.http.as_ref().map(|http| http.port),
+            http_port: OnceLock::new(),
             scm_host: setup.scm_client.host.clone(),
             scm_port: setup.scm_client.port,
         }

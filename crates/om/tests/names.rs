@@ -68,11 +68,11 @@ async fn counters_of_a_bucket_are_exact_after_concurrent_changes() {
                 let name = if i % 2 == 0 { format!("shared/{i}") } else { format!("own/{writer}/{i}") };
                 let (session, args) = om.open(key_args("vol", "bkt", &name, 100 + i)).await;
                 om.ok(commit_key(args, session)).await;
-                if i % 5 == 1 {
+                if i % 2 == 1 && i % 5 == 1 {
                     let moved = format!("moved/{writer}/{i}");
                     om.ok(rename_key("vol", "bkt", &name, &moved)).await;
                 }
-                if i % 7 == 3 {
+                if i % 2 == 1 && i % 7 == 3 {
                     om.ok(delete_key("vol", "bkt", &name)).await;
                 }
             }
@@ -105,7 +105,12 @@ async fn a_quota_is_kept_to_the_byte() {
     om.put("vol", "bkt", "b", 400).await;
     assert_eq!(om.refused(create_key(key_args("vol", "bkt", "c", 1))).await, Status::QuotaExceeded);
     om.ok(delete_key("vol", "bkt", "b")).await;
+    // Deleted bytes count until their blocks are handed to SCM.
+    while om.ask(create_key(key_args("vol", "bkt", "c", 400))).await.status() != Status::Ok {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
     om.put("vol", "bkt", "c", 400).await;
+    assert_eq!(om.refused(create_key(key_args("vol", "bkt", "d", 1))).await, Status::QuotaExceeded);
     om.handle.shutdown().await;
 }
 

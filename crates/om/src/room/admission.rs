@@ -118,7 +118,7 @@ mod tests {
     async fn what_does_not_fit_waits_and_what_cannot_wait_is_refused() {
         let gate = Admission::new(&Limits { reads: 1, writes: 1, waiting: 1 });
         let held = gate.enter(Route::Write, None).await.unwrap();
-        gate.enter(Route::Read, None).await.expect("a write does not hold up a read");
+        let _read = gate.enter(Route::Read, None).await.expect("a write does not hold up a read");
         let soon = Instant::now() + Duration::from_millis(5);
         let late = gate.enter(Route::Write, Some(soon)).await.unwrap_err();
         assert_eq!(late.code, Code::DeadlineExceeded);
@@ -127,7 +127,7 @@ mod tests {
         assert!(futures::poll!(second.as_mut()).is_pending());
         assert_eq!(gate.enter(Route::Write, None).await.unwrap_err().code, Code::Busy);
         drop(held);
-        second.await.expect("the place that was given back");
+        let _second = second.await.expect("the place that was given back");
         assert_eq!(gate.waiting(), 0);
     }
 }

@@ -1,5 +1,7 @@
 //! Questions about the server itself: which servers there are, and SCM's safe mode.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 use framed::Status;
 use prost::Message;
@@ -23,7 +25,8 @@ pub(crate) struct ServerFacts {
     /// The name clients reach this host by.
     pub(crate) host: String,
     pub(crate) rpc_port: u16,
-    pub(crate) http_port: Option<u16>,
+    /// Known once the status page is served.
+    pub(crate) http_port: OnceLock<u16>,
     pub(crate) scm_host: String,
     pub(crate) scm_port: u16,
 }
@@ -79,7 +82,7 @@ impl Room {
             value: u32::from(value),
         };
         let mut ports = vec![port(service_port::Type::Rpc, facts.rpc_port)];
-        ports.extend(facts.http_port.map(|p| port(service_port::Type::Http, p)));
+        ports.extend(facts.http_port.get().map(|p| port(service_port::Type::Http, *p)));
         let role = if self.is_leader() { "LEADER" } else { "FOLLOWER" };
         let om = ServiceInfo {
             node_type: NodeType::Om as i32,

@@ -104,18 +104,18 @@ impl OmStateMachine {
         let mut buckets = Vec::new();
         let mut deleted = false;
         for (table, key, change) in overlay.take_changes() {
-            match &change {
+            if table == Table::BucketTable {
+                buckets.push((key.clone(), change.clone()));
+            }
+            match change {
                 RowChange::Put(value) => {
                     deleted |= table == Table::DeletedTable;
-                    batch.put(stored(table), key.as_slice(), Vec::from(value.clone()));
+                    batch.put(stored(table), key, Vec::from(value));
                 }
                 RowChange::PutBucket(bucket) => {
-                    batch.put(stored(table), key.as_slice(), Vec::from(bucket.encode()));
+                    batch.put(stored(table), key, Vec::from(bucket.encode()));
                 }
-                RowChange::Deleted => batch.delete(stored(table), key.as_slice()),
-            }
-            if table == Table::BucketTable {
-                buckets.push((key, change));
+                RowChange::Deleted => batch.delete(stored(table), key),
             }
         }
         batch.put(
