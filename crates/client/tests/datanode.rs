@@ -1,0 +1,268 @@
+//! A DataNode in memory, which fails when told to.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use framed::{Call, Handler, HandlerFuture, Reply, Server, ServerOptions, Status};
+use parking_lot::Mutex;
+use prost::Message;
+use proto::datanode as dn;
+use proto::datanode::{Result as Code, Type};
+use tokio::sync::Semaphore;
+use types::{DatanodeDetails, DatanodeId, PortName};
+
+/// Bytes and records of all nodes of a pipeline: what one acknowledges, all have.
+#[derive(Default)]
+pub struct Blocks {
+    written: Mutex<HashMap<u64, BTreeMap<u64, Bytes>>>,
+    records: Mutex<HashMap<u64, dn::BlockData>>,
+    next_index: AtomicUsize,
+}
+
+/// How a node fails. What is not set works.
+#[derive(Default)]
+pub struct Faults {
+    /// Says that this node leads.
+    pub leader: Mutex<Option<DatanodeId>>,
+    /// Containers that take no more writes.
+    pub closed: Mutex<Vec<i64>>,
+    /// Closes a container once this many of its PutBlocks were answered.
+    pub close_after_puts: Mutex<Option<usize>>,
+    /// Flips a bit of everything read.
+    pub corrupt: AtomicBool,
+    /// Never answers reads.
+    pub silent: AtomicBool,
+    /// Answers everything with "no such pipeline".
+    pub no_pipeline: AtomicBool,
+    /// Writes wait for a permit.
+    pub gate: Mutex<Option<Arc<Semaphore>>>,
+}
+
+pub struct Node {
+    pub details: DatanodeDetails,
+    pub faults: Arc<Faults>,
+    pub seen: Arc<Seen>,
+    server: Server,
+}
+
+/// What a node was asked.
+#[derive(Default)]
+pub struct Seen {
+    pub commands: Mutex<Vec<Type>>,
+    pub bytes_in: AtomicUsize,
+    puts: Mutex<HashMap<i64, usize>>,
+}
+
+impl Seen {
+    pub fn count(&self, kind: Type) -> usize {
+        self.commands.lock().iter().filter(|seen| **seen == kind).count()
+    }
+}
+
+struct Service {
+    id: DatanodeId,
+    blocks: Arc<Blocks>,
+    faults: Arc<Faults>,
+    seen: Arc<Seen>,
+}
+
+impl Node {
+    pub async fn start(blocks: Arc<Blocks>) -> Self {
+        let (id, faults, seen) = (DatanodeId::random(), Arc::<Faults>::default(), Arc::<Seen>::default());
+        let service = Arc::new(Service { id, blocks, faults: faults.clone(), seen: seen.clone() });
+        let server = Server::bind("127.0.0.1:0", service, ServerOptions::default()).await.unwrap();
+        let mut details = DatanodeDetails::new(id, "127.0.0.1", "localhost");
+        details.set_port(PortName::Native, server.local_addr().port());
+        Self { details, faults, seen, server }
+    }
+
+    pub async fn stop(self) {
+        self.server.shutdown().await;
+    }
+}
+
+impl Handler for Service {
+    fn call(&self, call: Call) -> HandlerFuture {
+        let request = dn::ContainerCommandRequestProto::decode(call.header).unwrap();
+        let kind = request.cmd_type();
+        self.seen.commands.lock().push(kind);
+        self.seen.bytes_in.fetch_add(call.payload.len(), Ordering::Relaxed);
+        let writes = matches!(kind, Type::WriteChunk | Type::PutBlock | Type::PutSmallFile);
+        if self.faults.silent.load(Ordering::Relaxed) && !writes {
+            return Box::pin(std::future::pending());
+        }
+        if self.faults.no_pipeline.load(Ordering::Relaxed) {
+            let status = Status::new(framed::Code::NotFound, "no such pipeline");
+            return Box::pin(async { Err(status) });
+        }
+        if writes
+            && let Some(leader) = *self.faults.leader.lock()
+            && leader != self.id
+        {
+            let status = Status::not_leader("not me", leader.to_string());
+            return Box::pin(async { Err(status) });
+        }
+        let gate = self.faults.gate.lock().clone().filter(|_| writes);
+        let answer = match &gate {
+            None => Some(self.answer(&request, call.payload.clone())),
+            Some(_) => None,
+        };
+        let service = Service {
+            id: self.id,
+            blocks: self.blocks.clone(),
+            faults: self.faults.clone(),
+            seen: self.seen.clone(),
+        };
+        Box::pin(async move {
+            let (message, payload) = match (gate, answer) {
+                (Some(gate), _) => {
+                    gate.acquire().await.unwrap().forget();
+                    service.answer(&request, call.payload)
+                }
+                (None, Some(answer)) => answer,
+                (None, None) => unreachable!(),
+            };
+            Ok(Reply { header: message.encode_to_vec().into(), payload })
+        })
+    }
+}
+
+type Answer = (dn::ContainerCommandResponseProto, Bytes);
+
+impl Service {
+    fn answer(&self, request: &dn::ContainerCommandRequestProto, payload: Bytes) -> Answer {
+        let mut response = dn::ContainerCommandResponseProto {
+            cmd_type: request.cmd_type,
+            result: Code::Success as i32,
+            ..Default::default()
+        };
+        let mut out = Bytes::new();
+        let done = match request.cmd_type() {
+            Type::WriteChunk => self.write_chunk(request, payload),
+            Type::PutBlock => {
+                let put = request.put_block.as_ref().unwrap();
+                self.put(request, &put.block_data).map(|committed_block_length| {
+                    response.put_block = Some(dn::PutBlockResponseProto { committed_block_length });
+                })
+            }
+            Type::PutSmallFile => {
+                let small = request.put_small_file.as_ref().unwrap();
+                let block = &small.block.block_data;
+                self.store(block.block_id.local_id, small.chunk_info.offset, payload);
+                self.put(request, block).map(|committed_block_length| {
+                    response.put_small_file =
+                        Some(dn::PutSmallFileResponseProto { committed_block_length });
+                })
+            }
+            Type::GetBlock => {
+                let get = request.get_block.as_ref().unwrap();
+                self.record(&get.block_id).map(|block_data| {
+                    response.get_block = Some(dn::GetBlockResponseProto { block_data });
+                })
+            }
+            Type::ReadChunk => {
+                let read = request.read_chunk.clone().unwrap();
+                let (from, length) = (read.chunk_data.offset, read.chunk_data.len);
+                out = self.load(read.block_id.local_id, from, length);
+                response.read_chunk = Some(dn::ReadChunkResponseProto {
+                    block_id: read.block_id,
+                    chunk_data: read.chunk_data,
+                    response_data: None,
+                });
+                Ok(())
+            }
+            Type::GetSmallFile => {
+                let id = request.get_small_file.as_ref().unwrap().block.block_id;
+                self.record(&id).map(|record| {
+                    let chunk_data = record.chunks[0].clone();
+                    out = self.load(id.local_id, 0, chunk_data.len);
+                    let data =
+                        dn::ReadChunkResponseProto { block_id: id, chunk_data, response_data: None };
+                    response.get_small_file = Some(dn::GetSmallFileResponseProto { data });
+                })
+            }
+            _ => Err(Code::UnsupportedRequest),
+        };
+        if let Err(code) = done {
+            response.result = code as i32;
+            response.message = Some("told to".to_owned());
+        }
+        (response, out)
+    }
+
+    fn writable(&self, container: i64) -> Result<(), Code> {
+        match self.faults.closed.lock().contains(&container) {
+            true => Err(Code::ClosedContainerIo),
+            false => Ok(()),
+        }
+    }
+
+    fn write_chunk(
+        &self,
+        request: &dn::ContainerCommandRequestProto,
+        payload: Bytes,
+    ) -> Result<(), Code> {
+        self.writable(request.container_id)?;
+        let write = request.write_chunk.as_ref().unwrap();
+        let chunk = write.chunk_data.as_ref().unwrap();
+        assert_eq!(chunk.len, payload.len() as u64);
+        container::checksum::verify(&chunk.checksum_data, &payload).unwrap();
+        self.store(write.block_id.local_id, chunk.offset, payload);
+        Ok(())
+    }
+
+    fn put(
+        &self,
+        request: &dn::ContainerCommandRequestProto,
+        block: &dn::BlockData,
+    ) -> Result<dn::GetCommittedBlockLengthResponseProto, Code> {
+        self.writable(request.container_id)?;
+        let length: u64 = block.chunks.iter().map(|chunk| chunk.len).sum();
+        let there: usize =
+            self.blocks.written.lock()[&(block.block_id.local_id as u64)].values().map(Bytes::len).sum();
+        assert!(there as u64 >= length, "a PutBlock came before its chunks");
+        let index = self.blocks.next_index.fetch_add(1, Ordering::Relaxed) as u64 + 1;
+        let mut block = block.clone();
+        block.block_id.block_commit_sequence_id = Some(index);
+        let id = block.block_id;
+        self.blocks.records.lock().insert(id.local_id as u64, block);
+        let mut puts = self.seen.puts.lock();
+        let count = puts.entry(request.container_id).or_default();
+        *count += 1;
+        if Some(*count) == *self.faults.close_after_puts.lock() {
+            self.faults.closed.lock().push(request.container_id);
+        }
+        Ok(dn::GetCommittedBlockLengthResponseProto { block_id: id, block_length: length as i64 })
+    }
+
+    fn store(&self, local: i64, offset: u64, payload: Bytes) {
+        self.blocks.written.lock().entry(local as u64).or_default().insert(offset, payload);
+    }
+
+    fn record(&self, id: &dn::DatanodeBlockId) -> Result<dn::BlockData, Code> {
+        let record = self.blocks.records.lock().get(&(id.local_id as u64)).cloned();
+        let record = record.ok_or(Code::NoSuchBlock)?;
+        match record.block_id.block_commit_sequence_id() < id.block_commit_sequence_id() {
+            true => Err(Code::BcsidMismatch),
+            false => Ok(record),
+        }
+    }
+
+    fn load(&self, local: i64, from: u64, length: u64) -> Bytes {
+        let written = self.blocks.written.lock();
+        let mut all = Vec::new();
+        for (offset, bytes) in &written[&(local as u64)] {
+            assert_eq!(*offset, all.len() as u64, "a hole in a block");
+            all.extend_from_slice(bytes);
+        }
+        let mut part = all[from as usize..(from + length) as usize].to_vec();
+        if self.faults.corrupt.load(Ordering::Relaxed)
+            && let Some(byte) = part.last_mut()
+        {
+            *byte ^= 1;
+        }
+        part.into()
+    }
+}

@@ -1,0 +1,91 @@
+//! OM: fail-over, repeated requests, paging.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use client::{Client, CreateKey, ErrorKind, ListKeys};
+use futures::TryStreamExt;
+use proto::ozone::{Status, Type};
+
+use crate::om::{Om, State};
+use crate::support::{Cluster, data, options, path};
+
+#[tokio::test]
+async fn the_leader_is_found_behind_others() {
+    let state = Arc::<State>::default();
+    let (a, b) = (Om::start(state.clone()).await, Om::start(state.clone()).await);
+    *state.leader.lock() = Some(b.address.clone());
+    // Nobody listens on the first address.
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let client = Client::new(options(vec![nobody.to_string(), a.address, b.address])).unwrap();
+    let error = client.key_info(&path("absent")).await.unwrap_err();
+    assert!(error.is_status(Status::KeyNotFound), "{error}");
+    let before = state.requests.lock().len();
+    client.key_info(&path("absent")).await.unwrap_err();
+    assert_eq!(state.requests.lock().len(), before + 1, "the leader is remembered");
+}
+
+#[tokio::test]
+async fn without_any_om_the_deadline_ends_it() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut options = options(vec![nobody.to_string()]);
+    options.deadline = std::time::Duration::from_millis(50);
+    let client = Client::new(options).unwrap();
+    let error = client.key_info(&path("k")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_was_lost_is_found_done() {
+    let cluster = Cluster::start(1).await;
+    *cluster.state().lose_answer_of.lock() = Some(Type::CommitKey);
+    cluster.put("k", data(100_000)).await.unwrap();
+    assert_eq!(cluster.state().asked(Type::CommitKey).len(), 2);
+    assert_eq!(cluster.get("k").await.unwrap(), data(100_000));
+}
+
+#[tokio::test]
+async fn a_deletion_whose_answer_was_lost_is_no_failure() {
+    let cluster = Cluster::start(1).await;
+    cluster.put("k", data(10)).await.unwrap();
+    *cluster.state().lose_answer_of.lock() = Some(Type::DeleteKey);
+    cluster.client.delete_key(&path("k")).await.unwrap();
+    let error = cluster.client.delete_key(&path("k")).await.unwrap_err();
+    assert!(error.is_status(Status::KeyNotFound), "but what is not there is told otherwise");
+}
+
+#[tokio::test]
+async fn safe_mode_is_waited_out() {
+    let cluster = Cluster::start(1).await;
+    cluster.state().safe_mode.store(2, Ordering::Relaxed);
+    cluster.client.create_key(CreateKey::new(path("k"))).await.unwrap();
+    assert_eq!(cluster.state().asked(Type::CreateKey).len(), 3);
+}
+
+#[tokio::test]
+async fn a_listing_goes_through_all_pages() {
+    let cluster = Cluster::start(1).await;
+    let names: Vec<_> = (0..25).map(|i| format!("k{i:02}")).collect();
+    for name in &names {
+        cluster.put(name, data(0)).await.unwrap();
+    }
+    let listed: Vec<_> = cluster
+        .client
+        .list_keys(ListKeys::new("vol", "bucket").prefix("k"))
+        .map_ok(|key| key.key_name().to_owned())
+        .try_collect()
+        .await
+        .unwrap();
+    assert_eq!(listed, names);
+    let pages = cluster.state().asked(Type::ListKeysLight);
+    assert_eq!(pages.len(), 3);
+}
+
+#[tokio::test]
+async fn requests_name_their_user() {
+    let cluster = Cluster::start(1).await;
+    cluster.client.on_behalf_of("somebody").key_info(&path("k")).await.unwrap_err();
+    let request = cluster.state().requests.lock().last().unwrap().clone();
+    assert_eq!(request.user_info.unwrap().user_name(), "somebody");
+    assert!(request.client_id.starts_with("client-"));
+}

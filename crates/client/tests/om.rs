@@ -1,0 +1,224 @@
+//! An OM in memory: keys, blocks of the pipelines it was given, failures on demand.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use framed::{Call, Handler, HandlerFuture, Server, ServerOptions, Status as Refusal, message};
+use parking_lot::Mutex;
+use prost::Message;
+use proto::ozone as om;
+use proto::ozone::{OmRequest, OmResponse, Status, Type};
+use types::{BlockId, ContainerId, LocalId, Pipeline};
+
+#[derive(Default)]
+pub struct State {
+    pub pipelines: Mutex<Vec<Pipeline>>,
+    pub keys: Mutex<HashMap<String, om::KeyInfo>>,
+    pub requests: Mutex<Vec<OmRequest>>,
+    pub block_size: AtomicU64,
+    /// Blocks given when a key is created.
+    pub preallocate: AtomicUsize,
+    /// Says that the OM of this address leads.
+    pub leader: Mutex<Option<String>>,
+    /// Carries the next request out and loses the connection instead of answering.
+    pub lose_answer_of: Mutex<Option<Type>>,
+    /// Is in safe mode for so many requests.
+    pub safe_mode: AtomicUsize,
+    /// The pipelines that a fresh look-up gives instead.
+    pub moved: Mutex<Option<Pipeline>>,
+    next: AtomicU64,
+    pub lost: AtomicBool,
+}
+
+impl State {
+    pub fn asked(&self, kind: Type) -> Vec<OmRequest> {
+        self.requests.lock().iter().filter(|r| r.cmd_type() == kind).cloned().collect()
+    }
+
+    fn location(&self, exclude: Option<&proto::hdds::ExcludeListProto>) -> Option<om::KeyLocation> {
+        let excluded = |pipeline: &Pipeline| {
+            exclude.is_some_and(|e| {
+                e.pipeline_ids.contains(&pipeline.id.to_wire())
+                    || pipeline.members.iter().any(|m| e.datanodes.contains(&m.id.to_string()))
+            })
+        };
+        let pipelines = self.pipelines.lock();
+        let (index, pipeline) = pipelines.iter().enumerate().find(|(_, p)| !excluded(p))?;
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        // A container of its own for each block, numbered by pipeline.
+        let container = ContainerId(1000 * (index as u64 + 1) + next);
+        Some(om::KeyLocation {
+            block_id: BlockId::new(container, LocalId(next + 1)).to_wire(),
+            offset: 0,
+            length: self.block_size.load(Ordering::Relaxed),
+            pipeline: Some(Box::new(pipeline.to_wire())),
+            ..Default::default()
+        })
+    }
+
+    fn answer(&self, request: &OmRequest) -> OmResponse {
+        let mut response = OmResponse {
+            cmd_type: request.cmd_type,
+            status: Status::Ok as i32,
+            ..Default::default()
+        };
+        let fail = |response: &mut OmResponse, status: Status| {
+            response.status = status as i32;
+            response.success = Some(false);
+            response.message = Some("told to".to_owned());
+        };
+        match request.cmd_type() {
+            Type::CreateKey => {
+                let waits = self.safe_mode.load(Ordering::Relaxed);
+                if waits > 0 {
+                    self.safe_mode.store(waits - 1, Ordering::Relaxed);
+                    fail(&mut response, Status::ScmInSafeMode);
+                    return response;
+                }
+                let args = &request.create_key_request.as_ref().unwrap().key_args;
+                let count = self.preallocate.load(Ordering::Relaxed);
+                let key_locations = (0..count).filter_map(|_| self.location(None)).collect();
+                let info = om::KeyInfo {
+                    volume_name: args.volume_name.clone(),
+                    bucket_name: args.bucket_name.clone(),
+                    key_name: args.key_name.clone(),
+                    r#type: proto::hdds::ReplicationType::Ratis as i32,
+                    factor: Some(proto::hdds::ReplicationFactor::Three as i32),
+                    key_location_list: vec![om::KeyLocationList {
+                        key_locations,
+                        ..Default::default()
+                    }],
+                    ..Default::default()
+                };
+                response.create_key_response = Some(Box::new(om::CreateKeyResponse {
+                    key_info: Some(info),
+                    id: Some(self.next.fetch_add(1, Ordering::Relaxed)),
+                    open_version: Some(0),
+                }));
+            }
+            Type::AllocateBlock => {
+                let exclude = request.allocate_block_request.as_ref().unwrap().exclude_list.as_ref();
+                match self.location(exclude) {
+                    Some(location) => {
+                        response.allocate_block_response = Some(Box::new(om::AllocateBlockResponse {
+                            key_location: Some(location),
+                        }));
+                    }
+                    None => fail(&mut response, Status::InternalError),
+                }
+            }
+            Type::CommitKey => {
+                let args = request.commit_key_request.as_ref().unwrap().key_args.clone();
+                let committed = om::KeyInfo {
+                    volume_name: args.volume_name.clone(),
+                    bucket_name: args.bucket_name.clone(),
+                    key_name: args.key_name.clone(),
+                    data_size: args.data_size(),
+                    r#type: args.r#type() as i32,
+                    factor: args.factor,
+                    metadata: args.metadata,
+                    key_location_list: vec![om::KeyLocationList {
+                        key_locations: args.key_locations,
+                        ..Default::default()
+                    }],
+                    ..Default::default()
+                };
+                let mut keys = self.keys.lock();
+                match keys.contains_key(&args.key_name) && self.lost.load(Ordering::Relaxed) {
+                    // The open key was committed before: it is not there any more.
+                    true => fail(&mut response, Status::KeyNotFound),
+                    false => drop(keys.insert(args.key_name, committed)),
+                }
+            }
+            Type::GetKeyInfo => {
+                let args = &request.get_key_info_request.as_ref().unwrap().key_args;
+                let fresh = args.force_update_container_cache_from_scm();
+                match self.keys.lock().get(&args.key_name).cloned() {
+                    None => fail(&mut response, Status::KeyNotFound),
+                    Some(mut info) => {
+                        for location in &mut info.key_location_list[0].key_locations {
+                            let pipeline = self.pipeline_of(location, fresh);
+                            location.pipeline = Some(Box::new(pipeline.to_wire()));
+                        }
+                        response.get_key_info_response = Some(Box::new(om::GetKeyInfoResponse {
+                            key_info: Some(info),
+                            ..Default::default()
+                        }));
+                    }
+                }
+            }
+            Type::DeleteKey => {
+                let args = &request.delete_key_request.as_ref().unwrap().key_args;
+                if self.keys.lock().remove(&args.key_name).is_none() {
+                    fail(&mut response, Status::KeyNotFound);
+                }
+            }
+            Type::ListKeysLight => {
+                let list = request.list_keys_request.as_ref().unwrap();
+                let mut names: Vec<_> = self.keys.lock().keys().cloned().collect();
+                names.sort();
+                let mut left = names
+                    .into_iter()
+                    .filter(|n| n.starts_with(list.prefix()) && n.as_str() > list.start_key());
+                let page: Vec<_> = left.by_ref().take(list.count() as usize).collect();
+                let basic = |name| om::BasicKeyInfo { key_name: Some(name), ..Default::default() };
+                response.list_keys_light_response = Some(Box::new(om::ListKeysLightResponse {
+                    basic_key_info: page.into_iter().map(basic).collect(),
+                    is_truncated: Some(left.next().is_some()),
+                }));
+            }
+            _ => fail(&mut response, Status::NotSupportedOperation),
+        }
+        response
+    }
+
+    fn pipeline_of(&self, location: &om::KeyLocation, fresh: bool) -> Pipeline {
+        if fresh && let Some(moved) = &*self.moved.lock() {
+            return moved.clone();
+        }
+        let container = location.block_id.container_block_id.container_id;
+        self.pipelines.lock()[container as usize / 1000 - 1].clone()
+    }
+}
+
+pub struct Om {
+    pub state: Arc<State>,
+    pub address: String,
+    _server: Server,
+}
+
+struct Service(Arc<State>, Arc<Mutex<String>>);
+
+impl Handler for Service {
+    fn call(&self, call: Call) -> HandlerFuture {
+        let request = OmRequest::decode(call.header).unwrap();
+        self.0.requests.lock().push(request.clone());
+        if let Some(leader) = &*self.0.leader.lock()
+            && *leader != *self.1.lock()
+        {
+            let refusal = Refusal::not_leader("not me", leader.clone());
+            return Box::pin(async { Err(refusal) });
+        }
+        let response = self.0.answer(&request);
+        let mut lose = self.0.lose_answer_of.lock();
+        if *lose == Some(request.cmd_type()) {
+            *lose = None;
+            self.0.lost.store(true, Ordering::Relaxed);
+            let refusal = Refusal::unavailable("the outcome is unknown");
+            return Box::pin(async { Err(refusal) });
+        }
+        Box::pin(async move { Ok(message::reply(&response)) })
+    }
+}
+
+impl Om {
+    pub async fn start(state: Arc<State>) -> Self {
+        let own = Arc::new(Mutex::new(String::new()));
+        let service = Arc::new(Service(state.clone(), own.clone()));
+        let server = Server::bind("127.0.0.1:0", service, ServerOptions::default()).await.unwrap();
+        let address = server.local_addr().to_string();
+        *own.lock() = address.clone();
+        Self { state, address, _server: server }
+    }
+}

@@ -1,0 +1,117 @@
+//! A cluster in memory, and a client of it with small sizes, so that little data goes through every path.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use client::{Checksum, Client, ClientOptions, CreateKey, KeyPath};
+use types::{Pipeline, PipelineId, PipelineState, ReplicationConfig};
+
+use crate::datanode::{Blocks, Node};
+use crate::om::{Om, State};
+
+pub const CHUNK: usize = 64 << 10;
+pub const SMALL: usize = 16 << 10;
+pub const BLOCK: u64 = 256 << 10;
+
+pub struct Cluster {
+    pub om: Om,
+    pub blocks: Arc<Blocks>,
+    pub pipelines: Vec<Vec<Node>>,
+    pub client: Client,
+}
+
+impl Cluster {
+    /// So many pipelines of three nodes each.
+    pub async fn start(pipelines: usize) -> Self {
+        let (state, blocks) = (Arc::<State>::default(), Arc::<Blocks>::default());
+        state.block_size.store(BLOCK, Ordering::Relaxed);
+        state.preallocate.store(1, Ordering::Relaxed);
+        let mut nodes = Vec::new();
+        for _ in 0..pipelines {
+            let mut members = Vec::new();
+            for _ in 0..3 {
+                members.push(Node::start(blocks.clone()).await);
+            }
+            state.pipelines.lock().push(pipeline(&members));
+            nodes.push(members);
+        }
+        let om = Om::start(state).await;
+        let client = Client::new(options(vec![om.address.clone()])).unwrap();
+        Self { om, blocks, pipelines: nodes, client }
+    }
+
+    pub fn state(&self) -> &State {
+        &self.om.state
+    }
+
+    pub async fn put(&self, key: &str, data: Bytes) -> client::Result<proto::ozone::KeyInfo> {
+        self.client.put_key(CreateKey::new(path(key)), data).await
+    }
+
+    pub async fn get(&self, key: &str) -> client::Result<Bytes> {
+        self.client.open_key(&path(key)).await?.read_all().await
+    }
+}
+
+pub fn path(key: &str) -> KeyPath {
+    KeyPath::new("vol", "bucket", key)
+}
+
+pub fn pipeline(members: &[Node]) -> Pipeline {
+    Pipeline {
+        id: PipelineId::random(),
+        config: ReplicationConfig::RATIS_THREE,
+        state: PipelineState::Open,
+        leader: Some(members[0].details.id),
+        suggested_leader: None,
+        members: members.iter().map(|node| node.details.clone()).collect(),
+        replica_indexes: vec![0; members.len()],
+        created_ms: 0,
+        order: Vec::new(),
+    }
+}
+
+pub fn options(om_addresses: Vec<String>) -> ClientOptions {
+    let second = Duration::from_secs(1);
+    ClientOptions {
+        om_addresses,
+        scm_addresses: Vec::new(),
+        user: "tester".to_owned(),
+        connect_timeout: second,
+        attempt_timeout: 5 * second,
+        deadline: 10 * second,
+        max_backoff: Duration::from_millis(20),
+        write_retries: 5,
+        read_retries: 3,
+        read_timeout: 10 * second,
+        write_timeout: 10 * second,
+        hedge_after: Duration::from_millis(20),
+        chunk_size: CHUNK,
+        flush_size: 2 * CHUNK,
+        max_unacknowledged: 4 * CHUNK,
+        small_size: SMALL,
+        read_ahead: 4 * CHUNK,
+        read_size: CHUNK,
+        checksum: Checksum {
+            kind: proto::datanode::ChecksumType::Crc32,
+            bytes_per_checksum: 8 << 10,
+        },
+        verify_checksum: true,
+        exclude_expiry: 10 * second,
+        topology_aware_read: true,
+        list_page: 10,
+        block_size: BLOCK,
+    }
+}
+
+/// Bytes in which no slice is like another.
+pub fn data(size: usize) -> Bytes {
+    let mut state = size as u64 | 1;
+    let bytes = (0..size).map(|_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u8
+    });
+    bytes.collect::<Vec<_>>().into()
+}

@@ -1,0 +1,172 @@
+//! Writing: sizes, failures, limits.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use client::{CreateKey, ErrorKind, FinishOptions};
+use proto::datanode::Type as Command;
+use proto::ozone::Type;
+use tokio::sync::Semaphore;
+
+use crate::support::{BLOCK, CHUNK, Cluster, SMALL, data, path};
+
+#[tokio::test]
+async fn keys_of_any_size_come_back_as_they_went() {
+    let cluster = Cluster::start(2).await;
+    let block = BLOCK as usize;
+    let sizes = [0, 1, SMALL, SMALL + 1, CHUNK - 1, CHUNK, CHUNK + 1, block - 1, block, block + 1, 3 * block + 777];
+    for size in sizes {
+        let key = format!("key-{size}");
+        let info = cluster.put(&key, data(size)).await.unwrap();
+        assert_eq!(info.data_size, size as u64);
+        assert_eq!(cluster.get(&key).await.unwrap(), data(size), "{size} bytes");
+        let blocks = info.key_location_list[0].key_locations.len();
+        assert_eq!(blocks, size.div_ceil(block), "{size} bytes");
+    }
+}
+
+#[tokio::test]
+async fn pieces_of_any_size_make_the_same_key() {
+    let cluster = Cluster::start(1).await;
+    let whole = data(5 * CHUNK + 99);
+    for piece in [1000, 5000, CHUNK, CHUNK + 1, whole.len()] {
+        let mut writer = cluster.client.create_key(CreateKey::new(path("k"))).await.unwrap();
+        let mut left = whole.clone();
+        while !left.is_empty() {
+            let next = left.split_to(piece.min(left.len()));
+            writer.write(next).await.unwrap();
+        }
+        assert_eq!(writer.written(), whole.len() as u64);
+        writer.finish(FinishOptions::default()).await.unwrap();
+        assert_eq!(cluster.get("k").await.unwrap(), whole, "pieces of {piece}");
+    }
+}
+
+#[tokio::test]
+async fn a_small_key_is_one_request_to_the_leader() {
+    let cluster = Cluster::start(1).await;
+    cluster.put("k", data(SMALL)).await.unwrap();
+    let leader = &cluster.pipelines[0][0];
+    assert_eq!(*leader.seen.commands.lock(), [Command::PutSmallFile]);
+    assert_eq!(cluster.state().requests.lock().len(), 2, "create and commit");
+}
+
+#[tokio::test]
+async fn metadata_known_at_the_end_replace_those_of_the_beginning() {
+    let cluster = Cluster::start(1).await;
+    let pair = |k: &str, v: &str| (k.to_owned(), v.to_owned());
+    let key = CreateKey::new(path("k")).metadata(vec![pair("a", "1"), pair("b", "1")]);
+    let writer = cluster.client.create_key(key).await.unwrap();
+    let options = FinishOptions { metadata: vec![pair("b", "2"), pair("ETag", "e")] };
+    writer.finish(options).await.unwrap();
+    let info = cluster.client.key_info(&path("k")).await.unwrap();
+    let mut got: Vec<_> = info.metadata.iter().map(|m| (m.key.as_str(), m.value())).collect();
+    got.sort_unstable();
+    assert_eq!(got, [("ETag", "e"), ("a", "1"), ("b", "2")]);
+}
+
+#[tokio::test]
+async fn a_container_closed_in_the_middle_keeps_what_was_acknowledged() {
+    let cluster = Cluster::start(1).await;
+    for node in &cluster.pipelines[0] {
+        *node.faults.close_after_puts.lock() = Some(1);
+    }
+    let whole = data(BLOCK as usize);
+    let info = cluster.put("k", whole.clone()).await.unwrap();
+    let locations = &info.key_location_list[0].key_locations;
+    assert!(locations.len() > 1, "the rest went to other blocks");
+    assert!(locations.iter().all(|location| location.length > 0));
+    assert!(locations.iter().all(|location| location.block_id.block_commit_sequence_id() > 0));
+    assert_eq!(cluster.get("k").await.unwrap(), whole);
+    let excluded: Vec<i64> = cluster
+        .state()
+        .asked(Type::AllocateBlock)
+        .into_iter()
+        .flat_map(|r| r.allocate_block_request.unwrap().exclude_list.unwrap().container_ids)
+        .collect();
+    assert!(!excluded.is_empty(), "the closed container is not asked for again");
+}
+
+#[tokio::test]
+async fn another_leader_is_followed_within_the_block() {
+    for size in [SMALL, 3 * CHUNK] {
+        let cluster = Cluster::start(1).await;
+        let leader = cluster.pipelines[0][2].details.id;
+        for node in &cluster.pipelines[0] {
+            *node.faults.leader.lock() = Some(leader);
+        }
+        let info = cluster.put("k", data(size)).await.unwrap();
+        assert_eq!(info.key_location_list[0].key_locations.len(), 1);
+        assert!(cluster.state().asked(Type::AllocateBlock).is_empty());
+        assert_eq!(cluster.get("k").await.unwrap(), data(size));
+    }
+}
+
+#[tokio::test]
+async fn a_lost_datanode_costs_a_new_block_on_another_pipeline() {
+    for size in [SMALL, 3 * CHUNK] {
+        let mut cluster = Cluster::start(2).await;
+        let gone = cluster.pipelines[0].remove(0);
+        let id = gone.details.id.to_string();
+        gone.stop().await;
+        cluster.put("k", data(size)).await.unwrap();
+        assert_eq!(cluster.get("k").await.unwrap(), data(size));
+        let asked = cluster.state().asked(Type::AllocateBlock);
+        let exclude = asked[0].allocate_block_request.as_ref().unwrap().exclude_list.clone().unwrap();
+        assert_eq!(exclude.datanodes, [id]);
+        // The next key does not even try.
+        cluster.put("next", data(size)).await.unwrap();
+        let asked = cluster.state().asked(Type::AllocateBlock).len();
+        assert_eq!(asked, 2, "its preallocated block was passed over");
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_that_takes_nothing_ends_the_write_with_the_last_reason() {
+    let cluster = Cluster::start(2).await;
+    for node in cluster.pipelines.iter().flatten() {
+        node.faults.no_pipeline.store(true, Ordering::Relaxed);
+    }
+    let error = cluster.put("k", data(CHUNK)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(cluster.state().asked(Type::CommitKey).is_empty());
+}
+
+#[tokio::test]
+async fn a_writer_holds_no_more_than_it_may() {
+    let cluster = Cluster::start(1).await;
+    let gate = Arc::new(Semaphore::new(0));
+    let leader = &cluster.pipelines[0][0];
+    *leader.faults.gate.lock() = Some(gate.clone());
+    let mut writer = cluster.client.create_key(CreateKey::new(path("k"))).await.unwrap();
+    let whole = data(40 * CHUNK);
+    let limit = cluster.client.options().max_unacknowledged;
+    let seen = leader.seen.clone();
+    let write = async {
+        writer.write(whole.clone()).await.unwrap();
+        writer.finish(FinishOptions::default()).await.unwrap();
+    };
+    let watch = async {
+        // Nothing is answered: what goes out is what the writer may hold, and no more.
+        while seen.bytes_in.load(Ordering::Relaxed) < limit - CHUNK {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+        assert!(seen.bytes_in.load(Ordering::Relaxed) <= limit);
+        gate.add_permits(1_000_000);
+    };
+    tokio::join!(write, watch);
+    assert_eq!(cluster.get("k").await.unwrap(), whole);
+}
+
+#[tokio::test]
+async fn a_dropped_writer_leaves_no_key() {
+    let cluster = Cluster::start(1).await;
+    let mut writer = cluster.client.create_key(CreateKey::new(path("k"))).await.unwrap();
+    writer.write(data(3 * CHUNK)).await.unwrap();
+    drop(writer);
+    assert!(cluster.state().asked(Type::CommitKey).is_empty());
+    assert_eq!(cluster.get("k").await.unwrap_err().kind(), ErrorKind::NotFound);
+}
