@@ -45,6 +45,7 @@ pub trait View {
     ///
     /// # Errors
     /// When the store fails.
+    #[allow(clippy::type_complexity)]
     fn scan(
         &self,
         table: Table,

@@ -214,6 +214,7 @@ proptest! {
             prop_assert!(!truncated || names.len() == count as usize);
             after = names.last().cloned().unwrap_or(after);
             seen.extend(names);
+            prop_assert!(seen.len() <= expected.len(), "a page repeats another");
             if !truncated {
                 break;
             }

@@ -1,6 +1,8 @@
 //! Tests of the rules on tables in memory. `harness` is a whole OM of one thread: it prepares,
 //! gives blocks, logs, applies and keeps the log for replay.
 
+#![allow(clippy::unwrap_used)]
+
 mod acl;
 mod bucket;
 mod harness;
@@ -9,5 +11,6 @@ mod key;
 mod key_changes;
 mod list;
 mod multipart;
+mod overlay;
 mod s3secret;
 mod volume;

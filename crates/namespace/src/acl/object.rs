@@ -19,9 +19,9 @@ use crate::volume;
 
 /// An object with its ACLs at hand.
 pub(super) enum Object {
-    Volume(VolumeInfo),
+    Volume(Box<VolumeInfo>),
     Bucket(Bucket),
-    Key(Place, KeyInfo),
+    Key(Place, Box<KeyInfo>),
 }
 
 /// Checks the path, and replaces a link's names by those of the bucket proper.
@@ -66,7 +66,9 @@ impl<'a> Path<'a> {
 impl Object {
     pub fn find(view: &dyn View, obj: &OzoneObj) -> Result<Self, OmError> {
         match Path::of(obj)? {
-            Path::Volume { volume } => Ok(Self::Volume(volume::find::find(view, volume)?)),
+            Path::Volume { volume } => {
+                Ok(Self::Volume(Box::new(volume::find::find(view, volume)?)))
+            }
             Path::Bucket { volume, bucket } => {
                 Ok(Self::Bucket(bucket::find::find(view, volume, bucket)?))
             }
@@ -75,7 +77,7 @@ impl Object {
                 let info = place
                     .committed(view)?
                     .ok_or_else(|| OmError::key_not_found(volume, bucket, key))?;
-                Ok(Self::Key(place, info))
+                Ok(Self::Key(place, Box::new(info)))
             }
         }
     }
@@ -96,7 +98,7 @@ impl Object {
                 info.volume_acls = acls;
                 info.modification_time = now.or(info.modification_time);
                 info.update_id = index;
-                cx.put(Table::VolumeTable, tables::volume_key(&info.volume), &info);
+                cx.put(Table::VolumeTable, tables::volume_key(&info.volume), &*info);
             }
             Self::Bucket(bucket) => {
                 let mut info = bucket.to_info();
@@ -110,7 +112,7 @@ impl Object {
                 info.acls = acls;
                 info.modification_time = now.unwrap_or(info.modification_time);
                 info.update_id = index;
-                cx.put(Place::COMMITTED, place.key, &info);
+                cx.put(Place::COMMITTED, place.key, &*info);
             }
         }
     }

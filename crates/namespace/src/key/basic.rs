@@ -215,6 +215,7 @@ fn e_tag(entry: &[u8]) -> Result<Option<&str>, BasicError> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::TestRunner;

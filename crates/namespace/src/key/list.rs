@@ -25,12 +25,15 @@ pub(crate) fn read(request: &ListKeysRequest, cx: &ReadContext<'_>) -> Result<Om
     Ok(r)
 }
 
+/// What a list does with a row, given its key and value.
+type EachRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), ViewError> + 'a;
+
 /// Calls `each` with the rows of one page: those with the prefix, after the start key. True if
 /// there are more.
 pub(super) fn walk(
     request: &ListKeysRequest,
     cx: &ReadContext<'_>,
-    each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), ViewError>,
+    each: &mut EachRow<'_>,
 ) -> Result<bool, OmError> {
     let (mut volume, mut bucket) = (request.volume_name.clone(), request.bucket_name.clone());
     let found = find::resolve(cx.view, &mut volume, &mut bucket)?;
