@@ -3,7 +3,7 @@
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
-use crate::client_command::FreonArgs;
+use crate::client_command::{AdminArgs, FreonArgs, ShArgs};
 use crate::config_command::ConfigCommand;
 use crate::roles::RoleCommand;
 use crate::server_command::ServerArgs;
@@ -24,6 +24,8 @@ const STYLES: Styles = Styles::styled()
     max_term_width = 110,
     after_help = "Start here:\n  \
         o3 server --dir ./data           a whole cluster in one process, with S3\n  \
+        o3 sh key list /s3v/bucket1      what users do: volumes, buckets, keys\n  \
+        o3 admin datanode list           what administrators do\n  \
         o3 config list --set             what is configured, and where\n  \
         o3 COMMAND --help                what a command does, with examples"
 )]
@@ -37,6 +39,8 @@ pub enum Command {
     Server(ServerArgs),
     #[command(flatten)]
     Role(RoleCommand),
+    Sh(ShArgs),
+    Admin(AdminArgs),
     Freon(FreonArgs),
     /// Show configuration keys, their values and where those come from
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! Commands that use a running cluster: `o3 freon`.
+//! Commands that use a running cluster: `o3 sh`, `o3 admin`, `o3 freon`.
 
 use std::process::ExitCode;
 
@@ -6,8 +6,39 @@ use anyhow::Context;
 use clap::Args;
 use config::Configuration;
 use freon::FreonCommand;
+use shell::{AdminCommand, ShCommand};
 
 use crate::settings::Settings;
+
+/// Volumes, buckets and keys, with Ozone's verbs
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    o3 sh volume list\n  \
+    o3 sh bucket create /vol1/bucket1\n  \
+    o3 sh key put /vol1/bucket1/a.txt ./a.txt\n  \
+    o3 sh key list /vol1/bucket1 --prefix logs/\n  \
+    o3 sh key get o3://om1:9862/vol1/bucket1/a.txt ./copy\n\n\
+    The cluster is the one of the configuration, or of the address in an o3:// URI.")]
+pub struct ShArgs {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: ShCommand,
+}
+
+/// Nodes, pipelines, containers, safe mode, with Ozone's verbs
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    o3 admin safemode status\n  \
+    o3 admin datanode list --json\n  \
+    o3 admin pipeline list\n  \
+    o3 admin container info 1 -D ozone.scm.client.address=scm1:9860")]
+pub struct AdminArgs {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: AdminCommand,
+}
 
 /// Load generators, with Ozone's names and flags
 #[derive(Debug, Args)]
@@ -21,6 +52,14 @@ pub struct FreonArgs {
     settings: Settings,
     #[command(subcommand)]
     command: FreonCommand,
+}
+
+pub fn sh(args: ShArgs) -> anyhow::Result<ExitCode> {
+    with_runtime(&args.settings, async |conf| shell::run_sh(args.command, conf).await)
+}
+
+pub fn admin(args: AdminArgs) -> anyhow::Result<ExitCode> {
+    with_runtime(&args.settings, async |conf| shell::run_admin(args.command, conf).await)
 }
 
 pub fn freon(args: FreonArgs) -> anyhow::Result<ExitCode> {

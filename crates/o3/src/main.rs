@@ -27,6 +27,8 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Server(args) => server_command::run(args, began),
         Command::Role(role) => roles::run(role, began),
+        Command::Sh(args) => client_command::sh(args),
+        Command::Admin(args) => client_command::admin(args),
         Command::Freon(args) => client_command::freon(args),
         Command::Config(args) => config_command::run(args),
         Command::Version(args) => version::run(&args),

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use ::om::OmOptions;
 use anyhow::anyhow;
 use clap::Args;
-use config::Configuration;
-use config::keys::trioxide;
-use om::OmOptions;
+use config::keys::{om, scm, trioxide};
+use config::{Configuration, HostPort, Key};
 use serde_json::json;
 use server::{Credentials, Server, ServerOptions};
 
@@ -42,7 +42,7 @@ pub struct ServerArgs {
 }
 
 /// What is logged when nobody says: a terminal is for the ready block.
-const LOG_FILTER: &str = "warn";
+const LOG_FILTER: &str = "warn,raft_engine=error,s3s=off";
 
 pub fn run(args: ServerArgs, began: Instant) -> anyhow::Result<ExitCode> {
     let mut conf = args.settings.load_and_warn()?;
@@ -104,6 +104,16 @@ fn line(server: &Server, took: Duration) -> String {
     format!("{ready}\n")
 }
 
+/// What tells a client where a door is; nothing when that is where it looks by itself.
+fn definition(key: &'static Key<HostPort>, address: &str) -> String {
+    let default = HostPort::parse_with(key.spec().default, None).map(|d| d.connect().to_string());
+    if default.as_deref() == Some(address) {
+        String::new()
+    } else {
+        format!(" -D {}={address}", key.name())
+    }
+}
+
 /// What a person sees: where everything is, and lines to copy.
 fn block(server: &Server, took: Duration) -> String {
     let (e, c) = (server.endpoints(), server.credentials());
@@ -130,12 +140,16 @@ Trioxide is ready ({ms} ms): 1 OM, 1 SCM, {datanodes} DataNode{s}, S3 gateway, d
     aws s3 ls s3://first
 
   Try Ozone's shell
-    o3 sh -D ozone.om.address={om} volume list
-    o3 sh -D ozone.om.address={om} key list /s3v/first
+    {o3} sh{at_om} volume list
+    {o3} sh{at_om} key list /s3v/first
+    {o3} admin{at_scm} datanode list
 
   Stop with Ctrl-C.
 ",
         ms = took.as_millis(),
+        o3 = std::env::args().next().unwrap_or_else(|| "o3".to_owned()),
+        at_om = definition(&om::OZONE_OM_ADDRESS, &e.om),
+        at_scm = definition(&scm::OZONE_SCM_CLIENT_ADDRESS, &e.scm),
         s = if datanodes == 1 { "" } else { "s" },
         dir = server.directory().path().display(),
         s3 = e.s3,

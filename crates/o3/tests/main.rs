@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod config_command;
+mod durability;
 mod process;
 mod roles;
 mod server;

@@ -2,7 +2,7 @@
 
 use std::net::{TcpListener, TcpStream};
 
-use crate::process::{Daemon, run, server, stderr};
+use crate::process::{Daemon, o3, run, server, stderr};
 
 #[test]
 fn a_server_tells_how_to_reach_it_and_stops_when_asked() {
@@ -42,6 +42,24 @@ fn a_second_server_on_a_directory_is_refused_and_the_next_one_is_the_same_cluste
     second.kill();
     let third = Daemon::start(server(dir.path(), &[]));
     assert_eq!(keys(&third), pair);
+}
+
+#[test]
+fn acknowledged_keys_survive_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let freon = |daemon: &Daemon, args: &[&str]| {
+        let om = format!("ozone.om.address={}", daemon.text("om"));
+        let output = o3(&["freon", "-D", &om]).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    };
+    let first = Daemon::start(server(dir.path(), &[]));
+    freon(&first, &["ockg", "-n", "200", "-t", "8", "--size", "10KB", "-p", "small"]);
+    freon(&first, &["ockg", "-n", "4", "-t", "2", "--size", "9MB", "-p", "large"]);
+    first.kill();
+    let second = Daemon::start(server(dir.path(), &[]));
+    freon(&second, &["ockv", "-n", "200", "-t", "8", "-p", "small"]);
+    freon(&second, &["ockv", "-n", "4", "-t", "2", "-p", "large"]);
+    assert_eq!(second.terminate().code(), Some(0));
 }
 
 #[test]

@@ -10,7 +10,7 @@ keys! {
     /// What an unknown ozone., hdds. or trioxide. key does: warn, stop the start, or nothing.
     TRIOXIDE_CONFIG_UNKNOWN_KEYS: String = "trioxide.config.unknown.keys", "warn", [COMMON], one of ["ignore", "warn", "error"];
     /// What is logged, in the syntax of tracing's filters: warn,om=debug.
-    TRIOXIDE_LOG_FILTER: String = "trioxide.log.filter", "info", [COMMON];
+    TRIOXIDE_LOG_FILTER: String = "trioxide.log.filter", "info,raft_engine=warn,s3s=off", [COMMON];
     /// How log lines look: text for people, json for machines.
     TRIOXIDE_LOG_FORMAT: String = "trioxide.log.format", "text", [COMMON], one of ["text", "json"];
     /// Directory of OM's audit log; with the role's metadata when unset.
