@@ -4,14 +4,13 @@ import http.client
 import urllib.parse
 import zlib
 
-import boto3
 import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from conftest import code_of, data, s3_client
+from conftest import code_of, data
 
 
 def b64(raw):
@@ -56,27 +55,6 @@ def test_content_md5(s3, bucket):
             s3.put_object(Bucket=bucket, Key="bad", Body=b"body", ContentMD5=value)
         assert code_of(error) == (code, 400)
     assert [o["Key"] for o in s3.list_objects_v2(Bucket=bucket)["Contents"]] == ["k"]
-
-
-def test_checksums_behind_the_body(server, bucket):
-    # boto3 sends them that way for bodies it can read only once.
-    class Stream:
-        def __init__(self, body):
-            self.left = body
-
-        def read(self, size=-1):
-            size = len(self.left) if size is None or size < 0 else size
-            piece, self.left = self.left[:size], self.left[size:]
-            return piece
-
-        def __len__(self):
-            return len(self.left)
-
-    s3 = s3_client(server, request_checksum_calculation="when_supported")
-    body = data(300_000)
-    put = s3.put_object(Bucket=bucket, Key="k", Body=Stream(body), ContentLength=len(body), ChecksumAlgorithm="CRC32")
-    assert put["ChecksumCRC32"] == SUMS["CRC32"](body)
-    assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == body
 
 
 def send(server, method, path, body, headers, payload_hash, encoded=None):

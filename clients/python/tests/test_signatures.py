@@ -9,7 +9,9 @@ from conftest import code_of, data, s3_client
 
 
 def fetch(url, method="GET", body=None):
-    request = urllib.request.Request(url, data=body, method=method)
+    # urllib adds a content type of its own, which old signatures cover.
+    headers = {"Content-Type": ""} if body is not None else {}
+    request = urllib.request.Request(url, data=body, method=method, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=30) as response:
             return response.status, response.read()
@@ -17,13 +19,15 @@ def fetch(url, method="GET", body=None):
         return error.code, error.read()
 
 
-def test_presigned_urls(s3, bucket):
+@pytest.mark.parametrize("version", ["s3v4", "s3"])
+def test_presigned_urls(server, bucket, version):
+    s3 = s3_client(server, signature_version=version)
     body = data(200_000)
     put = s3.generate_presigned_url("put_object", {"Bucket": bucket, "Key": "a b/ü"}, ExpiresIn=60)
     assert fetch(put, "PUT", body)[0] == 200
     get = s3.generate_presigned_url("get_object", {"Bucket": bucket, "Key": "a b/ü"}, ExpiresIn=60)
     assert fetch(get) == (200, body)
-    assert fetch(get.replace("Expires=60", "Expires=61"))[0] == 403
+    assert fetch(get.replace("Signature=", "Signature=0"))[0] in (400, 403)
     assert fetch(get, "DELETE")[0] == 403
 
 

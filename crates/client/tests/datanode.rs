@@ -32,6 +32,8 @@ pub struct Faults {
     pub close_after_puts: Mutex<Option<usize>>,
     /// Flips a bit of everything read.
     pub corrupt: AtomicBool,
+    /// Says for so many reads that it has not caught up.
+    pub behind: AtomicUsize,
     /// Never answers reads.
     pub silent: AtomicBool,
     /// Answers everything with "no such pipeline".
@@ -242,6 +244,11 @@ impl Service {
     }
 
     fn record(&self, id: &dn::DatanodeBlockId) -> Result<dn::BlockData, Code> {
+        let behind = self.faults.behind.load(Ordering::Relaxed);
+        if behind > 0 {
+            self.faults.behind.store(behind - 1, Ordering::Relaxed);
+            return Err(Code::UnknownBcsid);
+        }
         let record = self.blocks.records.lock().get(&(id.local_id as u64)).cloned();
         let record = record.ok_or(Code::NoSuchBlock)?;
         match record.block_id.block_commit_sequence_id() < id.block_commit_sequence_id() {

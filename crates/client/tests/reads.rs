@@ -80,6 +80,16 @@ async fn a_replica_that_does_not_answer_is_overtaken() {
 }
 
 #[tokio::test]
+async fn replicas_that_have_yet_to_catch_up_are_waited_for() {
+    let cluster = Cluster::start(1).await;
+    cluster.put("k", data(SMALL)).await.unwrap();
+    for node in &cluster.pipelines[0] {
+        node.faults.behind.store(6, Ordering::Relaxed);
+    }
+    assert_eq!(cluster.get("k").await.unwrap(), data(SMALL));
+}
+
+#[tokio::test]
 async fn a_block_that_moved_is_found_again() {
     for size in [SMALL, 3 * CHUNK] {
         let mut cluster = Cluster::start(1).await;

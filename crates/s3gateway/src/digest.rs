@@ -335,26 +335,19 @@ mod tests {
     const VALUES: [(Algorithm, &str); 5] = [
         (Algorithm::Crc32, "y/Q5Jg=="),
         (Algorithm::Crc32c, "4waSgw=="),
-        (Algorithm::Crc64Nvme, "rosUhgyYma4="),
-        (Algorithm::Sha1, "98O8HYCOBHMqCZZZNwTkcjxOfEY="),
+        (Algorithm::Crc64Nvme, "rosUhgp5mIg="),
+        (Algorithm::Sha1, "98O8HYCOBHMq32eZZczDTKeuNEE="),
         (Algorithm::Sha256, "FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU="),
     ];
 
     #[test]
     fn right_claims_pass_and_the_etag_is_md5() {
         for (algorithm, value) in VALUES {
-            if algorithm == Algorithm::Crc64Nvme {
-                continue;
-            }
             let verified = digest(&[(algorithm.header(), value)], None).unwrap();
             assert_eq!(verified.etag, "25f9e794323b453885f5181f1b624d0b");
             assert_eq!(verified.checksum.unwrap().value, value);
         }
         assert!(digest(&[("content-md5", "JfnnlDI7RTiF9RgfG2JNCw==")], None).is_ok());
-        let crc64 = crc_fast::checksum(CrcAlgorithm::Crc64Nvme, b"123456789");
-        assert_eq!(crc64, 0xae8b_1486_0a79_9888);
-        let value = BASE64.encode(crc64.to_be_bytes());
-        assert!(digest(&[("x-amz-checksum-crc64nvme", &value)], None).is_ok());
     }
 
     #[test]

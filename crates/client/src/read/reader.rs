@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use futures::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
 use proto::datanode::ChunkInfo;
 use proto::ozone::KeyInfo;
+use tokio::time::Instant;
 
 use super::block::{BlockReader, BlockRef};
 use super::plan::{self, Piece};
@@ -16,6 +17,13 @@ use crate::{Client, Error, ErrorKind, Result};
 
 /// First pause before locations are looked up again.
 const REFRESH_PAUSE: Duration = Duration::from_millis(50);
+
+/// Longest pause before that.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long replicas are waited for that cannot be reached or have yet to catch up with what they acknowledged: after
+/// a restart a pipeline needs a leader before it knows its last entries to be committed.
+const CATCH_UP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Reads one key. Cheap to clone; reads are independent of each other.
 #[derive(Clone)]
@@ -198,18 +206,22 @@ impl Inner {
     where
         F: Future<Output = Result<T>>,
     {
+        let started = Instant::now();
         let mut attempt = 0;
         loop {
             let error = match read().await {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            if attempt >= self.client.options().read_retries {
+            let passing = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout)
+                && started.elapsed() < CATCH_UP_PATIENCE;
+            if !passing && attempt >= self.client.options().read_retries {
                 return Err(error);
             }
             tracing::debug!(key = %self.path, block = %block.id, %error, attempt, "read failed");
             if attempt > 0 {
-                tokio::time::sleep(REFRESH_PAUSE * (1 << attempt.min(5))).await;
+                let pause = REFRESH_PAUSE * (1 << attempt.min(5));
+                tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
             }
             attempt += 1;
             match self.client.locate_key(&self.path, true).await {

@@ -30,8 +30,10 @@ pub(crate) async fn attributes(
         last_modified: Some(timestamp(info.modification_time)),
         ..Default::default()
     };
-    for attribute in &input.object_attributes {
-        match attribute.as_str() {
+    // Clients send one header with commas, or several headers.
+    let wanted = input.object_attributes.iter().flat_map(|a| a.as_str().split(','));
+    for attribute in wanted.map(str::trim) {
+        match attribute {
             ObjectAttributes::ETAG => {
                 output.e_tag = Some(metadata.etag_or(info.object_id(), info.update_id()));
             }
