@@ -41,10 +41,13 @@ pub enum Change {
         /// Size and commit sequence as reported, to be kept with the record.
         usage: Usage,
     },
-    /// A container thought empty has a replica with blocks in it: it is CLOSED, not deleted.
+    /// A container thought empty has a replica with blocks in it: it is not deleted, but CLOSED or QUASI_CLOSED like
+    /// that replica.
     ReviveContainer {
         /// Which container.
         id: ContainerId,
+        /// Whether the replica is QUASI_CLOSED: there may be others with more in them.
+        quasi: bool,
         /// When.
         now: Millis,
     },
@@ -161,7 +164,7 @@ impl Cluster {
             Change::MoveContainer { id, event, now, usage } => {
                 self.apply_move_container(*id, *event, *now, *usage)
             }
-            Change::ReviveContainer { id, now } => self.apply_revive(*id, *now),
+            Change::ReviveContainer { id, quasi, now } => self.apply_revive(*id, *quasi, *now),
             Change::ReserveIds { sequence, expected, last } => {
                 if self.sequences.reserve(*sequence, *expected, *last) {
                     return Ok(vec![Touched::Sequence(*sequence)]);
@@ -194,8 +197,7 @@ impl Cluster {
         to: PipelineState,
         from: &[PipelineState],
     ) -> Applied {
-        let state =
-            self.pipelines.get(id).ok_or(Refused::PipelineNotFound(id))?.record.state;
+        let state = self.pipelines.get(id).ok_or(Refused::PipelineNotFound(id))?.record.state;
         if !from.contains(&state) {
             return Err(Refused::PipelineState { id, state });
         }
@@ -212,7 +214,9 @@ impl Cluster {
         self.pipelines.note_closed(id, now);
         let mut touched = vec![Touched::Pipeline(id)];
         for container in self.containers.of_pipeline(id) {
-            let Some(usage) = self.containers.get(container).map(Container::usage) else { continue };
+            let Some(usage) = self.containers.get(container).map(Container::usage) else {
+                continue;
+            };
             if self.apply_move_container(container, LifeCycleEvent::Finalize, now, usage).is_ok() {
                 touched.push(Touched::Container(container));
             }
@@ -244,8 +248,8 @@ impl Cluster {
     ) -> Applied {
         let container = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?;
         let state = container.state;
-        let to = lifecycle::next(state, event)
-            .ok_or(Refused::ContainerState { id, state, event })?;
+        let to =
+            lifecycle::next(state, event).ok_or(Refused::ContainerState { id, state, event })?;
         self.containers.update(id, |c| {
             c.state = to;
             c.state_enter_ms = now;
@@ -256,14 +260,14 @@ impl Cluster {
         Ok(vec![Touched::Container(id)])
     }
 
-    fn apply_revive(&mut self, id: ContainerId, now: Millis) -> Applied {
+    fn apply_revive(&mut self, id: ContainerId, quasi: bool, now: Millis) -> Applied {
         let state = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?.state;
         if !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
             let event = LifeCycleEvent::Close;
             return Err(Refused::ContainerState { id, state, event });
         }
         self.containers.update(id, |c| {
-            c.state = LifeCycleState::Closed;
+            c.state = if quasi { LifeCycleState::QuasiClosed } else { LifeCycleState::Closed };
             c.state_enter_ms = now;
         });
         Ok(vec![Touched::Container(id)])

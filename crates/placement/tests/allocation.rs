@@ -73,7 +73,8 @@ fn containers_of_others_and_full_ones_are_not_used() {
 fn what_a_writer_excludes_is_avoided_while_anything_else_is_left() {
     let mut cluster = four_containers();
     let pipelines = cluster.pipelines.open(&THREE).to_vec();
-    let of = |cluster: &Cluster, p| cluster.containers.open(p).iter().copied().collect::<BTreeSet<_>>();
+    let of =
+        |cluster: &Cluster, p| cluster.containers.open(p).iter().copied().collect::<BTreeSet<_>>();
 
     let exclude = Exclude { pipelines: vec![pipelines[0]], ..Exclude::default() };
     let used: BTreeSet<_> = containers(&mut cluster, 20, &exclude).into_iter().collect();
@@ -83,11 +84,8 @@ fn what_a_writer_excludes_is_avoided_while_anything_else_is_left() {
     assert!(!containers(&mut cluster, 20, &exclude).contains(&container(2)));
 
     // Every pipeline has the excluded node: better a pipeline with its majority than none.
-    let exclude = Exclude {
-        datanodes: vec![node(1)],
-        containers: vec![container(2)],
-        ..Exclude::default()
-    };
+    let exclude =
+        Exclude { datanodes: vec![node(1)], containers: vec![container(2)], ..Exclude::default() };
     let used = containers(&mut cluster, 20, &exclude);
     assert_eq!(used.len(), 20);
     assert!(!used.contains(&container(2)));

@@ -1,7 +1,8 @@
 //! A small cluster to put rules to the test.
 
 use placement::{
-    Change, Cluster, Container, Decision, Order, OrderKind, Replica, ReplicaState, Settings, Storage,
+    Change, Cluster, Container, Decision, Order, OrderKind, Replica, ReplicaState, Settings,
+    Storage,
 };
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeDetails, DatanodeId, PipelineId, ReplicationConfig};

@@ -11,3 +11,4 @@ mod pipelines;
 mod replicas;
 mod safemode;
 mod sequences;
+mod simulation;

@@ -8,7 +8,8 @@ use crate::fixture::*;
 
 #[test]
 fn nothing_is_planned_before_there_are_enough_nodes() {
-    for (nodes, threes, ones) in [(0, 0, 0), (1, 0, 1), (2, 0, 2), (3, 2, 3), (4, 2, 4), (6, 4, 6)] {
+    for (nodes, threes, ones) in [(0, 0, 0), (1, 0, 1), (2, 0, 2), (3, 2, 3), (4, 2, 4), (6, 4, 6)]
+    {
         let cluster = cluster(nodes, settings());
         let plans = cluster.plan_pipelines();
         assert_eq!(plans.iter().filter(|p| p.config == THREE).count(), threes, "{nodes} nodes");
@@ -123,7 +124,8 @@ fn a_closed_pipeline_lives_until_its_containers_are_closed_everywhere() {
 #[test]
 fn a_closed_pipeline_goes_at_the_timeout_whatever_its_containers_do() {
     let (mut cluster, id) = trio();
-    open_container(&mut cluster, 1, id);
+    let c = open_container(&mut cluster, 1, id);
+    report(&mut cluster, c, replica(1, ReplicaState::Open, 5, 5), START);
     cluster.apply(&Change::ClosePipeline { id, now: START }).unwrap();
     let timeout = cluster.settings.destroy_timeout;
     assert!(cluster.scrub_pipelines(START + timeout - 1).is_empty());

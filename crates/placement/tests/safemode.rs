@@ -2,7 +2,7 @@ use placement::{Change, Cluster, ReplicaState, Settings};
 
 use crate::fixture::*;
 
-fn rule<'a>(cluster: &'a Cluster, name: &str) -> placement::RuleStatus {
+fn rule(cluster: &Cluster, name: &str) -> placement::RuleStatus {
     cluster.safe_mode_rules().into_iter().find(|r| r.name == name).unwrap()
 }
 
@@ -12,7 +12,8 @@ fn restarted() -> Cluster {
     let c = open_container(&mut before, 1, p);
     close(&mut before, c, 5, START);
     open_container(&mut before, 2, p);
-    let mut settings = Settings { pipeline_limit: 1, create_factor_one: false, ..Settings::default() };
+    let mut settings =
+        Settings { pipeline_limit: 1, create_factor_one: false, ..Settings::default() };
     settings.safe_mode.min_datanodes = 3;
     let mut cluster = Cluster::new(settings);
     for container in before.containers.from(container(0)) {
@@ -30,7 +31,8 @@ fn restarted() -> Cluster {
 fn a_restarted_scm_waits_for_nodes_pipelines_and_containers() {
     let mut cluster = restarted();
     let p = cluster.pipelines.iter().next().unwrap().record.id;
-    let texts: Vec<_> = cluster.safe_mode_rules().into_iter().map(|r| (r.name, r.holds, r.text)).collect();
+    let texts: Vec<_> =
+        cluster.safe_mode_rules().into_iter().map(|r| (r.name, r.holds, r.text)).collect();
     let expected = [
         ("DataNodeSafeModeRule", false, "registered datanodes (=0) >= required datanodes (=3)"),
         (

@@ -132,8 +132,9 @@ impl Core {
     pub async fn propose(&self, changes: Vec<Change>) -> Result<Vec<Option<String>>, RequestError> {
         let proposal = Proposal::new(encode_changes(&changes));
         let applied = self.group.propose(proposal).await?;
-        let refusals = decode_outcome(applied.response)
-            .map_err(|e| RequestError::Failed(format!("outcome of a change does not decode: {e}")))?;
+        let refusals = decode_outcome(applied.response).map_err(|e| {
+            RequestError::Failed(format!("outcome of a change does not decode: {e}"))
+        })?;
         let now = self.clock.now();
         let mut follow_up = Decision::default();
         {
@@ -177,7 +178,10 @@ impl Core {
         }
         let term = self.term();
         let cluster = self.cluster();
-        orders.iter().filter_map(|o| command::to_wire(&cluster, o, &self.command_ids, term)).collect()
+        orders
+            .iter()
+            .filter_map(|o| command::to_wire(&cluster, o, &self.command_ids, term))
+            .collect()
     }
 
     /// Leaves safe mode if the rules allow it, and tells those who wait.

@@ -92,7 +92,9 @@ impl RequestError {
             Self::NotLeader(hint) => {
                 return Status::not_leader(self.to_string(), hint.clone().unwrap_or_default());
             }
-            Self::ContainerNotFound(_) | Self::PipelineNotFound(_) | Self::NodeNotFound(_) => Code::NotFound,
+            Self::ContainerNotFound(_) | Self::PipelineNotFound(_) | Self::NodeNotFound(_) => {
+                Code::NotFound
+            }
             Self::SafeMode(_) | Self::NoReplicas(_) | Self::NoRoom(_) => Code::Unavailable,
             Self::Unsupported(_) => Code::Unimplemented,
             Self::Busy => Code::Busy,
@@ -121,7 +123,9 @@ impl RequestError {
     pub fn location_status(&self) -> Option<LocationStatus> {
         match self {
             Self::NotLeader(_) | Self::Busy | Self::Unsupported(_) => None,
-            Self::ContainerNotFound(_) | Self::NoReplicas(_) => Some(LocationStatus::ContainerIsMissing),
+            Self::ContainerNotFound(_) | Self::NoReplicas(_) => {
+                Some(LocationStatus::ContainerIsMissing)
+            }
             // Ozone has no number for the rest: the answer is unsuccessful, and the message says why.
             _ => Some(LocationStatus::Ok),
         }

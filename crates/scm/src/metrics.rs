@@ -31,7 +31,9 @@ impl Metrics {
     pub fn new(registry: &MetricsRegistry, cluster: &Arc<Mutex<Cluster>>) -> Self {
         for health in [Health::Healthy, Health::Stale, Health::Dead] {
             let name = format!("datanodes_{}", health.to_string().to_lowercase());
-            watch(registry, &name, "DataNodes of that health", cluster, move |c| c.nodes.count(health));
+            watch(registry, &name, "DataNodes of that health", cluster, move |c| {
+                c.nodes.count(health)
+            });
         }
         for (name, state) in [
             ("pipelines_allocated", PipelineState::Allocated),
@@ -44,11 +46,17 @@ impl Metrics {
         }
         for state in placement::replica::health::STATES {
             let name = format!("containers_{}", LifeCycleState::as_str_name(&state).to_lowercase());
-            watch(registry, &name, "Containers in that state", cluster, move |c| c.containers.count(state));
+            watch(registry, &name, "Containers in that state", cluster, move |c| {
+                c.containers.count(state)
+            });
         }
-        watch(registry, "deletion_log_transactions", "Transactions of the deletion log", cluster, |c| {
-            c.deletions.summary().transactions as usize
-        });
+        watch(
+            registry,
+            "deletion_log_transactions",
+            "Transactions of the deletion log",
+            cluster,
+            |c| c.deletions.summary().transactions as usize,
+        );
         watch(registry, "deletion_log_blocks", "Blocks in the deletion log", cluster, |c| {
             c.deletions.summary().blocks as usize
         });
@@ -61,7 +69,8 @@ impl Metrics {
             datanode: RpcMetrics::new(registry, "datanode"),
             blocks_allocated: registry.counter("blocks_allocated", "Blocks handed out"),
             blocks_deleted: registry.counter("blocks_deleted", "Blocks that OM wants deleted"),
-            deletions_sent: registry.counter("deletions_sent", "Blocks sent to DataNodes for deletion"),
+            deletions_sent: registry
+                .counter("deletions_sent", "Blocks sent to DataNodes for deletion"),
             deletions_finished: registry
                 .counter("deletions_finished", "Transactions that all replicas have acknowledged"),
         }
@@ -76,5 +85,6 @@ fn watch(
     value: impl Fn(&Cluster) -> usize + Send + Sync + 'static,
 ) {
     let cluster: Weak<Mutex<Cluster>> = Arc::downgrade(cluster);
-    registry.gauge_fn(name, help, move || cluster.upgrade().map_or(0.0, |c| value(&c.lock()) as f64));
+    registry
+        .gauge_fn(name, help, move || cluster.upgrade().map_or(0.0, |c| value(&c.lock()) as f64));
 }

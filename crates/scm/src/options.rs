@@ -57,9 +57,8 @@ impl ScmOptions {
     /// When there is no directory for the metadata.
     pub fn from_configuration(conf: &Configuration) -> Result<Self, ConfigError> {
         let dir = conf.directory(&scm::OZONE_SCM_DB_DIRS)?;
-        let raft_dir = conf
-            .get(&scm::OZONE_SCM_HA_RATIS_STORAGE_DIR)
-            .unwrap_or_else(|| dir.join("scm-ha"));
+        let raft_dir =
+            conf.get(&scm::OZONE_SCM_HA_RATIS_STORAGE_DIR).unwrap_or_else(|| dir.join("scm-ha"));
         let http = conf.get(&scm::OZONE_SCM_HTTP_ENABLED);
         Ok(Self {
             raft_dir,

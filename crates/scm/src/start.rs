@@ -128,17 +128,13 @@ impl State {
     ) -> Result<Self, ScmError> {
         let expected =
             Expected { node_type: Some("SCM"), cluster_id: None, layout_version: LAYOUT_VERSION };
-        let (dir, version, fresh) = DataDir::open_or_format(
-            options.dir.join("scm"),
-            "current/VERSION",
-            &expected,
-            || {
+        let (dir, version, fresh) =
+            DataDir::open_or_format(options.dir.join("scm"), "current/VERSION", &expected, || {
                 let cluster_id = format!("CID-{}", Uuid::new_v4());
                 VersionFile::new("SCM", &cluster_id, now, LAYOUT_VERSION)
                     .with("scmUuid", Uuid::new_v4())
                     .with("scmHA", true)
-            },
-        )?;
+            })?;
         let property = |name: &'static str| {
             version.get(name).map(str::to_owned).ok_or_else(|| service::DataDirError::Malformed {
                 path: options.dir.join("scm/current/VERSION"),
@@ -154,8 +150,10 @@ impl State {
         if fresh {
             tracing::info!(dir = %options.dir.display(), cluster_id, %scm_id, "new cluster");
         }
-        let store_options =
-            StoreOptions { block_cache_bytes: options.cache_bytes as usize, ..StoreOptions::default() };
+        let store_options = StoreOptions {
+            block_cache_bytes: options.cache_bytes as usize,
+            ..StoreOptions::default()
+        };
         let store = Store::open(&options.dir.join("scm.db"), &tables::ALL, &store_options)?;
         let applied = machine::load(&store, &mut cluster.lock())?;
 
@@ -247,7 +245,8 @@ async fn open_doors(
 
 /// The IP address of a host, or what the host says of itself when it has none.
 fn resolve(address: &HostPort) -> String {
-    let found = (address.host.as_str(), address.port).to_socket_addrs().ok().and_then(|mut a| a.next());
+    let found =
+        (address.host.as_str(), address.port).to_socket_addrs().ok().and_then(|mut a| a.next());
     found.map_or_else(|| address.host.clone(), |a| a.ip().to_string())
 }
 

@@ -129,8 +129,10 @@ async fn containers_are_created_listed_and_closed() {
     nodes.iter().for_each(|n| n.write(id, 4, 1_000));
     let close = async || {
         h.location(Type::CloseContainer, |r| {
-            r.scm_close_container_request =
-                Some(ScmCloseContainerRequestProto { container_id: info.container_id, trace_id: None });
+            r.scm_close_container_request = Some(ScmCloseContainerRequestProto {
+                container_id: info.container_id,
+                trace_id: None,
+            });
         })
         .await
         .scm_close_container_response

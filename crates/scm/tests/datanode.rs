@@ -62,12 +62,8 @@ impl FakeDatanode {
         details.set_port(PortName::Native, 1 + (id.0.as_u128() % 60_000) as u16);
         let client = Client::new(address.to_string(), ClientOptions::default());
         let notify = Arc::new(Notify::new());
-        let session = Arc::new(Session {
-            client,
-            details,
-            disk: disk.clone(),
-            notify: notify.clone(),
-        });
+        let session =
+            Arc::new(Session { client, details, disk: disk.clone(), notify: notify.clone() });
         session.register().await;
         let tasks = vec![
             tokio::spawn({
@@ -194,10 +190,7 @@ impl Session {
     }
 
     fn beat(&self) -> ScmHeartbeatRequestProto {
-        ScmHeartbeatRequestProto {
-            datanode_details: self.details.to_wire(),
-            ..Default::default()
-        }
+        ScmHeartbeatRequestProto { datanode_details: self.details.to_wire(), ..Default::default() }
     }
 
     async fn send(&self, beat: ScmHeartbeatRequestProto) -> bool {

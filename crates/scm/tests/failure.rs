@@ -17,7 +17,10 @@ async fn writes_go_on_when_one_of_four_nodes_dies() {
     for block in &blocks {
         let id = ContainerId::from_wire(block.container_block_id.as_ref().unwrap().container_id);
         let pipeline = types::Pipeline::from_wire(block.pipeline.as_ref().unwrap()).unwrap();
-        nodes.iter().filter(|n| pipeline.member(n.id).is_some()).for_each(|n| n.write(id, 1, 1_000));
+        nodes
+            .iter()
+            .filter(|n| pipeline.member(n.id).is_some())
+            .for_each(|n| n.write(id, 1, 1_000));
     }
     let lost = nodes.remove(0);
     let id = lost.id;

@@ -175,12 +175,11 @@ impl Harness {
     pub async fn container(&self, id: i64) -> Option<hdds::ContainerInfoProto> {
         let response = self
             .location(LocationType::GetContainer, |r| {
-                r.get_container_request = Some(
-                    proto::container_location::GetContainerRequestProto {
+                r.get_container_request =
+                    Some(proto::container_location::GetContainerRequestProto {
                         container_id: id,
                         trace_id: None,
-                    },
-                );
+                    });
             })
             .await;
         response.get_container_response.map(|r| r.container_info)

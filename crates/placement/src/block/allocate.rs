@@ -82,9 +82,10 @@ impl Cluster {
         for id in self.pipelines.open(&wish.config) {
             let Some(entry) = self.pipelines.get(*id).filter(|e| admits(e)) else { continue };
             let fits = |c: &ContainerId| {
-                self.containers.get(*c).is_some_and(|c| {
-                    *c.owner == *wish.owner && c.used_bytes < full
-                }) && !wish.exclude.containers.contains(c)
+                self.containers
+                    .get(*c)
+                    .is_some_and(|c| *c.owner == *wish.owner && c.used_bytes < full)
+                    && !wish.exclude.containers.contains(c)
             };
             let open = self.containers.open(*id).iter().copied().filter(fits).collect::<Vec<_>>();
             let short = wanted.saturating_sub(open.len() as u32);

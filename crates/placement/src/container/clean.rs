@@ -36,7 +36,8 @@ impl Cluster {
         }
         for id in self.containers.in_state(LifeCycleState::Deleting) {
             if self.replicas.of(id).is_empty() {
-                if self.containers.get(id).is_some_and(|c| self.settled_for(c.state_enter_ms, now)) {
+                if self.containers.get(id).is_some_and(|c| self.settled_for(c.state_enter_ms, now))
+                {
                     let event = LifeCycleEvent::Cleanup;
                     let usage = Usage::default();
                     decision.changes.push(Change::MoveContainer { id, event, now, usage });
@@ -58,9 +59,10 @@ impl Cluster {
     }
 
     fn may_become_empty(&self, id: ContainerId) -> bool {
-        self.containers.get(id).is_some_and(|c| {
-            !matches!(c.state, LifeCycleState::Deleting | LifeCycleState::Deleted)
-        }) && self.replicas.of(id).iter().all(|r| r.is_empty)
+        self.containers
+            .get(id)
+            .is_some_and(|c| !matches!(c.state, LifeCycleState::Deleting | LifeCycleState::Deleted))
+            && self.replicas.of(id).iter().all(|r| r.is_empty)
     }
 
     fn is_empty_everywhere(&self, id: ContainerId) -> bool {
@@ -78,13 +80,14 @@ impl Cluster {
         c.keys == 0
             && c.used_bytes == 0
             && self.replicas.of(id).is_empty()
-            && !c.pipeline.is_some_and(|p| self.pipelines.get(p).is_some())
+            && c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
             && self.settled_for(c.state_enter_ms, now)
             && self.nodes.iter().all(|n| n.health == Health::Healthy)
     }
 
     /// After a restart the absence of replicas means nothing until the nodes had time to report.
     fn settled_for(&self, entered: Millis, now: Millis) -> bool {
-        !self.safe_mode.is_on() && now.saturating_sub(entered) >= self.settings.resend_after.min(2_000)
+        !self.safe_mode.is_on()
+            && now.saturating_sub(entered) >= self.settings.resend_after.min(2_000)
     }
 }

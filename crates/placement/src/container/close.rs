@@ -52,6 +52,10 @@ impl Cluster {
         nodes
     }
 
+    fn is_closing(&self, id: ContainerId) -> bool {
+        self.containers.get(id).is_some_and(|c| c.state == LifeCycleState::Closing)
+    }
+
     /// What follows at once from a change that was applied: orders that need not wait for the next round.
     pub fn follow_up(&mut self, change: &Change, now: Millis) -> Decision {
         let mut decision = Decision::default();
@@ -59,7 +63,7 @@ impl Cluster {
             Change::AddPipeline(p) => return self.order_creation(p.id, now),
             Change::ClosePipeline { id, .. } => {
                 for container in self.containers.of_pipeline(*id) {
-                    if self.containers.get(container).is_some_and(|c| c.state == LifeCycleState::Closing) {
+                    if self.is_closing(container) {
                         decision.merge(self.order_close(container));
                     }
                 }
@@ -67,12 +71,8 @@ impl Cluster {
             Change::MoveContainer { id, event: LifeCycleEvent::Finalize, .. } => {
                 return self.order_close(*id);
             }
-            Change::AddContainer(c) => {
-                // Its pipeline closed meanwhile, so it was born CLOSING.
-                if self.containers.get(c.id).is_some_and(|c| c.state == LifeCycleState::Closing) {
-                    return self.order_close(c.id);
-                }
-            }
+            // Its pipeline closed meanwhile, so it was born CLOSING.
+            Change::AddContainer(c) if self.is_closing(c.id) => return self.order_close(c.id),
             Change::MoveContainer { id, event: LifeCycleEvent::Delete, .. } => {
                 return self.order_deletion(*id);
             }

@@ -59,7 +59,9 @@ impl Cluster {
             .filter(|l| replicas.iter().any(|(r, _)| r.node == *l));
         Pipeline {
             // The same id each time, so that whoever caches by it finds it again.
-            id: container.pipeline.unwrap_or_else(|| PipelineId(uuid::Uuid::from_u128(container.id.0.into()))),
+            id: container
+                .pipeline
+                .unwrap_or_else(|| PipelineId(uuid::Uuid::from_u128(container.id.0.into()))),
             config: container.config,
             state: PipelineState::Allocated,
             replica_indexes: replicas.iter().map(|(r, _)| r.replica_index).collect(),

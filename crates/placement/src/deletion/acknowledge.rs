@@ -1,11 +1,13 @@
 //! DataNodes confirm deletions.
 //!
-//! **Invariant:** a transaction leaves the log only when every replica known has confirmed it, and at least as many
-//! nodes as the container ought to have replicas. A replica that is away keeps it in the log.
+//! **Invariant:** a transaction leaves the log only when every replica known has confirmed it, and no other can be
+//! away: as many nodes have confirmed as the container ought to have replicas, or, for a settled container that has
+//! fewer, no node is missing.
 
 use types::DatanodeId;
 
-use crate::{Change, Cluster, Decision};
+use crate::container::lifecycle::is_settled;
+use crate::{Change, Cluster, Decision, Health};
 
 impl Cluster {
     /// `node` has (true) or has not (false) deleted the blocks of these transactions. One that it has not is sent
@@ -31,14 +33,20 @@ impl Cluster {
         decision
     }
 
-    fn is_acknowledged(&self, id: u64) -> bool {
+    pub(super) fn is_acknowledged(&self, id: u64) -> bool {
         let (Some(t), Some(progress)) = (self.deletions.get(id), self.deletions.progress.get(&id))
         else {
             return false;
         };
         let Some(container) = self.containers.get(t.container) else { return true };
         let acknowledged = &progress.acknowledged;
-        acknowledged.len() >= container.config.required_nodes() as usize
-            && self.holders(t.container).iter().all(|n| acknowledged.contains(n))
+        let all_there = acknowledged.len() >= container.config.required_nodes() as usize
+            || (is_settled(container.state) && self.no_node_is_missing());
+        all_there && self.holders(t.container).iter().all(|n| acknowledged.contains(n))
+    }
+
+    /// Whether every node that SCM has heard of is HEALTHY, and enough of them to be the whole cluster are known.
+    fn no_node_is_missing(&self) -> bool {
+        !self.safe_mode.is_on() && self.nodes.iter().all(|n| n.health == Health::Healthy)
     }
 }

@@ -120,7 +120,8 @@ impl DeletionLog {
     /// those reset.
     pub fn reset_retries(&mut self, ids: &[u64], max_retries: u32) -> usize {
         let named = |id: &u64| ids.is_empty() || ids.contains(id);
-        let failed = self.progress.iter_mut().filter(|(id, p)| named(id) && p.retries > max_retries);
+        let failed =
+            self.progress.iter_mut().filter(|(id, p)| named(id) && p.retries > max_retries);
         failed.map(|(_, p)| *p = Progress::default()).count()
     }
 

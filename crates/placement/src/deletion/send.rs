@@ -23,13 +23,18 @@ pub struct Round {
 }
 
 impl Cluster {
-    /// One round. The changes drop transactions of containers that are gone anyway.
+    /// One round. The changes drop transactions of containers that are gone, and those that nobody is missing for any
+    /// more.
     pub fn send_deletions(&mut self, now: Millis) -> (Round, Decision) {
         let mut round = Round::default();
         let mut orders: BTreeMap<DatanodeId, Vec<u64>> = BTreeMap::new();
         let mut moot = Vec::new();
         let start = self.deletions.cursor;
-        let order = self.deletions.transactions.range(start..).chain(self.deletions.transactions.range(..start));
+        let order = self
+            .deletions
+            .transactions
+            .range(start..)
+            .chain(self.deletions.transactions.range(..start));
         let ids: Vec<u64> = order.map(|(id, _)| *id).take(ROUND_SCAN).collect();
         let scanned_all = ids.len() == self.deletions.transactions.len();
         let mut last = start;
@@ -41,8 +46,9 @@ impl Cluster {
             last = id + 1;
             let Some(t) = self.deletions.get(*id) else { continue };
             let blocks = t.blocks.len();
-            let gone = self.containers.get(t.container).is_none_or(|c| c.state == LifeCycleState::Deleted);
-            if gone {
+            let gone =
+                self.containers.get(t.container).is_none_or(|c| c.state == LifeCycleState::Deleted);
+            if gone || self.is_acknowledged(*id) {
                 moot.push(*id);
                 continue;
             }

@@ -33,7 +33,9 @@ impl Cluster {
         let id = details.id;
         let registered = match self.nodes.get(id) {
             None => Registered::New,
-            Some(known) if known.details.ip == details.ip && known.details.ports == details.ports => {
+            Some(known)
+                if known.details.ip == details.ip && known.details.ports == details.ports =>
+            {
                 Registered::Again
             }
             Some(_) => Registered::Moved,

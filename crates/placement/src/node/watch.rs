@@ -47,7 +47,9 @@ impl Cluster {
         for shift in &shifts {
             for id in self.pipelines.of_node(shift.node) {
                 if self.pipelines.takes_or_will_take_writes(id)
-                    && !decision.changes.iter().any(|c| matches!(c, Change::ClosePipeline { id: other, .. } if *other == id))
+                    && !decision.changes.iter().any(
+                        |c| matches!(c, Change::ClosePipeline { id: other, .. } if *other == id),
+                    )
                 {
                     decision.changes.push(Change::ClosePipeline { id, now });
                 }

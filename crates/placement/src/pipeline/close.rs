@@ -36,7 +36,9 @@ impl Cluster {
         } else if now.saturating_sub(entry.last_order) >= self.settings.resend_after.min(2_000) {
             let reported = entry.reported.clone();
             let order = self.order_creation(id, now);
-            decision.orders.extend(order.orders.into_iter().filter(|o| !reported.contains(&o.node)));
+            decision
+                .orders
+                .extend(order.orders.into_iter().filter(|o| !reported.contains(&o.node)));
         }
     }
 

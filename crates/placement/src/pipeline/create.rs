@@ -5,7 +5,9 @@
 //! spreads over all others. The member with the fewest leaderships gets the priority to lead.
 //! RATIS/ONE: one per healthy disk, at most the node's limit.
 
-use types::{DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig, ReplicationFactor};
+use types::{
+    DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig, ReplicationFactor,
+};
 
 use crate::{Cluster, Decision, Millis, Node, OrderKind};
 
@@ -128,7 +130,8 @@ impl Cluster {
                 let (mut pipelines, mut leads) = (0, 0);
                 for p in self.pipelines.of_node(id) {
                     let Some(entry) = self.pipelines.get(p) else { continue };
-                    if entry.record.config == config && entry.record.state != PipelineState::Closed {
+                    if entry.record.config == config && entry.record.state != PipelineState::Closed
+                    {
                         pipelines += 1;
                         leads += usize::from(entry.record.suggested_leader == Some(id));
                     }

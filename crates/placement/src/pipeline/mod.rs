@@ -11,9 +11,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use types::{
-    DatanodeDetails, DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig,
-};
+use types::{DatanodeDetails, DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig};
 
 use crate::Millis;
 

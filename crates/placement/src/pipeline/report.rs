@@ -11,7 +11,11 @@ impl Cluster {
     ///
     /// An ALLOCATED pipeline that all members run and one leads becomes OPEN. A group that SCM knows nothing of, or
     /// that the node is no member of, has to go.
-    pub fn report_pipelines(&mut self, node: DatanodeId, reports: &[(PipelineId, bool)]) -> Decision {
+    pub fn report_pipelines(
+        &mut self,
+        node: DatanodeId,
+        reports: &[(PipelineId, bool)],
+    ) -> Decision {
         let mut decision = Decision::default();
         for (id, leads) in reports.iter().copied() {
             let Some(entry) = self.pipelines.entries.get_mut(&id) else {

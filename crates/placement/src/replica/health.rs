@@ -67,9 +67,8 @@ impl Cluster {
 
     fn troubles(&self, c: &Container) -> Vec<&'static str> {
         let replicas = self.replicas.of(c.id);
-        let alive = |r: &&crate::Replica| {
-            self.nodes.get(r.node).is_some_and(|n| n.health != Health::Dead)
-        };
+        let alive =
+            |r: &&crate::Replica| self.nodes.get(r.node).is_some_and(|n| n.health != Health::Dead);
         let bad = |r: &&crate::Replica| {
             matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid)
         };

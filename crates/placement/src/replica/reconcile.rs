@@ -35,7 +35,8 @@ impl Cluster {
             LifeCycleState::Closed => self.follow_closed(container, replica, &mut decision),
             LifeCycleState::Deleting | LifeCycleState::Deleted => {
                 if replica.keys > 0 && replica.state.is_final() {
-                    decision.changes.push(Change::ReviveContainer { id, now });
+                    let quasi = replica.state != ReplicaState::Closed;
+                    decision.changes.push(Change::ReviveContainer { id, quasi, now });
                 } else {
                     decision.order(node, OrderKind::DeleteContainer { id, force: false });
                 }
@@ -78,7 +79,13 @@ impl Cluster {
         decision.changes.push(Change::MoveContainer { id: c.id, event, now, usage: c.usage() });
     }
 
-    fn settle_quasi_closed(&self, c: &Container, r: &Replica, now: Millis, decision: &mut Decision) {
+    fn settle_quasi_closed(
+        &self,
+        c: &Container,
+        r: &Replica,
+        now: Millis,
+        decision: &mut Decision,
+    ) {
         let id = c.id;
         let pipeline = c.pipeline.unwrap_or_default();
         match r.state {
@@ -90,10 +97,12 @@ impl Cluster {
                 decision.order(r.node, OrderKind::CloseContainer { id, pipeline, force: false });
             }
             ReplicaState::QuasiClosed if self.last_write_is_known(c) => {
-                let newest = self.replicas.of(id).iter().filter(|r| quasi(r)).map(|r| r.sequence_id).max();
+                let newest =
+                    self.replicas.of(id).iter().filter(|r| quasi(r)).map(|r| r.sequence_id).max();
                 for r in self.replicas.of(id).iter().filter(|r| quasi(r)) {
                     if Some(r.sequence_id) == newest {
-                        decision.order(r.node, OrderKind::CloseContainer { id, pipeline, force: true });
+                        decision
+                            .order(r.node, OrderKind::CloseContainer { id, pipeline, force: true });
                     }
                 }
             }
@@ -115,7 +124,8 @@ impl Cluster {
         }
         let alive = self.nodes.iter().filter(|n| n.health != Health::Dead).count();
         let others_are_lost = alive < required
-            || self.replicas.of(c.id).iter().all(quasi) && self.lost_members(c) + origins.len() >= required;
+            || self.replicas.of(c.id).iter().all(quasi)
+                && self.lost_members(c) + origins.len() >= required;
         others_are_lost && origins.len() > required / 2
     }
 

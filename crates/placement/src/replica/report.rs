@@ -15,8 +15,7 @@ impl Cluster {
         now: Millis,
     ) -> Decision {
         let listed: FxHashSet<_> = reports.iter().map(|(id, _)| *id).collect();
-        let gone: Vec<_> =
-            self.replicas.on_node(node).filter(|id| !listed.contains(id)).collect();
+        let gone: Vec<_> = self.replicas.on_node(node).filter(|id| !listed.contains(id)).collect();
         for id in gone {
             self.replicas.remove(id, node);
         }

@@ -29,11 +29,14 @@ impl Cluster {
     }
 
     fn datanode_rule(&self) -> RuleStatus {
-        let (registered, required) = (self.nodes.len(), self.settings.safe_mode.min_datanodes as usize);
+        let (registered, required) =
+            (self.nodes.len(), self.settings.safe_mode.min_datanodes as usize);
         RuleStatus {
             name: "DataNodeSafeModeRule",
             holds: registered >= required,
-            text: format!("registered datanodes (={registered}) >= required datanodes (={required})"),
+            text: format!(
+                "registered datanodes (={registered}) >= required datanodes (={required})"
+            ),
         }
     }
 
@@ -67,7 +70,8 @@ impl Cluster {
 
     fn healthy_pipeline_rule(&self) -> RuleStatus {
         let loaded = &self.safe_mode.pipelines;
-        let by_share = (self.settings.safe_mode.healthy_pipeline_share * loaded.len() as f64).ceil();
+        let by_share =
+            (self.settings.safe_mode.healthy_pipeline_share * loaded.len() as f64).ceil();
         // A fresh cluster has none to wait for but those that its DataNodes can form.
         let by_nodes = self.settings.safe_mode.min_datanodes / ReplicationFactor::Three as u32;
         let required = (by_share as usize).max(by_nodes as usize);
@@ -93,7 +97,9 @@ impl Cluster {
         let share = self.settings.safe_mode.reported_pipeline_share;
         let required = (share * loaded.len() as f64).ceil() as usize;
         // A pipeline that was closed meanwhile is not waited for.
-        let reported = loaded.iter().filter(|id| self.pipelines.get(**id).is_none_or(|e| !e.reported.is_empty()));
+        let reported = loaded
+            .iter()
+            .filter(|id| self.pipelines.get(**id).is_none_or(|e| !e.reported.is_empty()));
         let reported = reported.count();
         RuleStatus {
             name: "OneReplicaPipelineSafeModeRule",
@@ -109,7 +115,10 @@ impl Cluster {
         RuleStatus {
             name: "StateMachineReadyRule",
             holds,
-            text: format!("SCM state machine is {}", if holds { "ready" } else { "catching up with its log" }),
+            text: format!(
+                "SCM state machine is {}",
+                if holds { "ready" } else { "catching up with its log" }
+            ),
         }
     }
 }

@@ -50,7 +50,8 @@ impl Cluster {
         let unreported: FxHashSet<_> =
             self.containers.from(ContainerId(0)).filter(settled).map(|c| c.id).collect();
         let open = |e: &&crate::PipelineEntry| {
-            e.record.state == PipelineState::Open && e.record.config == ReplicationConfig::RATIS_THREE
+            e.record.state == PipelineState::Open
+                && e.record.config == ReplicationConfig::RATIS_THREE
         };
         self.safe_mode = SafeMode {
             on: self.settings.safe_mode.enabled,

@@ -120,7 +120,10 @@ impl Kind {
 }
 
 /// ListContainerIDs.
-pub fn list_ids(core: &Core, r: &ScmListContainerIDsRequestProto) -> ScmListContainerIDsResponseProto {
+pub fn list_ids(
+    core: &Core,
+    r: &ScmListContainerIDsRequestProto,
+) -> ScmListContainerIDsResponseProto {
     let start = ContainerId(r.start_container_id.as_ref().map_or(0, |c| c.id));
     let count = (r.count as usize).min(core.options.list_limit);
     let cluster = core.cluster();
@@ -190,7 +193,10 @@ pub async fn close(
     Ok(ScmCloseContainerResponseProto { status: Some(status as i32) })
 }
 
-fn with_pipeline(cluster: &Cluster, id: ContainerId) -> Result<ContainerWithPipeline, RequestError> {
+fn with_pipeline(
+    cluster: &Cluster,
+    id: ContainerId,
+) -> Result<ContainerWithPipeline, RequestError> {
     let (container, pipeline) = cluster.locate(id)?;
     Ok(ContainerWithPipeline {
         container_info: container.to_wire(),

@@ -22,7 +22,10 @@ pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
 pub fn metrics(core: &Core, query: Option<&str>) -> GetMetricsResponseProto {
     let cluster = core.cluster();
     let mut bean = serde_json::Map::new();
-    bean.insert("name".into(), query.unwrap_or("Hadoop:service=StorageContainerManager,name=SCMMetrics").into());
+    bean.insert(
+        "name".into(),
+        query.unwrap_or("Hadoop:service=StorageContainerManager,name=SCMMetrics").into(),
+    );
     for state in placement::replica::health::STATES {
         let name = format!("Num{}Containers", camel(state.as_str_name()));
         bean.insert(name, cluster.containers.count(state).into());

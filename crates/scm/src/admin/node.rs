@@ -44,7 +44,8 @@ pub fn usage(
         (None, None) => cluster.nodes.iter().collect(),
         (uuid, address) => {
             let id = uuid.map(str::parse::<DatanodeId>).transpose();
-            let id = id.map_err(|_| RequestError::Invalid(format!("{} is not a uuid", r.uuid())))?;
+            let id =
+                id.map_err(|_| RequestError::Invalid(format!("{} is not a uuid", r.uuid())))?;
             let found: Vec<_> = cluster
                 .nodes
                 .iter()

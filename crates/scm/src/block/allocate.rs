@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
 use framed::Reply;
-use placement::block::{Exclude, Slot, Wish};
 use placement::Sequence;
+use placement::block::{Exclude, Slot, Wish};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
 use proto::block_location::{AllocateScmBlockRequestProto, ScmBlockLocationResponse};
@@ -104,7 +104,12 @@ fn attempt(core: &Core, wish: Wish<'_>) -> Result<Outcome, RequestError> {
 }
 
 /// Prepares for the next request: containers that are missing, ids that run out.
-fn refill(core: &Arc<Core>, shortage: Vec<(PipelineId, u32)>, owner: &str, config: ReplicationConfig) {
+fn refill(
+    core: &Arc<Core>,
+    shortage: Vec<(PipelineId, u32)>,
+    owner: &str,
+    config: ReplicationConfig,
+) {
     let low = core.cluster().sequences.left(Sequence::LocalId) < core.options.id_batch / 4;
     if low && core.reserving.try_lock().is_ok() {
         let core = core.clone();
@@ -144,11 +149,7 @@ fn exclude(list: &ExcludeListProto) -> Result<Exclude, RequestError> {
     Ok(Exclude {
         datanodes: list.datanodes.iter().map(datanode).collect::<Result<_, _>>()?,
         containers: list.container_ids.iter().map(|id| ContainerId::from_wire(*id)).collect(),
-        pipelines: list
-            .pipeline_ids
-            .iter()
-            .map(PipelineId::from_wire)
-            .collect::<Result<_, _>>()?,
+        pipelines: list.pipeline_ids.iter().map(PipelineId::from_wire).collect::<Result<_, _>>()?,
     })
 }
 

@@ -61,5 +61,7 @@ fn respond(
             .map(|block_id| DeleteScmBlockResult { result: outcome as i32, block_id })
             .collect(),
     };
-    DeleteScmKeyBlocksResponseProto { results: request.key_blocks.into_iter().map(result).collect() }
+    DeleteScmKeyBlocksResponseProto {
+        results: request.key_blocks.into_iter().map(result).collect(),
+    }
 }

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use placement::{Cluster, OrderKind, Transaction, pipeline};
 use proto::scm_datanode::{
-    self as wire, CloseContainerCommandProto, ClosePipelineCommandProto, CreatePipelineCommandProto,
-    DeleteBlocksCommandProto, DeleteContainerCommandProto, ReregisterCommandProto,
-    ScmCommandProto,
+    self as wire, CloseContainerCommandProto, ClosePipelineCommandProto,
+    CreatePipelineCommandProto, DeleteBlocksCommandProto, DeleteContainerCommandProto,
+    ReregisterCommandProto, ScmCommandProto,
 };
 use types::DatanodeDetails;
 use wire::scm_command_proto::Type;

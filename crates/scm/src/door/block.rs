@@ -43,7 +43,8 @@ async fn dispatch(
     request: ScmBlockLocationRequest,
     response: &mut ScmBlockLocationResponse,
 ) -> Result<Option<Reply>, RequestError> {
-    let missing = || RequestError::Invalid(format!("{} request without its message", kind.as_str_name()));
+    let missing =
+        || RequestError::Invalid(format!("{} request without its message", kind.as_str_name()));
     match kind {
         Type::AllocateScmBlock => {
             core.check_leader()?;

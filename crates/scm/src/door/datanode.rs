@@ -19,7 +19,8 @@ pub async fn answer(core: &Core, call: Call) -> Result<Reply, Refusal> {
     let kind = request.cmd_type();
     let mut measured = core.metrics.datanode.call(kind.as_str_name(), call.received);
     measured.started();
-    let mut response = ScmDatanodeResponse { trace_id: request.trace_id.clone(), ..Default::default() };
+    let mut response =
+        ScmDatanodeResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);
     response.set_status(Status::Ok);
     if let Err(error) = dispatch(core, kind, &request, &mut response).await {
@@ -40,7 +41,8 @@ async fn dispatch(
     request: &ScmDatanodeRequest,
     response: &mut ScmDatanodeResponse,
 ) -> Result<(), RequestError> {
-    let missing = || RequestError::Invalid(format!("{} request without its message", kind.as_str_name()));
+    let missing =
+        || RequestError::Invalid(format!("{} request without its message", kind.as_str_name()));
     match kind {
         Type::GetVersion => response.get_version_response = Some(version(core)),
         Type::Register => {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use framed::message::{decode, reply};
 use framed::{Call, Reply, Status as Refusal};
 use proto::container_location::scm_container_location_response::Status;
-use proto::container_location::{
-    ScmContainerLocationRequest, ScmContainerLocationResponse, Type,
-};
+use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocationResponse, Type};
 
 use crate::admin::{container, deletion, info, node, pipeline, report, safemode};
 use crate::core::Core;
@@ -110,8 +108,7 @@ async fn dispatch(
             out.get_replication_manager_report_response = Some(report::report(core));
         }
         Type::QueryNode => {
-            out.node_query_response =
-                Some(node::query(core, &r.node_query_request.ok_or_else(m)?));
+            out.node_query_response = Some(node::query(core, &r.node_query_request.ok_or_else(m)?));
         }
         Type::SingleNodeQuery => {
             let body = r.single_node_query_request.ok_or_else(m)?;

@@ -57,7 +57,7 @@ struct ClosePipelineProto {
     now: u64,
 }
 
-/// An event of 0 revives a container.
+/// An event of 0 or -1 revives a container, as CLOSED or QUASI_CLOSED.
 #[derive(Clone, PartialEq, Message)]
 struct MoveContainerProto {
     #[prost(int64, tag = "1")]
@@ -104,6 +104,7 @@ struct OutcomeProto {
 }
 
 const REVIVE: i32 = 0;
+const REVIVE_QUASI: i32 = -1;
 
 /// The entry that holds these changes.
 pub fn encode_changes(changes: &[Change]) -> Bytes {
@@ -142,17 +143,19 @@ fn kind_of(change: &Change) -> Kind {
         }
         Change::RemovePipeline(id) => Kind::RemovePipeline(id.to_wire()),
         Change::AddContainer(c) => Kind::AddContainer(c.to_wire()),
-        Change::MoveContainer { id, event, now, usage } => Kind::MoveContainer(MoveContainerProto {
+        Change::MoveContainer { id, event, now, usage } => {
+            Kind::MoveContainer(MoveContainerProto {
+                id: id.to_wire(),
+                event: *event as i32,
+                now: *now,
+                used_bytes: usage.used_bytes,
+                keys: usage.keys,
+                sequence_id: usage.sequence_id,
+            })
+        }
+        Change::ReviveContainer { id, quasi, now } => Kind::MoveContainer(MoveContainerProto {
             id: id.to_wire(),
-            event: *event as i32,
-            now: *now,
-            used_bytes: usage.used_bytes,
-            keys: usage.keys,
-            sequence_id: usage.sequence_id,
-        }),
-        Change::ReviveContainer { id, now } => Kind::MoveContainer(MoveContainerProto {
-            id: id.to_wire(),
-            event: REVIVE,
+            event: if *quasi { REVIVE_QUASI } else { REVIVE },
             now: *now,
             ..MoveContainerProto::default()
         }),
@@ -186,7 +189,8 @@ fn change_of(kind: Kind) -> Result<Change, MachineError> {
         Kind::MoveContainer(m) => {
             let id = ContainerId::from_wire(m.id);
             match m.event {
-                REVIVE => Change::ReviveContainer { id, now: m.now },
+                REVIVE => Change::ReviveContainer { id, quasi: false, now: m.now },
+                REVIVE_QUASI => Change::ReviveContainer { id, quasi: true, now: m.now },
                 event => Change::MoveContainer {
                     id,
                     event: LifeCycleEvent::try_from(event).map_err(|_| UNKNOWN)?,
@@ -258,7 +262,8 @@ mod tests {
                 now: 1,
                 usage,
             },
-            Change::ReviveContainer { id: ContainerId(7), now: 2 },
+            Change::ReviveContainer { id: ContainerId(7), quasi: false, now: 2 },
+            Change::ReviveContainer { id: ContainerId(7), quasi: true, now: 2 },
             Change::ReserveIds { sequence: Sequence::LocalId, expected: 3, last: 1_003 },
             Change::AddDeletions(vec![Transaction {
                 id: 1,

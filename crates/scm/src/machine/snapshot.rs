@@ -18,11 +18,7 @@ pub fn take(store: &Store) -> Result<SnapshotSource, MachineError> {
 }
 
 /// Replaces every row of the store by those of the checkpoint, durably.
-pub fn restore(
-    store: &Store,
-    source: SnapshotSource,
-    at: LogPosition,
-) -> Result<(), MachineError> {
+pub fn restore(store: &Store, source: SnapshotSource, at: LogPosition) -> Result<(), MachineError> {
     let SnapshotSource::Dir(dir) = source else {
         return Err("an SCM snapshot is a directory".into());
     };

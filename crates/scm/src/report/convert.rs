@@ -31,7 +31,10 @@ pub fn pipelines(report: &PipelineReportsProto) -> Result<Vec<(PipelineId, bool)
 }
 
 /// The replicas of a report. One in a state of a later release is left out.
-pub fn replicas(node: DatanodeId, reports: &[ContainerReplicaProto]) -> Vec<(ContainerId, Replica)> {
+pub fn replicas(
+    node: DatanodeId,
+    reports: &[ContainerReplicaProto],
+) -> Vec<(ContainerId, Replica)> {
     let one = |r: &ContainerReplicaProto| {
         let Some(state) = ReplicaState::from_wire(r.state) else {
             tracing::warn!(%node, container = r.container_id, state = r.state, "replica in an unknown state");
