@@ -82,6 +82,12 @@ impl Daemon {
             .to_string()
     }
 
+    /// An address of a role's ready line.
+    pub fn address(&self, name: &str) -> String {
+        let address = self.ready["addresses"][name].as_str();
+        address.unwrap_or_else(|| panic!("no {name} in {}", self.ready)).to_string()
+    }
+
     /// Resident memory in bytes.
     pub fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();

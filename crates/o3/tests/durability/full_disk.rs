@@ -9,7 +9,7 @@ use super::{BUCKET, VOLUME, client, make_bucket, runtime};
 use crate::process::Daemon;
 
 /// Bytes of the disk: small enough to fill, large enough to start on.
-const DISK: &str = "400m";
+const DISK: &str = "700m";
 const KEY: usize = 8 << 20;
 
 /// `o3 server` on a small file system of its own, in a mount namespace that ends with it.
@@ -17,7 +17,7 @@ fn on_a_small_disk(dir: &std::path::Path) -> Command {
     let mut command = Command::new("unshare");
     let script = format!(
         "mount -t tmpfs -o size={DISK} small \"$1\" && exec \"$2\" server --dir \"$1/data\" --json \
-         --datanodes 3 -D trioxide.server.ports=free -D hdds.datanode.volume.min.free.space=20MB \
+         --datanodes 3 -D trioxide.server.ports=free -D hdds.datanode.volume.min.free.space=100MB \
          -D hdds.datanode.dir.du.reserved.percent=0 -D ozone.block.deleting.service.interval=200ms"
     );
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh"]);

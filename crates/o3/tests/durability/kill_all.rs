@@ -16,7 +16,8 @@ const WRITERS: usize = 6;
 
 #[test]
 fn acknowledged_writes_survive_kill_9_of_everything_at_any_moment() {
-    let rounds = std::env::var("O3_KILL_ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(ROUNDS);
+    let rounds =
+        std::env::var("O3_KILL_ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(ROUNDS);
     let dir = tempfile::tempdir().unwrap();
     let runtime = runtime();
     let ledger = Arc::new(Ledger::default());

@@ -40,12 +40,14 @@ const SIZES: [usize; 7] = [0, 100, 10_240, 64 << 10, (64 << 10) + 1, 1 << 20, (9
 
 /// The bytes of a version of a key.
 pub fn content(key: &str, version: u64, size: usize) -> Bytes {
-    let mut state = version ^ key.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
-    });
+    let mut state = version
+        ^ key
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
     let mut bytes = Vec::with_capacity(size + 8);
     while bytes.len() < size {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         bytes.extend_from_slice(&(state ^ (state >> 29)).to_le_bytes());
     }
     bytes.truncate(size);
@@ -126,13 +128,14 @@ impl Ledger {
                     found.as_deref() == Some(&content(&key, version, size)[..])
                 }
             };
-            let settled = [Some(entry.told), entry.asked]
-                .into_iter()
-                .flatten()
-                .find(|state| matches(*state));
+            let settled =
+                [Some(entry.told), entry.asked].into_iter().flatten().find(|state| matches(*state));
             let Some(settled) = settled else {
                 let found = found.map(|f| f.len());
-                panic!("{key}: told {:?}, asked {:?}, found {found:?} bytes", entry.told, entry.asked);
+                panic!(
+                    "{key}: told {:?}, asked {:?}, found {found:?} bytes",
+                    entry.told, entry.asked
+                );
             };
             self.entries.lock().insert(key, Entry { told: settled, asked: None });
         }

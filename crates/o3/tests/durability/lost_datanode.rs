@@ -48,9 +48,9 @@ fn start(dir: &Path) -> Cluster {
             ("ozone.scm.http-address", free()),
         ],
     ));
-    let scm_client = ("ozone.scm.client.address", scm.text("client"));
-    let scm_block = ("ozone.scm.block.client.address", scm.text("block"));
-    let scm_datanode = ("ozone.scm.datanode.address", scm.text("datanode"));
+    let scm_client = ("ozone.scm.client.address", scm.address("client"));
+    let scm_block = ("ozone.scm.block.client.address", scm.address("block"));
+    let scm_datanode = ("ozone.scm.datanode.address", scm.address("datanode"));
     let datanodes = (1..=4)
         .map(|i| {
             let more = [
@@ -90,7 +90,7 @@ fn clients_go_on_when_one_of_four_datanodes_is_killed_while_they_write() {
     let dir = tempfile::tempdir().unwrap();
     let runtime = runtime();
     let mut cluster = start(dir.path());
-    let client = client_of(&cluster.om.text("om"), &cluster.scm.text("client"));
+    let client = client_of(&cluster.om.address("om"), &cluster.scm.address("client"));
     runtime.block_on(make_bucket(&client));
     let ledger = Arc::new(Ledger::default());
     let stop = Arc::new(AtomicBool::new(false));
