@@ -10,6 +10,9 @@ use crate::frame::{HEAD, Head, LARGE_PAYLOAD, crc32c};
 
 /// Bytes asked of the socket at once: many small frames, or the start of a large one.
 const READ_BUFFER: usize = 64 << 10;
+/// Room below which a buffer is given up for a new one. What frames are cut from a buffer keep it alive, in a Raft
+/// cache for long: a buffer is used to its end, not left after one frame.
+const LEAST_ROOM: usize = 4 << 10;
 
 pub(crate) struct FrameReader<R> {
     socket: R,
@@ -31,7 +34,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     async fn fill(&mut self, len: usize) -> io::Result<()> {
         while self.buffer.len() < len {
             let missing = len - self.buffer.len();
-            self.buffer.reserve(missing.max(READ_BUFFER));
+            self.make_room(missing);
             if self.socket.read_buf(&mut self.buffer).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -39,10 +42,17 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(())
     }
 
+    /// Room for this many more bytes, and some.
+    fn make_room(&mut self, missing: usize) {
+        if self.buffer.capacity() - self.buffer.len() < missing.max(LEAST_ROOM) {
+            self.buffer.reserve(missing.max(READ_BUFFER));
+        }
+    }
+
     /// The next frame; `None` when the peer closed between frames.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Frame>> {
         if self.buffer.is_empty() {
-            self.buffer.reserve(READ_BUFFER);
+            self.make_room(LEAST_ROOM);
             if self.socket.read_buf(&mut self.buffer).await? == 0 {
                 return Ok(None);
             }

@@ -10,8 +10,6 @@ keys! {
     OZONE_CLIENT_CONNECTION_TIMEOUT: Duration = "ozone.client.connection.timeout", "5s", [CLIENT];
     /// How long a client waits for OM's answer.
     OZONE_OM_CLIENT_RPC_TIMEOUT: Duration = "ozone.om.client.rpc.timeout", "15m", [CLIENT];
-    /// How often a client asks OM again when it cannot be reached or is not the leader.
-    OZONE_CLIENT_FAILOVER_MAX_ATTEMPTS: u32 = "ozone.client.failover.max.attempts", "500", [CLIENT];
     /// Milliseconds between two such attempts.
     OZONE_CLIENT_WAIT_BETWEEN_RETRIES_MILLIS: u64 = "ozone.client.wait.between.retries.millis", "2000", [CLIENT];
     /// How often a failed write is tried again, each time on another pipeline.

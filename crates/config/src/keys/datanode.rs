@@ -17,8 +17,6 @@ keys! {
     HDDS_DATANODE_HOSTNAME: String = "hdds.datanode.hostname", "", [DATANODE];
     /// The address the DataNode's doors are bound to.
     HDDS_DATANODE_BIND_HOST: String = "trioxide.datanode.bind.host", "0.0.0.0", [DATANODE];
-    /// Tell clients the host name instead of the address.
-    HDDS_DATANODE_USE_DATANODE_HOSTNAME: bool = "hdds.datanode.use.datanode.hostname", "false", [DATANODE, CLIENT];
     /// Port of the container protocol over gRPC (Ozone's STANDALONE port); 0 for any free one.
     HDDS_CONTAINER_IPC_PORT: u16 = "hdds.container.ipc.port", "9859", [DATANODE];
     /// Take any free port for the container protocol: several DataNodes on one host.
@@ -27,14 +25,8 @@ keys! {
     TRIOXIDE_DATANODE_PORT: u16 = "trioxide.datanode.port", "9870", [DATANODE];
     /// Port of Ratis' client protocol; 0 for any free one.
     HDDS_CONTAINER_RATIS_IPC_PORT: u16 = "hdds.container.ratis.ipc.port", "9858", [DATANODE];
-    /// Port of Ratis' administration protocol.
-    HDDS_CONTAINER_RATIS_ADMIN_PORT: u16 = "hdds.container.ratis.admin.port", "9857", [DATANODE];
-    /// Port DataNodes reach each other by in Ozone.
-    HDDS_CONTAINER_RATIS_SERVER_PORT: u16 = "hdds.container.ratis.server.port", "9856", [DATANODE];
     /// Take any free port for what the DataNodes of our own and Ratis' clients talk to: several DataNodes on one host.
     HDDS_CONTAINER_RATIS_IPC_RANDOM_PORT: bool = "hdds.container.ratis.ipc.random.port", "false", [DATANODE];
-    /// Port of the DataNode's client protocol service (Hadoop RPC).
-    HDDS_DATANODE_CLIENT_PORT: u16 = "hdds.datanode.client.port", "19864", [DATANODE];
     /// Where the DataNode's status page and metrics are served.
     HDDS_DATANODE_HTTP_ADDRESS: HostPort = "hdds.datanode.http-address", "0.0.0.0:9882", [DATANODE];
     /// Serve the DataNode's status page and metrics.
@@ -56,8 +48,6 @@ keys! {
     HDDS_PIPELINE_REPORT_INTERVAL: Duration = "hdds.pipeline.report.interval", "60s", [DATANODE];
     /// How long one heartbeat may take.
     OZONE_SCM_HEARTBEAT_RPC_TIMEOUT: Duration = "ozone.scm.heartbeat.rpc-timeout", "5s", [DATANODE];
-    /// The most blocks deleted per container and run.
-    OZONE_BLOCK_DELETING_LIMIT_PER_CONTAINER: u32 = "ozone.block.deleting.limit.per.task", "1000", [DATANODE];
     /// Memory for cached block records of all disks.
     HDDS_DATANODE_METADATA_ROCKSDB_CACHE_SIZE: ByteSize = "hdds.datanode.metadata.rocksdb.cache.size", "64MB", [DATANODE];
     /// Raft entries applied after which a pipeline's log is trimmed.

@@ -17,14 +17,10 @@ keys! {
     OZONE_SERVER_DEFAULT_REPLICATION: String = "ozone.server.default.replication", "3", [OM, CLIENT, S3G];
     /// Largest block of a key.
     OZONE_SCM_BLOCK_SIZE: ByteSize = "ozone.scm.block.size", "256MB", [OM, SCM, CLIENT];
-    /// Largest piece of a block written or read by one request.
-    OZONE_SCM_CHUNK_SIZE: ByteSize = "ozone.scm.chunk.size", "4MB", [CLIENT, DATANODE, S3G];
     /// Size at which a container counts as full.
     OZONE_SCM_CONTAINER_SIZE: ByteSize = "ozone.scm.container.size", "5GB", [SCM, DATANODE];
     /// How often a DataNode reports to SCM. Ozone's default is 30s; heartbeats are cheap here and carry commands, so ours is shorter.
     HDDS_HEARTBEAT_INTERVAL: Duration = "hdds.heartbeat.interval", "1s", [DATANODE, SCM];
-    /// Serve metrics in Prometheus' format on every role's HTTP port.
-    HDDS_PROMETHEUS_ENDPOINT_ENABLED: bool = "hdds.prometheus.endpoint.enabled", "true", [COMMON];
     /// How often DataNodes look for blocks to delete.
     OZONE_BLOCK_DELETING_SERVICE_INTERVAL: Duration = "ozone.block.deleting.service.interval", "1m", [DATANODE, SCM, OM];
     /// Share of its size at which a container is closed.

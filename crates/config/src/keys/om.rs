@@ -51,12 +51,8 @@ keys! {
     OZONE_OM_OPEN_MPU_PARTS_CLEANUP_LIMIT_PER_TASK: u32 = "ozone.om.open.mpu.parts.cleanup.limit.per.task", "1000", [OM];
     /// The most volumes a user may own.
     OZONE_OM_USER_MAX_VOLUME: u32 = "ozone.om.user.max.volume", "1024", [OM];
-    /// The most buckets in the cluster.
-    OZONE_OM_MAX_BUCKETS: u64 = "ozone.om.max.buckets", "100000", [OM];
     /// The most keys one page of a listing holds.
     OZONE_OM_SERVER_LIST_MAX_SIZE: u32 = "ozone.om.server.list.max.size", "1000", [OM];
-    /// Let everyone list all volumes; else only administrators.
-    OZONE_OM_VOLUME_LISTALL_ALLOWED: bool = "ozone.om.volume.listall.allowed", "true", [OM];
     /// The volume S3 buckets live in.
     OZONE_S3G_VOLUME: String = "ozone.s3g.volume.name", "s3v", [OM, S3G];
     /// How long a SCM block request of OM may take.

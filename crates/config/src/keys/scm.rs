@@ -71,12 +71,8 @@ keys! {
     HDDS_SCM_SAFEMODE_HEALTHY_PIPELINE_PCT: f64 = "hdds.scm.safemode.healthy.pipeline.pct", "0.10", [SCM];
     /// Share of the known RATIS/THREE pipelines that have to be reported by one member before SCM leaves safe mode.
     HDDS_SCM_SAFEMODE_ONE_NODE_REPORTED_PIPELINE_PCT: f64 = "hdds.scm.safemode.atleast.one.node.reported.pipeline.pct", "0.90", [SCM];
-    /// Make pipelines while still in safe mode.
-    HDDS_SCM_SAFEMODE_PIPELINE_CREATION: bool = "hdds.scm.safemode.pipeline.creation", "true", [SCM];
     /// What happens to a replica of a container SCM does not know: told of in the log, or deleted.
     HDDS_SCM_UNKNOWN_CONTAINER_ACTION: String = "hdds.scm.unknown-container.action", "WARN", [SCM], one of ["WARN", "DELETE"];
-    /// How long after safe mode SCM waits before it repairs anything.
-    HDDS_SCM_WAIT_TIME_AFTER_SAFEMODE_EXIT: Duration = "hdds.scm.wait.time.after.safemode.exit", "5m", [SCM];
     /// The most deletion transactions sent to DataNodes in one round, counted in blocks.
     HDDS_SCM_BLOCK_DELETION_PER_INTERVAL_MAX: u32 = "hdds.scm.block.deletion.per-interval.max", "500000", [SCM];
     /// How often SCM sends deletions to DataNodes.
