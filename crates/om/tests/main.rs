@@ -1,4 +1,5 @@
 //! End-to-end tests of OM: over its doors, with a fake SCM behind it.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod audit;
 mod blocks;

@@ -187,7 +187,7 @@ fn row(key: &[u8], value: &[u8]) -> Result<Row, String> {
             let length = location.length;
             let replicated = replicated_length(info, length);
             let replicas = (replicated.checked_div(length).unwrap_or(1)).max(1);
-            blocks.blocks.push(location.block_id.clone());
+            blocks.blocks.push(location.block_id);
             blocks.size.push(length);
             blocks.replicated_size.push(replicated);
             blocks.size_per_replica.push(replicated / replicas);

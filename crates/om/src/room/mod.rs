@@ -168,7 +168,7 @@ impl Room {
     /// client runs as.
     fn identify(&self, request: &mut OmRequest) -> String {
         let s3 = request.s3_authentication.as_ref().and_then(|s| s.access_id.as_ref());
-        let named = || request.user_info.as_ref().and_then(|u: &Box<UserInfo>| u.user_name.as_ref());
+        let named = || request.user_info.as_ref().and_then(|u| u.user_name.as_ref());
         match s3.or_else(named) {
             Some(user) if !user.is_empty() => user.clone(),
             _ => self.parts.default_user.clone(),

@@ -156,7 +156,7 @@ fn is_empty(exclude: &hdds::ExcludeListProto) -> bool {
 fn location(block: &FreshBlock, size: u64) -> KeyLocation {
     KeyLocation {
         block_id: hdds::BlockId {
-            container_block_id: block.id.clone(),
+            container_block_id: block.id,
             ..hdds::BlockId::default()
         },
         offset: 0,
