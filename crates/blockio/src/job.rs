@@ -65,7 +65,7 @@ impl Shared {
     fn write_part(&self, file: &OpenFile, offset: u64, data: &[u8], mode: WriteMode) -> io::Result<()> {
         let whole = data.len() / PAGE * PAGE;
         let direct = mode == WriteMode::Auto
-            && offset % PAGE as u64 == 0
+            && offset.is_multiple_of(PAGE as u64)
             && whole >= self.options.direct_min.max(PAGE);
         if !direct || file.direct(&*self.backend).is_none() {
             return self.write_all(&file.cached, file, offset, data);
@@ -84,7 +84,7 @@ impl Shared {
         let Some(handle) = file.direct(&*self.backend) else {
             return self.write_all(&file.cached, file, offset, body);
         };
-        if body.as_ptr() as usize % PAGE == 0 {
+        if (body.as_ptr() as usize).is_multiple_of(PAGE) {
             return self.write_pages(handle, file, offset, body);
         }
         // Memory off the page boundaries is copied, in pieces that the pool keeps ready.
@@ -232,6 +232,8 @@ impl Shared {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 other => other.map_err(|e| IoError::of("unlink", path, &e))?,
             }
+            // A reader may have opened it again in between; its name may be used again.
+            self.files.forget(path);
         }
         Ok(())
     }

@@ -5,6 +5,8 @@
 //! The DataNodes run on a runtime of their own, so that their CPU (that of all threads but the
 //! client's) can be told from the client's.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 #[path = "../tests/support/mod.rs"]
 #[allow(dead_code)]
 mod support;
@@ -172,7 +174,8 @@ fn main() {
         let (data, ids) = (data.clone(), ids.clone());
         async move {
             let id = block(container(&pipe, n), n);
-            ids.lock().push(pipe.put_large(id, &data, 4 << 20).await.unwrap());
+            let id = pipe.put_large(id, &data, 4 << 20).await.unwrap();
+            ids.lock().push(id);
             pipe
         }
     });

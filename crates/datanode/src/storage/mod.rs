@@ -35,6 +35,8 @@ pub mod pipeline;
 pub mod segments;
 mod store;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use block::{Committed, Piece};
 pub use containers::{Container, ContainerInfo, InitialState, NewContainer};

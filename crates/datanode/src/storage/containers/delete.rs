@@ -36,6 +36,8 @@ impl ContainerStore {
         let aside = disk.deleted_dir().join(id.to_string());
         disk.io.forget(container.path());
         set_aside(container.path(), &aside).map_err(|e| StorageError::disk(container.path(), e))?;
+        // A reader may have opened a file again in between.
+        disk.io.forget(container.path());
         self.forget(id);
         disk.deleting.lock().remove(&id);
         disk.dirty.lock().remove(&id);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use blockio::block_on;
+use container::ContainerState;
 use container::segment::{record_len, space};
 use futures::future::join_all;
 use types::LocalId;
@@ -41,9 +42,6 @@ impl Freed {
         block_on(io.unlink(files.collect())).map_err(&fail)?;
         let mut punches = Vec::new();
         for (number, dead) in &self.dead {
-            if !container.is_in_file(*number, dead) {
-                continue;
-            }
             let holes = space::holes(dead.clone());
             if !holes.is_empty() {
                 punches.push(io.punch(container.segment_path(*number), holes));
@@ -55,8 +53,8 @@ impl Freed {
 
 /// Drops segments without live records and copies half-dead ones; says how many of each.
 pub(super) fn tidy_segments(container: &Arc<Container>, segment_size: u64) -> Result<(u64, u64)> {
-    // While replay puts bytes back, places are fixed.
-    if container.is_replaying() {
+    // While replay puts bytes back, places are fixed; and a damaged record cannot be copied.
+    if container.is_replaying() || container.state() == ContainerState::Unhealthy {
         return Ok((0, 0));
     }
     container.seal_empty();
@@ -88,12 +86,5 @@ impl Container {
             let info = last.get_mut();
             info.sealed |= info.live_records == 0;
         }
-    }
-
-    /// Are these records written? Those that are still queued must not be punched: they would be
-    /// written afterwards. Their space comes back when the segment goes.
-    fn is_in_file(&self, number: u32, records: &[Range<u64>]) -> bool {
-        let segments = self.segments.lock();
-        records.iter().all(|record| !segments.pending.contains_key(&(number, record.start)))
     }
 }

@@ -54,7 +54,14 @@ impl ContainerStore {
             }
             // Gone meanwhile, rows and all.
             let Ok(container) = self.container(id) else { continue };
-            let (some, more) = remove_rows(&container, left)?;
+            let (some, more) = match remove_rows(&container, left) {
+                Ok(some) => some,
+                // One bad container does not keep the others from their space.
+                Err(error) => {
+                    tracing::error!(container = %id, %error, "cannot delete blocks");
+                    continue;
+                }
+            };
             done.more |= more;
             left = left.saturating_sub(some.blocks.len());
             done.blocks += some.freed.blocks;
@@ -64,17 +71,27 @@ impl ContainerStore {
         if work.is_empty() {
             return Ok(done);
         }
-        // From here on no crash brings the rows back.
-        disk.db.flush()?;
+        // From here on no crash brings the rows back; and no record that is punched now is still
+        // waiting to be written.
+        disk.flush()?;
         for some in &work {
-            some.freed.give_back(&some.container, &some.blocks)?;
-            let (compacted, dropped) =
-                super::free::tidy_segments(&some.container, self.options().segment_size)?;
-            done.compacted += compacted;
-            done.dropped += dropped;
-            finish(some)?;
+            if let Err(error) = self.give_back(some, &mut done) {
+                // The transactions stay, and a later run repeats this.
+                let container = some.container.id();
+                tracing::error!(%container, %error, "cannot give back the space of deleted blocks");
+                done.more = true;
+            }
         }
         Ok(done)
+    }
+
+    fn give_back(&self, some: &Work, done: &mut Reclaimed) -> Result<()> {
+        some.freed.give_back(&some.container, &some.blocks)?;
+        let (compacted, dropped) =
+            super::free::tidy_segments(&some.container, self.options().segment_size)?;
+        done.compacted += compacted;
+        done.dropped += dropped;
+        finish(some)
     }
 }
 

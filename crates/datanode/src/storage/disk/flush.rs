@@ -25,7 +25,8 @@ impl Disk {
             .filter(|(_, reached)| reached.applied != reached.durable)
             .map(|(id, reached)| (*id, reached.applied))
             .collect();
-        let dirty: Vec<Arc<Container>> = self.dirty.lock().drain().map(|(_, c)| c).collect();
+        let dirty: Vec<Arc<Container>> =
+            self.dirty.lock().drain().filter_map(|(_, container)| container.upgrade()).collect();
         if let Err(error) = self.flush_containers(&dirty) {
             // They stay dirty, so that a later flush tries again.
             dirty.iter().for_each(|container| self.mark_dirty(container));

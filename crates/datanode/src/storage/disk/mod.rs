@@ -14,8 +14,8 @@ mod space;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metastore::Store;
 use parking_lot::Mutex;
@@ -44,7 +44,7 @@ pub struct Disk {
     /// How far the disk's pipelines are.
     pub(crate) pipelines: Mutex<FxHashMap<PipelineId, Reached>>,
     /// Containers with bytes that are not durable yet.
-    pub(crate) dirty: Mutex<FxHashMap<ContainerId, Arc<Container>>>,
+    pub(crate) dirty: Mutex<FxHashMap<ContainerId, Weak<Container>>>,
     /// Packed bytes in memory.
     pub(crate) pending: AtomicUsize,
     pub(crate) pending_bound: usize,
@@ -81,6 +81,11 @@ impl Disk {
         &self.db
     }
 
+    /// Packed bytes that wait in memory to be written.
+    pub fn pending_bytes(&self) -> usize {
+        self.pending.load(Ordering::Relaxed)
+    }
+
     /// Pipelines that left positions on this disk.
     pub fn pipelines(&self) -> Vec<PipelineId> {
         self.pipelines.lock().keys().copied().collect()
@@ -102,7 +107,7 @@ impl Disk {
 
     /// Notes that a container has bytes that a flush must make durable.
     pub(crate) fn mark_dirty(&self, container: &Arc<Container>) {
-        self.dirty.lock().entry(container.id()).or_insert_with(|| Arc::clone(container));
+        self.dirty.lock().entry(container.id()).or_insert_with(|| Arc::downgrade(container));
     }
 }
 

@@ -1,7 +1,6 @@
 //! The end of a round: one batch, and what became of the containers.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use blockio::block_on;
 use container::ContainerState;
@@ -37,9 +36,12 @@ impl ApplyBatch<'_> {
                 }
                 after.push(sums);
             }
-            let reach = self.position.max(self.reached.seen);
-            let key = tables::pipeline_key(pipeline.id, Reach::Applied);
-            self.batch.put(PIPELINES, key, reach.encode());
+            // A round without an effect needs no row: replaying it has none either.
+            if !self.batch.is_empty() {
+                let reach = self.position.max(self.reached.seen);
+                let key = tables::pipeline_key(pipeline.id, Reach::Applied);
+                self.batch.put(PIPELINES, key, reach.encode());
+            }
             disk.db.write(std::mem::take(&mut self.batch), Durability::NoWal)?;
             for (touched, sums) in self.touched.values().zip(after) {
                 touched.container.set_sums(sums);
@@ -62,8 +64,8 @@ impl ApplyBatch<'_> {
             }
         }
         // Beyond the bound, packed bytes are written now (not synced: the log has them).
-        if disk.pending.load(Ordering::Relaxed) > disk.pending_bound {
-            let dirty: Vec<Arc<Container>> = disk.dirty.lock().values().cloned().collect();
+        if disk.pending_bytes() > disk.pending_bound {
+            let dirty: Vec<Arc<Container>> = disk.dirty.lock().values().filter_map(Weak::upgrade).collect();
             dirty.iter().try_for_each(|container| container.drain_soon())?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Copying live records out of a mostly dead segment, so that its file can go.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use blockio::block_on;
 use metastore::{Batch, Durability, IterRange};
@@ -83,24 +84,28 @@ impl Container {
 
     /// Removes the file and the row of a segment without live records.
     pub(crate) fn drop_segment(&self, number: u32) -> Result<u64> {
-        let freed = {
-            let _commit = self.commit.lock();
+        let _commit = self.commit.lock();
+        let info = {
             let mut segments = self.segments.lock();
-            let empty = segments.infos.get(&number).is_some_and(|i| i.sealed && i.live_records == 0);
-            if !empty {
+            let Some(info) = segments.infos.get(&number).copied() else { return Ok(0) };
+            if !info.sealed || info.live_records > 0 {
                 return Ok(0);
             }
-            segments.pending.retain(|(segment, _), _| *segment != number);
-            segments.queue.retain(|(segment, _)| *segment != number);
+            let queued = |key: &(u32, u64)| key.0 == number;
+            let records = segments.pending.iter().filter(|(key, _)| queued(key) && key.1 > 0);
+            let bytes: u64 = records.map(|(_, record)| record.len()).sum();
+            self.disk().pending.fetch_sub(bytes as usize, Ordering::Relaxed);
+            segments.pending.retain(|key, _| !queued(key));
+            segments.queue.retain(|key| !queued(key));
             segments.written.remove(&number);
-            let info = segments.infos.remove(&number);
-            let mut batch = Batch::new();
-            batch.delete(SEGMENTS, tables::segment_key(self.id(), number));
-            self.disk().db.write(batch, Durability::NoWal)?;
-            info.map_or(0, |info| info.end)
+            segments.infos.remove(&number);
+            info
         };
+        let mut batch = Batch::new();
+        batch.delete(SEGMENTS, tables::segment_key(self.id(), number));
+        self.disk().db.write(batch, Durability::NoWal)?;
         let path = self.segment_path(number).to_path_buf();
         block_on(self.disk().io.unlink(vec![path])).map_err(StorageError::io(self.id()))?;
-        Ok(freed)
+        Ok(info.end)
     }
 }

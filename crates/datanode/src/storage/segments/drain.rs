@@ -28,6 +28,8 @@ struct Run {
     segment: u32,
     offset: u64,
     end: u64,
+    /// Bytes of records, without the segment's header: what counts as pending.
+    records: u64,
     parts: Vec<Bytes>,
     keys: Vec<(u32, u64)>,
 }
@@ -42,6 +44,7 @@ impl Segments {
         for key @ (segment, offset) in keys {
             let Some(record) = self.pending.get(&key) else { continue };
             let end = offset + record.len();
+            let counted = if offset == 0 { 0 } else { record.len() };
             let parts = [record.header.clone(), record.data.clone()]
                 .into_iter()
                 .chain([Bytes::from_static(record.padding())])
@@ -51,8 +54,12 @@ impl Segments {
                     run.parts.extend(parts);
                     run.keys.push(key);
                     run.end = end;
+                    run.records += counted;
                 }
-                _ => runs.push(Run { segment, offset, end, parts: parts.collect(), keys: vec![key] }),
+                _ => {
+                    let (parts, keys) = (parts.collect(), vec![key]);
+                    runs.push(Run { segment, offset, end, records: counted, parts, keys });
+                }
             }
         }
         runs
@@ -98,7 +105,7 @@ impl Container {
         numbers.dedup();
         let mut runs = runs.into_iter();
         while let Some(run) = runs.next() {
-            let (path, len) = (self.segment_path(run.segment), run.end - run.offset);
+            let path = self.segment_path(run.segment);
             let write = self.disk().io.write_parts(path, run.offset, run.parts, WriteMode::Cached);
             let outcome = block_on(write).map_err(StorageError::io(self.id()));
             let mut segments = self.segments.lock();
@@ -114,16 +121,9 @@ impl Container {
             let written = segments.written.entry(run.segment).or_default();
             *written = run.end.max(*written);
             drop(segments);
-            self.uncount_pending(len);
+            self.disk().pending.fetch_sub(run.records as usize, Ordering::Relaxed);
         }
         Ok(numbers)
-    }
-
-    fn uncount_pending(&self, len: u64) {
-        // Headers of segments are written but were never counted.
-        let _ = self.disk().pending.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
-            Some(n.saturating_sub(len as usize))
-        });
     }
 
     /// Notes that segments are durable up to these ends. While the pipeline replays, bytes in

@@ -25,6 +25,9 @@ pub(crate) use recover::{Recovered, file_name, recover};
 pub(crate) struct Segments {
     /// All segments, by number.
     pub(crate) infos: BTreeMap<u32, SegmentInfo>,
+    /// Highest number ever used: a segment that is dropped does not give its number to another
+    /// file, which readers of the old one could take for it.
+    pub(crate) highest: u32,
     /// Records (and segment headers) not written yet, in the order in which they came.
     pub(crate) queue: Vec<(u32, u64)>,
     /// Their bytes, for readers; a record leaves when it is in the file.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use container::segment::{RecordHeader, SEGMENT_HEADER_LEN, SegmentHeader, SegmentInfo, record_len};
+use container::segment::{RecordHeader, SegmentHeader, SegmentInfo, record_len};
 use metastore::Batch;
 use types::LocalId;
 
@@ -23,15 +23,17 @@ impl Segments {
                 if let Some(info) = self.infos.get_mut(&number) {
                     info.sealed = true;
                 }
-                self.begin(id, number.wrapping_add(1))
+                self.begin(id)
             }
-            None => self.begin(id, 1),
+            None => self.begin(id),
         };
         (number, self.infos.entry(number).or_insert_with(SegmentInfo::empty))
     }
 
     /// Begins a segment: its header waits like a record.
-    fn begin(&mut self, container: types::ContainerId, number: u32) -> u32 {
+    fn begin(&mut self, container: types::ContainerId) -> u32 {
+        self.highest += 1;
+        let number = self.highest;
         self.infos.insert(number, SegmentInfo::empty());
         self.queue_header(container, number);
         number
@@ -118,12 +120,8 @@ impl Container {
             if let Some(info) = segments.infos.get(&number) {
                 batch.put(SEGMENTS, tables::segment_key(self.id(), number), info.encode());
                 // The segment before it may have been sealed by the same round.
-                let before = number.checked_sub(1).and_then(|n| Some((n, segments.infos.get(&n)?)));
-                if let Some((number, sealed)) = before
-                    && info.end > SEGMENT_HEADER_LEN
-                    && sealed.sealed
-                {
-                    batch.put(SEGMENTS, tables::segment_key(self.id(), number), sealed.encode());
+                if let Some((before, sealed)) = segments.infos.range(..number).next_back() {
+                    batch.put(SEGMENTS, tables::segment_key(self.id(), *before), sealed.encode());
                 }
             }
         }

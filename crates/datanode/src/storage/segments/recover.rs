@@ -45,6 +45,7 @@ pub(crate) fn recover(
             damage.get_or_insert(format!("{}: {why}", path.display()));
         }
     }
+    segments.highest = infos.last_key_value().map_or(0, |(number, _)| *number);
     segments.infos = infos;
     Ok(Recovered { segments, damage })
 }

@@ -1,0 +1,131 @@
+//! Disks that lie, lose and fill up.
+
+use std::os::unix::fs::FileExt;
+
+use container::ContainerState;
+use proto::datanode::Result as ResultCode;
+
+use super::*;
+
+fn flip(path: &Path, at: u64) {
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
+}
+
+/// Waits for a state that another thread brings about.
+fn becomes(node: &Node, state: ContainerState) {
+    while node.container().state() != state {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_a_packed_block_is_refused_and_reported() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 3000));
+    node.put_small(2, pattern(2, 3000));
+    node.pipe().flush().unwrap();
+    node.store().take_changed();
+    flip(&node.chunks_dir().join("00000001.segment"), 64 + 32 + 1234);
+    assert_eq!(node.read(1).unwrap_err().result(), ResultCode::ChecksumMismatch);
+    becomes(&node, ContainerState::Unhealthy);
+    let changed = node.store().take_changed();
+    assert_eq!(changed.len(), 1);
+    assert_eq!(node.read(2).unwrap(), pattern(2, 3000), "its neighbour is still good");
+}
+
+#[test]
+fn a_block_file_that_lost_bytes_makes_its_container_unhealthy_at_start() {
+    let mut node = Node::new();
+    node.put_large(1, &[pattern(1, 300_000)]);
+    node.pipe().flush().unwrap();
+    let path = node.chunks_dir().join("1.block");
+    node.stop();
+    fs::OpenOptions::new().write(true).open(path).unwrap().set_len(299_999).unwrap();
+    node.open();
+    assert_eq!(node.container().state(), ContainerState::Unhealthy);
+    assert_eq!(node.store().take_changed().len(), 1);
+    assert!(node.store().check_writable(CONTAINER).is_err());
+}
+
+#[test]
+fn a_segment_that_lost_durable_bytes_makes_its_container_unhealthy_at_start() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 3000));
+    node.pipe().flush().unwrap();
+    let path = node.chunks_dir().join("00000001.segment");
+    node.stop();
+    fs::OpenOptions::new().write(true).open(path).unwrap().set_len(2000).unwrap();
+    node.open();
+    assert_eq!(node.container().state(), ContainerState::Unhealthy);
+}
+
+#[test]
+fn a_container_whose_directory_is_gone_is_lost_and_not_made_anew() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 3000));
+    node.pipe().flush().unwrap();
+    let dir = node.container().path().to_owned();
+    node.stop();
+    fs::remove_dir_all(dir).unwrap();
+    node.open();
+    let lost = node.store().container(CONTAINER).unwrap_err();
+    assert_eq!(lost.result(), ResultCode::ContainerMissing);
+    let new = NewContainer { id: CONTAINER, ..NewContainer::default() };
+    let refused = node.store().create_container(new).unwrap_err();
+    assert_eq!(refused.result(), ResultCode::ContainerMissing);
+}
+
+#[test]
+fn a_container_that_was_never_finished_is_swept_away() {
+    let mut node = Node::new();
+    node.ensure_container();
+    let dir = node.container().path().to_owned();
+    node.stop();
+    fs::remove_file(dir.join("metadata/1.container")).unwrap();
+    node.open();
+    assert!(!dir.exists());
+    node.put_small(1, pattern(1, 10));
+}
+
+#[test]
+fn a_full_disk_refuses_writes_and_takes_them_again() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 10));
+    node.stop();
+    node.options.min_free_space = u64::MAX >> 1;
+    node.open();
+    let data = pattern(1, 1000);
+    let chunk = block_data(7, std::slice::from_ref(&data)).chunks.remove(0);
+    let refused = block_on(node.store().write_chunk(id(7), &chunk, data.clone())).unwrap_err();
+    assert_eq!(refused.result(), ResultCode::DiskOutOfSpace);
+    assert!(refused.to_string().contains("must stay free"), "{refused}");
+    let admitted = node.store().check_writable(CONTAINER).unwrap_err();
+    assert_eq!(admitted.result(), ResultCode::DiskOutOfSpace);
+    let none = node.store().choose_disk(1).unwrap_err();
+    assert_eq!(none.result(), ResultCode::DiskOutOfSpace);
+    let second = NewContainer { id: ContainerId(2), ..NewContainer::default() };
+    assert_eq!(
+        node.store().create_container(second).unwrap_err().result(),
+        ResultCode::DiskOutOfSpace
+    );
+    assert_eq!(node.read(1).map(|data| data.len()).unwrap_or(10), 10, "reads go on");
+    node.stop();
+    node.options.min_free_space = 0;
+    node.open();
+    block_on(node.store().write_chunk(id(7), &chunk, data)).unwrap();
+}
+
+#[test]
+fn a_device_error_says_nothing_about_the_bytes() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 3000));
+    node.pipe().flush().unwrap();
+    node.faults.always(blockio::Op::Read, "segment", blockio::Strike::Eio);
+    assert_eq!(node.read(1).unwrap_err().result(), ResultCode::IoException);
+    node.faults.clear();
+    assert_eq!(node.container().state(), ContainerState::Open);
+    assert_eq!(node.read(1).unwrap(), pattern(1, 3000));
+}

@@ -1,0 +1,170 @@
+//! Deleted blocks go, and their space comes back.
+
+use proto::datanode::Result as ResultCode;
+
+use super::*;
+
+#[test]
+fn the_space_of_deleted_small_blocks_comes_back() {
+    let mut node = Node::new();
+    let locals: Vec<u64> = (1..=100).collect();
+    for local in &locals {
+        node.put_small(*local, pattern(*local, 10_000));
+    }
+    node.pipe().flush().unwrap();
+    let full = node.space_used();
+    assert!(full >= 1_000_000);
+    // Neighbours are punched out together.
+    node.delete(1, &locals[20..80]);
+    let done = node.store().reclaim(1000).unwrap();
+    assert_eq!((done.blocks, done.bytes, done.more), (60, 600_000, false));
+    let less = node.space_used();
+    assert!(full - less >= 590_000, "{full} → {less}");
+    for local in locals[..20].iter().chain(&locals[80..]) {
+        assert_eq!(node.read(*local).unwrap(), pattern(*local, 10_000));
+    }
+    assert_eq!(node.read(50).unwrap_err().result(), ResultCode::NoSuchBlock);
+    node.delete(2, &[&locals[..20], &locals[80..]].concat());
+    let done = node.store().reclaim(1000).unwrap();
+    assert_eq!((done.blocks, done.dropped), (40, 1));
+    assert_eq!(node.space_used(), 0);
+    let info = node.container().info();
+    assert_eq!((info.used, info.blocks, info.pending_delete, info.delete_tx), (0, 0, 0, 2));
+    // And it goes on in a new segment.
+    node.put_small(200, pattern(200, 1000));
+    assert_eq!(node.read(200).unwrap(), pattern(200, 1000));
+}
+
+#[test]
+fn the_space_of_deleted_large_blocks_comes_back() {
+    let mut node = Node::new();
+    node.put_large(1, &[pattern(1, 3 << 20)]);
+    node.put_large(2, &[pattern(2, 1 << 20)]);
+    let before = node.space_used();
+    node.delete(1, &[1]);
+    assert_eq!(node.store().reclaim(10).unwrap().bytes, 3 << 20);
+    assert!(before - node.space_used() >= 3 << 20);
+    assert_eq!(node.read(2).unwrap(), pattern(2, 1 << 20));
+}
+
+#[test]
+fn half_dead_segments_are_compacted_and_the_living_move() {
+    let mut node = Node::with(|options| options.segment_size = 100_000);
+    for local in 1..=100 {
+        node.put_small(local, pattern(local, 3000));
+    }
+    node.pipe().flush().unwrap();
+    // Scattered, so that holes alone bring back little.
+    let dead: Vec<u64> = (1..=100).filter(|local| local % 5 != 0).collect();
+    node.delete(1, &dead);
+    let before = node.space_used();
+    let done = node.store().reclaim(1000).unwrap();
+    assert!(done.compacted >= 2 && done.dropped >= done.compacted, "{done:?}");
+    assert!(node.space_used() < before / 2, "{before} → {}", node.space_used());
+    let check = |node: &Node| {
+        for local in (1..=100).filter(|local| local % 5 == 0) {
+            assert_eq!(node.read(local).unwrap(), pattern(local, 3000));
+        }
+    };
+    check(&node);
+    node.kill();
+    node.open();
+    check(&node);
+    node.replay();
+    check(&node);
+    assert_eq!(node.container().info().blocks, 20);
+}
+
+#[test]
+fn a_taken_transaction_survives_a_kill_and_is_carried_out_later() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 5000));
+    node.pipe().flush().unwrap();
+    node.delete(5, &[1]);
+    node.delete(5, &[1]);
+    assert_eq!(node.container().info().pending_delete, 1, "told twice, counted once");
+    node.kill();
+    node.open();
+    let info = node.container().info();
+    assert_eq!((info.pending_delete, info.delete_tx), (1, 5));
+    assert_eq!(node.store().reclaim(10).unwrap().blocks, 1);
+    node.kill();
+    node.open();
+    assert_eq!(node.read(1).unwrap_err().result(), ResultCode::NoSuchBlock);
+    assert_eq!(node.store().reclaim(10).unwrap().blocks, 0);
+    assert_eq!(node.container().info().pending_delete, 0);
+}
+
+#[test]
+fn a_reclaimed_block_does_not_come_back_by_replay() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 5000));
+    node.put_small(2, pattern(2, 5000));
+    node.delete(1, &[1]);
+    node.store().reclaim(10).unwrap();
+    node.kill();
+    node.open();
+    node.replay();
+    assert_eq!(node.read(1).unwrap_err().result(), ResultCode::NoSuchBlock);
+    assert_eq!(node.read(2).unwrap(), pattern(2, 5000));
+    assert_eq!(node.container().info().used, 5000);
+}
+
+#[test]
+fn a_block_deleted_before_it_came_is_dropped_when_it_comes() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 100));
+    node.delete(1, &[2, 3]);
+    node.store().reclaim(10).unwrap();
+    node.kill();
+    node.open();
+    node.replay();
+    // The client's answer is the same as on the other replicas.
+    assert_eq!(node.put_small(2, pattern(2, 100)).length, 100);
+    node.put_large(3, &[pattern(3, 100_000)]);
+    for local in [2, 3] {
+        assert_eq!(node.read(local).unwrap_err().result(), ResultCode::NoSuchBlock);
+    }
+    assert!(!node.chunks_dir().join("3.block").exists());
+    assert_eq!(node.container().info().blocks, 1);
+}
+
+#[test]
+fn portions_follow_the_limit() {
+    let mut node = Node::new();
+    for local in 1..=9 {
+        node.put_small(local, pattern(local, 10));
+    }
+    for tx in 1..=3 {
+        let first = (tx as u64 - 1) * 3 + 1;
+        node.delete(tx, &[first, first + 1, first + 2]);
+    }
+    let done = node.store().reclaim(4).unwrap();
+    assert_eq!((done.blocks, done.more), (3, true));
+    let mut blocks = done.blocks;
+    loop {
+        let done = node.store().reclaim(4).unwrap();
+        blocks += done.blocks;
+        if !done.more {
+            break;
+        }
+    }
+    assert_eq!(blocks, 9);
+}
+
+#[test]
+fn nonsense_transactions_are_refused_one_by_one() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 10));
+    let mut elsewhere = transaction(3, &[1]);
+    elsewhere.container_id = 99;
+    let results =
+        node.store().delete_blocks(&[transaction(0, &[1]), transaction(2, &[1]), elsewhere]);
+    let codes: Vec<_> = results
+        .iter()
+        .map(|r| (r.tx_id, r.outcome.as_ref().map_err(|e| e.result()).copied()))
+        .collect();
+    assert!(codes.contains(&(0, Err(ResultCode::InvalidArgument))));
+    assert!(codes.contains(&(2, Ok(()))));
+    assert!(codes.contains(&(3, Err(ResultCode::ContainerNotFound))));
+}

@@ -1,0 +1,133 @@
+//! Blocks in their own files.
+
+use blockio::{Op, Strike};
+use proto::datanode::{ChecksumType, Result as ResultCode};
+
+use super::*;
+
+#[test]
+fn chunks_of_any_length_make_a_block() {
+    let mut node = Node::new();
+    let chunks = [pattern(1, 4 << 20), pattern(2, 4 << 20), pattern(3, 611_392)];
+    let committed = node.put_large(7, &chunks);
+    assert_eq!(committed.length, 9_000_000);
+    assert_eq!(node.read(7).unwrap(), chunks.concat());
+    assert_eq!(fs::read(node.chunks_dir().join("7.block")).unwrap(), chunks.concat());
+    assert_eq!(node.store().committed_length(committed.block).unwrap(), 9_000_000);
+}
+
+#[test]
+fn odd_chunks_in_any_order_make_a_block() {
+    let mut node = Node::new();
+    node.ensure_container();
+    let chunks: Vec<Bytes> = (1..12).map(|i| pattern(i, i as usize * 33_333)).collect();
+    let block = block_data(7, &chunks);
+    for (chunk, data) in block.chunks.iter().zip(&chunks).rev() {
+        block_on(node.store().write_chunk(id(7), chunk, data.clone())).unwrap();
+    }
+    block_on(node.store().sync_block(id(7))).unwrap();
+    node.apply(vec![Entry::Put(block)]).pop().unwrap().unwrap();
+    assert_eq!(node.read(7).unwrap(), chunks.concat());
+}
+
+#[test]
+fn pieces_of_a_stream_lie_on_checksum_boundaries_and_verify() {
+    let mut node = Node::new();
+    let chunks = [pattern(1, 100_000), pattern(2, 50_000)];
+    node.put_large(7, &chunks);
+    let whole: Vec<u8> = chunks.concat();
+    let pieces = block_on(node.store().read_block(id(7), 70_000, 40_000)).unwrap();
+    assert_eq!(pieces.iter().map(|p| p.offset).collect::<Vec<_>>(), [65_536, 100_000]);
+    for piece in &pieces {
+        checksum::verify(&piece.checksum, &piece.data).unwrap();
+        let start = piece.offset as usize;
+        assert_eq!(piece.data, whole[start..start + piece.data.len()]);
+    }
+    assert!(pieces[1].offset + pieces[1].data.len() as u64 >= 110_000);
+    assert!(block_on(node.store().read_block(id(7), 150_001, 1)).is_err());
+}
+
+#[test]
+fn a_chunk_that_was_not_written_is_found_out() {
+    let mut node = Node::new();
+    node.ensure_container();
+    let chunks = [pattern(1, 100_000), pattern(2, 100_000)];
+    let block = block_data(7, &chunks);
+    block_on(node.store().write_chunk(id(7), &block.chunks[0], chunks[0].clone())).unwrap();
+    let has = |i: usize| block_on(node.store().has_payload(id(7), &block.chunks[i])).unwrap();
+    assert_eq!((has(0), has(1)), (true, false));
+    let refused = node.apply(vec![Entry::Put(block)]).pop().unwrap().unwrap_err();
+    assert_eq!(refused.result(), ResultCode::ChunkFileInconsistency);
+    assert_eq!(node.container().state(), container::ContainerState::Unhealthy);
+}
+
+#[test]
+fn a_hole_is_not_a_chunk_even_without_checksums() {
+    let node = Node::new();
+    node.ensure_container();
+    let chunks = [pattern(1, 100_000), pattern(2, 100_000)];
+    let mut block = block_data(7, &chunks);
+    for chunk in &mut block.chunks {
+        chunk.checksum_data = checksum::compute(ChecksumType::None, 0, &[]);
+    }
+    block_on(node.store().write_chunk(id(7), &block.chunks[1], chunks[1].clone())).unwrap();
+    block_on(node.store().sync_block(id(7))).unwrap();
+    let has = |i: usize| block_on(node.store().has_payload(id(7), &block.chunks[i])).unwrap();
+    assert_eq!((has(0), has(1)), (false, true));
+}
+
+#[test]
+fn a_lost_write_is_never_synced_over() {
+    let node = Node::new();
+    node.ensure_container();
+    let data = pattern(1, 200_000);
+    let chunk = block_data(7, std::slice::from_ref(&data)).chunks.remove(0);
+    node.faults.once(Op::Write, "7.block", Strike::NoSpace);
+    let full = block_on(node.store().write_chunk(id(7), &chunk, data.clone())).unwrap_err();
+    assert_eq!(full.result(), ResultCode::DiskOutOfSpace);
+    let refused = block_on(node.store().sync_block(id(7))).unwrap_err();
+    assert_eq!(refused.result(), ResultCode::DiskOutOfSpace);
+    block_on(node.store().write_chunk(id(7), &chunk, data)).unwrap();
+    block_on(node.store().sync_block(id(7))).unwrap();
+}
+
+#[test]
+fn wrong_chunks_are_refused_on_the_way_in() {
+    let node = Node::with(|options| options.verify_writes = true);
+    node.ensure_container();
+    let data = pattern(1, 1000);
+    let chunk = block_data(7, std::slice::from_ref(&data)).chunks.remove(0);
+    let write = |data: Bytes| block_on(node.store().write_chunk(id(7), &chunk, data));
+    assert_eq!(write(pattern(2, 1000)).unwrap_err().result(), ResultCode::ChecksumMismatch);
+    assert_eq!(write(data.slice(1..)).unwrap_err().result(), ResultCode::InvalidWriteSize);
+    write(data).unwrap();
+}
+
+#[test]
+fn a_block_grows_with_every_put_and_never_shrinks() {
+    let mut node = Node::new();
+    let chunks = [pattern(1, 100_000), pattern(2, 50_000)];
+    node.put_large(7, &chunks[..1]);
+    node.put_large(7, &chunks);
+    let info = node.container().info();
+    assert_eq!((info.used, info.blocks, info.bcsid), (150_000, 1, 2));
+    let shorter = block_data(7, &chunks[..1]);
+    let refused = node.apply(vec![Entry::Put(shorter)]).pop().unwrap().unwrap_err();
+    assert_eq!(refused.result(), ResultCode::InvalidArgument);
+    assert_eq!(node.read(7).unwrap(), chunks.concat());
+}
+
+#[tokio::test]
+async fn a_direct_put_is_durable_when_it_returns() {
+    let mut node = Node::new();
+    node.ensure_container();
+    let data = pattern(1, 100_000);
+    let block = block_data(7, std::slice::from_ref(&data));
+    node.store().write_chunk(id(7), &block.chunks[0], data.clone()).await.unwrap();
+    let committed = node.store().put_block_direct(&block).await.unwrap();
+    assert_eq!((committed.block.bcsid, committed.length), (0, 100_000));
+    node.kill();
+    node.open();
+    assert_eq!(node.store().get_block(id(7)).unwrap().size, Some(100_000));
+    assert_eq!(node.container().info().used, 100_000);
+}
