@@ -107,9 +107,8 @@ impl Disk {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let guard = self.shared.writers.begin(Arc::clone(&path), offset..offset + len);
         self.submit("write", Arc::clone(&path), guard, move |shared, guard: WriteGuard| {
-            let outcome = shared.timed(OpKind::Write, len as usize, || {
-                shared.write(&path, offset, &parts, mode)
-            });
+            let outcome = shared
+                .timed(OpKind::Write, len as usize, || shared.write(&path, offset, &parts, mode));
             guard.done(outcome.clone());
             outcome
         })

@@ -34,10 +34,13 @@ impl Shared {
     }
 
     /// Opens a file; a parent directory that is missing is `NotFound` like the file.
-    fn open(&self, op: &'static str, path: &Arc<Path>, create: bool) -> Result<Arc<OpenFile>, IoError> {
-        self.files
-            .open(&*self.backend, path, create)
-            .map_err(|e| IoError::of(op, path, &e))
+    fn open(
+        &self,
+        op: &'static str,
+        path: &Arc<Path>,
+        create: bool,
+    ) -> Result<Arc<OpenFile>, IoError> {
+        self.files.open(&*self.backend, path, create).map_err(|e| IoError::of(op, path, &e))
     }
 
     pub(crate) fn write(
@@ -62,7 +65,13 @@ impl Shared {
     }
 
     /// One buffer: whole pages go past the cache, the rest through it.
-    fn write_part(&self, file: &OpenFile, offset: u64, data: &[u8], mode: WriteMode) -> io::Result<()> {
+    fn write_part(
+        &self,
+        file: &OpenFile,
+        offset: u64,
+        data: &[u8],
+        mode: WriteMode,
+    ) -> io::Result<()> {
         let whole = data.len() / PAGE * PAGE;
         let direct = mode == WriteMode::Auto
             && offset.is_multiple_of(PAGE as u64)
@@ -100,7 +109,13 @@ impl Shared {
 
     /// Whole pages from aligned memory; if the kernel stops inside a page, the rest goes through
     /// the cache.
-    fn write_pages(&self, handle: &std::fs::File, file: &OpenFile, offset: u64, body: &[u8]) -> io::Result<()> {
+    fn write_pages(
+        &self,
+        handle: &std::fs::File,
+        file: &OpenFile,
+        offset: u64,
+        body: &[u8],
+    ) -> io::Result<()> {
         let mut done = 0;
         while done < body.len() {
             let rest = &body[done..];
@@ -122,7 +137,13 @@ impl Shared {
         Ok(())
     }
 
-    fn write_all(&self, handle: &std::fs::File, file: &OpenFile, offset: u64, data: &[u8]) -> io::Result<()> {
+    fn write_all(
+        &self,
+        handle: &std::fs::File,
+        file: &OpenFile,
+        offset: u64,
+        data: &[u8],
+    ) -> io::Result<()> {
         let mut done = 0;
         while done < data.len() {
             let rest = IoSlice::new(&data[done..]);
@@ -164,7 +185,8 @@ impl Shared {
             let at = offset + done as u64;
             match self.backend.read(&file.cached, path, &mut buffer[done..], at, false) {
                 Ok(0) => {
-                    let reason = format!("file ends {} bytes before {}", len - done, offset + len as u64);
+                    let reason =
+                        format!("file ends {} bytes before {}", len - done, offset + len as u64);
                     return Err(IoError::new("read", path, IoErrorKind::Short, reason));
                 }
                 Ok(n) => done += n,
@@ -220,7 +242,9 @@ impl Shared {
 
     pub(crate) fn truncate(&self, path: &Arc<Path>, len: u64) -> Result<(), IoError> {
         let file = self.open("truncate", path, false)?;
-        self.backend.truncate(&file.cached, path, len).map_err(|e| IoError::of("truncate", path, &e))
+        self.backend
+            .truncate(&file.cached, path, len)
+            .map_err(|e| IoError::of("truncate", path, &e))
     }
 
     /// Removes files; those that are not there count as removed.

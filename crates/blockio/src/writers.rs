@@ -57,7 +57,8 @@ impl Writers {
                         IoErrorKind::NoSpace => (IoErrorKind::NoSpace, &error.reason),
                         _ => (IoErrorKind::WriteLost, &error.reason),
                     };
-                    let reason = format!("bytes {}..{} were not written: {why}", range.start, range.end);
+                    let reason =
+                        format!("bytes {}..{} were not written: {why}", range.start, range.end);
                     return Err(IoError::new("sync", path, kind, reason));
                 }
                 let (done, wait) = oneshot::channel();

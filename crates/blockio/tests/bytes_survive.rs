@@ -118,8 +118,12 @@ fn writes() -> impl Strategy<Value = Vec<Write>> {
     let offset = prop_oneof![(0u64..64).prop_map(|p| p * 4096), 0u64..300_000];
     let len = prop_oneof![(1usize..40).prop_map(|p| p * 4096), 1usize..200_000];
     let mode = prop_oneof![3 => Just(WriteMode::Auto), 1 => Just(WriteMode::Cached)];
-    let write = (offset, len, 0usize..3, mode)
-        .prop_map(|(offset, len, shift, mode)| Write { offset, len, shift, mode });
+    let write = (offset, len, 0usize..3, mode).prop_map(|(offset, len, shift, mode)| Write {
+        offset,
+        len,
+        shift,
+        mode,
+    });
     prop::collection::vec(write, 1..12)
 }
 

@@ -91,9 +91,7 @@ impl ClientOptions {
             .min(conf.get(&c::OZONE_OM_CLIENT_RPC_TIMEOUT));
         Self {
             om_addresses: om_addresses(conf),
-            scm_addresses: vec![
-                conf.get(&scm::OZONE_SCM_CLIENT_ADDRESS).connect().to_string(),
-            ],
+            scm_addresses: vec![conf.get(&scm::OZONE_SCM_CLIENT_ADDRESS).connect().to_string()],
             user: current_user(),
             connect_timeout: conf.get(&c::OZONE_CLIENT_CONNECTION_TIMEOUT),
             attempt_timeout: deadline.min(ATTEMPT_TIMEOUT),
@@ -117,7 +115,8 @@ impl ClientOptions {
                 bytes_per_checksum: conf
                     .get(&c::OZONE_CLIENT_BYTES_PER_CHECKSUM)
                     .bytes()
-                    .clamp(MIN_BYTES_PER_CHECKSUM, chunk as u64) as u32,
+                    .clamp(MIN_BYTES_PER_CHECKSUM, chunk as u64)
+                    as u32,
             },
             verify_checksum: conf.get(&c::OZONE_CLIENT_VERIFY_CHECKSUM),
             exclude_expiry: conf.get(&c::OZONE_CLIENT_EXCLUDE_NODES_EXPIRY_TIME),

@@ -132,10 +132,7 @@ impl ScmClient {
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn usage_of_node(
-        &self,
-        id: DatanodeId,
-    ) -> Result<Vec<hdds::DatanodeUsageInfoProto>> {
+    pub async fn usage_of_node(&self, id: DatanodeId) -> Result<Vec<hdds::DatanodeUsageInfoProto>> {
         self.usage_of(cl::DatanodeUsageInfoRequestProto {
             uuid: Some(id.to_string()),
             ..Default::default()
@@ -248,10 +245,8 @@ impl ScmClient {
         id: ContainerId,
     ) -> Result<cl::scm_close_container_response_proto::Status> {
         let mut request = request(Type::CloseContainer);
-        request.scm_close_container_request = Some(cl::ScmCloseContainerRequestProto {
-            container_id: id.to_wire(),
-            trace_id: None,
-        });
+        request.scm_close_container_request =
+            Some(cl::ScmCloseContainerRequestProto { container_id: id.to_wire(), trace_id: None });
         let reply = self.submit(&request).await?.scm_close_container_response;
         Ok(part(reply, "scmCloseContainerResponse")?.status())
     }

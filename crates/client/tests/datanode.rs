@@ -72,7 +72,8 @@ struct Service {
 
 impl Node {
     pub async fn start(blocks: Arc<Blocks>) -> Self {
-        let (id, faults, seen) = (DatanodeId::random(), Arc::<Faults>::default(), Arc::<Seen>::default());
+        let (id, faults, seen) =
+            (DatanodeId::random(), Arc::<Faults>::default(), Arc::<Seen>::default());
         let service = Arc::new(Service { id, blocks, faults: faults.clone(), seen: seen.clone() });
         let server = Server::bind("127.0.0.1:0", service, ServerOptions::default()).await.unwrap();
         let mut details = DatanodeDetails::new(id, "127.0.0.1", "localhost");
@@ -180,8 +181,11 @@ impl Service {
                 self.record(&id).map(|record| {
                     let chunk_data = record.chunks[0].clone();
                     out = self.load(id.local_id, 0, chunk_data.len);
-                    let data =
-                        dn::ReadChunkResponseProto { block_id: id, chunk_data, response_data: None };
+                    let data = dn::ReadChunkResponseProto {
+                        block_id: id,
+                        chunk_data,
+                        response_data: None,
+                    };
                     response.get_small_file = Some(dn::GetSmallFileResponseProto { data });
                 })
             }
@@ -222,8 +226,10 @@ impl Service {
     ) -> Result<dn::GetCommittedBlockLengthResponseProto, Code> {
         self.writable(request.container_id)?;
         let length: u64 = block.chunks.iter().map(|chunk| chunk.len).sum();
-        let there: usize =
-            self.blocks.written.lock()[&(block.block_id.local_id as u64)].values().map(Bytes::len).sum();
+        let there: usize = self.blocks.written.lock()[&(block.block_id.local_id as u64)]
+            .values()
+            .map(Bytes::len)
+            .sum();
         assert!(there as u64 >= length, "a PutBlock came before its chunks");
         let index = self.blocks.next_index.fetch_add(1, Ordering::Relaxed) as u64 + 1;
         let mut block = block.clone();

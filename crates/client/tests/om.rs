@@ -98,12 +98,14 @@ impl State {
                 }));
             }
             Type::AllocateBlock => {
-                let exclude = request.allocate_block_request.as_ref().unwrap().exclude_list.as_ref();
+                let exclude =
+                    request.allocate_block_request.as_ref().unwrap().exclude_list.as_ref();
                 match self.location(exclude) {
                     Some(location) => {
-                        response.allocate_block_response = Some(Box::new(om::AllocateBlockResponse {
-                            key_location: Some(location),
-                        }));
+                        response.allocate_block_response =
+                            Some(Box::new(om::AllocateBlockResponse {
+                                key_location: Some(location),
+                            }));
                     }
                     None => fail(&mut response, Status::InternalError),
                 }

@@ -16,7 +16,20 @@ async fn any_range_is_that_part_of_the_key() {
     cluster.put("k", whole.clone()).await.unwrap();
     let reader = cluster.client.open_key(&path("k")).await.unwrap();
     let end = whole.len() as u64;
-    let edges = [0, 1, 8191, 8192, 8193, CHUNK as u64, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, end - 1, end];
+    let edges = [
+        0,
+        1,
+        8191,
+        8192,
+        8193,
+        CHUNK as u64,
+        BLOCK - 1,
+        BLOCK,
+        BLOCK + 1,
+        2 * BLOCK,
+        end - 1,
+        end,
+    ];
     for from in edges {
         for to in edges.into_iter().filter(|to| *to >= from).chain([end + 1000]) {
             let got = reader.read(from..to).await.unwrap();

@@ -110,7 +110,8 @@ pub fn options(om_addresses: Vec<String>) -> ClientOptions {
 pub fn data(size: usize) -> Bytes {
     let mut state = size as u64 | 1;
     let bytes = (0..size).map(|_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as u8
     });
     bytes.collect::<Vec<_>>().into()

@@ -14,7 +14,19 @@ use crate::support::{BLOCK, CHUNK, Cluster, SMALL, data, path};
 async fn keys_of_any_size_come_back_as_they_went() {
     let cluster = Cluster::start(2).await;
     let block = BLOCK as usize;
-    let sizes = [0, 1, SMALL, SMALL + 1, CHUNK - 1, CHUNK, CHUNK + 1, block - 1, block, block + 1, 3 * block + 777];
+    let sizes = [
+        0,
+        1,
+        SMALL,
+        SMALL + 1,
+        CHUNK - 1,
+        CHUNK,
+        CHUNK + 1,
+        block - 1,
+        block,
+        block + 1,
+        3 * block + 777,
+    ];
     for size in sizes {
         let key = format!("key-{size}");
         let info = cluster.put(&key, data(size)).await.unwrap();
@@ -112,12 +124,40 @@ async fn a_lost_datanode_costs_a_new_block_on_another_pipeline() {
         cluster.put("k", data(size)).await.unwrap();
         assert_eq!(cluster.get("k").await.unwrap(), data(size));
         let asked = cluster.state().asked(Type::AllocateBlock);
-        let exclude = asked[0].allocate_block_request.as_ref().unwrap().exclude_list.clone().unwrap();
+        let exclude =
+            asked[0].allocate_block_request.as_ref().unwrap().exclude_list.clone().unwrap();
         assert_eq!(exclude.datanodes, [id]);
         // The next key does not even try.
         cluster.put("next", data(size)).await.unwrap();
         let asked = cluster.state().asked(Type::AllocateBlock).len();
         assert_eq!(asked, 2, "its preallocated block was passed over");
+    }
+}
+
+#[tokio::test]
+async fn without_another_pipeline_the_members_that_are_left_are_asked() {
+    for size in [SMALL, 3 * CHUNK] {
+        let mut cluster = Cluster::start(1).await;
+        let gone = cluster.pipelines[0].remove(0);
+        let next = cluster.pipelines[0][1].details.id;
+        // Who is left still names the lost leader, until they have elected another.
+        for node in &cluster.pipelines[0] {
+            *node.faults.leader.lock() = Some(gone.details.id);
+        }
+        gone.stop().await;
+        let put = cluster.put("k", data(size));
+        let elect = async {
+            while cluster.pipelines[0].iter().map(|n| n.seen.commands.lock().len()).sum::<usize>()
+                < 3
+            {
+                tokio::task::yield_now().await;
+            }
+            for node in &cluster.pipelines[0] {
+                *node.faults.leader.lock() = Some(next);
+            }
+        };
+        tokio::join!(async { put.await.unwrap() }, elect);
+        assert_eq!(cluster.get("k").await.unwrap(), data(size));
     }
 }
 

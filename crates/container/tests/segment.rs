@@ -96,7 +96,8 @@ fn dead_neighbours_are_punched_together_and_live_pages_are_spared() {
 
 #[test]
 fn only_sealed_half_empty_segments_are_compacted() {
-    let mut info = SegmentInfo { end: 1064, durable: 0, live_bytes: 499, live_records: 3, sealed: true };
+    let mut info =
+        SegmentInfo { end: 1064, durable: 0, live_bytes: 499, live_records: 3, sealed: true };
     assert!(space::worth_compacting(&info));
     info.live_bytes = 500;
     assert!(!space::worth_compacting(&info));

@@ -86,7 +86,8 @@ async fn large(
     let blocks = (mib / 10).max(1) as u64;
     let measure = Measure::start();
     for first in (0..blocks).step_by(4) {
-        let some = (first..(first + 4).min(blocks)).map(|n| write_block(store, data, 1_000_000 + n));
+        let some =
+            (first..(first + 4).min(blocks)).map(|n| write_block(store, data, 1_000_000 + n));
         for block in futures::future::join_all(some).await {
             *position += 1;
             let mut batch = pipe.begin();
@@ -102,8 +103,11 @@ async fn write_block(store: &ContainerStore, data: &Bytes, local: u64) -> Outcom
     let chunks = [data.clone(), data.clone(), data.slice(..2 * MIB)];
     let block = block_data(local, &chunks);
     let id = BlockId::new(CONTAINER, LocalId(local));
-    let writes =
-        block.chunks.iter().zip(&chunks).map(|(chunk, data)| store.write_chunk(id, chunk, data.clone()));
+    let writes = block
+        .chunks
+        .iter()
+        .zip(&chunks)
+        .map(|(chunk, data)| store.write_chunk(id, chunk, data.clone()));
     let writes: Vec<_> = writes.collect();
     for write in writes {
         write.await?;
@@ -184,7 +188,7 @@ fn block_data(local: u64, chunks: &[Bytes]) -> BlockData {
 fn aligned(len: usize) -> Bytes {
     let mut buffer = blockio::BufferPool::new(len).take(len);
     for (i, byte) in buffer.iter_mut().enumerate() {
-        *byte = (i * 31 >> 3) as u8;
+        *byte = ((i * 31) >> 3) as u8;
     }
     Bytes::from_owner(buffer)
 }

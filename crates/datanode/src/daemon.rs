@@ -132,6 +132,7 @@ impl Daemon {
                 }
             }
         }
+        self.metrics.watch_raft(&host, &logs.values().cloned().collect::<Vec<_>>());
         let pipelines = Pipelines::new(Parts {
             me: details.id.0,
             host: host.clone(),

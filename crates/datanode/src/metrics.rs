@@ -1,13 +1,17 @@
 //! The DataNode's metrics: commands per door, disks, pipelines.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use blockio::{OpKind, OpMetrics};
+use multiraft::{LogHandle, LogMetrics, RaftHost};
 use proto::datanode::Type;
 use service::{MetricsRegistry, Role, RpcMethod, RpcMetrics};
 use types::DatanodeId;
 
 use crate::command;
 use crate::node::Node;
+use crate::storage::{Disk, Space};
 
 /// Kinds of commands are numbered from 1 to this.
 const KINDS: i32 = 24;
@@ -59,20 +63,60 @@ impl Metrics {
         gauge("read_bytes_in_flight", "Bytes of reads being worked on", |n| {
             n.read_budget.used() as f64
         });
-        for disk in node.store.disks() {
-            let space = |name: &str, help: &str, value: fn(&crate::storage::Space) -> u64| {
-                let disk = disk.clone();
-                let name = format!("disk_{}_{name}", short(disk.id()));
-                self.registry.gauge_fn(&name, help, move || value(&disk.space()) as f64);
-            };
-            space("capacity_bytes", "Size of the disk", |s| s.capacity);
-            space("available_bytes", "Free space of the disk", |s| s.available);
-            space("used_bytes", "Bytes of replicas on the disk", |s| s.used);
+        for (index, disk) in node.store.disks().iter().enumerate() {
+            self.watch_disk(index, disk);
         }
     }
-}
 
-/// A disk's id as part of a metric's name: letters, digits and underscores only.
-fn short(id: &str) -> String {
-    id.chars().filter(char::is_ascii_alphanumeric).take(14).collect()
+    fn watch_disk(&self, index: usize, disk: &Arc<Disk>) {
+        let space = |name: &str, help: &str, value: fn(&Space) -> u64| {
+            let disk = disk.clone();
+            let name = format!("disk{index}_{name}");
+            self.registry.gauge_fn(&name, help, move || value(&disk.space()) as f64);
+        };
+        space("capacity_bytes", "Size of the disk", |s| s.capacity);
+        space("available_bytes", "Free space of the disk", |s| s.available);
+        space("used_bytes", "Bytes of replicas on the disk", |s| s.used);
+        for kind in OpKind::ALL {
+            let count = |name: &str, help: &str, value: fn(&OpMetrics) -> u64| {
+                let disk = disk.clone();
+                let name = format!("disk{index}_{}_{name}", kind.name());
+                let read = move || value(&disk.io().metrics().of(kind));
+                self.registry.counter_fn(&name, help, read);
+            };
+            count("operations", "I/O operations of the disk", |m| m.ops);
+            count("bytes", "Bytes of I/O of the disk", |m| m.bytes);
+            count("errors", "I/O operations of the disk that failed", |m| m.errors);
+            count("microseconds", "Time of I/O operations of the disk", |m| m.nanos / 1_000);
+        }
+        let disk = disk.clone();
+        self.registry.gauge_fn(
+            &format!("disk{index}_queued_operations"),
+            "I/O operations queued or under way",
+            move || disk.io().metrics().queued() as f64,
+        );
+    }
+
+    /// Shows what drives the pipelines, and the logs of the disks.
+    pub fn watch_raft(&self, host: &RaftHost, logs: &[LogHandle]) {
+        for (name, _) in host.metrics().snapshot() {
+            let metrics = host.metrics().clone();
+            let value = move || {
+                let all = metrics.snapshot();
+                all.iter().find(|(other, _)| *other == name).map_or(0.0, |(_, value)| *value as f64)
+            };
+            self.registry.gauge_fn(&format!("raft_{name}"), "See multiraft's HostMetrics", value);
+        }
+        for (index, log) in logs.iter().enumerate() {
+            let count = |name: &str, help: &str, value: fn(&LogMetrics) -> &AtomicU64| {
+                let log = log.clone();
+                let read = move || value(log.metrics()).load(Ordering::Relaxed);
+                self.registry.counter_fn(&format!("raft_log{index}_{name}"), help, read);
+            };
+            count("writes", "Durable writes of the Raft log", |m| &m.writes);
+            count("entries", "Entries written to the Raft log", |m| &m.entries);
+            count("bytes", "Bytes written to the Raft log", |m| &m.bytes);
+            count("failures", "Failed writes of the Raft log", |m| &m.failures);
+        }
+    }
 }

@@ -42,7 +42,7 @@ impl BackgroundService for Reclaim {
         let store = node.store.clone();
         match tokio::task::spawn_blocking(move || store.reclaim(BLOCKS)).await {
             Ok(Ok(reclaimed)) => {
-                Progress { items: reclaimed.blocks as u64, more: reclaimed.more, failure: None }
+                Progress { items: reclaimed.blocks, more: reclaimed.more, failure: None }
             }
             Ok(Err(error)) => Progress::failed(error),
             Err(error) => Progress::failed(error),

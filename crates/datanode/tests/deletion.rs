@@ -78,13 +78,18 @@ async fn deleted_blocks_stay_deleted_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_block_not_yet_written_to_an_open_container_is_not_acknowledged() {
+async fn a_block_that_is_deleted_before_it_comes_does_not_appear() {
     let cluster = quick(1).await;
     let mut pipe = cluster.pipeline().await;
+    let node = pipe.leader;
     pipe.put_small(block(1, 1), bytes(1, 10)).await.unwrap();
-    assert!(!cluster.scm.scm.delete_blocks(pipe.leader, 1, 1, &[55]).await);
+    // As on a replica that has not come to the block's entry yet.
+    assert!(cluster.scm.scm.delete_blocks(node, 1, 1, &[55]).await);
+    let late = pipe.put_small(block(1, 55), bytes(2, 10)).await.unwrap();
+    let gone = pipe.get_block(node, late).await.unwrap_err();
+    assert_eq!(gone.code(), Some(ResultCode::NoSuchBlock));
     // A container that was never here has nothing to delete.
-    assert!(cluster.scm.scm.delete_blocks(pipe.leader, 44, 2, &[1]).await);
+    assert!(cluster.scm.scm.delete_blocks(node, 44, 2, &[1]).await);
     cluster.stop().await;
 }
 

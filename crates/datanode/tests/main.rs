@@ -1,5 +1,7 @@
 //! DataNodes in one process around an SCM of the test, and DataNodes in processes that are killed.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod closing;
 mod crash;
 mod deletion;

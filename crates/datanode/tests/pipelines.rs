@@ -1,6 +1,7 @@
 //! Pipelines: leaders, members that go and come back, closing.
 
 use framed::Code;
+use proto::scm_datanode::container_replica_proto::State;
 use types::PipelineId;
 
 use crate::support::{Cluster, block, bytes, until};
@@ -82,6 +83,48 @@ async fn a_follower_that_was_away_gets_the_chunks_it_missed() {
     cluster.node(away).restart().await;
     let pipe = cluster.pipe(pipe.id, pipe.leader);
     assert_eq!(pipe.eventually(|| pipe.get_large(away, id)).await, data);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_that_was_away_longer_than_the_log_reaches_catches_up_with_a_snapshot() {
+    let mut cluster =
+        Cluster::start_with(3, |conf| conf.with("hdds.ratis.snapshot.threshold", 40)).await;
+    let mut pipe = cluster.pipeline().await;
+    let mut written = Vec::new();
+    for local in 1..=10 {
+        let data = bytes(local, 3_000);
+        written.push((pipe.put_small(block(1, local), data.clone()).await.unwrap(), data));
+    }
+    let away = cluster.ids().into_iter().find(|id| *id != pipe.leader).unwrap();
+    cluster.node(away).stop().await;
+    for local in 11..=300 {
+        let data = bytes(local, 3_000);
+        let id = block(1 + local % 2, local);
+        written.push((pipe.put_small(id, data.clone()).await.unwrap(), data));
+        if local % 100 == 0 {
+            let large = bytes(local, 3 << 20);
+            let id = block(3, 1_000 + local);
+            written.push((pipe.put_large(id, &large, 1 << 20).await.unwrap(), large));
+        }
+    }
+    for node in cluster.ids().into_iter().filter(|id| *id != away) {
+        cluster.scm.scm.send_close_container(node, 3, pipe.id, false);
+    }
+    for node in cluster.ids().into_iter().filter(|id| *id != away) {
+        cluster.scm.scm.wait_for_replica(node, 3, State::Closed).await;
+    }
+    cluster.node(away).restart().await;
+    let mut pipe = cluster.pipe(pipe.id, pipe.leader);
+    for (id, data) in &written {
+        assert_eq!(pipe.eventually(|| pipe.get_large(away, *id)).await, data, "{id}");
+    }
+    cluster.scm.scm.wait_for_replica(away, 3, State::Closed).await;
+    // It takes part again: what is written now needs it when another one goes.
+    let other = cluster.ids().into_iter().find(|id| *id != away && *id != pipe.leader).unwrap();
+    cluster.node(other).stop().await;
+    let id = pipe.put_small(block(1, 9_999), bytes(9, 9)).await.unwrap();
+    assert_eq!(pipe.eventually(|| pipe.get_small(away, id)).await, bytes(9, 9));
     cluster.stop().await;
 }
 

@@ -1,4 +1,5 @@
 //! Client and server over loopback.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
 //! The store as its users see it.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use metastore::{
     Batch, Durability, Error, IterRange, KeyCodec, Preset, Store, StoreOptions, Table, TableSpec,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use config::Configuration;
 use config::keys::trioxide;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use service::{Shutdown, logging};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
@@ -32,6 +33,7 @@ pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow:
         "json" => logging::Format::Json,
         _ => logging::Format::Text,
     };
+    raise_open_files();
     logging::init(&conf.get(&trioxide::TRIOXIDE_LOG_FILTER), format)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -42,6 +44,14 @@ pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow:
     // Whatever still blocks after the orderly end is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
+}
+
+/// Takes as many open files as the system allows: tables, block files and connections all need one.
+fn raise_open_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it is refused the old limit holds; what then cannot be opened says so.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 async fn serve<D: Daemon>(

@@ -3,6 +3,8 @@
 //!
 //! `om_bench [--keys N] [--clients N] [--dir DIR] [--kinds create,lookup,...]`
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 #[path = "../tests/support/fake_scm.rs"]
 mod fake_scm;
 #[path = "../tests/support/requests.rs"]
@@ -40,9 +42,8 @@ struct Load {
 
 fn main() -> Result<(), Failure> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let value = |name: &str| {
-        args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned()
-    };
+    let value =
+        |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
     let keys = value("--keys").map_or(Ok(100_000), |v| v.parse())?;
     let clients = value("--clients").map_or(Ok(64), |v| v.parse())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -51,7 +52,12 @@ fn main() -> Result<(), Failure> {
             let address = value("--address").ok_or("--address")?;
             runtime.block_on(load(Load { address, kind, keys, clients }))
         }
-        None => runtime.block_on(serve(keys, clients, value("--dir").map(PathBuf::from), value("--kinds"))),
+        None => runtime.block_on(serve(
+            keys,
+            clients,
+            value("--dir").map(PathBuf::from),
+            value("--kinds"),
+        )),
     }
 }
 
@@ -109,7 +115,8 @@ fn cpu_time() -> Duration {
 }
 
 async fn load(load: Load) -> Result<(), Failure> {
-    let client = Client::new(load.address.as_str(), ClientOptions { connections: 4, ..Default::default() });
+    let client =
+        Client::new(load.address.as_str(), ClientOptions { connections: 4, ..Default::default() });
     if load.kind == "create" {
         send(&client, requests::create_volume("bench")).await?;
         send(&client, requests::create_bucket("bench", "keys")).await?;
@@ -148,9 +155,7 @@ fn args(i: usize) -> KeyArgs {
 async fn one(client: &Client, kind: &str, i: usize, keys: usize) -> Result<(), Failure> {
     match kind {
         "create" => create(client, args(i)).await,
-        "create+block" => {
-            create(client, KeyArgs { data_size: Some(10_240), ..args(i) }).await
-        }
+        "create+block" => create(client, KeyArgs { data_size: Some(10_240), ..args(i) }).await,
         "lookup" => send(client, requests::get_key_info(args(i * 7919 % keys))).await.map(drop),
         "head" => {
             let args = KeyArgs { head_op: Some(true), ..args(i * 7919 % keys) };

@@ -58,7 +58,9 @@ pub enum Error {
         cause: String,
     },
     /// SCM belongs to another cluster.
-    #[error("SCM at {address} belongs to cluster {found}, this OM to {expected}: check ozone.scm.names or use another directory")]
+    #[error(
+        "SCM at {address} belongs to cluster {found}, this OM to {expected}: check ozone.scm.names or use another directory"
+    )]
     ForeignScm {
         /// Where SCM is.
         address: String,

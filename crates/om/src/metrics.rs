@@ -51,7 +51,8 @@ pub(crate) fn register(
         store(room).map_or(0.0, |m| m.pending_compaction_bytes as f64)
     });
     let log_of = log.clone();
-    registry.gauge_fn("raft_log_bytes", "Bytes of the Raft log", move || log_of.used_bytes() as f64);
+    registry
+        .gauge_fn("raft_log_bytes", "Bytes of the Raft log", move || log_of.used_bytes() as f64);
     for (name, _) in host.metrics().snapshot() {
         let host = host.clone();
         registry.gauge_fn(&format!("raft_{name}"), "Raft, see multiraft", move || {

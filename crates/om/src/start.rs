@@ -20,9 +20,7 @@ use service::{
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::background::{
-    KeyDeletingService, MultipartUploadCleanupService, OpenKeyCleanupService,
-};
+use crate::background::{KeyDeletingService, MultipartUploadCleanupService, OpenKeyCleanupService};
 use crate::doors::{FramedDoor, grpc};
 use crate::error::Error;
 use crate::handle::{Addresses, OmHandle, Running, StopOnDrop};

@@ -13,7 +13,8 @@ async fn every_write_leaves_a_line_in_ozones_shape() {
     let lines = || std::fs::read_to_string(world.audit_file()).unwrap_or_default();
     eventually("the last line is written", || lines().contains("op=DELETE_KEY")).await;
     let log = lines();
-    let line = |op: &str| log.lines().find(|l| l.contains(op)).unwrap_or_else(|| panic!("{op} in {log}"));
+    let line =
+        |op: &str| log.lines().find(|l| l.contains(op)).unwrap_or_else(|| panic!("{op} in {log}"));
     assert!(line("op=CREATE_VOLUME").contains(
         " | INFO  | OMAudit | user=ann | ip=127.0.0.1 | op=CREATE_VOLUME {admin=ann, owner=ann, volume=vol} | ret=SUCCESS |"
     ));
@@ -33,7 +34,10 @@ async fn reads_are_audited_and_writes_are_not_as_the_settings_say() {
     om.bucket("vol", "bkt").await;
     om.put("vol", "bkt", "k", 10).await;
     let lines = || std::fs::read_to_string(world.audit_file()).unwrap_or_default();
-    eventually("the read is there", || lines().contains("op=GET_KEY_INFO {volume=vol, bucket=bkt, key=k")).await;
+    eventually("the read is there", || {
+        lines().contains("op=GET_KEY_INFO {volume=vol, bucket=bkt, key=k")
+    })
+    .await;
     om.handle.shutdown().await;
 
     let silent = World::new().await.with("trioxide.audit.enabled", false);
@@ -51,7 +55,10 @@ async fn requests_are_counted_by_command() {
     om.refused(create_bucket("vol", "bkt")).await;
     let text = om.handle.metrics().encode();
     let value = |name: &str| -> f64 {
-        let line = text.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{name} in {text}"));
+        let line = text
+            .lines()
+            .find(|l| l.starts_with(name))
+            .unwrap_or_else(|| panic!("{name} in {text}"));
         line.rsplit(' ').next().unwrap().parse().unwrap()
     };
     assert_eq!(value("om_rpc_processing_time_seconds_count{method=\"CreateBucket\"}"), 2.0);

@@ -25,7 +25,11 @@ async fn blocks_come_from_a_pool_and_never_twice() {
     assert_eq!(seen.len(), 300);
     let calls = world.scm.allocate_calls.load(Ordering::Relaxed);
     assert!(calls <= 20, "{calls} calls to SCM for 300 blocks");
-    assert_eq!(world.scm.locate_calls.load(Ordering::Relaxed), 0, "places were told with the blocks");
+    assert_eq!(
+        world.scm.locate_calls.load(Ordering::Relaxed),
+        0,
+        "places were told with the blocks"
+    );
     om.handle.shutdown().await;
 }
 

@@ -53,7 +53,8 @@ async fn junk_and_foreign_methods_are_refused_without_harm() {
     let empty = bytes::Bytes::new();
     let e = om.client.call(proto::method::OM, junk, empty.clone(), WITHIN).await.unwrap_err();
     assert_eq!(e.code(), Some(Code::Invalid));
-    let e = om.client.call(proto::method::SCM_BLOCK, empty.clone(), empty, WITHIN).await.unwrap_err();
+    let e =
+        om.client.call(proto::method::SCM_BLOCK, empty.clone(), empty, WITHIN).await.unwrap_err();
     assert_eq!(e.code(), Some(Code::Unimplemented));
     om.bucket("vol", "bkt").await;
     om.handle.shutdown().await;

@@ -29,10 +29,8 @@ async fn part(om: &TestOm, key: &str, upload: &str, number: u32, size: u64) -> P
     location.length = size;
     args.key_locations.push(location);
     let e_tag = format!("etag-{number}");
-    args.metadata.push(proto::hdds::KeyValue {
-        key: "ETag".to_owned(),
-        value: Some(e_tag.clone()),
-    });
+    args.metadata
+        .push(proto::hdds::KeyValue { key: "ETag".to_owned(), value: Some(e_tag.clone()) });
     let commit = MultipartCommitUploadPartRequest { key_args: args, client_id: session };
     let answer = om
         .ok(OmRequest {
@@ -94,7 +92,8 @@ async fn blocks_of_an_aborted_upload_are_deleted() {
         ..request(Type::AbortMultiPartUpload)
     })
     .await;
-    eventually("both blocks are at SCM", || world.scm.deleted_blocks.lock().unwrap().len() == 2).await;
+    eventually("both blocks are at SCM", || world.scm.deleted_blocks.lock().unwrap().len() == 2)
+        .await;
     assert!(!world.scm.deleted_blocks.lock().unwrap().contains(&blocks(&kept)[0]));
     assert_eq!(om.bucket_info("vol", "bkt").await.used_bytes, Some(3));
     om.handle.shutdown().await;

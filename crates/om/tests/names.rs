@@ -30,7 +30,10 @@ async fn a_key_is_created_committed_found_listed_renamed_and_deleted() {
     assert_eq!(om.names("vol", "bkt", "").await, ["dir/three", "dir/two", "other"]);
     let renamed = om.info("vol", "bkt", "dir/three").await;
     assert_eq!(blocks(&renamed), blocks(&key), "renaming moves no data");
-    assert_eq!(om.refused(get_key_info(key_args("vol", "bkt", "dir/one", 0))).await, Status::KeyNotFound);
+    assert_eq!(
+        om.refused(get_key_info(key_args("vol", "bkt", "dir/one", 0))).await,
+        Status::KeyNotFound
+    );
 
     for key in ["dir/three", "dir/two", "other"] {
         om.ok(delete_key("vol", "bkt", key)).await;
@@ -65,7 +68,8 @@ async fn counters_of_a_bucket_are_exact_after_concurrent_changes() {
         tasks.push(tokio::spawn(async move {
             for i in 0..20u64 {
                 // Half of the names are written by all: overwrites race with each other.
-                let name = if i % 2 == 0 { format!("shared/{i}") } else { format!("own/{writer}/{i}") };
+                let name =
+                    if i % 2 == 0 { format!("shared/{i}") } else { format!("own/{writer}/{i}") };
                 let (session, args) = om.open(key_args("vol", "bkt", &name, 100 + i)).await;
                 om.ok(commit_key(args, session)).await;
                 if i % 2 == 1 && i % 5 == 1 {

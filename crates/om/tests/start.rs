@@ -27,8 +27,7 @@ async fn a_new_om_has_the_s3_volume_and_a_root_key_pair_that_stays() {
     let given = RootCredentials { access_key: "mine".to_owned(), secret_key: "secret".to_owned() };
     for secret in ["secret", "another"] {
         let root = RootCredentials { secret_key: secret.to_owned(), ..given.clone() };
-        let options =
-            OmOptions { root_credentials: Some(root.clone()), ..OmOptions::default() };
+        let options = OmOptions { root_credentials: Some(root.clone()), ..OmOptions::default() };
         let om = Om::start(&world.conf(world.dir.path()), options).await.unwrap();
         assert_eq!(om.root_credentials(), &root);
         om.shutdown().await;
@@ -60,7 +59,8 @@ async fn an_scm_of_another_cluster_is_refused() {
     assert!(text.contains("cluster-1") && text.contains("cluster-2"), "{text}");
     let told = OmOptions { cluster_id: Some("cluster-2".to_owned()), ..OmOptions::default() };
     let refused = Om::start(&conf, told).await.err().expect("a foreign directory");
-    let foreign = matches!(&refused, Error::Directory(service::DataDirError::ForeignCluster { .. }));
+    let foreign =
+        matches!(&refused, Error::Directory(service::DataDirError::ForeignCluster { .. }));
     assert!(foreign, "{refused}");
 }
 
@@ -85,7 +85,9 @@ async fn all_of_ozones_tables_and_its_version_file_are_there() {
     let world = World::new().await;
     world.start().await.handle.shutdown().await;
     let version = std::fs::read_to_string(world.dir.path().join("om/current/VERSION")).unwrap();
-    for expected in ["nodeType=OM", "clusterID=cluster-1", "omUuid=", "nodeId=om1", "cTime=", "layoutVersion=9"] {
+    for expected in
+        ["nodeType=OM", "clusterID=cluster-1", "omUuid=", "nodeId=om1", "cTime=", "layoutVersion=9"]
+    {
         assert!(version.contains(expected), "{expected} in {version}");
     }
     let store = metastore::Store::open(

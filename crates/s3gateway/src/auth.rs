@@ -33,10 +33,7 @@ impl Secrets {
             client,
             given,
             known: cache(REMEMBERED).build(),
-            unknown: Cache::builder()
-                .max_capacity(MOST)
-                .time_to_live(UNKNOWN_REMEMBERED)
-                .build(),
+            unknown: Cache::builder().max_capacity(MOST).time_to_live(UNKNOWN_REMEMBERED).build(),
         }
     }
 

@@ -32,7 +32,9 @@ pub(crate) async fn list(
     let most = usize::try_from(most)
         .ok()
         .filter(|most| (1..=MOST_BUCKETS as usize).contains(most))
-        .ok_or_else(|| invalid_argument("Argument max-buckets must be an integer between 1 and 10000"))?;
+        .ok_or_else(|| {
+            invalid_argument("Argument max-buckets must be an integer between 1 and 10000")
+        })?;
     let prefix = input.prefix.clone().unwrap_or_default();
     let after = input.continuation_token.as_deref().unwrap_or_default();
     let mut found: Vec<BucketInfo> = Vec::new();
@@ -77,10 +79,9 @@ pub(crate) async fn create(
             "The specified location-constraint is not valid",
         ));
     }
-    let spec =
-        BucketSpec { layout: Some(BucketLayoutProto::ObjectStore), ..BucketSpec::default() };
+    let spec = BucketSpec { layout: Some(BucketLayoutProto::ObjectStore), ..BucketSpec::default() };
     match client.create_bucket(gateway.volume(), &input.bucket, spec).await {
-        Ok(()) => Ok(CreateBucketOutput { location: Some(format!("/{}", input.bucket)), ..Default::default() }),
+        Ok(()) => Ok(CreateBucketOutput { location: Some(format!("/{}", input.bucket)) }),
         Err(error) if error.is_status(Status::BucketAlreadyExists) => {
             let info = client.bucket_info(gateway.volume(), &input.bucket).await;
             if info.is_ok_and(|info| info.owner() == client.user()) {
@@ -109,8 +110,8 @@ pub(crate) async fn location(
 ) -> S3Result<GetBucketLocationOutput> {
     exists(gateway, request.credentials.as_ref(), &request.input.bucket).await?;
     let region = gateway.region();
-    let location_constraint = (region != CLASSIC_REGION)
-        .then(|| BucketLocationConstraint::from(region.to_owned()));
+    let location_constraint =
+        (region != CLASSIC_REGION).then(|| BucketLocationConstraint::from(region.to_owned()));
     Ok(GetBucketLocationOutput { location_constraint })
 }
 
@@ -135,10 +136,9 @@ pub(crate) async fn exists(
     let info = client.bucket_info(gateway.volume(), bucket).await;
     info.map_err(|error| match error.kind() {
         // A name that no bucket can have is simply not there.
-        ErrorKind::Invalid => S3Error::with_message(
-            S3ErrorCode::NoSuchBucket,
-            "The specified bucket does not exist",
-        ),
+        ErrorKind::Invalid => {
+            S3Error::with_message(S3ErrorCode::NoSuchBucket, "The specified bucket does not exist")
+        }
         _ => s3_error(Subject::Bucket, error),
     })
 }

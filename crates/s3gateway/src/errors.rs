@@ -22,7 +22,8 @@ pub(crate) fn s3_error(subject: Subject, error: Error) -> S3Error {
         None => of_kind(subject, error.kind(), &error),
     };
     let mut s3 = S3Error::with_message(code, message);
-    if error.kind() == ErrorKind::QuotaExceeded && error.om_status() != Some(Status::TooManyBuckets) {
+    if error.kind() == ErrorKind::QuotaExceeded && error.om_status() != Some(Status::TooManyBuckets)
+    {
         s3.set_status_code(http::StatusCode::FORBIDDEN);
     }
     s3.set_source(Box::new(error));
@@ -30,7 +31,11 @@ pub(crate) fn s3_error(subject: Subject, error: Error) -> S3Error {
 }
 
 /// A code that S3 knows and `s3s` does not.
-pub(crate) fn custom(code: &'static str, status: http::StatusCode, message: impl Into<String>) -> S3Error {
+pub(crate) fn custom(
+    code: &'static str,
+    status: http::StatusCode,
+    message: impl Into<String>,
+) -> S3Error {
     let mut error = S3Error::with_message(S3ErrorCode::Custom(code.into()), message.into());
     error.set_status_code(status);
     error
@@ -62,16 +67,16 @@ fn of_status(subject: Subject, status: Status, error: &Error) -> (S3ErrorCode, S
         Status::InvalidBucketName => {
             say(C::InvalidBucketName, "The specified bucket is not valid.")
         }
-        Status::TooManyBuckets => say(
-            C::TooManyBuckets,
-            "You have attempted to create more buckets than allowed",
-        ),
-        Status::KeyAlreadyExists | Status::EtagMismatch | Status::EtagNotAvailable
+        Status::TooManyBuckets => {
+            say(C::TooManyBuckets, "You have attempted to create more buckets than allowed")
+        }
+        Status::KeyAlreadyExists
+        | Status::EtagMismatch
+        | Status::EtagNotAvailable
         | Status::AtomicWriteConflict => precondition_failed_parts(),
-        Status::EntityTooSmall => say(
-            C::EntityTooSmall,
-            "Your proposed upload is smaller than the minimum allowed size",
-        ),
+        Status::EntityTooSmall => {
+            say(C::EntityTooSmall, "Your proposed upload is smaller than the minimum allowed size")
+        }
         Status::InvalidPart => say(
             C::InvalidPart,
             "One or more of the specified parts could not be found. The part may not have been uploaded, or the \
@@ -155,7 +160,9 @@ pub(crate) fn malformed_trailer() -> S3Error {
 pub(crate) fn not_implemented(what: &str) -> S3Error {
     S3Error::with_message(
         S3ErrorCode::NotImplemented,
-        format!("A header or parameter you provided implies functionality that is not implemented: {what}"),
+        format!(
+            "A header or parameter you provided implies functionality that is not implemented: {what}"
+        ),
     )
 }
 

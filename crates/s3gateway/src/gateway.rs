@@ -10,7 +10,9 @@ use http::HeaderValue;
 use s3s::auth::Credentials;
 use s3s::host::MultiDomain;
 use s3s::service::S3ServiceBuilder;
-use service::{BindError, MetricsRegistry, Role, RpcMetrics, Section, Shutdown, StatusPage, StatusServer};
+use service::{
+    BindError, MetricsRegistry, Role, RpcMetrics, Section, Shutdown, StatusPage, StatusServer,
+};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -111,11 +113,7 @@ impl S3Gateway {
                 })?)
             }
         };
-        let door = Door {
-            service: service(client, &options)?,
-            metrics,
-            host_id: host_id(),
-        };
+        let door = Door { service: service(client, &options)?, metrics, host_id: host_id() };
         let shutdown = Shutdown::new();
         let patience = options.shutdown_timeout;
         let task = tokio::spawn(door.serve(listener, shutdown.clone(), patience));

@@ -2,8 +2,8 @@
 
 use s3s::S3Result;
 use s3s::dto::{
-    CopyObjectInput, CreateBucketInput, CreateMultipartUploadInput, ObjectCannedACL, PutObjectInput,
-    StorageClass,
+    CopyObjectInput, CreateBucketInput, CreateMultipartUploadInput, ObjectCannedACL,
+    PutObjectInput, StorageClass,
 };
 use types::ReplicationConfig;
 
@@ -123,9 +123,7 @@ pub(crate) fn replication(class: Option<&StorageClass>) -> S3Result<Option<Repli
 pub(crate) fn part_number(number: i32) -> S3Result<u32> {
     match u32::try_from(number) {
         Ok(number @ 1..=10_000) => Ok(number),
-        _ => Err(invalid_argument(
-            "Part number must be an integer between 1 and 10000, inclusive",
-        )),
+        _ => Err(invalid_argument("Part number must be an integer between 1 and 10000, inclusive")),
     }
 }
 

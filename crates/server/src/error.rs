@@ -34,9 +34,6 @@ pub enum ServerError {
     /// The S3 gateway did not start.
     #[error("S3 gateway: {0}")]
     S3(#[from] s3gateway::S3GatewayError),
-    /// The roles run but the cluster takes no writes.
-    #[error("not ready after {0:?}: {1}")]
-    NotReady(std::time::Duration, String),
     /// A role stopped by itself.
     #[error("{0}")]
     Stopped(String),

@@ -1,5 +1,7 @@
 //! The roles of a server: started in the order they need each other, stopped in the reverse.
 
+use std::time::Duration;
+
 use config::Configuration;
 use config::keys::hdds;
 use datanode::{Datanode, DatanodeHandle, DatanodeOptions};
@@ -8,13 +10,16 @@ use futures::future::{join_all, select_all};
 use om::{Om, OmHandle, OmOptions, RootCredentials};
 use s3gateway::{GatewayOptions, S3Gateway, S3GatewayHandle};
 use scm::{Scm, ScmHandle};
+use tracing::warn;
 use types::ReplicationConfig;
 
 use crate::derive::Base;
 use crate::directory::Directory;
 use crate::endpoints::{Credentials, Endpoints, reachable};
 use crate::error::ServerError;
-use crate::start::READY_WITHIN;
+
+/// How often the log says why the cluster takes no writes yet.
+const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// Handles of what runs.
 #[derive(Default)]
@@ -99,20 +104,25 @@ impl Roles {
         let kind = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION_TYPE);
         let factor = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION);
         let replication = ReplicationConfig::parse(&kind, &factor);
-        let wait = async {
+        let ready = async {
             match replication {
                 Ok(replication) => scm.ready_for(replication).await,
                 // Not for us to judge: OM has taken it.
                 Err(_) => scm.ready().await,
             }
         };
-        tokio::select! {
-            () = wait => Ok(()),
-            error = self.failed() => Err(error),
-            () = tokio::time::sleep(READY_WITHIN) => {
-                let state = if scm.in_safe_mode() { "SCM is in safe mode" } else { "no pipeline is open" };
-                Err(ServerError::NotReady(READY_WITHIN, state.to_owned()))
+        let tell = async {
+            loop {
+                tokio::time::sleep(TELL_EVERY).await;
+                let state =
+                    if scm.in_safe_mode() { "SCM is in safe mode" } else { "no pipeline is open" };
+                warn!(state, "no writes yet, waiting; 'o3 admin safemode status' tells more");
             }
+        };
+        tokio::select! {
+            () = ready => Ok(()),
+            error = self.failed() => Err(error),
+            () = tell => Ok(()),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Starting and stopping all roles.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use config::Configuration;
 use om::RootCredentials;
@@ -15,9 +14,6 @@ use crate::roles::Roles;
 
 /// DataNodes of a fresh directory: enough for three replicas.
 const DATANODES: usize = 3;
-
-/// Within this the cluster takes writes, or something is wrong: replaying long logs takes most of it.
-pub(crate) const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// What a server is started with.
 #[derive(Debug, Clone)]

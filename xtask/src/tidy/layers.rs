@@ -7,7 +7,6 @@ use super::manifest::Manifest;
 /// [`WITHIN`] names.
 const GROUPS: &[(&str, &[&str])] = &[
     ("binary", &["o3"]),
-    ("testkit", &["testkit"]),
     ("assembly", &["server"]),
     ("servers", &["om", "scm", "datanode", "s3gateway"]),
     ("using a cluster", &["client", "shell", "freon"]),
@@ -46,9 +45,6 @@ pub fn check(manifests: &[Manifest], findings: &mut Findings) {
                 ));
             }
         }
-        if manifest.uses.contains("testkit") {
-            findings.error(format!("{} uses testkit outside of its tests", manifest.name));
-        }
         for name in &manifest.unpinned {
             findings.error(format!(
                 "{}: {name} is not taken from [workspace.dependencies]",
@@ -85,7 +81,6 @@ mod tests {
         assert_eq!(errors("om", &["namespace", "multiraft", "tokio"]), 0);
         assert_eq!(errors("om", &["scm"]), 1, "servers meet in proto");
         assert_eq!(errors("namespace", &["om"]), 1, "upwards");
-        assert_eq!(errors("client", &["testkit"]), 2, "upwards, and outside of tests");
         assert_eq!(errors("stranger", &[]), 1, "every crate has a group");
     }
 }

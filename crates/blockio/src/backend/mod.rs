@@ -22,8 +22,13 @@ pub trait Backend: Send + Sync + 'static {
     ///
     /// # Errors
     /// The system's.
-    fn write(&self, file: &File, path: &Path, parts: &[IoSlice<'_>], offset: u64)
-    -> io::Result<usize>;
+    fn write(
+        &self,
+        file: &File,
+        path: &Path,
+        parts: &[IoSlice<'_>],
+        offset: u64,
+    ) -> io::Result<usize>;
 
     /// Reads at `offset`; may read less than asked. With `cached_only`, fails with `WouldBlock`
     /// rather than wait for the device.

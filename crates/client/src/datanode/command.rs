@@ -62,8 +62,9 @@ pub(super) fn decode<A: Message + Default>(
             (tag, WireType::LengthDelimited) if tag == field => {
                 body = Some(A::decode(take(node, &mut bytes)?).map_err(invalid)?);
             }
-            (tag, wire) => encoding::skip_field(wire, tag, &mut bytes, Default::default())
-                .map_err(invalid)?,
+            (tag, wire) => {
+                encoding::skip_field(wire, tag, &mut bytes, Default::default()).map_err(invalid)?
+            }
         }
     }
     match result {
@@ -74,8 +75,7 @@ pub(super) fn decode<A: Message + Default>(
 }
 
 fn take(node: DatanodeId, bytes: &mut Bytes) -> Result<Bytes, Failure> {
-    let length =
-        encoding::decode_varint(bytes).map_err(|e| invalid_reply(node, e.to_string()))?;
+    let length = encoding::decode_varint(bytes).map_err(|e| invalid_reply(node, e.to_string()))?;
     match usize::try_from(length) {
         Ok(length) if length <= bytes.len() => Ok(bytes.split_to(length)),
         _ => Err(invalid_reply(node, "a field is longer than the message")),

@@ -48,8 +48,11 @@ pub(crate) struct Command<'a, Q> {
 
 impl Datanodes {
     pub(crate) fn new(connect_timeout: Duration) -> Self {
-        let options =
-            |connections| framed::ClientOptions { connections, connect_timeout, ..Default::default() };
+        let options = |connections| framed::ClientOptions {
+            connections,
+            connect_timeout,
+            ..Default::default()
+        };
         Self { small: ClientPool::new(options(1)), bulk: ClientPool::new(options(2)) }
     }
 

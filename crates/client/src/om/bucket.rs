@@ -87,7 +87,8 @@ impl Client {
             default_replication_config: change.replication.as_ref().map(default_replication),
             ..Default::default()
         };
-        let request = om::SetBucketPropertyRequest { bucket_args: Some(args), ..Default::default() };
+        let request =
+            om::SetBucketPropertyRequest { bucket_args: Some(args), ..Default::default() };
         self.om::<SetBucketProperty>(&request).await.map(drop)
     }
 

@@ -142,8 +142,9 @@ pub(crate) fn decode<C: Command>(mut bytes: Bytes) -> Result<Reply<C::Response>>
             (tag, WireType::LengthDelimited) if tag == C::RESPONSE_FIELD => {
                 body = Some(C::Response::decode(take(&mut bytes)?).map_err(invalid)?);
             }
-            (tag, wire) => encoding::skip_field(wire, tag, &mut bytes, Default::default())
-                .map_err(invalid)?,
+            (tag, wire) => {
+                encoding::skip_field(wire, tag, &mut bytes, Default::default()).map_err(invalid)?
+            }
         }
     }
     let status = status.ok_or_else(|| Error::om_reply("no status"))?;

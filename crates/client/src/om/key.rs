@@ -130,8 +130,7 @@ impl Client {
     /// # Errors
     /// `KEY_NOT_FOUND`, `KEY_ALREADY_EXISTS`, or a failure to reach OM.
     pub async fn rename_key(&self, path: &KeyPath, to: &str) -> Result<()> {
-        let request =
-            om::RenameKeyRequest { key_args: path.args(), to_key_name: to.to_owned() };
+        let request = om::RenameKeyRequest { key_args: path.args(), to_key_name: to.to_owned() };
         let (reply, repeated) = self.om_reply::<command::RenameKey>(&request).await?;
         if repeated && reply.status == Status::KeyNotFound {
             // The first attempt may have done it: then the key stands under its new name.
@@ -191,9 +190,7 @@ impl Client {
 
     pub(crate) async fn open_for_write(&self, args: KeyArgs) -> Result<OpenKey> {
         let request = om::CreateKeyRequest { key_args: args, client_id: None };
-        let reply = self
-            .out_of_safe_mode(|| self.om::<command::CreateKey>(&request))
-            .await?;
+        let reply = self.out_of_safe_mode(|| self.om::<command::CreateKey>(&request)).await?;
         let session = reply.id.ok_or_else(|| Error::om_reply("no ID in CreateKey"))?;
         let info = reply.key_info.ok_or_else(|| Error::om_reply("no key in CreateKey"))?;
         Ok(OpenKey { info, session })
@@ -211,9 +208,7 @@ impl Client {
             exclude_list: Some(exclude),
             key_location: None,
         };
-        let reply = self
-            .out_of_safe_mode(|| self.om::<command::AllocateBlock>(&request))
-            .await?;
+        let reply = self.out_of_safe_mode(|| self.om::<command::AllocateBlock>(&request)).await?;
         reply.key_location.ok_or_else(|| Error::om_reply("no location in AllocateBlock"))
     }
 
@@ -245,9 +240,7 @@ impl Client {
         let until = Instant::now() + SAFE_MODE_PATIENCE.min(self.options().deadline);
         loop {
             match call().await {
-                Err(error)
-                    if error.is_status(Status::ScmInSafeMode) && Instant::now() < until =>
-                {
+                Err(error) if error.is_status(Status::ScmInSafeMode) && Instant::now() < until => {
                     tokio::time::sleep(SAFE_MODE_PAUSE).await;
                 }
                 other => return other,

@@ -73,8 +73,7 @@ impl Client {
     pub(crate) async fn commit_part(&self, args: KeyArgs, session: u64) -> Result<()> {
         let number = args.multipart_number();
         let request = om::MultipartCommitUploadPartRequest { key_args: args, client_id: session };
-        let (reply, repeated) =
-            self.om_reply::<command::CommitMultiPartUpload>(&request).await?;
+        let (reply, repeated) = self.om_reply::<command::CommitMultiPartUpload>(&request).await?;
         if repeated && reply.status != Status::Ok {
             // The first attempt may have done it: then the part is listed with our size.
             let args = &request.key_args;

@@ -205,7 +205,9 @@ impl Inner {
 
     fn exhausted(&self, address: &str, error: CallError, waited: Duration) -> Error {
         match error {
-            CallError::Timeout { .. } => Error::Timeout { service: self.service.to_owned(), waited },
+            CallError::Timeout { .. } => {
+                Error::Timeout { service: self.service.to_owned(), waited }
+            }
             other => Error::Unavailable {
                 service: format!("{} at {address}", self.service),
                 message: other.status().map_or_else(|| other.to_string(), Status::to_string),

@@ -237,10 +237,9 @@ impl BlockReader {
     ) -> Result<T> {
         let source = block.source();
         let late = self.hedge_after + Duration::from_secs_f64(length as f64 / SLOWEST as f64);
-        let asked = replicas::ask(&source.nodes, late, |node| {
-            request(self, node, source.target.clone())
-        })
-        .await;
+        let asked =
+            replicas::ask(&source.nodes, late, |node| request(self, node, source.target.clone()))
+                .await;
         block.demote(&asked.failed);
         asked.outcome.map_err(|last| Error::NoReplica {
             block: block.id,

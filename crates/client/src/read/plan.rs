@@ -77,7 +77,8 @@ mod tests {
     fn every_range_is_covered_once_by_whole_slices() {
         let kinds = [(ChecksumType::Crc32, 10), (ChecksumType::None, 0)];
         for (kind, slice) in kinds {
-            let chunks = [chunk(0, 95, kind, slice), chunk(95, 40, kind, slice), chunk(135, 7, kind, slice)];
+            let chunks =
+                [chunk(0, 95, kind, slice), chunk(95, 40, kind, slice), chunk(135, 7, kind, slice)];
             for start in 0..142 {
                 for end in start + 1..=142 {
                     for most in [1, 10, 25, 1000] {

@@ -14,6 +14,7 @@ use proto::datanode as dn;
 use proto::ozone::KeyLocation;
 use types::{BlockId, DatanodeDetails, DatanodeId, Pipeline, WireError};
 
+use super::ExcludeList;
 use super::chunk::Chunk;
 use crate::datanode::{Command, Datanodes, Failure, Target, invalid_reply};
 use crate::{ClientOptions, Error, Result};
@@ -56,6 +57,8 @@ pub(super) struct BlockWriter {
     leader: usize,
     /// The whole block travels in one request.
     small: bool,
+    /// Opened although something about it failed lately: there was nothing better.
+    reluctant: bool,
     sent: Vec<Sent>,
     offset: u64,
     /// Bytes given to the block and not yet released.
@@ -75,6 +78,7 @@ impl BlockWriter {
         options: BlockOptions,
         mut location: KeyLocation,
         small: bool,
+        excluded: &ExcludeList,
     ) -> Result<Self> {
         let wire = location.pipeline.take();
         let wire = wire.ok_or_else(|| Error::om_reply("a location without pipeline"))?;
@@ -82,6 +86,7 @@ impl BlockWriter {
         let pipeline = Arc::new(Pipeline::from_wire(&wire).map_err(invalid)?);
         let first = pipeline.leader.or(pipeline.suggested_leader);
         let leader = pipeline.members.iter().position(|m| Some(m.id) == first).unwrap_or(0);
+        let leader = excluded.first_usable(&pipeline, leader);
         if pipeline.members.is_empty() {
             return Err(Error::om_reply(format!("pipeline {} has no members", pipeline.id)));
         }
@@ -90,6 +95,7 @@ impl BlockWriter {
             pipeline: Some(pipeline.id),
             token: location.token.as_deref().map(crate::datanode::token_url),
         };
+        let reluctant = excluded.avoids(&target.block, &pipeline);
         Ok(Self {
             datanodes,
             options,
@@ -98,6 +104,7 @@ impl BlockWriter {
             target,
             leader,
             small,
+            reluctant,
             sent: Vec::new(),
             offset: 0,
             unacknowledged: 0,
@@ -130,6 +137,11 @@ impl BlockWriter {
     /// Whether the whole block travels in one request.
     pub(super) fn is_small(&self) -> bool {
         self.small
+    }
+
+    /// Whether there was nothing better than this block.
+    pub(super) fn is_reluctant(&self) -> bool {
+        self.reluctant
     }
 
     pub(super) fn unacknowledged(&self) -> usize {
@@ -190,14 +202,22 @@ impl BlockWriter {
     }
 
     /// Sends everything that is not durable again, to `leader` or else to the next member.
-    pub(super) fn resend(&mut self, leader: Option<DatanodeId>, same: bool) {
+    pub(super) fn resend(
+        &mut self,
+        leader: Option<DatanodeId>,
+        same: bool,
+        excluded: &ExcludeList,
+    ) {
         self.in_flight = FuturesUnordered::new();
         self.put_in_flight = false;
         let hinted = leader.and_then(|id| self.pipeline.members.iter().position(|m| m.id == id));
         self.leader = match hinted {
             Some(index) => index,
             None if same => self.leader,
-            None => (self.leader + 1) % self.pipeline.members.len(),
+            None => {
+                let next = (self.leader + 1) % self.pipeline.members.len();
+                excluded.first_usable(&self.pipeline, next)
+            }
         };
         for index in self.committed_chunks..self.sent.len() {
             self.sent[index].acknowledged = false;

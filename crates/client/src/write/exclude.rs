@@ -54,6 +54,25 @@ impl ExcludeList {
             || pipeline.members.iter().any(|m| inner.datanodes.contains_key(&m.id))
     }
 
+    /// Whether that DataNode could not be reached lately.
+    pub(super) fn avoids_datanode(&self, id: DatanodeId) -> bool {
+        let mut inner = self.inner.lock();
+        inner.expire(self.expiry);
+        inner.datanodes.contains_key(&id)
+    }
+
+    /// The member at `from` or the next one that is not avoided; `from` when all are.
+    pub(super) fn first_usable(&self, pipeline: &Pipeline, from: usize) -> usize {
+        let count = pipeline.members.len();
+        if self.is_empty() {
+            return from;
+        }
+        (0..count)
+            .map(|step| (from + step) % count)
+            .find(|index| pipeline.members.get(*index).is_some_and(|m| !self.avoids_datanode(m.id)))
+            .unwrap_or(from)
+    }
+
     pub(super) fn to_wire(&self) -> ExcludeListProto {
         let mut inner = self.inner.lock();
         inner.expire(self.expiry);

@@ -6,7 +6,7 @@
 //! | busy | nothing | the same block, a little later |
 //! | container closed, or any other code of the container protocol | the container | a new block |
 //! | disk full | the pipeline | a new block |
-//! | DataNode unreachable | the DataNode and the pipeline | a new block |
+//! | DataNode unreachable | the DataNode and the pipeline | a new block; the same through another member when there is no other pipeline |
 //! | pipeline gone or broken, no answer in time | the pipeline | a new block |
 
 use std::time::Duration;
@@ -23,6 +23,9 @@ use crate::datanode::Failure;
 /// How long a pipeline may be without a leader before its blocks are written elsewhere. An election takes a second or
 /// so; another pipeline is there at once.
 const ELECTION_PATIENCE: Duration = Duration::from_secs(3);
+
+/// The same when there is no other pipeline: the members that are left elect a leader.
+const RELUCTANT_PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long a busy pipeline is waited for.
 const BUSY_PATIENCE: Duration = Duration::from_secs(20);
@@ -81,9 +84,15 @@ impl Patience {
     ) -> Remedy {
         let node = block.node().id;
         let pipeline = block.pipeline();
-        let member = |id: &DatanodeId| *id != node && pipeline.member(*id).is_some();
+        let member = |id: &DatanodeId| {
+            *id != node && pipeline.member(*id).is_some() && !excluded.avoids_datanode(*id)
+        };
+        let election = match block.is_reluctant() {
+            true => RELUCTANT_PATIENCE,
+            false => ELECTION_PATIENCE,
+        };
         match &failure {
-            Failure::NotLeader(hint) if self.lasts(ELECTION_PATIENCE) => {
+            Failure::NotLeader(hint) if self.lasts(election) => {
                 let leader = hint.filter(member);
                 // The first hint is followed at once; members that name each other are not asked in a tight loop.
                 let pause = match leader {
@@ -97,6 +106,10 @@ impl Patience {
             }
             Failure::Busy(_) if self.lasts(BUSY_PATIENCE) => {
                 return Remedy::Resend { leader: None, same: true, pause: self.pause() };
+            }
+            Failure::Unreachable(_) if block.is_reluctant() && self.lasts(election) => {
+                excluded.datanode(node);
+                return Remedy::Resend { leader: None, same: false, pause: self.pause() };
             }
             Failure::NotLeader(_) | Failure::Busy(_) => excluded.pipeline(pipeline.id),
             Failure::Refused(Error::Container { result, .. }) => match result {

@@ -204,7 +204,7 @@ impl KeyWriter {
                 if !pause.is_zero() {
                     tokio::time::sleep(pause).await;
                 }
-                block.resend(leader, same);
+                block.resend(leader, same, self.client.excluded());
                 Ok(())
             }
             Remedy::NewBlock(error) => {
@@ -245,7 +245,8 @@ impl KeyWriter {
         };
         let datanodes = self.client.datanodes().clone();
         let options = self.options().into();
-        self.block = Some(BlockWriter::open(datanodes, options, location, small)?);
+        let excluded = self.client.excluded();
+        self.block = Some(BlockWriter::open(datanodes, options, location, small, excluded)?);
         Ok(())
     }
 

@@ -104,7 +104,10 @@ mod tests {
         let sums = compute(ChecksumType::Crc32, 16 << 10, &[7; 50_000]);
         assert_eq!(sums.checksums.len(), 4);
         assert_eq!(sums.bytes_per_checksum, 16 << 10);
-        assert_eq!(sums.checksums[3], compute_slice(ChecksumType::Crc32, &[7; 50_000 - 3 * 16_384]));
+        assert_eq!(
+            sums.checksums[3],
+            compute_slice(ChecksumType::Crc32, &[7; 50_000 - 3 * 16_384])
+        );
     }
 
     #[test]

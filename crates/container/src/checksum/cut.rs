@@ -20,7 +20,10 @@ pub fn cut(
     let slice = slice as u64;
     let unaligned = || ChecksumError::Unaligned { offset, len, chunk_len, slice };
     let end = offset.checked_add(len).ok_or_else(unaligned)?;
-    if end > chunk_len || !offset.is_multiple_of(slice) || (!end.is_multiple_of(slice) && end != chunk_len) {
+    if end > chunk_len
+        || !offset.is_multiple_of(slice)
+        || (!end.is_multiple_of(slice) && end != chunk_len)
+    {
         return Err(unaligned());
     }
     let (first, last) = ((offset / slice) as usize, end.div_ceil(slice) as usize);

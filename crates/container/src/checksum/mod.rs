@@ -28,8 +28,8 @@ pub fn none() -> ChecksumData {
 
 /// The type and slice length of checksum data, checked; the length is `None` for type NONE.
 fn kind(data: &ChecksumData) -> Result<(ChecksumType, Option<usize>), ChecksumError> {
-    let kind = ChecksumType::try_from(data.r#type)
-        .map_err(|_| ChecksumError::UnknownType(data.r#type))?;
+    let kind =
+        ChecksumType::try_from(data.r#type).map_err(|_| ChecksumError::UnknownType(data.r#type))?;
     if kind == ChecksumType::None {
         return Ok((kind, None));
     }

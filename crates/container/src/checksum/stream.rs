@@ -79,9 +79,7 @@ impl ChecksumStream {
     fn end_slice(&mut self) {
         let sum = match &mut self.state {
             State::None => return,
-            State::Crc(crc) => {
-                Bytes::copy_from_slice(&(crc.finalize_reset() as u32).to_be_bytes())
-            }
+            State::Crc(crc) => Bytes::copy_from_slice(&(crc.finalize_reset() as u32).to_be_bytes()),
             State::Sha256(sha) => Bytes::copy_from_slice(&sha.finalize_reset()),
             State::Md5(md5) => Bytes::copy_from_slice(&md5.finalize_reset()),
         };

@@ -29,11 +29,7 @@ pub struct Merged {
 ///
 /// # Errors
 /// Commits that would take back acknowledged bytes, or that are older than what is there.
-pub fn merge(
-    there: Option<BlockState>,
-    length: u64,
-    bcsid: u64,
-) -> Result<Merged, ChunkListError> {
+pub fn merge(there: Option<BlockState>, length: u64, bcsid: u64) -> Result<Merged, ChunkListError> {
     let block = BlockState { length, bcsid };
     let Some(old) = there else {
         return Ok(Merged { block, added_bytes: length, added_blocks: 1, repeated: false });

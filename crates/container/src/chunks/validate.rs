@@ -107,7 +107,11 @@ pub fn validate_list(block: &BlockData) -> Result<u64, ChunkListError> {
 pub fn validate_write(chunk: &ChunkInfo, data: usize) -> Result<(), ChunkListError> {
     let name = || chunk.chunk_name.clone();
     if chunk.len != data as u64 {
-        return Err(ChunkListError::WrongLength { name: name(), len: chunk.len, data: data as u64 });
+        return Err(ChunkListError::WrongLength {
+            name: name(),
+            len: chunk.len,
+            data: data as u64,
+        });
     }
     if chunk.len == 0 {
         return Err(ChunkListError::Empty { name: name() });

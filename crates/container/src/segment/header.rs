@@ -38,8 +38,7 @@ impl SegmentHeader {
     /// # Errors
     /// Anything else than a header of a known version.
     pub fn decode(bytes: &[u8]) -> Result<Self, SegmentError> {
-        let short =
-            SegmentError::Short { got: bytes.len() as u64, expected: SEGMENT_HEADER_LEN };
+        let short = SegmentError::Short { got: bytes.len() as u64, expected: SEGMENT_HEADER_LEN };
         let bytes = bytes.first_chunk::<{ SEGMENT_HEADER_LEN as usize }>().ok_or(short)?;
         let (body, crc) = bytes.split_at(CRC_AT);
         if body[..8] != MAGIC {

@@ -23,13 +23,7 @@ pub struct SegmentInfo {
 impl SegmentInfo {
     /// A segment without records.
     pub fn empty() -> Self {
-        Self {
-            end: SEGMENT_HEADER_LEN,
-            durable: 0,
-            live_bytes: 0,
-            live_records: 0,
-            sealed: false,
-        }
+        Self { end: SEGMENT_HEADER_LEN, durable: 0, live_bytes: 0, live_records: 0, sealed: false }
     }
 
     /// The value in the table.

@@ -60,11 +60,7 @@ impl RecordHeader {
     ///
     /// # Errors
     /// Anything else than a header written for that place.
-    pub fn decode(
-        bytes: &[u8],
-        container: ContainerId,
-        offset: u64,
-    ) -> Result<Self, SegmentError> {
+    pub fn decode(bytes: &[u8], container: ContainerId, offset: u64) -> Result<Self, SegmentError> {
         let short = SegmentError::Short { got: bytes.len() as u64, expected: RECORD_HEADER_LEN };
         let bytes = bytes.first_chunk::<{ RECORD_HEADER_LEN as usize }>().ok_or(short)?;
         let (body, crc) = bytes.split_at(CRC_AT);

@@ -2,8 +2,8 @@
 
 use types::ContainerId;
 
-use super::record::{RECORD_HEADER_LEN, RecordHeader, record_len};
 use super::SegmentError;
+use super::record::{RECORD_HEADER_LEN, RecordHeader, record_len};
 
 /// How a run of records ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -92,6 +92,14 @@ impl Failure {
         Self::new(ResultCode::MalformedRequest, message)
     }
 
+    /// Whether it says that a block or container is not here at all.
+    pub fn is_gone(&self) -> bool {
+        matches!(
+            self.code,
+            ResultCode::NoSuchBlock | ResultCode::ContainerNotFound | ResultCode::ContainerMissing
+        )
+    }
+
     /// The response that tells it.
     pub fn response(&self, to: &ContainerCommandRequestProto) -> ContainerCommandResponseProto {
         ContainerCommandResponseProto {

@@ -60,7 +60,7 @@ impl Budget {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn what_does_not_fit_waits_and_then_is_refused() {
         let budget = Budget::new(0);
         let all = budget.take(usize::MAX, None).await.unwrap();

@@ -11,6 +11,7 @@ use proto::datanode::{
     CreateContainerResponseProto, PutBlockResponseProto, PutSmallFileResponseProto,
     Result as ResultCode, Type, WriteChunkResponseProto,
 };
+use tokio::runtime::Handle;
 use types::{ContainerId, PipelineId};
 use uuid::Uuid;
 
@@ -18,19 +19,30 @@ use crate::command::answer::success;
 use crate::command::read::part;
 use crate::command::{self, Failure};
 use crate::scm::News;
-use crate::storage::{ApplyBatch, PipelineStore, Position};
+use crate::storage::{ApplyBatch, ContainerStore, Disk, PipelineStore, Position};
+
+use super::catch_up::CatchUp;
+use super::payload::Payloads;
+use super::registry::SNAPSHOTS;
+use super::snapshot::{self, SnapshotError};
 
 /// The state machine of one pipeline.
 pub(crate) struct Machine {
-    store: PipelineStore,
-    news: Arc<News>,
+    /// Its part of the disk.
+    pub store: PipelineStore,
+    /// All containers.
+    pub containers: ContainerStore,
+    /// Its disk.
+    pub disk: Arc<Disk>,
+    /// Gets chunks from other members.
+    pub payloads: Payloads,
+    /// Carries the fetches.
+    pub runtime: Handle,
+    /// Hears of what happens.
+    pub news: Arc<News>,
 }
 
 impl Machine {
-    pub(crate) fn new(store: PipelineStore, news: Arc<News>) -> Self {
-        Self { store, news }
-    }
-
     fn id(&self) -> PipelineId {
         self.store.id()
     }
@@ -65,18 +77,39 @@ impl StateMachine for Machine {
         Ok(to_log(flushed))
     }
 
-    /// Block data is not sent: a replica that lags behind the trimmed log gives up the containers
-    /// it cannot complete, and SCM replaces the pipeline.
     fn snapshot(&mut self) -> Result<SnapshotSource, MachineError> {
-        Ok(SnapshotSource::Bytes(Bytes::new()))
+        let parent = self.disk.path().join(SNAPSHOTS);
+        snapshot::take(&self.containers, &self.store, &parent)
+            .map(SnapshotSource::Dir)
+            .map_err(|error| self.fail("listing the blocks for a snapshot", error))
     }
 
-    fn restore(&mut self, _: SnapshotSource, at: LogPosition) -> Result<(), MachineError> {
-        let position = Position { term: at.term, index: at.index };
-        self.store.restore(position).map_err(|error| self.fail("restoring", error))?;
-        let reason = format!("this replica lagged behind the log, which begins after {}", at.index);
-        tracing::warn!(pipeline = %self.id(), %reason, "asking SCM to replace the pipeline");
-        self.news.pipeline_failed(self.id(), reason);
+    /// A replica that cannot complete its containers gives them up, and SCM replaces the pipeline.
+    fn restore(&mut self, source: SnapshotSource, at: LogPosition) -> Result<(), MachineError> {
+        let at = Position { term: at.term, index: at.index };
+        let catch_up = CatchUp {
+            store: &self.containers,
+            pipeline: &self.store,
+            payloads: &self.payloads,
+            runtime: &self.runtime,
+            at,
+        };
+        tracing::info!(pipeline = %self.id(), index = at.index, "catching up with a snapshot");
+        let done = match &source {
+            SnapshotSource::Dir(dir) => catch_up.run(dir),
+            SnapshotSource::Bytes(_) => Err(SnapshotError::Malformed("it has no file".to_owned())),
+        };
+        match done {
+            Ok(blocks) => {
+                tracing::info!(pipeline = %self.id(), blocks, "caught up with a snapshot");
+            }
+            Err(error) => {
+                tracing::error!(pipeline = %self.id(), %error, "cannot catch up; giving its open containers up");
+                self.store.restore(at).map_err(|error| self.fail("restoring", error))?;
+                self.news.pipeline_failed(self.id(), format!("a replica cannot catch up: {error}"));
+            }
+        }
+        self.news.look_for_changes();
         Ok(())
     }
 

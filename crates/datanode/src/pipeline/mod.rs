@@ -7,11 +7,14 @@
 //! * [`machine`]: applying entries
 //! * [`payload`]: chunk bytes outside of the log
 //! * [`tracker`]: chunk writes under way
+//! * [`snapshot`], [`catch_up`]: a replica that lags behind the trimmed log
 
+mod catch_up;
 mod machine;
 mod membership;
 mod payload;
 mod registry;
+mod snapshot;
 mod tracker;
 
 use std::sync::Arc;

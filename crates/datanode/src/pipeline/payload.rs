@@ -9,12 +9,12 @@
 //! * PutSmallFile: the bytes ride in the log entry, unless they are too many.
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use multiraft::{Group, PayloadStore, Placement};
+use multiraft::{Group, PayloadStore, Placement, RaftHost};
 use prost::Message;
 use proto::datanode::{
     BlockData, ChunkInfo, ContainerCommandRequestProto, DatanodeBlockId, Result as ResultCode, Type,
@@ -38,8 +38,8 @@ struct Inner {
     tracker: Tracker,
     small: u64,
     sync_chunks: bool,
-    /// Set once the group runs.
-    group: OnceLock<Group>,
+    /// Finds the group. Not the group itself: that would keep this, and this would keep it.
+    host: RaftHost,
 }
 
 impl Payloads {
@@ -49,15 +49,38 @@ impl Payloads {
         disk: Arc<Disk>,
         small: u64,
         sync_chunks: bool,
+        host: RaftHost,
     ) -> Self {
-        let (tracker, group) = (Tracker::default(), OnceLock::new());
-        let inner = Inner { store, pipeline, disk, tracker, small, sync_chunks, group };
+        let tracker = Tracker::default();
+        let inner = Inner { store, pipeline, disk, tracker, small, sync_chunks, host };
         Self { inner: Arc::new(inner) }
     }
 
-    /// Lets lost chunks be fetched from the other members of the group.
-    pub(crate) fn connect(&self, group: Group) {
-        let _ = self.inner.group.set(group);
+    /// Whether a block of this length comes with its log entry.
+    pub(crate) fn rides_in_log(&self, len: u64) -> bool {
+        len <= self.inner.small
+    }
+
+    /// A chunk's bytes from another member.
+    pub(crate) async fn fetch_chunk(
+        &self,
+        block: &BlockData,
+        chunk: &ChunkInfo,
+    ) -> Result<Bytes, Failure> {
+        if chunk.len == 0 {
+            return Ok(Bytes::new());
+        }
+        self.inner.fetch(write_command(block, chunk)).await
+    }
+
+    /// Gets a chunk from another member and writes it.
+    pub(crate) async fn refill(&self, block: &BlockData, chunk: &ChunkInfo) -> Result<(), Failure> {
+        self.inner.refill(BlockId::from_datanode(&block.block_id), block, chunk).await
+    }
+
+    /// Makes a block's chunks durable.
+    pub(crate) async fn sync(&self, block: BlockId) -> Result<(), Failure> {
+        Ok(self.inner.store.sync_block(block).await?)
     }
 
     /// Chunk writes under way and done.
@@ -152,8 +175,12 @@ impl Work {
 }
 
 impl Inner {
+    fn group(&self) -> Option<Group> {
+        self.host.group(self.pipeline.id().0)
+    }
+
     fn leads(&self) -> bool {
-        self.group.get().is_some_and(Group::is_leader)
+        self.group().is_some_and(|group| group.is_leader())
     }
 
     /// Registers the work at once, in the order of calls, and does it in the future.
@@ -205,7 +232,7 @@ impl Inner {
                 | ResultCode::InvalidContainerState
                 | ResultCode::ContainerUnhealthy
         );
-        if (moot || is_gone(failure.code)) && !self.leads() {
+        if (moot || failure.is_gone()) && !self.leads() {
             return Ok(());
         }
         Err(io::Error::other(failure))
@@ -267,18 +294,7 @@ impl Inner {
             pipeline = %self.pipeline.id(), %block, chunk = chunk.chunk_name,
             "fetching a chunk that is missing here"
         );
-        let request = ContainerCommandRequestProto {
-            cmd_type: Type::WriteChunk as i32,
-            container_id: block.container.to_wire(),
-            write_chunk: Some(proto::datanode::WriteChunkRequestProto {
-                block_id: data.block_id,
-                chunk_data: Some(chunk.clone()),
-                data: None,
-                block: None,
-            }),
-            ..Default::default()
-        };
-        let header = Bytes::from(request.encode_to_vec());
+        let header = write_command(data, chunk);
         let replica_index = data.block_id.replica_index();
         self.write(block, replica_index, chunk, header, Bytes::new()).await
     }
@@ -286,7 +302,7 @@ impl Inner {
     /// Asks the other members for a chunk.
     async fn fetch(&self, header: Bytes) -> Result<Bytes, Failure> {
         let missing = |why: String| Failure::new(ResultCode::UnableToFindChunk, why);
-        let group = self.group.get().ok_or_else(|| missing("the group is starting".into()))?;
+        let group = self.group().ok_or_else(|| missing("the group is starting".into()))?;
         match group.fetch_payload(header).await {
             Ok(bytes) if bytes.is_empty() => {
                 Err(Failure::new(ResultCode::NoSuchBlock, "the block was deleted meanwhile"))
@@ -300,7 +316,7 @@ impl Inner {
     /// has it. A block that was put is durable on a majority, so what nobody has was deleted, or
     /// never acknowledged; it must not hold up a follower for ever.
     async fn read_elsewhere(&self, header: Bytes, failure: &Failure) -> Bytes {
-        if is_gone(failure.code) {
+        if failure.is_gone() {
             return Bytes::new();
         }
         tracing::warn!(pipeline = %self.pipeline.id(), %failure, "a chunk cannot be read back");
@@ -316,12 +332,20 @@ impl Inner {
     }
 }
 
-/// Whether a block or container is not here at all.
-fn is_gone(code: ResultCode) -> bool {
-    matches!(
-        code,
-        ResultCode::NoSuchBlock | ResultCode::ContainerNotFound | ResultCode::ContainerMissing
-    )
+/// The command that once wrote a chunk, by which its bytes are asked for.
+fn write_command(block: &BlockData, chunk: &ChunkInfo) -> Bytes {
+    let request = ContainerCommandRequestProto {
+        cmd_type: Type::WriteChunk as i32,
+        container_id: block.block_id.container_id,
+        write_chunk: Some(proto::datanode::WriteChunkRequestProto {
+            block_id: block.block_id,
+            chunk_data: Some(chunk.clone()),
+            data: None,
+            block: None,
+        }),
+        ..Default::default()
+    };
+    request.encode_to_vec().into()
 }
 
 fn failed<T: Send + 'static>(failure: Failure) -> BoxFuture<'static, io::Result<T>> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use container::ContainerState;
 use dashmap::DashMap;
-use multiraft::{GroupConfig, GroupError, LogHandle, Peer, RaftHost, TrimOptions};
+use multiraft::{GroupConfig, GroupError, LogHandle, Peer, RaftHost, Role, TrimOptions};
 use rustc_hash::FxHashMap;
 use types::{ContainerId, PipelineId};
 use uuid::Uuid;
@@ -20,9 +20,22 @@ use crate::storage::{ContainerStore, Disk, StorageError};
 /// [`Tracker::forget_idle`](super::tracker::Tracker::forget_idle).
 const IDLE_BLOCK: Duration = Duration::from_secs(3600);
 
+/// Longest wait of a pipeline that is closed for its members to be level.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// How long a leader stays for its followers to hear that all is committed.
+const LAST_WORD: Duration = Duration::from_millis(500);
+
 /// Entries that stay in the log behind what is durable, for replicas that were away: small files
-/// ride in it, so this is up to some hundred megabytes a pipeline.
+/// ride in it.
 const KEEP: u64 = 10_000;
+
+/// Bytes of applied entries in the log of a pipeline at which it is trimmed, whoever may still ask
+/// for them: a replica that was away longer than that takes a snapshot.
+const TRIM_BYTES: u64 = 128 << 20;
+
+/// Directory of a disk for snapshots under way.
+pub(super) const SNAPSHOTS: &str = "raft-snapshots";
 
 /// What a change of pipelines ran into.
 #[derive(Debug, thiserror::Error)]
@@ -112,6 +125,8 @@ impl Pipelines {
         let _turn = self.inner.changing.lock().await;
         let disks: Vec<_> = self.inner.parts.store.disks().to_vec();
         for disk in disks {
+            // Snapshots that were under way belong to nobody any more.
+            let _ = std::fs::remove_dir_all(disk.path().join(SNAPSHOTS));
             let Some(log) = self.inner.parts.logs.get(disk.id()) else { continue };
             for persisted in self.inner.parts.host.list_groups_on(log) {
                 let id = PipelineId(persisted.id);
@@ -196,13 +211,23 @@ impl Pipelines {
             disk.clone(),
             parts.small,
             parts.sync_chunks,
+            parts.host.clone(),
         );
         let mut config = GroupConfig::new(id.0, parts.me, peers.clone(), log.clone())
-            .with_payloads(Arc::new(payloads.clone()));
-        config.trim = TrimOptions { entries: parts.trim_entries, keep: KEEP, ..config.trim };
-        let machine = Machine::new(store.clone(), parts.news.clone());
+            .with_payloads(Arc::new(payloads.clone()))
+            // Pipelines read no index, so nothing is lost, and a restarted one elects at once.
+            .without_leases();
+        let (entries, keep) = (parts.trim_entries, parts.trim_entries.min(KEEP));
+        config.trim = TrimOptions { entries, keep, bytes: TRIM_BYTES };
+        let machine = Machine {
+            store: store.clone(),
+            containers: parts.store.clone(),
+            disk: disk.clone(),
+            payloads: payloads.clone(),
+            runtime: tokio::runtime::Handle::current(),
+            news: parts.news.clone(),
+        };
         let group = parts.host.start_group(config, Box::new(machine))?;
-        payloads.connect(group.clone());
         Ok(Pipeline { id, group, store, disk, peers, payloads })
     }
 
@@ -212,8 +237,8 @@ impl Pipelines {
         let _turn = self.inner.changing.lock().await;
         let Some((_, pipeline)) = self.inner.running.remove(&id) else { return Ok(()) };
         tracing::info!(pipeline = %id, "closing a pipeline");
-        // What is committed is applied as far as it is known here; without the group nothing more
-        // can be agreed on, so what is still open ends as it is.
+        settle(&pipeline).await;
+        // Without the group nothing more can be agreed on, so what is still open ends as it is.
         let parts = &self.inner.parts;
         parts.host.stop_group(id.0).await?;
         let (this, closed) = (self.clone(), pipeline.clone());
@@ -249,6 +274,31 @@ impl Pipelines {
     /// Pipelines led from here.
     pub fn led(&self) -> usize {
         self.inner.running.iter().filter(|pipeline| pipeline.group.is_leader()).count()
+    }
+}
+
+/// Waits, but not for long, until the members have applied what is in their logs: an acknowledged
+/// write may be applied on the leader alone, and the logs are about to go.
+async fn settle(pipeline: &Pipeline) {
+    let deadline = tokio::time::Instant::now() + SETTLE;
+    while tokio::time::Instant::now() < deadline {
+        let Some(status) = pipeline.group.status().await else { return };
+        if status.failed.is_some() || (status.role != Role::Leader && status.leader.is_none()) {
+            return;
+        }
+        let followers_are_level = status
+            .followers
+            .iter()
+            .filter(|follower| follower.active)
+            .all(|follower| follower.matched == status.last_index);
+        if status.applied == status.last_index && followers_are_level {
+            if status.role == Role::Leader {
+                // The others hear now how far everything is committed.
+                tokio::time::sleep(LAST_WORD).await;
+            }
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

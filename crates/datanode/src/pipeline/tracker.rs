@@ -154,7 +154,7 @@ fn insert(ranges: &mut Vec<Range<u64>>, new: Range<u64>) {
         start = touching.first().map_or(start, |r| r.start.min(start));
         end = touching.last().map_or(end, |r| r.end.max(end));
     }
-    ranges.splice(from..to.max(from), [start..end]);
+    ranges.splice(from..to.max(from), std::iter::once(start..end));
 }
 
 #[cfg(test)]

@@ -262,7 +262,11 @@ mod tests {
         let block = BlockData {
             block_id: DatanodeBlockId { container_id: 1, local_id: 2, ..Default::default() },
             metadata: vec![KeyValue { key: "TYPE".into(), value: Some("KEY".into()) }],
-            chunks: vec![ChunkInfo { chunk_name: "2_chunk_1".into(), len: 9, ..Default::default() }],
+            chunks: vec![ChunkInfo {
+                chunk_name: "2_chunk_1".into(),
+                len: 9,
+                ..Default::default()
+            }],
             ..Default::default()
         };
         let packed = Packed { segment: 3, offset: 64, len: 9 };

@@ -55,11 +55,11 @@ pub fn block_data(block: BlockId, chunks: Vec<ChunkInfo>) -> dn::BlockData {
     }
 }
 
-/// What went wrong with a command.
+/// What went wrong with a command; the text is for failing tests.
 #[derive(Debug)]
 pub enum Problem {
     Call(CallError),
-    Failed(ResultCode, String),
+    Failed(ResultCode, #[allow(dead_code)] String),
 }
 
 impl Problem {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use types::{DatanodeId, PipelineId, PortName};
 
 pub use client::{Pipe, Problem, block, bytes, chunk_info};
-pub use scm::{RunningScm, Scm};
+pub use scm::RunningScm;
 
 /// A DataNode that can go and come back.
 pub struct Node {

@@ -256,7 +256,7 @@ impl Scm {
             for report in &beat.command_status_reports {
                 known.statuses.extend(report.cmd_status.iter().map(|s| (node, s.clone())));
             }
-            for actions in &beat.container_actions {
+            if let Some(actions) = &beat.container_actions {
                 known.full.extend(actions.container_actions.iter().map(|a| a.container_id));
             }
             for action in beat.pipeline_actions.iter().flat_map(|a| &a.pipeline_actions) {

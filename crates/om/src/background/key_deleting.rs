@@ -13,9 +13,7 @@ use namespace::{Table, View, replicated_size};
 use parking_lot::Mutex;
 use prost::Message;
 use proto::block_location::{KeyBlocks, delete_scm_block_result};
-use proto::ozone::{
-    DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKeyInfo, Type,
-};
+use proto::ozone::{DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKeyInfo, Type};
 use service::{BackgroundService, Progress};
 
 use super::names::bucket_of;

@@ -37,11 +37,9 @@ impl OpenKeyCleanupService {
                 let Ok(info) = KeyInfo::decode(value) else { return ControlFlow::Continue(()) };
                 // An upload's own row; the session of a part that was never committed is a row
                 // like any other.
-                let multipart = info
-                    .key_location_list
-                    .last()
-                    .is_some_and(|v| v.is_multipart_key == Some(true))
-                    && tables.exists(Table::MultipartInfoTable, key).unwrap_or(true);
+                let multipart =
+                    info.key_location_list.last().is_some_and(|v| v.is_multipart_key == Some(true))
+                        && tables.exists(Table::MultipartInfoTable, key).unwrap_or(true);
                 let hsync = info.metadata.iter().any(|m| m.key == "hsyncClientId");
                 let touched = info.modification_time.max(info.creation_time);
                 if touched > before || multipart || hsync {

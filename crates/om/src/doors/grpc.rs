@@ -131,9 +131,10 @@ fn timeout(request: &tonic::Request<Bytes>) -> Option<Duration> {
 fn status(status: framed::Status) -> tonic::Status {
     const EXCEPTIONS: &str = "org.apache.hadoop.ozone.om.exceptions";
     match status.code {
-        Code::NotLeader => {
-            tonic::Status::internal(format!("{EXCEPTIONS}.OMNotLeaderException: {}", status.message))
-        }
+        Code::NotLeader => tonic::Status::internal(format!(
+            "{EXCEPTIONS}.OMNotLeaderException: {}",
+            status.message
+        )),
         Code::Unavailable => {
             let message = format!("{EXCEPTIONS}.OMLeaderNotReadyException: {}", status.message);
             tonic::Status::internal(message)

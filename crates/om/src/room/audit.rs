@@ -100,10 +100,13 @@ fn params(command: Type, r: &OmRequest) -> Option<Params> {
             let mut params = vec![("volume", v.volume_name.clone())];
             params.extend(v.owner_name.clone().map(|o| ("owner", o)));
             params.extend(v.quota_in_bytes.map(|q| ("quotaInBytes", (q as i64).to_string())));
-            params.extend(v.quota_in_namespace.map(|q| ("quotaInNamespace", (q as i64).to_string())));
+            params
+                .extend(v.quota_in_namespace.map(|q| ("quotaInNamespace", (q as i64).to_string())));
             params
         }
-        Type::DeleteVolume => vec![("volume", r.delete_volume_request.as_ref()?.volume_name.clone())],
+        Type::DeleteVolume => {
+            vec![("volume", r.delete_volume_request.as_ref()?.volume_name.clone())]
+        }
         Type::InfoVolume => vec![("volume", r.info_volume_request.as_ref()?.volume_name.clone())],
         Type::CreateBucket => {
             let b = &r.create_bucket_request.as_ref()?.bucket_info;

@@ -23,7 +23,7 @@ use framed::{Code, Status};
 use multiraft::Group;
 use namespace::{Route, Settings};
 use prost::Message;
-use proto::ozone::{OmRequest, OmResponse, Type, UserInfo};
+use proto::ozone::{OmRequest, OmResponse, Type};
 use service::{AuditLog, RpcMethod, RpcMetrics};
 
 pub(crate) use admission::{Admission, Limits};
@@ -111,8 +111,8 @@ impl Room {
         let _permit = self.parts.admission.enter(route, caller.deadline).await?;
         call.started();
         let user = self.identify(&mut request);
-        let wanted = self.parts.audit.is_enabled()
-            && (route == Route::Write || self.parts.audit_reads);
+        let wanted =
+            self.parts.audit.is_enabled() && (route == Route::Write || self.parts.audit_reads);
         let note = wanted.then(|| audit::note(&request));
         let answer = match route {
             Route::Read => self.read(request, &user, &caller).await,
@@ -137,7 +137,10 @@ impl Room {
     }
 
     /// A write of OM itself, such as a purge; its answer is decoded.
-    pub(crate) async fn submit_own(self: &Arc<Self>, request: OmRequest) -> Result<OmResponse, Status> {
+    pub(crate) async fn submit_own(
+        self: &Arc<Self>,
+        request: OmRequest,
+    ) -> Result<OmResponse, Status> {
         let bytes = self.submit(request, Caller::internal()).await?;
         OmResponse::decode(bytes).map_err(|e| Status::internal(format!("own answer: {e}")))
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use bytes::{Buf, Bytes};
 use prost::Message;
-use prost::encoding::{WireType, decode_key, decode_varint, skip_field, DecodeContext};
+use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 use proto::ozone::{OmResponse, Status};
 
 /// Success, and the message when there is one.

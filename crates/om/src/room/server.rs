@@ -11,8 +11,8 @@ use proto::ozone::{
     ServiceListResponse, ServicePort, SetSafeModeResponse, Status as OmStatus, Type, service_port,
 };
 
-use super::outcome::refusal;
 use super::Room;
+use super::outcome::refusal;
 
 /// The version clients choose their features by: ATOMIC_CREATE_IF_NOT_EXISTS, the highest one
 /// that Ozone's 2.2 clients know.
@@ -65,7 +65,12 @@ impl Room {
                     }
                     Err(e) => {
                         let status = OmStatus::InternalError;
-                        return Ok(refusal(request.cmd_type, request.trace_id, status, e.to_string()));
+                        return Ok(refusal(
+                            request.cmd_type,
+                            request.trace_id,
+                            status,
+                            e.to_string(),
+                        ));
                     }
                 }
             }

@@ -102,11 +102,7 @@ impl Room {
         }
     }
 
-    fn decide(
-        &self,
-        request: OmRequest,
-        user: &str,
-    ) -> Result<Result<Prepared, OmError>, Status> {
+    fn decide(&self, request: OmRequest, user: &str) -> Result<Result<Prepared, OmError>, Status> {
         let tables = self.tables()?;
         let context = PrepareContext {
             now_ms: now_ms(),
@@ -155,10 +151,7 @@ fn is_empty(exclude: &hdds::ExcludeListProto) -> bool {
 
 fn location(block: &FreshBlock, size: u64) -> KeyLocation {
     KeyLocation {
-        block_id: hdds::BlockId {
-            container_block_id: block.id,
-            ..hdds::BlockId::default()
-        },
+        block_id: hdds::BlockId { container_block_id: block.id, ..hdds::BlockId::default() },
         offset: 0,
         length: size,
         ..KeyLocation::default()

@@ -84,7 +84,11 @@ pub(crate) struct BlockPool {
 }
 
 impl BlockPool {
-    pub(crate) fn new(scm: ScmClient, locations: Arc<Locations>, options: PoolOptions) -> Arc<Self> {
+    pub(crate) fn new(
+        scm: ScmClient,
+        locations: Arc<Locations>,
+        options: PoolOptions,
+    ) -> Arc<Self> {
         Arc::new(Self { scm, locations, options, shelves: Mutex::default() })
     }
 

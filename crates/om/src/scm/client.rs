@@ -137,10 +137,7 @@ impl ScmClient {
         let request = ScmContainerLocationRequest {
             cmd_type: container_location::Type::GetContainerWithPipelineBatch as i32,
             get_container_with_pipeline_batch_request: Some(
-                GetContainerWithPipelineBatchRequestProto {
-                    container_i_ds: ids,
-                    trace_id: None,
-                },
+                GetContainerWithPipelineBatchRequestProto { container_i_ds: ids, trace_id: None },
             ),
             ..Default::default()
         };
@@ -171,9 +168,8 @@ impl ScmClient {
             ..Default::default()
         };
         let response = self.call_container(&request).await?;
-        let answer = response
-            .force_exit_safe_mode_response
-            .ok_or_else(|| no_answer("ForceExitSafeMode"))?;
+        let answer =
+            response.force_exit_safe_mode_response.ok_or_else(|| no_answer("ForceExitSafeMode"))?;
         Ok(answer.exited_safe_mode)
     }
 
@@ -198,9 +194,7 @@ impl ScmClient {
         let response: ScmBlockLocationResponse = self
             .call(&self.block, &self.addresses.block, method::SCM_BLOCK, request, timeout)
             .await?;
-        if response.success != Some(false)
-            && response.status == block_location::Status::Ok as i32
-        {
+        if response.success != Some(false) && response.status == block_location::Status::Ok as i32 {
             return Ok(response);
         }
         let status = response.status().as_str_name();
@@ -222,12 +216,14 @@ impl ScmClient {
         request: &Q,
         timeout: Duration,
     ) -> Result<A, ScmError> {
-        framed::message::call::<Q, A>(client, method, request, timeout).await.map_err(|e| match &e {
-            CallError::Status { status, .. } if !is_passing(status.code) => {
-                ScmError::Refused(status.message.clone())
-            }
-            _ => ScmError::Unreachable { address: address.to_owned(), cause: e.to_string() },
-        })
+        framed::message::call::<Q, A>(client, method, request, timeout).await.map_err(
+            |e| match &e {
+                CallError::Status { status, .. } if !is_passing(status.code) => {
+                    ScmError::Refused(status.message.clone())
+                }
+                _ => ScmError::Unreachable { address: address.to_owned(), cause: e.to_string() },
+            },
+        )
     }
 }
 

@@ -66,7 +66,10 @@ pub(crate) fn slim(mut pipeline: hdds::Pipeline) -> hdds::Pipeline {
         member.ports.retain(|port| {
             matches!(
                 PortName::from(port.name.as_str()),
-                PortName::Standalone | PortName::Ratis | PortName::RatisDatastream | PortName::Native
+                PortName::Standalone
+                    | PortName::Ratis
+                    | PortName::RatisDatastream
+                    | PortName::Native
             )
         });
     }

@@ -77,11 +77,7 @@ impl OmStateMachine {
         Ok(LogPosition { term, index })
     }
 
-    fn apply_one(
-        &self,
-        entry: &Committed,
-        overlay: &mut Overlay<&Tables>,
-    ) -> Result<Bytes, Error> {
+    fn apply_one(&self, entry: &Committed, overlay: &mut Overlay<&Tables>) -> Result<Bytes, Error> {
         let decision = match self.decided.take(&entry.header) {
             Some(decision) => decision,
             None => match OmRequest::decode(entry.header.clone()) {
@@ -99,7 +95,12 @@ impl OmStateMachine {
         Ok(Bytes::from(response.encode_to_vec()))
     }
 
-    fn write(&self, tables: &Tables, mut overlay: Overlay<&Tables>, at: LogPosition) -> Result<(), Error> {
+    fn write(
+        &self,
+        tables: &Tables,
+        mut overlay: Overlay<&Tables>,
+        at: LogPosition,
+    ) -> Result<(), Error> {
         let mut batch = Batch::new();
         let mut buckets = Vec::new();
         let mut deleted = false;

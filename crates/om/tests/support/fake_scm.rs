@@ -102,7 +102,8 @@ impl FakeScm {
                 let exclude = request.exclude_list.clone().unwrap_or_default();
                 self.excludes.lock().unwrap().extend(request.exclude_list);
                 let blocks = self.allocate(request.num_blocks, &exclude);
-                response.allocate_scm_block_response = Some(AllocateScmBlockResponseProto { blocks });
+                response.allocate_scm_block_response =
+                    Some(AllocateScmBlockResponseProto { blocks });
             }
             block_location::Type::DeleteScmKeyBlocks => {
                 let request = request.delete_scm_key_blocks_request.unwrap();
@@ -118,9 +119,10 @@ impl FakeScm {
                         self.deleted_keys.lock().unwrap().push(key.key.clone());
                         delete_scm_block_result::Result::Success
                     };
-                    let block_results = key.blocks.into_iter().map(|block_id| {
-                        DeleteScmBlockResult { result: result as i32, block_id }
-                    });
+                    let block_results = key
+                        .blocks
+                        .into_iter()
+                        .map(|block_id| DeleteScmBlockResult { result: result as i32, block_id });
                     DeleteKeyBlocksResultProto {
                         object_key: key.key,
                         block_results: block_results.collect(),

@@ -155,7 +155,8 @@ impl TestOm {
     }
 
     pub async fn info(&self, volume: &str, bucket: &str, key: &str) -> KeyInfo {
-        let answer = self.ok(requests::get_key_info(requests::key_args(volume, bucket, key, 0))).await;
+        let answer =
+            self.ok(requests::get_key_info(requests::key_args(volume, bucket, key, 0))).await;
         answer.get_key_info_response.unwrap().key_info.unwrap()
     }
 

@@ -41,7 +41,9 @@ async fn page(
     let most = i32::try_from(gateway.max_list_keys()).unwrap_or(i32::MAX);
     let max_keys = max_keys.unwrap_or(most);
     if max_keys < 0 {
-        return Err(invalid_argument("Argument maxKeys must be an integer between 0 and 2147483647"));
+        return Err(invalid_argument(
+            "Argument maxKeys must be an integer between 0 and 2147483647",
+        ));
     }
     let walk = Walk {
         prefix: prefix.unwrap_or_default().to_owned(),
@@ -95,7 +97,9 @@ fn object(key: BasicKeyInfo, with_owner: bool) -> Object {
 
 fn etag(key: &BasicKeyInfo) -> ETag {
     let etag = key.e_tag.clone().filter(|etag| !etag.is_empty());
-    ETag::Strong(etag.unwrap_or_else(|| synthetic_etag(key.creation_time(), key.modification_time())))
+    ETag::Strong(
+        etag.unwrap_or_else(|| synthetic_etag(key.creation_time(), key.modification_time())),
+    )
 }
 
 pub(crate) fn owner(name: &str) -> Owner {

@@ -212,10 +212,25 @@ mod tests {
     #[test]
     fn pages_of_any_size_add_up_to_the_whole_listing() {
         let set = Set::new(&[
-            "a", "a/", "a/1", "a/2/x", "a/2/y", "a0", "b/1", "b/2", "b/\u{10ffff}z", "c", "d//e", "d/e",
-            "é/1", "z", "zz/long/er/1", "zz/long/er/2",
+            "a",
+            "a/",
+            "a/1",
+            "a/2/x",
+            "a/2/y",
+            "a0",
+            "b/1",
+            "b/2",
+            "b/\u{10ffff}z",
+            "c",
+            "d//e",
+            "d/e",
+            "é/1",
+            "z",
+            "zz/long/er/1",
+            "zz/long/er/2",
         ]);
-        let cases = [("", None), ("", Some("/")), ("a/", Some("/")), ("zz/", Some("er/")), ("a", None)];
+        let cases =
+            [("", None), ("", Some("/")), ("a/", Some("/")), ("zz/", Some("er/")), ("a", None)];
         for (prefix, delimiter) in cases {
             let whole = expected(&set, prefix, delimiter);
             for limit in 1..=whole.len() + 1 {

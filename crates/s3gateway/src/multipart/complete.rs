@@ -43,10 +43,15 @@ pub(crate) async fn complete(
         (Algorithm::Sha1, &input.checksum_sha1),
         (Algorithm::Sha256, &input.checksum_sha256),
     ];
-    let claimed = claimed.into_iter().find_map(|(algorithm, value)| {
-        value.clone().map(|value| Checksum { algorithm, value })
-    });
-    let sizes = match needs_sizes(&named, claimed.as_ref(), input.checksum_type.as_ref(), input.mpu_object_size) {
+    let claimed = claimed
+        .into_iter()
+        .find_map(|(algorithm, value)| value.clone().map(|value| Checksum { algorithm, value }));
+    let sizes = match needs_sizes(
+        &named,
+        claimed.as_ref(),
+        input.checksum_type.as_ref(),
+        input.mpu_object_size,
+    ) {
         true => sizes(&client, &path, &input.upload_id).await?,
         false => HashMap::new(),
     };

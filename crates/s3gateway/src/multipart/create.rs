@@ -2,8 +2,8 @@
 
 use client::{CreateUpload, KeyPath};
 use s3s::dto::{
-    AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumType, CreateMultipartUploadInput,
-    CreateMultipartUploadOutput,
+    AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumType,
+    CreateMultipartUploadInput, CreateMultipartUploadOutput,
 };
 use s3s::{S3Request, S3Result};
 

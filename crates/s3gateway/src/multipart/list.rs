@@ -37,8 +37,9 @@ pub(crate) async fn list_parts(
     refuse_customer_keys!(input);
     let limit = limit(input.max_parts, "max-parts")?;
     let after = input.part_number_marker.unwrap_or(0);
-    let after = u32::try_from(after)
-        .map_err(|_| invalid_argument("Argument part-number-marker must be an integer between 0 and 2147483647"))?;
+    let after = u32::try_from(after).map_err(|_| {
+        invalid_argument("Argument part-number-marker must be an integer between 0 and 2147483647")
+    })?;
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
     let page = client
         .list_parts(&path, &input.upload_id, after, limit)

@@ -29,9 +29,7 @@ pub(crate) async fn upload_part(
     let length = content_length(input.content_length)?;
     let number = refuse::part_number(input.part_number)?;
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
-    let key = CreateKey::new(path)
-        .size_hint(length.unwrap_or(0))
-        .part_of(&input.upload_id, number);
+    let key = CreateKey::new(path).size_hint(length.unwrap_or(0)).part_of(&input.upload_id, number);
     let failed = |e| s3_error(Subject::Upload, e);
     let mut writer = client.create_key(key).await.map_err(failed)?;
     let body = input.body.take();
@@ -63,9 +61,8 @@ pub(crate) async fn upload_part_copy(
         Some(text) => exact_range(text, size)?,
     };
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
-    let key = CreateKey::new(path)
-        .size_hint(range.end - range.start)
-        .part_of(&input.upload_id, number);
+    let key =
+        CreateKey::new(path).size_hint(range.end - range.start).part_of(&input.upload_id, number);
     let failed = |e| s3_error(Subject::Upload, e);
     let mut writer = client.create_key(key).await.map_err(failed)?;
     let verified = copy_range(&from, range, &mut writer, None).await?;

@@ -98,10 +98,8 @@ pub(crate) async fn copy(
     };
     let failed = |e| s3_error(Subject::Object, e);
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
-    let mut key = CreateKey::new(path)
-        .size_hint(info.data_size)
-        .metadata(metadata.to_key())
-        .tags(tags);
+    let mut key =
+        CreateKey::new(path).size_hint(info.data_size).metadata(metadata.to_key()).tags(tags);
     key.replication = refuse::replication(input.storage_class.as_ref())?;
     let mut writer = client.create_key(key).await.map_err(failed)?;
     let verified = copy_range(&from, 0..info.data_size, &mut writer, wanted).await?;

@@ -6,7 +6,7 @@ use client::{ErrorKind, KeyPath};
 use proto::ozone::Status;
 use s3s::dto::{
     DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
-    Error as DeleteError, ETagCondition,
+    ETagCondition, Error as DeleteError,
 };
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Result};
 

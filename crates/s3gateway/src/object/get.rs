@@ -165,17 +165,13 @@ impl Found {
 }
 
 fn invalid_range(size: u64) -> S3Error {
-    let mut error = S3Error::with_message(
-        S3ErrorCode::InvalidRange,
-        "The requested range is not satisfiable",
-    );
+    let mut error =
+        S3Error::with_message(S3ErrorCode::InvalidRange, "The requested range is not satisfiable");
     if let Ok(value) = http::HeaderValue::from_str(&format!("bytes */{size}")) {
         let mut headers = http::HeaderMap::new();
         headers.insert(http::header::CONTENT_RANGE, value);
-        headers.insert(
-            http::header::CONTENT_TYPE,
-            http::HeaderValue::from_static("application/xml"),
-        );
+        headers
+            .insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/xml"));
         error.set_headers(headers);
     }
     error

@@ -44,7 +44,8 @@ pub(crate) async fn put(
         FinishOptions { metadata: finish_pairs(&verified.etag, verified.checksum.as_ref()) };
     writer.finish(finish).await.map_err(failed)?;
 
-    let mut output = PutObjectOutput { e_tag: Some(ETag::Strong(verified.etag)), ..Default::default() };
+    let mut output =
+        PutObjectOutput { e_tag: Some(ETag::Strong(verified.etag)), ..Default::default() };
     if let Some(checksum) = &verified.checksum {
         set_checksum!(output, checksum);
         output.checksum_type = Some(ChecksumType::from_static(ChecksumType::FULL_OBJECT));

@@ -39,8 +39,7 @@ impl ContainerStore {
         if row.as_ref().is_some_and(|row| row.packed.is_some()) {
             return Err(StorageError::Packed(id));
         }
-        let there =
-            row.map(|row| chunks::BlockState { length: row.length(), bcsid: row.bcsid() });
+        let there = row.map(|row| chunks::BlockState { length: row.length(), bcsid: row.bcsid() });
         // No log gave it a number; what a log gave earlier stays.
         let bcsid = there.map_or(0, |there| there.bcsid);
         let merged = chunks::merge(there, length, 0)

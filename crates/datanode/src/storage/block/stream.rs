@@ -25,12 +25,7 @@ impl ContainerStore {
     ///
     /// # Errors
     /// As [`read_chunk`](Self::read_chunk), and when the range starts beyond the block.
-    pub async fn read_block(
-        &self,
-        block: BlockId,
-        offset: u64,
-        length: u64,
-    ) -> Result<Vec<Piece>> {
+    pub async fn read_block(&self, block: BlockId, offset: u64, length: u64) -> Result<Vec<Piece>> {
         let (container, row) = self.committed(block)?;
         if offset > row.length() {
             return Err(StorageError::NoSuchChunk { block, offset, len: length });

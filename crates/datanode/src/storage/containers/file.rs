@@ -69,8 +69,7 @@ impl ContainerFile {
         }
         let mut file = Fields::default();
         for line in lines.filter(|line| !line.trim().is_empty() && !line.starts_with(' ')) {
-            let (name, value) =
-                line.split_once(':').ok_or_else(|| format!("no field: {line}"))?;
+            let (name, value) = line.split_once(':').ok_or_else(|| format!("no field: {line}"))?;
             file.set(name, unquote(value.trim()))?;
         }
         let sum = file.checksum.as_deref().ok_or("checksum is missing")?;

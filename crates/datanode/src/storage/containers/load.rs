@@ -94,7 +94,8 @@ fn directories(disk: &Disk) -> Result<Vec<(ContainerId, PathBuf)>> {
 
 fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(dir).map_err(|e| StorageError::disk(dir, e))?;
-    let paths = entries.map(|entry| entry.map(|e| e.path()).map_err(|e| StorageError::disk(dir, e)));
+    let paths =
+        entries.map(|entry| entry.map(|e| e.path()).map_err(|e| StorageError::disk(dir, e)));
     paths.filter(|path| path.as_ref().map_or(true, |p| p.is_dir())).collect()
 }
 

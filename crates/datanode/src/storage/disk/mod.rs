@@ -14,8 +14,8 @@ mod space;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use metastore::Store;
 use parking_lot::Mutex;
@@ -24,8 +24,8 @@ use service::DataDir;
 use types::{ContainerId, PipelineId};
 
 pub(crate) use open::sweep;
-pub(crate) use space::choose;
 pub use space::Space;
+pub(crate) use space::choose;
 
 use super::containers::Container;
 use super::pipeline::Reached;
@@ -93,7 +93,9 @@ impl Disk {
 
     /// Directory of a container.
     pub(crate) fn container_dir(&self, id: ContainerId) -> PathBuf {
-        self.containers_dir().join(format!("containerDir{}", (id.0 >> 9) & 0xFF)).join(id.to_string())
+        self.containers_dir()
+            .join(format!("containerDir{}", (id.0 >> 9) & 0xFF))
+            .join(id.to_string())
     }
 
     pub(crate) fn containers_dir(&self) -> PathBuf {

@@ -65,7 +65,8 @@ impl ApplyBatch<'_> {
         }
         // Beyond the bound, packed bytes are written now (not synced: the log has them).
         if disk.pending_bytes() > disk.pending_bound {
-            let dirty: Vec<Arc<Container>> = disk.dirty.lock().values().filter_map(Weak::upgrade).collect();
+            let dirty: Vec<Arc<Container>> =
+                disk.dirty.lock().values().filter_map(Weak::upgrade).collect();
             dirty.iter().try_for_each(|container| container.drain_soon())?;
         }
         Ok(())
@@ -88,7 +89,8 @@ fn remove_early(touched: &Touched) -> Result<()> {
         return Ok(());
     }
     let container = &touched.container;
-    let paths = touched.deleted_early.iter().map(|local| container.block_path(*local).to_path_buf());
+    let paths =
+        touched.deleted_early.iter().map(|local| container.block_path(*local).to_path_buf());
     let gone = container.disk().io.unlink(paths.collect());
     block_on(gone).map_err(StorageError::io(container.id()))?;
     container.forget_deleted_early(&touched.deleted_early);

@@ -138,8 +138,8 @@ impl Touched {
 /// What the answer will be if nothing stands against it.
 fn check(at: Position, block: &BlockData) -> Result<(Committed, BlockId)> {
     let id = BlockId::from_datanode(&block.block_id);
-    let length = chunks::validate_list(block)
-        .map_err(|error| StorageError::Chunks { block: id, error })?;
+    let length =
+        chunks::validate_list(block).map_err(|error| StorageError::Chunks { block: id, error })?;
     let committed = Committed {
         block: BlockId { bcsid: at.index, ..id },
         length,

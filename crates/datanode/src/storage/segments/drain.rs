@@ -75,7 +75,8 @@ impl Container {
         let files: Vec<_> = std::mem::take(&mut segments.files).into_iter().collect();
         drop(segments);
         let of_segments = ends.iter().map(|(number, _)| self.segment_path(*number));
-        let to_sync = of_segments.chain(files.iter().map(|local| self.block_path(*local))).collect();
+        let to_sync =
+            of_segments.chain(files.iter().map(|local| self.block_path(*local))).collect();
         Ok(Undurable { to_sync, ends, files })
     }
 
