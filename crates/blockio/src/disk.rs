@@ -288,8 +288,10 @@ impl Disk {
         let (done, outcome) = oneshot::channel();
         let run = move |permit: OwnedSemaphorePermit| -> Job {
             Box::new(move |shared: &Shared| {
+                let outcome = work(shared, state);
+                shared.metrics.left();
                 // Nobody waits for it any more when this fails.
-                let _ = done.send(work(shared, state));
+                let _ = done.send(outcome);
                 drop(permit);
             })
         };

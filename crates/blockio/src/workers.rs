@@ -19,7 +19,6 @@ pub(crate) fn start(
             thread::Builder::new().name(format!("{}-{i}", shared.options.name)).spawn(move || {
                 for job in jobs {
                     job(&shared);
-                    shared.metrics.left();
                 }
             })
         })

@@ -115,6 +115,7 @@ impl DatanodeHandle {
         if tokio::time::timeout(Duration::from_secs(2), &mut grpc).await.is_err() {
             grpc.abort();
         }
+        self.daemon.services.join().await;
         self.daemon.close().await;
         tracing::info!("datanode stopped");
     }

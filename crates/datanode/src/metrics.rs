@@ -68,20 +68,22 @@ impl Metrics {
         }
     }
 
+    /// The figures of a disk. The registry outlives the disk, and must not keep it open.
     fn watch_disk(&self, index: usize, disk: &Arc<Disk>) {
         let space = |name: &str, help: &str, value: fn(&Space) -> u64| {
-            let disk = disk.clone();
+            let disk = Arc::downgrade(disk);
             let name = format!("disk{index}_{name}");
-            self.registry.gauge_fn(&name, help, move || value(&disk.space()) as f64);
+            let read = move || disk.upgrade().map_or(0.0, |disk| value(&disk.space()) as f64);
+            self.registry.gauge_fn(&name, help, read);
         };
         space("capacity_bytes", "Size of the disk", |s| s.capacity);
         space("available_bytes", "Free space of the disk", |s| s.available);
         space("used_bytes", "Bytes of replicas on the disk", |s| s.used);
         for kind in OpKind::ALL {
             let count = |name: &str, help: &str, value: fn(&OpMetrics) -> u64| {
-                let disk = disk.clone();
+                let disk = Arc::downgrade(disk);
                 let name = format!("disk{index}_{}_{name}", kind.name());
-                let read = move || value(&disk.io().metrics().of(kind));
+                let read = move || disk.upgrade().map_or(0, |d| value(&d.io().metrics().of(kind)));
                 self.registry.counter_fn(&name, help, read);
             };
             count("operations", "I/O operations of the disk", |m| m.ops);
@@ -89,11 +91,11 @@ impl Metrics {
             count("errors", "I/O operations of the disk that failed", |m| m.errors);
             count("microseconds", "Time of I/O operations of the disk", |m| m.nanos / 1_000);
         }
-        let disk = disk.clone();
+        let disk = Arc::downgrade(disk);
         self.registry.gauge_fn(
             &format!("disk{index}_queued_operations"),
             "I/O operations queued or under way",
-            move || disk.io().metrics().queued() as f64,
+            move || disk.upgrade().map_or(0.0, |disk| disk.io().metrics().queued() as f64),
         );
     }
 
@@ -109,8 +111,8 @@ impl Metrics {
         }
         for (index, log) in logs.iter().enumerate() {
             let count = |name: &str, help: &str, value: fn(&LogMetrics) -> &AtomicU64| {
-                let log = log.clone();
-                let read = move || value(log.metrics()).load(Ordering::Relaxed);
+                let metrics = log.metrics().clone();
+                let read = move || value(&metrics).load(Ordering::Relaxed);
                 self.registry.counter_fn(&format!("raft_log{index}_{name}"), help, read);
             };
             count("writes", "Durable writes of the Raft log", |m| &m.writes);

@@ -96,7 +96,7 @@ const CHILD: &str = "OM_TEST_CHILD";
 
 /// Not a test: the process that [`kill_nine_loses_no_acknowledged_key`] kills.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "run by another test"]
+#[ignore = "the second process of a test"]
 async fn an_om_to_be_killed() {
     let Ok(settings) = std::env::var(CHILD) else { return };
     let (dir, scm) = settings.split_once('|').unwrap();

@@ -1,3 +1,5 @@
+//! Which container gets the next block.
+
 use std::collections::BTreeSet;
 
 use placement::block::{Exclude, Wish};

@@ -1,3 +1,5 @@
+//! Containers from OPEN to CLOSED and DELETED.
+
 use placement::{Change, OrderKind, ReplicaState};
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 

@@ -1,3 +1,5 @@
+//! The deletion log: blocks wait until every replica has forgotten them.
+
 use placement::deletion::{DeletedBlock, Draft};
 use placement::{Change, Cluster, OrderKind, ReplicaState, Sequence};
 use proptest::prelude::*;

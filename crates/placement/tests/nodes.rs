@@ -1,3 +1,5 @@
+//! Nodes register, fall silent, come back, and are told what to do.
+
 use placement::{Change, Health, OrderKind, ReplicaState};
 use types::PortName;
 

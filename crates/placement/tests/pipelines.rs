@@ -1,3 +1,5 @@
+//! Pipelines are made where nodes have room and closed when a member fails.
+
 use std::collections::BTreeMap;
 
 use placement::{Change, Cluster, OrderKind, Refused, ReplicaState, Settings};

@@ -1,3 +1,5 @@
+//! What SCM learns and orders from container reports.
+
 use placement::{Change, OrderKind, ReplicaState, Settings, UnknownContainer};
 use proto::hdds::LifeCycleState;
 

@@ -1,3 +1,5 @@
+//! Safe mode ends when nodes and containers have reported.
+
 use placement::{Change, Cluster, ReplicaState, Settings};
 
 use crate::fixture::*;

@@ -1,3 +1,5 @@
+//! Ids are never given twice, whatever crashes.
+
 use std::collections::BTreeSet;
 
 use placement::{Change, Cluster, Refused, Sequence, Settings};

@@ -1,3 +1,5 @@
+//! The calls behind `o3 admin`.
+
 use framed::Code;
 use proto::container_location::*;
 use proto::hdds::{LifeCycleState, ReplicationFactor, ReplicationType};

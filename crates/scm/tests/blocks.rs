@@ -1,3 +1,5 @@
+//! Blocks allocated and deleted over the block door.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto::block_location::Status;

@@ -1,3 +1,5 @@
+//! DataNodes that die, and pipelines that fail.
+
 use proto::hdds::{LifeCycleState, NodeState};
 use types::{ContainerId, PipelineState};
 

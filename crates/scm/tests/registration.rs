@@ -1,3 +1,5 @@
+//! DataNodes register with a running SCM and get pipelines.
+
 use std::time::Instant;
 
 use proto::hdds::NodeState;

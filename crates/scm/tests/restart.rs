@@ -1,3 +1,5 @@
+//! What an SCM knows after it starts again.
+
 use std::collections::BTreeSet;
 
 use proto::hdds::{BlockId, LifeCycleState};

@@ -45,7 +45,7 @@ pub(crate) struct LogCore {
     pub(crate) engine: Engine,
     pub(crate) options: LogOptions,
     pub(crate) tasks: Inbox<WriteTask>,
-    pub(crate) metrics: LogMetrics,
+    pub(crate) metrics: Arc<LogMetrics>,
     /// Running groups and the inbox of their loop.
     pub(crate) groups: Mutex<FxHashMap<u64, Arc<Inbox<Event>>>>,
     pub(crate) health: Arc<LogHealth>,
@@ -96,7 +96,7 @@ impl LogHandle {
             engine,
             options,
             tasks: Inbox::new(),
-            metrics: LogMetrics::default(),
+            metrics: Arc::default(),
             groups: Mutex::default(),
             health: Arc::default(),
             purge: Inbox::new(),
@@ -119,7 +119,7 @@ impl LogHandle {
     }
 
     /// Its counters.
-    pub fn metrics(&self) -> &LogMetrics {
+    pub fn metrics(&self) -> &Arc<LogMetrics> {
         &self.core.metrics
     }
 

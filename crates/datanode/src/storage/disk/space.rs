@@ -15,6 +15,9 @@ use crate::storage::options::{ChoosingPolicy, StorageOptions};
 /// How long a look at the file system is good for; writes in between are subtracted.
 const FRESH_MS: u64 = 500;
 
+/// With less than this to spare every write looks: others may be filling the file system, too.
+const TIGHT: u64 = 2 << 30;
+
 /// Room on a disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Space {
@@ -51,7 +54,7 @@ impl Gauge {
             reserved_share: options.reserved_share.clamp(0.0, 1.0),
             min_free: options.min_free_space,
             started: Instant::now(),
-            looked_at: AtomicU64::new(u64::MAX),
+            looked_at: AtomicU64::new(0),
             available: AtomicU64::new(0),
         }
     }
@@ -75,14 +78,14 @@ impl Gauge {
     fn take(&self, bytes: u64) -> bool {
         let now = self.started.elapsed().as_millis() as u64;
         let seen = self.looked_at.load(Ordering::Relaxed);
-        if seen == u64::MAX || now.saturating_sub(seen) > FRESH_MS {
+        let known = self.available.load(Ordering::Relaxed);
+        let tight = known < self.min_free.saturating_add(TIGHT);
+        if tight || now.saturating_sub(seen) > FRESH_MS {
             self.looked_at.store(now, Ordering::Relaxed);
             self.available.store(self.look().available, Ordering::Relaxed);
         }
         let available = self.available.load(Ordering::Relaxed);
         if available < self.min_free.saturating_add(bytes) {
-            // The next write looks again: space may have come back.
-            self.looked_at.store(u64::MAX, Ordering::Relaxed);
             return false;
         }
         self.available.fetch_sub(bytes.min(available), Ordering::Relaxed);

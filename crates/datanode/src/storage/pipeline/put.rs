@@ -25,7 +25,7 @@ impl ApplyBatch<'_> {
         }
         let touched = self.touch_writable(id.container)?;
         if touched.container.was_deleted_early(id.local) {
-            touched.deleted_early.push(id.local);
+            touched.drop_early(id.local, at);
             return Ok(committed);
         }
         let existing = touched.existing(id.local)?;
@@ -73,7 +73,7 @@ impl ApplyBatch<'_> {
         let segment_size = self.pipeline.store.options().segment_size;
         let touched = self.touch_writable(id.container)?;
         if touched.container.was_deleted_early(id.local) {
-            touched.deleted_early.push(id.local);
+            touched.drop_early(id.local, at);
             return Ok(committed);
         }
         let existing = touched.existing(id.local)?;
@@ -126,6 +126,13 @@ impl ApplyBatch<'_> {
 }
 
 impl Touched {
+    /// The block was deleted before it came. The container has come this far all the same: readers
+    /// are told that the block is gone, not that this replica is behind.
+    fn drop_early(&mut self, local: LocalId, at: Position) {
+        self.deleted_early.push(local);
+        self.bcsid = self.bcsid.max(at.index);
+    }
+
     fn note(&mut self, local: LocalId, merged: Merged, packed: Option<Packed>) {
         self.added_bytes += merged.added_bytes;
         self.added_blocks += merged.added_blocks;

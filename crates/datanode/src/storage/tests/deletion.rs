@@ -120,7 +120,10 @@ fn a_block_deleted_before_it_came_is_dropped_when_it_comes() {
     node.open();
     node.replay();
     // The client's answer is the same as on the other replicas.
-    assert_eq!(node.put_small(2, pattern(2, 100)).length, 100);
+    let late = node.put_small(2, pattern(2, 100));
+    assert_eq!(late.length, 100);
+    let gone = node.store().get_block(late.block).unwrap_err();
+    assert_eq!(gone.result(), ResultCode::NoSuchBlock, "and not that this replica is behind");
     node.put_large(3, &[pattern(3, 100_000)]);
     for local in [2, 3] {
         assert_eq!(node.read(local).unwrap_err().result(), ResultCode::NoSuchBlock);
