@@ -1,9 +1,10 @@
 import hashlib
+import io
 
 import pytest
 from botocore.exceptions import ClientError
 
-from conftest import code_of, data
+from conftest import code_of, data, s3_client
 
 SIZES = [0, 1, 16_383, 16_384, 65_536, 65_537, 1 << 20, (4 << 20) - 1, (4 << 20) + 1, 9_000_000, 40 << 20]
 
@@ -149,3 +150,15 @@ def test_concurrent_writers_of_one_key_leave_one_of_them_whole(s3, bucket):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda body: s3.put_object(Bucket=bucket, Key="k", Body=body), bodies))
     assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() in bodies
+
+
+def test_a_connection_is_good_after_an_answer_without_continue(server, bucket):
+    """botocore asks before it sends a body; an empty body and a refusal are answered at once."""
+    s3 = s3_client(server, max_pool_connections=1)
+    for number in range(3):
+        s3.put_object(Bucket=bucket, Key="empty", Body=io.BytesIO(b""))
+        assert s3.put_object(Bucket=bucket, Key=f"k{number}", Body=io.BytesIO(b"real"))["ETag"]
+        with pytest.raises(ClientError) as refused:
+            s3.put_object(Bucket="no-such-bucket", Key="k", Body=io.BytesIO(b"real"))
+        assert code_of(refused) == ("NoSuchBucket", 404)
+        assert s3.put_object(Bucket=bucket, Key=f"l{number}", Body=io.BytesIO(b"real"))["ETag"]

@@ -117,6 +117,8 @@ impl Door {
         let operation = OperationName::default();
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let expected_in = request.body().size_hint().exact().unwrap_or(0);
+        let asks_first = request.headers().contains_key(http::header::EXPECT);
+        let speaks_http1 = request.version() < http::Version::HTTP_2;
         let mut response = match self.prepare(request, &operation).await {
             Ok(request) => match self.service.call(request).await {
                 Ok(response) => response,
@@ -137,6 +139,12 @@ impl Door {
         tracing::debug!(%peer, request = %id, %method, path, operation = name, status = status.as_u16(),
             micros = received.elapsed().as_micros() as u64, "answered");
         let headers = response.headers_mut();
+        // A client that asked before it sent a body, and got its answer without a "100 Continue" (there was
+        // no body to wait for, or it is refused), must not use the connection again: botocore reads the
+        // next answer wrong.
+        if asks_first && speaks_http1 && (expected_in == 0 || !status.is_success()) {
+            headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+        }
         if let Ok(id) = HeaderValue::from_str(&id) {
             headers.insert(REQUEST_ID, id);
         }
