@@ -65,7 +65,10 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         let payload_len = head.payload_len as usize;
         if payload_len >= LARGE_PAYLOAD {
             self.fill(header_len).await?;
-            let header = self.buffer.split_to(header_len).freeze();
+            // Copied: the header may stay in a Raft cache for long, and would keep the first part of the payload, which
+            // is behind it in the buffer, in memory.
+            let header = Bytes::copy_from_slice(&self.buffer[..header_len]);
+            self.buffer.advance(header_len);
             let mut payload = AlignedBuf::new(payload_len);
             let there = payload_len.min(self.buffer.len());
             self.buffer.copy_to_slice(&mut payload[..there]);

@@ -34,7 +34,7 @@ keys! {
     /// Age at which blocks held ready are dropped.
     TRIOXIDE_OM_BLOCK_POOL_AGE: Duration = "trioxide.om.block.pool.age", "1m", [OM];
     /// Blocks up to this size travel with their record in one request and are packed into segment files.
-    TRIOXIDE_SMALL_BLOCK_SIZE: ByteSize = "trioxide.small.block.size", "64KB", [CLIENT, DATANODE, S3G];
+    TRIOXIDE_SMALL_BLOCK_SIZE: ByteSize = "trioxide.small.block.size", "128KB", [CLIENT, DATANODE, S3G];
     /// How disks are written: io_uring, threads, or what the kernel has.
     TRIOXIDE_DATANODE_IO: String = "trioxide.datanode.io", "auto", [DATANODE], one of ["auto", "uring", "threads"];
     /// How long a client's metadata request may take altogether, fail-over and retries included.

@@ -99,7 +99,7 @@ fn announce(
         )
     } else {
         let lines: String =
-            addresses.iter().map(|(name, address)| format!("  {name:<10}{address}\n")).collect();
+            addresses.iter().map(|(name, address)| format!("  {name:<12}{address}\n")).collect();
         format!("{role} is ready ({ms} ms)\n{lines}")
     };
     print::out(&text).map(|_| ())
