@@ -118,3 +118,13 @@ fn a_reader_that_leaves_early_is_no_error() {
     assert!(child.wait().unwrap().success());
     assert_eq!(complaint, "");
 }
+
+#[test]
+fn the_reference_in_docs_is_what_the_binary_says() {
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let output = o3(&["config", "doc"]).output().unwrap();
+    assert!(
+        fs::read_to_string(kept).unwrap() == stdout(&output),
+        "docs/configuration.md is out of date: run `make docs`"
+    );
+}
