@@ -11,8 +11,8 @@ use crate::view::ViewError;
 pub enum OmError {
     #[error("Volume {0} is not found")]
     VolumeNotFound(String),
-    #[error("Volume {0} already exists")]
-    VolumeExists(String),
+    #[error("Volume already exists")]
+    VolumeExists,
     #[error("Volume {0} is not empty")]
     VolumeNotEmpty(String),
     #[error(
@@ -25,8 +25,8 @@ pub enum OmError {
     BucketNotFound { volume: String, bucket: String },
     #[error("Bucket {bucket} already exists in volume {volume}")]
     BucketExists { volume: String, bucket: String },
-    #[error("Bucket {volume}/{bucket} is not empty{}", if *.uploads { ": it has multipart uploads under way" } else { "" })]
-    BucketNotEmpty { volume: String, bucket: String, uploads: bool },
+    #[error("Bucket is not empty{}", if *.uploads { ": it has multipart uploads under way" } else { "" })]
+    BucketNotEmpty { uploads: bool },
     #[error("Detected loop in bucket links. Bucket name: {bucket}, Volume name: {volume}")]
     LinkLoop { volume: String, bucket: String },
     #[error("{0}")]
@@ -78,7 +78,7 @@ impl OmError {
     pub fn status(&self) -> Status {
         match self {
             Self::VolumeNotFound(_) => Status::VolumeNotFound,
-            Self::VolumeExists(_) => Status::VolumeAlreadyExists,
+            Self::VolumeExists => Status::VolumeAlreadyExists,
             Self::VolumeNotEmpty(_) => Status::VolumeNotEmpty,
             Self::VolumeReferenced { .. } => Status::VolumeIsReferenced,
             Self::TooManyVolumes { .. } => Status::UserTooManyVolumes,

@@ -51,12 +51,15 @@ fn a_deleted_volume_leaves_its_owners_list() {
 #[test]
 fn the_volume_of_s3_has_its_own_object_id_and_comes_once() {
     let mut om = Om::bare();
-    let r = om.log_and_apply(create_s3_volume_request(5, "om", "s3v"));
+    let r = om.log_and_apply(create_s3_volume_request(5, "om", Some("staff"), "s3v"));
     assert_eq!(status(&r), Status::Ok);
-    let r = om.log_and_apply(create_s3_volume_request(6, "om", "s3v"));
+    let r = om.log_and_apply(create_s3_volume_request(6, "om", None, "s3v"));
     assert_eq!(status(&r), Status::VolumeAlreadyExists);
     let info: VolumeInfo = om.row(Table::VolumeTable, "/s3v").unwrap();
     assert_eq!(info.object_id, Some(0xBFFF_FFFF_FFFF_FF00));
+    let subjects: Vec<_> =
+        info.volume_acls.iter().map(|acl| (acl.name.as_str(), &acl.rights[..])).collect();
+    assert_eq!(subjects, [("om", &[0x80_u8][..]), ("staff", &[0x80])]);
     let r = om.ok(OmRequest {
         get_s3_volume_context_request: Some(Box::default()),
         s3_authentication: Some(Box::new(S3Authentication {

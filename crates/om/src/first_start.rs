@@ -27,7 +27,9 @@ pub(crate) async fn prepare(
     let volume = room.parts().settings.s3_volume.clone();
     if !tables.exists(Table::VolumeTable, &volume_key(&volume))? {
         let owner = &room.parts().default_user;
-        let request = namespace::create_s3_volume_request(now_ms(), owner, &volume);
+        let groups = room.parts().groups.of(owner);
+        let group = groups.first().map(String::as_str);
+        let request = namespace::create_s3_volume_request(now_ms(), owner, group, &volume);
         room.propose_own(request).await.map_err(Error::FirstStart)?;
     }
     let known = tables.get(Table::MetaTable, ROOT_ACCESS_KEY)?;

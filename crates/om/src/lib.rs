@@ -23,6 +23,7 @@ mod background;
 mod doors;
 mod error;
 mod first_start;
+mod groups;
 mod handle;
 mod identity;
 mod ids;

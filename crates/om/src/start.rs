@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 use crate::background::{KeyDeletingService, MultipartUploadCleanupService, OpenKeyCleanupService};
 use crate::doors::{FramedDoor, grpc};
 use crate::error::Error;
+use crate::groups::Groups;
 use crate::handle::{Addresses, OmHandle, Running, StopOnDrop};
 use crate::identity::{Identity, check_cluster, name_uuid};
 use crate::options::{OmOptions, Setup};
@@ -70,6 +71,7 @@ impl Om {
             None => AuditLog::disabled(),
         };
         let locations = Locations::new(scm.clone());
+        let groups = Groups::default();
         let room = Room::new(RoomParts {
             current: Arc::clone(&state.current),
             group: state.group.clone(),
@@ -83,7 +85,8 @@ impl Om {
             rpc: rpc.clone(),
             admission: Admission::new(&Limits::default()),
             facts: doors.facts(&setup),
-            default_user: default_user(),
+            default_user: default_user(&groups),
+            groups,
         });
         lead(&state.group).await?;
         let root = first_start::prepare(&room, options.root_credentials).await?;
@@ -329,7 +332,10 @@ fn watch_cluster(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shu
 }
 
 /// Who requests without a user are taken to be from: the user that OM runs as.
-fn default_user() -> String {
+fn default_user(groups: &Groups) -> String {
     let name = |variable| std::env::var(variable).ok().filter(|v: &String| !v.is_empty());
-    name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| "ozone".to_owned())
+    name("USER")
+        .or_else(|| name("LOGNAME"))
+        .or_else(|| groups.own_user())
+        .unwrap_or_else(|| "ozone".to_owned())
 }

@@ -18,27 +18,28 @@ pub(crate) struct Address {
 const OM_PORT: u16 = 9862;
 
 impl Address {
-    /// Parses `[o3://host[:port]]/volume[/bucket[/key]]`; slashes in a key are part of it.
+    /// Parses `[o3:[//host[:port]]/]volume[/bucket[/key]]`; slashes in a key are part of it.
     pub(crate) fn parse(text: &str) -> Result<Self, ShellError> {
-        let (om, path) = match text.split_once("://") {
+        let (om, path) = match scheme(text) {
             None => (None, text),
-            Some(("o3", rest)) => {
-                let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-                ((!host.is_empty()).then(|| host.to_owned()), path)
-            }
+            Some(("o3", rest)) => match rest.strip_prefix("//") {
+                None => (None, rest),
+                Some(rest) => {
+                    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+                    ((!host.is_empty()).then(|| host.to_owned()), path)
+                }
+            },
             Some((scheme, _)) => {
                 return Err(ShellError::Usage(format!(
-                    "{text}: the scheme must be o3, not {scheme}"
+                    "Invalid URI, unknown protocol scheme: {scheme}. Use o3:// as the scheme"
                 )));
             }
         };
-        let path = path.strip_prefix('/').unwrap_or(path);
+        let path = path.trim_start_matches('/');
         let mut parts = path.splitn(3, '/');
         let mut part = || parts.next().filter(|p| !p.is_empty()).map(str::to_owned);
         let (volume, bucket, key) = (part(), part(), part());
-        if volume.is_none() && (bucket.is_some() || key.is_some())
-            || bucket.is_none() && key.is_some()
-        {
+        if bucket.is_none() && key.is_some() {
             return Err(ShellError::Usage(format!("{text}: a name is empty")));
         }
         Ok(Self { om, volume, bucket, key })
@@ -59,29 +60,45 @@ impl Address {
     /// The volume, when the address names just one or nothing.
     pub(crate) fn volume_or_root(&self) -> Result<Option<&str>, ShellError> {
         if self.bucket.is_some() {
-            return Err(ShellError::Usage("a volume is wanted, not a bucket or key".into()));
+            return Err(ShellError::Usage(
+                "Invalid volume name. Delimiters (/) not allowed in volume name".into(),
+            ));
         }
         Ok(self.volume.as_deref())
     }
 
     /// The volume, and nothing below it.
     pub(crate) fn volume(&self) -> Result<&str, ShellError> {
-        self.volume_or_root()?.ok_or_else(|| ShellError::Usage("Volume name is missing".into()))
+        self.volume_or_root()?.ok_or_else(|| ShellError::Usage("Volume name is required".into()))
+    }
+
+    /// The volume, and the bucket if there is one, but no key.
+    pub(crate) fn volume_or_bucket(&self) -> Result<(&str, Option<&str>), ShellError> {
+        if self.key.is_some() {
+            return Err(ShellError::Usage("Key address is not supported.".into()));
+        }
+        let volume = self
+            .volume
+            .as_deref()
+            .ok_or_else(|| ShellError::Usage("Volume name is missing.".into()))?;
+        Ok((volume, self.bucket.as_deref()))
     }
 
     /// Volume and bucket, and nothing below.
     pub(crate) fn bucket(&self) -> Result<(&str, &str), ShellError> {
         if self.key.is_some() {
-            return Err(ShellError::Usage("a bucket is wanted, not a key".into()));
+            return Err(ShellError::Usage(
+                "Invalid bucket name. Delimiters (/) not allowed in bucket name".into(),
+            ));
         }
         let volume = self
             .volume
             .as_deref()
-            .ok_or_else(|| ShellError::Usage("Volume name is missing".into()))?;
+            .ok_or_else(|| ShellError::Usage("Volume name is required.".into()))?;
         let bucket = self
             .bucket
             .as_deref()
-            .ok_or_else(|| ShellError::Usage("Bucket name is missing".into()))?;
+            .ok_or_else(|| ShellError::Usage("Bucket name is required.".into()))?;
         Ok((volume, bucket))
     }
 
@@ -91,11 +108,15 @@ impl Address {
             (Some(volume), Some(bucket), Some(key)) => {
                 Ok(client::KeyPath::new(volume, bucket, key))
             }
-            (Some(_), Some(_), None) => Err(ShellError::Usage("Key name is missing".into())),
-            (Some(_), None, _) => Err(ShellError::Usage("Bucket name is missing".into())),
-            (None, ..) => Err(ShellError::Usage("Volume name is missing".into())),
+            _ => Err(ShellError::Usage("Key name is missing.".into())),
         }
     }
+}
+
+/// A scheme and what follows its colon. A colon elsewhere is part of a name.
+fn scheme(text: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    (!scheme.is_empty() && !scheme.contains('/') && rest.starts_with('/')).then_some((scheme, rest))
 }
 
 #[cfg(test)]
@@ -113,6 +134,9 @@ mod tests {
             ("o3://om:9862/v/b/d/k", Some("om:9862"), Some("v"), Some("b"), Some("d/k")),
             ("o3:///v/b/d//k/", None, Some("v"), Some("b"), Some("d//k/")),
             ("o3://om", Some("om"), None, None, None),
+            ("o3:/v/b", None, Some("v"), Some("b"), None),
+            ("//v", None, Some("v"), None, None),
+            ("v/b/a://c", None, Some("v"), Some("b"), Some("a://c")),
         ] {
             let address = Address::parse(text).unwrap();
             let parts = (
@@ -123,7 +147,7 @@ mod tests {
             );
             assert_eq!(parts, (om, volume, bucket, key), "{text}");
         }
-        for text in ["ofs://om/v", "//b", "/v//k"] {
+        for text in ["ofs://om/v", "http://om/v", "/v//k"] {
             assert!(Address::parse(text).is_err(), "{text}");
         }
     }
@@ -131,8 +155,9 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let address = Address::parse("/vol1/bucket1").unwrap();
-        assert_eq!(address.key().unwrap_err().to_string(), "Key name is missing");
+        assert_eq!(address.key().unwrap_err().to_string(), "Key name is missing.");
         assert!(address.volume().is_err());
+        assert_eq!(address.volume_or_bucket().unwrap(), ("vol1", Some("bucket1")));
         assert_eq!(address.bucket().unwrap(), ("vol1", "bucket1"));
     }
 }

@@ -1,5 +1,6 @@
 //! Why a command failed, in Ozone's words where Ozone has some.
 
+use std::error::Error;
 use std::io;
 
 /// Why a command failed.
@@ -35,8 +36,18 @@ impl ShellError {
         matches!(self, Self::Local { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// 2 for a usage error, else 255: Ozone's shell exits with -1.
-    pub(crate) fn exit_code(&self) -> u8 {
-        if matches!(self, Self::Usage(_)) { 2 } else { 255 }
+    /// The error, and on lines of their own what caused it and is not said yet.
+    pub(crate) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let words = error.to_string();
+            if !text.contains(&words) {
+                text.push_str("\n  caused by: ");
+                text.push_str(&words);
+            }
+            cause = error.source();
+        }
+        text
     }
 }

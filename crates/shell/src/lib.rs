@@ -2,14 +2,16 @@
 //!
 //! * [`ShCommand`], [`run_sh`]: `o3 sh volume|bucket|key`
 //! * [`AdminCommand`], [`run_admin`]: `o3 admin datanode|pipeline|container|safemode|scm`
-//! * `volume/`, `bucket/`, `key/`, `admin/`: a folder is a noun, a file is a verb
+//! * `volume/`, `bucket/`, `key/`, `acl/`, `admin/`: a folder is a noun, a file is a verb
 //! * `render/`: what a thing looks like as JSON, in Ozone's order of fields
 //! * `json`: JSON as Jackson's default pretty printer writes it, which scripts have come to read
 //! * `address`: `o3://host:port/volume/bucket/key` and its shorter forms
 //!
 //! Results go to standard output, everything else to standard error. A command that fails prints
-//! `STATUS_NAME message` and exits with 255, as Ozone's shell does.
+//! `STATUS_NAME message` and exits with 255, as Ozone's shell does; one that is written wrong exits
+//! with 2.
 
+mod acl;
 mod address;
 mod admin;
 mod bucket;
@@ -24,47 +26,158 @@ mod volume;
 
 use std::process::ExitCode;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use config::Configuration;
 
 pub use admin::AdminCommand;
 pub use error::ShellError;
 
+/// The exit status of a command that fails: Ozone's shell exits with -1.
+const FAILED: u8 = 255;
+
+/// The verbs of a noun, and what all of them understand.
+#[derive(Debug, Clone, Args)]
+pub struct Noun<C: Subcommand> {
+    /// More verbose output. Show the causes of errors.
+    #[arg(long, global = true)]
+    pub(crate) verbose: bool,
+    #[command(subcommand)]
+    pub(crate) command: C,
+}
+
 /// What users do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ShCommand {
     /// Volumes: create, info, list, update, delete, quotas.
-    #[command(subcommand, visible_alias = "vol")]
-    Volume(volume::VolumeCommand),
+    #[command(visible_alias = "vol")]
+    Volume(Noun<volume::VolumeCommand>),
     /// Buckets: create, info, list, update, delete, quotas, replication.
-    #[command(subcommand)]
-    Bucket(bucket::BucketCommand),
+    Bucket(Noun<bucket::BucketCommand>),
     /// Keys: put, get, cat, info, list, delete, rename, copy.
-    #[command(subcommand)]
-    Key(key::KeyCommand),
+    Key(Noun<key::KeyCommand>),
 }
 
 /// Runs a user's command.
 pub async fn run_sh(command: ShCommand, conf: Configuration) -> ExitCode {
-    finish(match command {
-        ShCommand::Volume(command) => volume::run(command, &conf).await,
-        ShCommand::Bucket(command) => bucket::run(command, &conf).await,
-        ShCommand::Key(command) => key::run(command, &conf).await,
-    })
+    match command {
+        ShCommand::Volume(noun) => finish(volume::run(noun.command, &conf).await, noun.verbose),
+        ShCommand::Bucket(noun) => finish(bucket::run(noun.command, &conf).await, noun.verbose),
+        ShCommand::Key(noun) => finish(key::run(noun.command, &conf).await, noun.verbose),
+    }
 }
 
 /// Runs an administrator's command.
 pub async fn run_admin(command: AdminCommand, conf: Configuration) -> ExitCode {
-    finish(admin::run(command, &conf).await)
+    let verbose = command.is_verbose();
+    finish(admin::run(command, &conf).await, verbose)
 }
 
-fn finish(result: Result<(), ShellError>) -> ExitCode {
+fn finish(result: Result<(), ShellError>, verbose: bool) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) if e.is_broken_pipe() => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("{e}");
-            ExitCode::from(e.exit_code())
+            eprintln!("{}", if verbose { e.with_causes() } else { e.to_string() });
+            ExitCode::from(FAILED)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Sh {
+        #[command(subcommand)]
+        _command: ShCommand,
+    }
+
+    #[derive(Debug, Parser)]
+    struct Admin {
+        #[command(subcommand)]
+        command: AdminCommand,
+    }
+
+    #[test]
+    fn what_ozones_shell_understands_is_understood() {
+        Sh::command().debug_assert();
+        for line in [
+            "volume create /vol1 -u ann --space-quota 10GB --namespace-quota 100",
+            "volume create --quota 1TB o3://om:9862/vol1",
+            "volume create vol5 --space-quota -1 --namespace-quota -1",
+            "volume list",
+            "volume ls --user=root -l 5 -p v -s vol1 /",
+            "volume list --all-users --all --verbose",
+            "volume --verbose info vol1",
+            "volume update --user=root /vol1",
+            "volume setquota --space-quota 10GB --namespace-quota 100 /vol1",
+            "volume clrquota --space-quota --namespace-quota /vol1",
+            "volume delete -r -y /vol1",
+            "bucket create /vol1/bucket1 --layout OBJECT_STORE -t RATIS -r THREE -u ann",
+            "bucket create -l fso --replication-type=EC --replication=rs-3-2-1024k /vol1/bucket1",
+            "bucket setquota --space-quota 5GB /vol1/bucket1",
+            "bucket set-replication-config -t RATIS -r ONE /vol1/bucket1",
+            "bucket link /vol1/bucket1 /s3v/bucket1",
+            "bucket update -u ann /vol1/bucket1",
+            "key put /vol1/bucket1/dir/key2 /etc/hostname -t RATIS -r THREE --stream",
+            "key put --expectedGeneration=5 /vol1/bucket1/key1 -",
+            "key list --prefix dir --length 1 --start dir/a /vol1/bucket1",
+            "key get -f /vol1/bucket1/key1 /tmp/out",
+            "key cat /vol1/bucket1/key1",
+            "key cp /vol1/bucket1 key1 key3",
+            "key mv /vol1/bucket1 key3 key4",
+            "volume addacl --acls user:ann:rw,group:staff:l /vol1",
+            "bucket setacl -a user:ann:a[DEFAULT] -a world::r /vol1/bucket1",
+            "bucket removeacl --acl user:ann:a /vol1/bucket1",
+            "key getacl /vol1/bucket1/key1",
+            "key rename /vol1/bucket1 key3 key4",
+            "key rewrite -t RATIS -r ONE /vol1/bucket1/key1",
+            "key delete /vol1/bucket1/key4",
+        ] {
+            let words = std::iter::once("sh").chain(line.split(' '));
+            assert!(Sh::try_parse_from(words).is_ok(), "{line}");
+        }
+        for line in ["volume info", "key put -t CHAINED -r ONE /v/b/k f", "key list -a -l 1 /v/b"] {
+            let words = std::iter::once("sh").chain(line.split(' '));
+            assert_eq!(Sh::try_parse_from(words).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_ozones_admin_understands_is_understood() {
+        Admin::command().debug_assert();
+        for (line, verbose) in [
+            ("datanode list --json", false),
+            ("datanode list --operational-state IN_SERVICE --node-state HEALTHY --ip ::1", false),
+            ("datanode usageinfo -m --json", false),
+            ("pipeline list --state OPEN -t RATIS -r THREE --json", false),
+            ("pipeline list --filterByState=OPEN --filterByFactor=ONE", false),
+            ("container list --state CLOSED -t RATIS --factor ONE -s 5 -c 3", false),
+            ("container list -a -c 100 --scm scm:9860", false),
+            ("container info 1 2 --json --verbose", true),
+            ("safemode status --verbose", true),
+            ("safemode --verbose status --json", true),
+            ("safemode wait -t 5", false),
+            ("scm roles --json", false),
+        ] {
+            let words = std::iter::once("admin").chain(line.split(' '));
+            let admin = Admin::try_parse_from(words).unwrap_or_else(|e| panic!("{line}: {e}"));
+            assert_eq!(admin.command.is_verbose(), verbose, "{line}");
+        }
+    }
+
+    #[test]
+    fn causes_are_told_when_asked_for() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("disk on fire")]
+        struct Fire(#[source] std::io::Error);
+
+        let fire = std::io::Error::other(Fire(std::io::Error::other("too hot")));
+        let e = ShellError::local("key1")(fire);
+        assert_eq!(e.to_string(), "key1: disk on fire");
+        assert_eq!(e.with_causes(), "key1: disk on fire\n  caused by: too hot");
     }
 }

@@ -47,13 +47,12 @@ impl ArrayPrinter {
     }
 }
 
-/// Prints at most `limit` items of a stream as one array; says so on standard error when the limit
-/// cut it.
+/// Prints at most `limit` items of a stream as one array.
 pub(crate) async fn list<T>(
     items: impl Stream<Item = client::Result<T>>,
     limit: usize,
     render: impl Fn(&T) -> Value,
-) -> Result<(), ShellError> {
+) -> Result<Listed, ShellError> {
     let mut items = std::pin::pin!(items);
     let mut printer = ArrayPrinter::new();
     let mut count = 0;
@@ -62,14 +61,18 @@ pub(crate) async fn list<T>(
         printer.push(&render(&item))?;
         count += 1;
     }
-    let printed = printer.finish()?;
-    if printed == limit {
-        eprintln!(
-            "Listing first {limit} entries of the result. Use --length (-l) to override max \
-             returned keys."
-        );
-    }
-    Ok(())
+    printer.finish()?;
+    let more = count == limit && items.try_next().await?.is_some();
+    Ok(Listed { count, more })
+}
+
+/// What came of a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// Items printed.
+    pub(crate) count: usize,
+    /// Whether the limit kept others back.
+    pub(crate) more: bool,
 }
 
 /// Which part of a listing is wanted.
@@ -96,7 +99,7 @@ impl ListArgs {
     pub(crate) fn limit(&self) -> Result<usize, ShellError> {
         match (self.all, self.length) {
             (true, _) => Ok(usize::MAX),
-            (false, 0) => Err(ShellError::Usage("the length should be a positive number".into())),
+            (false, 0) => Err(ShellError::Usage("List length should be a positive number".into())),
             (false, n) => Ok(n),
         }
     }

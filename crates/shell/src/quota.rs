@@ -11,15 +11,28 @@ pub(crate) const NONE: i64 = -1;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct QuotaArgs {
     /// Most bytes, replicas included: 10GB, 1TB.
-    #[arg(long = "space-quota", visible_alias = "quota", value_name = "SIZE")]
+    #[arg(
+        long = "space-quota",
+        visible_alias = "quota",
+        allow_negative_numbers = true,
+        value_name = "SIZE"
+    )]
     space: Option<String>,
     /// Most buckets of a volume, most keys of a bucket.
-    #[arg(long = "namespace-quota", value_name = "N")]
+    #[arg(long = "namespace-quota", allow_negative_numbers = true, value_name = "N")]
     namespace: Option<i64>,
 }
 
 fn size(text: &str) -> Result<i64, ShellError> {
-    let bad = || ShellError::Usage(format!("{text} is no size: write 512MB, 10GB, 1TB"));
+    if let Some(n) = text.parse::<i64>().ok().filter(|n| *n <= 0) {
+        return Err(ShellError::Usage(format!("Invalid value for space quota: {n}")));
+    }
+    let bad = || {
+        ShellError::Usage(format!(
+            "{text} is invalid. The quota value should be a positive integer with byte \
+             numeration(B, KB, MB, GB and TB)"
+        ))
+    };
     let bytes = text.parse::<ByteSize>().map_err(|_| bad())?.bytes();
     i64::try_from(bytes).ok().filter(|b| *b > 0).ok_or_else(bad)
 }
@@ -34,7 +47,7 @@ impl QuotaArgs {
     pub(crate) fn names(&self) -> Result<Option<i64>, ShellError> {
         match self.namespace {
             Some(n) if n <= 0 => {
-                Err(ShellError::Usage(format!("{n} is no namespace quota: it must be positive")))
+                Err(ShellError::Usage(format!("Invalid value for namespace quota: {n}")))
             }
             given => Ok(given),
         }
@@ -84,6 +97,7 @@ mod tests {
         for bad in ["0", "GB", "-1", "ten"] {
             assert!(size(bad).is_err(), "{bad}");
         }
+        assert_eq!(size("-1").unwrap_err().to_string(), "Invalid value for space quota: -1");
         assert!(QuotaArgs::default().required().is_err());
     }
 }

@@ -8,11 +8,20 @@ use crate::ShellError;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ReplicationArgs {
     /// Replication type: RATIS or EC.
-    #[arg(short = 't', long = "type", visible_alias = "replication-type", value_name = "TYPE")]
+    #[arg(short = 't', long = "type", visible_alias = "replication-type", value_parser = kind, value_name = "TYPE")]
     kind: Option<String>,
     /// Replication: ONE or THREE; for EC rs-3-2-1024k, rs-6-3-1024k, rs-10-4-1024k.
     #[arg(short = 'r', long, value_name = "REPLICATION")]
     replication: Option<String>,
+}
+
+/// A replication type, as it is called on the wire.
+pub(crate) fn kind(text: &str) -> Result<String, String> {
+    let kind = text.to_ascii_uppercase();
+    match kind.as_str() {
+        "RATIS" | "STAND_ALONE" | "EC" => Ok(kind),
+        _ => Err("types are RATIS, STAND_ALONE and EC".into()),
+    }
 }
 
 impl ReplicationArgs {
@@ -30,5 +39,25 @@ impl ReplicationArgs {
         ReplicationConfig::parse(kind, value)
             .map(Some)
             .map_err(|e| ShellError::Usage(format!("--type {kind} --replication {value}: {e}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_ozones() {
+        assert_eq!(kind("ratis").unwrap(), "RATIS");
+        assert!(kind("CHAINED").is_err());
+        let args = |kind: Option<&str>, value: Option<&str>| ReplicationArgs {
+            kind: kind.map(str::to_owned),
+            replication: value.map(str::to_owned),
+        };
+        assert!(args(None, None).config().unwrap().is_none());
+        let three = args(None, Some("THREE")).config().unwrap().unwrap();
+        assert_eq!(three, ReplicationConfig::RATIS_THREE);
+        assert!(args(Some("RATIS"), None).config().is_err());
+        assert!(args(Some("EC"), Some("THREE")).config().is_err());
     }
 }

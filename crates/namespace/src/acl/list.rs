@@ -13,7 +13,17 @@ const ALL: &[u8] = &[0x80];
 const READ_LIST: &[u8] = &[0x09];
 
 /// What an owner and their primary group get.
-pub(crate) fn defaults_of(user: &str, group: Option<&str>) -> Vec<OzoneAclInfo> {
+fn defaults_of(user: &str, group: Option<&str>) -> Vec<OzoneAclInfo> {
+    for_both(user, group, READ_LIST)
+}
+
+/// All rights for a user and a group.
+pub(crate) fn all_for(user: &str, group: Option<&str>) -> Vec<OzoneAclInfo> {
+    for_both(user, group, ALL)
+}
+
+/// All rights for a user, `rights` for a group.
+fn for_both(user: &str, group: Option<&str>, rights: &'static [u8]) -> Vec<OzoneAclInfo> {
     let entry = |kind: OzoneAclType, name: &str, rights| OzoneAclInfo {
         r#type: kind as i32,
         name: name.to_owned(),
@@ -21,7 +31,7 @@ pub(crate) fn defaults_of(user: &str, group: Option<&str>) -> Vec<OzoneAclInfo> 
         acl_scope: OzoneAclScope::Access as i32,
     };
     let mut acls = vec![entry(OzoneAclType::User, user, ALL)];
-    acls.extend(group.map(|group| entry(OzoneAclType::Group, group, READ_LIST)));
+    acls.extend(group.map(|group| entry(OzoneAclType::Group, group, rights)));
     acls
 }
 

@@ -6,5 +6,5 @@ mod list;
 mod object;
 
 pub(crate) use edit::{add, remove, set};
-pub(crate) use list::{add_defaults, defaults_of, inherit};
+pub(crate) use list::{add_defaults, all_for, inherit};
 pub(crate) use object::{prepare, read};

@@ -24,10 +24,10 @@ pub(crate) fn apply(
     if !found.is_link() {
         let keys = object_key(&volume, &bucket, "");
         if holds_keys(cx.view, &found, &keys)? {
-            return Err(OmError::BucketNotEmpty { volume, bucket, uploads: false });
+            return Err(OmError::BucketNotEmpty { uploads: false });
         }
         if any(cx.view, Table::MultipartInfoTable, &keys)? {
-            return Err(OmError::BucketNotEmpty { volume, bucket, uploads: true });
+            return Err(OmError::BucketNotEmpty { uploads: true });
         }
     }
     let mut info = volume::find(cx.view, &volume)?;

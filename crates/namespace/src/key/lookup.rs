@@ -26,7 +26,7 @@ pub(crate) fn key(args: &KeyArgs, volume: &str, cx: &ReadContext<'_>) -> Result<
     let place = Place::of(cx.view, volume, &args.bucket_name, &args.key_name)?;
     let mut key = place
         .committed(cx.view)?
-        .ok_or_else(|| OmError::key_not_found(volume, &args.bucket_name, &args.key_name))?;
+        .ok_or_else(|| OmError::KeyNotFound(format!("Key:{} not found", args.key_name)))?;
     if args.latest_version_location == Some(true) && key.key_location_list.len() > 1 {
         key.key_location_list.drain(..key.key_location_list.len() - 1);
     }

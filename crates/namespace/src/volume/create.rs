@@ -62,7 +62,7 @@ pub(crate) fn apply(
     let mut info = request.volume_info;
     let key = volume_key(&info.volume);
     if cx.view.exists(Table::VolumeTable, &key)? {
-        return Err(OmError::VolumeExists(info.volume));
+        return Err(OmError::VolumeExists);
     }
     let object_id = match info.object_id {
         Some(S3_VOLUME_OBJECT_ID) => S3_VOLUME_OBJECT_ID,
@@ -83,12 +83,19 @@ pub(crate) fn apply(
 
 /// The prepared request that makes the volume of S3 buckets. The OM proposes it when its tables
 /// have none; a second one is refused like any second volume of a name.
-pub fn create_s3_volume_request(now_ms: u64, owner: &str, volume: &str) -> OmRequest {
+///
+/// The owner's group may do all that the owner may.
+pub fn create_s3_volume_request(
+    now_ms: u64,
+    owner: &str,
+    group: Option<&str>,
+    volume: &str,
+) -> OmRequest {
     let info = VolumeInfo {
         admin_name: owner.to_owned(),
         owner_name: owner.to_owned(),
         volume: volume.to_owned(),
-        volume_acls: crate::acl::defaults_of(owner, None),
+        volume_acls: crate::acl::all_for(owner, group),
         creation_time: Some(now_ms),
         modification_time: Some(now_ms),
         object_id: Some(S3_VOLUME_OBJECT_ID),

@@ -31,6 +31,7 @@ pub(crate) use outcome::Outcome;
 pub(crate) use server::ServerFacts;
 pub(crate) use write::LeaderIds;
 
+use crate::groups::Groups;
 use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::{CurrentTables, Decided, Tables};
 
@@ -69,6 +70,7 @@ pub(crate) struct RoomParts {
     pub(crate) rpc: RpcMetrics,
     pub(crate) admission: Admission,
     pub(crate) facts: ServerFacts,
+    pub(crate) groups: Groups,
     /// The user that requests without one are taken to be from.
     pub(crate) default_user: String,
 }

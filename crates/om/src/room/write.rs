@@ -104,11 +104,12 @@ impl Room {
 
     fn decide(&self, request: OmRequest, user: &str) -> Result<Result<Prepared, OmError>, Status> {
         let tables = self.tables()?;
+        let groups = self.parts.groups.of(user);
         let context = PrepareContext {
             now_ms: now_ms(),
             view: &*tables,
             user,
-            groups: &[],
+            groups: &groups,
             settings: &self.parts.settings,
             fresh: &self.ids,
         };

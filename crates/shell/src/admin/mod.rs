@@ -10,26 +10,34 @@ use clap::{Args, Subcommand};
 use client::{ClientOptions, ScmClient};
 use config::Configuration;
 
-use crate::ShellError;
+use crate::{Noun, ShellError};
 
 /// What administrators do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AdminCommand {
     /// DataNodes: list, info, usageinfo.
-    #[command(subcommand)]
-    Datanode(datanode::DatanodeCommand),
+    Datanode(Noun<datanode::DatanodeCommand>),
     /// Pipelines: list, create, close.
-    #[command(subcommand)]
-    Pipeline(pipeline::PipelineCommand),
+    Pipeline(Noun<pipeline::PipelineCommand>),
     /// Containers: list, info, close, report.
-    #[command(subcommand)]
-    Container(container::ContainerCommand),
+    Container(Noun<container::ContainerCommand>),
     /// Safe mode: status, wait, exit.
-    #[command(subcommand)]
-    Safemode(safemode::SafemodeCommand),
+    Safemode(Noun<safemode::SafemodeCommand>),
     /// SCM: roles.
-    #[command(subcommand)]
-    Scm(scm::ScmCommand),
+    Scm(Noun<scm::ScmCommand>),
+}
+
+impl AdminCommand {
+    /// Whether causes of an error are wanted.
+    pub(crate) fn is_verbose(&self) -> bool {
+        match self {
+            Self::Datanode(noun) => noun.verbose,
+            Self::Pipeline(noun) => noun.verbose,
+            Self::Container(noun) => noun.verbose,
+            Self::Safemode(noun) => noun.verbose,
+            Self::Scm(noun) => noun.verbose,
+        }
+    }
 }
 
 /// Which SCM to ask.
@@ -53,11 +61,11 @@ impl ScmArgs {
 /// Runs one.
 pub(crate) async fn run(command: AdminCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
-        AdminCommand::Datanode(command) => datanode::run(command, conf).await,
-        AdminCommand::Pipeline(command) => pipeline::run(command, conf).await,
-        AdminCommand::Container(command) => container::run(command, conf).await,
-        AdminCommand::Safemode(command) => safemode::run(command, conf).await,
-        AdminCommand::Scm(command) => scm::run(command, conf).await,
+        AdminCommand::Datanode(noun) => datanode::run(noun.command, conf).await,
+        AdminCommand::Pipeline(noun) => pipeline::run(noun.command, conf).await,
+        AdminCommand::Container(noun) => container::run(noun.command, conf).await,
+        AdminCommand::Safemode(noun) => safemode::run(noun.command, noun.verbose, conf).await,
+        AdminCommand::Scm(noun) => scm::run(noun.command, conf).await,
     }
 }
 

@@ -1,13 +1,13 @@
 //! `o3 sh bucket delete`.
 
-use std::io::{IsTerminal, stdin};
+use std::io::stdin;
 
 use clap::Args;
 use client::{Client, ListKeys};
 use config::Configuration;
 
-use crate::ShellError;
 use crate::address::Address;
+use crate::{ShellError, output};
 
 /// Keys deleted in one request.
 const BATCH: u32 = 1_000;
@@ -25,22 +25,23 @@ pub struct Delete {
     yes: bool,
 }
 
-/// Asks for a yes, unless `yes` says it.
-pub(crate) fn confirm(yes: bool, what: &str) -> Result<(), ShellError> {
+/// Asks for a yes, unless `yes` says it; whether to go on.
+pub(crate) fn confirm(yes: bool, what: &str) -> Result<bool, ShellError> {
     if yes {
-        return Ok(());
+        return Ok(true);
     }
-    if !stdin().is_terminal() {
-        return Err(ShellError::Refused(format!("{what} Say --yes to do it.")));
-    }
-    eprint!("{what} Enter 'yes' to proceed: ");
+    eprint!(
+        "{what}\nThere is no recovery option after using this command.\nEnter 'yes' to proceed: "
+    );
     let mut answer = String::new();
-    stdin().read_line(&mut answer).map_err(ShellError::local("standard input"))?;
-    if answer.trim().eq_ignore_ascii_case("yes") {
-        Ok(())
-    } else {
-        Err(ShellError::Refused("Operation cancelled.".into()))
+    if stdin().read_line(&mut answer).map_err(ShellError::local("standard input"))? == 0 {
+        return Err(ShellError::Refused("Nobody is there to answer: --yes says it.".into()));
     }
+    let agreed = answer.trim().eq_ignore_ascii_case("yes");
+    if !agreed {
+        output::line("Operation cancelled.")?;
+    }
+    Ok(agreed)
 }
 
 /// Deletes every key of a bucket.
@@ -66,10 +67,11 @@ pub(crate) async fn run(args: Delete, conf: &Configuration) -> Result<(), ShellE
     let (volume, bucket) = address.bucket()?;
     let client = address.client(conf)?;
     if args.recursive {
-        confirm(args.yes, &format!("This deletes bucket {bucket} and all its keys."))?;
+        if !confirm(args.yes, "This command will delete bucket recursively.")? {
+            return Ok(());
+        }
         empty(&client, volume, bucket).await?;
     }
     client.delete_bucket(volume, bucket).await?;
-    eprintln!("Bucket {bucket} is deleted");
-    Ok(())
+    output::line(format!("Bucket {bucket} is deleted"))
 }

@@ -21,5 +21,5 @@ pub(crate) async fn run(args: List, conf: &Configuration) -> Result<(), ShellErr
     let address = Address::parse(&args.address)?;
     let (client, volume) = (address.client(conf)?, address.volume()?);
     let buckets = client.list_buckets(volume, &args.list.prefix, &args.list.start);
-    output::list(buckets, args.list.limit()?, render::bucket::bucket).await
+    output::list(buckets, args.list.limit()?, render::bucket::bucket).await.map(drop)
 }

@@ -13,6 +13,7 @@ use clap::Subcommand;
 use config::Configuration;
 
 use crate::ShellError;
+use crate::acl::{self, AclCommand};
 
 /// What can be done with buckets.
 #[derive(Debug, Clone, Subcommand)]
@@ -36,6 +37,9 @@ pub enum BucketCommand {
     Clrquota(quota::ClearQuota),
     /// Set the replication of keys to come.
     SetReplicationConfig(replication::SetReplicationConfig),
+    /// Its ACL.
+    #[command(flatten)]
+    Acl(AclCommand),
 }
 
 /// Runs one.
@@ -50,5 +54,6 @@ pub(crate) async fn run(command: BucketCommand, conf: &Configuration) -> Result<
         BucketCommand::Setquota(args) => quota::set(args, conf).await,
         BucketCommand::Clrquota(args) => quota::clear(args, conf).await,
         BucketCommand::SetReplicationConfig(args) => replication::run(args, conf).await,
+        BucketCommand::Acl(command) => acl::run(command, acl::Level::Bucket, conf).await,
     }
 }

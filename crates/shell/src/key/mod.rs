@@ -15,6 +15,7 @@ use clap::Subcommand;
 use config::Configuration;
 
 use crate::ShellError;
+use crate::acl::{self, AclCommand};
 
 /// What can be done with keys.
 #[derive(Debug, Clone, Subcommand)]
@@ -39,6 +40,9 @@ pub enum KeyCommand {
     Rewrite(rewrite::Rewrite),
     /// Delete a key.
     Delete(delete::Delete),
+    /// Its ACL.
+    #[command(flatten)]
+    Acl(AclCommand),
 }
 
 /// Runs one.
@@ -53,5 +57,6 @@ pub(crate) async fn run(command: KeyCommand, conf: &Configuration) -> Result<(),
         KeyCommand::Cp(args) => cp::run(args, conf).await,
         KeyCommand::Rewrite(args) => rewrite::run(args, conf).await,
         KeyCommand::Delete(args) => delete::run(args, conf).await,
+        KeyCommand::Acl(command) => acl::run(command, acl::Level::Key, conf).await,
     }
 }

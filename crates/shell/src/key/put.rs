@@ -28,6 +28,9 @@ pub struct Put {
     /// Store only if the key is there and has this generation (`key info` shows it).
     #[arg(long = "expectedGeneration", visible_alias = "expected-generation", value_name = "N")]
     expected_generation: Option<u64>,
+    /// Accepted for Ozone's sake: every write streams.
+    #[arg(long)]
+    stream: bool,
     #[command(flatten)]
     replication: ReplicationArgs,
 }

@@ -40,3 +40,41 @@ pub(crate) fn bucket(b: &BucketInfo) -> Value {
     value["link"] = link.into();
     value
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(b: &BucketInfo) -> String {
+        let value = bucket(b);
+        let fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        fields.join(" ")
+    }
+
+    #[test]
+    fn a_bucket_looks_like_ozones() {
+        let own = BucketInfo { quota_in_bytes: Some(-1), ..BucketInfo::default() };
+        let wanted = "metadata volumeName name storageType versioning listCacheSize usedBytes \
+                      usedNamespace creationTime modificationTime sourcePathExist quotaInBytes \
+                      quotaInNamespace bucketLayout owner pendingDeleteBytes \
+                      pendingDeleteNamespace link";
+        assert_eq!(fields(&own), wanted);
+        assert_eq!(bucket(&own)["quotaInBytes"], -1);
+        assert_eq!(bucket(&own)["link"], false);
+    }
+
+    #[test]
+    fn a_link_says_what_it_stands_for() {
+        let link = BucketInfo {
+            source_volume: Some("vol1".to_owned()),
+            source_bucket: Some("bucket1".to_owned()),
+            ..BucketInfo::default()
+        };
+        let value = bucket(&link);
+        assert_eq!(
+            (&value["sourceVolume"], &value["sourceBucket"]),
+            (&"vol1".into(), &"bucket1".into())
+        );
+        assert_eq!(value["link"], true);
+    }
+}

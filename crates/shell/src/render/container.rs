@@ -4,9 +4,10 @@ use proto::hdds::{
     ContainerInfoProto, ContainerWithPipeline, LifeCycleState, ScmContainerReplicaProto,
 };
 use serde_json::{Value, json};
-use types::{DatanodeDetails, Pipeline, WireError};
+use types::{DatanodeDetails, Pipeline, PipelineState, WireError};
 
-use super::{node, pipeline, replication, time::millis};
+use super::time::{millis, now};
+use super::{node, pipeline, replication};
 
 /// Name of a container's state.
 pub(crate) fn state(c: &ContainerInfoProto) -> &'static str {
@@ -26,10 +27,14 @@ pub(crate) fn container(c: &ContainerInfoProto) -> Value {
         ),
         "usedBytes": c.used_bytes,
         "numberOfKeys": c.number_of_keys,
+        // SCM does not tell: Java's client shows the time of the answer.
+        "lastUsed": now(),
         "owner": c.owner,
         "containerID": c.container_id,
         "deleteTransactionId": c.delete_transaction_id(),
         "sequenceId": c.sequence_id(),
+        // Nor this: Java's client shows what a container begins with.
+        "healthState": "HEALTHY",
         "open": state == "OPEN",
         "deleted": state == "DELETED",
     })
@@ -67,10 +72,12 @@ pub(crate) fn info(
     Ok(value)
 }
 
-/// `container info` for a person.
+/// `container info` for a person. `write` is the state of the pipeline it is written through, if
+/// that is still there.
 pub(crate) fn text(
     c: &ContainerWithPipeline,
     replicas: &[ScmContainerReplicaProto],
+    write: Option<PipelineState>,
 ) -> Result<String, WireError> {
     let p = Pipeline::from_wire(&c.pipeline)?;
     let info = &c.container_info;
@@ -91,7 +98,11 @@ pub(crate) fn text(
         })
         .collect::<Result<Vec<_>, WireError>>()?;
     let write_pipeline = match &info.pipeline_id {
-        Some(id) => format!("Write PipelineId: {}\n", types::PipelineId::from_wire(id)?),
+        Some(id) => format!(
+            "Write PipelineId: {}\nWrite Pipeline State: {}\n",
+            types::PipelineId::from_wire(id)?,
+            pipeline::state(write.unwrap_or(PipelineState::Closed)),
+        ),
         None => String::new(),
     };
     Ok(format!(
@@ -104,4 +115,39 @@ pub(crate) fn text(
         nodes.join(",\n"),
         replicas.join(",\n"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_in_ozones_order() {
+        let value = container(&ContainerInfoProto {
+            container_id: 7,
+            state: LifeCycleState::Open as i32,
+            state_enter_time: Some(1_795_260_206_295),
+            owner: "om".to_owned(),
+            ..ContainerInfoProto::default()
+        });
+        let fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        let wanted = [
+            "state",
+            "stateEnterTime",
+            "replicationConfig",
+            "usedBytes",
+            "numberOfKeys",
+            "lastUsed",
+            "owner",
+            "containerID",
+            "deleteTransactionId",
+            "sequenceId",
+            "healthState",
+            "open",
+            "deleted",
+        ];
+        assert_eq!(fields, wanted);
+        assert_eq!((&value["open"], &value["healthState"]), (&true.into(), &"HEALTHY".into()));
+        assert_eq!(value["stateEnterTime"], "2026-11-21T11:23:26.295Z");
+    }
 }

@@ -61,3 +61,44 @@ pub(crate) fn key(k: &KeyInfo) -> Value {
         "file": true,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proto::ozone::{KeyLocation, KeyLocationList};
+
+    use super::*;
+
+    fn fields(value: &Value) -> String {
+        let fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        fields.join(" ")
+    }
+
+    #[test]
+    fn a_listed_key_looks_like_ozones() {
+        let wanted = "volumeName bucketName name owner dataSize creationTime modificationTime \
+                      replicationConfig metadata tags file";
+        assert_eq!(fields(&listed("vol1", "bucket1", &BasicKeyInfo::default())), wanted);
+    }
+
+    #[test]
+    fn a_key_shows_where_its_blocks_are() {
+        let block = |length| KeyLocation { length, ..KeyLocation::default() };
+        let versions = KeyLocationList {
+            key_locations: vec![block(4), block(3)],
+            ..KeyLocationList::default()
+        };
+        let value = key(&KeyInfo {
+            data_size: 7,
+            key_location_list: vec![versions],
+            update_id: Some(15),
+            ..KeyInfo::default()
+        });
+        let wanted = "volumeName bucketName name owner dataSize creationTime modificationTime \
+                      replicationConfig metadata tags ozoneKeyLocations generation file";
+        assert_eq!(fields(&value), wanted);
+        assert_eq!(value["generation"], 15);
+        let second = &value["ozoneKeyLocations"][1];
+        assert_eq!(fields(second), "containerID localID length offset keyOffset");
+        assert_eq!((&second["keyOffset"], &second["length"]), (&4.into(), &3.into()));
+    }
+}

@@ -3,9 +3,11 @@
 use serde_json::{Map, Value, json};
 use types::{Pipeline, PipelineState};
 
-use super::{node, replication, time::millis};
+use super::time::{millis, now};
+use super::{node, replication};
 
-fn state(state: PipelineState) -> &'static str {
+/// Name of a pipeline's state.
+pub(crate) fn state(state: PipelineState) -> &'static str {
     match state {
         PipelineState::Allocated => "ALLOCATED",
         PipelineState::Open => "OPEN",
@@ -42,6 +44,8 @@ pub(crate) fn pipeline(p: &Pipeline) -> Value {
     if let Some(leader) = p.suggested_leader {
         value["suggestedLeaderId"] = node::id(leader);
     }
+    // Java's client knows no better than the time of the answer.
+    value["stateEnterTime"] = now().into();
     value["empty"] = p.members.is_empty().into();
     value["type"] = kind(p).into();
     value["pipelineState"] = state(p.state).into();
@@ -49,6 +53,13 @@ pub(crate) fn pipeline(p: &Pipeline) -> Value {
     if let Some(leader) = p.leader.and_then(|l| p.member(l)) {
         value["leaderNode"] = node::details(leader);
     }
+    if let Some(first) = p.members.first() {
+        value["firstNode"] = node::details(first);
+    }
+    if let Some(closest) = p.read_order().first() {
+        value["closestNode"] = node::details(closest);
+    }
+    value["healthy"] = (p.state == PipelineState::Open && p.leader.is_some()).into();
     value
 }
 
@@ -75,4 +86,69 @@ pub(crate) fn line(p: &Pipeline) -> String {
 pub(crate) fn membership(p: &Pipeline, node: types::DatanodeId) -> String {
     let role = if p.leader == Some(node) { "Leader" } else { "Follower" };
     format!("{}/{}/{}/{}/{role}", p.id, p.config, kind(p), state(p.state))
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{DatanodeDetails, DatanodeId, PipelineId, ReplicationConfig};
+
+    use super::*;
+
+    fn three() -> Pipeline {
+        let nodes = (0..3)
+            .map(|i| DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", format!("node{i}")));
+        let members: Vec<_> = nodes.collect();
+        Pipeline {
+            id: PipelineId::random(),
+            config: ReplicationConfig::RATIS_THREE,
+            state: PipelineState::Open,
+            leader: Some(members[1].id),
+            suggested_leader: Some(members[1].id),
+            members,
+            replica_indexes: Vec::new(),
+            created_ms: 1_795_260_050_440,
+            order: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn fields_come_in_ozones_order() {
+        let value = pipeline(&three());
+        let fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        let wanted = [
+            "id",
+            "replicationConfig",
+            "replicaIndexes",
+            "nodesInOrder",
+            "leaderId",
+            "creationTimestamp",
+            "suggestedLeaderId",
+            "stateEnterTime",
+            "empty",
+            "type",
+            "pipelineState",
+            "nodes",
+            "leaderNode",
+            "firstNode",
+            "closestNode",
+            "healthy",
+        ];
+        assert_eq!(fields, wanted);
+        assert_eq!(value["firstNode"]["hostName"], "node0");
+        assert_eq!(value["closestNode"]["hostName"], "node1", "the leader is read first");
+        assert_eq!(value["healthy"], true);
+    }
+
+    #[test]
+    fn a_line_is_ozones() {
+        let p = three();
+        let text = line(&p);
+        assert!(text.starts_with(&format!("Pipeline{{ Id: {}, Nodes: [ {{", p.id)), "{text}");
+        let end = format!(
+            "ReplicationConfig: RATIS/THREE, State:OPEN, leaderId:{}, \
+             CreationTimestamp2026-11-21T11:20:50.440Z[Etc/UTC]}}",
+            p.members[1].id
+        );
+        assert!(text.ends_with(&end), "{text}");
+    }
 }

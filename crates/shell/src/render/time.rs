@@ -1,12 +1,17 @@
 //! Points in time.
 
-use chrono::{DateTime, SecondsFormat};
+use chrono::{DateTime, SecondsFormat, Utc};
 
 /// Milliseconds since 1970 as ISO 8601 in UTC; whole seconds show no fraction, as Java prints.
 pub(crate) fn millis(ms: u64) -> String {
     let time = i64::try_from(ms).ok().and_then(DateTime::from_timestamp_millis);
     let form = if ms.is_multiple_of(1_000) { SecondsFormat::Secs } else { SecondsFormat::Millis };
     time.map(|t| t.to_rfc3339_opts(form, true)).unwrap_or_else(|| ms.to_string())
+}
+
+/// The present, to the nanosecond.
+pub(crate) fn now() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Nanos, true)
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use clap::Args;
 use config::Configuration;
 use futures::TryStreamExt;
 
-use crate::ShellError;
 use crate::address::Address;
 use crate::bucket::delete::{confirm, empty};
+use crate::{ShellError, output};
 
 /// Delete a volume. It must be empty, or -r empties it first.
 #[derive(Debug, Clone, Args)]
@@ -26,7 +26,9 @@ pub(crate) async fn run(args: Delete, conf: &Configuration) -> Result<(), ShellE
     let address = Address::parse(&args.address)?;
     let (client, volume) = (address.client(conf)?, address.volume()?);
     if args.recursive {
-        confirm(args.yes, &format!("This deletes volume {volume} and everything in it."))?;
+        if !confirm(args.yes, "This command will delete volume recursively.")? {
+            return Ok(());
+        }
         let buckets: Vec<_> = client.list_buckets(volume, "", "").try_collect().await?;
         for bucket in &buckets {
             empty(&client, volume, &bucket.bucket_name).await?;
@@ -34,6 +36,5 @@ pub(crate) async fn run(args: Delete, conf: &Configuration) -> Result<(), ShellE
         }
     }
     client.delete_volume(volume).await?;
-    eprintln!("Volume {volume} is deleted");
-    Ok(())
+    output::line(format!("Volume {volume} is deleted"))
 }

@@ -31,12 +31,14 @@ pub struct List {
 pub(crate) async fn run(args: List, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     if address.volume_or_root()?.is_some() {
-        return Err(ShellError::Usage("volumes are listed of a cluster: /".into()));
+        return Err(ShellError::Usage(
+            "Invalid URI. Volume/bucket/key elements should not been used".into(),
+        ));
     }
     let client = address.client(conf)?;
     let scope = if args.all_users { VolumeScope::Cluster } else { VolumeScope::ByUser };
     let user = args.user.as_deref().or(Some(client.options().user.as_str()));
     let user = user.filter(|_| !args.all_users);
     let volumes = client.list_volumes(scope, user, &args.list.prefix, &args.list.start);
-    output::list(volumes, args.list.limit()?, render::volume::volume).await
+    output::list(volumes, args.list.limit()?, render::volume::volume).await.map(drop)
 }

@@ -11,6 +11,7 @@ use clap::Subcommand;
 use config::Configuration;
 
 use crate::ShellError;
+use crate::acl::{self, AclCommand};
 
 /// What can be done with volumes.
 #[derive(Debug, Clone, Subcommand)]
@@ -30,6 +31,9 @@ pub enum VolumeCommand {
     Setquota(quota::SetQuota),
     /// Lift quotas of a volume.
     Clrquota(quota::ClearQuota),
+    /// Its ACL.
+    #[command(flatten)]
+    Acl(AclCommand),
 }
 
 /// Runs one.
@@ -42,5 +46,6 @@ pub(crate) async fn run(command: VolumeCommand, conf: &Configuration) -> Result<
         VolumeCommand::Delete(args) => delete::run(args, conf).await,
         VolumeCommand::Setquota(args) => quota::set(args, conf).await,
         VolumeCommand::Clrquota(args) => quota::clear(args, conf).await,
+        VolumeCommand::Acl(command) => acl::run(command, acl::Level::Volume, conf).await,
     }
 }

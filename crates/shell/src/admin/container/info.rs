@@ -1,9 +1,9 @@
 //! `o3 admin container info`.
 
 use clap::Args;
-use client::ErrorKind;
+use client::{ErrorKind, ScmClient};
 use config::Configuration;
-use types::ContainerId;
+use types::{ContainerId, PipelineId, PipelineState};
 
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
@@ -21,27 +21,45 @@ pub struct Info {
     scm: ScmArgs,
 }
 
-/// Runs it.
+/// Runs it. A container that is not there is said to be missing, and is no failure: the others are
+/// shown.
 pub(crate) async fn run(args: Info, conf: &Configuration) -> Result<(), ShellError> {
     let scm = args.scm.client(conf);
     let mut shown = Vec::new();
-    for id in &args.ids {
+    for (number, id) in args.ids.iter().enumerate() {
+        if number > 0 && !args.json {
+            output::line("")?;
+        }
         let container = match scm.container(*id).await {
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                return Err(ShellError::Refused(format!("Container #{id} not found")));
+                eprintln!("Container #{id} not found");
+                continue;
             }
             other => other?,
         };
         let replicas = scm.replicas(*id).await?;
         if args.json {
             shown.push(render::container::info(&container, &replicas).map_err(nonsense)?);
-        } else {
-            output::line(render::container::text(&container, &replicas).map_err(nonsense)?)?;
+            continue;
         }
+        let write = match &container.container_info.pipeline_id {
+            Some(id) => state(&scm, PipelineId::from_wire(id).map_err(nonsense)?).await?,
+            None => None,
+        };
+        output::line(render::container::text(&container, &replicas, write).map_err(nonsense)?)?;
     }
-    match (args.json, shown.len()) {
+    match (args.json, args.ids.len()) {
         (false, _) => Ok(()),
-        (true, 1) => output::value(&shown.remove(0)),
+        (true, 1) => shown.first().map_or(Ok(()), output::value),
         (true, _) => output::value(&shown.into()),
+    }
+}
+
+/// State of a pipeline; none when it is gone.
+async fn state(scm: &ScmClient, id: PipelineId) -> Result<Option<PipelineState>, ShellError> {
+    match scm.pipeline(id).await {
+        Ok(p) => PipelineState::from_wire(p.state() as i32).map(Some).map_err(nonsense),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e.into()),
     }
 }

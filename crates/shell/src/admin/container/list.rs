@@ -3,7 +3,7 @@
 use clap::Args;
 use client::ListContainers;
 use config::Configuration;
-use proto::hdds::LifeCycleState;
+use proto::hdds::{LifeCycleState, ReplicationType};
 use types::{ContainerId, ReplicationConfig};
 
 use crate::admin::ScmArgs;
@@ -25,13 +25,13 @@ pub struct List {
     #[arg(short = 'c', long, default_value_t = 20, value_name = "N")]
     count: u32,
     /// All of them.
-    #[arg(short = 'a', long, conflicts_with = "count")]
+    #[arg(short = 'a', long)]
     all: bool,
     /// Only containers in this state: OPEN, CLOSING, QUASI_CLOSED, CLOSED, DELETING, DELETED.
     #[arg(long, value_parser = state, value_name = "STATE")]
     state: Option<LifeCycleState>,
     /// Only containers of this replication type: RATIS, STAND_ALONE, EC.
-    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    #[arg(short = 't', long = "type", value_parser = crate::replication::kind, value_name = "TYPE")]
     kind: Option<String>,
     /// Only containers of this replication: ONE, THREE.
     #[arg(short = 'r', long, visible_alias = "factor", value_name = "REPLICATION")]
@@ -51,28 +51,30 @@ fn state(text: &str) -> Result<LifeCycleState, String> {
 
 /// Runs it.
 pub(crate) async fn run(args: List, conf: &Configuration) -> Result<(), ShellError> {
-    let replication = match (&args.kind, &args.replication) {
-        (None, None) => None,
-        (kind, Some(value)) => Some(
-            ReplicationConfig::parse(kind.as_deref().unwrap_or("RATIS"), value)
-                .map_err(|e| ShellError::Usage(e.to_string()))?,
-        ),
-        (Some(_), None) => {
-            return Err(ShellError::Usage("--type needs --replication as well".into()));
-        }
-    };
+    let replication = args
+        .replication
+        .as_deref()
+        .map(|value| ReplicationConfig::parse(args.kind.as_deref().unwrap_or("RATIS"), value))
+        .transpose()
+        .map_err(|e| ShellError::Usage(e.to_string()))?;
+    let wanted_kind = args.kind.as_deref().and_then(ReplicationType::from_str_name);
     let scm = args.scm.client(conf);
     let mut left = if args.all { u64::MAX } else { u64::from(args.count) };
     let mut start = ContainerId(args.start);
+    let mut total = None;
     let mut printer = ArrayPrinter::new();
     while left > 0 {
         let count = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
         let list = ListContainers { start, count, state: args.state, replication };
-        let (page, _) = scm.list_containers(&list).await?;
-        for container in &page {
+        let (page, all) = scm.list_containers(&list).await?;
+        total = total.or(all);
+        // SCM knows no filter by type alone.
+        for container in
+            page.iter().filter(|c| wanted_kind.is_none_or(|kind| c.replication_type == kind as i32))
+        {
             printer.push(&render::container::container(container))?;
+            left -= 1;
         }
-        left -= page.len() as u64;
         match page.last() {
             Some(last) if page.len() as u64 == u64::from(count) => {
                 start = ContainerId(ContainerId::from_wire(last.container_id).0 + 1);
@@ -80,5 +82,11 @@ pub(crate) async fn run(args: List, conf: &Configuration) -> Result<(), ShellErr
             _ => break,
         }
     }
-    printer.finish().map(drop)
+    let shown = printer.finish()? as u64;
+    if let Some(all) = total.filter(|all| !args.all && left == 0 && *all > shown) {
+        eprintln!(
+            "Displaying {shown} out of {all} containers. Container list has more containers."
+        );
+    }
+    Ok(())
 }

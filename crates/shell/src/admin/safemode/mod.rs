@@ -21,9 +21,13 @@ pub enum SafemodeCommand {
 }
 
 /// Runs one.
-pub(crate) async fn run(command: SafemodeCommand, conf: &Configuration) -> Result<(), ShellError> {
+pub(crate) async fn run(
+    command: SafemodeCommand,
+    verbose: bool,
+    conf: &Configuration,
+) -> Result<(), ShellError> {
     match command {
-        SafemodeCommand::Status(args) => status::run(args, conf).await,
+        SafemodeCommand::Status(args) => status::run(args, verbose, conf).await,
         SafemodeCommand::Wait(args) => wait::run(args, conf).await,
         SafemodeCommand::Exit(args) => exit::run(args, conf).await,
     }

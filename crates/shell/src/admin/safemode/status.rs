@@ -7,12 +7,9 @@ use serde_json::{Value, json};
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Whether SCM is in safe mode.
+/// Whether SCM is in safe mode; with --verbose also what each rule waits for.
 #[derive(Debug, Clone, Args)]
 pub struct Status {
-    /// Also what each rule waits for.
-    #[arg(long)]
-    verbose: bool,
     /// As JSON, rules included.
     #[arg(long)]
     json: bool,
@@ -21,10 +18,14 @@ pub struct Status {
 }
 
 /// Runs it.
-pub(crate) async fn run(args: Status, conf: &Configuration) -> Result<(), ShellError> {
+pub(crate) async fn run(
+    args: Status,
+    verbose: bool,
+    conf: &Configuration,
+) -> Result<(), ShellError> {
     let scm = args.scm.client(conf);
     let inside = scm.in_safe_mode().await?;
-    let rules = if args.verbose || args.json { scm.safe_mode_rules().await? } else { Vec::new() };
+    let rules = if verbose || args.json { scm.safe_mode_rules().await? } else { Vec::new() };
     if args.json {
         let rules: Vec<Value> = rules
             .iter()
