@@ -31,7 +31,12 @@ fn a_flipped_bit_in_a_packed_block_is_refused_and_reported() {
     flip(&node.chunks_dir().join("00000001.segment"), 64 + 32 + 1234);
     assert_eq!(node.read(1).unwrap_err().result(), ResultCode::ChecksumMismatch);
     becomes(&node, ContainerState::Unhealthy);
-    let changed = node.store().take_changed();
+    // The report follows the state.
+    let mut changed = node.store().take_changed();
+    while changed.is_empty() {
+        std::thread::yield_now();
+        changed = node.store().take_changed();
+    }
     assert_eq!(changed.len(), 1);
     assert_eq!(node.read(2).unwrap(), pattern(2, 3000), "its neighbour is still good");
 }
