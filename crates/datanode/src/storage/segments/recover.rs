@@ -30,13 +30,19 @@ pub(crate) fn file_name(number: u32) -> String {
 pub(crate) fn recover(
     chunks: &Path,
     container: ContainerId,
-    infos: BTreeMap<u32, SegmentInfo>,
+    mut infos: BTreeMap<u32, SegmentInfo>,
 ) -> io::Result<Recovered> {
     remove_unknown(chunks, &infos)?;
     let mut segments = Segments::default();
     let mut damage = None;
-    for (number, info) in &infos {
+    for (number, info) in &mut infos {
         let path = chunks.join(file_name(*number));
+        if info.durable > 0 && info.live_records == 0 && !path.exists() {
+            // Its file was dropped, and the crash brought the row back. Nothing may be added to a
+            // file without its beginning; the next tidying drops the row again.
+            info.sealed = true;
+            continue;
+        }
         if info.durable < SEGMENT_HEADER_LEN {
             // Begun after the last flush: whatever is in the file is written again by replay.
             segments.queue_header(container, *number);
@@ -73,7 +79,7 @@ fn check(
     let file = match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            let lost = info.durable > 0 && info.live_records > 0;
+            let lost = info.durable > 0;
             return Ok(if lost { Err("segment file is missing".into()) } else { Ok(()) });
         }
         Err(e) => return Err(e),

@@ -127,3 +127,21 @@ proptest! {
         run(&steps);
     }
 }
+
+/// Histories that found bugs.
+#[test]
+fn histories_that_once_failed() {
+    use Step::*;
+    run(&[
+        Small(10, 19520),
+        Small(4, 8225),
+        Small(28, 13555),
+        Small(7, 10562),
+        Delete(vec![7]),
+        Reclaim,
+        Kill,
+        Small(26, 5970),
+        Reclaim,
+        Kill,
+    ]);
+}
