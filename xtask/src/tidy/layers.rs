@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("servers", &["om", "scm", "datanode", "s3gateway"]),
     ("using a cluster", &["client", "shell", "freon"]),
     ("rules", &["namespace", "placement", "container"]),
-    ("machinery", &["multiraft", "metastore", "blockio", "framed", "service"]),
+    ("machinery", &["multiraft", "metastore", "blockio", "framed", "hadoop-rpc", "service"]),
     ("vocabulary", &["config", "types", "proto"]),
 ];
 

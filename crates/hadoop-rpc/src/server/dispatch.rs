@@ -1,0 +1,139 @@
+//! From a call to its answer: the bound on work, the deadline, calls that come again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Instant;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{timeout, timeout_at};
+
+use super::answers::{Answers, Due};
+use super::{Answer, AnswerFuture, Call, Shared, Work};
+use crate::fault::Fault;
+use crate::incoming::CallId;
+use crate::retry::{Key, Known, Ticket};
+
+/// A call as it came.
+pub(super) struct Request {
+    pub(super) id: CallId,
+    /// The version of the protocol that the client speaks.
+    pub(super) version: u64,
+    pub(super) call: Call,
+}
+
+/// Takes a call. Returns when the next one may be read: waiting here is back-pressure on
+/// everybody who shares the bound.
+pub(super) async fn take(request: Request, shared: &Arc<Shared>, answers: &Arc<Answers>) {
+    let Request { id, version, call } = request;
+    let due = Due::new(answers, id);
+    match shared.service.version(&call.protocol) {
+        Some(served) if served == version => {}
+        Some(served) => {
+            let fault = Fault::version_mismatch(&call.protocol, version, served);
+            return due.give(Err(fault));
+        }
+        None => return due.give(Err(Fault::no_such_protocol(&call.protocol))),
+    }
+    let deadline = call.deadline;
+    match shared.service.call(call) {
+        Work::Repeatable(work) => repeatable(work, due, deadline, shared).await,
+        Work::Once(work) => once(work, due, deadline, shared).await,
+    }
+}
+
+async fn repeatable(mut work: AnswerFuture, due: Due, deadline: Instant, shared: &Arc<Shared>) {
+    let at_once = std::future::poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
+    if let Poll::Ready(answer) = at_once {
+        return due.give(answer);
+    }
+    let Some(permit) = permit(shared).await else { return due.give(Err(too_many())) };
+    tokio::spawn(async move {
+        let answer = timeout_at(deadline.into(), work).await;
+        due.give(answer.unwrap_or_else(|_| Err(too_long())));
+        drop(permit);
+    });
+}
+
+async fn once(work: AnswerFuture, due: Due, deadline: Instant, shared: &Arc<Shared>) {
+    // The turn first: whoever is known as running has one, and others may wait for it.
+    let Some(permit) = permit(shared).await else { return due.give(Err(too_many())) };
+    let known = key(due.id()).map(|key| shared.retry.begin(key, Instant::now()));
+    match known {
+        None => {
+            tokio::spawn(first(work, due, deadline, None, permit));
+        }
+        Some(Known::First(ticket)) => {
+            tokio::spawn(first(work, due, deadline, Some(ticket), permit));
+        }
+        Some(Known::Answered(answer)) => {
+            shared.stats.repeated.fetch_add(1, Ordering::Relaxed);
+            due.give(Ok(answer));
+        }
+        Some(Known::Running(ended)) => {
+            shared.stats.repeated.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(async move {
+                due.give(match timeout_at(deadline.into(), ended).await {
+                    Ok(Ok(answer)) => answer,
+                    Ok(Err(_)) => Err(Fault::busy("the first attempt of the call was given up")),
+                    Err(_) => Err(too_long()),
+                });
+                drop(permit);
+            });
+        }
+    }
+}
+
+/// Carries out a call to its end. Its client waits for it no longer than until the deadline.
+async fn first(
+    mut work: AnswerFuture,
+    due: Due,
+    deadline: Instant,
+    ticket: Option<Ticket>,
+    permit: OwnedSemaphorePermit,
+) {
+    let end = |answer: &Answer| {
+        if let Some(ticket) = ticket {
+            ticket.end(answer, Instant::now());
+        }
+    };
+    match timeout_at(deadline.into(), &mut work).await {
+        Ok(answer) => {
+            end(&answer);
+            due.give(answer);
+        }
+        Err(_) => {
+            due.give(Err(too_long()));
+            end(&work.await);
+        }
+    }
+    drop(permit);
+}
+
+/// A turn, if there is one in time.
+async fn permit(shared: &Arc<Shared>) -> Option<OwnedSemaphorePermit> {
+    let permits = &shared.permits;
+    if let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
+        return Some(permit);
+    }
+    let waiting = Arc::clone(permits).acquire_owned();
+    let permit = timeout(shared.options.queue_timeout, waiting).await.ok().and_then(Result::ok);
+    if permit.is_none() {
+        shared.stats.refused.fetch_add(1, Ordering::Relaxed);
+    }
+    permit
+}
+
+/// What a call is known by; `None` for a client without an id: it does not ask again.
+fn key(id: &CallId) -> Option<Key> {
+    let client: [u8; 16] = id.client.as_ref().try_into().ok()?;
+    Some(Key { client, call: id.number })
+}
+
+fn too_many() -> Fault {
+    Fault::busy("too many calls are being worked on, try again later")
+}
+
+fn too_long() -> Fault {
+    Fault::busy("the call takes too long, try again later")
+}

@@ -1,0 +1,188 @@
+//! Client against server over loopback, and raw bytes against the server.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod raw;
+mod repeated;
+mod support;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hadoop_rpc::{CallError, ClientOptions, ErrorCode, ServerOptions};
+
+use crate::support::{PROTOCOL, Running, WITHIN};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_are_answered_with_the_callers_name() {
+    for negotiate in [false, true] {
+        let server = Running::start(ServerOptions::default()).await;
+        let options = ClientOptions { negotiate, ..ClientOptions::default() };
+        let client = server.client_with(PROTOCOL, options);
+        let answer = client.call("whoami", Bytes::new(), WITHIN).await.unwrap();
+        assert_eq!(answer, "alice", "negotiate: {negotiate}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_calls_share_a_connection_and_none_gets_anothers_answer() {
+    let server = Running::start(ServerOptions::default()).await;
+    let client = server.client();
+    let calls = (0..500_usize).map(|n| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            let method = if n % 3 == 0 { "echo" } else { "later" };
+            let body = Bytes::from(vec![n as u8; n * 97]);
+            let answer = client.call(method, body.clone(), WITHIN).await.unwrap();
+            assert_eq!(answer, body, "call {n}");
+        })
+    });
+    let calls: Vec<_> = calls.collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    assert_eq!(server.server.stats().connections.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_messages_pass_both_ways_and_larger_ones_end_the_connection() {
+    let options = ServerOptions { max_frame: 3 << 20, ..ServerOptions::default() };
+    let server = Running::start(options).await;
+    let client = server.client();
+    let body = Bytes::from(vec![7; 2 << 20]);
+    assert_eq!(client.call("echo", body.clone(), WITHIN).await.unwrap(), body);
+    let larger = Bytes::from(vec![7; 4 << 20]);
+    let lost = client.call("echo", larger, WITHIN).await.unwrap_err();
+    assert!(matches!(lost, CallError::Lost { .. }), "{lost}");
+    assert_eq!(client.call("echo", body.clone(), WITHIN).await.unwrap(), body, "a new connection");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_are_the_exceptions_that_java_expects() {
+    let server = Running::start(ServerOptions::default()).await;
+    let cases = [
+        (PROTOCOL, "nothing", ErrorCode::NoSuchMethod, "a.ipc.RpcNoSuchMethodException"),
+        (("a.Other", 1), "echo", ErrorCode::NoSuchProtocol, "a.ipc.RpcNoSuchProtocolException"),
+        ((PROTOCOL.0, 2), "echo", ErrorCode::VersionMismatch, "a.ipc.RPC$VersionMismatch"),
+        (PROTOCOL, "fail", ErrorCode::Application, "java.io.FileNotFoundException"),
+        (PROTOCOL, "panic", ErrorCode::Application, "java.io.IOException"),
+    ];
+    for (protocol, method, code, class) in cases {
+        let client = server.client_with(protocol, ClientOptions::default());
+        let error = client.call(method, Bytes::new(), WITHIN).await.unwrap_err();
+        let fault = error.fault().unwrap();
+        assert_eq!((fault.code, fault.exception.full_name("-").as_str()), (code, class));
+        // The connection stays.
+        let again = client.call(method, Bytes::new(), WITHIN).await.unwrap_err();
+        assert!(again.fault().is_some());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_fit_waits_and_what_waits_too_long_is_refused() {
+    let options = ServerOptions {
+        max_in_flight: 2,
+        queue_timeout: Duration::from_millis(50),
+        ..ServerOptions::default()
+    };
+    let server = Running::start(options).await;
+    let client = server.client();
+    let held: Vec<_> = (0..2)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.call("hold", Bytes::new(), WITHIN).await })
+        })
+        .collect();
+    support::until(|| server.server.in_flight() == 2).await;
+    for method in ["hold", "count"] {
+        let error = client.call(method, Bytes::new(), WITHIN).await.unwrap_err();
+        let fault = error.fault().unwrap();
+        assert_eq!(fault.code, ErrorCode::Server);
+        assert_eq!(fault.exception.full_name("-"), "a.ipc.RetriableException");
+    }
+    assert_eq!(server.server.stats().refused.load(Ordering::Relaxed), 2);
+    let at_once = client.call("echo", Bytes::new(), WITHIN).await;
+    assert!(at_once.is_ok(), "what needs no waiting needs no place");
+    server.service.release();
+    for call in held {
+        call.await.unwrap().unwrap();
+    }
+    assert_eq!(client.call("count", Bytes::new(), WITHIN).await.unwrap(), "1");
+    support::until(|| server.server.in_flight() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_takes_too_long_is_given_back_to_its_client() {
+    let options =
+        ServerOptions { call_timeout: Duration::from_millis(50), ..ServerOptions::default() };
+    let server = Running::start(options).await;
+    let error = server.client().call("hold", Bytes::new(), WITHIN).await.unwrap_err();
+    assert_eq!(error.fault().unwrap().code, ErrorCode::Server);
+    support::until(|| server.server.in_flight() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_gives_up_in_time_and_its_connection_goes_on() {
+    let server = Running::start(ServerOptions::default()).await;
+    let client = server.client();
+    let soon = Duration::from_millis(30);
+    let late = client.call("hold", Bytes::new(), soon).await.unwrap_err();
+    assert!(matches!(late, CallError::Timeout { .. }), "{late}");
+    assert!(client.call("echo", Bytes::new(), WITHIN).await.is_ok());
+    server.service.release();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_end_on_either_side_and_are_made_again() {
+    let short = Duration::from_millis(40);
+    let sides = [
+        (ServerOptions { idle_timeout: short, ..ServerOptions::default() }, WITHIN),
+        (ServerOptions::default(), short),
+    ];
+    for (options, idle_timeout) in sides {
+        let server = Running::start(options).await;
+        let options = ClientOptions { idle_timeout, ..ClientOptions::default() };
+        let client = server.client_with(PROTOCOL, options);
+        client.call("echo", Bytes::new(), WITHIN).await.unwrap();
+        support::until(|| server.server.stats().connections.load(Ordering::Relaxed) == 0).await;
+        support::eventually(async || client.call("echo", Bytes::new(), WITHIN).await.is_ok()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_client_says_that_it_is_there() {
+    let server = Running::start(ServerOptions::default()).await;
+    let short = Duration::from_millis(20);
+    let options =
+        ClientOptions { ping_interval: short, idle_timeout: short, ..ClientOptions::default() };
+    let client = server.client_with(PROTOCOL, options);
+    let held = {
+        let client = client.clone();
+        tokio::spawn(async move { client.call("hold", Bytes::new(), WITHIN).await })
+    };
+    support::until(|| server.server.in_flight() == 1).await;
+    // Pings go by without an answer; were there one, or a closed connection, the call would fail.
+    tokio::time::sleep(short * 5).await;
+    server.service.release();
+    held.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shutdown_finishes_what_was_begun() {
+    let server = Running::start(ServerOptions::default()).await;
+    let client = server.client();
+    let held = {
+        let client = client.clone();
+        tokio::spawn(async move { client.call("hold", Bytes::new(), WITHIN).await })
+    };
+    support::until(|| server.server.in_flight() == 1).await;
+    let closing = {
+        let server = server.server.clone();
+        tokio::spawn(async move { server.shutdown().await })
+    };
+    server.service.release();
+    closing.await.unwrap();
+    assert!(held.await.unwrap().is_ok());
+    assert!(client.call("echo", Bytes::new(), WITHIN).await.is_err());
+}

@@ -1,0 +1,127 @@
+//! A service with a method for each thing that can happen to a call.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hadoop_rpc::{
+    Call, Client, ClientOptions, Fault, Identity, Server, ServerOptions, Service, Work,
+};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+pub const PROTOCOL: (&str, u64) = ("a.b.Protocol", 1);
+/// How long anything may take on a busy machine before a test gives up.
+pub const WITHIN: Duration = Duration::from_secs(30);
+
+pub struct Methods {
+    /// Times that `count` or `count-held` were carried out.
+    pub counted: Arc<AtomicU64>,
+    held: watch::Sender<bool>,
+}
+
+impl Methods {
+    /// Lets calls of `hold` and `count-held` end.
+    pub fn release(&self) {
+        self.held.send_replace(true);
+    }
+}
+
+impl Service for Methods {
+    fn version(&self, protocol: &str) -> Option<u64> {
+        (protocol == PROTOCOL.0).then_some(PROTOCOL.1)
+    }
+
+    fn call(&self, call: Call) -> Work {
+        let mut held = self.held.subscribe();
+        let counted = Arc::clone(&self.counted);
+        let count = move || Bytes::from((counted.fetch_add(1, Ordering::Relaxed) + 1).to_string());
+        match call.method.as_str() {
+            "echo" => Work::Repeatable(Box::pin(async move { Ok(call.body) })),
+            "later" => Work::Repeatable(Box::pin(async move {
+                tokio::task::yield_now().await;
+                Ok(call.body)
+            })),
+            "whoami" => {
+                let user = Bytes::copy_from_slice(call.user.as_bytes());
+                Work::Repeatable(Box::pin(async move { Ok(user) }))
+            }
+            "hold" => Work::Repeatable(Box::pin(async move {
+                let _ = held.wait_for(|h| *h).await;
+                Ok(Bytes::new())
+            })),
+            "count" => Work::Once(Box::pin(async move { Ok(count()) })),
+            "count-held" => Work::Once(Box::pin(async move {
+                let _ = held.wait_for(|h| *h).await;
+                Ok(count())
+            })),
+            "count-fail" => Work::Once(Box::pin(async move {
+                count();
+                Err(Fault::busy("not yet"))
+            })),
+            "fail" => Work::Repeatable(Box::pin(async {
+                Err(Fault::application("java.io.FileNotFoundException", "no file"))
+            })),
+            "panic" => Work::Once(Box::pin(async { panic!("a test of panics") })),
+            _ => Work::Repeatable(Box::pin(async move {
+                Err(Fault::no_such_method(&call.protocol, &call.method))
+            })),
+        }
+    }
+}
+
+/// A server on a free port.
+pub struct Running {
+    pub server: Server,
+    pub service: Arc<Methods>,
+    pub address: SocketAddr,
+}
+
+impl Running {
+    pub async fn start(options: ServerOptions) -> Self {
+        let service =
+            Arc::new(Methods { counted: Arc::default(), held: watch::Sender::new(false) });
+        let options = ServerOptions { ipc_package: "a.ipc", ..options };
+        let server = Server::new(service.clone(), options);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let listening = server.clone();
+        tokio::spawn(async move { listening.listen(listener).await });
+        Self { server, service, address }
+    }
+
+    pub fn client(&self) -> Client {
+        self.client_with(PROTOCOL, ClientOptions::default())
+    }
+
+    pub fn client_with(&self, protocol: (&str, u64), options: ClientOptions) -> Client {
+        self.client_as(Identity::random(), protocol, options)
+    }
+
+    pub fn client_as(
+        &self,
+        identity: Identity,
+        protocol: (&str, u64),
+        options: ClientOptions,
+    ) -> Client {
+        Client::new(self.address.to_string(), protocol, "alice", identity, options)
+    }
+}
+
+/// Waits for a condition.
+pub async fn until(met: impl Fn() -> bool) {
+    eventually(async || met()).await;
+}
+
+/// Waits for a condition that takes a while to look at.
+pub async fn eventually<F: Future<Output = bool>>(met: impl Fn() -> F) {
+    let waiting = async {
+        while !met().await {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(WITHIN, waiting).await.expect("the condition was not met");
+}
