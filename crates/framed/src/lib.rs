@@ -8,6 +8,7 @@
 //! * [`Server`], [`Handler`]: take calls
 //! * [`Client`], [`ClientPool`]: make calls
 //! * [`Sender`]: one-way frames in order, for Raft messages
+//! * [`Guest`]: another protocol on the server's port
 //! * [`message`]: calls with protobuf messages on both sides
 //! * [`AlignedBuf`]: large payloads arrive in 4 KiB-aligned buffers, fit for direct I/O
 //! * [`Status`], [`CallError`]: what can go wrong
@@ -35,6 +36,7 @@ mod client;
 mod connection;
 mod error;
 mod frame;
+mod guest;
 pub mod message;
 mod pool;
 mod sender;
@@ -45,6 +47,7 @@ pub use aligned::{ALIGNMENT, AlignedBuf};
 pub use client::{Client, ClientOptions};
 pub use error::{CallError, Code, Status};
 pub use frame::{LARGE_PAYLOAD, PREFACE};
+pub use guest::{Guest, GuestFuture};
 pub use pool::ClientPool;
 pub use sender::{SendError, Sender, SenderOptions};
 pub use server::{Call, Handler, HandlerFuture, Reply, Server, ServerOptions, ServerStats};

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use crate::connection::FrameReader;
 use crate::frame::{Kind, PREFACE};
 use crate::write::{OutFrame, Payload, write_frames};
-use crate::{Code, Status};
+use crate::{Code, Guest, Status};
 
 /// An answer.
 #[derive(Debug, Clone, Default)]
@@ -108,6 +108,7 @@ impl Answers {
 
 struct Shared {
     handler: Arc<dyn Handler>,
+    guest: Option<Arc<dyn Guest>>,
     options: ServerOptions,
     stats: Arc<ServerStats>,
     permits: Arc<Semaphore>,
@@ -147,12 +148,26 @@ impl Server {
         handler: Arc<dyn Handler>,
         options: ServerOptions,
     ) -> io::Result<Self> {
+        Self::serve_with_guest(listener, handler, None, options)
+    }
+
+    /// Serves a bound listener that a guest has its connections on, too.
+    ///
+    /// # Errors
+    /// As [`Server::serve`].
+    pub fn serve_with_guest(
+        listener: TcpListener,
+        handler: Arc<dyn Handler>,
+        guest: Option<Arc<dyn Guest>>,
+        options: ServerOptions,
+    ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let stats = Arc::new(ServerStats::default());
         let permits = Arc::new(Semaphore::new(options.max_in_flight));
         let (stop, stopped) = watch::channel(false);
         let shared = Arc::new(Shared {
             handler,
+            guest,
             options: options.clone(),
             stats: stats.clone(),
             permits: permits.clone(),
@@ -220,6 +235,13 @@ async fn serve_connection(
     socket.set_nodelay(true)?;
     let mut preface = [0; PREFACE.len()];
     socket.read_exact(&mut preface).await?;
+    let mut stop = shared.stop.clone();
+    if let Some(guest) = shared.guest.as_ref().filter(|g| g.preface() == preface) {
+        return tokio::select! {
+            served = guest.serve(socket, peer) => served,
+            _ = stop.wait_for(|s| *s) => Ok(()),
+        };
+    }
     if preface != PREFACE {
         let reason = format!("unknown protocol: connection opens with {preface:02x?}");
         return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
@@ -239,7 +261,6 @@ async fn serve_connection(
         })
         .await
     });
-    let mut stop = shared.stop.clone();
     let read = tokio::select! {
         read = read_calls(read, peer, shared, &answers) => read,
         _ = stop.wait_for(|s| *s) => Ok(()),

@@ -6,6 +6,7 @@ mod raw;
 mod repeated;
 mod support;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -184,5 +185,33 @@ async fn a_shutdown_finishes_what_was_begun() {
     server.service.release();
     closing.await.unwrap();
     assert!(held.await.unwrap().is_ok());
+    assert!(client.call("echo", Bytes::new(), WITHIN).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_protocols_are_served_on_one_port() {
+    struct Frames;
+    impl framed::Handler for Frames {
+        fn call(&self, call: framed::Call) -> framed::HandlerFuture {
+            Box::pin(
+                async move { Ok(framed::Reply { header: call.header, payload: call.payload }) },
+            )
+        }
+    }
+    let running = Running::start(ServerOptions::default()).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let guest: Arc<dyn framed::Guest> = Arc::new(running.server.clone());
+    let options = framed::ServerOptions::default();
+    let host =
+        framed::Server::serve_with_guest(listener, Arc::new(Frames), Some(guest), options).unwrap();
+    let running = Running { address: host.local_addr(), ..running };
+    let client = running.client();
+    assert_eq!(client.call("echo", Bytes::from("hadoop"), WITHIN).await.unwrap(), "hadoop");
+    let address = host.local_addr().to_string();
+    let frames = framed::Client::new(address, framed::ClientOptions::default());
+    let reply = frames.call(1, Bytes::from("frame"), Bytes::new(), WITHIN).await.unwrap();
+    assert_eq!(reply.header, "frame");
+    host.shutdown().await;
+    support::until(|| running.server.stats().connections.load(Ordering::Relaxed) == 0).await;
     assert!(client.call("echo", Bytes::new(), WITHIN).await.is_err());
 }

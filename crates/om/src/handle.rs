@@ -18,7 +18,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// Where an OM listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
-    /// The framed door, `ozone.om.address`.
+    /// The framed and the Hadoop RPC door, `ozone.om.address`.
     pub framed: SocketAddr,
     /// The gRPC door, `ozone.om.grpc.port`.
     pub grpc: SocketAddr,
@@ -89,6 +89,7 @@ impl OmHandle {
         let running = self.running;
         running.stop.shutdown.trigger();
         running.doors.framed.shutdown().await;
+        running.doors.hadoop.shutdown().await;
         let mut grpc = running.doors.grpc;
         if tokio::time::timeout(DRAIN, &mut grpc).await.is_err() {
             grpc.abort();

@@ -4,7 +4,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `doors` | the protocols: framed, gRPC; each decodes nothing but its own framing |
+//! | `doors` | the protocols: framed, Hadoop RPC, gRPC; each decodes nothing but its own framing |
 //! | `room` | the one dispatcher: admission, reads, writes, audit |
 //! | `state` | the replicated state machine over `om.db`, the view the rules read |
 //! | `scm` | blocks held ready, places of containers, deletions |

@@ -62,6 +62,25 @@ pub(crate) fn register(
     }
 }
 
+/// Registers what the Hadoop RPC door counts.
+pub(crate) fn register_hadoop(registry: &MetricsRegistry, server: &hadoop_rpc::Server) {
+    let of = |count: fn(&hadoop_rpc::ServerStats) -> &AtomicU64| {
+        let server = server.clone();
+        move || count(server.stats()).load(Ordering::Relaxed)
+    };
+    let connections = of(|s| &s.connections);
+    let name = "hadoop_rpc_connections";
+    registry.gauge_fn(name, "Open connections of Hadoop RPC", move || connections() as f64);
+    let flying = server.clone();
+    registry.gauge_fn("hadoop_rpc_in_flight", "Calls of Hadoop RPC being worked on", move || {
+        flying.in_flight() as f64
+    });
+    let name = "hadoop_rpc_refused";
+    registry.counter_fn(name, "Calls refused while too many were worked on", of(|s| &s.refused));
+    let name = "hadoop_rpc_repeated";
+    registry.counter_fn(name, "Calls that came again, and were not repeated", of(|s| &s.repeated));
+}
+
 fn gauge(
     registry: &MetricsRegistry,
     room: &Arc<Room>,

@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::background::{KeyDeletingService, MultipartUploadCleanupService, OpenKeyCleanupService};
-use crate::doors::{FramedDoor, grpc};
+use crate::doors::{FramedDoor, HadoopDoor, grpc};
 use crate::error::Error;
 use crate::groups::Groups;
 use crate::handle::{Addresses, OmHandle, Running, StopOnDrop};
@@ -121,6 +121,7 @@ impl Om {
             http: http.as_ref().map(StatusServer::local_addr),
         };
         let doors = doors.open(&setup, &room, &shutdown)?;
+        metrics::register_hadoop(&registry, &doors.hadoop);
         tracing::info!(
             node = setup.node_id,
             cluster = identity.cluster_id,
@@ -257,7 +258,10 @@ impl Listeners {
     /// Lets requests in.
     fn open(self, setup: &Setup, room: &Arc<Room>, shutdown: &Shutdown) -> Result<Doors, Error> {
         let handler = FramedDoor::new(Arc::clone(room));
-        let framed = Server::serve(self.framed, handler, ServerOptions::default());
+        let hadoop = HadoopDoor::serve(Arc::clone(room));
+        let guest = Some(Arc::new(hadoop.clone()) as _);
+        let framed =
+            Server::serve_with_guest(self.framed, handler, guest, ServerOptions::default());
         let key = keys::OZONE_OM_ADDRESS.name();
         let framed = framed.map_err(|e| BindError::new(key, self.framed_address, e))?;
         let (room, stop, max) = (Arc::clone(room), shutdown.clone(), setup.grpc_max_message);
@@ -268,13 +272,14 @@ impl Listeners {
                 tracing::error!("the gRPC door closed: {e}");
             }
         });
-        Ok(Doors { framed, grpc })
+        Ok(Doors { framed, hadoop, grpc })
     }
 }
 
 /// The open doors.
 pub(crate) struct Doors {
     pub(crate) framed: Server,
+    pub(crate) hadoop: hadoop_rpc::Server,
     pub(crate) grpc: JoinHandle<()>,
 }
 

@@ -6,6 +6,7 @@ mod blocks;
 mod deletion;
 mod doors;
 mod durability;
+mod hadoop;
 mod multipart;
 mod names;
 mod start;

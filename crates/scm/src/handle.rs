@@ -13,7 +13,7 @@ use crate::start::State;
 /// Where SCM listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScmAddresses {
-    /// For clients and administrators.
+    /// For clients and administrators: framed and Hadoop RPC.
     pub client: SocketAddr,
     /// For OM.
     pub block: SocketAddr,
@@ -23,11 +23,17 @@ pub struct ScmAddresses {
     pub http: Option<SocketAddr>,
 }
 
+/// The open doors.
+pub struct Doors {
+    pub framed: Vec<Server>,
+    pub hadoop: hadoop_rpc::Server,
+}
+
 /// A running SCM. Dropped without [`ScmHandle::shutdown`] it stops abruptly, as if killed.
 pub struct ScmHandle {
     core: Arc<Core>,
     state: State,
-    servers: Vec<Server>,
+    doors: Doors,
     status: Option<StatusServer>,
     addresses: ScmAddresses,
 }
@@ -36,11 +42,11 @@ impl ScmHandle {
     pub(crate) fn new(
         core: Arc<Core>,
         state: State,
-        servers: Vec<Server>,
+        doors: Doors,
         status: Option<StatusServer>,
         addresses: ScmAddresses,
     ) -> Self {
-        Self { core, state, servers, status, addresses }
+        Self { core, state, doors, status, addresses }
     }
 
     /// Where it listens.
@@ -98,7 +104,11 @@ impl ScmHandle {
         let limit = self.core.options.shutdown_timeout;
         self.core.shutdown.trigger();
         drop(self.status);
-        let doors = futures::future::join_all(self.servers.into_iter().map(Server::shutdown));
+        let Doors { framed, hadoop } = self.doors;
+        let doors = async {
+            futures::future::join_all(framed.into_iter().map(Server::shutdown)).await;
+            hadoop.shutdown().await;
+        };
         if tokio::time::timeout(limit, doors).await.is_err() {
             tracing::warn!("some calls were cut off");
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use config::keys::scm as keys;
 use config::{Configuration, HostPort};
-use framed::{Server, ServerOptions};
+use framed::{Guest, Server, ServerOptions};
 use futures::future::BoxFuture;
 use metastore::{Store, StoreOptions};
 use multiraft::transport::{Frame, Target, Transport, TransportError};
@@ -19,13 +19,14 @@ use service::{
     BackgroundServices, BindError, DataDir, Expected, MetricsRegistry, Role, Shutdown,
     StatusServer, VersionFile,
 };
+use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::core::{Core, Identity, Parts};
-use crate::door::Door;
+use crate::door::{Door, HadoopDoor};
 use crate::error::ScmError;
-use crate::handle::{ScmAddresses, ScmHandle};
+use crate::handle::{Doors, ScmAddresses, ScmHandle};
 use crate::machine::{self, ScmMachine};
 use crate::metrics::Metrics;
 use crate::options::ScmOptions;
@@ -89,14 +90,14 @@ impl Scm {
             options,
         });
         match open_doors(&core, registry).await {
-            Ok((servers, status, addresses)) => {
+            Ok((doors, status, addresses)) => {
                 services::spawn(&core);
                 core.try_leave_safe_mode();
                 tracing::info!(
                     cluster = %core.identity.cluster_id, scm = %core.identity.scm_id, client = %addresses.client,
                     block = %addresses.block, datanode = %addresses.datanode, "SCM serves"
                 );
-                Ok(ScmHandle::new(core, state, servers, status, addresses))
+                Ok(ScmHandle::new(core, state, doors, status, addresses))
             }
             Err(error) => {
                 core.shutdown.trigger();
@@ -212,17 +213,23 @@ fn group_id(cluster_id: &str) -> Uuid {
 async fn open_doors(
     core: &Arc<Core>,
     registry: MetricsRegistry,
-) -> Result<(Vec<Server>, Option<StatusServer>, ScmAddresses), ScmError> {
+) -> Result<(Doors, Option<StatusServer>, ScmAddresses), ScmError> {
     let door = Arc::new(Door::new(core.clone()));
-    let bind = async |key: &'static str, address: &HostPort| {
-        Server::bind(&address.to_string(), door.clone(), ServerOptions::default())
-            .await
-            .map_err(|e| BindError::new(key, address, e))
+    let bind = async |key: &'static str, address: &HostPort, guest: Option<Arc<dyn Guest>>| {
+        let bound = TcpListener::bind(address.to_string()).await.and_then(|listener| {
+            Server::serve_with_guest(listener, door.clone(), guest, ServerOptions::default())
+        });
+        bound.map_err(|e| BindError::new(key, address, e))
     };
     let options = &core.options;
-    let client = bind(keys::OZONE_SCM_CLIENT_ADDRESS.name(), &options.client_address).await?;
-    let block = bind(keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS.name(), &options.block_address).await?;
-    let datanode = bind(keys::OZONE_SCM_DATANODE_ADDRESS.name(), &options.datanode_address).await?;
+    let hadoop = HadoopDoor::serve(core.clone());
+    let guest = Some(Arc::new(hadoop.clone()) as _);
+    let key = keys::OZONE_SCM_CLIENT_ADDRESS.name();
+    let client = bind(key, &options.client_address, guest).await?;
+    let key = keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS.name();
+    let block = bind(key, &options.block_address, None).await?;
+    let key = keys::OZONE_SCM_DATANODE_ADDRESS.name();
+    let datanode = bind(key, &options.datanode_address, None).await?;
     let mut addresses = ScmAddresses {
         client: client.local_addr(),
         block: block.local_addr(),
@@ -240,7 +247,7 @@ async fn open_doors(
             Some(server)
         }
     };
-    Ok((vec![client, block, datanode], status, addresses))
+    Ok((Doors { framed: vec![client, block, datanode], hadoop }, status, addresses))
 }
 
 /// The IP address of a host, or what the host says of itself when it has none.

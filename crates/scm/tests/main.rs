@@ -6,6 +6,7 @@ mod admin;
 mod blocks;
 mod datanode;
 mod failure;
+mod hadoop;
 mod harness;
 mod registration;
 mod restart;

@@ -19,6 +19,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 const WITHIN: &[(&str, &str, &str)] = &[
     ("types", "proto", "conversions from and to the wire"),
     ("multiraft", "framed", "the transport over frames"),
+    ("hadoop-rpc", "framed", "a guest on the port of frames"),
     ("shell", "client", "commands are calls of the client"),
     ("freon", "client", "generators are calls of the client"),
 ];

@@ -3,6 +3,7 @@
 mod answers;
 mod connection;
 mod dispatch;
+mod guest;
 
 use std::future::Future;
 use std::io;
@@ -123,6 +124,22 @@ pub struct ServerStats {
     pub bytes_out: AtomicU64,
 }
 
+/// Counts a connection while it is open.
+struct Open<'a>(&'a AtomicU64);
+
+impl<'a> Open<'a> {
+    fn count(connections: &'a AtomicU64) -> Self {
+        connections.fetch_add(1, Ordering::Relaxed);
+        Self(connections)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 struct Shared {
     service: Arc<dyn Service>,
     options: ServerOptions,
@@ -132,8 +149,9 @@ struct Shared {
     stop: watch::Sender<bool>,
 }
 
-/// A server: connections are brought to it ([`Server::connection`]), or it listens itself
-/// ([`Server::listen`]). Clones are the same server.
+/// A server: connections are brought to it ([`Server::connection`]), as a [`framed::Guest`] is
+/// brought those on the port of another server, or it listens itself ([`Server::listen`]). Clones
+/// are the same server.
 #[derive(Clone)]
 pub struct Server {
     shared: Arc<Shared>,
@@ -168,11 +186,8 @@ impl Server {
     /// # Errors
     /// When the connection fails, or its client breaks the protocol.
     pub async fn connection(&self, socket: TcpStream, peer: SocketAddr) -> io::Result<()> {
-        let stats = &self.shared.stats;
-        stats.connections.fetch_add(1, Ordering::Relaxed);
-        let served = connection::serve(socket, peer, &self.shared).await;
-        stats.connections.fetch_sub(1, Ordering::Relaxed);
-        served
+        let _open = Open::count(&self.shared.stats.connections);
+        connection::serve(socket, peer, &self.shared).await
     }
 
     /// Serves what `listener` accepts, until [`Server::shutdown`].

@@ -28,8 +28,12 @@ impl Handler for FramedDoor {
                 let message = format!("OM does not serve method {}", call.method);
                 return Err(Status::new(Code::Unimplemented, message));
             }
-            let caller =
-                Caller { ip: call.peer.ip(), received: call.received, deadline: call.deadline };
+            let caller = Caller {
+                ip: call.peer.ip(),
+                user: None,
+                received: call.received,
+                deadline: call.deadline,
+            };
             let header = room.answer(call.header, caller).await?;
             Ok(Reply { header, payload: Bytes::new() })
         })

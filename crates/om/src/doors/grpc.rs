@@ -91,6 +91,7 @@ impl UnaryService<Bytes> for Submit {
             let received = Instant::now();
             let caller = Caller {
                 ip: client_ip(&request),
+                user: None,
                 received,
                 deadline: timeout(&request).map(|t| received + t),
             };

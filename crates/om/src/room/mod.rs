@@ -43,6 +43,8 @@ const COMMANDS: usize = 256;
 pub(crate) struct Caller {
     /// Where the request came from.
     pub(crate) ip: IpAddr,
+    /// Whom the connection is for, where a protocol says so once for all requests.
+    pub(crate) user: Option<Arc<str>>,
     /// When it was received.
     pub(crate) received: Instant,
     /// When the client gives up.
@@ -52,7 +54,12 @@ pub(crate) struct Caller {
 impl Caller {
     /// OM itself.
     pub(crate) fn internal() -> Self {
-        Self { ip: IpAddr::from([127, 0, 0, 1]), received: Instant::now(), deadline: None }
+        Self {
+            ip: IpAddr::from([127, 0, 0, 1]),
+            user: None,
+            received: Instant::now(),
+            deadline: None,
+        }
     }
 }
 
@@ -102,7 +109,7 @@ impl Room {
     /// Answers a request.
     pub(crate) async fn submit(
         self: &Arc<Self>,
-        mut request: OmRequest,
+        request: OmRequest,
         caller: Caller,
     ) -> Result<Bytes, Status> {
         let mut call = self.method(request.cmd_type).call(caller.received);
@@ -112,7 +119,7 @@ impl Room {
         let route = namespace::route(&request);
         let _permit = self.parts.admission.enter(route, caller.deadline).await?;
         call.started();
-        let user = self.identify(&mut request);
+        let user = self.identify(&request, &caller);
         let wanted =
             self.parts.audit.is_enabled() && (route == Route::Write || self.parts.audit_reads);
         let note = wanted.then(|| audit::note(&request));
@@ -170,12 +177,12 @@ impl Room {
     }
 
     /// Who asks. With security off, whoever the request says: an S3 access id, or the user the
-    /// client runs as.
-    fn identify(&self, request: &mut OmRequest) -> String {
-        let s3 = request.s3_authentication.as_ref().and_then(|s| s.access_id.as_ref());
-        let named = || request.user_info.as_ref().and_then(|u| u.user_name.as_ref());
-        match s3.or_else(named) {
-            Some(user) if !user.is_empty() => user.clone(),
+    /// client runs as. Where the connection says that, the request does not.
+    fn identify(&self, request: &OmRequest, caller: &Caller) -> String {
+        let s3 = request.s3_authentication.as_ref().and_then(|s| s.access_id.as_deref());
+        let named = || request.user_info.as_ref().and_then(|u| u.user_name.as_deref());
+        match s3.or(caller.user.as_deref()).or_else(named) {
+            Some(user) if !user.is_empty() => user.to_owned(),
             _ => self.parts.default_user.clone(),
         }
     }

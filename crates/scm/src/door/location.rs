@@ -1,6 +1,8 @@
 //! The clients' and administrators' door: containers, pipelines, nodes, safe mode.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use framed::message::{decode, reply};
 use framed::{Call, Reply, Status as Refusal};
@@ -11,32 +13,45 @@ use crate::admin::{container, deletion, info, node, pipeline, report, safemode};
 use crate::core::Core;
 use crate::error::RequestError;
 
+/// Answers a framed call: a refusal is told in the answer where the protocol has words for it.
 pub async fn answer(core: &Arc<Core>, call: Call) -> Result<Reply, Refusal> {
     let request: ScmContainerLocationRequest = decode(call.header)?;
+    let (cmd_type, trace_id) = (request.cmd_type, request.trace_id.clone());
+    let error = match respond(core, request, call.peer, call.received).await {
+        Ok(response) => return Ok(reply(&response)),
+        Err(error) => error,
+    };
+    let Some(status) = error.location_status() else { return Err(error.to_status()) };
+    Ok(reply(&ScmContainerLocationResponse {
+        cmd_type,
+        trace_id,
+        success: Some(false),
+        message: Some(error.to_string()),
+        status: status as i32,
+        ..Default::default()
+    }))
+}
+
+/// Answers a request, whatever door it came through: each has its own way to tell of a refusal.
+pub async fn respond(
+    core: &Arc<Core>,
+    request: ScmContainerLocationRequest,
+    peer: SocketAddr,
+    received: Instant,
+) -> Result<ScmContainerLocationResponse, RequestError> {
     let kind = request.cmd_type();
-    let mut measured = core.metrics.client.call(kind.as_str_name(), call.received);
+    let mut measured = core.metrics.client.call(kind.as_str_name(), received);
     measured.started();
     let mut response =
         ScmContainerLocationResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);
     response.set_status(Status::Ok);
-    let result = match dispatch(core, kind, request, &mut response).await {
-        Ok(()) => Ok(reply(&response)),
-        Err(error) => {
-            tracing::info!(peer = %call.peer, method = kind.as_str_name(), %error, "request refused");
-            match error.location_status() {
-                None => Err(error.to_status()),
-                Some(status) => {
-                    response.success = Some(false);
-                    response.message = Some(error.to_string());
-                    response.set_status(status);
-                    measured.finish(false);
-                    return Ok(reply(&response));
-                }
-            }
-        }
-    };
-    super::finish(measured, result)
+    let result = dispatch(core, kind, request, &mut response).await;
+    if let Err(error) = &result {
+        tracing::info!(%peer, method = kind.as_str_name(), %error, "request refused");
+    }
+    measured.finish(result.is_ok());
+    result.map(|()| response)
 }
 
 /// Whether a type may be asked of an SCM that does not lead, as in Ozone.

@@ -1,9 +1,11 @@
 //! The three doors: framed servers whose methods are those of Ozone's three SCM protocols.
 //!
-//! Every door answers every method, so that a client with one address reaches all of SCM.
+//! Every door answers every method, so that a client with one address reaches all of SCM. On the
+//! clients' port there is a fourth one, [`HadoopDoor`], for published Java clients.
 
 mod block;
 mod datanode;
+mod hadoop;
 mod location;
 
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use framed::{Call, Code, Handler, HandlerFuture, Reply, Status};
 use proto::method;
 use service::RpcCall;
 
+pub use self::hadoop::HadoopDoor;
 use crate::core::Core;
 
 /// Takes the calls of all doors.

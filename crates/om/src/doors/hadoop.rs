@@ -1,0 +1,75 @@
+//! The Hadoop RPC door: `OzoneManagerProtocol`, as published Java clients speak it.
+//!
+//! Refusals by the rules are answers; what keeps this OM from answering is an exception whose
+//! class tells the client what to do: ask the next OM, ask again here, or give up. A write that
+//! comes again with the same client id and call id is answered, not repeated.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use framed::{Code, Status};
+use hadoop_rpc::{Call, Fault, Server, ServerOptions, Service, Work};
+use namespace::Route;
+use prost::Message;
+use proto::ozone::OmRequest;
+
+use crate::room::{Caller, Room};
+
+const PROTOCOL: &str = "org.apache.hadoop.ozone.om.protocol.OzoneManagerProtocol";
+const VERSION: u64 = 1;
+/// Its only method.
+const SUBMIT: &str = "submitRequest";
+/// Where Ozone's clients have IPC's exceptions: a fork of Hadoop's package.
+const IPC_PACKAGE: &str = "org.apache.hadoop.ipc_";
+
+/// Takes Hadoop RPC calls to the room.
+pub(crate) struct HadoopDoor {
+    room: Arc<Room>,
+}
+
+impl HadoopDoor {
+    /// A server that leads to `room`.
+    pub(crate) fn serve(room: Arc<Room>) -> Server {
+        let options = ServerOptions { ipc_package: IPC_PACKAGE, ..ServerOptions::default() };
+        Server::new(Arc::new(Self { room }), options)
+    }
+}
+
+impl Service for HadoopDoor {
+    fn version(&self, protocol: &str) -> Option<u64> {
+        (protocol == PROTOCOL).then_some(VERSION)
+    }
+
+    fn call(&self, call: Call) -> Work {
+        let refuse = |fault| Work::Repeatable(Box::pin(ready(Err(fault))));
+        if call.method != SUBMIT {
+            return refuse(Fault::no_such_method(&call.protocol, &call.method));
+        }
+        let request = match OmRequest::decode(call.body) {
+            Ok(request) => request,
+            Err(e) => return refuse(Fault::undecodable(format!("OMRequest: {e}"))),
+        };
+        let caller = Caller {
+            ip: call.peer.ip(),
+            user: Some(call.user),
+            received: call.received,
+            deadline: Some(call.deadline),
+        };
+        let writes = namespace::route(&request) == Route::Write;
+        let room = Arc::clone(&self.room);
+        let work = Box::pin(async move { room.submit(request, caller).await.map_err(fault) });
+        if writes { Work::Once(work) } else { Work::Repeatable(work) }
+    }
+}
+
+/// The exception of a refusal.
+fn fault(status: Status) -> Fault {
+    let class = match status.code {
+        Code::NotLeader => "org.apache.hadoop.ozone.om.exceptions.OMNotLeaderException",
+        Code::Unavailable => "org.apache.hadoop.ozone.om.exceptions.OMLeaderNotReadyException",
+        Code::Busy | Code::DeadlineExceeded => return Fault::busy(status.message),
+        Code::Invalid => return Fault::undecodable(status.message),
+        Code::Ok | Code::Internal | Code::NotFound | Code::Unimplemented => "java.io.IOException",
+    };
+    Fault::application(class, status.message)
+}

@@ -1,0 +1,102 @@
+//! The Hadoop RPC door, on the clients' port: `StorageContainerLocationProtocol`, as Ozone's own
+//! administration commands speak it.
+//!
+//! There is no status for most refusals in that protocol: a refusal is an exception, and its class
+//! tells the client whether to ask again.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hadoop_rpc::{Call, Fault, Server, ServerOptions, Service, Work};
+use prost::Message;
+use proto::container_location::{ScmContainerLocationRequest, Type};
+
+use super::location;
+use crate::core::Core;
+use crate::error::RequestError;
+
+const PROTOCOL: &str = "org.apache.hadoop.hdds.scm.protocol.StorageContainerLocationProtocol";
+const VERSION: u64 = 1;
+/// Its only method.
+const SUBMIT: &str = "submitRequest";
+/// Where Ozone's clients have IPC's exceptions: a fork of Hadoop's package.
+const IPC_PACKAGE: &str = "org.apache.hadoop.ipc_";
+
+/// Takes Hadoop RPC calls to `core`.
+pub struct HadoopDoor {
+    core: Arc<Core>,
+}
+
+impl HadoopDoor {
+    /// A server that leads to `core`.
+    pub fn serve(core: Arc<Core>) -> Server {
+        let options = ServerOptions { ipc_package: IPC_PACKAGE, ..ServerOptions::default() };
+        Server::new(Arc::new(Self { core }), options)
+    }
+}
+
+impl Service for HadoopDoor {
+    fn version(&self, protocol: &str) -> Option<u64> {
+        (protocol == PROTOCOL).then_some(VERSION)
+    }
+
+    fn call(&self, call: Call) -> Work {
+        let refuse = |fault| Work::Repeatable(Box::pin(ready(Err(fault))));
+        if call.method != SUBMIT {
+            return refuse(Fault::no_such_method(&call.protocol, &call.method));
+        }
+        let request = match ScmContainerLocationRequest::decode(call.body) {
+            Ok(request) => request,
+            Err(e) => return refuse(Fault::undecodable(format!("location request: {e}"))),
+        };
+        let creates = creates(request.cmd_type());
+        let core = Arc::clone(&self.core);
+        let work = Box::pin(async move {
+            match location::respond(&core, request, call.peer, call.received).await {
+                Ok(response) => Ok(Bytes::from(response.encode_to_vec())),
+                Err(error) => Err(fault(&core, &error)),
+            }
+        });
+        if creates { Work::Once(work) } else { Work::Repeatable(work) }
+    }
+}
+
+/// Whether a request done twice would make a second thing. The others set a state: done twice,
+/// they set it to the same.
+fn creates(kind: Type) -> bool {
+    matches!(kind, Type::AllocateContainer | Type::AllocatePipeline)
+}
+
+/// The exception of a refusal. Clients look for the leader in the text of the first, and show
+/// those below to their user.
+fn fault(core: &Core, error: &RequestError) -> Fault {
+    let class = match error {
+        RequestError::NotLeader(_) => {
+            let id = &core.identity;
+            return Fault::application(
+                "org.apache.hadoop.hdds.ratis.ServerNotLeaderException",
+                format!(
+                    "SCM Server:{}({}) is not the leader. Could not determine the leader node.",
+                    id.scm_id, id.host
+                ),
+            );
+        }
+        RequestError::Busy => return Fault::busy(error.to_string()),
+        RequestError::ContainerNotFound(_) => {
+            "org.apache.hadoop.hdds.scm.container.ContainerNotFoundException"
+        }
+        RequestError::PipelineNotFound(_) => {
+            "org.apache.hadoop.hdds.scm.pipeline.PipelineNotFoundException"
+        }
+        RequestError::Invalid(_)
+        | RequestError::SafeMode(_)
+        | RequestError::NoReplicas(_)
+        | RequestError::NodeNotFound(_)
+        | RequestError::NoRoom(_)
+        | RequestError::Refused(_)
+        | RequestError::Unsupported(_)
+        | RequestError::Failed(_) => "org.apache.hadoop.hdds.scm.exceptions.SCMException",
+    };
+    Fault::application(class, error.to_string())
+}

@@ -1,0 +1,111 @@
+//! The Hadoop RPC door, on the clients' port.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hadoop_rpc::{CallError, Client, ClientOptions, Identity};
+use prost::Message;
+use proto::container_location::*;
+use proto::hdds::{ReplicationFactor, ReplicationType};
+
+use crate::harness::{Harness, until};
+
+const PROTOCOL: &str = "org.apache.hadoop.hdds.scm.protocol.StorageContainerLocationProtocol";
+const WITHIN: Duration = Duration::from_secs(30);
+
+struct Admin {
+    client: Client,
+    identity: Identity,
+}
+
+impl Admin {
+    fn new(h: &Harness) -> Self {
+        let identity = Identity::random();
+        let (address, options) = (h.scm.addresses().client, ClientOptions::default());
+        let address = address.to_string();
+        let client = Client::new(address, (PROTOCOL, 1), "admin", identity.clone(), options);
+        Self { client, identity }
+    }
+
+    async fn ask(
+        &self,
+        kind: Type,
+        fill: impl FnOnce(&mut ScmContainerLocationRequest),
+    ) -> Result<ScmContainerLocationResponse, CallError> {
+        let mut request =
+            ScmContainerLocationRequest { cmd_type: kind as i32, ..Default::default() };
+        fill(&mut request);
+        let request = Bytes::from(request.encode_to_vec());
+        let answer = self.client.call("submitRequest", request, WITHIN).await?;
+        Ok(ScmContainerLocationResponse::decode(answer).unwrap())
+    }
+}
+
+fn class(error: &CallError) -> String {
+    error.fault().unwrap().exception.full_name("-")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn administrators_see_what_the_framed_door_shows() {
+    let h = Harness::start().await;
+    let nodes = h.datanodes(3).await;
+    let admin = Admin::new(&h);
+    let safe_mode = admin.ask(Type::InSafeMode, |_| ()).await.unwrap();
+    assert!(!safe_mode.in_safe_mode_response.unwrap().in_safe_mode);
+    let query = |r: &mut ScmContainerLocationRequest| {
+        r.node_query_request = Some(Default::default());
+    };
+    let listed = admin.ask(Type::QueryNode, query).await.unwrap();
+    assert_eq!(listed.node_query_response.unwrap().datanodes.len(), nodes.len());
+    until("both doors list the same pipelines", async || {
+        let hadoop = admin.ask(Type::ListPipelines, |_| ()).await.unwrap();
+        hadoop == h.location(Type::ListPipelines, |_| ()).await
+    })
+    .await;
+    h.scm.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_are_exceptions_that_clients_show() {
+    let h = Harness::start().await;
+    let admin = Admin::new(&h);
+    let unknown = |r: &mut ScmContainerLocationRequest| {
+        r.get_container_request =
+            Some(GetContainerRequestProto { container_id: 999, ..Default::default() });
+    };
+    let refused = admin.ask(Type::GetContainer, unknown).await.unwrap_err();
+    assert_eq!(class(&refused), "org.apache.hadoop.hdds.scm.container.ContainerNotFoundException");
+    assert_eq!(refused.fault().unwrap().message, "Container #999 not found");
+    for kind in [Type::StartContainerBalancer, Type::GetContainer] {
+        let refused = admin.ask(kind, |_| ()).await.unwrap_err();
+        assert_eq!(class(&refused), "org.apache.hadoop.hdds.scm.exceptions.SCMException");
+    }
+    h.scm.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creation_that_comes_again_makes_one_thing() {
+    let h = Harness::start().await;
+    let _nodes = h.datanodes(3).await;
+    let admin = Admin::new(&h);
+    let request = ScmContainerLocationRequest {
+        cmd_type: Type::AllocatePipeline as i32,
+        pipeline_request: Some(PipelineRequestProto {
+            replication_type: ReplicationType::Ratis as i32,
+            replication_factor: ReplicationFactor::One as i32,
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let request = Bytes::from(request.encode_to_vec());
+    let before = h.pipelines().await.len();
+    let attempt = admin.identity.attempt();
+    let mut answers = Vec::new();
+    for attempt in [attempt, attempt.again()] {
+        let sent = admin.client.send(attempt, "submitRequest", request.clone(), WITHIN).await;
+        answers.push(sent.unwrap());
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(h.pipelines().await.len(), before + 1);
+    h.scm.shutdown().await;
+}
