@@ -7,7 +7,7 @@ use crate::declare::keys;
 use crate::value::{ByteSize, HostPort};
 
 keys! {
-    /// Where OM is reached by our own clients (framed protocol).
+    /// Where OM is reached: by our own clients (framed protocol) and by Ozone's Java clients (Hadoop RPC).
     OZONE_OM_ADDRESS: HostPort = "ozone.om.address", "0.0.0.0:9862", [OM, CLIENT, S3G];
     /// Where OM's status page, metrics and service list are served.
     OZONE_OM_HTTP_ADDRESS: HostPort = "ozone.om.http-address", "0.0.0.0:9874", [OM];

@@ -9,7 +9,7 @@ use crate::value::HostPort;
 keys! {
     /// The hosts SCM runs on; gives the host of the ozone.scm.*.address keys that are not set.
     OZONE_SCM_NAMES: Vec<String> = "ozone.scm.names", "", [OM, SCM, DATANODE, CLIENT];
-    /// Where clients and administrators reach SCM (containers, pipelines, nodes). Its host is that of ozone.scm.names when unset.
+    /// Where clients and administrators reach SCM (containers, pipelines, nodes), ours and Ozone's. Its host is that of ozone.scm.names when unset.
     OZONE_SCM_CLIENT_ADDRESS: HostPort = "ozone.scm.client.address", "0.0.0.0:9860", [OM, SCM, CLIENT];
     /// The address SCM binds its client door to, when not that of ozone.scm.client.address.
     OZONE_SCM_CLIENT_BIND_HOST: String = "ozone.scm.client.bind.host", "", [SCM];

@@ -1,6 +1,6 @@
 //! Calls per second and CPU per call of Hadoop RPC, client and server in one process.
 //!
-//! `cargo run --release -p hadoop-rpc --example echo_rate [callers] [body bytes] [seconds] [clients]`
+//! `cargo run --release -p hadoop-rpc --example hadoop_echo_rate [callers] [body bytes] [seconds] [clients]`
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
