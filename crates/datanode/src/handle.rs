@@ -12,12 +12,27 @@ use types::{DatanodeDetails, DatanodeId};
 use crate::DatanodeError;
 use crate::daemon::{Daemon, Stage};
 
+/// How often a DataNode that stops looks whether its last task is gone.
+const RELEASE_LOOK: Duration = Duration::from_millis(2);
+
 /// Open doors.
 pub(crate) struct Doors {
     pub native: Server,
     pub grpc: JoinHandle<()>,
     pub grpc_address: SocketAddr,
     pub http: Option<StatusServer>,
+}
+
+/// Waits until the last task that was under way is gone: the locks of the directories go with it,
+/// and whoever starts on them next must not find them taken.
+async fn released(daemon: Arc<Daemon>) {
+    let disks = daemon.node().map(|node| node.store.disks().iter().map(Arc::downgrade).collect());
+    let disks: Vec<_> = disks.unwrap_or_default();
+    let last = Arc::downgrade(&daemon);
+    drop(daemon);
+    while last.strong_count() > 0 || disks.iter().any(|disk| disk.strong_count() > 0) {
+        tokio::time::sleep(RELEASE_LOOK).await;
+    }
 }
 
 /// Where a DataNode listens.
@@ -117,6 +132,7 @@ impl DatanodeHandle {
         }
         self.daemon.services.join().await;
         self.daemon.close().await;
+        released(self.daemon).await;
         tracing::info!("datanode stopped");
     }
 }

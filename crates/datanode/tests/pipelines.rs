@@ -196,6 +196,10 @@ async fn a_closed_pipeline_is_gone_for_good_and_its_blocks_stay() {
     let mut pipe = cluster.pipeline().await;
     let data = bytes(1, 1_000);
     let id = pipe.put_small(block(1, 1), data.clone()).await.unwrap();
+    // A majority has it; one that is slow may not have heard of it yet, and would close without.
+    for node in cluster.ids() {
+        cluster.scm.scm.wait_for_container(node, 1).await;
+    }
     for node in cluster.ids() {
         cluster.scm.scm.send_close_pipeline(node, pipe.id);
     }

@@ -23,7 +23,8 @@ const IDLE_BLOCK: Duration = Duration::from_secs(3600);
 /// Longest wait of a pipeline that is closed for its members to be level.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// How long a leader stays for its followers to hear that all is committed.
+/// How long a member stays when all is level: a leader for its followers to hear that all is
+/// committed, a follower for what the leader may still have for it.
 const LAST_WORD: Duration = Duration::from_millis(500);
 
 /// Entries that stay in the log behind what is durable, for replicas that were away: small files
@@ -281,6 +282,7 @@ impl Pipelines {
 /// write may be applied on the leader alone, and the logs are about to go.
 async fn settle(pipeline: &Pipeline) {
     let deadline = tokio::time::Instant::now() + SETTLE;
+    let (mut level_at, mut since) = (None, tokio::time::Instant::now());
     while tokio::time::Instant::now() < deadline {
         let Some(status) = pipeline.group.status().await else { return };
         if status.failed.is_some() || (status.role != Role::Leader && status.leader.is_none()) {
@@ -291,11 +293,12 @@ async fn settle(pipeline: &Pipeline) {
             .iter()
             .filter(|follower| follower.active)
             .all(|follower| follower.matched == status.last_index);
-        if status.applied == status.last_index && followers_are_level {
-            if status.role == Role::Leader {
-                // The others hear now how far everything is committed.
-                tokio::time::sleep(LAST_WORD).await;
-            }
+        let level = (status.applied == status.last_index && followers_are_level)
+            .then_some(status.last_index);
+        if level.is_none() || level != level_at {
+            (level_at, since) = (level, tokio::time::Instant::now());
+        } else if since.elapsed() >= LAST_WORD {
+            // The others heard meanwhile how far everything is committed, and nothing more came.
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

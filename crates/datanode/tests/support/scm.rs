@@ -93,12 +93,27 @@ impl Scm {
         };
         match tokio::time::timeout(PATIENCE, found).await {
             Ok(found) => found,
-            Err(_) => panic!("SCM waited in vain for: {what}"),
+            Err(_) => {
+                let replicas: Vec<_> = self.with(|known| {
+                    let state = |r: &wire::ContainerReplicaProto| r.state().as_str_name();
+                    let line = |(k, r): (&(DatanodeId, i64), _)| (k.0, k.1, state(r));
+                    known.replicas.iter().map(line).collect()
+                });
+                panic!("SCM waited in vain for: {what}; replicas: {replicas:?}")
+            }
         }
     }
 
     pub async fn wait_for_nodes(&self, count: usize) {
         self.wait("registrations", |known| (known.nodes.len() >= count).then_some(())).await;
+    }
+
+    /// Waits until a node has a replica, and so all that its pipeline had applied to it by then.
+    pub async fn wait_for_container(&self, node: DatanodeId, container: i64) {
+        self.wait(&format!("container {container} on {node}"), |known| {
+            known.replicas.contains_key(&(node, container)).then_some(())
+        })
+        .await;
     }
 
     /// Waits until a replica is in a state.
