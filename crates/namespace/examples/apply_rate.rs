@@ -240,7 +240,7 @@ fn main() {
         report("commit", &commit);
     }
 
-    let cx = ReadContext { view: &om.tables, user: "ann", settings: &om.settings };
+    let cx = ReadContext { view: &om.tables, user: "ann", groups: &[], settings: &om.settings };
     let lookup = |key| OmRequest {
         get_key_info_request: Some(Box::new(GetKeyInfoRequest {
             key_args: args(key),

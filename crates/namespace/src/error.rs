@@ -69,6 +69,12 @@ pub enum OmError {
     InvalidAclPath(String),
     #[error("Key {0} is open and synced by a writer: it cannot be renamed")]
     RenameOpenFile(String),
+    #[error("{0}")]
+    PermissionDenied(String),
+    #[error("{0}")]
+    UserMismatch(String),
+    #[error("{0}")]
+    PrefixNotFound(String),
     #[error(transparent)]
     View(#[from] ViewError),
 }
@@ -106,6 +112,9 @@ impl OmError {
             Self::AccessIdNotFound(_) => Status::AccessIdNotFound,
             Self::InvalidAclPath(_) => Status::InvalidPathInAclRequest,
             Self::RenameOpenFile(_) => Status::RenameOpenFile,
+            Self::PermissionDenied(_) => Status::PermissionDenied,
+            Self::UserMismatch(_) => Status::UserMismatch,
+            Self::PrefixNotFound(_) => Status::PrefixNotFound,
             Self::View(_) => Status::InternalError,
         }
     }

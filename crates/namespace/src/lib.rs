@@ -40,6 +40,7 @@ mod usage;
 mod view;
 mod volume;
 
+pub use acl::{Authorization, Principals};
 pub use apply::{Applied, TransactionPosition, apply};
 pub use effect::Effect;
 pub use error::OmError;

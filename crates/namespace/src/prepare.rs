@@ -69,6 +69,7 @@ pub fn prepare(mut request: OmRequest, ctx: &PrepareContext<'_>) -> Result<Prepa
     if route::route(&request) != Route::Write {
         return Err(unsupported(request.cmd_type));
     }
+    acl::check_write(&mut request, ctx)?;
     let blocks = decide(&mut request, ctx)?;
     Ok(Prepared { request, blocks })
 }

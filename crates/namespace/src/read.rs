@@ -16,6 +16,8 @@ pub struct ReadContext<'a> {
     pub view: &'a dyn View,
     /// Who asks.
     pub user: &'a str,
+    /// The groups of who asks.
+    pub groups: &'a [String],
     /// Settings.
     pub settings: &'a Settings,
 }
@@ -34,7 +36,7 @@ impl ReadContext<'_> {
 /// Answers a read. Locations in the answer have no pipelines and tokens yet: who serves the
 /// client fills them in ([`crate::for_each_location`]).
 pub fn read(request: &OmRequest, cx: &ReadContext<'_>) -> OmResponse {
-    match dispatch(request, cx) {
+    match acl::check_read(request, cx).and_then(|()| dispatch(request, cx)) {
         Ok(mut response) => {
             response.trace_id = request.trace_id.clone();
             response
@@ -52,7 +54,9 @@ pub fn read_encoded(request: &OmRequest, cx: &ReadContext<'_>) -> Bytes {
     if request.cmd_type == Type::ListKeysLight as i32
         && let Some(list) = &request.list_keys_request
     {
-        return match key::list_light::encode(list, request.trace_id.as_deref(), cx) {
+        let allowed = acl::check_read(request, cx);
+        let trace = request.trace_id.as_deref();
+        return match allowed.and_then(|()| key::list_light::encode(list, trace, cx)) {
             Ok(bytes) => bytes,
             Err(refusal) => {
                 let response = refusal.into_response(request.cmd_type, request.trace_id.clone());

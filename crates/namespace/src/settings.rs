@@ -3,6 +3,8 @@
 use proto::ozone::BucketLayoutProto;
 use types::ReplicationConfig;
 
+use crate::acl::Authorization;
+
 /// Settings of the OM, used by `prepare` and `read` only: what `apply` needs of them stands in
 /// the prepared request.
 #[derive(Debug, Clone)]
@@ -28,6 +30,8 @@ pub struct Settings {
     pub check_key_name_characters: bool,
     /// `ozone.om.server.list.max.size`: most entries of one page.
     pub list_max_size: u32,
+    /// Who may do what.
+    pub authorization: Authorization,
 }
 
 impl Default for Settings {
@@ -43,6 +47,7 @@ impl Default for Settings {
             strict_s3_names: true,
             check_key_name_characters: false,
             list_max_size: 1000,
+            authorization: Authorization::default(),
         }
     }
 }

@@ -11,6 +11,7 @@
 //! | multipartInfoTable | `/vol/bucket/key/<uploadID>` | MultipartKeyInfo, schema version 1 |
 //! | multipartPartsTable | uploadID `/` part number (4 bytes, big endian) | MultipartPartInfo |
 //! | s3SecretTable | access id | S3Secret |
+//! | prefixTable | `/vol/bucket/prefix/` | PrefixInfo |
 //! | metaTable | name | text |
 //! | transactionInfoTable | `#TRANSACTIONINFO` | `term#index` |
 //!
@@ -143,6 +144,11 @@ pub fn deleted_key(object_key: &[u8], object_id: u64) -> Vec<u8> {
     with_number(object_key, object_id as i64)
 }
 
+/// `/volume/bucket/prefix/`: ACLs of a prefix, given without the slash at its end.
+pub fn prefix_key(volume: &str, bucket: &str, prefix: &str) -> Vec<u8> {
+    join(&[volume, bucket, prefix, ""], 0)
+}
+
 /// uploadID `/` part number, the row of one part.
 pub fn part_key(upload_id: &str, part_number: u32) -> Vec<u8> {
     let mut key = part_prefix(upload_id);
@@ -235,6 +241,7 @@ mod tests {
         assert_eq!(part_key("u-1", 258), b"u-1/\x00\x00\x01\x02");
         assert_eq!(bucket_of(&key, "vol1", "bkt"), b"/vol1/bkt");
         assert_eq!(volume_key("vol1"), b"/vol1");
+        assert_eq!(prefix_key("vol1", "bkt", "d1/d2"), b"/vol1/bkt/d1/d2/");
     }
 
     #[test]

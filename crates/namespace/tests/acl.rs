@@ -80,7 +80,8 @@ fn paths_must_fit_their_kind() {
         (ObjectType::Bucket, "/vol1", Status::InvalidPathInAclRequest),
         (ObjectType::Key, "/vol1/bucket1/", Status::InvalidPathInAclRequest),
         (ObjectType::Volume, "", Status::InvalidPathInAclRequest),
-        (ObjectType::Prefix, "/vol1/bucket1/p/", Status::NotSupportedOperation),
+        (ObjectType::Prefix, "/vol1/bucket1/p", Status::InvalidPathInAclRequest),
+        (ObjectType::Prefix, "/vol1/none/p/", Status::BucketNotFound),
     ] {
         assert_eq!(om.refused(add(&obj(kind, path), acl("bob", &[1]))), expected, "{path}");
     }
@@ -95,7 +96,37 @@ fn keys_inherit_the_default_acls_of_their_bucket() {
     om.ok(add(&bucket, default));
     om.put("k", 1);
     let names: Vec<String> = om.key("k").unwrap().acls.into_iter().map(|a| a.name).collect();
-    assert_eq!(names, ["bob", "ann", "staff"]);
+    assert_eq!(names, ["ann", "staff", "bob"]);
     let key = obj(ObjectType::Key, "/vol1/bucket1/k");
-    assert_eq!(get(&mut om, &key)[0], acl("bob", &[0x03]));
+    assert_eq!(get(&mut om, &key)[2], acl("bob", &[0x03]));
+}
+
+#[test]
+fn prefixes_have_acls_that_keys_below_inherit_instead_of_the_buckets() {
+    let mut om = Om::new();
+    let default = |name: &str| OzoneAclInfo {
+        acl_scope: OzoneAclScope::Default as i32,
+        ..acl(name, &[0x01])
+    };
+    let prefix = obj(ObjectType::Prefix, "/vol1/bucket1/a/b/");
+    om.ok(add(&obj(ObjectType::Bucket, "/vol1/bucket1"), default("bob")));
+    assert!(get(&mut om, &prefix).is_empty());
+    om.ok(add(&prefix, default("carol")));
+    assert_eq!(get(&mut om, &prefix), [default("carol"), default("bob")], "with the bucket's");
+    om.put("a/b/c/k", 1);
+    om.put("a/k", 1);
+    let mut names = |key: &str| -> Vec<String> {
+        get(&mut om, &obj(ObjectType::Key, key)).into_iter().map(|a| a.name).collect()
+    };
+    assert_eq!(names("/vol1/bucket1/a/b/c/k"), ["ann", "staff", "carol", "bob"]);
+    assert_eq!(names("/vol1/bucket1/a/k"), ["ann", "staff", "bob"]);
+
+    let remove = |acl| {
+        let r = RemoveAclRequest { obj: prefix.clone(), acl, modification_time: None };
+        OmRequest { remove_acl_request: Some(Box::new(r)), ..request(Type::RemoveAcl) }
+    };
+    om.ok(remove(default("carol")));
+    om.ok(remove(default("bob")));
+    assert!(om.rows(namespace::Table::PrefixTable).is_empty(), "nothing is left of it");
+    assert_eq!(om.refused(remove(default("bob"))), Status::PrefixNotFound);
 }

@@ -38,6 +38,10 @@ pub struct Om {
     pub log: Vec<(TransactionPosition, OmRequest)>,
     pub effects: Vec<Effect>,
     pub now: u64,
+    /// Who asks; [`USER`] when empty.
+    pub user: String,
+    /// Their groups; `staff` when empty.
+    pub groups: Vec<String>,
     fresh: Counter,
     blocks: i64,
 }
@@ -69,13 +73,13 @@ impl Om {
     }
 
     pub fn prepared(&mut self, request: OmRequest) -> Result<OmRequest, OmError> {
-        let groups = ["staff".to_owned()];
+        let (user, groups) = self.asker();
         let prepared = prepare(
             request,
             &PrepareContext {
                 now_ms: self.now,
                 view: &self.tables,
-                user: USER,
+                user: &user,
                 groups: &groups,
                 settings: &self.settings,
                 fresh: &self.fresh,
@@ -87,6 +91,21 @@ impl Om {
             give_blocks(&mut entry, blocks);
         }
         Ok(entry)
+    }
+
+    fn asker(&self) -> (String, Vec<String>) {
+        let user = if self.user.is_empty() { USER } else { &self.user };
+        let groups = match self.groups.is_empty() {
+            true => vec!["staff".to_owned()],
+            false => self.groups.clone(),
+        };
+        (user.to_owned(), groups)
+    }
+
+    /// From now on `user` of `group` asks.
+    pub fn be(&mut self, user: &str, group: &str) {
+        self.user = user.to_owned();
+        self.groups = vec![group.to_owned()];
     }
 
     pub fn log_and_apply(&mut self, entry: OmRequest) -> OmResponse {
@@ -101,7 +120,13 @@ impl Om {
     }
 
     pub fn look(&self, request: &OmRequest) -> OmResponse {
-        let cx = ReadContext { view: &self.tables, user: USER, settings: &self.settings };
+        let (user, groups) = self.asker();
+        let cx = ReadContext {
+            view: &self.tables,
+            user: &user,
+            groups: &groups,
+            settings: &self.settings,
+        };
         let response = read(request, &cx);
         let encoded = read_encoded(request, &cx);
         assert_eq!(encoded, response.encode_to_vec(), "the fast form says the same");
@@ -308,6 +333,7 @@ requests! {
             volume_name: VOL.to_owned(),
             bucket_name: BUCKET.to_owned(),
             keys: keys.iter().map(|k| (*k).to_owned()).collect(),
+            ..DeleteKeyArgs::default()
         }),
     };
     purge(keys: Vec<String>) = PurgeKeys, purge_keys_request, PurgeKeysRequest {

@@ -40,6 +40,7 @@ fn renames_in_one_request_see_each_other() {
                 volume_name: VOL.to_owned(),
                 bucket_name: BUCKET.to_owned(),
                 rename_keys_map: pairs,
+                ..RenameKeysArgs::default()
             },
         })),
         ..request(Type::RenameKeys)

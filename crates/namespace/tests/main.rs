@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod acl;
+mod authorize;
 mod bucket;
 mod harness;
 mod history;

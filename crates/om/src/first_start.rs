@@ -23,6 +23,13 @@ pub(crate) async fn prepare(
     room: &Arc<Room>,
     given: Option<RootCredentials>,
 ) -> Result<RootCredentials, Error> {
+    let root = make(room, given).await?;
+    // Set once: this is the only place that does.
+    let _ = room.parts().root_access_key.set(root.access_key.clone());
+    Ok(root)
+}
+
+async fn make(room: &Arc<Room>, given: Option<RootCredentials>) -> Result<RootCredentials, Error> {
     let tables = room.parts().current.get().ok_or(Error::Closed)?;
     let volume = room.parts().settings.s3_volume.clone();
     if !tables.exists(Table::VolumeTable, &volume_key(&volume))? {

@@ -1,9 +1,9 @@
 //! Users and groups of this machine, from its account files: which group a new volume, bucket or
-//! key is shared with, as Ozone's Unix group mapping tells.
+//! key is shared with, and which entries of an ACL are about a user, as Ozone's Unix group mapping
+//! tells.
 //!
 //! The files are read rather than the system's resolver asked: that one may wait for a directory
-//! server, and a write must not. A user that the files do not know has no group, which costs it
-//! one entry of an ACL.
+//! server, and a request must not. A user that the files do not know is in no group.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -37,23 +37,34 @@ impl Groups {
         Self { users, groups, known }
     }
 
-    /// The primary group of a user, alone, or nothing.
+    /// The groups of a user, the primary one first.
     pub(crate) fn of(&self, user: &str) -> Arc<[String]> {
         if let Some(known) = self.known.get(user) {
             return known;
         }
-        let found: Arc<[String]> = self.look_up(user).into_iter().collect();
+        let found: Arc<[String]> = self.look_up(user).into();
         self.known.insert(user.to_owned(), Arc::clone(&found));
         found
     }
 
-    fn look_up(&self, user: &str) -> Option<String> {
-        let users = read(&self.users)?;
+    fn look_up(&self, user: &str) -> Vec<String> {
+        let (Some(users), Some(groups)) = (read(&self.users), read(&self.groups)) else {
+            return Vec::new();
+        };
         let number = users.lines().find_map(|line| {
             let mut fields = line.split(':');
             (fields.next() == Some(user)).then(|| fields.nth(2)).flatten()
-        })?;
-        name_of(&read(&self.groups)?, number)
+        });
+        let mut found: Vec<String> = number.and_then(|n| name_of(&groups, n)).into_iter().collect();
+        for line in groups.lines() {
+            let mut fields = line.split(':');
+            let (name, members) = (fields.next().unwrap_or_default(), fields.nth(2));
+            let member = members.is_some_and(|all| all.split(',').any(|m| m.trim() == user));
+            if member && !user.is_empty() && !found.iter().any(|known| known == name) {
+                found.push(name.to_owned());
+            }
+        }
+        found
     }
 
     /// The user that this process runs as.
@@ -92,11 +103,13 @@ mod tests {
         let text = "root:x:0:0:root:/root:/bin/sh\n\nbroken\nann:x:1000:100::/home/ann:/bin/sh\n\
                     bob:x:1001:7::/:/bin/sh\n";
         std::fs::write(&users, text).unwrap();
-        std::fs::write(&groups, "root:x:0:\nstaff:x:100:bob\n").unwrap();
+        std::fs::write(&groups, "root:x:0:\nstaff:x:100:bob\nwheel:x:9:eve,ann\n").unwrap();
         let groups = Groups::of_files(users, groups);
         assert_eq!(&*groups.of("root"), ["root"]);
-        assert_eq!(&*groups.of("ann"), ["staff"]);
-        for unknown in ["bob", "carol", "", "broken"] {
+        assert_eq!(&*groups.of("ann"), ["staff", "wheel"]);
+        assert_eq!(&*groups.of("bob"), ["staff"], "its own group is unknown");
+        assert_eq!(&*groups.of("eve"), ["wheel"], "known to the groups alone");
+        for unknown in ["carol", "", "broken"] {
             assert!(groups.of(unknown).is_empty(), "{unknown}");
         }
         assert_eq!(name_of(text, "1001").as_deref(), Some("bob"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use config::keys::{hdds, om as keys, scm, trioxide};
 use config::{Configuration, HostPort};
 use metastore::StoreOptions;
-use namespace::Settings;
+use namespace::{Authorization, Principals, Settings};
 use proto::ozone::BucketLayoutProto;
 use service::AuditOptions;
 use types::ReplicationConfig;
@@ -189,6 +189,37 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
         s3_volume: conf.get(&keys::OZONE_S3G_VOLUME),
         user_max_volumes: conf.get(&keys::OZONE_OM_USER_MAX_VOLUME),
         list_max_size: conf.get(&keys::OZONE_OM_SERVER_LIST_MAX_SIZE),
+        authorization: authorization(conf)?,
         ..Settings::default()
+    })
+}
+
+/// Who may do what. The user that OM runs as is added to the administrators when it starts.
+fn authorization(conf: &Configuration) -> Result<Authorization, Error> {
+    let named = |users, groups| Principals { users: conf.get(users), groups: conf.get(groups) };
+    let judge = conf.get(&keys::OZONE_ACL_AUTHORIZER_CLASS);
+    let native = match judge.rsplit('.').next().unwrap_or_default() {
+        "native" | "OzoneNativeAuthorizer" => true,
+        "OzoneAccessAuthorizer" => false,
+        _ => {
+            let key = keys::OZONE_ACL_AUTHORIZER_CLASS.name();
+            let reason = format!("{judge} is not available, the native authorizer is");
+            return Err(Error::Setting { key, reason });
+        }
+    };
+    Ok(Authorization {
+        enabled: native && conf.get(&keys::OZONE_ACL_ENABLED),
+        admins: named(&hdds::OZONE_ADMINISTRATORS, &hdds::OZONE_ADMINISTRATORS_GROUPS),
+        s3_admins: named(&keys::OZONE_S3_ADMINISTRATORS, &keys::OZONE_S3_ADMINISTRATORS_GROUPS),
+        read_only_admins: named(
+            &keys::OZONE_READONLY_ADMINISTRATORS,
+            &keys::OZONE_READONLY_ADMINISTRATORS_GROUPS,
+        ),
+        blacklist: named(&keys::OZONE_BLACKLIST_USERS, &keys::OZONE_BLACKLIST_GROUPS),
+        read_blacklist: named(
+            &keys::OZONE_READ_BLACKLIST_USERS,
+            &keys::OZONE_READ_BLACKLIST_GROUPS,
+        ),
+        list_all_volumes: conf.get(&keys::OZONE_OM_VOLUME_LISTALL_ALLOWED),
     })
 }

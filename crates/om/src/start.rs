@@ -72,6 +72,9 @@ impl Om {
         };
         let locations = Locations::new(scm.clone());
         let groups = Groups::default();
+        let default_user = default_user(&groups);
+        let mut settings = setup.settings.clone();
+        settings.authorization.admins.users.push(default_user.clone());
         let room = Room::new(RoomParts {
             current: Arc::clone(&state.current),
             group: state.group.clone(),
@@ -79,14 +82,15 @@ impl Om {
             pool: BlockPool::new(scm.clone(), Arc::clone(&locations), setup.pool.clone()),
             scm: scm.clone(),
             locations,
-            settings: setup.settings.clone(),
+            settings,
             audit,
             audit_reads: setup.audit_reads,
             rpc: rpc.clone(),
             admission: Admission::new(&Limits::default()),
             facts: doors.facts(&setup),
-            default_user: default_user(&groups),
+            default_user,
             groups,
+            root_access_key: OnceLock::new(),
         });
         lead(&state.group).await?;
         let root = first_start::prepare(&room, options.root_credentials).await?;

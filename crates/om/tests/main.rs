@@ -1,6 +1,7 @@
 //! End-to-end tests of OM: over its doors, with a fake SCM behind it.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod acl;
 mod audit;
 mod blocks;
 mod deletion;

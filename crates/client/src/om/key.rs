@@ -167,6 +167,7 @@ impl Client {
             volume_name: volume.to_owned(),
             bucket_name: bucket.to_owned(),
             keys,
+            ..om::DeleteKeyArgs::default()
         };
         let request = om::DeleteKeysRequest { delete_keys: Some(args) };
         let (reply, _) = self.om_reply::<command::DeleteKeys>(&request).await?;

@@ -57,4 +57,26 @@ keys! {
     OZONE_S3G_VOLUME: String = "ozone.s3g.volume.name", "s3v", [OM, S3G];
     /// How long a SCM block request of OM may take.
     OZONE_OM_SCM_REQUEST_TIMEOUT: Duration = "trioxide.om.scm.request.timeout", "30s", [OM];
+    /// Judge every request by administrators, owners and ACLs. Ozone enforces ACLs only in a secure cluster, or when ozone.acl.authorizer.class names the native authorizer; here this key is enough.
+    OZONE_ACL_ENABLED: bool = "ozone.acl.enabled", "false", [OM];
+    /// The judge when ACLs are enabled: `native` (also by its Java class name, OzoneNativeAuthorizer), or OzoneAccessAuthorizer, which allows everything.
+    OZONE_ACL_AUTHORIZER_CLASS: String = "ozone.acl.authorizer.class", "native", [OM];
+    /// Whether everybody may list all volumes.
+    OZONE_OM_VOLUME_LISTALL_ALLOWED: bool = "ozone.om.volume.listall.allowed", "true", [OM];
+    /// Users who may see and change everybody's S3 secrets, separated by commas; the administrators when neither this nor its groups are set.
+    OZONE_S3_ADMINISTRATORS: Vec<String> = "ozone.s3.administrators", "", [OM];
+    /// Groups whose members may see and change everybody's S3 secrets.
+    OZONE_S3_ADMINISTRATORS_GROUPS: Vec<String> = "ozone.s3.administrators.groups", "", [OM];
+    /// Users who may see everything, whatever ACLs say.
+    OZONE_READONLY_ADMINISTRATORS: Vec<String> = "ozone.readonly.administrators", "", [OM];
+    /// Groups whose members may see everything, whatever ACLs say.
+    OZONE_READONLY_ADMINISTRATORS_GROUPS: Vec<String> = "ozone.readonly.administrators.groups", "", [OM];
+    /// Users who may do nothing, even if they are administrators.
+    OZONE_BLACKLIST_USERS: Vec<String> = "ozone.blacklist.users", "", [OM];
+    /// Groups whose members may do nothing.
+    OZONE_BLACKLIST_GROUPS: Vec<String> = "ozone.blacklist.groups", "", [OM];
+    /// Users who may see nothing, even if they are administrators.
+    OZONE_READ_BLACKLIST_USERS: Vec<String> = "ozone.read.blacklist.users", "", [OM];
+    /// Groups whose members may see nothing.
+    OZONE_READ_BLACKLIST_GROUPS: Vec<String> = "ozone.read.blacklist.groups", "", [OM];
 }

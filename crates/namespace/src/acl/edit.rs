@@ -1,8 +1,8 @@
 //! AddAcl, RemoveAcl, SetAcl.
 
 use proto::ozone::{
-    AddAclRequest, AddAclResponse, OmResponse, OzoneAclInfo, OzoneObj, RemoveAclRequest,
-    RemoveAclResponse, SetAclRequest, SetAclResponse, Type,
+    AddAclRequest, AddAclResponse, OmResponse, OzoneAclInfo, RemoveAclRequest, RemoveAclResponse,
+    SetAclRequest, SetAclResponse, Type,
 };
 
 use super::list::{grant, revoke};
@@ -11,16 +11,20 @@ use crate::apply::ApplyContext;
 use crate::error::OmError;
 use crate::response;
 
-/// Changes the ACLs of `obj` by `edit`, which says whether it changed anything.
+/// Changes the ACLs of `object` by `edit`, which says whether it changed anything.
 fn change(
     cx: &mut ApplyContext<'_>,
-    obj: &OzoneObj,
+    object: Object,
     now: Option<u64>,
     edit: impl FnOnce(&mut Vec<OzoneAclInfo>) -> bool,
 ) -> Result<bool, OmError> {
-    let object = Object::find(cx.view, obj)?;
     let mut acls = object.acls().to_vec();
     let changed = edit(&mut acls);
+    if changed {
+        for inherited in object.from_above(cx.view)? {
+            grant(&mut acls, inherited);
+        }
+    }
     if changed {
         object.store(cx, acls, now);
     }
@@ -32,7 +36,8 @@ pub(crate) fn add(
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
     let acl = request.acl;
-    let done = change(cx, &request.obj, request.modification_time, |acls| grant(acls, acl))?;
+    let object = Object::find(cx.view, &request.obj)?;
+    let done = change(cx, object, request.modification_time, |acls| grant(acls, acl))?;
     let mut r = response::ok(Type::AddAcl);
     r.add_acl_response = Some(Box::new(AddAclResponse { response: done }));
     Ok(r)
@@ -43,7 +48,14 @@ pub(crate) fn remove(
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
     let acl = &request.acl;
-    let done = change(cx, &request.obj, request.modification_time, |acls| revoke(acls, acl))?;
+    let object = Object::find(cx.view, &request.obj)?;
+    if object.is_absent() {
+        return Err(OmError::PrefixNotFound(format!(
+            "No prefix info for the prefix path: {}",
+            request.obj.path
+        )));
+    }
+    let done = change(cx, object, request.modification_time, |acls| revoke(acls, acl))?;
     let mut r = response::ok(Type::RemoveAcl);
     r.remove_acl_response = Some(Box::new(RemoveAclResponse { response: done }));
     Ok(r)
@@ -54,7 +66,8 @@ pub(crate) fn set(
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
     let wanted = request.acl;
-    let done = change(cx, &request.obj, request.modification_time, |acls| {
+    let object = Object::find(cx.view, &request.obj)?;
+    let done = change(cx, object, request.modification_time, |acls| {
         *acls = wanted;
         true
     })?;

@@ -7,7 +7,10 @@ use bytes::Bytes;
 use proto::ozone::OzoneAclInfo;
 use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
 
+use super::stored;
+use crate::error::OmError;
 use crate::prepare::PrepareContext;
+use crate::row::Bucket;
 
 const ALL: &[u8] = &[0x80];
 const READ_LIST: &[u8] = &[0x09];
@@ -35,28 +38,59 @@ fn for_both(user: &str, group: Option<&str>, rights: &'static [u8]) -> Vec<Ozone
     acls
 }
 
-/// Adds the defaults of who asks, but for those the list has something about already.
+/// Puts the defaults of who asks before what the client gave; rights of one subject add up.
 pub(crate) fn add_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext<'_>) {
-    let group = ctx.groups.first().map(String::as_str);
-    let defaults = defaults_of(ctx.user, group);
-    if acls.is_empty() {
-        *acls = defaults;
-        return;
-    }
-    for default in defaults {
-        if !acls.iter().any(|acl| same_subject(acl, &default)) {
-            acls.push(default);
-        }
+    let given =
+        std::mem::replace(acls, defaults_of(ctx.user, ctx.groups.first().map(String::as_str)));
+    for acl in given {
+        grant(acls, acl);
     }
 }
 
-/// A child gets the default entries of its parent, as entries about itself.
-pub(crate) fn inherit(acls: &mut Vec<OzoneAclInfo>, parent: &[OzoneAclInfo]) {
-    for default in parent.iter().filter(|a| a.acl_scope == OzoneAclScope::Default as i32) {
+/// Completes the ACLs of a new key: the defaults of who asks, what the client gave, and the default
+/// entries of the nearest of prefix, parent directory and bucket that has any.
+pub(crate) fn of_new_key(
+    acls: &mut Vec<OzoneAclInfo>,
+    key: &str,
+    parent: Option<&[OzoneAclInfo]>,
+    bucket: &Bucket,
+    ctx: &PrepareContext<'_>,
+) -> Result<(), OmError> {
+    add_defaults(acls, ctx);
+    let (volume, name) = (&bucket.volume_name, &bucket.bucket_name);
+    let prefix = stored::prefix_above(ctx.view, volume, name, key)?;
+    let prefix = prefix.as_ref().map(|prefix| prefix.acls.as_slice());
+    for source in [prefix, parent, Some(&bucket.acls)].into_iter().flatten() {
+        if inherit(acls, source) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A child gets the default entries of its parent, as entries about itself. False if that told
+/// nothing new.
+pub(crate) fn inherit(acls: &mut Vec<OzoneAclInfo>, parent: &[OzoneAclInfo]) -> bool {
+    let mut inherited = false;
+    for default in default_entries(parent) {
         let mut own = default.clone();
         own.acl_scope = OzoneAclScope::Access as i32;
-        grant(acls, own);
+        inherited |= grant(acls, own);
     }
+    inherited
+}
+
+/// A container's child container gets its default entries as they are.
+pub(super) fn pass_on(acls: &mut Vec<OzoneAclInfo>, parent: &[OzoneAclInfo]) -> bool {
+    let mut inherited = false;
+    for default in default_entries(parent) {
+        inherited |= grant(acls, default.clone());
+    }
+    inherited
+}
+
+fn default_entries(acls: &[OzoneAclInfo]) -> impl Iterator<Item = &OzoneAclInfo> {
+    acls.iter().filter(|acl| acl.acl_scope == OzoneAclScope::Default as i32)
 }
 
 fn same_subject(a: &OzoneAclInfo, b: &OzoneAclInfo) -> bool {

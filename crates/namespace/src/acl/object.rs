@@ -1,10 +1,13 @@
-//! The object that an ACL command is about: `/volume[/bucket[/key]]`.
+//! The object that an ACL command is about: `/volume[/bucket[/key]]`, or `/volume/bucket/prefix/`.
 
 use proto::ozone::ozone_obj::ObjectType;
 use proto::ozone::{
-    GetAclRequest, GetAclResponse, KeyInfo, OmResponse, OzoneAclInfo, OzoneObj, Type, VolumeInfo,
+    GetAclRequest, GetAclResponse, KeyInfo, OmResponse, OzoneAclInfo, OzoneObj, PrefixInfo, Type,
+    VolumeInfo,
 };
 
+use super::list::pass_on;
+use super::stored;
 use crate::apply::ApplyContext;
 use crate::bucket;
 use crate::error::OmError;
@@ -12,7 +15,7 @@ use crate::key::place::Place;
 use crate::prepare::PrepareContext;
 use crate::read::ReadContext;
 use crate::response;
-use crate::row::Bucket;
+use crate::row::{self, Bucket};
 use crate::tables::{self, Table};
 use crate::view::View;
 use crate::volume;
@@ -22,6 +25,12 @@ pub(super) enum Object {
     Volume(Box<VolumeInfo>),
     Bucket(Bucket),
     Key(Place, Box<KeyInfo>),
+    /// A prefix is there as long as it has ACLs.
+    Prefix {
+        row: Vec<u8>,
+        info: Box<PrefixInfo>,
+        stored: bool,
+    },
 }
 
 /// Checks the path, and replaces a link's names by those of the bucket proper.
@@ -39,14 +48,15 @@ pub(crate) fn prepare(
     Ok(())
 }
 
-enum Path<'a> {
+/// The names in the path of an object. A prefix has its slash at the end.
+pub(super) enum Path<'a> {
     Volume { volume: &'a str },
     Bucket { volume: &'a str, bucket: &'a str },
     Key { volume: &'a str, bucket: &'a str, key: &'a str },
 }
 
 impl<'a> Path<'a> {
-    fn of(obj: &'a OzoneObj) -> Result<Self, OmError> {
+    pub fn of(obj: &'a OzoneObj) -> Result<Self, OmError> {
         let bad = || OmError::InvalidAclPath(format!("not a path of its kind: {}", obj.path));
         let mut parts = obj.path.trim_start_matches('/').splitn(3, '/');
         let mut name = || parts.next().filter(|part| !part.is_empty());
@@ -55,8 +65,13 @@ impl<'a> Path<'a> {
             (Ok(ObjectType::Volume), None, None) => Ok(Self::Volume { volume }),
             (Ok(ObjectType::Bucket), Some(bucket), None) => Ok(Self::Bucket { volume, bucket }),
             (Ok(ObjectType::Key), Some(bucket), Some(key)) => Ok(Self::Key { volume, bucket, key }),
-            (Ok(ObjectType::Prefix), ..) => {
-                Err(OmError::NotSupported("ACLs of prefixes are not supported".to_owned()))
+            (Ok(ObjectType::Prefix), Some(bucket), Some(key)) => {
+                if !key.ends_with('/') {
+                    return Err(OmError::InvalidAclPath(format!(
+                        "Missing trailing slash '/' in prefix name: {key}"
+                    )));
+                }
+                Ok(Self::Key { volume, bucket, key })
             }
             _ => Err(bad()),
         }
@@ -71,6 +86,9 @@ impl Object {
             }
             Path::Bucket { volume, bucket } => {
                 Ok(Self::Bucket(bucket::find::find(view, volume, bucket)?))
+            }
+            Path::Key { volume, bucket, key: prefix } if is_prefix(obj) => {
+                find_prefix(view, volume, bucket, prefix)
             }
             Path::Key { volume, bucket, key } => {
                 let place = Place::of(view, volume, bucket, key)?;
@@ -87,6 +105,7 @@ impl Object {
             Self::Volume(info) => &info.volume_acls,
             Self::Bucket(bucket) => &bucket.acls,
             Self::Key(_, info) => &info.acls,
+            Self::Prefix { info, .. } => &info.acls,
         }
     }
 
@@ -114,8 +133,60 @@ impl Object {
                 info.update_id = index;
                 cx.put(Place::COMMITTED, place.key, &*info);
             }
+            Self::Prefix { row, .. } if acls.is_empty() => cx.delete(Table::PrefixTable, row),
+            Self::Prefix { row, mut info, .. } => {
+                info.acls = acls;
+                info.object_id.get_or_insert(cx.object_id());
+                info.update_id = index;
+                cx.put(Table::PrefixTable, row, &*info);
+            }
         }
     }
+
+    /// What a prefix that gets its first ACLs has from above: the default entries of the nearest
+    /// prefix that has any, else of the bucket.
+    pub fn from_above(&self, view: &dyn View) -> Result<Vec<OzoneAclInfo>, OmError> {
+        let Self::Prefix { info, stored: false, .. } = self else { return Ok(Vec::new()) };
+        let mut acls = Vec::new();
+        let name = info.name.trim_start_matches('/');
+        let mut parts = name.splitn(3, '/');
+        let (Some(volume), Some(bucket), Some(key)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Ok(acls);
+        };
+        let above = stored::prefix_above(view, volume, bucket, key)?;
+        if !above.is_some_and(|prefix| pass_on(&mut acls, &prefix.acls)) {
+            pass_on(&mut acls, &bucket::find::find(view, volume, bucket)?.acls);
+        }
+        Ok(acls)
+    }
+
+    /// Whether there is nothing that ACLs could be taken from.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Prefix { stored: false, .. })
+    }
+}
+
+fn is_prefix(obj: &OzoneObj) -> bool {
+    obj.res_type == ObjectType::Prefix as i32
+}
+
+fn find_prefix(
+    view: &dyn View,
+    volume: &str,
+    bucket: &str,
+    prefix: &str,
+) -> Result<Object, OmError> {
+    bucket::find::find(view, volume, bucket)?;
+    let name = prefix.trim_end_matches('/');
+    let row = tables::prefix_key(volume, bucket, name);
+    let found: Option<PrefixInfo> = row::get(view, Table::PrefixTable, &row)?;
+    let stored = found.is_some();
+    let info = found.unwrap_or_else(|| PrefixInfo {
+        name: format!("/{volume}/{bucket}/{name}/"),
+        ..PrefixInfo::default()
+    });
+    Ok(Object::Prefix { row, info: Box::new(info), stored })
 }
 
 /// GetAcl.

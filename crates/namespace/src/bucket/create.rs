@@ -41,8 +41,8 @@ pub(crate) fn prepare(
         info.owner = Some(ctx.user.to_owned());
     }
     let volume = volume::find(ctx.view, &info.volume_name)?;
-    acl::inherit(&mut info.acls, &volume.volume_acls);
     acl::add_defaults(&mut info.acls, ctx);
+    acl::inherit(&mut info.acls, &volume.volume_acls);
     info.creation_time = Some(ctx.now_ms);
     info.modification_time = Some(ctx.now_ms);
     Ok(())

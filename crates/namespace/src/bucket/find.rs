@@ -8,7 +8,7 @@ use crate::tables::{Table, bucket_key, volume_key};
 use crate::view::View;
 
 /// Links may point to links, but not for ever.
-const MAX_LINKS: usize = 32;
+pub(crate) const MAX_LINKS: usize = 32;
 
 /// The bucket of that name, be it a link.
 pub(crate) fn find(view: &dyn View, volume: &str, bucket: &str) -> Result<Bucket, OmError> {

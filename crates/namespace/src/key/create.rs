@@ -42,8 +42,7 @@ pub(crate) fn prepare(
         set_replication(args, &upload);
         return Ok(None);
     }
-    acl::inherit(&mut args.acls, &bucket.acls);
-    acl::add_defaults(&mut args.acls, ctx);
+    acl::of_new_key(&mut args.acls, &args.key_name, None, &bucket, ctx)?;
     let replication = replication::resolve(args, &bucket, ctx.settings)?;
     let count = preallocation(args.data_size.unwrap_or(0), &replication, ctx);
     Ok((count > 0).then(|| BlockDemand {

@@ -35,8 +35,8 @@ pub(crate) fn apply(
     let (volume, bucket_name) = (args.volume_name, args.bucket_name);
     let mut bucket = find::find(cx.view, &volume, &bucket_name)?;
     find::require_flat(&bucket)?;
-    let mut undeleted = Vec::new();
-    let mut errors = Vec::new();
+    let mut errors: Vec<DeleteKeyError> = args.refused.iter().map(refused).collect();
+    let mut undeleted = args.refused;
     let mut done = HashSet::with_capacity(args.keys.len());
     for name in args.keys {
         let row = tables::object_key(&volume, &bucket_name, &name);
@@ -71,9 +71,22 @@ pub(crate) fn apply(
         response::partial(Type::DeleteKeys, Status::PartialDelete, message)
     };
     r.delete_keys_response = Some(Box::new(DeleteKeysResponse {
-        un_deleted_keys: Some(DeleteKeyArgs { volume_name: volume, bucket_name, keys: undeleted }),
+        un_deleted_keys: Some(DeleteKeyArgs {
+            volume_name: volume,
+            bucket_name,
+            keys: undeleted,
+            refused: Vec::new(),
+        }),
         status: Some(complete),
         errors,
     }));
     Ok(r)
+}
+
+fn refused(name: &String) -> DeleteKeyError {
+    DeleteKeyError {
+        key: Some(name.clone()),
+        error_code: Some(Status::AccessDenied.as_str_name().to_owned()),
+        error_msg: Some("ACL check failed".to_owned()),
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) fn apply(
     let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
     find::require_flat(&bucket)?;
     let mut overlay = Overlay::new(cx.view);
-    let mut unrenamed = Vec::new();
+    let mut unrenamed = args.refused;
     for pair in args.rename_keys_map {
         let renamed = rename(
             &overlay,

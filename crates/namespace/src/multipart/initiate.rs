@@ -31,8 +31,7 @@ pub(crate) fn prepare(
     if args.owner_name.as_deref().is_none_or(str::is_empty) {
         args.owner_name = Some(ctx.user.to_owned());
     }
-    acl::inherit(&mut args.acls, &bucket.acls);
-    acl::add_defaults(&mut args.acls, ctx);
+    acl::of_new_key(&mut args.acls, &args.key_name, None, &bucket, ctx)?;
     args.key_locations.clear();
     args.data_size = Some(0);
     args.modification_time = Some(ctx.now_ms);

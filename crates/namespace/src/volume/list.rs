@@ -6,6 +6,7 @@ use proto::ozone::list_volume_request::Scope;
 use proto::ozone::{ListVolumeRequest, ListVolumeResponse, OmResponse, Type, VolumeInfo};
 
 use super::owner;
+use crate::acl;
 use crate::error::OmError;
 use crate::read::ReadContext;
 use crate::response;
@@ -28,8 +29,11 @@ pub(crate) fn read(
         }
     };
     let volume_info = match user {
+        Some(user) if cx.settings.authorization.enabled => {
+            all(cx, prefix, after, page, |volume| acl::lists_volume(volume, user, cx))?
+        }
         Some(user) => of_user(cx, user, prefix, after, page)?,
-        None => all(cx, prefix, after, page)?,
+        None => all(cx, prefix, after, page, |_| true)?,
     };
     let mut r = response::ok(Type::ListVolume);
     r.list_volume_response = Some(Box::new(ListVolumeResponse { volume_info }));
@@ -59,6 +63,7 @@ fn all(
     prefix: &str,
     after: &str,
     page: usize,
+    shown: impl Fn(&VolumeInfo) -> bool,
 ) -> Result<Vec<VolumeInfo>, OmError> {
     let first = volume_key(prefix);
     let after = volume_key(after);
@@ -70,7 +75,7 @@ fn all(
             return ControlFlow::Continue(());
         }
         match row::decode_slice(Table::VolumeTable, key, value) {
-            Ok(info) => found.push(info),
+            Ok(info) => found.extend(Some(info).filter(&shown)),
             Err(e) => {
                 failed = Some(e);
                 return ControlFlow::Break(());

@@ -80,6 +80,8 @@ pub(crate) struct RoomParts {
     pub(crate) groups: Groups,
     /// The user that requests without one are taken to be from.
     pub(crate) default_user: String,
+    /// The S3 key that stands for the user that OM runs as, where requests are judged by user.
+    pub(crate) root_access_key: OnceLock<String>,
 }
 
 /// The dispatcher.
@@ -181,6 +183,12 @@ impl Room {
     fn identify(&self, request: &OmRequest, caller: &Caller) -> String {
         let s3 = request.s3_authentication.as_ref().and_then(|s| s.access_id.as_deref());
         let named = || request.user_info.as_ref().and_then(|u| u.user_name.as_deref());
+        if s3.is_some()
+            && self.parts.settings.authorization.enabled
+            && s3 == self.parts.root_access_key.get().map(String::as_str)
+        {
+            return self.parts.default_user.clone();
+        }
         match s3.or(caller.user.as_deref()).or_else(named) {
             Some(user) if !user.is_empty() => user.to_owned(),
             _ => self.parts.default_user.clone(),

@@ -41,7 +41,9 @@ impl Room {
 
     fn read_tables(&self, request: &OmRequest, user: &str) -> Result<Bytes, Status> {
         let tables = self.tables()?;
-        let cx = ReadContext { view: &*tables, user, settings: &self.parts.settings };
+        let groups = self.groups_of(user);
+        let settings = &self.parts.settings;
+        let cx = ReadContext { view: &*tables, user, groups: &groups, settings };
         Ok(namespace::read_encoded(request, &cx))
     }
 
@@ -54,13 +56,23 @@ impl Room {
     ) -> Result<Bytes, Status> {
         let mut response = {
             let tables = self.tables()?;
-            let cx = ReadContext { view: &*tables, user, settings: &self.parts.settings };
+            let groups = self.groups_of(user);
+            let settings = &self.parts.settings;
+            let cx = ReadContext { view: &*tables, user, groups: &groups, settings };
             namespace::read(request, &cx)
         };
         if let Err(refused) = self.locate(&mut response, wish, caller).await {
             return Ok(refused);
         }
         Ok(Bytes::from(response.encode_to_vec()))
+    }
+
+    /// The groups of who reads, where they count.
+    fn groups_of(&self, user: &str) -> Arc<[String]> {
+        match self.parts.settings.authorization.enabled {
+            true => self.parts.groups.of(user),
+            false => Arc::default(),
+        }
     }
 
     fn read_status(&self, e: &ReadError) -> Status {

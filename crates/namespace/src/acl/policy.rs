@@ -1,0 +1,37 @@
+//! Who is judged how, before any ACL is looked at.
+
+/// Users and groups by name; `*` among the users is everybody.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Principals {
+    /// Users.
+    pub users: Vec<String>,
+    /// Groups.
+    pub groups: Vec<String>,
+}
+
+impl Principals {
+    /// Whether a user with these groups is among them.
+    pub fn include(&self, user: &str, groups: &[String]) -> bool {
+        self.users.iter().any(|name| name == user || name == "*")
+            || groups.iter().any(|group| self.groups.contains(group))
+    }
+}
+
+/// What the native authorizer is told by the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Authorization {
+    /// Whether requests are judged at all: `ozone.acl.enabled`.
+    pub enabled: bool,
+    /// `ozone.administrators`, and the user that OM runs as: may do everything.
+    pub admins: Principals,
+    /// `ozone.s3.administrators`: may see and change everybody's S3 secrets.
+    pub s3_admins: Principals,
+    /// `ozone.readonly.administrators`: may see everything.
+    pub read_only_admins: Principals,
+    /// `ozone.blacklist.users`: may do nothing, whoever they are.
+    pub blacklist: Principals,
+    /// `ozone.read.blacklist.users`: may see nothing, whoever they are.
+    pub read_blacklist: Principals,
+    /// `ozone.om.volume.listall.allowed`: everybody may list all volumes.
+    pub list_all_volumes: bool,
+}
