@@ -105,6 +105,9 @@ fn dispatch(r: OmRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmErr
             key::delete_open::apply(part(r.delete_open_keys_request, "DeleteOpenKeysRequest")?, cx)
         }
         Type::SetTimes => key::set_times::apply(part(r.set_times_request, "SetTimesRequest")?, cx),
+        Type::RecoverLease => {
+            key::lease::apply(part(r.recover_lease_request, "RecoverLeaseRequest")?, cx)
+        }
         Type::PutObjectTagging => {
             tagging::put(part(r.put_object_tagging_request, "PutObjectTaggingRequest")?, cx)
         }

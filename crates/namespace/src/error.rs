@@ -75,6 +75,14 @@ pub enum OmError {
     UserMismatch(String),
     #[error("{0}")]
     PrefixNotFound(String),
+    #[error("{0}")]
+    KeyClosed(String),
+    #[error("{0}")]
+    UnderLeaseRecovery(String),
+    #[error("{0}")]
+    UnderLeaseSoftLimit(String),
+    #[error("{0}")]
+    InvalidPath(String),
     #[error(transparent)]
     View(#[from] ViewError),
 }
@@ -115,6 +123,10 @@ impl OmError {
             Self::PermissionDenied(_) => Status::PermissionDenied,
             Self::UserMismatch(_) => Status::UserMismatch,
             Self::PrefixNotFound(_) => Status::PrefixNotFound,
+            Self::KeyClosed(_) => Status::KeyAlreadyClosed,
+            Self::UnderLeaseRecovery(_) => Status::KeyUnderLeaseRecovery,
+            Self::UnderLeaseSoftLimit(_) => Status::KeyUnderLeaseSoftLimitPeriod,
+            Self::InvalidPath(_) => Status::InvalidPath,
             Self::View(_) => Status::InternalError,
         }
     }

@@ -115,6 +115,9 @@ fn decide(r: &mut OmRequest, ctx: &PrepareContext<'_>) -> Result<Option<BlockDem
         Type::SetTimes => {
             key::set_times::prepare(part(&mut r.set_times_request, "SetTimesRequest")?, ctx)
         }
+        Type::RecoverLease => {
+            key::lease::prepare(part(&mut r.recover_lease_request, "RecoverLeaseRequest")?, ctx)
+        }
         Type::PutObjectTagging => {
             let part = part(&mut r.put_object_tagging_request, "PutObjectTaggingRequest")?;
             tagging::prepare(&mut part.key_args, ctx)

@@ -105,6 +105,9 @@ fn dispatch(r: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> 
             part(&r.list_multipart_uploads_request, "ListMultipartUploadsRequest")?,
             cx,
         ),
+        Type::ListOpenFiles => {
+            key::list_open::read(part(&r.list_open_files_request, "ListOpenFilesRequest")?, cx)
+        }
         Type::GetAcl => acl::read(part(&r.get_acl_request, "GetAclRequest")?, cx),
         Type::GetS3VolumeContext => volume::s3_context::read(r, cx),
         Type::GetS3Secret => {

@@ -36,6 +36,7 @@ pub fn route(request: &OmRequest) -> Route {
         | Type::PurgeKeys
         | Type::DeleteOpenKeys
         | Type::SetTimes
+        | Type::RecoverLease
         | Type::PutObjectTagging
         | Type::DeleteObjectTagging
         | Type::InitiateMultiPartUpload
@@ -69,6 +70,7 @@ pub fn route(request: &OmRequest) -> Route {
         | Type::ListMultiPartUploadParts
         | Type::ListMultipartUploads
         | Type::GetAcl
+        | Type::ListOpenFiles
         | Type::GetS3VolumeContext => Route::Read,
         Type::ServiceList | Type::SetSafeMode => Route::Server,
         _ => Route::Unsupported,

@@ -30,6 +30,12 @@ pub struct Settings {
     pub check_key_name_characters: bool,
     /// `ozone.om.server.list.max.size`: most entries of one page.
     pub list_max_size: u32,
+    /// `ozone.fs.hsync.enabled` and `ozone.hbase.enhancements.allowed`: whether keys may be synced
+    /// before they are closed.
+    pub hsync: bool,
+    /// `ozone.om.lease.soft.limit`, milliseconds: how long the writer of a synced key is left
+    /// alone by who wants to recover it.
+    pub lease_soft_limit_ms: u64,
     /// Who may do what.
     pub authorization: Authorization,
 }
@@ -47,6 +53,8 @@ impl Default for Settings {
             strict_s3_names: true,
             check_key_name_characters: false,
             list_max_size: 1000,
+            hsync: false,
+            lease_soft_limit_ms: 60_000,
             authorization: Authorization::default(),
         }
     }

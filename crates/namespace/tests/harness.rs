@@ -49,14 +49,15 @@ pub struct Om {
 impl Om {
     /// With a volume and an OBS bucket.
     pub fn new() -> Self {
-        let mut om = Self { now: 1_000, ..Self::default() };
+        let mut om = Self::bare();
         om.ok(create_volume(VOL));
         om.ok(create_bucket(VOL, BUCKET));
         om
     }
 
     pub fn bare() -> Self {
-        Self { now: 1_000, ..Self::default() }
+        let settings = Settings { hsync: true, ..Settings::default() };
+        Self { now: 1_000, settings, ..Self::default() }
     }
 
     /// Answers as the server does: reads from the tables, writes through the log.

@@ -10,6 +10,7 @@ mod harness;
 mod history;
 mod key;
 mod key_changes;
+mod lease;
 mod list;
 mod multipart;
 mod overlay;

@@ -75,6 +75,8 @@ pub(crate) struct Setup {
     pub(crate) audit_reads: bool,
     pub(crate) key_deleting: KeyDeletingOptions,
     pub(crate) open_keys: CleanupOptions,
+    /// Age at which OM closes a key that was synced and not closed.
+    pub(crate) lease_hard_limit: Duration,
     pub(crate) uploads: CleanupOptions,
 }
 
@@ -138,6 +140,7 @@ impl Setup {
                 expire: conf.get(&keys::OZONE_OM_OPEN_KEY_EXPIRE_THRESHOLD),
                 limit: limit(conf.get(&keys::OZONE_OM_OPEN_KEY_CLEANUP_LIMIT_PER_TASK)),
             },
+            lease_hard_limit: conf.get(&keys::OZONE_OM_LEASE_HARD_LIMIT),
             uploads: CleanupOptions {
                 interval: conf.get(&keys::OZONE_OM_OPEN_MPU_CLEANUP_SERVICE_INTERVAL),
                 expire: conf.get(&keys::OZONE_OM_OPEN_MPU_EXPIRE_THRESHOLD),
@@ -149,6 +152,10 @@ impl Setup {
             raft_dir,
         })
     }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn limit(n: u32) -> usize {
@@ -189,6 +196,9 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
         s3_volume: conf.get(&keys::OZONE_S3G_VOLUME),
         user_max_volumes: conf.get(&keys::OZONE_OM_USER_MAX_VOLUME),
         list_max_size: conf.get(&keys::OZONE_OM_SERVER_LIST_MAX_SIZE),
+        hsync: conf.get(&keys::OZONE_FS_HSYNC_ENABLED)
+            && conf.get(&keys::OZONE_HBASE_ENHANCEMENTS_ALLOWED),
+        lease_soft_limit_ms: millis(conf.get(&keys::OZONE_OM_LEASE_SOFT_LIMIT)),
         authorization: authorization(conf)?,
         ..Settings::default()
     })

@@ -303,7 +303,11 @@ fn start_background(
 ) -> BackgroundServices {
     let services = BackgroundServices::new(registry, shutdown.clone());
     services.spawn(KeyDeletingService::new(Arc::clone(room), setup.key_deleting.clone()));
-    services.spawn(OpenKeyCleanupService::new(Arc::clone(room), setup.open_keys.clone()));
+    services.spawn(OpenKeyCleanupService::new(
+        Arc::clone(room),
+        setup.open_keys.clone(),
+        setup.lease_hard_limit,
+    ));
     services.spawn(MultipartUploadCleanupService::new(Arc::clone(room), setup.uploads.clone()));
     // Deletions wake the service, but not one by one: what is deleted together goes together.
     let (woken, events, stop) = (services.clone(), Arc::clone(events), shutdown.clone());

@@ -21,9 +21,10 @@ const fn preset(table: Table) -> Preset {
 }
 
 /// What the database is opened with: all of Ozone's column families, used yet or not, so that
-/// its tools find what they expect.
+/// its tools find what they expect, and one of our own.
 pub(crate) fn specs() -> Vec<TableSpec> {
-    Table::ALL.iter().map(|t| TableSpec::new(t.name(), preset(*t))).collect()
+    let ozones = Table::ALL.iter().map(|t| TableSpec::new(t.name(), preset(*t)));
+    ozones.chain([crate::state::retries_spec()]).collect()
 }
 
 /// The store's name for a table.

@@ -54,6 +54,34 @@ async fn a_write_that_comes_again_is_answered_and_not_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_comes_again_after_a_crash_gets_the_first_answer() {
+    let world = World::new().await;
+    let om = world.start().await;
+    om.bucket("vol", "bkt").await;
+    let identity = Identity::random();
+    let create = create_key(key_args("vol", "bkt", "k", 10));
+    let (opened, deleted) = (identity.attempt(), identity.attempt());
+    let first = send(&client(&om, &identity), opened, &create).await;
+    assert_eq!(first.status(), Status::Ok);
+    om.put("vol", "bkt", "gone", 1).await;
+    let delete = delete_key("vol", "bkt", "gone");
+    assert_eq!(send(&client(&om, &identity), deleted, &delete).await.status(), Status::Ok);
+    let image = world.crash_image();
+    om.handle.shutdown().await;
+
+    let om = world.start_in(image.path()).await;
+    let hadoop = client(&om, &identity);
+    // The same session and blocks, with where they are; deleted, and not "no such key".
+    assert_eq!(send(&hadoop, opened.again(), &create).await, first);
+    assert_eq!(send(&hadoop, deleted.again(), &delete).await.status(), Status::Ok);
+    assert_eq!(send(&hadoop, identity.attempt(), &delete).await.status(), Status::KeyNotFound);
+    let stranger = Identity::random();
+    let other = send(&client(&om, &stranger), stranger.attempt(), &create).await;
+    assert_ne!(other.create_key_response.unwrap().id, first.create_key_response.unwrap().id);
+    om.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_answered_is_an_exception_that_clients_know() {
     let world = World::new().await;
     let om = world.start().await;

@@ -8,6 +8,7 @@ mod deletion;
 mod doors;
 mod durability;
 mod hadoop;
+mod lease;
 mod multipart;
 mod names;
 mod start;

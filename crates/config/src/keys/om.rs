@@ -57,6 +57,14 @@ keys! {
     OZONE_S3G_VOLUME: String = "ozone.s3g.volume.name", "s3v", [OM, S3G];
     /// How long a SCM block request of OM may take.
     OZONE_OM_SCM_REQUEST_TIMEOUT: Duration = "trioxide.om.scm.request.timeout", "30s", [OM];
+    /// Allow what HBase needs of a file system. Syncing wants this and ozone.fs.hsync.enabled.
+    OZONE_HBASE_ENHANCEMENTS_ALLOWED: bool = "ozone.hbase.enhancements.allowed", "false", [OM];
+    /// Let writers sync keys (hsync, hflush) before they close them; wants ozone.hbase.enhancements.allowed too.
+    OZONE_FS_HSYNC_ENABLED: bool = "ozone.fs.hsync.enabled", "false", [OM];
+    /// How long the writer of a synced key is left alone by who wants to recover the key.
+    OZONE_OM_LEASE_SOFT_LIMIT: Duration = "ozone.om.lease.soft.limit", "60s", [OM];
+    /// Age at which OM itself closes a key that was synced and not closed.
+    OZONE_OM_LEASE_HARD_LIMIT: Duration = "ozone.om.lease.hard.limit", "7d", [OM];
     /// Judge every request by administrators, owners and ACLs. Ozone enforces ACLs only in a secure cluster, or when ozone.acl.authorizer.class names the native authorizer; here this key is enough.
     OZONE_ACL_ENABLED: bool = "ozone.acl.enabled", "false", [OM];
     /// The judge when ACLs are enabled: `native` (also by its Java class name, OzoneNativeAuthorizer), or OzoneAccessAuthorizer, which allows everything.

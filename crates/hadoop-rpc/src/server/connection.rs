@@ -191,6 +191,7 @@ impl Connection<'_> {
                 method: request.method,
                 body,
                 user: Arc::clone(&user),
+                id: id.client.as_ref().try_into().ok().map(|client| (client, id.number)),
                 context,
                 peer: self.peer,
                 received,

@@ -48,6 +48,8 @@ pub struct Call {
     pub body: Bytes,
     /// The user on whose behalf it is, empty when the client names none.
     pub user: Arc<str>,
+    /// The client's id, a UUID, and the call's number: the same when a call comes again.
+    pub id: Option<([u8; 16], i32)>,
     /// What the client says of its purpose, for audit.
     pub context: Option<String>,
     /// Who calls.

@@ -108,7 +108,11 @@ mod tests {
             (acl(ClientIp, "10.0.0.1", &[0x20]), Right::ReadAcl, true),
         ];
         for (entry, right, expected) in cases {
-            assert_eq!(granted(&[entry.clone()], "ann", &groups, right), expected, "{entry:?}");
+            assert_eq!(
+                granted(std::slice::from_ref(&entry), "ann", &groups, right),
+                expected,
+                "{entry:?}"
+            );
         }
         let list = [acl(User, "ann", &[0x01]), acl(Group, "staff", &[0x02])];
         assert!(granted(&list, "ann", &groups, Right::Write), "any entry will do");

@@ -5,6 +5,7 @@ use proto::ozone::{
 };
 
 use super::place::{Place, settle};
+use super::{hsync, lease};
 use crate::apply::ApplyContext;
 use crate::error::OmError;
 use crate::locations;
@@ -56,6 +57,8 @@ pub(crate) fn apply(
     usage::check_bytes(&place.bucket, 1)?;
     let open_key = tables::open_key(&place.key, request.client_id);
     let mut open = find_open(cx.view, &open_key)?;
+    hsync::check_owned(&open)?;
+    lease::check_not_recovering(&open, &open_key)?;
     if open.key_location_list.is_empty() {
         open.key_location_list.push(KeyLocationList { version: Some(0), ..Default::default() });
     }

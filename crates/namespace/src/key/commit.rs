@@ -7,9 +7,9 @@ use proto::ozone::{
     OmResponse, Type,
 };
 
-use super::metadata::{self, HSYNC_CLIENT_ID};
+use super::metadata::{self, HSYNC_CLIENT_ID, LEASE_RECOVERY};
 use super::place::{Place, settle};
-use super::{atomic, garbage, hsync};
+use super::{atomic, garbage, hsync, lease};
 use crate::apply::ApplyContext;
 use crate::error::OmError;
 use crate::locations::{self, block_id};
@@ -23,6 +23,11 @@ pub(crate) fn prepare(
     request: &mut CommitKeyRequest,
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
+    if request.hsync == Some(true) && !ctx.settings.hsync {
+        return Err(OmError::NotSupported(
+            "Hsync is not enabled. To enable, set ozone.fs.hsync.enabled = true".to_owned(),
+        ));
+    }
     settle(&mut request.key_args, ctx)?;
     request.key_args.modification_time = Some(ctx.now_ms);
     request.key_args.key_locations.iter_mut().for_each(locations::strip);
@@ -33,18 +38,32 @@ pub(crate) fn apply(
     request: CommitKeyRequest,
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
-    let (args, client_id) = (request.key_args, request.client_id);
-    let hsync = request.hsync == Some(true);
+    let (args, hsync) = (request.key_args, request.hsync == Some(true));
+    let recovery = request.recovery == Some(true);
     let mut place = Place::of_args(cx.view, &args)?;
+    let existing = place.committed(cx.view)?;
+    let client_id = match &existing {
+        Some(existing) if recovery => lease::session_to_recover(existing, &place)?,
+        _ => request.client_id,
+    };
     let open_key = tables::open_key(&place.key, client_id);
     let open = row::get::<KeyInfo>(cx.view, Place::OPEN, &open_key)?.ok_or_else(|| {
         let entry = String::from_utf8_lossy(&open_key);
+        let deed = if recovery {
+            "recovery"
+        } else if hsync {
+            "hsync"
+        } else {
+            "commit"
+        };
         OmError::KeyNotFound(format!(
-            "Failed to commit key, as {entry} entry is not found in the OpenKey table"
+            "Failed to {deed} key, as {entry} entry is not found in the OpenKey table"
         ))
     })?;
     hsync::check_owned(&open)?;
-    let existing = place.committed(cx.view)?;
+    if !recovery {
+        lease::check_not_recovering(&open, &open_key)?;
+    }
     // Synced before by this very session: the same key growing, not an overwrite.
     let growing = existing.as_ref().and_then(hsync::writer) == Some(client_id);
     if !growing {
@@ -61,6 +80,7 @@ pub(crate) fn apply(
         metadata::set_str(&mut key.metadata, HSYNC_CLIENT_ID, &hsync::session(client_id));
     } else {
         metadata::remove(&mut key.metadata, HSYNC_CLIENT_ID);
+        metadata::remove(&mut key.metadata, LEASE_RECOVERY);
     }
     let replaced = account(&mut place.bucket, &key, existing, growing)?;
 

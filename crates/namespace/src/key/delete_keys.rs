@@ -35,7 +35,7 @@ pub(crate) fn apply(
     let (volume, bucket_name) = (args.volume_name, args.bucket_name);
     let mut bucket = find::find(cx.view, &volume, &bucket_name)?;
     find::require_flat(&bucket)?;
-    let mut errors: Vec<DeleteKeyError> = args.refused.iter().map(refused).collect();
+    let mut errors: Vec<DeleteKeyError> = args.refused.iter().map(|name| refused(name)).collect();
     let mut undeleted = args.refused;
     let mut done = HashSet::with_capacity(args.keys.len());
     for name in args.keys {
@@ -83,9 +83,9 @@ pub(crate) fn apply(
     Ok(r)
 }
 
-fn refused(name: &String) -> DeleteKeyError {
+fn refused(name: &str) -> DeleteKeyError {
     DeleteKeyError {
-        key: Some(name.clone()),
+        key: Some(name.to_owned()),
         error_code: Some(Status::AccessDenied.as_str_name().to_owned()),
         error_msg: Some("ACL check failed".to_owned()),
     }

@@ -1,4 +1,5 @@
-//! Open keys whose writer is gone: their rows go, their blocks are deleted.
+//! Open keys whose writer is gone: rows of those that were never synced go, and their blocks are
+//! deleted; those that were synced are closed as they are.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -7,90 +8,214 @@ use std::time::Duration;
 
 use namespace::{Table, View};
 use prost::Message;
-use proto::ozone::{DeleteOpenKeysRequest, KeyInfo, OmRequest, OpenKey, OpenKeyBucket, Type};
+use proto::hdds::KeyValue;
+use proto::ozone::{
+    CommitKeyRequest, DeleteOpenKeysRequest, KeyArgs, KeyInfo, OmRequest, OpenKey, OpenKeyBucket,
+    Type,
+};
 use service::{BackgroundService, Progress};
 
 use super::CleanupOptions;
 use super::names::bucket_of;
 use crate::ids::now_ms;
 use crate::room::Room;
+use crate::state::Tables;
 
 /// Gives up open keys that are older than the threshold.
 pub(crate) struct OpenKeyCleanupService {
     room: Arc<Room>,
     options: CleanupOptions,
+    lease_hard_limit: Duration,
+}
+
+/// What is to be done.
+#[derive(Default)]
+struct Expired {
+    /// Sessions to give up, by bucket.
+    given_up: BTreeMap<(String, String), Vec<OpenKey>>,
+    /// Synced keys to close.
+    closed: Vec<CommitKeyRequest>,
+    count: usize,
+}
+
+/// What an open row is to us.
+enum Fate {
+    Stays,
+    GivenUp,
+    Closed(Box<CommitKeyRequest>),
+}
+
+/// Before when something was last touched to count as expired, in milliseconds.
+struct Thresholds {
+    expire: u64,
+    lease: u64,
 }
 
 impl OpenKeyCleanupService {
-    pub(crate) fn new(room: Arc<Room>, options: CleanupOptions) -> Arc<Self> {
-        Arc::new(Self { room, options })
+    pub(crate) fn new(
+        room: Arc<Room>,
+        options: CleanupOptions,
+        lease_hard_limit: Duration,
+    ) -> Arc<Self> {
+        Arc::new(Self { room, options, lease_hard_limit })
     }
 
-    /// Expired open keys by bucket, and how many. Multipart uploads have a cleanup of their own:
-    /// their row in the openKeyTable goes with them.
-    fn expired(&self) -> Result<(BTreeMap<(String, String), Vec<OpenKey>>, usize), String> {
+    /// Multipart uploads have a cleanup of their own: their row in the openKeyTable goes with
+    /// them.
+    fn expired(&self) -> Result<Expired, String> {
         let tables = self.room.tables().map_err(|s| s.to_string())?;
-        let before = now_ms().saturating_sub(self.options.expire.as_millis() as u64);
-        let (mut found, mut count) = (BTreeMap::new(), 0);
+        let before = |age: Duration| now_ms().saturating_sub(age.as_millis() as u64);
+        let thresholds = Thresholds {
+            expire: before(self.options.expire),
+            lease: before(self.lease_hard_limit),
+        };
+        let mut found = Expired::default();
         tables
             .scan(Table::OpenKeyTable, b"", None, &mut |key, value| {
-                let Ok(info) = KeyInfo::decode(value) else { return ControlFlow::Continue(()) };
-                // An upload's own row; the session of a part that was never committed is a row
-                // like any other.
-                let multipart =
-                    info.key_location_list.last().is_some_and(|v| v.is_multipart_key == Some(true))
-                        && tables.exists(Table::MultipartInfoTable, key).unwrap_or(true);
-                let hsync = info.metadata.iter().any(|m| m.key == "hsyncClientId");
-                let touched = info.modification_time.max(info.creation_time);
-                if touched > before || multipart || hsync {
+                let (Ok(info), Ok(name)) = (KeyInfo::decode(value), std::str::from_utf8(key))
+                else {
                     return ControlFlow::Continue(());
+                };
+                match fate(&tables, &info, name, &thresholds) {
+                    Fate::Stays => return ControlFlow::Continue(()),
+                    Fate::Closed(commit) => found.closed.push(*commit),
+                    Fate::GivenUp => {
+                        let Some((volume, bucket)) = bucket_of(name) else {
+                            return ControlFlow::Continue(());
+                        };
+                        let keys = found
+                            .given_up
+                            .entry((volume.to_owned(), bucket.to_owned()))
+                            .or_default();
+                        keys.push(OpenKey { name: name.to_owned(), client_id: None });
+                    }
                 }
-                let Ok(name) = std::str::from_utf8(key) else { return ControlFlow::Continue(()) };
-                if let Some((volume, bucket)) = bucket_of(name) {
-                    let keys: &mut Vec<OpenKey> =
-                        found.entry((volume.to_owned(), bucket.to_owned())).or_default();
-                    keys.push(OpenKey { name: name.to_owned(), client_id: None });
-                    count += 1;
-                }
-                if count < self.options.limit {
+                found.count += 1;
+                if found.count < self.options.limit {
                     ControlFlow::Continue(())
                 } else {
                     ControlFlow::Break(())
                 }
             })
             .map_err(|e| e.to_string())?;
-        Ok((found, count))
+        Ok(found)
     }
 
     async fn run(&self) -> Result<Progress, String> {
-        let (expired, count) = self.expired()?;
-        if count == 0 {
-            return Ok(Progress::idle());
+        let expired = self.expired()?;
+        for commit in expired.closed {
+            let key = commit.key_args.key_name.clone();
+            let request = OmRequest {
+                cmd_type: Type::CommitKey as i32,
+                client_id: self.name().to_owned(),
+                commit_key_request: Some(Box::new(commit)),
+                ..OmRequest::default()
+            };
+            // Its writer may have come back: then this one is late, and the next run looks again.
+            if let Err(e) = self.submit(request).await {
+                tracing::info!(key, "a synced key was not closed: {e}");
+            }
         }
-        let open_keys_per_bucket = expired
-            .into_iter()
-            .map(|((volume_name, bucket_name), keys)| OpenKeyBucket {
-                volume_name,
-                bucket_name,
-                keys,
-            })
-            .collect();
-        let request = OmRequest {
-            cmd_type: Type::DeleteOpenKeys as i32,
-            client_id: self.name().to_owned(),
-            delete_open_keys_request: Some(Box::new(DeleteOpenKeysRequest {
-                open_keys_per_bucket,
-                bucket_layout: None,
-            })),
-            ..OmRequest::default()
-        };
-        let response = self.room.submit_own(request).await.map_err(|s| s.to_string())?;
-        if response.success == Some(false) {
-            return Err(response.message.unwrap_or_default());
+        if !expired.given_up.is_empty() {
+            let open_keys_per_bucket = expired
+                .given_up
+                .into_iter()
+                .map(|((volume_name, bucket_name), keys)| OpenKeyBucket {
+                    volume_name,
+                    bucket_name,
+                    keys,
+                })
+                .collect();
+            let request = OmRequest {
+                cmd_type: Type::DeleteOpenKeys as i32,
+                client_id: self.name().to_owned(),
+                delete_open_keys_request: Some(Box::new(DeleteOpenKeysRequest {
+                    open_keys_per_bucket,
+                    bucket_layout: None,
+                })),
+                ..OmRequest::default()
+            };
+            self.submit(request).await?;
         }
-        let full = count >= self.options.limit;
-        Ok(if full { Progress::more(count as u64) } else { Progress::done(count as u64) })
+        let count = expired.count;
+        Ok(match count {
+            0 => Progress::idle(),
+            count if count >= self.options.limit => Progress::more(count as u64),
+            count => Progress::done(count as u64),
+        })
     }
+
+    async fn submit(&self, request: OmRequest) -> Result<(), String> {
+        let response = self.room.submit_own(request).await.map_err(|s| s.to_string())?;
+        match response.success {
+            Some(false) => Err(response.message.unwrap_or_default()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn fate(tables: &Tables, open: &KeyInfo, row: &str, before: &Thresholds) -> Fate {
+    let Some((committed_row, session)) = row.rsplit_once('/') else { return Fate::Stays };
+    let touched = open.modification_time.max(open.creation_time);
+    // An upload's own row; the session of a part that was never committed is a row like any other.
+    let upload = open.key_location_list.last().is_some_and(|v| v.is_multipart_key == Some(true))
+        && tables.exists(Table::MultipartInfoTable, row.as_bytes()).unwrap_or(true);
+    if upload {
+        return Fate::Stays;
+    }
+    let marked = |marker| value(&open.metadata, marker).is_some();
+    if marked("deletedHsyncKey") || marked("overwrittenHsyncKey") {
+        return if touched <= before.expire.max(before.lease) {
+            Fate::GivenUp
+        } else {
+            Fate::Stays
+        };
+    }
+    if !marked("hsyncClientId") {
+        return if touched <= before.expire { Fate::GivenUp } else { Fate::Stays };
+    }
+    // Who recovers a key closes it, too.
+    if touched > before.lease || marked("leaseRecovery") {
+        return Fate::Stays;
+    }
+    let Ok(Some(synced)) = tables.message::<KeyInfo>(Table::KeyTable, committed_row.as_bytes())
+    else {
+        return Fate::Stays;
+    };
+    let Ok(client_id) = session.parse::<i64>() else { return Fate::Stays };
+    if value(&synced.metadata, "hsyncClientId") != Some(session) {
+        return Fate::Stays;
+    }
+    Fate::Closed(Box::new(close(synced, client_id as u64)))
+}
+
+/// The commit that closes a key as it was last synced.
+fn close(synced: KeyInfo, client_id: u64) -> CommitKeyRequest {
+    CommitKeyRequest {
+        key_args: KeyArgs {
+            volume_name: synced.volume_name,
+            bucket_name: synced.bucket_name,
+            key_name: synced.key_name,
+            data_size: Some(synced.data_size),
+            r#type: Some(synced.r#type),
+            factor: synced.factor,
+            ec_replication_config: synced.ec_replication_config,
+            key_locations: synced
+                .key_location_list
+                .into_iter()
+                .last()
+                .map(|list| list.key_locations)
+                .unwrap_or_default(),
+            ..KeyArgs::default()
+        },
+        client_id,
+        hsync: Some(false),
+        recovery: Some(false),
+    }
+}
+
+fn value<'a>(metadata: &'a [KeyValue], key: &str) -> Option<&'a str> {
+    metadata.iter().find(|entry| entry.key == key).map(|entry| entry.value.as_deref().unwrap_or(""))
 }
 
 #[async_trait::async_trait]

@@ -31,6 +31,7 @@ impl Handler for FramedDoor {
             let caller = Caller {
                 ip: call.peer.ip(),
                 user: None,
+                call: None,
                 received: call.received,
                 deadline: call.deadline,
             };

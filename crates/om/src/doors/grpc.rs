@@ -92,6 +92,7 @@ impl UnaryService<Bytes> for Submit {
             let caller = Caller {
                 ip: client_ip(&request),
                 user: None,
+                call: None,
                 received,
                 deadline: timeout(&request).map(|t| received + t),
             };

@@ -14,6 +14,7 @@ use prost::Message;
 use proto::ozone::OmRequest;
 
 use crate::room::{Caller, Room};
+use crate::state::CallKey;
 
 const PROTOCOL: &str = "org.apache.hadoop.ozone.om.protocol.OzoneManagerProtocol";
 const VERSION: u64 = 1;
@@ -52,6 +53,7 @@ impl Service for HadoopDoor {
         let caller = Caller {
             ip: call.peer.ip(),
             user: Some(call.user),
+            call: call.id.map(|(client, call)| CallKey { client, call }),
             received: call.received,
             deadline: Some(call.deadline),
         };

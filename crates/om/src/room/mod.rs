@@ -33,7 +33,7 @@ pub(crate) use write::LeaderIds;
 
 use crate::groups::Groups;
 use crate::scm::{BlockPool, Locations, ScmClient};
-use crate::state::{CurrentTables, Decided, Tables};
+use crate::state::{CallKey, CurrentTables, Decided, Tables};
 
 /// Most command numbers of the protocol, for the table of metrics.
 const COMMANDS: usize = 256;
@@ -45,6 +45,8 @@ pub(crate) struct Caller {
     pub(crate) ip: IpAddr,
     /// Whom the connection is for, where a protocol says so once for all requests.
     pub(crate) user: Option<Arc<str>>,
+    /// Which call it is, where a protocol sends calls again under the same number.
+    pub(crate) call: Option<CallKey>,
     /// When it was received.
     pub(crate) received: Instant,
     /// When the client gives up.
@@ -57,6 +59,7 @@ impl Caller {
         Self {
             ip: IpAddr::from([127, 0, 0, 1]),
             user: None,
+            call: None,
             received: Instant::now(),
             deadline: None,
         }

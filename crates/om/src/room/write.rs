@@ -6,10 +6,12 @@ use bytes::Bytes;
 use framed::{Code, Status};
 use multiraft::{Proposal, ProposeError};
 use namespace::{BlockDemand, Fresh, OmError, PrepareContext, Prepared};
+use prost::Message;
 use proto::hdds;
-use proto::ozone::{KeyLocation, OmRequest, Status as OmStatus, UserInfo};
+use proto::ozone::{KeyLocation, OmRequest, OmResponse, Status as OmStatus, Type, UserInfo};
 
 use super::outcome::{Outcome, refusal};
+use super::read::LocationWish;
 use super::{Caller, Room};
 use crate::ids::{UniqueIds, now_ms};
 use crate::scm::{FreshBlock, ScmError};
@@ -58,6 +60,16 @@ impl Room {
         if !parts.group.is_leader() {
             return Err(not_leader(self));
         }
+        if let Some(call) = caller.call
+            && let Some(answer) =
+                self.tables()?.answered(call).map_err(|e| Status::internal(e.to_string()))?
+        {
+            return self.with_places(answer, caller).await;
+        }
+        (request.rpc_client_id, request.rpc_call_id) = match caller.call {
+            Some(call) => (Some(Bytes::copy_from_slice(&call.client)), Some(call.call)),
+            None => (None, None),
+        };
         let (cmd_type, trace_id) = (request.cmd_type, request.trace_id.clone());
         let remote = caller.ip.to_string();
         request.user_info = Some(Box::new(UserInfo {
@@ -82,7 +94,23 @@ impl Room {
             let locations = blocks.iter().map(|b| location(b, size)).collect();
             namespace::give_blocks(&mut request, locations);
         }
-        self.propose(Decision { request, blocks }).await
+        let answer = self.propose(Decision { request, blocks }).await?;
+        if cmd_type == Type::RecoverLease as i32 {
+            return self.with_places(answer, caller).await;
+        }
+        Ok(answer)
+    }
+
+    /// An answer of the state machine, which knows containers, with where their blocks are.
+    async fn with_places(&self, answer: Bytes, caller: &Caller) -> Result<Bytes, Status> {
+        let mut response =
+            OmResponse::decode(answer).map_err(|e| Status::internal(format!("own answer: {e}")))?;
+        response.leader_om_node_id = Some(self.parts.facts.node_id.clone());
+        let wish = LocationWish { refresh: false, sort: false };
+        match self.locate(&mut response, wish, caller).await {
+            Ok(()) => Ok(Bytes::from(response.encode_to_vec())),
+            Err(refused) => Ok(refused),
+        }
     }
 
     /// Carries out a request of OM's own that is decided already.

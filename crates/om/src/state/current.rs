@@ -38,7 +38,7 @@ impl CurrentTables {
 
     fn reopen(&self) -> Result<(), Error> {
         let store = Store::open(&self.dir.join(DATABASE), &tables::specs(), &self.options)?;
-        self.tables.store(Some(Arc::new(Tables::new(store))));
+        self.tables.store(Some(Arc::new(Tables::new(store)?)));
         Ok(())
     }
 

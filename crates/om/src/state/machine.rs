@@ -18,10 +18,14 @@ use prost::Message;
 use proto::ozone::{KeyLocation, OmRequest, OmResponse, Status};
 use tokio::sync::Notify;
 
-use super::{CurrentTables, Decided, Decision, Tables};
+use super::{CallKey, CurrentTables, Decided, Decision, Tables};
 use crate::error::Error;
 use crate::scm::FreshBlock;
 use crate::tables::stored;
+
+/// Number of the field `leaderOMNodeId` of an answer. Fields of a message may stand in any order,
+/// so it is appended to an answer that is encoded already.
+const LEADER_FIELD: u32 = 6;
 
 /// What others want to know of the machine's doings.
 #[derive(Debug, Default)]
@@ -43,8 +47,8 @@ pub(crate) struct OmStateMachine {
     events: Arc<MachineEvents>,
     /// Where checkpoints for lagging replicas are made.
     snapshots: PathBuf,
-    /// Named in the answers to writes.
-    node_id: String,
+    /// The end of every answer to a write: which replica leads.
+    signature: Vec<u8>,
     applied: LogPosition,
 }
 
@@ -57,8 +61,10 @@ impl OmStateMachine {
         snapshots: PathBuf,
         node_id: String,
     ) -> Result<Self, Error> {
-        let mut machine =
-            Self { current, decided, events, snapshots, node_id, applied: LogPosition::default() };
+        let mut signature = Vec::new();
+        prost::encoding::string::encode(LEADER_FIELD, &node_id, &mut signature);
+        let applied = LogPosition::default();
+        let mut machine = Self { current, decided, events, snapshots, signature, applied };
         machine.applied = machine.stored_position()?;
         Ok(machine)
     }
@@ -77,7 +83,12 @@ impl OmStateMachine {
         Ok(LogPosition { term, index })
     }
 
-    fn apply_one(&self, entry: &Committed, overlay: &mut Overlay<&Tables>) -> Result<Bytes, Error> {
+    fn apply_one(
+        &self,
+        entry: &Committed,
+        tables: &Tables,
+        overlay: &mut Overlay<&Tables>,
+    ) -> Result<Bytes, Error> {
         let decision = match self.decided.take(&entry.header) {
             Some(decision) => decision,
             None => match OmRequest::decode(entry.header.clone()) {
@@ -86,13 +97,34 @@ impl OmStateMachine {
                 Err(e) => return Ok(undecodable(&e)),
             },
         };
+        let (client, number) = (&decision.request.rpc_client_id, decision.request.rpc_call_id);
+        let call = CallKey::of(client.as_ref(), number);
+        if let Some(call) = call
+            && let Some(answer) = tables.retries().applied(call, tables.store())?
+        {
+            return Ok(self.signed(&answer));
+        }
         let at = TransactionPosition { term: entry.term, index: entry.index };
         let applied = namespace::apply(decision.request, at, overlay)?;
         overlay.absorb(applied.effects);
         let mut response = applied.response;
-        response.leader_om_node_id = Some(self.node_id.clone());
+        let plain = Bytes::from(response.encode_to_vec());
+        if let Some(call) = call {
+            tables.retries().keep(call, entry.index, &plain);
+        }
+        if decision.blocks.is_empty() {
+            return Ok(self.signed(&plain));
+        }
         attach(&mut response, &decision.blocks);
-        Ok(Bytes::from(response.encode_to_vec()))
+        Ok(self.signed(&response.encode_to_vec()))
+    }
+
+    /// An encoded answer with this leader's name.
+    fn signed(&self, answer: &[u8]) -> Bytes {
+        let mut signed = Vec::with_capacity(answer.len() + self.signature.len());
+        signed.extend_from_slice(answer);
+        signed.extend_from_slice(&self.signature);
+        Bytes::from(signed)
     }
 
     fn write(
@@ -124,7 +156,9 @@ impl OmStateMachine {
             TRANSACTION_INFO_KEY,
             transaction_info(at.term, at.index),
         );
+        tables.retries().write(&mut batch);
         tables.store().write(batch, Durability::NoWal)?;
+        tables.retries().written();
         tables.round_written(buckets);
         if deleted {
             self.events.deleted.notify_one();
@@ -145,7 +179,7 @@ impl StateMachine for OmStateMachine {
         let mut overlay = Overlay::new(&*tables);
         let mut responses = Vec::with_capacity(entries.len());
         for entry in entries {
-            responses.push(self.apply_one(entry, &mut overlay)?);
+            responses.push(self.apply_one(entry, &tables, &mut overlay)?);
         }
         self.write(&tables, overlay, at)?;
         self.applied = at;

@@ -2,14 +2,16 @@
 //!
 //! [`Tables`] is the database as the rules see it, [`CurrentTables`] the database in use now,
 //! [`OmStateMachine`] what Raft drives, [`Decided`] the proposals of this leader that are on
-//! their way through the log.
+//! their way through the log, [`retries`] the answers of writes that may come again.
 
 mod current;
 mod decided;
 mod machine;
+mod retries;
 mod tables;
 
 pub(crate) use current::CurrentTables;
 pub(crate) use decided::{Decided, Decision, Tag};
 pub(crate) use machine::{MachineEvents, OmStateMachine};
+pub(crate) use retries::{CallKey, spec as retries_spec};
 pub(crate) use tables::Tables;

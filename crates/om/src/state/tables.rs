@@ -10,6 +10,8 @@ use prost::Message;
 use proto::ozone::BucketInfo;
 use rustc_hash::FxHashMap;
 
+use super::retries::{CallKey, Retries};
+use crate::error::Error;
 use crate::tables::stored;
 
 /// Decoded buckets kept. When there are more in use the cache starts anew: a miss costs a point
@@ -19,6 +21,7 @@ const MOST_BUCKETS: usize = 10_000;
 /// An open `om.db`.
 pub(crate) struct Tables {
     store: Store,
+    retries: Retries,
     buckets: RwLock<Buckets>,
 }
 
@@ -31,8 +34,19 @@ struct Buckets {
 }
 
 impl Tables {
-    pub(crate) fn new(store: Store) -> Self {
-        Self { store, buckets: RwLock::default() }
+    pub(crate) fn new(store: Store) -> Result<Self, Error> {
+        let retries = Retries::default();
+        retries.load(&store)?;
+        Ok(Self { store, retries, buckets: RwLock::default() })
+    }
+
+    /// The answer that a call got before, if it is a call that comes again.
+    pub(crate) fn answered(&self, call: CallKey) -> Result<Option<Bytes>, Error> {
+        self.retries.known(call, &self.store)
+    }
+
+    pub(super) fn retries(&self) -> &Retries {
+        &self.retries
     }
 
     pub(crate) fn store(&self) -> &Store {

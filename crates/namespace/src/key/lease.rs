@@ -1,0 +1,93 @@
+//! RecoverLease: takes a key that was synced and not closed away from its writer, so that who
+//! asks can find out how long it really is and close it.
+
+use proto::ozone::{KeyInfo, OmResponse, RecoverLeaseRequest, RecoverLeaseResponse, Type};
+
+use super::hsync;
+use super::metadata::{self, LEASE_RECOVERY};
+use super::place::Place;
+use crate::apply::ApplyContext;
+use crate::bucket::find;
+use crate::error::OmError;
+use crate::prepare::PrepareContext;
+use crate::response;
+use crate::row;
+use crate::tables;
+
+pub(crate) fn prepare(
+    request: &mut RecoverLeaseRequest,
+    ctx: &PrepareContext<'_>,
+) -> Result<(), OmError> {
+    let volume = request.volume_name.as_mut().ok_or_else(|| OmError::missing("volumeName"))?;
+    let bucket = request.bucket_name.as_mut().ok_or_else(|| OmError::missing("bucketName"))?;
+    find::require_flat(&find::resolve(ctx.view, volume, bucket)?)?;
+    request.now = Some(ctx.now_ms);
+    request.soft_limit = Some(ctx.settings.lease_soft_limit_ms);
+    Ok(())
+}
+
+pub(crate) fn apply(
+    request: RecoverLeaseRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let volume = request.volume_name.ok_or_else(|| OmError::missing("volumeName"))?;
+    let bucket = request.bucket_name.ok_or_else(|| OmError::missing("bucketName"))?;
+    let name = request.key_name.ok_or_else(|| OmError::missing("keyName"))?;
+    let now = request.now.ok_or_else(|| OmError::missing("time"))?;
+    let place = Place::of(cx.view, &volume, &bucket, &name)?;
+    let key = place
+        .committed(cx.view)?
+        .ok_or_else(|| OmError::KeyNotFound(format!("Key:{name} not found in keyTable.")))?;
+    let writer = hsync::writer(&key)
+        .ok_or_else(|| OmError::KeyClosed(format!("Key: {name} is already closed")))?;
+    let open_key = tables::open_key(&place.key, writer);
+    let mut open: KeyInfo = row::get(cx.view, Place::OPEN, &open_key)?.ok_or_else(|| {
+        let session = String::from_utf8_lossy(&open_key);
+        OmError::KeyNotFound(format!("Open Key {session} not found in openKeyTable"))
+    })?;
+    if hsync::check_owned(&open).is_err() {
+        return Err(OmError::KeyNotFound(format!("Open Key {name} is already deleted")));
+    }
+    // A recovery that is begun again goes on.
+    if metadata::get(&open.metadata, LEASE_RECOVERY).is_none() {
+        let soft_limit = request.soft_limit.unwrap_or_default();
+        let recent = now < open.modification_time.saturating_add(soft_limit);
+        if recent && request.force != Some(true) {
+            return Err(OmError::UnderLeaseSoftLimit(format!(
+                "Open Key {name} updated recently and is inside soft limit period"
+            )));
+        }
+        metadata::set_str(&mut open.metadata, LEASE_RECOVERY, "true");
+        open.modification_time = now;
+        open.update_id = Some(cx.tx.index);
+        cx.put(Place::OPEN, open_key, &open);
+    }
+    let mut r = response::ok(Type::RecoverLease);
+    r.recover_lease_response = Some(Box::new(RecoverLeaseResponse {
+        response: Some(true),
+        key_info: Some(key),
+        open_key_info: Some(open),
+    }));
+    Ok(r)
+}
+
+/// The session that a recovery commits: that of the writer who synced the key.
+pub(super) fn session_to_recover(existing: &KeyInfo, place: &Place) -> Result<u64, OmError> {
+    hsync::writer(existing).ok_or_else(|| {
+        let key = String::from_utf8_lossy(&place.key);
+        OmError::KeyClosed(format!("Failed to recovery key, as {key} is already closed"))
+    })
+}
+
+/// # Errors
+/// When the session belongs to a recovery now, and its writer goes on as if it did not.
+pub(super) fn check_not_recovering(open: &KeyInfo, open_key: &[u8]) -> Result<(), OmError> {
+    if metadata::get(&open.metadata, LEASE_RECOVERY).is_none() {
+        return Ok(());
+    }
+    let session = String::from_utf8_lossy(open_key);
+    Err(OmError::UnderLeaseRecovery(format!(
+        "Cannot commit key {session} with {LEASE_RECOVERY} metadata while recovery flag is not set \
+         in request"
+    )))
+}

@@ -1,0 +1,67 @@
+//! Synced keys: their recovery, and what OM does when nobody closes them.
+
+use std::time::Duration;
+
+use proto::ozone::*;
+
+use crate::support::requests::*;
+use crate::support::{TestOm, World};
+
+async fn world() -> World {
+    World::new()
+        .await
+        .with("ozone.fs.hsync.enabled", true)
+        .with("ozone.hbase.enhancements.allowed", true)
+}
+
+async fn synced(om: &TestOm, key: &str) -> (u64, KeyArgs) {
+    let (session, args) = om.open(key_args("vol", "bkt", key, 10)).await;
+    let mut sync = commit_key(args.clone(), session);
+    sync.commit_key_request.as_mut().unwrap().hsync = Some(true);
+    om.ok(sync).await;
+    (session, args)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_recovers_a_key_is_told_where_its_blocks_are() {
+    let world = world().await.with("ozone.om.lease.soft.limit", "0s");
+    let om = world.start().await;
+    om.bucket("vol", "bkt").await;
+    let (session, args) = synced(&om, "k").await;
+    let recover = RecoverLeaseRequest {
+        volume_name: Some("vol".to_owned()),
+        bucket_name: Some("bkt".to_owned()),
+        key_name: Some("k".to_owned()),
+        ..RecoverLeaseRequest::default()
+    };
+    let recover =
+        OmRequest { recover_lease_request: Some(Box::new(recover)), ..request(Type::RecoverLease) };
+    let recovered = om.ok(recover).await.recover_lease_response.unwrap();
+    for key in [recovered.key_info.unwrap(), recovered.open_key_info.unwrap()] {
+        let location = &key.key_location_list[0].key_locations[0];
+        assert!(!location.pipeline.as_ref().unwrap().members.is_empty());
+    }
+    let mut finish = commit_key(args, session);
+    assert_eq!(om.refused(finish.clone()).await, Status::KeyUnderLeaseRecovery);
+    finish.commit_key_request.as_mut().unwrap().recovery = Some(true);
+    om.ok(finish).await;
+    assert!(om.info("vol", "bkt", "k").await.metadata.is_empty());
+    om.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_synced_key_that_nobody_closes_is_closed_as_it_is() {
+    let world = world()
+        .await
+        .with("ozone.om.open.key.cleanup.service.interval", "20ms")
+        .with("ozone.om.lease.hard.limit", "10ms");
+    let om = world.start().await;
+    om.bucket("vol", "bkt").await;
+    let (session, args) = synced(&om, "k").await;
+    while !om.info("vol", "bkt", "k").await.metadata.is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(om.info("vol", "bkt", "k").await.data_size, 10);
+    assert_eq!(om.refused(commit_key(args, session)).await, Status::KeyNotFound);
+    om.handle.shutdown().await;
+}
