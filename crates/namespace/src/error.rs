@@ -23,7 +23,7 @@ pub enum OmError {
     TooManyVolumes { user: String, limit: u32 },
     #[error("Bucket not found: {volume}/{bucket}")]
     BucketNotFound { volume: String, bucket: String },
-    #[error("Bucket {bucket} already exists in volume {volume}")]
+    #[error("Bucket already exists: {volume}/{bucket}")]
     BucketExists { volume: String, bucket: String },
     #[error("Bucket is not empty{}", if *.uploads { ": it has multipart uploads under way" } else { "" })]
     BucketNotEmpty { uploads: bool },

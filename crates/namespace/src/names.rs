@@ -49,10 +49,10 @@ pub fn validate_key_name(name: &str, settings: &Settings) -> Result<(), OmError>
 
 fn check(name: &str, kind: &str, strict: bool) -> Result<(), String> {
     if !NAME_LENGTH.contains(&name.len()) {
+        let (min, max) = (NAME_LENGTH.start(), NAME_LENGTH.end());
+        let how = if name.len() < *min { "short" } else { "long" };
         return Err(format!(
-            "{kind} name '{name}' is illegal: valid length is {}-{} characters",
-            NAME_LENGTH.start(),
-            NAME_LENGTH.end()
+            "{kind} name '{name}' is too {how}, valid length is {min}-{max} characters"
         ));
     }
     let mut last = None;
@@ -72,9 +72,9 @@ fn check(name: &str, kind: &str, strict: bool) -> Result<(), String> {
                 }
             }
             'A'..='Z' => {
-                return Err(format!("{kind} name '{name}' does not support uppercase characters"));
+                return Err(format!("{kind} name does not support uppercase characters"));
             }
-            _ => return Err(format!("{kind} name '{name}' has an unsupported character : {c}")),
+            _ => return Err(format!("{kind} name has an unsupported character : {c}")),
         }
         last = Some(c);
     }

@@ -40,7 +40,7 @@ fn a_restarted_scm_waits_for_nodes_pipelines_and_containers() {
         (
             "RatisContainerSafeModeRule",
             false,
-            "0.00% of [RATIS] Containers(0 / 1) with at least one reported replica (=0.00) >= safeModeCutoff (=0.99)",
+            "0.00% of [RATIS] Containers(0 / 1) with at least N reported replica (=0.00) >= safeModeCutoff (=0.99)",
         ),
         (
             "ECContainerSafeModeRule",
@@ -57,7 +57,7 @@ fn a_restarted_scm_waits_for_nodes_pipelines_and_containers() {
             false,
             "reported Ratis/THREE pipelines with at least one datanode (=0) >= threshold (=1)",
         ),
-        ("StateMachineReadyRule", true, "SCM state machine is ready"),
+        ("StateMachineReadyRule", true, "Refreshed SCM State Machine after leader ready: true"),
     ];
     assert_eq!(texts, expected.map(|(n, h, t)| (n, h, t.to_owned())));
 

@@ -62,7 +62,7 @@ pub enum RequestError {
     #[error("{0}")]
     NoReplicas(String),
     /// There is no such pipeline.
-    #[error("PipelineID={0} not found")]
+    #[error("Pipeline-{0} not found")]
     PipelineNotFound(types::PipelineId),
     /// There is no such node.
     #[error("{0}")]

@@ -180,7 +180,7 @@ async fn what_is_missing_and_what_is_not_offered_are_told_apart() {
     assert_eq!(missing.status(), scm_container_location_response::Status::ContainerIsMissing);
 
     let request = ScmContainerLocationRequest {
-        cmd_type: Type::StartContainerBalancer as i32,
+        cmd_type: Type::TransferLeadership as i32,
         ..Default::default()
     };
     let refused = framed::message::call::<_, ScmContainerLocationResponse>(
@@ -192,7 +192,7 @@ async fn what_is_missing_and_what_is_not_offered_are_told_apart() {
     .await
     .unwrap_err();
     assert_eq!(refused.code(), Some(Code::Unimplemented));
-    assert!(refused.to_string().contains("StartContainerBalancer is not supported"), "{refused}");
+    assert!(refused.to_string().contains("TransferLeadership is not supported"), "{refused}");
     h.scm.shutdown().await;
 }
 
@@ -247,5 +247,41 @@ async fn the_status_page_and_metrics_are_served() {
     assert!(page.contains("DataNodeSafeModeRule") && page.contains("RATIS/THREE"), "{page}");
     let metrics = get("/metrics").await;
     assert!(metrics.contains("scm_datanodes_healthy 3"), "{metrics}");
+    h.scm.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_replication_manager_can_be_stopped_and_started() {
+    let h = Harness::start().await;
+    let running = async || {
+        let answer = h.location(Type::GetReplicationManagerStatus, |_| ()).await;
+        answer.replication_manager_status_response.unwrap().is_running
+    };
+    assert!(running().await);
+    h.location(Type::StopReplicationManager, |_| ()).await;
+    assert!(!running().await);
+    h.location(Type::StartReplicationManager, |_| ()).await;
+    assert!(running().await);
+    h.scm.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_this_release_does_not_do_is_refused_by_name() {
+    let h = Harness::start().await;
+    let _nodes = h.datanodes(1).await;
+    let listed =
+        h.location(Type::QueryNode, |r| r.node_query_request = Some(Default::default())).await;
+    let known = listed.node_query_response.unwrap().datanodes[0].node_id.host_name.clone();
+    let hosts = vec![known, "nowhere.example".to_owned()];
+    let body = DecommissionNodesRequestProto { hosts, ..Default::default() };
+    let fill = |r: &mut ScmContainerLocationRequest| r.decommission_nodes_request = Some(body);
+    let refused = h.location(Type::DecommissionNodes, fill).await.decommission_nodes_response;
+    let errors: Vec<_> =
+        refused.unwrap().failed_hosts.into_iter().map(|f| (f.host, f.error)).collect();
+    assert_eq!(errors.len(), 2);
+    assert_eq!(errors[0].1, "operational states of DataNodes are not supported by this release");
+    assert_eq!(errors[1].1, "nowhere.example: Name or service not known");
+    let balancer = h.location(Type::StartContainerBalancer, |_| ()).await;
+    assert!(!balancer.start_container_balancer_response.unwrap().start);
     h.scm.shutdown().await;
 }

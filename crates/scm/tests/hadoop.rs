@@ -76,7 +76,7 @@ async fn refusals_are_exceptions_that_clients_show() {
     let refused = admin.ask(Type::GetContainer, unknown).await.unwrap_err();
     assert_eq!(class(&refused), "org.apache.hadoop.hdds.scm.container.ContainerNotFoundException");
     assert_eq!(refused.fault().unwrap().message, "Container #999 not found");
-    for kind in [Type::StartContainerBalancer, Type::GetContainer] {
+    for kind in [Type::TransferLeadership, Type::GetContainer] {
         let refused = admin.ask(kind, |_| ()).await.unwrap_err();
         assert_eq!(class(&refused), "org.apache.hadoop.hdds.scm.exceptions.SCMException");
     }

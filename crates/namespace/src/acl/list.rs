@@ -39,9 +39,21 @@ fn for_both(user: &str, group: Option<&str>, rights: &'static [u8]) -> Vec<Ozone
 }
 
 /// Puts the defaults of who asks before what the client gave; rights of one subject add up.
-pub(crate) fn add_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext<'_>) {
-    let given =
-        std::mem::replace(acls, defaults_of(ctx.user, ctx.groups.first().map(String::as_str)));
+fn add_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext<'_>) {
+    add_defaults_of(acls, ctx.user, ctx);
+}
+
+/// Puts them behind what the client gave, as Ozone does with those of a bucket.
+pub(crate) fn append_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext<'_>) {
+    for acl in defaults_of(ctx.user, ctx.groups.first().map(String::as_str)) {
+        grant(acls, acl);
+    }
+}
+
+/// The same with the defaults of `owner`, whose groups are known when it is the one who asks.
+pub(crate) fn add_defaults_of(acls: &mut Vec<OzoneAclInfo>, owner: &str, ctx: &PrepareContext<'_>) {
+    let group = ctx.groups.first().filter(|_| owner == ctx.user).map(String::as_str);
+    let given = std::mem::replace(acls, defaults_of(owner, group));
     for acl in given {
         grant(acls, acl);
     }

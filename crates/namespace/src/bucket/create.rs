@@ -41,7 +41,7 @@ pub(crate) fn prepare(
         info.owner = Some(ctx.user.to_owned());
     }
     let volume = volume::find(ctx.view, &info.volume_name)?;
-    acl::add_defaults(&mut info.acls, ctx);
+    acl::append_defaults(&mut info.acls, ctx);
     acl::inherit(&mut info.acls, &volume.volume_acls);
     info.creation_time = Some(ctx.now_ms);
     info.modification_time = Some(ctx.now_ms);

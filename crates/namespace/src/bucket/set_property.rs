@@ -48,6 +48,13 @@ pub(crate) fn apply(
             )));
         }
         let volume = volume::find(cx.view, &args.volume_name)?;
+        if limit(Some(quota)).is_none() && limit(volume.quota_in_bytes.map(|q| q as i64)).is_some()
+        {
+            return Err(OmError::QuotaError(
+                "Can not clear bucket spaceQuota because volume spaceQuota is not cleared."
+                    .to_owned(),
+            ));
+        }
         quota::check_space(cx.view, &volume, &args.bucket_name, Some(quota))?;
         info.quota_in_bytes = Some(quota);
     }

@@ -38,7 +38,7 @@ pub(crate) fn prepare(
     }
     check_quota(info.quota_in_bytes.map(|q| q as i64), "bytes")?;
     check_quota(info.quota_in_namespace, "namespace")?;
-    crate::acl::add_defaults(&mut info.volume_acls, ctx);
+    crate::acl::add_defaults_of(&mut info.volume_acls, &info.owner_name, ctx);
     info.creation_time = Some(ctx.now_ms);
     info.modification_time = Some(ctx.now_ms);
     info.object_id = None;

@@ -84,7 +84,7 @@ fn check_space(view: &dyn View, volume: &VolumeInfo, quota: i64) -> Result<(), O
         )),
         Some(total) if total > quota => Err(OmError::QuotaExceeded(format!(
             "Total buckets quota in this volume should not be greater than volume quota : the \
-             total space quota is set to:{total}. But the volume space quota is:{quota}"
+             total space quota is:{total}. But the volume space quota is:{quota}"
         ))),
         Some(_) => Ok(()),
     }

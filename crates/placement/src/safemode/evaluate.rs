@@ -49,7 +49,7 @@ impl Cluster {
             name: "RatisContainerSafeModeRule",
             holds: share >= cutoff,
             text: format!(
-                "{:.2}% of [RATIS] Containers({reported} / {total}) with at least one reported replica (={share:.2}) \
+                "{:.2}% of [RATIS] Containers({reported} / {total}) with at least N reported replica (={share:.2}) \
                  >= safeModeCutoff (={cutoff:.2})",
                 share * 100.0
             ),
@@ -115,10 +115,7 @@ impl Cluster {
         RuleStatus {
             name: "StateMachineReadyRule",
             holds,
-            text: format!(
-                "SCM state machine is {}",
-                if holds { "ready" } else { "catching up with its log" }
-            ),
+            text: format!("Refreshed SCM State Machine after leader ready: {holds}"),
         }
     }
 }

@@ -1,9 +1,13 @@
 //! What administrators, and OM for reading, ask: one file per noun.
 
+pub mod balancer;
 pub mod container;
 pub mod deletion;
 pub mod info;
 pub mod node;
 pub mod pipeline;
+pub mod replication;
 pub mod report;
 pub mod safemode;
+pub mod upgrade;
+pub mod workflow;

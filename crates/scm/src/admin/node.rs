@@ -52,9 +52,9 @@ pub fn usage(
                 .filter(|n| id.is_none_or(|id| n.details.id == id))
                 .filter(|n| address.is_none_or(|a| n.details.ip == a || n.details.host == a))
                 .collect();
-            if found.is_empty() {
-                let who = named.or(address).unwrap_or_default();
-                return Err(RequestError::NodeNotFound(format!("Could not find datanode {who}")));
+            // As in Ozone an address may be nobody's; an id is wrong then.
+            if let (Some(id), true) = (named, found.is_empty()) {
+                return Err(RequestError::NodeNotFound(format!("Could not find datanode {id}")));
             }
             found
         }

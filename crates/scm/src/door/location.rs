@@ -9,7 +9,10 @@ use framed::{Call, Reply, Status as Refusal};
 use proto::container_location::scm_container_location_response::Status;
 use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocationResponse, Type};
 
-use crate::admin::{container, deletion, info, node, pipeline, report, safemode};
+use crate::admin::{
+    balancer, container, deletion, info, node, pipeline, replication, report, safemode, upgrade,
+    workflow,
+};
 use crate::core::Core;
 use crate::error::RequestError;
 
@@ -61,6 +64,8 @@ fn needs_leader(kind: Type) -> bool {
         Type::ForceExitSafeMode
             | Type::InSafeMode
             | Type::GetSafeModeRuleStatuses
+            | Type::StartReplicationManager
+            | Type::StopReplicationManager
             | Type::GetScmInfo
             | Type::GetMetrics
     )
@@ -176,6 +181,53 @@ async fn dispatch(
         Type::ResetDeletedBlockRetryCount => {
             let body = r.reset_deleted_block_retry_count_request.ok_or_else(m)?;
             out.reset_deleted_block_retry_count_response = Some(deletion::reset(core, &body));
+        }
+        Type::StartReplicationManager => {
+            out.start_replication_manager_response = Some(replication::start(core));
+        }
+        Type::StopReplicationManager => {
+            out.stop_replication_manager_response = Some(replication::stop(core));
+        }
+        Type::GetReplicationManagerStatus => {
+            out.replication_manager_status_response = Some(replication::status(core));
+        }
+        Type::FinalizeScmUpgrade => {
+            out.finalize_scm_upgrade_response = Some(upgrade::finalize());
+        }
+        Type::QueryUpgradeFinalizationProgress => {
+            out.query_upgrade_finalization_progress_response = Some(upgrade::progress());
+        }
+        Type::StartContainerBalancer => {
+            out.start_container_balancer_response = Some(balancer::start());
+        }
+        Type::StopContainerBalancer => {
+            out.stop_container_balancer_response = Some(balancer::stop());
+        }
+        Type::GetContainerBalancerStatus => {
+            out.container_balancer_status_response = Some(balancer::status());
+        }
+        Type::GetContainerBalancerStatusInfo => {
+            out.container_balancer_status_info_response = Some(balancer::status_info());
+        }
+        Type::DecommissionNodes => {
+            let body = r.decommission_nodes_request.ok_or_else(m)?;
+            out.decommission_nodes_response = Some(workflow::decommission(core, &body));
+        }
+        Type::RecommissionNodes => {
+            let body = r.recommission_nodes_request.ok_or_else(m)?;
+            out.recommission_nodes_response = Some(workflow::recommission(core, &body));
+        }
+        Type::StartMaintenanceNodes => {
+            let body = r.start_maintenance_nodes_request.ok_or_else(m)?;
+            out.start_maintenance_nodes_response = Some(workflow::maintenance(core, &body));
+        }
+        Type::GetContainersOnDecomNode => {
+            // No node is ever on its way out, so none has anything left to move.
+            out.get_containers_on_decom_node_response = Some(Default::default());
+        }
+        Type::ReconcileContainer => {
+            let body = r.reconcile_container_request.ok_or_else(m)?;
+            return Err(container::reconcile(core, &body));
         }
         other => return Err(RequestError::Unsupported(other.as_str_name().to_owned())),
     }
