@@ -29,8 +29,9 @@ test: ## every test
 unit: ## Rust tests, from unit to cluster
 	@$(ENV) cargo test --release --workspace
 
-clients: ## real clients: boto3, aws CLI, rclone
-	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/python/run
+clients: ## real clients: boto3, aws CLI, rclone, Ozone's own Java tools
+	@$(ENV) cargo build --release --quiet -p o3 && export O3_BIN="$$CARGO_TARGET_DIR/release/o3" && \
+		clients/python/run && clients/java/run
 
 lint: ## formatting and clippy
 	@$(ENV) cargo fmt --all --check && cargo clippy --release --workspace --all-targets -- -D warnings

@@ -44,7 +44,7 @@ class Server:
                 self.kill()
                 raise AssertionError(f"not ready within {READY_WITHIN} s, see {self.log}")
             if line is None:
-                raise AssertionError(f"ended before it was ready, see {self.log}:\n{self._tail()}")
+                raise AssertionError(f"ended before it was ready, see {self.log}:\n{self.tail()}")
             try:
                 event = json.loads(line)
             except ValueError:
@@ -52,7 +52,7 @@ class Server:
             if event.get("event") == "ready":
                 return event
 
-    def _tail(self):
+    def tail(self):
         with open(self.log, errors="replace") as log:
             return "".join(log.readlines()[-20:])
 
