@@ -72,7 +72,10 @@ pub fn route(request: &OmRequest) -> Route {
         | Type::GetAcl
         | Type::ListOpenFiles
         | Type::GetS3VolumeContext => Route::Read,
-        Type::ServiceList | Type::SetSafeMode => Route::Server,
+        Type::ServiceList
+        | Type::SetSafeMode
+        | Type::FinalizeUpgrade
+        | Type::FinalizeUpgradeProgress => Route::Server,
         _ => Route::Unsupported,
     }
 }

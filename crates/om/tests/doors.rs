@@ -1,6 +1,7 @@
 //! Both doors lead to the same room.
 
 use framed::Code;
+use proto::hdds::upgrade_finalization_status;
 use proto::ozone::ozone_manager_service_client::OzoneManagerServiceClient;
 use proto::ozone::*;
 
@@ -77,5 +78,20 @@ async fn the_service_list_tells_versions_and_ports() {
     let http = addresses.http.unwrap().port();
     assert_eq!(ports, [u32::from(addresses.framed.port()), u32::from(http)]);
     assert_eq!(services[1].service_ports[0].value, u32::from(world.scm_door.local_addr().port()));
+    om.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_runs_is_finalized() {
+    let world = World::new().await;
+    let om = world.start().await;
+    let upgrade_client_id = "admin".to_owned();
+    let body = FinalizeUpgradeRequest { upgrade_client_id };
+    let ask = OmRequest {
+        finalize_upgrade_request: Some(Box::new(body)),
+        ..request(Type::FinalizeUpgrade)
+    };
+    let status = om.ok(ask).await.finalize_upgrade_response.unwrap().status;
+    assert_eq!(status.status(), upgrade_finalization_status::Status::AlreadyFinalized);
     om.handle.shutdown().await;
 }

@@ -71,6 +71,9 @@ public final class Tables {
     Variables variables = new Variables();
     variables.set("tmp", folder.toString());
     variables.set("om", conf.get("ozone.om.address"));
+    // Some commands want the name of a service: an OM of one is one, too.
+    variables.set("service", "-Dozone.om.service.ids=service -Dozone.om.nodes.service=om1"
+        + " -Dozone.om.address.service.om1=" + conf.get("ozone.om.address"));
     String user = UserGroupInformation.getCurrentUser().getShortUserName();
     Normal normal = new Normal(variables, user, InetAddress.getLocalHost().getHostName());
     Local local = new Local(folder, variables);

@@ -5,10 +5,11 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use framed::Status;
 use prost::Message;
-use proto::hdds::NodeType;
+use proto::hdds::{NodeType, UpgradeFinalizationStatus, upgrade_finalization_status};
 use proto::ozone::{
-    FsServerDefaultsProto, OmRequest, OmResponse, OmRoleInfo, SafeMode, ServiceInfo,
-    ServiceListResponse, ServicePort, SetSafeModeResponse, Status as OmStatus, Type, service_port,
+    FinalizeUpgradeProgressResponse, FinalizeUpgradeResponse, FsServerDefaultsProto, OmRequest,
+    OmResponse, OmRoleInfo, SafeMode, ServiceInfo, ServiceListResponse, ServicePort,
+    SetSafeModeResponse, Status as OmStatus, Type, service_port,
 };
 
 use super::Room;
@@ -31,6 +32,11 @@ pub(crate) struct ServerFacts {
     pub(crate) scm_port: u16,
 }
 
+fn finalized() -> UpgradeFinalizationStatus {
+    let status = upgrade_finalization_status::Status::AlreadyFinalized;
+    UpgradeFinalizationStatus { status: status as i32, messages: Vec::new() }
+}
+
 impl Room {
     pub(super) async fn about_server(&self, request: OmRequest) -> Result<Bytes, Status> {
         let mut response = OmResponse {
@@ -42,6 +48,15 @@ impl Room {
         match Type::try_from(request.cmd_type) {
             Ok(Type::ServiceList) => {
                 response.service_list_response = Some(Box::new(self.service_list()));
+            }
+            // There is one layout, and a directory of another is refused at the start.
+            Ok(Type::FinalizeUpgrade) => {
+                let answer = FinalizeUpgradeResponse { status: finalized() };
+                response.finalize_upgrade_response = Some(Box::new(answer));
+            }
+            Ok(Type::FinalizeUpgradeProgress) => {
+                let answer = FinalizeUpgradeProgressResponse { status: finalized() };
+                response.finalize_upgrade_progress_response = Some(Box::new(answer));
             }
             Ok(Type::SetSafeMode) => {
                 let wish = request.set_safe_mode_request.as_ref().map(|r| r.safe_mode());
