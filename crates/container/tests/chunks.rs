@@ -1,7 +1,8 @@
 //! Chunk lists of PutBlock.
 
 use container::chunks::{
-    BlockState, ChunkListError, Merged, locate, merge, validate_list, validate_write,
+    BlockState, ChunkListError, Merged, extend, is_incremental, locate, merge, validate_list,
+    validate_write,
 };
 use proptest::prelude::*;
 use proto::datanode::{BlockData, ChunkInfo, KeyValue};
@@ -51,11 +52,59 @@ fn gaps_overlaps_and_wrong_sizes_are_refused() {
     assert_eq!(validate_list(&far), Err(ChunkListError::TooFar { name: "7_chunk_1".into() }));
 }
 
+fn incremental(chunks: Vec<ChunkInfo>) -> BlockData {
+    let entry = |key: &str| KeyValue { key: key.into(), value: None };
+    BlockData { chunks, metadata: vec![entry("TYPE"), entry("incremental")], ..Default::default() }
+}
+
 #[test]
-fn incremental_lists_are_refused_by_name() {
-    let mut data = block(&[10]);
-    data.metadata.push(KeyValue { key: "incremental".into(), value: None });
-    assert_eq!(validate_list(&data), Err(ChunkListError::Incremental));
+fn an_incremental_list_describes_the_growing_chunk_again_and_again() {
+    let mut there = Vec::new();
+    let window = 4 << 20;
+    // The first window grows until it is full, the second one begins in the same list.
+    let steps = [
+        (vec![chunk(0, 0, 1000)], 1000),
+        (vec![chunk(0, 0, 3000)], 3000),
+        (vec![], 3000),
+        (vec![chunk(0, 0, window), chunk(1, window, 10)], window + 10),
+        (vec![chunk(1, window, 20)], window + 20),
+    ];
+    for (chunks, length) in steps {
+        let new = incremental(chunks);
+        assert!(is_incremental(&new));
+        let whole = extend(&there, &new);
+        assert!(!is_incremental(&whole) && whole.metadata.len() == 1);
+        assert_eq!(validate_list(&whole), Ok(length));
+        there = whole.chunks;
+    }
+    assert_eq!(there.len(), 2);
+}
+
+#[test]
+fn an_incremental_list_that_leaves_a_gap_is_refused() {
+    let there = [chunk(1, 0, 100)];
+    for start in [50, 101] {
+        let whole = extend(&there, &incremental(vec![chunk(2, start, 10)]));
+        assert!(matches!(validate_list(&whole), Err(ChunkListError::Gap { .. })), "{start}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn lists_in_portions_make_the_list_of_one_piece(
+        lens in prop::collection::vec(1u64..1000, 1..20),
+        cuts in prop::collection::vec(0usize..20, 1..8),
+    ) {
+        let all = block(&lens).chunks;
+        let mut there: Vec<ChunkInfo> = Vec::new();
+        for cut in cuts.into_iter().chain([all.len()]) {
+            // From the last chunk that is there, described again, up to the cut.
+            let from = there.len().saturating_sub(1);
+            let to = cut.clamp(from, all.len());
+            there = extend(&there, &incremental(all[from..to.max(there.len())].to_vec())).chunks;
+        }
+        prop_assert_eq!(there, all);
+    }
 }
 
 #[test]

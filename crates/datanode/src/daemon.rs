@@ -11,6 +11,7 @@ use proto::method;
 use rustc_hash::FxHashMap;
 use service::{BackgroundServices, Shutdown};
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 use types::OperationalState;
 
 use crate::DatanodeError;
@@ -54,6 +55,8 @@ pub(crate) struct Daemon {
     pub services: BackgroundServices,
     pub shutdown: Shutdown,
     pub stage: watch::Sender<Stage>,
+    /// What is done for SCM; the disks stay open until it has ended.
+    pub tasks: TaskTracker,
     transport: Arc<FramedTransport>,
     raft: OnceLock<RaftHost>,
     node: OnceLock<Arc<Node>>,
@@ -69,6 +72,7 @@ impl Daemon {
             metrics,
             identity: Mutex::new(identity),
             stage: watch::Sender::new(Stage::Starting),
+            tasks: TaskTracker::new(),
             transport: FramedTransport::new(RAFT_METHODS, RAFT_CALL_TIMEOUT),
             raft: OnceLock::new(),
             node: OnceLock::new(),

@@ -20,6 +20,8 @@ pub(crate) struct Doors {
     pub native: Server,
     pub grpc: JoinHandle<()>,
     pub grpc_address: SocketAddr,
+    pub ratis: JoinHandle<()>,
+    pub ratis_address: SocketAddr,
     pub http: Option<StatusServer>,
 }
 
@@ -40,6 +42,8 @@ async fn released(daemon: Arc<Daemon>) {
 pub struct Addresses {
     /// Container protocol over gRPC (STANDALONE).
     pub grpc: SocketAddr,
+    /// Ratis' client protocol (RATIS).
+    pub ratis: SocketAddr,
     /// Framed protocol (NATIVE).
     pub native: SocketAddr,
     /// Status page and metrics.
@@ -72,6 +76,7 @@ impl DatanodeHandle {
     pub fn addresses(&self) -> Addresses {
         Addresses {
             grpc: self.doors.grpc_address,
+            ratis: self.doors.ratis_address,
             native: self.doors.native.local_addr(),
             http: self.doors.http.as_ref().map(StatusServer::local_addr),
         }
@@ -126,11 +131,15 @@ impl DatanodeHandle {
         for session in self.sessions {
             let _ = session.await;
         }
-        let mut grpc = self.doors.grpc;
-        if tokio::time::timeout(Duration::from_secs(2), &mut grpc).await.is_err() {
-            grpc.abort();
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(2);
+        for mut door in [self.doors.grpc, self.doors.ratis] {
+            if tokio::time::timeout_at(deadline, &mut door).await.is_err() {
+                door.abort();
+            }
         }
         self.daemon.services.join().await;
+        self.daemon.tasks.close();
+        self.daemon.tasks.wait().await;
         self.daemon.close().await;
         released(self.daemon).await;
         tracing::info!("datanode stopped");

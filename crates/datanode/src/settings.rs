@@ -32,6 +32,8 @@ pub struct Settings {
     pub ipc_port: u16,
     /// NATIVE port; 0 is any free one.
     pub native_port: u16,
+    /// RATIS port; 0 is any free one.
+    pub ratis_port: u16,
     /// Where the status page is served, if at all.
     pub http: Option<HostPort>,
     /// SCMs to register with.
@@ -62,6 +64,8 @@ pub struct Settings {
     pub trim_entries: u64,
     /// Shortest time without a leader before an election.
     pub election_timeout: Duration,
+    /// How long an entry may take to come as far as a client's watch asks.
+    pub watch_timeout: Duration,
     /// How often deleted blocks are reclaimed.
     pub deleting_interval: Duration,
     /// How long shutdown may take.
@@ -93,6 +97,11 @@ impl Settings {
                 &dn::TRIOXIDE_DATANODE_PORT,
                 &dn::HDDS_CONTAINER_RATIS_IPC_RANDOM_PORT,
             ),
+            ratis_port: port(
+                &dn::HDDS_CONTAINER_RATIS_IPC_PORT,
+                &dn::HDDS_CONTAINER_RATIS_IPC_RANDOM_PORT,
+            ),
+            watch_timeout: conf.get(&dn::HDDS_RATIS_RAFT_SERVER_WATCH_TIMEOUT),
             http: http_enabled.then(|| conf.get(&dn::HDDS_DATANODE_HTTP_ADDRESS)),
             scm: scm_addresses(conf),
             heartbeat_interval: conf.get(&hdds::HDDS_HEARTBEAT_INTERVAL),

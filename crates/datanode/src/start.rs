@@ -9,12 +9,14 @@ use framed::{Server, ServerOptions};
 use proto::datanode::xceiver_client_protocol_service_server::XceiverClientProtocolServiceServer;
 use service::{Shutdown, StatusServer};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tonic::transport::server::TcpIncoming;
 use types::PortName;
 
 use crate::daemon::Daemon;
 use crate::door::grpc::GrpcDoor;
 use crate::door::native::NativeDoor;
+use crate::door::ratis::RatisDoor;
 use crate::handle::{DatanodeHandle, Doors};
 use crate::identity::Identity;
 use crate::scm::session;
@@ -67,6 +69,7 @@ impl Datanode {
 /// Ports that are had, before anything is served on them.
 struct Listeners {
     grpc: TcpListener,
+    ratis: TcpListener,
     native: TcpListener,
 }
 
@@ -80,6 +83,13 @@ impl Listeners {
                 settings.ipc_port,
                 last(PortName::Standalone),
                 "hdds.container.ipc.port",
+            )
+            .await?,
+            ratis: listen(
+                host,
+                settings.ratis_port,
+                last(PortName::Ratis),
+                "hdds.container.ratis.ipc.port",
             )
             .await?,
             native: listen(
@@ -113,12 +123,14 @@ async fn listen(
 }
 
 async fn open_doors(daemon: &Arc<Daemon>, listeners: Listeners) -> Result<Doors, DatanodeError> {
-    let Listeners { grpc, native } = listeners;
-    let grpc_address = local_address(&grpc)?;
-    let native_address = local_address(&native)?;
+    let Listeners { grpc, ratis, native } = listeners;
+    let grpc_address = local_address(&grpc, "hdds.container.ipc.port")?;
+    let ratis_address = local_address(&ratis, "hdds.container.ratis.ipc.port")?;
+    let native_address = local_address(&native, "trioxide.datanode.port")?;
     let http = open_status(daemon).await?;
     let mut ports = vec![
         (PortName::Standalone, grpc_address.port()),
+        (PortName::Ratis, ratis_address.port()),
         (PortName::Native, native_address.port()),
     ];
     if let Some(http) = &http {
@@ -132,22 +144,35 @@ async fn open_doors(daemon: &Arc<Daemon>, listeners: Listeners) -> Result<Doors,
     let service = XceiverClientProtocolServiceServer::new(GrpcDoor::new(daemon.clone()))
         .max_decoding_message_size(MAX_CHUNK + MESSAGE_ROOM)
         .max_encoding_message_size(MAX_CHUNK + MESSAGE_ROOM);
-    let shutdown = daemon.shutdown.clone();
-    let serving = tonic::transport::Server::builder()
+    let grpc = serve_grpc(daemon, grpc, grpc_server().add_service(service));
+    let doors = ratis_wire::Doors::new(Arc::new(RatisDoor::new(daemon.clone())));
+    let services = grpc_server().add_service(doors.client()).add_service(doors.admin());
+    let ratis = serve_grpc(daemon, ratis, services);
+    Ok(Doors { native, grpc, grpc_address, ratis, ratis_address, http })
+}
+
+/// How every gRPC door is set up: room for some chunks in flight on each connection.
+fn grpc_server() -> tonic::transport::Server {
+    tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(Duration::from_secs(60)))
         .initial_stream_window_size(Some(8 << 20))
         .initial_connection_window_size(Some(16 << 20))
-        .add_service(service)
-        .serve_with_incoming_shutdown(
-            TcpIncoming::from(grpc).with_nodelay(Some(true)),
-            async move { shutdown.cancelled().await },
-        );
-    let grpc = tokio::spawn(async move {
+}
+
+fn serve_grpc(
+    daemon: &Daemon,
+    listener: TcpListener,
+    services: tonic::transport::server::Router,
+) -> JoinHandle<()> {
+    let shutdown = daemon.shutdown.clone();
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let stopped = async move { shutdown.cancelled().await };
+    let serving = services.serve_with_incoming_shutdown(incoming, stopped);
+    tokio::spawn(async move {
         if let Err(error) = serving.await {
-            tracing::error!(%error, "the gRPC door closed");
+            tracing::error!(%error, "a gRPC door closed");
         }
-    });
-    Ok(Doors { native, grpc, grpc_address, http })
+    })
 }
 
 async fn open_status(daemon: &Arc<Daemon>) -> Result<Option<StatusServer>, DatanodeError> {
@@ -167,10 +192,8 @@ async fn open_status(daemon: &Arc<Daemon>) -> Result<Option<StatusServer>, Datan
     })
 }
 
-fn local_address(listener: &TcpListener) -> Result<SocketAddr, DatanodeError> {
-    listener
-        .local_addr()
-        .map_err(|source| service::BindError::new("hdds.container.ipc.port", "?", source).into())
+fn local_address(listener: &TcpListener, key: &'static str) -> Result<SocketAddr, DatanodeError> {
+    listener.local_addr().map_err(|source| service::BindError::new(key, "?", source).into())
 }
 
 fn bind_error(address: SocketAddr, key: &'static str, source: std::io::Error) -> DatanodeError {

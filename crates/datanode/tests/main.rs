@@ -5,8 +5,10 @@
 mod closing;
 mod crash;
 mod deletion;
+mod growing;
 mod grpc;
 mod identity;
 mod pipelines;
+mod ratis;
 mod support;
 mod writes;

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::error::{ProposeError, ReadError, TransportError};
 use crate::payload::Placement;
+use crate::progress::MemberProgress;
 use crate::shared::{GroupShared, Permit};
 use crate::turn::event::{Event, NewProposal, PayloadState, Reply};
 
@@ -207,6 +208,18 @@ impl Group {
     /// Index that is applied here.
     pub fn applied(&self) -> u64 {
         self.shared.applied.load(Ordering::Acquire)
+    }
+
+    /// How far all members are, as this replica knows: a leader hears it with every answer of a
+    /// follower, others know little but of themselves. What a member has committed is never taken
+    /// back.
+    pub fn progress(&self) -> Vec<MemberProgress> {
+        self.shared.progress.read()
+    }
+
+    /// Changes whenever [`progress`](Self::progress) does.
+    pub fn progress_changes(&self) -> watch::Receiver<u64> {
+        self.shared.progress.changes()
     }
 
     /// Asks the leader (this replica, else nothing happens) to hand over to `to` as soon as

@@ -24,6 +24,7 @@ use crate::log::{LogHandle, PersistedGroup};
 use crate::machine::StateMachine;
 use crate::metrics::{HostMetrics, add};
 use crate::options::{GroupConfig, HostOptions, LogOptions};
+use crate::progress::ProgressBoard;
 use crate::shared::GroupShared;
 use crate::snapshot::receive::Receiver;
 use crate::transport::Transport;
@@ -198,7 +199,9 @@ impl RaftHost {
         inbox: Arc<Inbox<Event>>,
     ) -> Result<GroupShared, GroupError> {
         let options = &self.core.options;
-        let others = members(config)?.into_iter().map(|m| m.target);
+        let members = members(config)?;
+        let progress = ProgressBoard::new(members.iter().map(|m| m.target.node));
+        let others = members.into_iter().map(|m| m.target);
         let nobody = LeaderState { leader: None, term: 0, ready: false };
         Ok(GroupShared {
             id: config.id,
@@ -210,6 +213,7 @@ impl RaftHost {
             leader: watch::Sender::new(nobody),
             applied: AtomicU64::new(0),
             commit: AtomicU64::new(0),
+            progress,
             last_index: AtomicU64::new(0),
             lease_until: AtomicU64::new(0),
             read_recently: AtomicBool::new(false),

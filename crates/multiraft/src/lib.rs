@@ -30,6 +30,7 @@ mod machine;
 mod metrics;
 mod options;
 mod payload;
+mod progress;
 mod shared;
 mod snapshot;
 mod store;
@@ -46,4 +47,5 @@ pub use machine::{Committed, LogPosition, MachineError, SnapshotSource, StateMac
 pub use metrics::{HostMetrics, LogMetrics};
 pub use options::{GroupConfig, HostOptions, LogOptions, Peer, TrimOptions};
 pub use payload::{PayloadStore, Placement};
+pub use progress::MemberProgress;
 pub use transport::{Frame, Target, Transport};

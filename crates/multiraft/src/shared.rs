@@ -16,6 +16,7 @@ use crate::inbox::Inbox;
 use crate::log::LogHealth;
 use crate::metrics::{HostMetrics, add};
 use crate::payload::PayloadStore;
+use crate::progress::ProgressBoard;
 use crate::transport::frame::FetchRequest;
 use crate::transport::{Target, Transport};
 use crate::turn::event::Event;
@@ -38,6 +39,8 @@ pub(crate) struct GroupShared {
     pub(crate) applied: AtomicU64,
     /// Committed; stored by the loop before the entries go to the apply thread.
     pub(crate) commit: AtomicU64,
+    /// How far all members are, as far as this one knows.
+    pub(crate) progress: ProgressBoard,
     /// Last entry in the log; a hint only.
     pub(crate) last_index: AtomicU64,
     /// Until when (nanoseconds since `epoch`) no other replica can lead; 0: no lease.

@@ -226,3 +226,27 @@ async fn a_group_that_is_removed_is_gone_from_the_log() {
     (cluster.nodes[2].host, cluster.nodes[2].log) = (None, None);
     cluster.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_hears_how_far_the_others_have_committed() {
+    let mut cluster = Cluster::started(3);
+    let applied = cluster.put(&[0, 1, 2], "first").await;
+    let leader = cluster.leader().await;
+    let group = cluster.nodes[leader].group.clone().unwrap();
+    let mut changes = group.progress_changes();
+    while group.progress().iter().any(|member| member.committed < applied.index) {
+        changes.changed().await.unwrap();
+    }
+    let down = (leader + 1) % 3;
+    cluster.stop(down, false).await;
+    let applied = cluster.put(&cluster.up(), "second").await;
+    let node = cluster.nodes[down].id;
+    let behind = |group: &multiraft::Group| -> Vec<_> {
+        let known = group.progress().into_iter();
+        known.filter(|member| member.committed < applied.index).map(|member| member.node).collect()
+    };
+    let leader = cluster.leader().await;
+    let group = cluster.nodes[leader].group.clone().unwrap();
+    until("only who is down is behind", || behind(&group) == [node]).await;
+    cluster.shutdown().await;
+}

@@ -11,7 +11,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("servers", &["om", "scm", "datanode", "s3gateway"]),
     ("using a cluster", &["client", "shell", "freon"]),
     ("rules", &["namespace", "placement", "container"]),
-    ("machinery", &["multiraft", "metastore", "blockio", "framed", "hadoop-rpc", "service"]),
+    (
+        "machinery",
+        &["multiraft", "metastore", "blockio", "framed", "hadoop-rpc", "ratis-wire", "service"],
+    ),
     ("vocabulary", &["config", "types", "proto"]),
 ];
 

@@ -54,6 +54,8 @@ keys! {
     HDDS_RATIS_SNAPSHOT_THRESHOLD: u64 = "hdds.ratis.snapshot.threshold", "100000", [DATANODE];
     /// The shortest time without a leader after which a member of a pipeline stands for election. Ozone's default is 5s.
     HDDS_RATIS_LEADER_ELECTION_MINIMUM_TIMEOUT_DURATION: Duration = "hdds.ratis.leader.election.minimum.timeout.duration", "1s", [DATANODE];
+    /// How long a client's watch may take until it is told which members of the pipeline are behind.
+    HDDS_RATIS_RAFT_SERVER_WATCH_TIMEOUT: Duration = "hdds.ratis.raft.server.watch.timeout", "30s", [DATANODE];
     /// Bytes of requests a pipeline's leader holds before it answers that it is busy.
     HDDS_CONTAINER_RATIS_LEADER_PENDING_BYTES_LIMIT: ByteSize = "hdds.container.ratis.leader.pending.bytes.limit", "256MB", [DATANODE];
     /// Verify the checksums of chunks as they are written.

@@ -2,9 +2,6 @@
 
 use proto::datanode::{BlockData, ChunkInfo};
 
-/// Metadata key of a list that carries only the chunks since the last full one.
-const INCREMENTAL: &str = "incremental";
-
 /// What is wrong with a chunk or a chunk list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkListError {
@@ -48,9 +45,6 @@ pub enum ChunkListError {
         /// What its chunks say.
         sum: u64,
     },
-    /// A list that carries only new chunks.
-    #[error("incremental chunk lists are not supported")]
-    Incremental,
     /// A newer list that is shorter than what was acknowledged.
     #[error("block has {committed} committed bytes, the new chunk list has only {new}")]
     Shrinks {
@@ -74,9 +68,6 @@ pub enum ChunkListError {
 /// # Errors
 /// Lists that are not contiguous from 0, or whose size is wrong.
 pub fn validate_list(block: &BlockData) -> Result<u64, ChunkListError> {
-    if block.metadata.iter().any(|kv| kv.key == INCREMENTAL) {
-        return Err(ChunkListError::Incremental);
-    }
     let mut end = 0u64;
     for (i, chunk) in block.chunks.iter().enumerate() {
         if chunk.offset != end {

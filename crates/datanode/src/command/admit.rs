@@ -38,6 +38,11 @@ pub(super) fn check(node: &Node, command: &Command) -> Result<(), Failure> {
                 .ok_or_else(|| Failure::malformed("putBlock is missing"))?;
             same_container(container, &put.block_data.block_id)?;
         }
+        Some(Type::FinalizeBlock) => {
+            let finalize = (request.finalize_block.as_ref())
+                .ok_or_else(|| Failure::malformed("finalizeBlock is missing"))?;
+            same_container(container, &finalize.block_id)?;
+        }
         _ => {}
     }
     Ok(())

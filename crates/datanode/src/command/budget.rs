@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Refusal;
 
@@ -36,15 +36,16 @@ impl Budget {
         &self,
         bytes: usize,
         deadline: Option<Instant>,
-    ) -> Result<SemaphorePermit<'_>, Refusal> {
+    ) -> Result<OwnedSemaphorePermit, Refusal> {
         const BUSY: Refusal = Refusal::Busy("too many bytes are in flight");
         let units = u32::try_from((bytes as u64).div_ceil(UNIT)).unwrap_or(self.units);
         let units = units.min(self.units);
-        if let Ok(permit) = self.free.try_acquire_many(units) {
+        if let Ok(permit) = self.free.clone().try_acquire_many_owned(units) {
             return Ok(permit);
         }
         let deadline = deadline.unwrap_or_else(|| Instant::now() + PATIENCE);
-        match tokio::time::timeout_at(deadline.into(), self.free.acquire_many(units)).await {
+        let free = self.free.clone().acquire_many_owned(units);
+        match tokio::time::timeout_at(deadline.into(), free).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(BUSY),
         }

@@ -2,9 +2,9 @@
 
 use proto::datanode::{
     CloseContainerResponseProto, ContainerCommandRequestProto, ContainerCommandResponseProto,
-    CreateContainerResponseProto, DeleteContainerResponseProto, PutBlockResponseProto,
-    PutSmallFileResponseProto, Result as ResultCode, Type, WriteChunkResponseProto,
-    container_data_proto::State,
+    CreateContainerResponseProto, DeleteContainerResponseProto, FinalizeBlockResponseProto,
+    PutBlockResponseProto, PutSmallFileResponseProto, Result as ResultCode, Type,
+    WriteChunkResponseProto, container_data_proto::State,
 };
 use types::{BlockId, ContainerId};
 
@@ -22,6 +22,7 @@ pub(super) async fn execute(node: &Node, command: Command) -> Answer {
         Some(Type::PutBlock) => put_block(node, &command.request).await,
         Some(Type::PutSmallFile) => put_small_file(node, &command).await,
         Some(Type::CloseContainer) => close(node, &command.request),
+        Some(Type::FinalizeBlock) => finalize(node, &command.request).await,
         Some(Type::DeleteContainer) => delete(node, &command.request),
         _ => Err(Failure::new(
             ResultCode::UnsupportedRequest,
@@ -105,6 +106,18 @@ async fn put_small_file(node: &Node, command: &Command) -> Done {
         put_small_file: Some(PutSmallFileResponseProto {
             committed_block_length: committed.to_wire(),
         }),
+        ..success(request)
+    })
+}
+
+async fn finalize(node: &Node, request: &ContainerCommandRequestProto) -> Done {
+    let finalize = part(request.finalize_block.as_ref(), "finalizeBlock")?;
+    let (store, id) = (node.store.clone(), BlockId::from_datanode(&finalize.block_id));
+    let finalizing = tokio::task::spawn_blocking(move || store.finalize_direct(id)).await;
+    let block_data = finalizing
+        .map_err(|error| Failure::new(ResultCode::ContainerInternalError, error.to_string()))??;
+    Ok(ContainerCommandResponseProto {
+        finalize_block: Some(FinalizeBlockResponseProto { block_data }),
         ..success(request)
     })
 }

@@ -45,6 +45,21 @@ impl Command {
         Type::try_from(self.request.cmd_type).ok()
     }
 
+    /// Whether it changes something that a pipeline replicates.
+    pub fn changes(&self) -> bool {
+        matches!(
+            self.kind(),
+            Some(
+                Type::CreateContainer
+                    | Type::WriteChunk
+                    | Type::PutBlock
+                    | Type::PutSmallFile
+                    | Type::CloseContainer
+                    | Type::FinalizeBlock
+            )
+        )
+    }
+
     /// Whether the caller has given up.
     pub fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= Instant::now())
@@ -60,16 +75,10 @@ pub async fn execute(node: &Node, command: Command) -> Result<Answer, Refusal> {
     if command.is_late() {
         return Err(Refusal::Late);
     }
-    match command.kind() {
-        Some(
-            Type::CreateContainer
-            | Type::WriteChunk
-            | Type::PutBlock
-            | Type::PutSmallFile
-            | Type::CloseContainer
-            | Type::DeleteContainer,
-        ) => write::execute(node, command).await,
-        _ => read::execute(node, command).await,
+    if command.changes() || command.kind() == Some(Type::DeleteContainer) {
+        write::execute(node, command).await
+    } else {
+        read::execute(node, command).await
     }
 }
 

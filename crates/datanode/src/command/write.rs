@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use multiraft::{Proposal, ProposeError};
-use proto::datanode::{Result as ResultCode, Type};
+use multiraft::{Applied, Proposal, ProposeError};
+use proto::datanode::{ContainerCommandRequestProto, Result as ResultCode, Type};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use types::{ContainerId, PipelineId};
 
 use super::{Answer, Command, Failure, Refusal, admit, direct};
@@ -26,13 +27,18 @@ pub(super) async fn execute(node: &Node, command: Command) -> Result<Answer, Ref
         Ok(route) => route?,
         Err(failure) => return Ok(Answer::message(failure.response(&command.request))),
     };
-    let _room = node.write_budget.take(command.payload.len(), command.deadline).await?;
-    if let Err(failure) = admit::check(node, &command) {
-        return Ok(Answer::message(failure.response(&command.request)));
-    }
     match route {
-        Route::Raft(pipeline) => through(node, &pipeline, command).await,
-        Route::Direct => Ok(direct::execute(node, command).await),
+        Route::Raft(pipeline) => match begin(node, &pipeline, command).await? {
+            Begun::Proposed(proposed) => Ok(proposed.applied(node).await?.1),
+            Begun::Refused(answer) => Ok(answer),
+        },
+        Route::Direct => {
+            let _room = node.write_budget.take(command.payload.len(), command.deadline).await?;
+            match admit::check(node, &command) {
+                Ok(()) => Ok(direct::execute(node, command).await),
+                Err(failure) => Ok(Answer::message(failure.response(&command.request))),
+            }
+        }
     }
 }
 
@@ -73,32 +79,79 @@ pub(crate) async fn through(
     pipeline: &Pipeline,
     command: Command,
 ) -> Result<Answer, Refusal> {
+    Ok(propose(pipeline, command, None)?.applied(node).await?.1)
+}
+
+/// What became of a command that was to be proposed.
+pub(crate) enum Begun {
+    /// It has its place in the order of the pipeline's changes.
+    Proposed(Proposed),
+    /// It is not proposed, and why.
+    Refused(Answer),
+}
+
+/// Waits for room, checks a command and gives it its place in the order.
+pub(crate) async fn begin(
+    node: &Node,
+    pipeline: &Pipeline,
+    command: Command,
+) -> Result<Begun, Refusal> {
+    let room = node.write_budget.take(command.payload.len(), command.deadline).await?;
+    match admit::check(node, &command) {
+        Ok(()) => Ok(Begun::Proposed(propose(pipeline, command, Some(room))?)),
+        Err(failure) => Ok(Begun::Refused(Answer::message(failure.response(&command.request)))),
+    }
+}
+
+/// A command on its way through the Raft group.
+pub(crate) struct Proposed {
+    pipeline: PipelineId,
+    request: ContainerCommandRequestProto,
+    receiver: oneshot::Receiver<Result<Applied, ProposeError>>,
+    deadline: Instant,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+fn propose(
+    pipeline: &Pipeline,
+    command: Command,
+    room: Option<OwnedSemaphorePermit>,
+) -> Result<Proposed, Refusal> {
     let Command { header, request, payload, deadline } = command;
-    let answer = match pipeline.group.submit(Proposal { header, payload }) {
-        Ok(receiver) => {
-            let deadline = deadline.unwrap_or_else(|| Instant::now() + PATIENCE);
-            match tokio::time::timeout_at(deadline.into(), receiver).await {
-                Ok(answer) => answer.unwrap_or(Err(ProposeError::Shutdown)),
-                Err(_) => return Err(Refusal::Unknown("no quorum answered in time".to_owned())),
-            }
+    let receiver = match pipeline.group.submit(Proposal { header, payload }) {
+        Ok(receiver) => receiver,
+        // The command's own failure, as if the log had said so later.
+        Err(error @ ProposeError::Log(_)) => {
+            let (sender, receiver) = oneshot::channel();
+            let _ = sender.send(Err(error));
+            receiver
         }
-        Err(error) => Err(error),
+        Err(error) => return Err(Refusal::of_proposal(pipeline.id, error)),
     };
-    match answer {
-        Ok(applied) => Ok(Answer::encoded(applied.response)),
-        Err(ProposeError::Payload(error)) => {
-            Ok(Answer::message(payload_failure(&error).response(&request)))
-        }
-        // The log takes entries again once there is room; until then clients go elsewhere.
-        Err(ProposeError::Log(reason)) => {
-            Ok(Answer::message(Failure::new(ResultCode::DiskOutOfSpace, reason).response(&request)))
-        }
-        Err(error) => {
-            if let ProposeError::Failed(reason) = &error {
-                node.news.pipeline_failed(pipeline.id, reason.clone());
+    let deadline = deadline.unwrap_or_else(|| Instant::now() + PATIENCE);
+    Ok(Proposed { pipeline: pipeline.id, request, receiver, deadline, _room: room })
+}
+
+impl Proposed {
+    /// Waits until it is applied; its index in the log, when it came there, and the answer.
+    pub async fn applied(self, node: &Node) -> Result<(Option<u64>, Answer), Refusal> {
+        let answer = match tokio::time::timeout_at(self.deadline.into(), self.receiver).await {
+            Ok(answer) => answer.unwrap_or(Err(ProposeError::Shutdown)),
+            Err(_) => return Err(Refusal::Unknown("no quorum answered in time".to_owned())),
+        };
+        let failure = match answer {
+            Ok(applied) => return Ok((Some(applied.index), Answer::encoded(applied.response))),
+            Err(ProposeError::Payload(error)) => payload_failure(&error),
+            // The log takes entries again once there is room; until then clients go elsewhere.
+            Err(ProposeError::Log(reason)) => Failure::new(ResultCode::DiskOutOfSpace, reason),
+            Err(error) => {
+                if let ProposeError::Failed(reason) = &error {
+                    node.news.pipeline_failed(self.pipeline, reason.clone());
+                }
+                return Err(Refusal::of_proposal(self.pipeline, error));
             }
-            Err(Refusal::of_proposal(pipeline.id, error))
-        }
+        };
+        Ok((None, Answer::message(failure.response(&self.request))))
     }
 }
 

@@ -51,7 +51,7 @@ impl XceiverClientProtocolService for GrpcDoor {
 
 /// Carries one command out. Whatever goes wrong is a response with a result code: the protocol has
 /// no other way.
-async fn answer(
+pub(super) async fn answer(
     daemon: &Daemon,
     request: ContainerCommandRequestProto,
 ) -> ContainerCommandResponseProto {

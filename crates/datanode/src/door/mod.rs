@@ -2,9 +2,11 @@
 //!
 //! * [`native`]: framed, chunk bytes beside the message; also Raft between DataNodes
 //! * [`grpc`]: Ozone's `XceiverClientProtocolService`
+//! * [`ratis`]: Ratis' client protocol, by which published clients write into pipelines
 
 pub(crate) mod grpc;
 pub(crate) mod native;
+pub(crate) mod ratis;
 
 use std::time::Instant;
 

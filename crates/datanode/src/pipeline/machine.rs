@@ -8,11 +8,11 @@ use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachi
 use prost::Message;
 use proto::datanode::{
     CloseContainerResponseProto, ContainerCommandRequestProto, ContainerCommandResponseProto,
-    CreateContainerResponseProto, PutBlockResponseProto, PutSmallFileResponseProto,
-    Result as ResultCode, Type, WriteChunkResponseProto,
+    CreateContainerResponseProto, FinalizeBlockResponseProto, PutBlockResponseProto,
+    PutSmallFileResponseProto, Result as ResultCode, Type, WriteChunkResponseProto,
 };
 use tokio::runtime::Handle;
-use types::{ContainerId, PipelineId};
+use types::{BlockId, ContainerId, PipelineId};
 use uuid::Uuid;
 
 use crate::command::answer::success;
@@ -184,6 +184,15 @@ fn apply_command(
                 write_chunk: Some(WriteChunkResponseProto {
                     committed_block_length: committed.map(|committed| committed.to_wire()),
                 }),
+                ..success(request)
+            })
+        }
+        Some(Type::FinalizeBlock) => {
+            let finalize = part(request.finalize_block.as_ref(), "finalizeBlock")?;
+            let id = BlockId::from_datanode(&finalize.block_id);
+            let block_data = batch.finalize_block(at, id)?;
+            Ok(ContainerCommandResponseProto {
+                finalize_block: Some(FinalizeBlockResponseProto { block_data }),
                 ..success(request)
             })
         }

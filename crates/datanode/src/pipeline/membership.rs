@@ -3,6 +3,7 @@
 use multiraft::Peer;
 use proto::scm_datanode::CreatePipelineCommandProto;
 use types::{DatanodeDetails, PipelineId, PortName, WireError};
+use uuid::Uuid;
 
 /// A pipeline to be made.
 #[derive(Debug, Clone)]
@@ -11,6 +12,8 @@ pub(crate) struct Membership {
     pub id: PipelineId,
     /// Its members.
     pub peers: Vec<Peer>,
+    /// Where they serve Ratis' client protocol.
+    pub ratis: Vec<(Uuid, String)>,
 }
 
 impl Membership {
@@ -22,15 +25,17 @@ impl Membership {
             return Err(WireError::invalid(MESSAGE, "type", command.r#type().as_str_name()));
         }
         let mut peers = Vec::with_capacity(command.datanode.len());
+        let mut ratis = Vec::new();
         for (index, member) in command.datanode.iter().enumerate() {
             let node = DatanodeDetails::from_wire(member)?;
             let address = node.address(&PortName::Native).ok_or_else(|| {
                 WireError::invalid(MESSAGE, "datanode", format!("{node}: no port"))
             })?;
+            ratis.extend(node.address(&PortName::Ratis).map(|address| (node.id.0, address)));
             let priority = command.priority.get(index).copied().unwrap_or(0);
             peers.push(Peer { node: node.id.0, address, priority: priority.into() });
         }
-        Ok(Self { id: PipelineId::from_wire(&command.pipeline_id)?, peers })
+        Ok(Self { id: PipelineId::from_wire(&command.pipeline_id)?, peers, ratis })
     }
 }
 
@@ -45,6 +50,7 @@ mod tests {
         if port {
             node.set_port(PortName::Native, 9);
         }
+        node.set_port(PortName::Ratis, 8);
         CreatePipelineCommandProto {
             pipeline_id: PipelineId::random().to_wire(),
             r#type: proto::hdds::ReplicationType::Ratis as i32,
@@ -60,6 +66,7 @@ mod tests {
         let membership = Membership::from_wire(&command(true)).unwrap();
         assert_eq!(membership.peers[0].address, "127.0.0.1:9");
         assert_eq!(membership.peers[0].priority, 3);
+        assert_eq!(membership.ratis, [(membership.peers[0].node, "127.0.0.1:8".to_owned())]);
         assert!(Membership::from_wire(&command(false)).is_err());
     }
 }

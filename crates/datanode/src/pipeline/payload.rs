@@ -222,7 +222,7 @@ impl Inner {
         .boxed()
     }
 
-    /// A follower does not hold the log up for a container that takes no data any more: applying
+    /// A follower does not hold the log up for a container or block that takes no data any more: applying
     /// the entry will say so. A leader refuses the proposal.
     fn settle(&self, failure: Failure) -> io::Result<()> {
         let moot = matches!(
@@ -231,6 +231,7 @@ impl Inner {
                 | ResultCode::ContainerNotOpen
                 | ResultCode::InvalidContainerState
                 | ResultCode::ContainerUnhealthy
+                | ResultCode::BlockAlreadyFinalized
         );
         if (moot || failure.is_gone()) && !self.leads() {
             return Ok(());

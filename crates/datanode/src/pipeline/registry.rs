@@ -67,6 +67,8 @@ pub(crate) struct Pipelines {
 struct Inner {
     parts: Parts,
     running: DashMap<PipelineId, Arc<Pipeline>, rustc_hash::FxBuildHasher>,
+    /// Where DataNodes serve Ratis' client protocol, as far as SCM said since the start.
+    ratis: DashMap<Uuid, String, rustc_hash::FxBuildHasher>,
     /// Pipelines are made and closed one at a time: a close must not overtake a create.
     changing: tokio::sync::Mutex<()>,
 }
@@ -93,13 +95,23 @@ pub(crate) struct Parts {
 
 impl Pipelines {
     pub fn new(parts: Parts) -> Self {
-        let inner = Inner { parts, running: DashMap::default(), changing: Default::default() };
+        let inner = Inner {
+            parts,
+            running: DashMap::default(),
+            ratis: DashMap::default(),
+            changing: Default::default(),
+        };
         Self { inner: Arc::new(inner) }
     }
 
     /// A running pipeline.
     pub fn get(&self, id: PipelineId) -> Option<Arc<Pipeline>> {
         self.inner.running.get(&id).map(|pipeline| pipeline.clone())
+    }
+
+    /// Where a DataNode serves Ratis' client protocol, if that is known here.
+    pub fn ratis_address(&self, node: Uuid) -> Option<String> {
+        self.inner.ratis.get(&node).map(|address| address.clone())
     }
 
     /// The running pipelines.
@@ -142,7 +154,10 @@ impl Pipelines {
     /// Makes a pipeline, or learns new addresses of its members when it is here already.
     pub async fn create(&self, membership: Membership) -> Result<(), PipelineError> {
         let _turn = self.inner.changing.lock().await;
-        let Membership { id, peers } = membership;
+        let Membership { id, peers, ratis } = membership;
+        for (node, address) in ratis {
+            self.inner.ratis.insert(node, address);
+        }
         if let Some(known) = self.get(id) {
             return self.move_peers(&known, peers).await;
         }

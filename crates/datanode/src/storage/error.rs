@@ -122,6 +122,9 @@ pub enum StorageError {
     /// A write to a packed block, which is immutable.
     #[error("block {0} is packed and cannot be extended")]
     Packed(BlockId),
+    /// A write to a block that was finalized.
+    #[error("block {0} is finalized and takes no writes")]
+    Finalized(BlockId),
     /// A block of several chunks, where one is wanted.
     #[error("block {0} has more or less than one chunk")]
     NotSmall(BlockId),
@@ -201,13 +204,13 @@ impl StorageError {
             Self::Behind { error: BcsidError::Mismatch { .. }, .. } => ResultCode::BcsidMismatch,
             Self::Chunks { error, .. } => match error {
                 ChunkListError::WrongLength { .. } => ResultCode::InvalidWriteSize,
-                ChunkListError::Incremental => ResultCode::UnsupportedRequest,
                 _ => ResultCode::InvalidArgument,
             },
             Self::Checksum { .. } | Self::Damaged { .. } => ResultCode::ChecksumMismatch,
             Self::NoSuchChunk { .. } => ResultCode::UnableToFindChunk,
             Self::FileInconsistent { .. } => ResultCode::ChunkFileInconsistency,
             Self::Packed(_) => ResultCode::UnsupportedRequest,
+            Self::Finalized(_) => ResultCode::BlockAlreadyFinalized,
             Self::NotSmall(_) => ResultCode::GetSmallFileError,
             Self::OutOfSpace(_) => ResultCode::DiskOutOfSpace,
             Self::Deletion(_) => ResultCode::InvalidArgument,

@@ -179,7 +179,8 @@ pub(crate) struct Packed {
     pub len: u32,
 }
 
-/// A row of `block_data`: Ozone's BlockData and, in a field that others skip, where it is packed.
+/// A row of `block_data`: Ozone's BlockData and, in fields that others skip, where it is packed and
+/// whether it is finalized.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct StoredBlock {
     #[prost(message, required, tag = "1")]
@@ -194,6 +195,9 @@ pub(crate) struct StoredBlock {
     pub size: Option<i64>,
     #[prost(message, optional, tag = "1000")]
     pub packed: Option<Packed>,
+    /// It takes no writes any more: its writer was given up.
+    #[prost(bool, tag = "1001")]
+    pub finalized: bool,
 }
 
 const PACKED_TAG: u32 = 1000;
@@ -214,7 +218,7 @@ impl StoredBlock {
 
     /// As clients see it.
     pub fn into_wire(self) -> BlockData {
-        let Self { block_id, flags, metadata, chunks, size, packed: _ } = self;
+        let Self { block_id, flags, metadata, chunks, size, packed: _, finalized: _ } = self;
         BlockData { block_id, flags, metadata, chunks, size }
     }
 }

@@ -1,6 +1,7 @@
 //! DataNodes of one process around an SCM of the test.
 
 pub mod client;
+pub mod ratis;
 pub mod scm;
 
 use std::path::{Path, PathBuf};

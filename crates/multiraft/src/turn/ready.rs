@@ -30,7 +30,27 @@ impl GroupCore {
             self.one_ready(ready, out);
         }
         self.serve_wants(out);
+        self.publish_progress();
         self.count_cache(out);
+    }
+
+    /// Notes how far the members are. Before what is committed is handed on, so that who gets an
+    /// answer finds its entry committed here.
+    fn publish_progress(&self) {
+        let board = &self.shared.progress;
+        let log = &self.node.raft.raft_log;
+        let mut news = board.note(self.shared.me, log.persisted, log.committed);
+        if self.node.raft.state == StateRole::Leader {
+            for member in self.members.iter().filter(|member| member.raft_id != self.my_id) {
+                if let Some(progress) = self.node.raft.prs().get(member.raft_id) {
+                    let (matched, committed) = (progress.matched, progress.committed_index);
+                    news |= board.note(member.target.node, matched, committed);
+                }
+            }
+        }
+        if news {
+            board.announce();
+        }
     }
 
     fn one_ready(&mut self, mut ready: Ready, out: &mut Out) {

@@ -26,6 +26,7 @@ impl Daemon for Datanode {
         let mut shown = vec![
             ("id", running.handle.id().to_string()),
             ("grpc", addresses.grpc.to_string()),
+            ("ratis", addresses.ratis.to_string()),
             ("native", addresses.native.to_string()),
         ];
         shown.extend(addresses.http.map(|http| ("http", http.to_string())));

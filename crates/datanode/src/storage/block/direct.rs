@@ -1,7 +1,8 @@
-//! PutBlock without a log: EC replicas and stand-alone writes.
+//! PutBlock and FinalizeBlock without a log: EC replicas and stand-alone writes.
 
 use container::chunks;
 use metastore::{Batch, Durability};
+use prost::Message;
 use proto::datanode::BlockData;
 use types::BlockId;
 
@@ -19,16 +20,18 @@ impl ContainerStore {
     pub async fn put_block_direct(&self, block: &BlockData) -> Result<Committed> {
         let id = BlockId::from_datanode(&block.block_id);
         let container = self.container(id.container)?;
-        let length = chunks::validate_list(block)
-            .map_err(|error| StorageError::Chunks { block: id, error })?;
+        // What is wrong with a whole list shows before the disk is troubled.
+        if !chunks::is_incremental(block) {
+            validate(id, block)?;
+        }
         self.sync_block(id).await?;
         let (store, block) = (self.clone(), block.clone());
-        let put = move || store.put_row_direct(&block, id, length);
+        let put = move || store.put_row_direct(&block, id);
         let joined = tokio::task::spawn_blocking(put).await;
         joined.map_err(|e| StorageError::disk(container.path(), e))?
     }
 
-    fn put_row_direct(&self, block: &BlockData, id: BlockId, length: u64) -> Result<Committed> {
+    fn put_row_direct(&self, block: &BlockData, id: BlockId) -> Result<Committed> {
         let container = self.container(id.container)?;
         let _commit = container.commit.lock();
         let state = container.state();
@@ -39,6 +42,13 @@ impl ContainerStore {
         if row.as_ref().is_some_and(|row| row.packed.is_some()) {
             return Err(StorageError::Packed(id));
         }
+        if row.as_ref().is_some_and(|row| row.finalized) {
+            return Err(StorageError::Finalized(id));
+        }
+        let whole = chunks::is_incremental(block)
+            .then(|| chunks::extend(row.as_ref().map_or(&[][..], |row| &row.chunks), block));
+        let block = whole.as_ref().unwrap_or(block);
+        let length = validate(id, block)?;
         let there = row.map(|row| chunks::BlockState { length: row.length(), bcsid: row.bcsid() });
         // No log gave it a number; what a log gave earlier stays.
         let bcsid = there.map_or(0, |there| there.bcsid);
@@ -61,4 +71,28 @@ impl ContainerStore {
         let replica_index = block.block_id.replica_index();
         Ok(Committed { block: BlockId { bcsid, ..id }, length, replica_index })
     }
+
+    /// Ends the writing of a block where it is; returns what is committed of it. Durable when it
+    /// returns. Blocks.
+    ///
+    /// # Errors
+    /// When nothing was ever committed of it, or the disk fails.
+    pub fn finalize_direct(&self, id: BlockId) -> Result<BlockData> {
+        let container = self.container(id.container)?;
+        let _commit = container.commit.lock();
+        let mut row = container.block_row(id.local)?.ok_or(StorageError::NoSuchBlock(id))?;
+        if container.state().applies_writes() && !row.finalized && row.packed.is_none() {
+            row.finalized = true;
+            container.note_finalized(id.local);
+            let mut batch = Batch::new();
+            let key = tables::block_key(id.container, id.local);
+            batch.put(BLOCK_DATA, key, row.encode_to_vec());
+            container.disk().db.write(batch, Durability::Sync)?;
+        }
+        Ok(row.into_wire())
+    }
+}
+
+fn validate(id: BlockId, block: &BlockData) -> Result<u64> {
+    chunks::validate_list(block).map_err(|error| StorageError::Chunks { block: id, error })
 }

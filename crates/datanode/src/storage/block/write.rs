@@ -41,6 +41,9 @@ impl ContainerStore {
         if !state.applies_writes() {
             return Err(StorageError::NotWritable { id, state });
         }
+        if container.was_finalized(block.local) {
+            return Err(StorageError::Finalized(block));
+        }
         chunks::validate_write(chunk, data.len())
             .map_err(|error| StorageError::Chunks { block, error })?;
         if self.options().verify_writes {

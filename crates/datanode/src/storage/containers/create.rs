@@ -57,7 +57,12 @@ impl Container {
             dir,
             disk,
             fixed: file.fixed,
-            meta: Mutex::new(Meta { state: file.state, sums, deleted_early }),
+            meta: Mutex::new(Meta {
+                state: file.state,
+                sums,
+                deleted_early,
+                finalized: FxHashSet::default(),
+            }),
             commit: Mutex::default(),
             changing: Mutex::default(),
             segments: Mutex::new(segments),

@@ -60,6 +60,8 @@ struct Meta {
     state: ContainerState,
     sums: Sums,
     deleted_early: FxHashSet<LocalId>,
+    /// Blocks finalized since the start: their writers are told early. The rows know for good.
+    finalized: FxHashSet<LocalId>,
 }
 
 /// The container's rows in the metadata table.
@@ -193,6 +195,16 @@ impl Container {
             Some(value) => StoredBlock::read(self.id, &value).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The block takes no writes any more.
+    pub(crate) fn note_finalized(&self, local: LocalId) {
+        self.meta.lock().finalized.insert(local);
+    }
+
+    /// Was the block finalized since the start?
+    pub(crate) fn was_finalized(&self, local: LocalId) -> bool {
+        self.meta.lock().finalized.contains(&local)
     }
 
     /// A block's own file.

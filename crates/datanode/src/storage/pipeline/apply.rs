@@ -11,7 +11,7 @@ use types::{ContainerId, LocalId};
 use super::{PipelineStore, Position, Reached};
 use crate::storage::containers::{Container, InitialState, NewContainer};
 use crate::storage::error::{Result, StorageError};
-use crate::storage::tables::Packed;
+use crate::storage::tables::{Packed, StoredBlock};
 
 /// Changes of one round of entries: visible and durable together, or not at all.
 ///
@@ -32,7 +32,7 @@ pub(super) struct Touched {
     pub added_blocks: u64,
     pub bcsid: u64,
     /// Blocks as this round leaves them: later entries of the round see earlier ones.
-    pub blocks: FxHashMap<LocalId, Existing>,
+    pub blocks: FxHashMap<LocalId, Left>,
     /// Segments whose sums changed.
     pub segments: BTreeSet<u32>,
     /// Blocks that were deleted before they came.
@@ -45,6 +45,14 @@ pub(super) struct Touched {
 pub(super) struct Existing {
     pub state: BlockState,
     pub packed: Option<Packed>,
+    pub finalized: bool,
+}
+
+/// A block as an entry of this round left it.
+pub(super) struct Left {
+    pub existing: Existing,
+    /// Its row.
+    pub row: Vec<u8>,
 }
 
 impl<'a> ApplyBatch<'a> {
@@ -154,13 +162,22 @@ impl<'a> ApplyBatch<'a> {
 impl Touched {
     /// The block as earlier entries of this round, or the tables, have it.
     pub(super) fn existing(&self, local: LocalId) -> Result<Option<Existing>> {
-        if let Some(existing) = self.blocks.get(&local) {
-            return Ok(Some(*existing));
+        if let Some(left) = self.blocks.get(&local) {
+            return Ok(Some(left.existing));
         }
         let row = self.container.block_row(local)?;
         Ok(row.map(|row| Existing {
             state: BlockState { length: row.length(), bcsid: row.bcsid() },
             packed: row.packed,
+            finalized: row.finalized,
         }))
+    }
+
+    /// The block's row as earlier entries of this round, or the tables, have it.
+    pub(super) fn row(&self, local: LocalId) -> Result<Option<StoredBlock>> {
+        match self.blocks.get(&local) {
+            Some(left) => StoredBlock::read(self.container.id(), &left.row).map(Some),
+            None => self.container.block_row(local),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod apply;
 mod commit;
+mod finalize;
 mod put;
 
 use std::sync::Arc;

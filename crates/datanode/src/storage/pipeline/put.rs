@@ -7,7 +7,7 @@ use proto::datanode::{BlockData, ChunkInfo};
 use types::{BlockId, ContainerId, LocalId};
 
 use super::Position;
-use super::apply::{ApplyBatch, Existing, Touched};
+use super::apply::{ApplyBatch, Existing, Left, Touched};
 use crate::storage::block::Committed;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::tables::{self, BLOCK_DATA, Packed};
@@ -19,6 +19,19 @@ impl ApplyBatch<'_> {
     /// The command's own failure.
     pub fn put_block(&mut self, at: Position, block: &BlockData) -> Result<Committed> {
         self.advance(at);
+        if !chunks::is_incremental(block) {
+            return self.put_whole(at, block);
+        }
+        let id = BlockId::from_datanode(&block.block_id);
+        let there = match self.touch(id.container)?.row(id.local)? {
+            Some(row) => row.chunks,
+            None => Vec::new(),
+        };
+        self.put_whole(at, &chunks::extend(&there, block))
+    }
+
+    /// Commits a block by its whole list.
+    fn put_whole(&mut self, at: Position, block: &BlockData) -> Result<Committed> {
         let (committed, id) = check(at, block)?;
         if self.is_replay(at) {
             return Ok(committed);
@@ -28,7 +41,7 @@ impl ApplyBatch<'_> {
             touched.drop_early(id.local, at);
             return Ok(committed);
         }
-        let existing = touched.existing(id.local)?;
+        let existing = touched.existing_writable(id)?;
         if existing.is_some_and(|existing| existing.packed.is_some()) {
             return Err(StorageError::Packed(id));
         }
@@ -41,8 +54,9 @@ impl ApplyBatch<'_> {
             self.pipeline.store.mark_unhealthy(id.container, &error.to_string())?;
             return Err(error);
         }
-        touched.note(id.local, merged, None);
-        self.put_row(id, block, &committed, None);
+        let row = tables::encode_block(block, at.index, committed.length, None);
+        touched.note(id.local, merged, None, row.clone());
+        self.batch.put(BLOCK_DATA, tables::block_key(id.container, id.local), row);
         Ok(committed)
     }
 
@@ -76,7 +90,7 @@ impl ApplyBatch<'_> {
             touched.drop_early(id.local, at);
             return Ok(committed);
         }
-        let existing = touched.existing(id.local)?;
+        let existing = touched.existing_writable(id)?;
         let merged = merge(existing, &committed)?;
         let old = existing.and_then(|existing| existing.packed);
         let packed = match (packable, existing, old) {
@@ -94,8 +108,9 @@ impl ApplyBatch<'_> {
             touched.container.unplace(&old);
             touched.segments.insert(old.segment);
         }
-        touched.note(id.local, merged, packed);
-        self.put_row(id, block, &committed, packed.as_ref());
+        let row = tables::encode_block(block, at.index, committed.length, packed.as_ref());
+        touched.note(id.local, merged, packed, row.clone());
+        self.batch.put(BLOCK_DATA, tables::block_key(id.container, id.local), row);
         Ok(committed)
     }
 
@@ -112,17 +127,6 @@ impl ApplyBatch<'_> {
             None => write_file(touched, id.local, chunk, data),
         }
     }
-
-    fn put_row(
-        &mut self,
-        id: BlockId,
-        block: &BlockData,
-        committed: &Committed,
-        packed: Option<&Packed>,
-    ) {
-        let row = tables::encode_block(block, committed.block.bcsid, committed.length, packed);
-        self.batch.put(BLOCK_DATA, tables::block_key(id.container, id.local), row);
-    }
 }
 
 impl Touched {
@@ -133,12 +137,21 @@ impl Touched {
         self.bcsid = self.bcsid.max(at.index);
     }
 
-    fn note(&mut self, local: LocalId, merged: Merged, packed: Option<Packed>) {
+    /// The block as it is, unless it takes no writes any more.
+    fn existing_writable(&self, id: BlockId) -> Result<Option<Existing>> {
+        match self.existing(id.local)? {
+            Some(existing) if existing.finalized => Err(StorageError::Finalized(id)),
+            existing => Ok(existing),
+        }
+    }
+
+    fn note(&mut self, local: LocalId, merged: Merged, packed: Option<Packed>, row: Vec<u8>) {
         self.added_bytes += merged.added_bytes;
         self.added_blocks += merged.added_blocks;
         self.bcsid = self.bcsid.max(merged.block.bcsid);
         self.segments.extend(packed.map(|packed| packed.segment));
-        self.blocks.insert(local, Existing { state: merged.block, packed });
+        let existing = Existing { state: merged.block, packed, finalized: false };
+        self.blocks.insert(local, Left { existing, row });
     }
 }
 

@@ -1,0 +1,38 @@
+//! FinalizeBlock: a block's writer was given up, and what it may still send is refused.
+
+use prost::Message;
+use proto::datanode::BlockData;
+use types::BlockId;
+
+use super::Position;
+use super::apply::{ApplyBatch, Left};
+use crate::storage::error::{Result, StorageError};
+use crate::storage::tables::{self, BLOCK_DATA};
+
+impl ApplyBatch<'_> {
+    /// Ends the writing of a block where it is; returns what is committed of it. A container that
+    /// takes no writes needs no mark on its blocks.
+    ///
+    /// # Errors
+    /// When nothing was ever committed of it.
+    pub fn finalize_block(&mut self, at: Position, id: BlockId) -> Result<BlockData> {
+        self.advance(at);
+        let replay = self.is_replay(at);
+        let touched = self.touch(id.container)?;
+        let mut row = touched.row(id.local)?.ok_or(StorageError::NoSuchBlock(id))?;
+        let takes_writes = !touched.closed && touched.container.state().applies_writes();
+        // A packed block came whole, in one entry; nothing can be added to it.
+        if replay || !takes_writes || row.finalized || row.packed.is_some() {
+            return Ok(row.into_wire());
+        }
+        touched.container.note_finalized(id.local);
+        row.finalized = true;
+        let encoded = row.encode_to_vec();
+        if let Some(mut existing) = touched.existing(id.local)? {
+            existing.finalized = true;
+            touched.blocks.insert(id.local, Left { existing, row: encoded.clone() });
+        }
+        self.batch.put(BLOCK_DATA, tables::block_key(id.container, id.local), encoded);
+        Ok(row.into_wire())
+    }
+}

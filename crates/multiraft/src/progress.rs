@@ -1,0 +1,85 @@
+//! How far the members of a group are, as this node knows: a leader hears it with every answer to an
+//! append, so telling others costs nothing on the network.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::watch;
+use uuid::Uuid;
+
+/// How far a member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberProgress {
+    /// Which member.
+    pub node: Uuid,
+    /// Last entry that is in its log.
+    pub matched: u64,
+    /// Last entry that it knows to be committed.
+    pub committed: u64,
+}
+
+/// What is known of all members. Written by the group's loop, read by anybody.
+pub(crate) struct ProgressBoard {
+    members: Box<[Known]>,
+    /// Counts the changes.
+    changes: watch::Sender<u64>,
+}
+
+struct Known {
+    node: Uuid,
+    matched: AtomicU64,
+    committed: AtomicU64,
+}
+
+impl ProgressBoard {
+    /// Of the given members nothing is known yet.
+    pub(crate) fn new(nodes: impl IntoIterator<Item = Uuid>) -> Self {
+        let known = |node| Known { node, matched: AtomicU64::new(0), committed: AtomicU64::new(0) };
+        Self { members: nodes.into_iter().map(known).collect(), changes: watch::Sender::new(0) }
+    }
+
+    /// Notes how far a member is; says whether that is news. What is committed stays so, whoever
+    /// leads: an older figure of a new leader is no news.
+    pub(crate) fn note(&self, node: Uuid, matched: u64, committed: u64) -> bool {
+        let Some(known) = self.members.iter().find(|known| known.node == node) else {
+            return false;
+        };
+        let stored = known.matched.swap(matched, Ordering::AcqRel) != matched;
+        known.committed.fetch_max(committed, Ordering::AcqRel) < committed || stored
+    }
+
+    /// Tells those who wait that something changed.
+    pub(crate) fn announce(&self) {
+        self.changes.send_modify(|changes| *changes = changes.wrapping_add(1));
+    }
+
+    pub(crate) fn read(&self) -> Vec<MemberProgress> {
+        let progress = |known: &Known| MemberProgress {
+            node: known.node,
+            matched: known.matched.load(Ordering::Acquire),
+            committed: known.committed.load(Ordering::Acquire),
+        };
+        self.members.iter().map(progress).collect()
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_committed_is_never_taken_back() {
+        let (a, b) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let board = ProgressBoard::new([a, b]);
+        assert!(board.note(b, 7, 5));
+        assert!(!board.note(b, 7, 4), "older news");
+        assert!(board.note(b, 0, 0), "a new leader does not know yet what it has stored");
+        assert!(!board.note(Uuid::from_u128(3), 9, 9), "no member");
+        let known = board.read();
+        assert_eq!(known[0], MemberProgress { node: a, matched: 0, committed: 0 });
+        assert_eq!(known[1], MemberProgress { node: b, matched: 0, committed: 5 });
+    }
+}

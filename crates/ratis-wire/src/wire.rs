@@ -1,0 +1,16 @@
+//! The messages, generated at build time from `proto/*.proto`.
+
+// Generated code: doc comments and lints are prost's.
+#![allow(missing_docs, non_camel_case_types, clippy::all, rustdoc::all)]
+
+// prost refers between packages by their nesting, so the modules nest as the packages do.
+mod ratis {
+    pub mod common {
+        tonic::include_proto!("ratis.common");
+    }
+    pub mod grpc {
+        tonic::include_proto!("ratis.grpc");
+    }
+}
+
+pub use ratis::{common, grpc};
