@@ -11,7 +11,6 @@ use proto::method;
 use rustc_hash::FxHashMap;
 use service::{BackgroundServices, Shutdown};
 use tokio::sync::watch;
-use tokio_util::task::TaskTracker;
 use types::OperationalState;
 
 use crate::DatanodeError;
@@ -55,8 +54,6 @@ pub(crate) struct Daemon {
     pub services: BackgroundServices,
     pub shutdown: Shutdown,
     pub stage: watch::Sender<Stage>,
-    /// What is done for SCM; the disks stay open until it has ended.
-    pub tasks: TaskTracker,
     transport: Arc<FramedTransport>,
     raft: OnceLock<RaftHost>,
     node: OnceLock<Arc<Node>>,
@@ -72,7 +69,6 @@ impl Daemon {
             metrics,
             identity: Mutex::new(identity),
             stage: watch::Sender::new(Stage::Starting),
-            tasks: TaskTracker::new(),
             transport: FramedTransport::new(RAFT_METHODS, RAFT_CALL_TIMEOUT),
             raft: OnceLock::new(),
             node: OnceLock::new(),

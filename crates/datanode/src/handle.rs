@@ -138,8 +138,6 @@ impl DatanodeHandle {
             }
         }
         self.daemon.services.join().await;
-        self.daemon.tasks.close();
-        self.daemon.tasks.wait().await;
         self.daemon.close().await;
         released(self.daemon).await;
         tracing::info!("datanode stopped");

@@ -163,3 +163,110 @@ async fn nonsense_is_answered_with_a_result() {
     assert_eq!(grpc.send(echo).await.echo.unwrap().payload.unwrap().len(), 3 << 10);
     cluster.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_is_streamed_in_pieces_that_carry_their_checksums() {
+    let cluster = Cluster::start(1).await;
+    let mut pipe = cluster.pipeline().await;
+    let data = bytes(3, 300_000);
+    let id = pipe.put_large(block(1, 1), &data, 100_000).await.unwrap();
+    let mut grpc = Grpc::connect(&cluster, pipe.leader).await;
+    let read = |block_id, offset, length| {
+        let mut read = request(Type::ReadBlock, 1);
+        read.read_block = Some(dn::ReadBlockRequestProto {
+            block_id,
+            offset,
+            length: Some(length),
+            response_data_size: Some(50_000),
+        });
+        read
+    };
+    // Two ranges asked for on one stream, answered one after the other.
+    let asked =
+        [read(id.to_datanode(0), 20_000, 100_000), read(id.to_datanode(0), 250_000, 1 << 20)];
+    let answers = grpc.client.send(futures::stream::iter(asked)).await.unwrap().into_inner();
+    let answers: Vec<_> = answers.map(|answer| answer.unwrap().read_block.unwrap()).collect().await;
+    let starts: Vec<u64> = answers.iter().map(|piece| piece.offset).collect();
+    assert_eq!(starts, [16_384, 65_536, 100_000, 249_152, 298_304]);
+    for piece in &answers {
+        container::checksum::verify(&piece.checksum_data, &piece.data).unwrap();
+        let start = piece.offset as usize;
+        assert_eq!(piece.data, data[start..start + piece.data.len()]);
+        assert!(piece.data.len() <= 50_000);
+    }
+    // A block of the future is not here: the stream fails, so that the client asks elsewhere.
+    let later = types::BlockId { bcsid: id.bcsid + 100, ..id };
+    let asked = futures::stream::iter([read(later.to_datanode(0), 0, 1)]);
+    let mut answers = grpc.client.send(asked).await.unwrap().into_inner();
+    assert!(answers.next().await.unwrap().is_err());
+    cluster.stop().await;
+}
+
+/// One replica of an EC block group, written by a client that talks to every replica itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_of_a_block_group_are_written_one_by_one() {
+    let cluster = Cluster::start(1).await;
+    let mut grpc = Grpc::connect(&cluster, cluster.ids()[0]).await;
+    let (id, data) = (block(8, 1), bytes(2, 10_000));
+    let cells = [chunk_info(id, 1, 0, &data), chunk_info(id, 2, 10_000, &data)];
+    let group = |chunks: &[dn::ChunkInfo], length: u64| {
+        let mut block_data = dn::BlockData { size: None, ..block_data(id, chunks.to_vec()) };
+        block_data.block_id = id.to_datanode(4);
+        let length = Some(length.to_string());
+        block_data.metadata.push(dn::KeyValue { key: "blockGroupLen".into(), value: length });
+        let mut put = request(Type::PutBlock, 8);
+        put.put_block = Some(dn::PutBlockRequestProto { block_data, eof: Some(false) });
+        put
+    };
+    let mut listed = Vec::new();
+    for (stripe, cell) in cells.iter().enumerate() {
+        let mut write = request(Type::WriteChunk, 8);
+        write.write_chunk = Some(dn::WriteChunkRequestProto {
+            block_id: id.to_datanode(4),
+            chunk_data: Some(cell.clone()),
+            data: Some(data.clone()),
+            block: None,
+        });
+        assert_eq!(grpc.send(write).await.result(), ResultCode::Success);
+        // Parity replicas keep the checksums of the whole stripe.
+        let sums = bytes(stripe as u64 + 1, 60);
+        listed.push(dn::ChunkInfo { stripe_checksum: Some(sums), ..cell.clone() });
+        let put = grpc.send(group(&listed, 30_000 * (stripe as u64 + 1))).await;
+        assert_eq!(put.result(), ResultCode::Success, "{put:?}");
+        let committed = put.put_block.unwrap().committed_block_length;
+        assert_eq!(committed.block_length, 10_000 * (stripe as i64 + 1));
+        assert_eq!(committed.block_id.replica_index(), 4);
+    }
+    let get = |index| {
+        let mut get = request(Type::GetBlock, 8);
+        get.get_block = Some(dn::GetBlockRequestProto { block_id: id.to_datanode(index) });
+        get
+    };
+    let got = grpc.send(get(4)).await.get_block.unwrap().block_data;
+    assert_eq!(got.chunks, listed);
+    let length = got.metadata.iter().find(|entry| entry.key == "blockGroupLen").unwrap();
+    assert_eq!(length.value(), "60000");
+    // Another replica of the group is another container's replica.
+    assert_eq!(grpc.send(get(3)).await.result(), ResultCode::ContainerNotFound);
+    let mut stranger = group(&listed, 60_000);
+    stranger.put_block.as_mut().unwrap().block_data.block_id = id.to_datanode(3);
+    assert_ne!(grpc.send(stranger).await.result(), ResultCode::Success);
+
+    // A replica without data in the group has a block without chunks, and says how long the group is.
+    let empty = block(9, 1);
+    let mut put = request(Type::PutBlock, 9);
+    let mut block_data = block_data(empty, Vec::new());
+    block_data.block_id = empty.to_datanode(2);
+    put.put_block = Some(dn::PutBlockRequestProto { block_data, eof: Some(true) });
+    assert_eq!(grpc.send(put).await.result(), ResultCode::Success);
+    let mut list = request(Type::ListBlock, 9);
+    list.list_block = Some(dn::ListBlockRequestProto { start_local_id: None, count: 10 });
+    assert_eq!(grpc.send(list).await.list_block.unwrap().block_data.len(), 1);
+    let mut close = request(Type::CloseContainer, 9);
+    close.close_container = Some(Default::default());
+    assert_eq!(grpc.send(close).await.result(), ResultCode::Success);
+    let container = grpc.send(request(Type::ReadContainer, 9)).await.read_container.unwrap();
+    let state = container.container_data.unwrap().state();
+    assert_eq!(state, dn::container_data_proto::State::Closed);
+    cluster.stop().await;
+}

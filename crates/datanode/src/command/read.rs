@@ -13,6 +13,7 @@ use super::answer::success;
 use super::{Answer, Command, Failure, Refusal};
 use crate::node::Node;
 use crate::settings::MAX_CHUNK;
+use crate::storage::StorageError;
 
 /// Most entries of one listing.
 const MAX_LIST: u32 = 10_000;
@@ -54,10 +55,23 @@ where
     part.cloned().ok_or_else(|| Failure::malformed(format!("{name} is missing")))
 }
 
+/// Whether a block that is asked for by its index in an EC group is of this replica's index.
+pub(crate) fn check_replica(node: &Node, block: &dn::DatanodeBlockId) -> Result<(), Failure> {
+    let (id, asked) = (ContainerId::from_wire(block.container_id), block.replica_index());
+    let has = node.store.container(id).map_or(0, |container| container.info().replica_index);
+    if asked > 0 && has > 0 && asked != has {
+        return Err(StorageError::ReplicaIndex { id, has, asked }.into());
+    }
+    Ok(())
+}
+
 async fn read_chunk(node: &Node, command: &Command) -> Result<Result<Answer, Failure>, Refusal> {
     let Some(read) = &command.request.read_chunk else {
         return Ok(Err(Failure::malformed("readChunk is missing")));
     };
+    if let Err(failure) = check_replica(node, &read.block_id) {
+        return Ok(Err(failure));
+    }
     let length = usize::try_from(read.chunk_data.len).unwrap_or(usize::MAX);
     if length > MAX_CHUNK {
         let message = format!("a chunk of {length} bytes is longer than {MAX_CHUNK}");
@@ -87,6 +101,9 @@ async fn get_small_file(
     let Some(get) = &command.request.get_small_file else {
         return Ok(Err(Failure::malformed("getSmallFile is missing")));
     };
+    if let Err(failure) = check_replica(node, &get.block.block_id) {
+        return Ok(Err(failure));
+    }
     let room = usize::try_from(node.settings.small_block_size).unwrap_or(MAX_CHUNK);
     let _room = node.read_budget.take(room, command.deadline).await?;
     let block = BlockId::from_datanode(&get.block.block_id);
@@ -112,6 +129,7 @@ fn get_block(
     request: &ContainerCommandRequestProto,
 ) -> Result<ContainerCommandResponseProto, Failure> {
     let get = part(request.get_block.as_ref(), "getBlock")?;
+    check_replica(node, &get.block_id)?;
     let block_data = node.store.get_block(BlockId::from_datanode(&get.block_id))?;
     Ok(ContainerCommandResponseProto {
         get_block: Some(dn::GetBlockResponseProto { block_data }),
@@ -124,6 +142,7 @@ fn committed_length(
     request: &ContainerCommandRequestProto,
 ) -> Result<ContainerCommandResponseProto, Failure> {
     let get = part(request.get_committed_block_length.as_ref(), "getCommittedBlockLength")?;
+    check_replica(node, &get.block_id)?;
     let length = node.store.committed_length(BlockId::from_datanode(&get.block_id))?;
     Ok(ContainerCommandResponseProto {
         get_committed_block_length: Some(dn::GetCommittedBlockLengthResponseProto {

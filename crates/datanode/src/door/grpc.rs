@@ -1,6 +1,7 @@
 //! The gRPC door: Ozone's `XceiverClientProtocolService` on the STANDALONE port.
 //!
-//! Clients send one command a stream; several on one stream are answered in order.
+//! Clients send one command a stream; several on one stream are answered in order. Only ReadBlock has
+//! more than one answer.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use proto::datanode::read_chunk_response_proto::ResponseData;
 use proto::datanode::xceiver_client_protocol_service_server::XceiverClientProtocolService;
 use proto::datanode::{
     ContainerCommandRequestProto, ContainerCommandResponseProto, DataBuffers, ReadChunkVersion,
-    Result as ResultCode,
+    Result as ResultCode, Type,
 };
 use tonic::{Request, Response, Status, Streaming};
 
@@ -41,9 +42,17 @@ impl XceiverClientProtocolService for GrpcDoor {
         request: Request<Streaming<ContainerCommandRequestProto>>,
     ) -> Result<Response<Self::sendStream>, Status> {
         let daemon = self.daemon.clone();
-        let answers = request.into_inner().then(move |message| {
+        let answers = request.into_inner().flat_map(move |message| {
             let daemon = daemon.clone();
-            async move { Ok(answer(&daemon, message?).await) }
+            match message {
+                Ok(request) if request.cmd_type == Type::ReadBlock as i32 => {
+                    super::stream::read_block(daemon, request).boxed()
+                }
+                message => {
+                    let answered = async move { Ok(answer(&daemon, message?).await) };
+                    futures::stream::once(answered).boxed()
+                }
+            }
         });
         Ok(Response::new(Box::pin(answers)))
     }

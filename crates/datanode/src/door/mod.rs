@@ -2,11 +2,13 @@
 //!
 //! * [`native`]: framed, chunk bytes beside the message; also Raft between DataNodes
 //! * [`grpc`]: Ozone's `XceiverClientProtocolService`
+//! * [`stream`]: blocks read as streams, on the gRPC door
 //! * [`ratis`]: Ratis' client protocol, by which published clients write into pipelines
 
 pub(crate) mod grpc;
 pub(crate) mod native;
 pub(crate) mod ratis;
+mod stream;
 
 use std::time::Instant;
 

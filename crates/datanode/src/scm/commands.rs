@@ -30,8 +30,7 @@ pub(crate) fn start(
     let Some(under_way) = node.under_way.begin(kind as i32, subject) else { return };
     let (daemon, node, outbox) = (daemon.clone(), node.clone(), outbox.clone());
     let shutdown = daemon.shutdown.clone();
-    let tasks = daemon.tasks.clone();
-    tasks.spawn(async move {
+    tokio::spawn(async move {
         let Some(outcome) = shutdown.until(carry_out(&daemon, &node, command)).await else {
             return;
         };

@@ -20,39 +20,46 @@ pub struct Piece {
 }
 
 impl ContainerStore {
-    /// The bytes `offset..offset + length` of a block, widened to checksum boundaries and cut at
-    /// the end of the block; one piece per chunk that holds some of them.
+    /// The piece of a block that holds the byte at `offset`: of one chunk, widened to checksum
+    /// boundaries, of at most `most` bytes (but of one checksum at least) and ending with the
+    /// checksum before `end`. `None` at the end of the block.
     ///
     /// # Errors
-    /// As [`read_chunk`](Self::read_chunk), and when the range starts beyond the block.
-    pub async fn read_block(&self, block: BlockId, offset: u64, length: u64) -> Result<Vec<Piece>> {
+    /// As [`read_chunk`](Self::read_chunk), and when the block ends before `offset`.
+    pub async fn read_piece(
+        &self,
+        block: BlockId,
+        offset: u64,
+        end: u64,
+        most: u64,
+    ) -> Result<Option<Piece>> {
         let (container, row) = self.committed(block)?;
         if offset > row.length() {
-            return Err(StorageError::NoSuchChunk { block, offset, len: length });
+            let len = end.saturating_sub(offset);
+            return Err(StorageError::NoSuchChunk { block, offset, len });
         }
-        let end = offset.saturating_add(length).min(row.length());
-        let mut pieces = Vec::new();
-        for chunk in row.chunks.iter().filter(|chunk| chunk.len > 0) {
-            let Some((start, len)) = overlap(chunk, offset, end) else { continue };
-            let at = chunk.offset + start;
-            let data = self.read_range(&container, &row, block, at, len).await?;
-            let checksum = checksum::cut(&chunk.checksum_data, chunk.len, start, len)
-                .map_err(|error| StorageError::Checksum { block, error })?;
-            pieces.push(Piece { offset: at, data, checksum });
-        }
-        Ok(pieces)
+        let here = |chunk: &&ChunkInfo| holds(chunk, offset);
+        let Some(chunk) = row.chunks.iter().find(here).filter(|_| offset < end) else {
+            return Ok(None);
+        };
+        let (start, len) = range(chunk, offset, end, most);
+        let at = chunk.offset + start;
+        let data = self.read_range(&container, &row, block, at, len).await?;
+        let checksum = checksum::cut(&chunk.checksum_data, chunk.len, start, len)
+            .map_err(|error| StorageError::Checksum { block, error })?;
+        Ok(Some(Piece { offset: at, data, checksum }))
     }
 }
 
-/// The part of a chunk that a range of its block needs, as start and length in the chunk.
-fn overlap(chunk: &ChunkInfo, from: u64, to: u64) -> Option<(u64, u64)> {
-    let chunk_end = chunk.offset.checked_add(chunk.len)?;
-    let (start, end) = (from.max(chunk.offset), to.min(chunk_end));
-    if start >= end {
-        return None;
-    }
+fn holds(chunk: &ChunkInfo, offset: u64) -> bool {
+    offset.checked_sub(chunk.offset).is_some_and(|inside| inside < chunk.len)
+}
+
+/// Start and length, in a chunk that holds `from`, of what is given for `from..to`.
+fn range(chunk: &ChunkInfo, from: u64, to: u64, most: u64) -> (u64, u64) {
     let slice = u64::from(chunk.checksum_data.bytes_per_checksum).max(1);
-    let start = (start - chunk.offset) / slice * slice;
-    let end = (end - chunk.offset).div_ceil(slice).saturating_mul(slice).min(chunk.len);
-    Some((start, end - start))
+    let start = (from - chunk.offset) / slice * slice;
+    let end = to.saturating_sub(chunk.offset).div_ceil(slice).saturating_mul(slice).min(chunk.len);
+    let most = (most / slice).max(1).saturating_mul(slice);
+    (start, (end - start).min(most))
 }

@@ -30,21 +30,44 @@ fn odd_chunks_in_any_order_make_a_block() {
     assert_eq!(node.read(7).unwrap(), chunks.concat());
 }
 
+fn pieces(node: &Node, offset: u64, end: u64, most: u64) -> Vec<Piece> {
+    let (mut pieces, mut at) = (Vec::new(), offset);
+    while let Some(piece) = block_on(node.store().read_piece(id(7), at, end, most)).unwrap() {
+        at = piece.offset + piece.data.len() as u64;
+        pieces.push(piece);
+    }
+    pieces
+}
+
 #[test]
 fn pieces_of_a_stream_lie_on_checksum_boundaries_and_verify() {
     let mut node = Node::new();
     let chunks = [pattern(1, 100_000), pattern(2, 50_000)];
     node.put_large(7, &chunks);
     let whole: Vec<u8> = chunks.concat();
-    let pieces = block_on(node.store().read_block(id(7), 70_000, 40_000)).unwrap();
-    assert_eq!(pieces.iter().map(|p| p.offset).collect::<Vec<_>>(), [65_536, 100_000]);
-    for piece in &pieces {
-        checksum::verify(&piece.checksum, &piece.data).unwrap();
-        let start = piece.offset as usize;
-        assert_eq!(piece.data, whole[start..start + piece.data.len()]);
+    // Where pieces start, for what is asked.
+    let cases: [(u64, u64, u64, &[u64]); 6] = [
+        (70_000, 110_000, 1 << 20, &[65_536, 100_000]),
+        (0, 150_000, 40_000, &[0, 32_768, 65_536, 98_304, 100_000, 132_768]),
+        (70_000, 150_000, 1, &[65_536, 81_920, 98_304, 100_000, 116_384, 132_768, 149_152]),
+        (0, u64::MAX, u64::MAX, &[0, 100_000]),
+        (150_000, u64::MAX, 1 << 20, &[]),
+        (5, 5, 1 << 20, &[]),
+    ];
+    for (offset, end, most, starts) in cases {
+        let pieces = pieces(&node, offset, end, most);
+        assert_eq!(pieces.iter().map(|p| p.offset).collect::<Vec<_>>(), starts);
+        for piece in &pieces {
+            checksum::verify(&piece.checksum, &piece.data).unwrap();
+            let start = piece.offset as usize;
+            assert_eq!(piece.data, whole[start..start + piece.data.len()]);
+            assert!(piece.data.len() as u64 <= most.max(16 << 10));
+        }
+        if let Some(last) = pieces.last() {
+            assert!(last.offset + last.data.len() as u64 >= end.min(150_000));
+        }
     }
-    assert!(pieces[1].offset + pieces[1].data.len() as u64 >= 110_000);
-    assert!(block_on(node.store().read_block(id(7), 150_001, 1)).is_err());
+    assert!(block_on(node.store().read_piece(id(7), 150_001, 150_002, 1)).is_err());
 }
 
 #[test]
