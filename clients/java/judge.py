@@ -5,11 +5,15 @@
                                 writes what the cluster of CONF/ozone-site.xml answers into the tables
 """
 
+import io
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+import boto3
+import boto3.s3.transfer
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python" / "tests"))
@@ -43,10 +47,15 @@ def main(words):
 
 def tables(folder):
     """The recorded tables of commands, on a cluster that nobody has used before."""
-    return on_a_server(folder, lambda conf: java(folder, conf, "check", chosen([])))
+    return on_a_server(folder, lambda server, conf: java(folder, conf, "check", chosen([])))
 
 
-PARTS = {"tables": tables}
+def crossing(folder):
+    """A key that one client wrote reads the same with the others: Java, S3 and `o3 sh`."""
+    return on_a_server(folder, lambda server, conf: cross(folder, server, conf))
+
+
+PARTS = {"tables": tables, "crossing": crossing}
 
 
 def chosen(names):
@@ -61,12 +70,59 @@ def on_a_server(folder, judge):
     log = folder / "server.log"
     server = Server(folder / "data", log).start()
     try:
-        status = judge(configure(folder / "conf", server.ready))
+        status = judge(server, configure(folder / "conf", server.ready))
     finally:
         server.stop()
     if status != 0:
         print(f"the server's last words:\n{server.tail()}")
     return status
+
+
+def cross(folder, server, conf):
+    """Other clients write, Java reads and writes, the others read what Java wrote."""
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=server.endpoint,
+        aws_access_key_id=server.access_key,
+        aws_secret_access_key=server.secret_key,
+        region_name="us-east-1",
+    )
+    s3.create_bucket(Bucket="crossing")
+    sizes = {"small": 1000, "large": 9_000_001}
+    written = {f"{size}-of-{who}": os.urandom(n) for size, n in sizes.items() for who in ("s3", "o3")}
+    written["parts-of-s3"] = os.urandom(12_000_000)
+    upload = boto3.s3.transfer.TransferConfig(multipart_threshold=1, multipart_chunksize=5 << 20)
+    for name, content in written.items():
+        if name.startswith("parts"):
+            s3.upload_fileobj(io.BytesIO(content), "crossing", name, Config=upload)
+        elif name.endswith("s3"):
+            s3.put_object(Bucket="crossing", Key=name, Body=content)
+        else:
+            (folder / name).write_bytes(content)
+            o3_sh(conf, "key", "put", f"/s3v/crossing/{name}", folder / name)
+    status = java(folder, conf, "check", [str(HERE / "crossing.txt")])
+    files = folder / "files"
+    for name, content in written.items():
+        status += same(f"{name} by Java", (files / name).read_bytes(), content)
+    for name in ("small-of-java", "large-of-java"):
+        content = (files / name).read_bytes()
+        status += same(f"{name} by S3", s3.get_object(Bucket="crossing", Key=name)["Body"].read(), content)
+        o3_sh(conf, "key", "get", f"/s3v/crossing/{name}", folder / name)
+        status += same(f"{name} by o3 sh", (folder / name).read_bytes(), content)
+    print(f"{len(written) + 2} keys crossed between Java, S3 and o3 sh, {status} differ")
+    return status
+
+
+def o3_sh(conf, *words):
+    environment = {**os.environ, "OZONE_CONF_DIR": str(conf)}
+    subprocess.run([os.environ["O3_BIN"], "sh", *map(str, words)], env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def same(what, read, written):
+    if read == written:
+        return 0
+    print(f"{what}: {len(read)} bytes that are not the {len(written)} written")
+    return 1
 
 
 def configure(conf, ready):
