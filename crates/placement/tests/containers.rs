@@ -103,6 +103,20 @@ fn a_container_never_written_goes_with_its_pipeline_when_all_nodes_are_there() {
 }
 
 #[test]
+fn an_open_replica_of_a_deleted_container_is_closed_before_it_is_judged() {
+    let (mut cluster, p) = trio();
+    let c = open_container(&mut cluster, 1, p);
+    close(&mut cluster, c, 0, START);
+    let decision = cluster.clean_containers(START);
+    apply(&mut cluster, &decision);
+    let orders = report(&mut cluster, c, replica(2, ReplicaState::Open, 1, 9), START);
+    assert_eq!(orders, [to(2, OrderKind::CloseContainer { id: c, pipeline: p, force: false })]);
+    assert_eq!(state(&cluster, c), LifeCycleState::Deleting);
+    report(&mut cluster, c, replica(2, ReplicaState::Closed, 1, 9), START);
+    assert_eq!(state(&cluster, c), LifeCycleState::Closed, "the late write is not lost");
+}
+
+#[test]
 fn a_replica_with_blocks_revives_a_container_thought_empty() {
     let (mut cluster, p) = trio();
     let c = open_container(&mut cluster, 1, p);

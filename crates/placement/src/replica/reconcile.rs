@@ -34,7 +34,12 @@ impl Cluster {
             }
             LifeCycleState::Closed => self.follow_closed(container, replica, &mut decision),
             LifeCycleState::Deleting | LifeCycleState::Deleted => {
-                if replica.keys > 0 && replica.state.is_final() {
+                if matches!(replica.state, ReplicaState::Open | ReplicaState::Closing) {
+                    // A late write has made it anew, of a block allocated before. Once it is closed it is known
+                    // whether there is anything in it.
+                    let pipeline = container.pipeline.unwrap_or_default();
+                    decision.order(node, OrderKind::CloseContainer { id, pipeline, force: false });
+                } else if replica.keys > 0 && replica.state.is_final() {
                     let quasi = replica.state != ReplicaState::Closed;
                     decision.changes.push(Change::ReviveContainer { id, quasi, now });
                 } else {
