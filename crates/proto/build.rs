@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "security.proto",
     "hdds.proto",
     "ozone.proto",
+    "om_admin.proto",
     "datanode.proto",
     "container_location.proto",
     "block_location.proto",

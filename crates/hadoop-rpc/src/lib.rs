@@ -24,8 +24,9 @@
 //! * A call that must not be repeated ([`Work::Once`]) is carried out once for its client id and
 //!   call id: the same call sent again, over any connection of this server, waits for the first
 //!   one or gets the answer that was kept (bounded in number, bytes and age).
-//! * Calls that are worked on are bounded. Beyond the bound nothing is read from the sockets; a
-//!   call that waits longer than it may is refused with `RetriableException`.
+//! * Calls that are worked on are bounded. Beyond the bound nothing is read from the sockets, and
+//!   turns go to the users who have the fewest, so that a flood of one user's calls does not hold
+//!   up the others; a call that waits longer than it may is refused with `RetriableException`.
 //! * Bytes from the network are never trusted: lengths are checked before memory is taken, and
 //!   memory is taken as bytes arrive.
 //!

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hadoop_rpc::{CallError, ClientOptions, ErrorCode, ServerOptions};
+use hadoop_rpc::{CallError, Client, ClientOptions, ErrorCode, ServerOptions};
 
 use crate::support::{PROTOCOL, Running, WITHIN};
 
@@ -110,6 +110,32 @@ async fn what_does_not_fit_waits_and_what_waits_too_long_is_refused() {
         call.await.unwrap().unwrap();
     }
     assert_eq!(client.call("count", Bytes::new(), WITHIN).await.unwrap(), "1");
+    support::until(|| server.server.in_flight() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_one_user_does_not_hold_up_another() {
+    let server =
+        Running::start(ServerOptions { max_in_flight: 2, ..ServerOptions::default() }).await;
+    let call = |client: Client| {
+        tokio::spawn(async move { client.call("step", Bytes::new(), WITHIN).await.unwrap() })
+    };
+    let flood: Vec<_> = (0..30).map(|_| call(server.client_of("flood"))).collect();
+    support::until(|| server.server.stats().calls.load(Ordering::Relaxed) == 30).await;
+    let light = call(server.client_of("light"));
+    support::until(|| server.server.stats().calls.load(Ordering::Relaxed) == 31).await;
+    // The calls of the flood that are worked on already, and then the light user's.
+    let mut steps = 0;
+    while !light.is_finished() {
+        server.service.steps.add_permits(1);
+        steps += 1;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(steps < 10, "{steps} calls were served before it");
+    server.service.steps.add_permits(31);
+    for call in flood {
+        call.await.unwrap();
+    }
     support::until(|| server.server.in_flight() == 0).await;
 }
 

@@ -11,7 +11,7 @@ use hadoop_rpc::{
     Call, Client, ClientOptions, Fault, Identity, Server, ServerOptions, Service, Work,
 };
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 pub const PROTOCOL: (&str, u64) = ("a.b.Protocol", 1);
 /// How long anything may take on a busy machine before a test gives up.
@@ -21,6 +21,8 @@ pub struct Methods {
     /// Times that `count` or `count-held` were carried out.
     pub counted: Arc<AtomicU64>,
     held: watch::Sender<bool>,
+    /// Calls of `step` that may end.
+    pub steps: Arc<Semaphore>,
 }
 
 impl Methods {
@@ -53,6 +55,13 @@ impl Service for Methods {
                 let _ = held.wait_for(|h| *h).await;
                 Ok(Bytes::new())
             })),
+            "step" => {
+                let steps = Arc::clone(&self.steps);
+                Work::Once(Box::pin(async move {
+                    steps.acquire_owned().await.map_err(|_| Fault::busy("closed"))?.forget();
+                    Ok(Bytes::new())
+                }))
+            }
             "count" => Work::Once(Box::pin(async move { Ok(count()) })),
             "count-held" => Work::Once(Box::pin(async move {
                 let _ = held.wait_for(|h| *h).await;
@@ -82,8 +91,11 @@ pub struct Running {
 
 impl Running {
     pub async fn start(options: ServerOptions) -> Self {
-        let service =
-            Arc::new(Methods { counted: Arc::default(), held: watch::Sender::new(false) });
+        let service = Arc::new(Methods {
+            counted: Arc::default(),
+            held: watch::Sender::new(false),
+            steps: Arc::new(Semaphore::new(0)),
+        });
         let options = ServerOptions { ipc_package: "a.ipc", ..options };
         let server = Server::new(service.clone(), options);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -108,6 +120,12 @@ impl Running {
         options: ClientOptions,
     ) -> Client {
         Client::new(self.address.to_string(), protocol, "alice", identity, options)
+    }
+
+    /// A client, and so a connection, of this user.
+    pub fn client_of(&self, user: &str) -> Client {
+        let (address, identity) = (self.address.to_string(), Identity::random());
+        Client::new(address, PROTOCOL, user, identity, ClientOptions::default())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::OmError;
 use crate::prepare::unsupported;
 use crate::tables::Table;
 use crate::view::{View, ViewError};
-use crate::{acl, bucket, key, multipart, s3secret, service, tagging, volume};
+use crate::{acl, bucket, key, multipart, quota, s3secret, service, tagging, volume};
 
 /// Where in the log an entry stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -164,6 +164,9 @@ fn dispatch(r: OmRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmErr
         }
         Type::RevokeS3Secret => {
             s3secret::revoke::apply(part(r.revoke_s3_secret_request, "RevokeS3SecretRequest")?, cx)
+        }
+        Type::QuotaRepair => {
+            quota::repair::apply(part(r.quota_repair_request, "QuotaRepairRequest")?, cx)
         }
         Type::EchoRpc => Ok(service::echo(&part(r.echo_rpc_request, "EchoRPCRequest")?)),
         _ => Err(unsupported(r.cmd_type)),

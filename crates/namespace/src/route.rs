@@ -37,6 +37,7 @@ pub fn route(request: &OmRequest) -> Route {
         | Type::DeleteOpenKeys
         | Type::SetTimes
         | Type::RecoverLease
+        | Type::QuotaRepair
         | Type::PutObjectTagging
         | Type::DeleteObjectTagging
         | Type::InitiateMultiPartUpload
@@ -74,8 +75,13 @@ pub fn route(request: &OmRequest) -> Route {
         | Type::GetS3VolumeContext => Route::Read,
         Type::ServiceList
         | Type::SetSafeMode
+        | Type::StartQuotaRepair
+        | Type::GetQuotaRepairStatus
         | Type::FinalizeUpgrade
-        | Type::FinalizeUpgradeProgress => Route::Server,
+        | Type::FinalizeUpgradeProgress
+        | Type::PrepareStatus
+        | Type::CancelPrepare
+        | Type::GetDelegationToken => Route::Server,
         _ => Route::Unsupported,
     }
 }

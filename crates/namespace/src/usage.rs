@@ -5,7 +5,7 @@
 //! keys. Deleted keys move to `snapshotUsedBytes` and `snapshotUsedNamespace` until their blocks
 //! are purged.
 
-use proto::ozone::KeyInfo;
+use proto::ozone::{KeyInfo, KeyLocation};
 use types::ReplicationConfig;
 
 use crate::error::OmError;
@@ -29,6 +29,17 @@ pub fn replicated_size(key: &KeyInfo) -> u64 {
         // A row without a replication that we know counts plain: the same when it goes.
         Err(_) => key.data_size,
     }
+}
+
+/// Bytes that blocks of a key take with all copies when they are full: what a writer is granted
+/// must fit into the quota, as in Ozone, however little of it is used in the end.
+pub(crate) fn reserved(config: &ReplicationConfig, blocks: &[KeyLocation]) -> u64 {
+    let units = match config {
+        ReplicationConfig::Ec(ec) => u64::from(ec.data),
+        _ => 1,
+    };
+    let sizes = blocks.iter().map(|block| block.length.saturating_mul(units));
+    sizes.map(|size| config.replicated_size(size)).fold(0, u64::saturating_add)
 }
 
 /// Whether `extra` more bytes fit into the bucket's space quota.

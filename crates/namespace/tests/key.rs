@@ -314,6 +314,7 @@ fn expected_etags_make_writes_and_deletes_conditional() {
 #[test]
 fn a_space_quota_is_enforced_at_create_and_commit() {
     let mut om = Om::bare();
+    om.settings.block_size = 100;
     om.ok(create_volume(VOL));
     om.ok(make_bucket(BucketInfo { quota_in_bytes: Some(300), ..bucket_info(VOL, BUCKET) }));
     let big = KeyArgs { data_size: Some(101), ..args(BUCKET, "k") };

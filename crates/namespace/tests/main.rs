@@ -14,5 +14,6 @@ mod lease;
 mod list;
 mod multipart;
 mod overlay;
+mod quota;
 mod s3secret;
 mod volume;

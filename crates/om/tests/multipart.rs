@@ -5,7 +5,7 @@ use proto::ozone::*;
 use crate::support::requests::*;
 use crate::support::{TestOm, World, blocks, eventually};
 
-async fn initiate(om: &TestOm, key: &str) -> String {
+pub async fn initiate(om: &TestOm, key: &str) -> String {
     let initiate = MultipartInfoInitiateRequest { key_args: key_args("vol", "bkt", key, 0) };
     let answer = om
         .ok(OmRequest {
@@ -17,7 +17,7 @@ async fn initiate(om: &TestOm, key: &str) -> String {
 }
 
 /// Writes one part; its name and ETag.
-async fn part(om: &TestOm, key: &str, upload: &str, number: u32, size: u64) -> Part {
+pub async fn part(om: &TestOm, key: &str, upload: &str, number: u32, size: u64) -> Part {
     let mut args = key_args("vol", "bkt", key, size);
     args.is_multipart_key = Some(true);
     args.multipart_upload_id = Some(upload.to_owned());
@@ -42,7 +42,7 @@ async fn part(om: &TestOm, key: &str, upload: &str, number: u32, size: u64) -> P
     Part { part_number: number, part_name: answer.part_name.unwrap(), e_tag: Some(e_tag) }
 }
 
-fn upload_args(key: &str, upload: &str) -> KeyArgs {
+pub fn upload_args(key: &str, upload: &str) -> KeyArgs {
     KeyArgs { multipart_upload_id: Some(upload.to_owned()), ..key_args("vol", "bkt", key, 0) }
 }
 

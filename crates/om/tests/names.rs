@@ -1,6 +1,6 @@
 //! Volumes, buckets and keys through the framed door.
 
-use proto::ozone::{Status, Type};
+use proto::ozone::Status;
 
 use crate::support::requests::*;
 use crate::support::{World, blocks};
@@ -99,7 +99,7 @@ async fn counters_of_a_bucket_are_exact_after_concurrent_changes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quota_is_kept_to_the_byte() {
-    let world = World::new().await;
+    let world = World::new().await.with("ozone.scm.block.size", "100B");
     let om = world.start().await;
     om.ok(create_volume("vol")).await;
     let mut request = create_bucket("vol", "bkt");
@@ -115,15 +115,5 @@ async fn a_quota_is_kept_to_the_byte() {
     }
     om.put("vol", "bkt", "c", 400).await;
     assert_eq!(om.refused(create_key(key_args("vol", "bkt", "d", 1))).await, Status::QuotaExceeded);
-    om.handle.shutdown().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_serves_is_refused_by_name() {
-    let world = World::new().await;
-    let om = world.start().await;
-    let answer = om.ask(request(Type::CreateSnapshot)).await;
-    assert_eq!(answer.status(), Status::NotSupportedOperation);
-    assert_eq!(answer.message.unwrap(), "CreateSnapshot is not supported");
     om.handle.shutdown().await;
 }

@@ -8,6 +8,7 @@
 //! | --- | --- | --- |
 //! | [`hdds`] | `hadoop.hdds` | everybody: nodes, pipelines, containers, blocks |
 //! | [`ozone`] | `hadoop.ozone` | clients and OM; also the values of OM's tables |
+//! | [`om_admin`] | `hadoop.ozone.admin` (own package here) | `ozone admin om` to one OM |
 //! | [`datanode`] | `hadoop.hdds.datanode` | clients and DataNodes |
 //! | [`container_location`] | `hadoop.hdds.container` | `o3 admin` and OM to SCM |
 //! | [`block_location`] | `hadoop.hdds.block` | OM to SCM |
@@ -42,10 +43,14 @@ mod hadoop {
     }
     pub mod ozone {
         tonic::include_proto!("hadoop.ozone");
+        pub mod admin {
+            tonic::include_proto!("hadoop.ozone.admin");
+        }
     }
 }
 
 pub use hadoop::hdds::{
     block as block_location, container as container_location, datanode, scmdatanode as scm_datanode,
 };
+pub use hadoop::ozone::admin as om_admin;
 pub use hadoop::{common, hdds, ozone};

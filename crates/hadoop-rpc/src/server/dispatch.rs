@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Instant;
 
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{timeout, timeout_at};
+use tokio::time::timeout_at;
 
 use super::answers::{Answers, Due};
+use super::gate::Turn;
 use super::{Answer, AnswerFuture, Call, Shared, Work};
 use crate::fault::Fault;
 use crate::incoming::CallId;
@@ -35,36 +35,48 @@ pub(super) async fn take(request: Request, shared: &Arc<Shared>, answers: &Arc<A
         }
         None => return due.give(Err(Fault::no_such_protocol(&call.protocol))),
     }
-    let deadline = call.deadline;
+    let (deadline, user) = (call.deadline, Arc::clone(&call.user));
     match shared.service.call(call) {
-        Work::Repeatable(work) => repeatable(work, due, deadline, shared).await,
-        Work::Once(work) => once(work, due, deadline, shared).await,
+        Work::Repeatable(work) => repeatable(work, due, deadline, &user, shared).await,
+        Work::Once(work) => once(work, due, deadline, &user, shared).await,
     }
 }
 
-async fn repeatable(mut work: AnswerFuture, due: Due, deadline: Instant, shared: &Arc<Shared>) {
+async fn repeatable(
+    mut work: AnswerFuture,
+    due: Due,
+    deadline: Instant,
+    user: &Arc<str>,
+    shared: &Arc<Shared>,
+) {
     let at_once = std::future::poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
     if let Poll::Ready(answer) = at_once {
         return due.give(answer);
     }
-    let Some(permit) = permit(shared).await else { return due.give(Err(too_many())) };
+    let Some(turn) = turn(user, shared).await else { return due.give(Err(too_many())) };
     tokio::spawn(async move {
         let answer = timeout_at(deadline.into(), work).await;
         due.give(answer.unwrap_or_else(|_| Err(too_long())));
-        drop(permit);
+        drop(turn);
     });
 }
 
-async fn once(work: AnswerFuture, due: Due, deadline: Instant, shared: &Arc<Shared>) {
+async fn once(
+    work: AnswerFuture,
+    due: Due,
+    deadline: Instant,
+    user: &Arc<str>,
+    shared: &Arc<Shared>,
+) {
     // The turn first: whoever is known as running has one, and others may wait for it.
-    let Some(permit) = permit(shared).await else { return due.give(Err(too_many())) };
+    let Some(turn) = turn(user, shared).await else { return due.give(Err(too_many())) };
     let known = key(due.id()).map(|key| shared.retry.begin(key, Instant::now()));
     match known {
         None => {
-            tokio::spawn(first(work, due, deadline, None, permit));
+            tokio::spawn(first(work, due, deadline, None, turn));
         }
         Some(Known::First(ticket)) => {
-            tokio::spawn(first(work, due, deadline, Some(ticket), permit));
+            tokio::spawn(first(work, due, deadline, Some(ticket), turn));
         }
         Some(Known::Answered(answer)) => {
             shared.stats.repeated.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +90,7 @@ async fn once(work: AnswerFuture, due: Due, deadline: Instant, shared: &Arc<Shar
                     Ok(Err(_)) => Err(Fault::busy("the first attempt of the call was given up")),
                     Err(_) => Err(too_long()),
                 });
-                drop(permit);
+                drop(turn);
             });
         }
     }
@@ -90,7 +102,7 @@ async fn first(
     due: Due,
     deadline: Instant,
     ticket: Option<Ticket>,
-    permit: OwnedSemaphorePermit,
+    turn: Turn,
 ) {
     let end = |answer: &Answer| {
         if let Some(ticket) = ticket {
@@ -107,21 +119,16 @@ async fn first(
             end(&work.await);
         }
     }
-    drop(permit);
+    drop(turn);
 }
 
 /// A turn, if there is one in time.
-async fn permit(shared: &Arc<Shared>) -> Option<OwnedSemaphorePermit> {
-    let permits = &shared.permits;
-    if let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
-        return Some(permit);
-    }
-    let waiting = Arc::clone(permits).acquire_owned();
-    let permit = timeout(shared.options.queue_timeout, waiting).await.ok().and_then(Result::ok);
-    if permit.is_none() {
+async fn turn(user: &Arc<str>, shared: &Arc<Shared>) -> Option<Turn> {
+    let turn = shared.gate.enter(user, shared.options.queue_timeout).await;
+    if turn.is_none() {
         shared.stats.refused.fetch_add(1, Ordering::Relaxed);
     }
-    permit
+    turn
 }
 
 /// What a call is known by; `None` for a client without an id: it does not ask again.

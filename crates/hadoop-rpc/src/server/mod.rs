@@ -3,6 +3,7 @@
 mod answers;
 mod connection;
 mod dispatch;
+mod gate;
 mod guest;
 
 use std::future::Future;
@@ -16,8 +17,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
+use self::gate::Gate;
 use crate::PREFACE;
 use crate::fault::Fault;
 use crate::retry::{RetryCache, RetryLimits};
@@ -75,7 +77,8 @@ pub trait Service: Send + Sync + 'static {
 pub struct ServerOptions {
     /// Largest frame of a client, in bytes (`ipc.maximum.data.length`).
     pub max_frame: usize,
-    /// Calls being worked on, over all connections; beyond it nothing more is read.
+    /// Calls being worked on, over all connections; beyond it nothing more is read, and turns go
+    /// to the users who have the fewest.
     pub max_in_flight: usize,
     /// How long a call waits for its turn before it is refused as one to be tried again.
     pub queue_timeout: Duration,
@@ -146,7 +149,7 @@ struct Shared {
     service: Arc<dyn Service>,
     options: ServerOptions,
     stats: ServerStats,
-    permits: Arc<Semaphore>,
+    gate: Arc<Gate>,
     retry: Arc<RetryCache>,
     stop: watch::Sender<bool>,
 }
@@ -165,7 +168,7 @@ impl Server {
         let shared = Shared {
             service,
             stats: ServerStats::default(),
-            permits: Arc::new(Semaphore::new(options.max_in_flight)),
+            gate: Gate::new(options.max_in_flight),
             retry: RetryCache::new(options.retry.clone()),
             stop: watch::Sender::new(false),
             options,
@@ -180,7 +183,7 @@ impl Server {
 
     /// Calls being worked on, those answered at once left out.
     pub fn in_flight(&self) -> usize {
-        self.shared.options.max_in_flight.saturating_sub(self.shared.permits.available_permits())
+        self.shared.gate.taken()
     }
 
     /// Serves a connection whose first four bytes, [`PREFACE`], have been read, until it ends.
@@ -234,9 +237,7 @@ impl Server {
     /// the connections.
     pub async fn shutdown(&self) {
         self.shared.stop.send_replace(true);
-        let options = &self.shared.options;
-        let all = u32::try_from(options.max_in_flight).unwrap_or(u32::MAX);
         // Elapsed drain time only means that some callers see a closed connection.
-        let _ = tokio::time::timeout(options.drain, self.shared.permits.acquire_many(all)).await;
+        let _ = tokio::time::timeout(self.shared.options.drain, self.shared.gate.idle()).await;
     }
 }

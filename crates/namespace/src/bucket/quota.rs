@@ -17,6 +17,16 @@ pub(super) fn check_value(quota: Option<i64>, kind: &str) -> Result<(), OmError>
     }
 }
 
+/// A bucket's space quota stays as long as its volume has one.
+pub(super) fn check_clearing(volume: &VolumeInfo, quota: i64) -> Result<(), OmError> {
+    if limit(volume.quota_in_bytes.map(|q| q as i64)).is_some() && limit(Some(quota)).is_none() {
+        return Err(OmError::QuotaError(
+            "Can not clear bucket spaceQuota because volume spaceQuota is not cleared.".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
 /// A volume with a space quota wants one of each of its buckets, and covers their sum.
 pub(super) fn check_space(
     view: &dyn View,

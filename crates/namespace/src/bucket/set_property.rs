@@ -42,29 +42,24 @@ pub(crate) fn apply(
     if let Some(quota) = args.quota_in_bytes.map(|q| q as i64) {
         let used = bucket.used_bytes.saturating_add(bucket.snapshot_used_bytes);
         if limit(Some(quota)).is_some_and(|quota| quota < used) {
-            return Err(OmError::QuotaError(format!(
-                "Cannot update bucket quota. Requested spaceQuota less than used spaceQuota: \
-                 {quota} < {used}."
-            )));
-        }
-        let volume = volume::find(cx.view, &args.volume_name)?;
-        if limit(Some(quota)).is_none() && limit(volume.quota_in_bytes.map(|q| q as i64)).is_some()
-        {
             return Err(OmError::QuotaError(
-                "Can not clear bucket spaceQuota because volume spaceQuota is not cleared."
+                "Cannot update bucket quota. Requested spaceQuota less than used spaceQuota."
                     .to_owned(),
             ));
         }
+        let volume = volume::find(cx.view, &args.volume_name)?;
+        quota::check_clearing(&volume, quota)?;
         quota::check_space(cx.view, &volume, &args.bucket_name, Some(quota))?;
         info.quota_in_bytes = Some(quota);
     }
     if let Some(quota) = args.quota_in_namespace.map(|q| q as i64) {
         let used = bucket.used_namespace.saturating_add(bucket.snapshot_used_namespace);
         if limit(Some(quota)).is_some_and(|quota| quota < used) {
-            return Err(OmError::QuotaError(format!(
+            return Err(OmError::QuotaError(
                 "Cannot update bucket quota. NamespaceQuota requested is less than used \
-                 namespaceQuota: {quota} < {used}."
-            )));
+                 namespaceQuota."
+                    .to_owned(),
+            ));
         }
         info.quota_in_namespace = Some(quota);
     }

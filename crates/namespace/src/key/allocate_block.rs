@@ -53,8 +53,6 @@ pub(crate) fn apply(
     let mut location = request.key_location.ok_or_else(|| OmError::missing("KeyLocation"))?;
     locations::strip(&mut location);
     let place = Place::of_args(cx.view, &args)?;
-    // More than nothing must fit; how much more is known at the commit.
-    usage::check_bytes(&place.bucket, 1)?;
     let open_key = tables::open_key(&place.key, request.client_id);
     let mut open = find_open(cx.view, &open_key)?;
     hsync::check_owned(&open)?;
@@ -62,8 +60,11 @@ pub(crate) fn apply(
     if open.key_location_list.is_empty() {
         open.key_location_list.push(KeyLocationList { version: Some(0), ..Default::default() });
     }
+    let replication = replication::of_key(&open)?;
     if let Some(latest) = open.key_location_list.last_mut() {
         latest.key_locations.push(location.clone());
+        let reserved = usage::reserved(&replication, &latest.key_locations);
+        usage::check_bytes(&place.bucket, reserved)?;
     }
     open.modification_time = args.modification_time.unwrap_or(open.modification_time);
     open.update_id = Some(cx.tx.index);

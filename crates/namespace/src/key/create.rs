@@ -102,7 +102,9 @@ pub(crate) fn apply(
 /// is read only if one of them needs it.
 fn admit(args: &KeyArgs, place: &Place, cx: &ApplyContext<'_>) -> Result<Option<u64>, OmError> {
     let bucket = &place.bucket;
-    let size = replication::of_args(args)?.replicated_size(args.data_size.unwrap_or(0));
+    let replication = replication::of_args(args)?;
+    let size = usage::reserved(&replication, &args.key_locations)
+        .max(replication.replicated_size(args.data_size.unwrap_or(0)));
     let mut expected = None;
     let mut existing = None;
     if atomic::conditional(args) || usage::limit(bucket.quota_in_namespace).is_some() {

@@ -55,8 +55,8 @@ pub(crate) fn apply(
         let used = info.used_namespace.unwrap_or(0);
         if limit(Some(quota as i64)).is_some_and(|quota| quota < used) {
             return Err(OmError::QuotaExceeded(format!(
-                "Cannot update volume quota. NamespaceQuota requested is less than used \
-                 namespaceQuota: {quota} < {used}."
+                "Total number of buckets {used} in this volume should not be greater than volume \
+                 namespace quota {quota}"
             )));
         }
         info.quota_in_namespace = Some(quota as i64);

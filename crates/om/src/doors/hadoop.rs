@@ -1,4 +1,5 @@
-//! The Hadoop RPC door: `OzoneManagerProtocol`, as published Java clients speak it.
+//! The Hadoop RPC door: `OzoneManagerProtocol` and `OMAdminProtocol`, as published Java clients
+//! speak them.
 //!
 //! Refusals by the rules are answers; what keeps this OM from answering is an exception whose
 //! class tells the client what to do: ask the next OM, ask again here, or give up. A write that
@@ -13,6 +14,7 @@ use namespace::Route;
 use prost::Message;
 use proto::ozone::OmRequest;
 
+use super::admin;
 use crate::room::{Caller, Room};
 use crate::state::CallKey;
 
@@ -23,6 +25,10 @@ const SUBMIT: &str = "submitRequest";
 /// Where Ozone's clients have IPC's exceptions: a fork of Hadoop's package.
 const IPC_PACKAGE: &str = "org.apache.hadoop.ipc_";
 
+/// Calls worked on at once: not more than the room lets in without a line of its own, which
+/// would not be fair to users.
+const MOST_IN_FLIGHT: usize = 4_096;
+
 /// Takes Hadoop RPC calls to the room.
 pub(crate) struct HadoopDoor {
     room: Arc<Room>,
@@ -31,17 +37,27 @@ pub(crate) struct HadoopDoor {
 impl HadoopDoor {
     /// A server that leads to `room`.
     pub(crate) fn serve(room: Arc<Room>) -> Server {
-        let options = ServerOptions { ipc_package: IPC_PACKAGE, ..ServerOptions::default() };
+        let options = ServerOptions {
+            ipc_package: IPC_PACKAGE,
+            max_in_flight: MOST_IN_FLIGHT,
+            ..ServerOptions::default()
+        };
         Server::new(Arc::new(Self { room }), options)
     }
 }
 
 impl Service for HadoopDoor {
     fn version(&self, protocol: &str) -> Option<u64> {
-        (protocol == PROTOCOL).then_some(VERSION)
+        matches!(protocol, PROTOCOL | admin::PROTOCOL).then_some(VERSION)
     }
 
     fn call(&self, call: Call) -> Work {
+        if call.protocol == admin::PROTOCOL {
+            let room = Arc::clone(&self.room);
+            return Work::Repeatable(Box::pin(async move {
+                admin::answer(&room, &call.method, call.body, &call.user).await
+            }));
+        }
         let refuse = |fault| Work::Repeatable(Box::pin(ready(Err(fault))));
         if call.method != SUBMIT {
             return refuse(Fault::no_such_method(&call.protocol, &call.method));

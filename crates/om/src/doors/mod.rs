@@ -4,6 +4,7 @@
 //! * [`HadoopDoor`]: Hadoop RPC for published Java clients, on the same port
 //! * [`grpc`]: Ozone's gRPC service, on `ozone.om.grpc.port`
 
+mod admin;
 mod framed;
 pub(crate) mod grpc;
 mod hadoop;

@@ -6,10 +6,12 @@
 //! [`server`]. Reads never wait behind writes. A refusal by the rules is an answer; only what
 //! keeps this OM from answering at all is a [`Status`].
 
+mod absent;
 mod admission;
 mod audit;
 mod locate;
 mod outcome;
+mod quota_repair;
 mod read;
 mod server;
 mod write;
@@ -30,6 +32,8 @@ pub(crate) use admission::{Admission, Limits};
 pub(crate) use outcome::Outcome;
 pub(crate) use server::ServerFacts;
 pub(crate) use write::LeaderIds;
+
+use quota_repair::QuotaRepairs;
 
 use crate::groups::Groups;
 use crate::scm::{BlockPool, Locations, ScmClient};
@@ -91,13 +95,15 @@ pub(crate) struct RoomParts {
 pub(crate) struct Room {
     parts: RoomParts,
     ids: LeaderIds,
+    repairs: QuotaRepairs,
     methods: Vec<OnceLock<RpcMethod>>,
 }
 
 impl Room {
     pub(crate) fn new(parts: RoomParts) -> Arc<Self> {
         let methods = std::iter::repeat_with(OnceLock::new).take(COMMANDS).collect();
-        Arc::new(Self { parts, ids: LeaderIds::default(), methods })
+        let (ids, repairs) = (LeaderIds::default(), QuotaRepairs::default());
+        Arc::new(Self { parts, ids, repairs, methods })
     }
 
     /// Answers an encoded request with the encoded answer.
@@ -131,8 +137,8 @@ impl Room {
         let answer = match route {
             Route::Read => self.read(request, &user, &caller).await,
             Route::Write => self.write(request, &user, &caller).await,
-            Route::Server => self.about_server(request).await,
-            Route::Unsupported => Ok(self.unsupported(&request)),
+            Route::Server => self.about_server(request, &user).await,
+            Route::Unsupported => Ok(absent::refuse(&request)),
         };
         let outcome = match &answer {
             Ok(bytes) => Outcome::of(bytes),
@@ -196,15 +202,5 @@ impl Room {
             Some(user) if !user.is_empty() => user.to_owned(),
             _ => self.parts.default_user.clone(),
         }
-    }
-
-    fn unsupported(&self, request: &OmRequest) -> Bytes {
-        let name = Type::try_from(request.cmd_type).map_or("this command", |t| t.as_str_name());
-        outcome::refusal(
-            request.cmd_type,
-            request.trace_id.clone(),
-            proto::ozone::Status::NotSupportedOperation,
-            format!("{name} is not supported"),
-        )
     }
 }

@@ -1,19 +1,21 @@
-//! Questions about the server itself: which servers there are, and SCM's safe mode.
+//! Questions about the server itself: which servers there are, SCM's safe mode, quota repair, and
+//! what can be said of features that are not there.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use framed::Status;
-use prost::Message;
-use proto::hdds::{NodeType, UpgradeFinalizationStatus, upgrade_finalization_status};
+use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info};
+use namespace::{Table, View};
+use proto::hdds::NodeType;
 use proto::ozone::{
-    FinalizeUpgradeProgressResponse, FinalizeUpgradeResponse, FsServerDefaultsProto, OmRequest,
-    OmResponse, OmRoleInfo, SafeMode, ServiceInfo, ServiceListResponse, ServicePort,
-    SetSafeModeResponse, Status as OmStatus, Type, service_port,
+    FsServerDefaultsProto, GetQuotaRepairStatusResponse, OmRequest, OmResponse, OmRoleInfo,
+    SafeMode, ServiceInfo, ServiceListResponse, ServicePort, SetSafeModeResponse,
+    StartQuotaRepairResponse, Status as OmStatus, Type, service_port,
 };
 
-use super::Room;
 use super::outcome::refusal;
+use super::{Room, absent};
 
 /// The version clients choose their features by: ATOMIC_CREATE_IF_NOT_EXISTS, the highest one
 /// that Ozone's 2.2 clients know.
@@ -32,13 +34,12 @@ pub(crate) struct ServerFacts {
     pub(crate) scm_port: u16,
 }
 
-fn finalized() -> UpgradeFinalizationStatus {
-    let status = upgrade_finalization_status::Status::AlreadyFinalized;
-    UpgradeFinalizationStatus { status: status as i32, messages: Vec::new() }
-}
-
 impl Room {
-    pub(super) async fn about_server(&self, request: OmRequest) -> Result<Bytes, Status> {
+    pub(super) async fn about_server(
+        self: &Arc<Self>,
+        request: OmRequest,
+        user: &str,
+    ) -> Result<Bytes, Status> {
         let mut response = OmResponse {
             cmd_type: request.cmd_type,
             success: Some(true),
@@ -48,15 +49,6 @@ impl Room {
         match Type::try_from(request.cmd_type) {
             Ok(Type::ServiceList) => {
                 response.service_list_response = Some(Box::new(self.service_list()));
-            }
-            // There is one layout, and a directory of another is refused at the start.
-            Ok(Type::FinalizeUpgrade) => {
-                let answer = FinalizeUpgradeResponse { status: finalized() };
-                response.finalize_upgrade_response = Some(Box::new(answer));
-            }
-            Ok(Type::FinalizeUpgradeProgress) => {
-                let answer = FinalizeUpgradeProgressResponse { status: finalized() };
-                response.finalize_upgrade_progress_response = Some(Box::new(answer));
             }
             Ok(Type::SetSafeMode) => {
                 let wish = request.set_safe_mode_request.as_ref().map(|r| r.safe_mode());
@@ -89,10 +81,56 @@ impl Room {
                     }
                 }
             }
-            _ => return Ok(self.unsupported(&request)),
+            Ok(Type::StartQuotaRepair) => {
+                if let Err(refused) = self.admit_admin(&request, user, "repair quota.") {
+                    return Ok(refused);
+                }
+                let start = request.start_quota_repair_request.unwrap_or_default();
+                if !self.repair_quota(start.buckets) {
+                    let status = OmStatus::InternalError;
+                    let message = "Quota repair is already running".to_owned();
+                    return Ok(refusal(request.cmd_type, request.trace_id, status, message));
+                }
+                let answer = StartQuotaRepairResponse {};
+                response.start_quota_repair_response = Some(Box::new(answer));
+            }
+            Ok(Type::GetQuotaRepairStatus) => {
+                if let Err(refused) = self.admit_admin(&request, user, "see quota repairs.") {
+                    return Ok(refused);
+                }
+                let status = Some(self.repairs.status());
+                let answer = GetQuotaRepairStatusResponse { status };
+                response.get_quota_repair_status_response = Some(Box::new(answer));
+            }
+            Ok(command) if absent::answer(command, &mut response, self.last_write()?) => {}
+            _ => return Ok(absent::refuse(&request)),
         }
         response.trace_id = request.trace_id;
-        Ok(Bytes::from(response.encode_to_vec()))
+        Ok(absent::encoded(&response))
+    }
+
+    /// Refuses who is no administrator, where requests are judged by user.
+    fn admit_admin(&self, request: &OmRequest, user: &str, deed: &str) -> Result<(), Bytes> {
+        if self.is_admin(user) {
+            return Ok(());
+        }
+        let status = OmStatus::PermissionDenied;
+        let message = format!("Only Ozone admins are allowed to {deed}");
+        Err(refusal(request.cmd_type, request.trace_id.clone(), status, message))
+    }
+
+    /// Whether a user administers this OM; everybody does where requests are not judged by user.
+    pub(crate) fn is_admin(&self, user: &str) -> bool {
+        let policy = &self.parts.settings.authorization;
+        !policy.enabled || policy.admins.include(user, &self.parts.groups.of(user))
+    }
+
+    /// Index of the last write that was applied.
+    fn last_write(&self) -> Result<u64, Status> {
+        let row = self.tables()?.get(Table::TransactionInfoTable, TRANSACTION_INFO_KEY);
+        let row = row.map_err(|e| Status::internal(e.to_string()))?;
+        let position = row.and_then(|value| parse_transaction_info(&value));
+        Ok(position.map_or(0, |(_, index)| index))
     }
 
     fn service_list(&self) -> ServiceListResponse {

@@ -6,12 +6,14 @@
 
 mod current;
 mod decided;
+mod frozen;
 mod machine;
 mod retries;
 mod tables;
 
 pub(crate) use current::CurrentTables;
 pub(crate) use decided::{Decided, Decision, Tag};
+pub(crate) use frozen::Frozen;
 pub(crate) use machine::{MachineEvents, OmStateMachine};
 pub(crate) use retries::{CallKey, spec as retries_spec};
 pub(crate) use tables::Tables;

@@ -88,7 +88,7 @@ impl Tables {
     }
 }
 
-fn failed(table: Table, e: metastore::Error) -> ViewError {
+pub(super) fn failed(table: Table, e: metastore::Error) -> ViewError {
     ViewError::Store { table, cause: e.to_string() }
 }
 

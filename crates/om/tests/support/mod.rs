@@ -139,6 +139,12 @@ impl TestOm {
         self.info(volume, bucket, key).await
     }
 
+    /// Like [`Self::put`], where somebody else may be faster.
+    pub async fn put_any(&self, volume: &str, bucket: &str, key: &str, size: u64) {
+        let (session, args) = self.open(requests::key_args(volume, bucket, key, size)).await;
+        self.ask(requests::commit_key(args, session)).await;
+    }
+
     /// Opens a key; its session and the arguments to commit it with.
     pub async fn open(&self, mut args: KeyArgs) -> (u64, KeyArgs) {
         let created = self.ok(requests::create_key(args.clone())).await;

@@ -1,0 +1,115 @@
+//! What a bucket's counters should say, from the rows they count.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use proto::ozone::{
+    BucketLayoutProto, BucketQuotaCount, KeyArgs, KeyInfo, MultipartKeyInfo, VolumeInfo,
+};
+
+use crate::error::OmError;
+use crate::multipart::find as upload;
+use crate::row;
+use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
+use crate::usage::replicated_size;
+use crate::view::{View, ViewError};
+
+/// How far the counters of a bucket are off: what to add to them. `view` must not change while it
+/// is read; what is written meanwhile changes the counters and what they count alike.
+///
+/// # Errors
+/// When there is no such bucket, or the tables cannot be read.
+pub fn recount(
+    view: &dyn View,
+    volume: &str,
+    bucket: &str,
+) -> Result<Option<BucketQuotaCount>, OmError> {
+    let Some(recorded) = view.bucket(&bucket_key(volume, bucket))? else {
+        return Err(OmError::bucket_not_found(volume, bucket));
+    };
+    if recorded.is_link() {
+        return Ok(None);
+    }
+    let mut counted = Counted::default();
+    let names = object_key(volume, bucket, "");
+    if recorded.layout() == BucketLayoutProto::FileSystemOptimized {
+        let info: Option<VolumeInfo> = row::get(view, Table::VolumeTable, &volume_key(volume))?;
+        let volume_id = info.and_then(|v| v.object_id).unwrap_or_default() as i64;
+        let bucket_id = recorded.object_id.unwrap_or_default() as i64;
+        let ids = format!("/{volume_id}/{bucket_id}/").into_bytes();
+        counted.keys(view, Table::FileTable, &ids)?;
+        each(view, Table::DirectoryTable, &ids, |_, _| {
+            counted.names += 1;
+            Ok(())
+        })?;
+    } else {
+        counted.keys(view, Table::KeyTable, &names)?;
+    }
+    counted.parts(view, &names)?;
+    let difference = |counted: u64, recorded: u64| counted.wrapping_sub(recorded) as i64;
+    Ok(Some(BucketQuotaCount {
+        vol_name: volume.to_owned(),
+        bucket_name: bucket.to_owned(),
+        diff_used_bytes: difference(counted.bytes, recorded.used_bytes),
+        diff_used_namespace: difference(counted.names, recorded.used_namespace),
+        support_old_quota: false,
+    }))
+}
+
+#[derive(Default)]
+struct Counted {
+    bytes: u64,
+    names: u64,
+}
+
+impl Counted {
+    fn keys(&mut self, view: &dyn View, table: Table, prefix: &[u8]) -> Result<(), OmError> {
+        each(view, table, prefix, |key, value| {
+            let info: KeyInfo = row::decode(table, key, value)?;
+            self.bytes = self.bytes.saturating_add(replicated_size(&info));
+            self.names += 1;
+            Ok(())
+        })
+    }
+
+    /// Parts of uploads under way.
+    fn parts(&mut self, view: &dyn View, names: &[u8]) -> Result<(), OmError> {
+        let mut uploads = Vec::new();
+        each(view, Table::MultipartInfoTable, names, |key, value| {
+            uploads.push(row::decode::<MultipartKeyInfo>(Table::MultipartInfoTable, key, value)?);
+            Ok(())
+        })?;
+        let nameless = KeyArgs::default();
+        for info in uploads {
+            for (_, part) in upload::parts(view, &info.upload_id)? {
+                let size = upload::part_size(&info, &part, &nameless);
+                self.bytes = self.bytes.saturating_add(size);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Calls `visit` with the rows whose keys begin with `prefix`.
+fn each(
+    view: &dyn View,
+    table: Table,
+    prefix: &[u8],
+    mut visit: impl FnMut(&[u8], Bytes) -> Result<(), ViewError>,
+) -> Result<(), OmError> {
+    let mut failed = None;
+    view.scan(table, prefix, prefix_end(prefix).as_deref(), &mut |key, value| match visit(
+        key,
+        Bytes::copy_from_slice(value),
+    ) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(e) => {
+            failed = Some(e);
+            ControlFlow::Break(())
+        }
+    })?;
+    match failed {
+        Some(e) => Err(e.into()),
+        None => Ok(()),
+    }
+}

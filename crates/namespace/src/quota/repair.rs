@@ -1,0 +1,70 @@
+//! QuotaRepair: puts a recount right, as differences, so that what happened since it counts too.
+
+use proto::ozone::{OmResponse, QuotaRepairRequest, QuotaRepairResponse, Type, VolumeInfo};
+
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::response;
+use crate::row::{self, Bucket};
+use crate::tables::{Table, bucket_key, prefix_end, volume_key};
+
+/// The quota of buckets and volumes from before there were quotas.
+const OLD: i64 = -2;
+const UNLIMITED: i64 = -1;
+
+pub(crate) fn apply(
+    request: QuotaRepairRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    for count in request.bucket_count {
+        let key = bucket_key(&count.vol_name, &count.bucket_name);
+        // Deleted since it was counted: nothing to put right.
+        let Some(mut bucket) = cx.view.bucket(&key)? else { continue };
+        if count.support_old_quota {
+            bucket = with_quotas(&bucket);
+        }
+        bucket.used_bytes = bucket.used_bytes.saturating_add_signed(count.diff_used_bytes);
+        bucket.used_namespace =
+            bucket.used_namespace.saturating_add_signed(count.diff_used_namespace);
+        cx.put_bucket(key, bucket);
+    }
+    if request.support_volume_old_quota {
+        give_volumes_quotas(cx)?;
+    }
+    let mut r = response::ok(Type::QuotaRepair);
+    r.quota_repair_response = Some(Box::new(QuotaRepairResponse {}));
+    Ok(r)
+}
+
+fn with_quotas(bucket: &Bucket) -> Bucket {
+    let mut info = bucket.to_info();
+    for quota in [&mut info.quota_in_bytes, &mut info.quota_in_namespace] {
+        if quota.is_none_or(|q| q == OLD) {
+            *quota = Some(UNLIMITED);
+        }
+    }
+    Bucket::new(info)
+}
+
+fn give_volumes_quotas(cx: &mut ApplyContext<'_>) -> Result<(), OmError> {
+    let all = volume_key("");
+    let mut names = Vec::new();
+    cx.view.scan(Table::VolumeTable, &all, prefix_end(&all).as_deref(), &mut |key, _| {
+        names.push(key.to_vec());
+        std::ops::ControlFlow::Continue(())
+    })?;
+    for key in names {
+        let Some(mut info) = row::get::<VolumeInfo>(cx.view, Table::VolumeTable, &key)? else {
+            continue;
+        };
+        let old = info.quota_in_bytes == Some(OLD as u64) || info.quota_in_namespace == Some(OLD);
+        if old {
+            info.quota_in_bytes =
+                info.quota_in_bytes.map(|q| if q == OLD as u64 { UNLIMITED as u64 } else { q });
+            info.quota_in_namespace =
+                info.quota_in_namespace.map(|q| if q == OLD { UNLIMITED } else { q });
+            cx.put(Table::VolumeTable, key, &info);
+        }
+    }
+    Ok(())
+}
