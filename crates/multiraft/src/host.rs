@@ -200,7 +200,7 @@ impl RaftHost {
     ) -> Result<GroupShared, GroupError> {
         let options = &self.core.options;
         let members = members(config)?;
-        let progress = ProgressBoard::new(members.iter().map(|m| m.target.node));
+        let progress = ProgressBoard::new(config.me, members.iter().map(|m| m.target.node));
         let others = members.into_iter().map(|m| m.target);
         let nobody = LeaderState { leader: None, term: 0, ready: false };
         Ok(GroupShared {

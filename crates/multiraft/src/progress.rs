@@ -2,6 +2,7 @@
 //! append, so telling others costs nothing on the network.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -15,10 +16,14 @@ pub struct MemberProgress {
     pub matched: u64,
     /// Last entry that it knows to be committed.
     pub committed: u64,
+    /// How long it has said nothing, at the leader, who asks all the time. Zero for this node itself.
+    pub silent: Duration,
 }
 
 /// What is known of all members. Written by the group's loop, read by anybody.
 pub(crate) struct ProgressBoard {
+    me: Uuid,
+    began: Instant,
     members: Box<[Known]>,
     /// Counts the changes.
     changes: watch::Sender<u64>,
@@ -28,13 +33,34 @@ struct Known {
     node: Uuid,
     matched: AtomicU64,
     committed: AtomicU64,
+    /// When it was last heard of, in milliseconds of the board's clock.
+    heard: AtomicU64,
 }
 
 impl ProgressBoard {
     /// Of the given members nothing is known yet.
-    pub(crate) fn new(nodes: impl IntoIterator<Item = Uuid>) -> Self {
-        let known = |node| Known { node, matched: AtomicU64::new(0), committed: AtomicU64::new(0) };
-        Self { members: nodes.into_iter().map(known).collect(), changes: watch::Sender::new(0) }
+    pub(crate) fn new(me: Uuid, nodes: impl IntoIterator<Item = Uuid>) -> Self {
+        let zero = || AtomicU64::new(0);
+        let known = |node| Known { node, matched: zero(), committed: zero(), heard: zero() };
+        let members = nodes.into_iter().map(known).collect();
+        Self { me, began: Instant::now(), members, changes: watch::Sender::new(0) }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// A member said something.
+    pub(crate) fn heard(&self, node: Uuid) {
+        if let Some(known) = self.members.iter().find(|known| known.node == node) {
+            known.heard.store(self.now(), Ordering::Relaxed);
+        }
+    }
+
+    /// From now on this node asks: nobody has been silent yet.
+    pub(crate) fn listen(&self) {
+        let now = self.now();
+        self.members.iter().for_each(|known| known.heard.store(now, Ordering::Relaxed));
     }
 
     /// Notes how far a member is; says whether that is news. What is committed stays so, whoever
@@ -53,10 +79,16 @@ impl ProgressBoard {
     }
 
     pub(crate) fn read(&self) -> Vec<MemberProgress> {
+        let now = self.now();
+        let silent = |known: &Known| match known.node == self.me {
+            true => 0,
+            false => now.saturating_sub(known.heard.load(Ordering::Relaxed)),
+        };
         let progress = |known: &Known| MemberProgress {
             node: known.node,
             matched: known.matched.load(Ordering::Acquire),
             committed: known.committed.load(Ordering::Acquire),
+            silent: Duration::from_millis(silent(known)),
         };
         self.members.iter().map(progress).collect()
     }
@@ -73,13 +105,14 @@ mod tests {
     #[test]
     fn what_is_committed_is_never_taken_back() {
         let (a, b) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        let board = ProgressBoard::new([a, b]);
+        let board = ProgressBoard::new(a, [a, b]);
         assert!(board.note(b, 7, 5));
         assert!(!board.note(b, 7, 4), "older news");
         assert!(board.note(b, 0, 0), "a new leader does not know yet what it has stored");
         assert!(!board.note(Uuid::from_u128(3), 9, 9), "no member");
         let known = board.read();
-        assert_eq!(known[0], MemberProgress { node: a, matched: 0, committed: 0 });
-        assert_eq!(known[1], MemberProgress { node: b, matched: 0, committed: 5 });
+        assert_eq!((known[0].node, known[0].matched, known[0].committed), (a, 0, 0));
+        assert_eq!((known[1].node, known[1].matched, known[1].committed), (b, 0, 5));
+        assert_eq!(known[0].silent, Duration::ZERO, "itself");
     }
 }

@@ -81,6 +81,8 @@ pub struct Progress {
     pub stored: u64,
     /// Last entry that it knows to be committed.
     pub committed: u64,
+    /// How long it has said nothing.
+    pub silent: Duration,
 }
 
 /// A member with the addresses that clients may use.

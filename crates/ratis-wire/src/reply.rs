@@ -161,6 +161,8 @@ pub(crate) fn id_bytes(id: GroupId) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use uuid::Uuid;
 
     use super::*;
@@ -183,7 +185,8 @@ mod tests {
         let me = Uuid::from_u128(4);
         let member = Member { peer: PeerId::new(me), address: "h:1".into(), priority: 2 };
         let refusal = Refusal::NotLeader { leader: Some(PeerId::new(me)), members: vec![member] };
-        let progress = [Progress { peer: PeerId::new(me), stored: 9, committed: 8 }];
+        let progress =
+            [Progress { peer: PeerId::new(me), stored: 9, committed: 8, silent: Duration::ZERO }];
         let reply = replies().refused(refusal, &progress).unwrap();
         let rpc = reply.rpc_reply.unwrap();
         assert_eq!(rpc.requestor_id[..], *Uuid::from_u128(2).as_bytes());

@@ -8,8 +8,12 @@ use tokio::time::Instant;
 use crate::group::{Group, Progress, Refusal};
 use crate::wire::common::ReplicationLevel;
 
-/// Longest wait between two looks at who leads.
+/// Longest wait between two looks at who leads, and at who is still there.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// A member that said nothing for so long will not come as far as is asked in good time: many
+/// elections would have passed.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// How far an entry is to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,11 @@ impl Level {
             Self::MajorityCommitted => ReplicationLevel::MajorityCommitted,
             Self::AllCommitted => ReplicationLevel::AllCommitted,
         }
+    }
+
+    /// Whether one member alone can hold it up.
+    fn waits_for_all(self) -> bool {
+        matches!(self, Self::All | Self::AllCommitted)
     }
 
     /// The last entry that has come so far.
@@ -86,7 +95,10 @@ pub(crate) async fn wait(
             return Ok(progress);
         }
         let now = Instant::now();
-        if now >= deadline {
+        // Only those who are there are worth waiting for.
+        let there: Vec<_> = progress.iter().filter(|m| m.silent < SILENCE).cloned().collect();
+        let hopeless = level.waits_for_all() && level.index(&there) >= index;
+        if now >= deadline || hopeless {
             return Err(Refusal::NotReplicated { index, level });
         }
         let look = deadline.min(now + LOOK);
@@ -106,7 +118,12 @@ mod tests {
     #[test]
     fn each_level_asks_more_of_the_members() {
         let peer = PeerId::new(Uuid::from_u128(1));
-        let member = |stored, committed| Progress { peer: peer.clone(), stored, committed };
+        let member = |stored, committed| Progress {
+            peer: peer.clone(),
+            stored,
+            committed,
+            silent: Duration::ZERO,
+        };
         let three = [member(9, 8), member(7, 5), member(6, 2)];
         let index = |level: Level, members: &[Progress]| level.index(members);
         assert_eq!(index(Level::Majority, &three), 8);

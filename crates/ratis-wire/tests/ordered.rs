@@ -1,6 +1,7 @@
 //! Streams of ordered requests.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use ratis_wire::common::raft_client_reply_proto::ExceptionDetails;
 use ratis_wire::{Done, Refusal};
@@ -8,7 +9,8 @@ use tonic::Code;
 use uuid::Uuid;
 
 use crate::support::{
-    ALL_COMMITTED, CLIENT, GROUP, ME, Stream, first, in_group, start, text, watch, write,
+    ALL_COMMITTED, CLIENT, GROUP, ME, Stream, first, in_group, start, start_with, text, watch,
+    write,
 };
 
 #[tokio::test]
@@ -186,4 +188,22 @@ async fn a_server_that_stops_ends_the_streams_that_clients_keep() {
     group.held(1).await;
     group.stopped.send_replace(true);
     assert_eq!(stream.end().await.unwrap_err().code(), Code::Unavailable);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_member_that_has_long_been_silent() {
+    let (address, group) = start_with(Duration::from_secs(3600)).await;
+    let mut stream = Stream::open(&address).await;
+    group.reach([9, 9, 5]);
+    group.progress.lock()[2].silent = Duration::from_secs(60);
+    stream.send(first(watch(1, 1, 9, ALL_COMMITTED))).await;
+    let reply = stream.reply().await;
+    let Some(ExceptionDetails::NotReplicatedException(_)) = reply.exception_details else {
+        panic!("wrong exception: {reply:?}")
+    };
+    // Those who are there are waited for.
+    stream.send(watch(2, 2, 10, ALL_COMMITTED)).await;
+    group.reach([10, 9, 5]);
+    group.reach([10, 10, 10]);
+    assert!(stream.reply().await.rpc_reply.unwrap().success);
 }

@@ -46,6 +46,7 @@ impl TestGroup {
             peer: PeerId::new(Uuid::from_u128(n as u128 + 1)),
             stored: committed,
             committed,
+            silent: Duration::ZERO,
         });
         *self.progress.lock() = progress.collect();
         self.changes.send_modify(|n| *n += 1);
@@ -126,7 +127,7 @@ impl Group for TestGroup {
     }
 }
 
-pub struct TestServer(Arc<TestGroup>);
+pub struct TestServer(Arc<TestGroup>, Duration);
 
 impl Server for TestServer {
     fn me(&self) -> PeerId {
@@ -147,12 +148,17 @@ impl Server for TestServer {
     }
 
     fn watch_timeout(&self) -> Duration {
-        Duration::from_millis(50)
+        self.1
     }
 }
 
 /// Starts a server; where it listens, and its group.
 pub async fn start() -> (String, Arc<TestGroup>) {
+    start_with(Duration::from_millis(50)).await
+}
+
+/// Starts a server that lets watches take so long.
+pub async fn start_with(watch_timeout: Duration) -> (String, Arc<TestGroup>) {
     let group = Arc::new(TestGroup {
         leads: AtomicBool::new(true),
         written: Mutex::default(),
@@ -162,7 +168,7 @@ pub async fn start() -> (String, Arc<TestGroup>) {
         stopped: watch::Sender::new(false),
     });
     group.reach([4, 4, 4]);
-    let doors = Doors::new(Arc::new(TestServer(group.clone())));
+    let doors = Doors::new(Arc::new(TestServer(group.clone(), watch_timeout)));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let server = tonic::transport::Server::builder()

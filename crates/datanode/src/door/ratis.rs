@@ -42,7 +42,13 @@ impl Server for RatisDoor {
 
     fn group(&self, id: GroupId) -> Result<Arc<dyn Group>, Refusal> {
         let node = self.daemon.node().ok_or(Refusal::ServerNotReady)?;
-        let pipeline = node.pipelines.get(PipelineId(id)).ok_or(Refusal::GroupMismatch(id))?;
+        let found = PipelineId(id);
+        let pipeline = match node.pipelines.get(found) {
+            Some(pipeline) => pipeline,
+            // A client that is told that there is no such group gives the pipeline up.
+            None if node.pipelines.is_moving(found) => return Err(Refusal::ServerNotReady),
+            None => return Err(Refusal::GroupMismatch(id)),
+        };
         let (daemon, node) = (self.daemon.clone(), node.clone());
         Ok(Arc::new(PipelineGroup { daemon, node, pipeline }))
     }
@@ -175,6 +181,7 @@ impl Group for PipelineGroup {
             peer: PeerId::new(known.node),
             stored: known.matched,
             committed: known.committed,
+            silent: known.silent,
         };
         self.pipeline.group.progress().into_iter().map(progress).collect()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use container::ContainerState;
-use dashmap::DashMap;
+use dashmap::{DashMap, DashSet};
 use multiraft::{GroupConfig, GroupError, LogHandle, Peer, RaftHost, Role, TrimOptions};
 use rustc_hash::FxHashMap;
 use types::{ContainerId, PipelineId};
@@ -67,6 +67,8 @@ pub(crate) struct Pipelines {
 struct Inner {
     parts: Parts,
     running: DashMap<PipelineId, Arc<Pipeline>, rustc_hash::FxBuildHasher>,
+    /// Those that are stopped only to be started with new addresses of their members.
+    moving: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
     /// Where DataNodes serve Ratis' client protocol, as far as SCM said since the start.
     ratis: DashMap<Uuid, String, rustc_hash::FxBuildHasher>,
     /// Pipelines are made and closed one at a time: a close must not overtake a create.
@@ -98,6 +100,7 @@ impl Pipelines {
         let inner = Inner {
             parts,
             running: DashMap::default(),
+            moving: DashSet::default(),
             ratis: DashMap::default(),
             changing: Default::default(),
         };
@@ -107,6 +110,11 @@ impl Pipelines {
     /// A running pipeline.
     pub fn get(&self, id: PipelineId) -> Option<Arc<Pipeline>> {
         self.inner.running.get(&id).map(|pipeline| pipeline.clone())
+    }
+
+    /// Whether a pipeline that does not run will do so in a moment.
+    pub fn is_moving(&self, id: PipelineId) -> bool {
+        self.inner.moving.contains(&id)
     }
 
     /// Where a DataNode serves Ratis' client protocol, if that is known here.
@@ -175,9 +183,15 @@ impl Pipelines {
             return Ok(());
         }
         tracing::info!(pipeline = %known.id, "members of a pipeline have new addresses");
+        self.inner.moving.insert(known.id);
         self.inner.running.remove(&known.id);
-        self.inner.parts.host.stop_group(known.id.0).await?;
-        self.open(known.id, peers, known.disk.clone()).await
+        let moved = async {
+            self.inner.parts.host.stop_group(known.id.0).await?;
+            self.open(known.id, peers, known.disk.clone()).await
+        };
+        let moved = moved.await;
+        self.inner.moving.remove(&known.id);
+        moved
     }
 
     /// The disk with the fewest pipelines; of several such the one with the most room.

@@ -34,6 +34,9 @@ impl GroupCore {
             add(&out.metrics.messages_dropped, 1);
             return;
         }
+        if let Some(from) = self.node_of(message.from) {
+            self.shared.progress.heard(from);
+        }
         match message.get_msg_type() {
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
                 if self.lead.locked_out() => {}
