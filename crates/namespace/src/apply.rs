@@ -7,7 +7,9 @@ use crate::error::OmError;
 use crate::prepare::unsupported;
 use crate::tables::Table;
 use crate::view::{View, ViewError};
-use crate::{acl, bucket, key, multipart, quota, s3secret, service, tagging, volume};
+use crate::{
+    acl, bucket, file, fso, key, multipart, quota, s3secret, service, tagging, volume,
+};
 
 /// Where in the log an entry stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,6 +137,16 @@ fn dispatch(r: OmRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmErr
             part(r.multipart_uploads_expired_abort_request, "MultipartUploadsExpiredAbortRequest")?,
             cx,
         ),
+        Type::CreateFile => {
+            file::create::apply(part(r.create_file_request, "CreateFileRequest")?, cx)
+        }
+        Type::CreateDirectory => file::create_directory::apply(
+            part(r.create_directory_request, "CreateDirectoryRequest")?,
+            cx,
+        ),
+        Type::PurgeDirectories => {
+            fso::purge::apply(part(r.purge_directories_request, "PurgeDirectoriesRequest")?, cx)
+        }
         Type::CreateVolume => {
             volume::create::apply(part(r.create_volume_request, "CreateVolumeRequest")?, cx)
         }

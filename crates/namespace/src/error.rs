@@ -83,6 +83,20 @@ pub enum OmError {
     UnderLeaseSoftLimit(String),
     #[error("{0}")]
     InvalidPath(String),
+    #[error("{0}")]
+    FileNotFound(String),
+    #[error("{0}")]
+    DirectoryNotFound(String),
+    #[error("{0}")]
+    FileExists(String),
+    #[error("{0}")]
+    NotAFile(String),
+    #[error("Directory create failed. Cannot create directory at root level")]
+    DirectoryAtRoot,
+    #[error("Directory is not empty. Key:{0}")]
+    DirectoryNotEmpty(String),
+    #[error("{0}")]
+    KeyRename(String),
     #[error(transparent)]
     View(#[from] ViewError),
 }
@@ -127,6 +141,13 @@ impl OmError {
             Self::UnderLeaseRecovery(_) => Status::KeyUnderLeaseRecovery,
             Self::UnderLeaseSoftLimit(_) => Status::KeyUnderLeaseSoftLimitPeriod,
             Self::InvalidPath(_) => Status::InvalidPath,
+            Self::FileNotFound(_) => Status::FileNotFound,
+            Self::DirectoryNotFound(_) => Status::DirectoryNotFound,
+            Self::FileExists(_) => Status::FileAlreadyExists,
+            Self::NotAFile(_) => Status::NotAFile,
+            Self::DirectoryAtRoot => Status::CannotCreateDirectoryAtRoot,
+            Self::DirectoryNotEmpty(_) => Status::DirectoryNotEmpty,
+            Self::KeyRename(_) => Status::KeyRenameError,
             Self::View(_) => Status::InternalError,
         }
     }

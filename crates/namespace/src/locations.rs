@@ -48,6 +48,18 @@ pub fn for_each_key_info(response: &mut OmResponse, each: &mut dyn FnMut(&mut Ke
     if let Some(r) = &mut response.recover_lease_response {
         r.key_info.iter_mut().chain(&mut r.open_key_info).for_each(&mut *each);
     }
+    if let Some(r) = &mut response.create_file_response {
+        r.key_info.iter_mut().for_each(&mut *each);
+    }
+    if let Some(r) = &mut response.lookup_file_response {
+        r.key_info.iter_mut().for_each(&mut *each);
+    }
+    if let Some(r) = &mut response.get_file_status_response {
+        r.status.key_info.iter_mut().for_each(&mut *each);
+    }
+    if let Some(r) = &mut response.list_status_response {
+        r.statuses.iter_mut().flat_map(|s| &mut s.key_info).for_each(&mut *each);
+    }
     if let Some(r) = &mut response.list_keys_response {
         r.key_info.iter_mut().for_each(&mut *each);
     }

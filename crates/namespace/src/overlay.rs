@@ -6,8 +6,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use proto::ozone::DirectoryInfo;
 use rustc_hash::FxHashMap;
 
 use crate::effect::Effect;
@@ -122,6 +124,18 @@ impl<V: View> View for Overlay<V> {
         let found = self.base.bucket(bucket_key)?;
         self.buckets.borrow_mut().insert(bucket_key.to_vec(), found.clone());
         Ok(found)
+    }
+
+    fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
+        match self.rows[Table::DirectoryTable as usize].get(row) {
+            Some(change) => match change.value() {
+                Some(value) => {
+                    Ok(Some(Arc::new(crate::row::decode(Table::DirectoryTable, row, value)?)))
+                }
+                None => Ok(None),
+            },
+            None => self.base.directory(row),
+        }
     }
 
     fn scan(

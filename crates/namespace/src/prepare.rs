@@ -9,7 +9,7 @@ use crate::error::OmError;
 use crate::route::{self, Route};
 use crate::settings::Settings;
 use crate::view::View;
-use crate::{acl, bucket, key, locations, multipart, s3secret, tagging, volume};
+use crate::{acl, bucket, file, key, locations, multipart, s3secret, tagging, volume};
 
 /// Where the leader gets what must never repeat or be guessed.
 pub trait Fresh {
@@ -89,6 +89,14 @@ fn decide(r: &mut OmRequest, ctx: &PrepareContext<'_>) -> Result<Option<BlockDem
     match command {
         Type::CreateKey => {
             return key::create::prepare(part(&mut r.create_key_request, "CreateKeyRequest")?, ctx);
+        }
+        Type::CreateFile => {
+            let part = part(&mut r.create_file_request, "CreateFileRequest")?;
+            return file::create::prepare(part, ctx);
+        }
+        Type::CreateDirectory => {
+            let part = part(&mut r.create_directory_request, "CreateDirectoryRequest")?;
+            file::create_directory::prepare(part, ctx)
         }
         Type::AllocateBlock => {
             let part = part(&mut r.allocate_block_request, "AllocateBlockRequest")?;
@@ -186,6 +194,8 @@ fn decide(r: &mut OmRequest, ctx: &PrepareContext<'_>) -> Result<Option<BlockDem
 pub fn give_blocks(request: &mut OmRequest, mut blocks: Vec<KeyLocation>) {
     blocks.iter_mut().for_each(locations::strip);
     if let Some(create) = &mut request.create_key_request {
+        create.key_args.key_locations = blocks;
+    } else if let Some(create) = &mut request.create_file_request {
         create.key_args.key_locations = blocks;
     } else if let Some(allocate) = &mut request.allocate_block_request {
         allocate.key_location = blocks.pop();

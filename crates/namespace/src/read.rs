@@ -8,7 +8,7 @@ use crate::error::OmError;
 use crate::prepare::unsupported;
 use crate::settings::Settings;
 use crate::view::View;
-use crate::{acl, bucket, key, multipart, s3secret, service, tagging, volume};
+use crate::{acl, bucket, file, key, multipart, s3secret, service, tagging, volume};
 
 /// What a read is answered from.
 pub struct ReadContext<'a> {
@@ -107,6 +107,18 @@ fn dispatch(r: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> 
         ),
         Type::ListOpenFiles => {
             key::list_open::read(part(&r.list_open_files_request, "ListOpenFilesRequest")?, cx)
+        }
+        Type::GetFileStatus => {
+            file::status::read(part(&r.get_file_status_request, "GetFileStatusRequest")?, cx)
+        }
+        Type::LookupFile => {
+            file::lookup::read(part(&r.lookup_file_request, "LookupFileRequest")?, cx)
+        }
+        Type::ListStatus => {
+            file::list_status::read(part(&r.list_status_request, "ListStatusRequest")?, cx)
+        }
+        Type::ListStatusLight => {
+            file::list_status::read_light(part(&r.list_status_request, "ListStatusRequest")?, cx)
         }
         Type::GetAcl => acl::read(part(&r.get_acl_request, "GetAclRequest")?, cx),
         Type::GetS3VolumeContext => volume::s3_context::read(r, cx),

@@ -48,6 +48,9 @@ pub fn route(request: &OmRequest) -> Route {
         | Type::AddAcl
         | Type::RemoveAcl
         | Type::SetAcl
+        | Type::CreateFile
+        | Type::CreateDirectory
+        | Type::PurgeDirectories
         | Type::SetS3Secret
         | Type::RevokeS3Secret => Route::Write,
         // A look at an existing secret need not go through the log.
@@ -70,6 +73,10 @@ pub fn route(request: &OmRequest) -> Route {
         | Type::GetObjectTagging
         | Type::ListMultiPartUploadParts
         | Type::ListMultipartUploads
+        | Type::GetFileStatus
+        | Type::LookupFile
+        | Type::ListStatus
+        | Type::ListStatusLight
         | Type::GetAcl
         | Type::ListOpenFiles
         | Type::GetS3VolumeContext => Route::Read,

@@ -56,6 +56,9 @@ pub(crate) fn encode(message: &impl Message) -> Bytes {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bucket {
     info: Arc<BucketInfo>,
+    /// Object id of its volume, when it was looked up: rows of FILE_SYSTEM_OPTIMIZED buckets
+    /// begin with it.
+    volume_id: Option<u64>,
     /// Replicated bytes of live keys and of parts of multipart uploads under way.
     pub used_bytes: u64,
     /// Live keys.
@@ -75,7 +78,31 @@ impl Bucket {
             snapshot_used_bytes: info.snapshot_used_bytes.unwrap_or(0),
             snapshot_used_namespace: info.snapshot_used_namespace.unwrap_or(0),
             info: Arc::new(info),
+            volume_id: None,
         }
+    }
+
+    /// The bucket with its volume's object id at hand.
+    #[must_use]
+    pub fn in_volume(mut self, volume_id: Option<u64>) -> Self {
+        self.volume_id = volume_id;
+        self
+    }
+
+    /// Object id of the bucket's volume, if it is at hand.
+    pub fn volume_id(&self) -> Option<u64> {
+        self.volume_id
+    }
+
+    /// Whether paths of the bucket's keys are resolved directory by directory.
+    pub fn is_tree(&self) -> bool {
+        self.layout() == BucketLayoutProto::FileSystemOptimized
+    }
+
+    /// This bucket with another message.
+    #[must_use]
+    pub fn with_info(&self, info: BucketInfo) -> Self {
+        Self::new(info).in_volume(self.volume_id)
     }
 
     /// The row's message, counters included.

@@ -4,6 +4,7 @@ use proto::ozone::BucketLayoutProto;
 use types::ReplicationConfig;
 
 use crate::acl::Authorization;
+use crate::row::Bucket;
 
 /// Settings of the OM, used by `prepare` and `read` only: what `apply` needs of them stands in
 /// the prepared request.
@@ -38,6 +39,22 @@ pub struct Settings {
     pub lease_soft_limit_ms: u64,
     /// Who may do what.
     pub authorization: Authorization,
+    /// `ozone.fs.listing.page.size.max`: most entries of one page of a directory.
+    pub directory_list_max_size: u32,
+    /// `ozone.om.enable.filesystem.paths`: keys of LEGACY buckets are paths with directories.
+    pub filesystem_paths: bool,
+}
+
+impl Settings {
+    /// Whether the keys of `bucket` are paths with directories to every command, not only to the
+    /// ones of the file system.
+    pub(crate) fn has_paths(&self, bucket: &Bucket) -> bool {
+        match bucket.layout() {
+            BucketLayoutProto::FileSystemOptimized => true,
+            BucketLayoutProto::Legacy => self.filesystem_paths,
+            BucketLayoutProto::ObjectStore => false,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -56,6 +73,8 @@ impl Default for Settings {
             hsync: false,
             lease_soft_limit_ms: 60_000,
             authorization: Authorization::default(),
+            directory_list_max_size: 5000,
+            filesystem_paths: false,
         }
     }
 }

@@ -10,6 +10,10 @@
 //! | deletedTable | `/vol/bucket/key/<objectID>` | RepeatedKeyInfo |
 //! | multipartInfoTable | `/vol/bucket/key/<uploadID>` | MultipartKeyInfo, schema version 1 |
 //! | multipartPartsTable | uploadID `/` part number (4 bytes, big endian) | MultipartPartInfo |
+//! | fileTable | `/volumeId/bucketId/parentId/name` | KeyInfo, whose name is the last one only |
+//! | openFileTable | the same with `/<clientID or uploadID>` | KeyInfo |
+//! | directoryTable | `/volumeId/bucketId/parentId/name` | DirectoryInfo |
+//! | deletedDirectoryTable | the same with `/<objectID>` | KeyInfo, with the whole path |
 //! | s3SecretTable | access id | S3Secret |
 //! | prefixTable | `/vol/bucket/prefix/` | PrefixInfo |
 //! | metaTable | name | text |
@@ -149,6 +153,32 @@ pub fn prefix_key(volume: &str, bucket: &str, prefix: &str) -> Vec<u8> {
     join(&[volume, bucket, prefix, ""], 0)
 }
 
+/// `/volumeId/bucketId/`: what the rows of a bucket of layout FILE_SYSTEM_OPTIMIZED begin with.
+pub fn tree_prefix(volume_id: u64, bucket_id: u64) -> Vec<u8> {
+    // Room for the parent's id and a name.
+    let mut key = Vec::with_capacity(3 * 21 + 32);
+    push_number(&mut key, volume_id as i64);
+    push_number(&mut key, bucket_id as i64);
+    key.push(b'/');
+    key
+}
+
+/// `/volumeId/bucketId/parentId/name`: a file or a directory. `tree` is a [`tree_prefix`].
+pub fn path_key(tree: &[u8], parent_id: u64, name: &str) -> Vec<u8> {
+    // Room for the id that open and deleted rows append.
+    let mut key = Vec::with_capacity(tree.len() + 22 + name.len() + 22);
+    key.extend_from_slice(&tree[..tree.len().saturating_sub(1)]);
+    push_number(&mut key, parent_id as i64);
+    key.push(b'/');
+    key.extend_from_slice(name.as_bytes());
+    key
+}
+
+/// `/volumeId/bucketId/parentId/name/objectID`: a directory whose content waits for deletion.
+pub fn deleted_directory_key(path_key: &[u8], object_id: u64) -> Vec<u8> {
+    with_number(path_key, object_id as i64)
+}
+
 /// uploadID `/` part number, the row of one part.
 pub fn part_key(upload_id: &str, part_number: u32) -> Vec<u8> {
     let mut key = part_prefix(upload_id);
@@ -200,6 +230,14 @@ fn join(parts: &[&str], room: usize) -> Vec<u8> {
 
 /// `base/number`, the number as Java prints a `long`.
 fn with_number(base: &[u8], number: i64) -> Vec<u8> {
+    let mut key = Vec::with_capacity(base.len() + 21);
+    key.extend_from_slice(base);
+    push_number(&mut key, number);
+    key
+}
+
+/// Appends `/number`.
+fn push_number(key: &mut Vec<u8>, number: i64) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut rest = number.unsigned_abs();
@@ -215,11 +253,8 @@ fn with_number(base: &[u8], number: i64) -> Vec<u8> {
         at -= 1;
         digits[at] = b'-';
     }
-    let mut key = Vec::with_capacity(base.len() + 1 + digits.len() - at);
-    key.extend_from_slice(base);
     key.push(b'/');
     key.extend_from_slice(&digits[at..]);
-    key
 }
 
 #[cfg(test)]
@@ -242,6 +277,12 @@ mod tests {
         assert_eq!(bucket_of(&key, "vol1", "bkt"), b"/vol1/bkt");
         assert_eq!(volume_key("vol1"), b"/vol1");
         assert_eq!(prefix_key("vol1", "bkt", "d1/d2"), b"/vol1/bkt/d1/d2/");
+        let tree = tree_prefix(5, 0x8000_0000_0000_0100);
+        assert_eq!(tree, b"/5/-9223372036854775552/");
+        let file = path_key(&tree, 7, "f0");
+        assert_eq!(file, b"/5/-9223372036854775552/7/f0");
+        assert_eq!(path_key(&tree, 7, ""), b"/5/-9223372036854775552/7/");
+        assert_eq!(deleted_directory_key(&file, 9), b"/5/-9223372036854775552/7/f0/9");
     }
 
     #[test]

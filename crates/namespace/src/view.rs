@@ -1,12 +1,13 @@
 //! What the rules see of the tables.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use proto::ozone::BucketInfo;
+use proto::ozone::{BucketInfo, DirectoryInfo, VolumeInfo};
 
 use crate::row::{self, Bucket};
-use crate::tables::Table;
+use crate::tables::{Table, volume_key};
 
 /// The tables cannot be read. Not a business error: a replica that meets one while applying must
 /// stop, because the others may have read the row.
@@ -68,8 +69,25 @@ pub trait View {
     /// # Errors
     /// When the store fails or the row is damaged.
     fn bucket(&self, bucket_key: &[u8]) -> Result<Option<Bucket>, ViewError> {
-        let info = row::get::<BucketInfo>(self, Table::BucketTable, bucket_key)?;
-        Ok(info.map(Bucket::new))
+        let Some(info) = row::get::<BucketInfo>(self, Table::BucketTable, bucket_key)? else {
+            return Ok(None);
+        };
+        let bucket = Bucket::new(info);
+        if !bucket.is_tree() {
+            return Ok(Some(bucket));
+        }
+        let key = volume_key(&bucket.volume_name);
+        let volume = row::get::<VolumeInfo>(self, Table::VolumeTable, &key)?;
+        Ok(Some(bucket.in_volume(volume.and_then(|v| v.object_id))))
+    }
+
+    /// The directory whose row is at `row`. Paths are resolved through it, so views keep decoded
+    /// directories at hand and override this.
+    ///
+    /// # Errors
+    /// When the store fails or the row is damaged.
+    fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
+        Ok(row::get(self, Table::DirectoryTable, row)?.map(Arc::new))
     }
 }
 
@@ -94,5 +112,9 @@ impl<V: View + ?Sized> View for &V {
 
     fn bucket(&self, bucket_key: &[u8]) -> Result<Option<Bucket>, ViewError> {
         (**self).bucket(bucket_key)
+    }
+
+    fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
+        (**self).directory(row)
     }
 }

@@ -14,6 +14,10 @@ use proto::ozone::*;
 pub const USER: &str = "ann";
 pub const VOL: &str = "vol1";
 pub const BUCKET: &str = "bucket1";
+/// A bucket of layout FILE_SYSTEM_OPTIMIZED.
+pub const TREE: &str = "tree1";
+/// A LEGACY bucket.
+pub const LEGACY: &str = "legacy1";
 
 #[derive(Default)]
 pub struct Counter(Cell<u64>);
@@ -52,6 +56,18 @@ impl Om {
         let mut om = Self::bare();
         om.ok(create_volume(VOL));
         om.ok(create_bucket(VOL, BUCKET));
+        om
+    }
+
+    /// With a tree and a LEGACY bucket as well.
+    pub fn with_paths() -> Self {
+        let mut om = Self::new();
+        for (name, layout) in
+            [(TREE, BucketLayoutProto::FileSystemOptimized), (LEGACY, BucketLayoutProto::Legacy)]
+        {
+            let layout = Some(layout as i32);
+            om.ok(make_bucket(BucketInfo { bucket_layout: layout, ..bucket_info(VOL, name) }));
+        }
         om
     }
 
@@ -202,7 +218,11 @@ impl Om {
 
     /// Used bytes and names, and those of deleted keys.
     pub fn used(&self) -> (u64, u64, u64, u64) {
-        let b = self.bucket(BUCKET);
+        self.used_in(BUCKET)
+    }
+
+    pub fn used_in(&self, bucket: &str) -> (u64, u64, u64, u64) {
+        let b = self.bucket(bucket);
         let or_0 = Option::unwrap_or_default;
         (
             or_0(b.used_bytes),
@@ -356,6 +376,25 @@ requests! {
         MultipartUploadCompleteRequest { key_args: args, parts_list: parts };
     abort(args: KeyArgs) = AbortMultiPartUpload, abort_multi_part_upload_request,
         MultipartUploadAbortRequest { key_args: args };
+}
+
+requests! {
+    create_file(args: KeyArgs, recursive: bool, overwrite: bool) = CreateFile,
+        create_file_request, CreateFileRequest {
+            key_args: args,
+            is_recursive: recursive,
+            is_overwrite: overwrite,
+            client_id: None,
+        };
+    mkdir(args: KeyArgs) = CreateDirectory, create_directory_request,
+        CreateDirectoryRequest { key_args: args };
+    file_status(args: KeyArgs) = GetFileStatus, get_file_status_request,
+        GetFileStatusRequest { key_args: args };
+    lookup_file(args: KeyArgs) = LookupFile, lookup_file_request,
+        LookupFileRequest { key_args: args };
+    list_status(r: ListStatusRequest) = ListStatus, list_status_request, r;
+    list_status_light(r: ListStatusRequest) = ListStatusLight, list_status_request, r;
+    purge_directories(r: PurgeDirectoriesRequest) = PurgeDirectories, purge_directories_request, r;
 }
 
 pub fn create_bucket(volume: &str, bucket: &str) -> OmRequest {

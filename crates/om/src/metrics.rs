@@ -7,7 +7,7 @@ use multiraft::{LogHandle, RaftHost};
 use service::MetricsRegistry;
 
 use crate::room::Room;
-use crate::state::MachineEvents;
+use crate::state::{DirectoryCacheStats, MachineEvents};
 
 /// Registers everything that is worked out when somebody looks.
 pub(crate) fn register(
@@ -37,6 +37,22 @@ pub(crate) fn register(
     gauge(registry, room, "audit_lines_dropped", "Audit lines lost", |room| {
         room.parts().audit.dropped() as f64
     });
+    gauge(registry, room, "directory_cache_bytes", "Bytes of decoded directories", |room| {
+        room.parts().current.get().map_or(0.0, |t| t.directories().bytes() as f64)
+    });
+    for (name, help, count) in [
+        (
+            "directory_cache_hits",
+            "Directories found decoded",
+            (|s| &s.hits) as fn(&DirectoryCacheStats) -> &AtomicU64,
+        ),
+        ("directory_cache_misses", "Directories read from the tables", |s| &s.misses),
+    ] {
+        gauge(registry, room, name, help, move |room| {
+            let tables = room.parts().current.get();
+            tables.map_or(0.0, |t| count(t.directories().stats()).load(Ordering::Relaxed) as f64)
+        });
+    }
     let store = |room: &Room| room.parts().current.get().map(|t| t.store().metrics());
     gauge(registry, room, "rocksdb_block_cache_bytes", "Bytes of cached blocks", move |room| {
         store(room).map_or(0.0, |m| m.block_cache_bytes as f64)

@@ -11,9 +11,10 @@ use proto::ozone::BucketLayoutProto;
 use service::AuditOptions;
 use types::ReplicationConfig;
 
-use crate::background::{CleanupOptions, KeyDeletingOptions};
+use crate::background::{CleanupOptions, DirectoryDeletingOptions, KeyDeletingOptions};
 use crate::error::Error;
 use crate::scm::{PoolOptions, ScmAddresses};
+use crate::state::CacheSizes;
 
 /// The service id of an OM that is given none, Ozone's.
 const DEFAULT_SERVICE_ID: &str = "omServiceIdDefault";
@@ -73,7 +74,9 @@ pub(crate) struct Setup {
     pub(crate) pool: PoolOptions,
     pub(crate) audit: Option<AuditOptions>,
     pub(crate) audit_reads: bool,
+    pub(crate) caches: CacheSizes,
     pub(crate) key_deleting: KeyDeletingOptions,
+    pub(crate) directory_deleting: DirectoryDeletingOptions,
     pub(crate) open_keys: CleanupOptions,
     /// Age at which OM closes a key that was synced and not closed.
     pub(crate) lease_hard_limit: Duration,
@@ -134,6 +137,13 @@ impl Setup {
             key_deleting: KeyDeletingOptions {
                 interval: conf.get(&keys::OZONE_OM_KEY_DELETING_SERVICE_INTERVAL),
                 limit: limit(conf.get(&keys::OZONE_KEY_DELETING_LIMIT_PER_TASK)),
+            },
+            directory_deleting: DirectoryDeletingOptions {
+                interval: conf.get(&keys::OZONE_DIRECTORY_DELETING_SERVICE_INTERVAL),
+                limit: limit(conf.get(&keys::OZONE_PATH_DELETING_LIMIT_PER_TASK)),
+            },
+            caches: CacheSizes {
+                directories: conf.get(&trioxide::TRIOXIDE_OM_DIRECTORY_CACHE_SIZE).as_usize(),
             },
             open_keys: CleanupOptions {
                 interval: conf.get(&keys::OZONE_OM_OPEN_KEY_CLEANUP_SERVICE_INTERVAL),
@@ -200,6 +210,8 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
             && conf.get(&keys::OZONE_HBASE_ENHANCEMENTS_ALLOWED),
         lease_soft_limit_ms: millis(conf.get(&keys::OZONE_OM_LEASE_SOFT_LIMIT)),
         authorization: authorization(conf)?,
+        directory_list_max_size: conf.get(&keys::OZONE_FS_LISTING_PAGE_SIZE_MAX).max(1),
+        filesystem_paths: conf.get(&keys::OZONE_OM_ENABLE_FILESYSTEM_PATHS),
         ..Settings::default()
     })
 }

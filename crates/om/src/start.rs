@@ -18,9 +18,13 @@ use service::{
     StatusServer,
 };
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::background::{KeyDeletingService, MultipartUploadCleanupService, OpenKeyCleanupService};
+use crate::background::{
+    DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
+    OpenKeyCleanupService,
+};
 use crate::doors::{FramedDoor, HadoopDoor, grpc};
 use crate::error::Error;
 use crate::groups::Groups;
@@ -176,7 +180,7 @@ impl State {
 
 /// Opens tables, log and group: waits for the disk.
 fn open_blocking(setup: &Setup, snapshots: PathBuf, host: RaftHost) -> Result<State, Error> {
-    let current = Arc::new(CurrentTables::open(&setup.dir, setup.store.clone())?);
+    let current = Arc::new(CurrentTables::open(&setup.dir, setup.store.clone(), setup.caches)?);
     let decided = Decided::new(rand::random());
     let events = Arc::new(MachineEvents::default());
     let machine = OmStateMachine::new(
@@ -303,6 +307,8 @@ fn start_background(
 ) -> BackgroundServices {
     let services = BackgroundServices::new(registry, shutdown.clone());
     services.spawn(KeyDeletingService::new(Arc::clone(room), setup.key_deleting.clone()));
+    let options = setup.directory_deleting.clone();
+    services.spawn(DirectoryDeletingService::new(Arc::clone(room), options));
     services.spawn(OpenKeyCleanupService::new(
         Arc::clone(room),
         setup.open_keys.clone(),
@@ -310,19 +316,26 @@ fn start_background(
     ));
     services.spawn(MultipartUploadCleanupService::new(Arc::clone(room), setup.uploads.clone()));
     // Deletions wake the service, but not one by one: what is deleted together goes together.
-    let (woken, events, stop) = (services.clone(), Arc::clone(events), shutdown.clone());
-    tokio::spawn(async move {
-        let wake = async {
-            loop {
-                events.deleted.notified().await;
-                tokio::time::sleep(GATHER_DELETED).await;
-                woken.run(background::KEY_DELETING);
-            }
-        };
-        stop.until::<_>(wake).await;
-    });
+    let keys: Wake = (|events| &events.deleted, background::KEY_DELETING);
+    let directories: Wake = (|events| &events.deleted_directories, background::DIRECTORY_DELETING);
+    for (event, service) in [keys, directories] {
+        let (woken, events, stop) = (services.clone(), Arc::clone(events), shutdown.clone());
+        tokio::spawn(async move {
+            let wake = async {
+                loop {
+                    event(&events).notified().await;
+                    tokio::time::sleep(GATHER_DELETED).await;
+                    woken.run(service);
+                }
+            };
+            stop.until::<_>(wake).await;
+        });
+    }
     services
 }
+
+/// What wakes which service.
+type Wake = (fn(&MachineEvents) -> &Notify, &'static str);
 
 /// An OM that started without SCM asks until it has seen that SCM is of its cluster; one of
 /// another cluster would be given our blocks to delete, so it must not go on.

@@ -2,7 +2,7 @@
 
 use client::{BucketSpec, ErrorKind};
 use futures::TryStreamExt;
-use proto::ozone::{BucketInfo, BucketLayoutProto, Status};
+use proto::ozone::{BucketInfo, Status};
 use s3s::dto::{
     Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
     DeleteBucketOutput, GetBucketLocationInput, GetBucketLocationOutput, HeadBucketInput,
@@ -79,7 +79,7 @@ pub(crate) async fn create(
             "The specified location-constraint is not valid",
         ));
     }
-    let spec = BucketSpec { layout: Some(BucketLayoutProto::ObjectStore), ..BucketSpec::default() };
+    let spec = BucketSpec { layout: Some(gateway.bucket_layout()), ..BucketSpec::default() };
     match client.create_bucket(gateway.volume(), &input.bucket, spec).await {
         Ok(()) => Ok(CreateBucketOutput { location: Some(format!("/{}", input.bucket)) }),
         Err(error) if error.is_status(Status::BucketAlreadyExists) => {

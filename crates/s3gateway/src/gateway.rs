@@ -7,6 +7,7 @@ use std::time::Duration;
 use client::Client;
 use config::{Configuration, keys};
 use http::HeaderValue;
+use proto::ozone::BucketLayoutProto;
 use s3s::auth::Credentials;
 use s3s::host::MultiDomain;
 use s3s::service::S3ServiceBuilder;
@@ -40,11 +41,16 @@ pub(crate) struct Gateway {
     volume: String,
     region: String,
     max_list_keys: u32,
+    bucket_layout: BucketLayoutProto,
 }
 
 impl Gateway {
     pub(crate) fn volume(&self) -> &str {
         &self.volume
+    }
+
+    pub(crate) fn bucket_layout(&self) -> BucketLayoutProto {
+        self.bucket_layout
     }
 
     pub(crate) fn region(&self) -> &str {
@@ -131,6 +137,7 @@ fn service(
         volume: options.volume.clone(),
         region: options.region.clone(),
         max_list_keys: options.max_list_keys,
+        bucket_layout: options.bucket_layout,
     };
     let mut builder = S3ServiceBuilder::new(gateway);
     builder.set_auth(Secrets::new(client, options.credentials.clone()));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use config::{Configuration, HostPort, keys};
+use proto::ozone::BucketLayoutProto;
 
 /// What a gateway is told.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub struct GatewayOptions {
     pub region: String,
     /// The volume that buckets live in.
     pub volume: String,
+    /// Layout of the buckets that are made through it.
+    pub bucket_layout: BucketLayoutProto,
     /// Most keys on a page of a listing.
     pub max_list_keys: u32,
     /// An access id and its secret that are valid whatever OM says.
@@ -37,6 +40,11 @@ impl GatewayOptions {
             domains: conf.get(&s3g::OZONE_S3G_DOMAIN_NAME),
             region: conf.get(&s3g::OZONE_S3G_REGION),
             volume: conf.get(&om::OZONE_S3G_VOLUME),
+            // The declaration allows no other names than the layouts'.
+            bucket_layout: BucketLayoutProto::from_str_name(
+                &conf.get(&s3g::OZONE_S3G_DEFAULT_BUCKET_LAYOUT).to_ascii_uppercase(),
+            )
+            .unwrap_or(BucketLayoutProto::ObjectStore),
             max_list_keys: conf.get(&s3g::OZONE_S3G_LIST_MAX_KEYS_LIMIT).max(1),
             credentials: environment_credentials(),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),

@@ -30,13 +30,17 @@ keys! {
     /// The id of this OM within its service.
     OZONE_OM_NODE_ID: String = "ozone.om.node.id", "om1", [OM];
     /// Layout of a bucket when the client does not say.
-    OZONE_DEFAULT_BUCKET_LAYOUT: String = "ozone.default.bucket.layout", "OBJECT_STORE", [OM], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];
+    OZONE_DEFAULT_BUCKET_LAYOUT: String = "ozone.default.bucket.layout", "FILE_SYSTEM_OPTIMIZED", [OM], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];
     /// The most blocks handed out by one request to create a key.
     OZONE_KEY_PREALLOCATION_MAX_BLOCKS: u32 = "ozone.key.preallocation.max.blocks", "64", [OM];
     /// The most keys one run of the key deleting service takes from deletedTable.
     OZONE_KEY_DELETING_LIMIT_PER_TASK: u32 = "ozone.key.deleting.limit.per.task", "20000", [OM];
     /// How often OM hands deleted keys over to SCM.
     OZONE_OM_KEY_DELETING_SERVICE_INTERVAL: Duration = "trioxide.om.key.deleting.service.interval", "5s", [OM];
+    /// How often OM takes deleted directories apart without being woken.
+    OZONE_DIRECTORY_DELETING_SERVICE_INTERVAL: Duration = "ozone.directory.deleting.service.interval", "1m", [OM];
+    /// The most files and directories one run of the directory deleting service takes.
+    OZONE_PATH_DELETING_LIMIT_PER_TASK: u32 = "ozone.path.deleting.limit.per.task", "20000", [OM];
     /// How often OM looks for open keys nobody will commit.
     OZONE_OM_OPEN_KEY_CLEANUP_SERVICE_INTERVAL: Duration = "ozone.om.open.key.cleanup.service.interval", "24h", [OM];
     /// Age at which an open key counts as abandoned.
@@ -53,6 +57,10 @@ keys! {
     OZONE_OM_USER_MAX_VOLUME: u32 = "ozone.om.user.max.volume", "1024", [OM];
     /// The most keys one page of a listing holds.
     OZONE_OM_SERVER_LIST_MAX_SIZE: u32 = "ozone.om.server.list.max.size", "1000", [OM];
+    /// The most entries one page of a directory holds.
+    OZONE_FS_LISTING_PAGE_SIZE_MAX: u32 = "ozone.fs.listing.page.size.max", "5000", [OM];
+    /// Keys of LEGACY buckets are paths: every command makes the directories above a key.
+    OZONE_OM_ENABLE_FILESYSTEM_PATHS: bool = "ozone.om.enable.filesystem.paths", "false", [OM];
     /// The volume S3 buckets live in.
     OZONE_S3G_VOLUME: String = "ozone.s3g.volume.name", "s3v", [OM, S3G];
     /// How long a SCM block request of OM may take.

@@ -27,6 +27,8 @@ keys! {
     TRIOXIDE_SHUTDOWN_TIMEOUT: Duration = "trioxide.shutdown.timeout", "10s", [COMMON];
     /// Memory for cached blocks of OM's tables.
     TRIOXIDE_OM_CACHE_SIZE: ByteSize = "trioxide.om.cache.size", "1GB", [OM];
+    /// Memory for directories of FILE_SYSTEM_OPTIMIZED buckets that OM keeps decoded.
+    TRIOXIDE_OM_DIRECTORY_CACHE_SIZE: ByteSize = "trioxide.om.directory.cache.size", "128MB", [OM];
     /// Memory for cached blocks of SCM's tables.
     TRIOXIDE_SCM_CACHE_SIZE: ByteSize = "trioxide.scm.cache.size", "64MB", [SCM];
     /// Blocks OM holds ready per replication, so that creating a key needs no call to SCM.

@@ -93,7 +93,7 @@ pub(crate) fn inherit(acls: &mut Vec<OzoneAclInfo>, parent: &[OzoneAclInfo]) -> 
 }
 
 /// A container's child container gets its default entries as they are.
-pub(super) fn pass_on(acls: &mut Vec<OzoneAclInfo>, parent: &[OzoneAclInfo]) -> bool {
+pub(crate) fn pass_on(acls: &mut Vec<OzoneAclInfo>, parent: &[OzoneAclInfo]) -> bool {
     let mut inherited = false;
     for default in default_entries(parent) {
         inherited |= grant(acls, default.clone());

@@ -1,9 +1,11 @@
 //! The object that an ACL command is about: `/volume[/bucket[/key]]`, or `/volume/bucket/prefix/`.
 
+use std::sync::Arc;
+
 use proto::ozone::ozone_obj::ObjectType;
 use proto::ozone::{
-    GetAclRequest, GetAclResponse, KeyInfo, OmResponse, OzoneAclInfo, OzoneObj, PrefixInfo, Type,
-    VolumeInfo,
+    DirectoryInfo, GetAclRequest, GetAclResponse, KeyInfo, OmResponse, OzoneAclInfo, OzoneObj,
+    PrefixInfo, Type, VolumeInfo,
 };
 
 use super::list::pass_on;
@@ -31,6 +33,7 @@ pub(super) enum Object {
         info: Box<PrefixInfo>,
         stored: bool,
     },
+    Directory(Vec<u8>, Arc<DirectoryInfo>),
 }
 
 /// Checks the path, and replaces a link's names by those of the bucket proper.
@@ -92,10 +95,13 @@ impl Object {
             }
             Path::Key { volume, bucket, key } => {
                 let place = Place::of(view, volume, bucket, key)?;
-                let info = place
-                    .committed(view)?
-                    .ok_or_else(|| OmError::key_not_found(volume, bucket, key))?;
-                Ok(Self::Key(place, Box::new(info)))
+                if let Some(info) = place.committed(view)? {
+                    return Ok(Self::Key(place, Box::new(info)));
+                }
+                match view.directory(&place.key)? {
+                    Some(directory) => Ok(Self::Directory(place.key, directory)),
+                    None => Err(OmError::key_not_found(volume, bucket, key)),
+                }
             }
         }
     }
@@ -106,6 +112,7 @@ impl Object {
             Self::Bucket(bucket) => &bucket.acls,
             Self::Key(_, info) => &info.acls,
             Self::Prefix { info, .. } => &info.acls,
+            Self::Directory(_, directory) => &directory.acls,
         }
     }
 
@@ -125,13 +132,20 @@ impl Object {
                 info.modification_time = now.or(info.modification_time);
                 info.update_id = index;
                 let key = tables::bucket_key(&info.volume_name, &info.bucket_name);
-                cx.put_bucket(key, Bucket::new(info));
+                cx.put_bucket(key, bucket.with_info(info));
             }
             Self::Key(place, mut info) => {
                 info.acls = acls;
                 info.modification_time = now.unwrap_or(info.modification_time);
                 info.update_id = index;
-                cx.put(Place::COMMITTED, place.key, &*info);
+                place.put_committed(cx, *info);
+            }
+            Self::Directory(row, directory) => {
+                let mut directory = DirectoryInfo::clone(&directory);
+                directory.acls = acls;
+                directory.modification_time = now.unwrap_or(directory.modification_time);
+                directory.update_id = cx.tx.index;
+                cx.put(Table::DirectoryTable, row, &directory);
             }
             Self::Prefix { row, .. } if acls.is_empty() => cx.delete(Table::PrefixTable, row),
             Self::Prefix { row, mut info, .. } => {

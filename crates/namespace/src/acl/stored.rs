@@ -1,6 +1,6 @@
 //! The ACLs that keys and sessions have in their tables.
 
-use proto::ozone::{KeyInfo, OzoneAclInfo, PrefixInfo};
+use proto::ozone::{OzoneAclInfo, PrefixInfo};
 
 use crate::error::OmError;
 use crate::key::place::Place;
@@ -15,8 +15,14 @@ pub(super) fn acls_of_key(
     bucket: &str,
     key: &str,
 ) -> Result<Option<Vec<OzoneAclInfo>>, OmError> {
-    let place = Place::of(view, volume, bucket, key)?;
-    Ok(place.committed(view)?.map(|info| info.acls))
+    let place = match Place::of(view, volume, bucket, key) {
+        Err(OmError::DirectoryNotFound(_)) => return Ok(None),
+        place => place?,
+    };
+    match place.committed(view)? {
+        Some(info) => Ok(Some(info.acls)),
+        None => Ok(view.directory(&place.key)?.map(|directory| directory.acls.clone())),
+    }
 }
 
 /// ACLs of a key being written, named `key/clientID`, if there is such a session.
@@ -26,8 +32,12 @@ pub(super) fn acls_of_session(
     bucket: &str,
     session: &str,
 ) -> Result<Option<Vec<OzoneAclInfo>>, OmError> {
-    let place = Place::of(view, volume, bucket, session)?;
-    let open: Option<KeyInfo> = row::get(view, Place::OPEN, &place.key)?;
+    let Some((key, id)) = session.rsplit_once('/') else { return Ok(None) };
+    let place = match Place::of(view, volume, bucket, key) {
+        Err(OmError::DirectoryNotFound(_)) => return Ok(None),
+        place => place?,
+    };
+    let open = place.open(view, &tables::multipart_key(&place.key, id))?;
     Ok(open.map(|info| info.acls))
 }
 

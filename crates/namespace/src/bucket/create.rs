@@ -77,7 +77,7 @@ pub(crate) fn apply(
     info.snapshot_used_namespace = None;
     volume.used_namespace = Some(buckets);
     cx.put(Table::VolumeTable, volume_key(&volume.volume), &volume);
-    cx.put_bucket(key, Bucket::new(info));
+    cx.put_bucket(key, Bucket::new(info).in_volume(volume.object_id));
     let mut r = response::ok(Type::CreateBucket);
     r.create_bucket_response = Some(Box::new(CreateBucketResponse {}));
     Ok(r)

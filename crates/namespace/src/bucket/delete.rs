@@ -9,6 +9,7 @@ use proto::ozone::{
 use super::find;
 use crate::apply::ApplyContext;
 use crate::error::OmError;
+use crate::fso::Tree;
 use crate::response;
 use crate::row::Bucket;
 use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
@@ -44,8 +45,11 @@ fn holds_keys(view: &dyn View, bucket: &Bucket, keys: &[u8]) -> Result<bool, OmE
         BucketLayoutProto::Legacy | BucketLayoutProto::ObjectStore => {
             any(view, Table::KeyTable, keys)
         }
-        // Nothing can be put into such a bucket yet.
-        BucketLayoutProto::FileSystemOptimized => Ok(false),
+        BucketLayoutProto::FileSystemOptimized => {
+            let tree = Tree::of(view, bucket)?;
+            Ok(any(view, Table::FileTable, tree.prefix())?
+                || any(view, Table::DirectoryTable, tree.prefix())?)
+        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! Finding buckets, through links too.
 
-use proto::ozone::BucketLayoutProto;
-
 use crate::error::OmError;
 use crate::row::Bucket;
 use crate::tables::{Table, bucket_key, volume_key};
@@ -47,16 +45,4 @@ pub(crate) fn resolve(
         (*volume, *bucket) = (v, b);
     }
     Err(OmError::LinkLoop { volume: volume.clone(), bucket: bucket.clone() })
-}
-
-/// Refuses keys of layouts whose keys are not rows of the keyTable: those need path resolution,
-/// which is where it will come in.
-pub(crate) fn require_flat(bucket: &Bucket) -> Result<(), OmError> {
-    match bucket.layout() {
-        BucketLayoutProto::FileSystemOptimized => Err(OmError::NotSupported(format!(
-            "key operations on FILE_SYSTEM_OPTIMIZED buckets are not supported: {}/{}",
-            bucket.volume_name, bucket.bucket_name
-        ))),
-        BucketLayoutProto::Legacy | BucketLayoutProto::ObjectStore => Ok(()),
-    }
 }

@@ -9,7 +9,6 @@ use crate::key::metadata;
 use crate::prepare::PrepareContext;
 use crate::replication;
 use crate::response;
-use crate::row::Bucket;
 use crate::tables::bucket_key;
 use crate::usage::limit;
 use crate::volume::find as volume;
@@ -75,7 +74,7 @@ pub(crate) fn apply(
     if !same_owner {
         info.modification_time = request.modification_time;
         info.update_id = Some(cx.tx.index);
-        cx.put_bucket(bucket_key(&args.volume_name, &args.bucket_name), Bucket::new(info));
+        cx.put_bucket(bucket_key(&args.volume_name, &args.bucket_name), bucket.with_info(info));
     }
     let mut r = response::ok(Type::SetBucketProperty);
     r.set_bucket_property_response =

@@ -12,7 +12,6 @@ use crate::locations;
 use crate::prepare::{BlockDemand, PrepareContext};
 use crate::replication;
 use crate::response;
-use crate::row;
 use crate::tables;
 use crate::usage;
 use crate::view::View;
@@ -28,7 +27,7 @@ pub(crate) fn prepare(
     args.key_locations.clear();
     let place = Place::of_args(ctx.view, args)?;
     let open_key = tables::open_key(&place.key, request.client_id);
-    let open = find_open(ctx.view, &open_key)?;
+    let open = find_open(ctx.view, &place, &open_key)?;
     Ok(Some(BlockDemand {
         replication: replication::of_key(&open)?,
         count: 1,
@@ -38,8 +37,8 @@ pub(crate) fn prepare(
     }))
 }
 
-fn find_open(view: &dyn View, open_key: &[u8]) -> Result<KeyInfo, OmError> {
-    row::get(view, Place::OPEN, open_key)?.ok_or_else(|| {
+fn find_open(view: &dyn View, place: &Place, open_key: &[u8]) -> Result<KeyInfo, OmError> {
+    place.open(view, open_key)?.ok_or_else(|| {
         let key = String::from_utf8_lossy(open_key);
         OmError::KeyNotFound(format!("Open Key not found {key}"))
     })
@@ -54,7 +53,7 @@ pub(crate) fn apply(
     locations::strip(&mut location);
     let place = Place::of_args(cx.view, &args)?;
     let open_key = tables::open_key(&place.key, request.client_id);
-    let mut open = find_open(cx.view, &open_key)?;
+    let mut open = find_open(cx.view, &place, &open_key)?;
     hsync::check_owned(&open)?;
     lease::check_not_recovering(&open, &open_key)?;
     if open.key_location_list.is_empty() {
@@ -68,7 +67,7 @@ pub(crate) fn apply(
     }
     open.modification_time = args.modification_time.unwrap_or(open.modification_time);
     open.update_id = Some(cx.tx.index);
-    cx.put(Place::OPEN, open_key, &open);
+    place.put_open(cx, open_key, &open);
     let mut r = response::ok(Type::AllocateBlock);
     r.allocate_block_response =
         Some(Box::new(AllocateBlockResponse { key_location: Some(location) }));

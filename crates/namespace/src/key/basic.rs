@@ -13,7 +13,7 @@ use super::metadata::ETAG;
 
 /// Why a row cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum BasicError {
+pub(crate) enum BasicError {
     #[error("the message ends within a field")]
     Truncated,
     #[error("a number is longer than ten bytes")]
@@ -28,7 +28,7 @@ pub(super) enum BasicError {
 
 /// Slices of a row.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct BasicKey<'a> {
+pub(crate) struct BasicKey<'a> {
     key_name: &'a str,
     data_size: u64,
     creation_time: u64,
@@ -129,6 +129,11 @@ impl<'a> BasicKey<'a> {
             }
         }
         Ok(key)
+    }
+
+    /// Gives the entry another name: rows of a tree have the last one only.
+    pub fn rename(&mut self, name: &'a str) {
+        self.key_name = name;
     }
 
     /// The entry as a message.

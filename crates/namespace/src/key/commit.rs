@@ -15,7 +15,7 @@ use crate::error::OmError;
 use crate::locations::{self, block_id};
 use crate::prepare::PrepareContext;
 use crate::response;
-use crate::row::{self, Bucket};
+use crate::row::Bucket;
 use crate::tables;
 use crate::usage;
 
@@ -47,7 +47,7 @@ pub(crate) fn apply(
         _ => request.client_id,
     };
     let open_key = tables::open_key(&place.key, client_id);
-    let open = row::get::<KeyInfo>(cx.view, Place::OPEN, &open_key)?.ok_or_else(|| {
+    let open = place.open(cx.view, &open_key)?.ok_or_else(|| {
         let entry = String::from_utf8_lossy(&open_key);
         let deed = if recovery {
             "recovery"
@@ -64,6 +64,7 @@ pub(crate) fn apply(
     if !recovery {
         lease::check_not_recovering(&open, &open_key)?;
     }
+    place.check_no_directory(cx.view, &args.key_name)?;
     // Synced before by this very session: the same key growing, not an overwrite.
     let growing = existing.as_ref().and_then(hsync::writer) == Some(client_id);
     if !growing {
@@ -86,7 +87,7 @@ pub(crate) fn apply(
 
     let mut garbage = Vec::new();
     if let Some(old) = replaced {
-        hsync::disown(cx, &place.key, &old, hsync::Fate::Overwritten)?;
+        hsync::disown(cx, place.shelf(), &place.key, &old, hsync::Fate::Overwritten)?;
         if garbage::has_blocks(&old) {
             garbage.push(garbage::committed(old, cx.tx.index));
         }
@@ -97,21 +98,20 @@ pub(crate) fn apply(
             open.update_id = Some(cx.tx.index);
             open.modification_time = key.modification_time;
             metadata::set_str(&mut open.metadata, HSYNC_CLIENT_ID, &hsync::session(client_id));
-            cx.put(Place::OPEN, open_key, &open);
+            place.put_open(cx, open_key, &open);
         }
         None => {
             if !left_over.is_empty() {
                 garbage.push(garbage::uncommitted(&key, left_over));
             }
-            cx.delete(Place::OPEN, open_key);
+            place.delete_open(cx, open_key);
         }
     }
     if !garbage.is_empty() {
-        let row = tables::deleted_key(&place.key, cx.object_id());
+        let row = tables::deleted_key(place.object_key(), cx.object_id());
         garbage::discard(cx, row, place.bucket_id(), garbage);
     }
-    cx.put_bucket(place.bucket_key().to_vec(), place.bucket);
-    cx.put(Place::COMMITTED, place.key, &key);
+    place.put_with_bucket(cx, key);
     let mut r = response::ok(Type::CommitKey);
     r.commit_key_response = Some(Box::new(CommitKeyResponse {}));
     Ok(r)

@@ -12,12 +12,17 @@ use super::place::{Place, settle};
 use crate::acl;
 use crate::apply::ApplyContext;
 use crate::error::OmError;
+use crate::file::place::{NewParents, of_new};
+use crate::fso::walk::walk;
+use crate::fso::{Tree, path};
 use crate::locations;
 use crate::multipart::find as upload;
 use crate::names::validate_key_name;
 use crate::prepare::{BlockDemand, PrepareContext};
 use crate::replication;
 use crate::response;
+use crate::row::Bucket;
+use crate::settings::Settings;
 use crate::tables;
 use crate::usage;
 
@@ -28,6 +33,7 @@ pub(crate) fn prepare(
     let args = &mut request.key_args;
     validate_key_name(&args.key_name, ctx.settings)?;
     let bucket = settle(args, ctx)?;
+    check_path(args, &bucket, ctx.settings)?;
     args.modification_time = Some(ctx.now_ms);
     args.key_locations.clear();
     request.client_id = Some(ctx.fresh.id());
@@ -37,13 +43,37 @@ pub(crate) fn prepare(
     if args.is_multipart_key == Some(true) {
         // A part is written as its upload says, and gets its blocks one by one.
         upload::check_part_number(args)?;
-        let place = Place::of_args(ctx.view, args)?;
-        let (_, upload) = upload::find(ctx.view, &place.key, upload::id(args)?, args)?;
+        let (_, upload) = upload::find(ctx.view, upload::id(args)?, args)?;
         set_replication(args, &upload);
         return Ok(None);
     }
-    acl::of_new_key(&mut args.acls, &args.key_name, None, &bucket, ctx)?;
-    let replication = replication::resolve(args, &bucket, ctx.settings)?;
+    claim(args, &bucket, ctx)
+}
+
+/// Checks the name of a new key where names are paths, and says in the request that the key
+/// needs its directories.
+pub(crate) fn check_path(
+    args: &mut KeyArgs,
+    bucket: &Bucket,
+    settings: &Settings,
+) -> Result<(), OmError> {
+    let paths = settings.has_paths(bucket);
+    args.recursive = paths.then_some(true);
+    if paths {
+        validate_key_name(&args.key_name, settings)?;
+        path::check(&args.key_name)?;
+    }
+    Ok(())
+}
+
+/// What the leader decides for a key that will be new: its ACLs, replication and blocks.
+pub(crate) fn claim(
+    args: &mut KeyArgs,
+    bucket: &Bucket,
+    ctx: &PrepareContext<'_>,
+) -> Result<Option<BlockDemand>, OmError> {
+    inherit(args, bucket, ctx)?;
+    let replication = replication::resolve(args, bucket, ctx.settings)?;
     let count = preallocation(args.data_size.unwrap_or(0), &replication, ctx);
     Ok((count > 0).then(|| BlockDemand {
         replication,
@@ -52,6 +82,20 @@ pub(crate) fn prepare(
         exclude: None,
         owner: String::new(),
     }))
+}
+
+/// Completes the ACLs of a new key; in a tree, the nearest directory hands its own on.
+pub(crate) fn inherit(
+    args: &mut KeyArgs,
+    bucket: &Bucket,
+    ctx: &PrepareContext<'_>,
+) -> Result<(), OmError> {
+    let nearest = match bucket.is_tree() {
+        true => walk(&Tree::of(ctx.view, bucket)?, &args.key_name)?.nearest,
+        false => None,
+    };
+    let parent = nearest.as_ref().map(|directory| directory.acls.as_slice());
+    acl::of_new_key(&mut args.acls, &args.key_name, parent, bucket, ctx)
 }
 
 fn set_replication(args: &mut KeyArgs, upload: &MultipartKeyInfo) {
@@ -78,17 +122,17 @@ pub(crate) fn apply(
 ) -> Result<OmResponse, OmError> {
     let client_id = request.client_id.ok_or_else(|| OmError::missing("clientID"))?;
     let mut args = request.key_args;
-    let place = Place::of_args(cx.view, &args)?;
-    let part = args.is_multipart_key == Some(true);
-    let expected = if part {
-        upload::find(cx.view, &place.key, upload::id(&args)?, &args)?;
-        None
-    } else {
-        admit(&args, &place, cx)?
-    };
     args.key_locations.iter_mut().for_each(locations::strip);
-    let key = open(args, cx, part, expected)?;
-    cx.put(Place::OPEN, tables::open_key(&place.key, client_id), &key);
+    let key = if args.is_multipart_key == Some(true) {
+        let (_, upload) = upload::find(cx.view, upload::id(&args)?, &args)?;
+        let place = Place::of_upload(cx.view, &args, &upload)?;
+        begin(args, client_id, &place, true, None, cx)?
+    } else {
+        let (mut place, parents) = of_new(&args, args.recursive == Some(true), cx)?;
+        let expected = admit(&args, &place, &parents, cx)?;
+        parents.create(cx, &mut place, &args)?;
+        begin(args, client_id, &place, false, expected, cx)?
+    };
     let mut r = response::ok(Type::CreateKey);
     r.create_key_response = Some(Box::new(CreateKeyResponse {
         key_info: Some(key),
@@ -98,9 +142,28 @@ pub(crate) fn apply(
     Ok(r)
 }
 
+/// Opens a session for the key at `place`.
+pub(crate) fn begin(
+    args: KeyArgs,
+    client_id: u64,
+    place: &Place,
+    multipart: bool,
+    expected_data_generation: Option<u64>,
+    cx: &mut ApplyContext<'_>,
+) -> Result<KeyInfo, OmError> {
+    let key = open(args, cx, multipart, expected_data_generation)?;
+    place.put_open(cx, tables::open_key(&place.key, client_id), &key);
+    Ok(key)
+}
+
 /// Conditions and quotas, as far as they can be told before the data is there. The existing key
 /// is read only if one of them needs it.
-fn admit(args: &KeyArgs, place: &Place, cx: &ApplyContext<'_>) -> Result<Option<u64>, OmError> {
+pub(crate) fn admit(
+    args: &KeyArgs,
+    place: &Place,
+    parents: &NewParents,
+    cx: &ApplyContext<'_>,
+) -> Result<Option<u64>, OmError> {
     let bucket = &place.bucket;
     let replication = replication::of_args(args)?;
     let size = usage::reserved(&replication, &args.key_locations)
@@ -112,9 +175,7 @@ fn admit(args: &KeyArgs, place: &Place, cx: &ApplyContext<'_>) -> Result<Option<
         expected = atomic::check(args, existing.as_ref())?;
     }
     usage::check_bytes(bucket, size)?;
-    if existing.is_none() {
-        usage::check_namespace(bucket, 1)?;
-    }
+    usage::check_namespace(bucket, u64::from(existing.is_none()) + parents.len() as u64)?;
     Ok(expected)
 }
 
@@ -136,10 +197,9 @@ pub(crate) fn open(
         factor: args.factor,
         ec_replication_config: args.ec_replication_config,
         key_location_list: vec![KeyLocationList {
-            version: Some(0),
             key_locations: args.key_locations,
-            file_encryption_info: None,
             is_multipart_key: multipart.then_some(true),
+            ..no_blocks()
         }],
         creation_time: now,
         modification_time: now,
@@ -156,6 +216,11 @@ pub(crate) fn open(
         parent_id: None,
         file_checksum: None,
     })
+}
+
+/// The first version of a key without a block.
+pub(crate) fn no_blocks() -> KeyLocationList {
+    KeyLocationList { version: Some(0), ..KeyLocationList::default() }
 }
 
 /// The last of several entries with one name counts, as in a map.

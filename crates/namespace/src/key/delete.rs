@@ -2,10 +2,12 @@
 
 use proto::ozone::{DeleteKeyRequest, DeleteKeyResponse, KeyInfo, OmResponse, Type};
 
-use super::place::{Place, settle};
+use super::place::{Place, Shelf, settle};
 use super::{atomic, garbage, hsync};
 use crate::apply::ApplyContext;
+use crate::bucket::find;
 use crate::error::OmError;
+use crate::fso;
 use crate::prepare::PrepareContext;
 use crate::response;
 use crate::row::Bucket;
@@ -26,34 +28,49 @@ pub(crate) fn apply(
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
     let args = request.key_args;
-    let mut place = Place::of_args(cx.view, &args)?;
-    let existing = place.existing(cx.view, &args)?;
-    atomic::check(&args, Some(&existing))?;
-    let bucket_key = place.bucket_key().to_vec();
-    remove(cx, &mut place.bucket, place.key, existing)?;
-    cx.put_bucket(bucket_key, place.bucket);
+    let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+    if bucket.is_tree() {
+        fso::delete::delete(cx, bucket, &args)?;
+    } else {
+        let mut place = Place::of_args(cx.view, &args)?;
+        let existing = place.existing(cx.view, &args)?;
+        atomic::check(&args, Some(&existing))?;
+        let bucket_key = place.bucket_key().to_vec();
+        let row = CommittedRow { shelf: Shelf::Flat, object_key: None, key: place.key };
+        remove(cx, &mut place.bucket, row, existing)?;
+        cx.put_bucket(bucket_key, place.bucket);
+    }
     let mut r = response::ok(Type::DeleteKey);
     r.delete_key_response = Some(Box::new(DeleteKeyResponse::default()));
     Ok(r)
 }
 
+/// The row of a committed key.
+pub(crate) struct CommittedRow {
+    pub shelf: Shelf,
+    pub key: Vec<u8>,
+    /// `/volume/bucket/key`, when the row is named otherwise.
+    pub object_key: Option<Vec<u8>>,
+}
+
 /// Takes a committed key out of its table and its bucket's counters; its blocks are garbage.
-pub(super) fn remove(
+pub(crate) fn remove(
     cx: &mut ApplyContext<'_>,
     bucket: &mut Bucket,
-    row: Vec<u8>,
+    row: CommittedRow,
     key: KeyInfo,
 ) -> Result<(), OmError> {
-    hsync::disown(cx, &row, &key, hsync::Fate::Deleted)?;
+    hsync::disown(cx, row.shelf, &row.key, &key, hsync::Fate::Deleted)?;
     let has_blocks = garbage::has_blocks(&key);
     usage::release_to_deleted(bucket, usage::replicated_size(&key), has_blocks);
     bucket.used_namespace = bucket.used_namespace.saturating_sub(1);
     if has_blocks {
-        let deleted = tables::deleted_key(&row, key.object_id.unwrap_or_else(|| cx.object_id()));
+        let named = row.object_key.as_ref().unwrap_or(&row.key);
+        let deleted = tables::deleted_key(named, key.object_id.unwrap_or_else(|| cx.object_id()));
         let bucket_id = bucket.object_id.unwrap_or_default();
         let versions = vec![garbage::committed(key, cx.tx.index)];
         garbage::discard(cx, deleted, bucket_id, versions);
     }
-    cx.delete(Place::COMMITTED, row);
+    cx.delete(row.shelf.committed(), row.key);
     Ok(())
 }

@@ -9,13 +9,14 @@ use proto::ozone::{
 };
 
 use super::delete;
-use super::place::Place;
+use super::place::Shelf;
 use crate::apply::ApplyContext;
 use crate::bucket::find;
 use crate::error::OmError;
+use crate::fso::{self, Tree};
 use crate::prepare::PrepareContext;
 use crate::response;
-use crate::row;
+use crate::row::{self, Bucket};
 use crate::tables;
 
 pub(crate) fn prepare(
@@ -23,8 +24,8 @@ pub(crate) fn prepare(
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
     let args = request.delete_keys.as_mut().ok_or_else(|| OmError::missing("DeleteKeyArgs"))?;
-    let bucket = find::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
-    find::require_flat(&bucket)
+    find::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
+    Ok(())
 }
 
 pub(crate) fn apply(
@@ -34,30 +35,25 @@ pub(crate) fn apply(
     let args = request.delete_keys.ok_or_else(|| OmError::missing("DeleteKeyArgs"))?;
     let (volume, bucket_name) = (args.volume_name, args.bucket_name);
     let mut bucket = find::find(cx.view, &volume, &bucket_name)?;
-    find::require_flat(&bucket)?;
+    let tree = if bucket.is_tree() { Some(Tree::of(cx.view, &bucket)?) } else { None };
     let mut errors: Vec<DeleteKeyError> = args.refused.iter().map(|name| refused(name)).collect();
     let mut undeleted = args.refused;
     let mut done = HashSet::with_capacity(args.keys.len());
     for name in args.keys {
-        let row = tables::object_key(&volume, &bucket_name, &name);
-        // The view does not show what this transaction did to a key that is named twice.
-        let key = match done.contains(&name) {
-            false => row::get::<KeyInfo>(cx.view, Place::COMMITTED, &row)?,
-            true => None,
-        };
-        match key {
-            Some(key) => {
-                delete::remove(cx, &mut bucket, row, key)?;
-                done.insert(name);
-            }
+        let deleted = match &tree {
+            Some(tree) => delete_path(cx, tree, &mut bucket, &name, &mut done)?,
             None => {
-                errors.push(DeleteKeyError {
-                    key: Some(name.clone()),
-                    error_code: Some(Status::KeyNotFound.as_str_name().to_owned()),
-                    error_msg: Some("Key does not exist".to_owned()),
-                });
-                undeleted.push(name);
+                let row = tables::object_key(&volume, &bucket_name, &name);
+                delete_key(cx, &mut bucket, row, &mut done)?
             }
+        };
+        if !deleted {
+            errors.push(DeleteKeyError {
+                key: Some(name.clone()),
+                error_code: Some(Status::KeyNotFound.as_str_name().to_owned()),
+                error_msg: Some("Key does not exist".to_owned()),
+            });
+            undeleted.push(name);
         }
     }
     if !done.is_empty() {
@@ -89,4 +85,39 @@ fn refused(name: &str) -> DeleteKeyError {
         error_code: Some(Status::AccessDenied.as_str_name().to_owned()),
         error_msg: Some("ACL check failed".to_owned()),
     }
+}
+
+/// Deletes the key at `row`, if there is one. The view does not show what this transaction did to
+/// a key that is named twice: `done` has the rows that are gone.
+fn delete_key(
+    cx: &mut ApplyContext<'_>,
+    bucket: &mut Bucket,
+    row: Vec<u8>,
+    done: &mut HashSet<Vec<u8>>,
+) -> Result<bool, OmError> {
+    if done.contains(&row) {
+        return Ok(false);
+    }
+    let found = row::get::<KeyInfo>(cx.view, Shelf::Flat.committed(), &row)?;
+    let Some(key) = found else { return Ok(false) };
+    done.insert(row.clone());
+    let row = delete::CommittedRow { shelf: Shelf::Flat, key: row, object_key: None };
+    delete::remove(cx, bucket, row, key)?;
+    Ok(true)
+}
+
+/// The same for a path, be it a directory with all that is in it.
+fn delete_path(
+    cx: &mut ApplyContext<'_>,
+    tree: &Tree<'_>,
+    bucket: &mut Bucket,
+    path: &str,
+    done: &mut HashSet<Vec<u8>>,
+) -> Result<bool, OmError> {
+    let Some(found) = fso::find::find(tree, path)? else { return Ok(false) };
+    if !done.insert(found.row.clone()) {
+        return Ok(false);
+    }
+    fso::delete::remove_found(cx, bucket, found, path)?;
+    Ok(true)
 }

@@ -4,45 +4,59 @@ use std::collections::HashSet;
 
 use proto::ozone::{BucketLayoutProto, DeleteOpenKeysRequest, KeyInfo, OmResponse, Type};
 
-use super::place::Place;
+use super::place::Shelf;
 use super::{garbage, hsync};
 use crate::apply::ApplyContext;
 use crate::error::OmError;
 use crate::locations::{self, block_id};
 use crate::response;
 use crate::row;
-use crate::tables::{self, Table};
+use crate::tables;
 
 pub(crate) fn apply(
     request: DeleteOpenKeysRequest,
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
-    if request.bucket_layout == Some(BucketLayoutProto::FileSystemOptimized as i32) {
-        return Err(OmError::NotSupported(
-            "open keys of FILE_SYSTEM_OPTIMIZED buckets are not supported".to_owned(),
-        ));
-    }
+    let shelf = match request.bucket_layout() {
+        BucketLayoutProto::FileSystemOptimized => Shelf::Tree,
+        _ => Shelf::Flat,
+    };
     for in_bucket in request.open_keys_per_bucket {
         // The bucket may be gone: its open keys still have blocks.
         let bucket_key = tables::bucket_key(&in_bucket.volume_name, &in_bucket.bucket_name);
         let bucket_id = cx.view.bucket(&bucket_key)?.and_then(|b| b.object_id).unwrap_or_default();
         for open_key in in_bucket.keys {
-            abandon(cx, open_key.name.into_bytes(), bucket_id)?;
+            abandon(cx, shelf, open_key.name.into_bytes(), bucket_id)?;
         }
     }
     Ok(response::ok(Type::DeleteOpenKeys))
 }
 
-fn abandon(cx: &mut ApplyContext<'_>, open_key: Vec<u8>, bucket_id: u64) -> Result<(), OmError> {
+/// Whether `/session` is an upload's: those of clients are numbers.
+fn is_upload(session: &[u8]) -> bool {
+    let number = std::str::from_utf8(session).ok().and_then(|s| s.get(1..)?.parse::<i64>().ok());
+    number.is_none()
+}
+
+fn abandon(
+    cx: &mut ApplyContext<'_>,
+    shelf: Shelf,
+    open_key: Vec<u8>,
+    bucket_id: u64,
+) -> Result<(), OmError> {
+    // Committed in the meantime: nothing to do.
+    let Some(open) = row::get::<KeyInfo>(cx.view, shelf.open(), &open_key)? else {
+        return Ok(());
+    };
+    let mut blocks: Vec<_> = locations::of_key(&open).cloned().collect();
+    // Without the session's id, the row is the committed key's.
+    let slash = open_key.iter().rposition(|byte| *byte == b'/').unwrap_or_default();
+    let (row, session) = (open_key[..slash].to_vec(), &open_key[slash..]);
     // The row of an upload under way, which goes with its upload.
-    if cx.view.exists(Table::MultipartInfoTable, &open_key)? {
+    if is_upload(session) {
         return Ok(());
     }
-    // Committed in the meantime: nothing to do.
-    let Some(open) = row::get::<KeyInfo>(cx.view, Place::OPEN, &open_key)? else { return Ok(()) };
-    let mut blocks: Vec<_> = locations::of_key(&open).cloned().collect();
-    let row = tables::object_key(&open.volume_name, &open.bucket_name, &open.key_name);
-    let synced = row::get::<KeyInfo>(cx.view, Place::COMMITTED, &row)?
+    let synced = row::get::<KeyInfo>(cx.view, shelf.committed(), &row)?
         .filter(|key| hsync::writer(key).is_some_and(|id| tables::open_key(&row, id) == open_key));
     if let Some(synced) = synced {
         // What the session has synced is the key's now.
@@ -51,9 +65,18 @@ fn abandon(cx: &mut ApplyContext<'_>, open_key: Vec<u8>, bucket_id: u64) -> Resu
     }
     if !blocks.is_empty() {
         let object_id = open.object_id.unwrap_or_else(|| cx.object_id());
-        let deleted = tables::deleted_key(&open_key, object_id);
+        let deleted = match shelf {
+            Shelf::Flat => tables::deleted_key(&open_key, object_id),
+            Shelf::Tree => {
+                // Named by what is known: the directory it was in may have moved.
+                let mut named =
+                    tables::object_key(&open.volume_name, &open.bucket_name, &open.key_name);
+                named.extend_from_slice(session);
+                tables::deleted_key(&named, object_id)
+            }
+        };
         garbage::discard(cx, deleted, bucket_id, vec![garbage::uncommitted(&open, blocks)]);
     }
-    cx.delete(Place::OPEN, open_key);
+    cx.delete(shelf.open(), open_key);
     Ok(())
 }

@@ -3,41 +3,42 @@
 use proto::ozone::KeyInfo;
 
 use super::metadata::{self, DELETED_HSYNC_KEY, HSYNC_CLIENT_ID, OVERWRITTEN_HSYNC_KEY};
-use super::place::Place;
+use super::place::Shelf;
 use crate::apply::ApplyContext;
 use crate::error::OmError;
 use crate::row;
 use crate::tables;
 
 /// The session that still writes to a committed key.
-pub(super) fn writer(key: &KeyInfo) -> Option<u64> {
+pub(crate) fn writer(key: &KeyInfo) -> Option<u64> {
     let id = metadata::get(&key.metadata, HSYNC_CLIENT_ID)?;
     id.parse::<i64>().ok().map(|id| id as u64)
 }
 
 /// The text of a session in a key's metadata.
-pub(super) fn session(client_id: u64) -> String {
+pub(crate) fn session(client_id: u64) -> String {
     (client_id as i64).to_string()
 }
 
 /// What happened to the synced form of an open key behind its writer's back.
 #[derive(Clone, Copy)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Deleted,
     Overwritten,
 }
 
 /// Tells the writer of `key`, if it has one, that the key is not its own any more: its next
 /// commit is refused.
-pub(super) fn disown(
+pub(crate) fn disown(
     cx: &mut ApplyContext<'_>,
-    place_key: &[u8],
+    shelf: Shelf,
+    row: &[u8],
     key: &KeyInfo,
     fate: Fate,
 ) -> Result<(), OmError> {
     let Some(client_id) = writer(key) else { return Ok(()) };
-    let open_key = tables::open_key(place_key, client_id);
-    let Some(mut open) = row::get::<KeyInfo>(cx.view, Place::OPEN, &open_key)? else {
+    let open_key = tables::open_key(row, client_id);
+    let Some(mut open) = row::get::<KeyInfo>(cx.view, shelf.open(), &open_key)? else {
         return Ok(());
     };
     let marker = match fate {
@@ -45,13 +46,13 @@ pub(super) fn disown(
         Fate::Overwritten => OVERWRITTEN_HSYNC_KEY,
     };
     metadata::set_str(&mut open.metadata, marker, "true");
-    cx.put(Place::OPEN, open_key, &open);
+    cx.put(shelf.open(), open_key, &open);
     Ok(())
 }
 
 /// # Errors
 /// When the key that `open` writes was deleted or overwritten after a sync.
-pub(super) fn check_owned(open: &KeyInfo) -> Result<(), OmError> {
+pub(crate) fn check_owned(open: &KeyInfo) -> Result<(), OmError> {
     let lost = [DELETED_HSYNC_KEY, OVERWRITTEN_HSYNC_KEY]
         .into_iter()
         .any(|marker| metadata::get(&open.metadata, marker).is_some());

@@ -11,7 +11,6 @@ use crate::bucket::find;
 use crate::error::OmError;
 use crate::prepare::PrepareContext;
 use crate::response;
-use crate::row;
 use crate::tables;
 
 pub(crate) fn prepare(
@@ -20,7 +19,7 @@ pub(crate) fn prepare(
 ) -> Result<(), OmError> {
     let volume = request.volume_name.as_mut().ok_or_else(|| OmError::missing("volumeName"))?;
     let bucket = request.bucket_name.as_mut().ok_or_else(|| OmError::missing("bucketName"))?;
-    find::require_flat(&find::resolve(ctx.view, volume, bucket)?)?;
+    find::resolve(ctx.view, volume, bucket)?;
     request.now = Some(ctx.now_ms);
     request.soft_limit = Some(ctx.settings.lease_soft_limit_ms);
     Ok(())
@@ -41,7 +40,7 @@ pub(crate) fn apply(
     let writer = hsync::writer(&key)
         .ok_or_else(|| OmError::KeyClosed(format!("Key: {name} is already closed")))?;
     let open_key = tables::open_key(&place.key, writer);
-    let mut open: KeyInfo = row::get(cx.view, Place::OPEN, &open_key)?.ok_or_else(|| {
+    let mut open = place.open(cx.view, &open_key)?.ok_or_else(|| {
         let session = String::from_utf8_lossy(&open_key);
         OmError::KeyNotFound(format!("Open Key {session} not found in openKeyTable"))
     })?;
@@ -60,7 +59,7 @@ pub(crate) fn apply(
         metadata::set_str(&mut open.metadata, LEASE_RECOVERY, "true");
         open.modification_time = now;
         open.update_id = Some(cx.tx.index);
-        cx.put(Place::OPEN, open_key, &open);
+        place.put_open(cx, open_key, &open);
     }
     let mut r = response::ok(Type::RecoverLease);
     r.recover_lease_response = Some(Box::new(RecoverLeaseResponse {

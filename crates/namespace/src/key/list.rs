@@ -2,21 +2,32 @@
 
 use std::ops::ControlFlow;
 
-use proto::ozone::{KeyInfo, ListKeysRequest, ListKeysResponse, OmResponse, Type};
+use proto::ozone::{DirectoryInfo, KeyInfo, ListKeysRequest, ListKeysResponse, OmResponse, Type};
 
-use super::place::Place;
 use crate::bucket::find;
 use crate::error::OmError;
+use crate::fso::list_keys::{KeyRange, ListedKey};
+use crate::fso::{self, Tree};
 use crate::read::ReadContext;
 use crate::response;
-use crate::row;
-use crate::tables::{object_key, prefix_end};
+use crate::row::{self, Bucket};
+use crate::tables::{Table, object_key, prefix_end};
 use crate::view::ViewError;
 
 pub(crate) fn read(request: &ListKeysRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
     let mut keys: Vec<KeyInfo> = Vec::new();
-    let truncated = walk(request, cx, &mut |key, value| {
-        keys.push(row::decode_slice(Place::COMMITTED, key, value)?);
+    let truncated = walk(request, cx, &mut |bucket, listed| {
+        keys.push(match listed {
+            Listed::Row { key, value } => row::decode_slice(Table::KeyTable, key, value)?,
+            Listed::File { path, value } => {
+                let mut key: KeyInfo = row::decode_slice(Table::FileTable, path.as_bytes(), value)?;
+                path.clone_into(&mut key.key_name);
+                key
+            }
+            Listed::Directory { path, directory } => {
+                fso::directory::as_key(directory, bucket, path.to_owned())
+            }
+        });
         Ok(())
     })?;
     let mut r = response::ok(Type::ListKeys);
@@ -25,27 +36,39 @@ pub(crate) fn read(request: &ListKeysRequest, cx: &ReadContext<'_>) -> Result<Om
     Ok(r)
 }
 
-/// What a list does with a row, given its key and value.
-type EachRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), ViewError> + 'a;
+/// A key of a list.
+pub(super) enum Listed<'a> {
+    /// In a flat bucket: its row.
+    Row { key: &'a [u8], value: &'a [u8] },
+    /// A file of a tree: its whole path and the value of its row, which has the last name only.
+    File { path: &'a str, value: &'a [u8] },
+    /// A directory of a tree; the path ends with a slash.
+    Directory { path: &'a str, directory: &'a DirectoryInfo },
+}
+
+/// What a list does with a key.
+type Each<'a> = dyn FnMut(&Bucket, Listed<'_>) -> Result<(), ViewError> + 'a;
 
 /// Calls `each` with the rows of one page: those with the prefix, after the start key. True if
 /// there are more.
 pub(super) fn walk(
     request: &ListKeysRequest,
     cx: &ReadContext<'_>,
-    each: &mut EachRow<'_>,
+    each: &mut Each<'_>,
 ) -> Result<bool, OmError> {
     let (mut volume, mut bucket) = (request.volume_name.clone(), request.bucket_name.clone());
     let found = find::resolve(cx.view, &mut volume, &mut bucket)?;
-    find::require_flat(&found)?;
     let mut left = cx.page(request.count.map(i64::from));
+    if found.is_tree() {
+        return walk_tree(request, cx, &found, left, each);
+    }
     let prefix = object_key(&volume, &bucket, request.prefix.as_deref().unwrap_or(""));
     let after = object_key(&volume, &bucket, request.start_key.as_deref().unwrap_or(""));
     let end = prefix_end(&prefix);
     let start = prefix.as_slice().max(&after);
     let mut truncated = false;
     let mut failed = None;
-    cx.view.scan(Place::COMMITTED, start, end.as_deref(), &mut |key, value| {
+    cx.view.scan(Table::KeyTable, start, end.as_deref(), &mut |key, value| {
         if key == after {
             return ControlFlow::Continue(());
         }
@@ -54,7 +77,7 @@ pub(super) fn walk(
             return ControlFlow::Break(());
         }
         left -= 1;
-        match each(key, value) {
+        match each(&found, Listed::Row { key, value }) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
                 failed = Some(e);
@@ -66,4 +89,33 @@ pub(super) fn walk(
         Some(e) => Err(e.into()),
         None => Ok(truncated),
     }
+}
+
+fn walk_tree(
+    request: &ListKeysRequest,
+    cx: &ReadContext<'_>,
+    bucket: &Bucket,
+    mut left: usize,
+    each: &mut Each<'_>,
+) -> Result<bool, OmError> {
+    let tree = Tree::of(cx.view, bucket)?;
+    let range = KeyRange {
+        prefix: request.prefix.as_deref().unwrap_or(""),
+        after: request.start_key.as_deref().unwrap_or(""),
+    };
+    let mut truncated = false;
+    fso::list_keys::walk(&tree, &range, &mut |key| {
+        if left == 0 {
+            truncated = true;
+            return Ok(ControlFlow::Break(()));
+        }
+        left -= 1;
+        let listed = match key {
+            ListedKey::File { path, row } => Listed::File { path, value: row },
+            ListedKey::Directory { path, directory } => Listed::Directory { path, directory },
+        };
+        each(bucket, listed)?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(truncated)
 }

@@ -8,15 +8,17 @@
 use bytes::Bytes;
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
-use proto::ozone::{ListKeysLightResponse, ListKeysRequest, OmResponse, Type};
+use proto::ozone::{BasicKeyInfo, ListKeysLightResponse, ListKeysRequest, OmResponse, Type};
 
 use super::basic::BasicKey;
-use super::list::walk;
-use super::place::Place;
+use super::list::{Listed, walk};
 use crate::error::OmError;
+use crate::fso::directory::as_basic;
 use crate::read::ReadContext;
 use crate::response;
 use crate::row::damaged;
+use crate::tables::Table;
+use crate::view::ViewError;
 
 /// Field of `ListKeysLightResponse` in `OMResponse`, and of its members.
 const LIGHT_RESPONSE_FIELD: u32 = 126;
@@ -28,9 +30,15 @@ const ENTRY_BYTES: usize = 128;
 
 pub(crate) fn read(request: &ListKeysRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
     let mut keys = Vec::new();
-    let truncated = walk(request, cx, &mut |key, value| {
-        let basic = BasicKey::parse(value).and_then(|basic| basic.to_message());
-        keys.push(basic.map_err(|e| damaged(Place::COMMITTED, key, &e))?);
+    let truncated = walk(request, cx, &mut |bucket, listed| {
+        keys.push(match listed {
+            Listed::Row { key, value } => {
+                let basic = BasicKey::parse(value).and_then(|basic| basic.to_message());
+                basic.map_err(|e| damaged(Table::KeyTable, key, &e))?
+            }
+            Listed::File { path, value } => basic(value, path)?,
+            Listed::Directory { path, directory } => as_basic(directory, bucket, path.to_owned()),
+        });
         Ok(())
     })?;
     let mut r = response::ok(Type::ListKeysLight);
@@ -39,6 +47,20 @@ pub(crate) fn read(request: &ListKeysRequest, cx: &ReadContext<'_>) -> Result<Om
         is_truncated: Some(truncated),
     }));
     Ok(r)
+}
+
+/// A row of the fileTable under its whole path.
+pub(crate) fn parse_file<'a>(row: &'a [u8], path: &'a str) -> Result<BasicKey<'a>, ViewError> {
+    let mut key =
+        BasicKey::parse(row).map_err(|e| damaged(Table::FileTable, path.as_bytes(), &e))?;
+    key.rename(path);
+    Ok(key)
+}
+
+/// The same as a message.
+pub(crate) fn basic(row: &[u8], path: &str) -> Result<BasicKeyInfo, ViewError> {
+    let key = parse_file(row, path)?.to_message();
+    key.map_err(|e| damaged(Table::FileTable, path.as_bytes(), &e))
 }
 
 /// The encoded answer to a ListKeysLight.
@@ -58,11 +80,22 @@ pub(crate) fn encode(
     let page = cx.page(request.count.map(i64::from));
     let mut body = Vec::with_capacity(room + page * ENTRY_BYTES);
     body.resize(room, 0);
-    let truncated = walk(request, cx, &mut |key, value| {
-        let basic = BasicKey::parse(value).map_err(|e| damaged(Place::COMMITTED, key, &e))?;
+    let truncated = walk(request, cx, &mut |bucket, listed| {
         encode_key(BASIC_KEY_INFO_FIELD, WireType::LengthDelimited, &mut body);
-        encode_varint(basic.encoded_len() as u64, &mut body);
-        basic.encode(&mut body);
+        let key = match listed {
+            Listed::Row { key, value } => {
+                BasicKey::parse(value).map_err(|e| damaged(Table::KeyTable, key, &e))?
+            }
+            Listed::File { path, value } => parse_file(value, path)?,
+            Listed::Directory { path, directory } => {
+                let entry = as_basic(directory, bucket, path.to_owned());
+                encode_varint(entry.encoded_len() as u64, &mut body);
+                entry.encode_raw(&mut body);
+                return Ok(());
+            }
+        };
+        encode_varint(key.encoded_len() as u64, &mut body);
+        key.encode(&mut body);
         Ok(())
     })?;
     encode_key(IS_TRUNCATED_FIELD, WireType::Varint, &mut body);

@@ -23,17 +23,27 @@ pub(crate) fn key(args: &KeyArgs, volume: &str, cx: &ReadContext<'_>) -> Result<
     if args.key_name.is_empty() {
         return Err(OmError::InvalidKeyName("Key name is empty".to_owned()));
     }
-    let place = Place::of(cx.view, volume, &args.bucket_name, &args.key_name)?;
-    let mut key = place
-        .committed(cx.view)?
-        .ok_or_else(|| OmError::KeyNotFound(format!("Key:{} not found", args.key_name)))?;
+    let not_found = || OmError::KeyNotFound(format!("Key:{} not found", args.key_name));
+    let place = match Place::of(cx.view, volume, &args.bucket_name, &args.key_name) {
+        Err(OmError::DirectoryNotFound(_)) => return Err(not_found()),
+        place => place?,
+    };
+    let mut key = match place.committed(cx.view)? {
+        Some(key) => key,
+        None => return place.directory(cx.view)?.ok_or_else(not_found),
+    };
+    narrow(&mut key, args);
+    Ok(key)
+}
+
+/// Leaves of a key the versions and parts that `args` wants.
+pub(crate) fn narrow(key: &mut KeyInfo, args: &KeyArgs) {
     if args.latest_version_location == Some(true) && key.key_location_list.len() > 1 {
         key.key_location_list.drain(..key.key_location_list.len() - 1);
     }
     if let Some(part) = args.multipart_number.filter(|part| *part > 0) {
-        only_part(&mut key, part);
+        only_part(key, part);
     }
-    Ok(key)
 }
 
 /// Leaves of a key that was uploaded in parts one part's blocks and size.

@@ -4,7 +4,7 @@
 
 pub(crate) mod allocate_block;
 pub(crate) mod atomic;
-mod basic;
+pub(crate) mod basic;
 pub(crate) mod commit;
 pub(crate) mod create;
 pub(crate) mod delete;
@@ -12,7 +12,7 @@ pub(crate) mod delete_keys;
 pub(crate) mod delete_open;
 pub(crate) mod garbage;
 pub(crate) mod get_info;
-mod hsync;
+pub(crate) mod hsync;
 pub(crate) mod lease;
 pub(crate) mod list;
 pub(crate) mod list_light;

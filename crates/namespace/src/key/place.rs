@@ -1,10 +1,16 @@
-//! Where the rows of a key are. The one place that depends on the bucket's layout: path
-//! resolution of FILE_SYSTEM_OPTIMIZED buckets belongs here.
+//! Where the rows of a key are. The one place that depends on the bucket's layout: in a flat
+//! bucket the row is named after the key, in a FILE_SYSTEM_OPTIMIZED one after the directory that
+//! the path leads to.
 
-use proto::ozone::{KeyArgs, KeyInfo};
+use std::borrow::Cow;
 
+use proto::ozone::{KeyArgs, KeyInfo, MultipartKeyInfo};
+
+use crate::apply::ApplyContext;
 use crate::bucket::find;
 use crate::error::OmError;
+use crate::fso::walk::walk;
+use crate::fso::{Tree, directory, path};
 use crate::prepare::PrepareContext;
 use crate::row::{self, Bucket};
 use crate::tables::{self, Table};
@@ -17,14 +23,45 @@ pub(crate) struct Place {
     /// Row key of the committed key.
     pub key: Vec<u8>,
     bucket_key_len: usize,
+    node: Option<Node>,
+}
+
+/// The pair of tables that a key's rows are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shelf {
+    /// Of OBS and LEGACY buckets.
+    Flat,
+    /// Of FILE_SYSTEM_OPTIMIZED buckets.
+    Tree,
+}
+
+impl Shelf {
+    /// Table of committed keys.
+    pub const fn committed(self) -> Table {
+        match self {
+            Self::Flat => Table::KeyTable,
+            Self::Tree => Table::FileTable,
+        }
+    }
+
+    /// Table of keys being written.
+    pub const fn open(self) -> Table {
+        match self {
+            Self::Flat => Table::OpenKeyTable,
+            Self::Tree => Table::OpenFileTable,
+        }
+    }
+}
+
+/// A key of a tree.
+struct Node {
+    /// `/volume/bucket/path`
+    object_key: Vec<u8>,
+    /// Object id of the directory it is in.
+    parent_id: u64,
 }
 
 impl Place {
-    /// Table of committed keys.
-    pub const COMMITTED: Table = Table::KeyTable;
-    /// Table of keys being written.
-    pub const OPEN: Table = Table::OpenKeyTable;
-
     /// Where `key` is, links followed.
     pub fn of(view: &dyn View, volume: &str, bucket: &str, key: &str) -> Result<Self, OmError> {
         let row = tables::object_key(volume, bucket, key);
@@ -35,9 +72,13 @@ impl Place {
             find::resolve(view, &mut volume, &mut bucket)?;
             return Self::of(view, &volume, &bucket, key);
         }
-        find::require_flat(&found)?;
+        if found.is_tree() {
+            let tree = Tree::of(view, &found)?;
+            let parent_id = walk(&tree, key)?.parent_id().ok_or_else(|| no_parent(key))?;
+            return Ok(Self::in_tree(&tree, found, key, parent_id));
+        }
         let bucket_key_len = bucket_key.len();
-        Ok(Self { bucket: found, key: row, bucket_key_len })
+        Ok(Self { bucket: found, key: row, bucket_key_len, node: None })
     }
 
     /// Where the key of `args` is.
@@ -45,9 +86,46 @@ impl Place {
         Self::of(view, &args.volume_name, &args.bucket_name, &args.key_name)
     }
 
+    /// Where a key of a tree is, whose parent is known, be it there or not yet.
+    pub fn in_tree(tree: &Tree<'_>, bucket: Bucket, key: &str, parent_id: u64) -> Self {
+        let key = path::normalize(key);
+        let row = tree.row(parent_id, path::split(&key).1);
+        let object_key = tables::object_key(&bucket.volume_name, &bucket.bucket_name, &key);
+        let bucket_key_len =
+            tables::bucket_of(&object_key, &bucket.volume_name, &bucket.bucket_name).len();
+        Self { bucket, key: row, bucket_key_len, node: Some(Node { object_key, parent_id }) }
+    }
+
+    /// Where the key of an upload is, and its parts while they are written: in the directory
+    /// that the upload began in, wherever that is now.
+    pub fn of_upload(
+        view: &dyn View,
+        args: &KeyArgs,
+        upload: &MultipartKeyInfo,
+    ) -> Result<Self, OmError> {
+        let bucket = find::find(view, &args.volume_name, &args.bucket_name)?;
+        match upload.parent_id {
+            Some(parent_id) if bucket.is_tree() => {
+                let tree = Tree::of(view, &bucket)?;
+                Ok(Self::in_tree(&tree, bucket, &args.key_name, parent_id))
+            }
+            _ => Self::of_args(view, args),
+        }
+    }
+
+    /// The tables of the key.
+    pub fn shelf(&self) -> Shelf {
+        if self.node.is_some() { Shelf::Tree } else { Shelf::Flat }
+    }
+
+    /// `/volume/bucket/key`, whatever the row is named after.
+    pub fn object_key(&self) -> &[u8] {
+        self.node.as_ref().map_or(&self.key, |node| &node.object_key)
+    }
+
     /// Row key of the bucket.
     pub fn bucket_key(&self) -> &[u8] {
-        &self.key[..self.bucket_key_len]
+        &self.object_key()[..self.bucket_key_len]
     }
 
     /// Object id of the bucket.
@@ -55,9 +133,39 @@ impl Place {
         self.bucket.object_id.unwrap_or_default()
     }
 
+    /// Object id of the directory that the key is in, in a tree.
+    pub fn parent_id(&self) -> Option<u64> {
+        self.node.as_ref().map(|node| node.parent_id)
+    }
+
     /// The committed key, if there is one.
     pub fn committed(&self, view: &dyn View) -> Result<Option<KeyInfo>, OmError> {
-        Ok(row::get(view, Self::COMMITTED, &self.key)?)
+        let mut key = row::get(view, self.shelf().committed(), &self.key)?;
+        key.iter_mut().for_each(|key| self.name(key));
+        Ok(key)
+    }
+
+    /// Whether there is a committed key.
+    pub fn exists(&self, view: &dyn View) -> Result<bool, OmError> {
+        Ok(view.exists(self.shelf().committed(), &self.key)?)
+    }
+
+    /// The key being written in session row `open_key`, if there is one.
+    pub fn open(&self, view: &dyn View, open_key: &[u8]) -> Result<Option<KeyInfo>, OmError> {
+        let mut key = row::get(view, self.shelf().open(), open_key)?;
+        key.iter_mut().for_each(|key| self.name(key));
+        Ok(key)
+    }
+
+    /// The directory that is where the key would be, as a key whose name ends with a slash.
+    pub fn directory(&self, view: &dyn View) -> Result<Option<KeyInfo>, OmError> {
+        if self.node.is_none() {
+            return Ok(None);
+        }
+        let Some(found) = view.directory(&self.key)? else { return Ok(None) };
+        let path = self.object_key().get(self.bucket_key_len + 1..).unwrap_or_default();
+        let name = format!("{}/", String::from_utf8_lossy(path));
+        Ok(Some(directory::as_key(&found, &self.bucket, name)))
     }
 
     /// The committed key.
@@ -66,11 +174,70 @@ impl Place {
             OmError::key_not_found(&args.volume_name, &args.bucket_name, &args.key_name)
         })
     }
+
+    /// Writes the committed key.
+    pub fn put_committed(self, cx: &mut ApplyContext<'_>, key: KeyInfo) {
+        let key = self.unnamed(Cow::Owned(key));
+        cx.put(self.shelf().committed(), self.key, &*key);
+    }
+
+    /// Writes the committed key, and the bucket with its counters as they are now.
+    pub fn put_with_bucket(self, cx: &mut ApplyContext<'_>, key: KeyInfo) {
+        cx.put_bucket(self.bucket_key().to_vec(), self.bucket.clone());
+        self.put_committed(cx, key);
+    }
+
+    /// # Errors
+    /// When a directory is where the key would be.
+    pub fn check_no_directory(&self, view: &dyn View, key: &str) -> Result<(), OmError> {
+        if self.node.is_some() && view.exists(Table::DirectoryTable, &self.key)? {
+            return Err(OmError::NotAFile(format!("Can not write to directory: {key}")));
+        }
+        Ok(())
+    }
+
+    /// Writes the key being written in session row `open_key`.
+    pub fn put_open(&self, cx: &mut ApplyContext<'_>, open_key: Vec<u8>, key: &KeyInfo) {
+        cx.put(self.shelf().open(), open_key, &*self.unnamed(Cow::Borrowed(key)));
+    }
+
+    /// The end of a session.
+    pub fn delete_open(&self, cx: &mut ApplyContext<'_>, open_key: Vec<u8>) {
+        cx.delete(self.shelf().open(), open_key);
+    }
+
+    /// Gives a key out of a row the name that requests know it by.
+    fn name(&self, key: &mut KeyInfo) {
+        if self.node.is_some()
+            && let Some(path) = self.object_key().get(self.bucket_key_len + 1..)
+        {
+            key.key_name = String::from_utf8_lossy(path).into_owned();
+        }
+    }
+
+    /// A key as its row has it: in a tree, with its last name only.
+    fn unnamed<'k>(&self, mut key: Cow<'k, KeyInfo>) -> Cow<'k, KeyInfo> {
+        if let Some(node) = &self.node {
+            let key = key.to_mut();
+            let leaf = path::split(&key.key_name).1.len();
+            key.key_name.drain(..key.key_name.len() - leaf);
+            key.parent_id = Some(node.parent_id);
+        }
+        key
+    }
 }
 
-/// The leader's part for every command on a key: the names become those of the bucket proper.
+/// The refusal of a path that ends before its last name.
+pub(crate) fn no_parent(path: &str) -> OmError {
+    OmError::DirectoryNotFound(format!("Failed to find parent directory of {path}"))
+}
+
+/// The leader's part for every command on a key: the names become those of the bucket proper,
+/// and a path loses its slashes too many.
 pub(crate) fn settle(args: &mut KeyArgs, ctx: &PrepareContext<'_>) -> Result<Bucket, OmError> {
     let bucket = find::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
-    find::require_flat(&bucket)?;
+    if ctx.settings.has_paths(&bucket) {
+        path::normalize_in_place(&mut args.key_name);
+    }
     Ok(bucket)
 }

@@ -1,16 +1,18 @@
 //! RenameKey.
 
-use proto::ozone::{KeyInfo, OmResponse, RenameKeyRequest, RenameKeyResponse, Type};
+use proto::ozone::{KeyArgs, KeyInfo, OmResponse, RenameKeyRequest, RenameKeyResponse, Type};
 
 use super::hsync;
-use super::place::{Place, settle};
+use super::place::{Shelf, settle};
 use crate::apply::ApplyContext;
+use crate::bucket::find;
 use crate::effect::Effect;
 use crate::error::OmError;
+use crate::fso::{self, Tree, path};
 use crate::names::validate_key_name;
 use crate::prepare::PrepareContext;
 use crate::response;
-use crate::row;
+use crate::row::{self, Bucket};
 use crate::tables;
 use crate::view::View;
 
@@ -21,8 +23,14 @@ pub(crate) fn prepare(
     if request.key_args.key_name.is_empty() {
         return Err(OmError::InvalidKeyName("Key name is empty".to_owned()));
     }
+    let bucket = settle(&mut request.key_args, ctx)?;
+    if ctx.settings.has_paths(&bucket) {
+        path::normalize_in_place(&mut request.to_key_name);
+    }
+    if bucket.is_tree() {
+        path::check(&request.to_key_name)?;
+    }
     validate_key_name(&request.to_key_name, ctx.settings)?;
-    settle(&mut request.key_args, ctx)?;
     request.key_args.modification_time = Some(ctx.now_ms);
     Ok(())
 }
@@ -32,8 +40,13 @@ pub(crate) fn apply(
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
     let args = request.key_args;
-    // The bucket's layout tells where the rows are.
-    Place::of_args(cx.view, &args)?;
+    let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+    if bucket.is_tree() {
+        in_tree(cx, &bucket, &args, &request.to_key_name)?;
+        let mut r = response::ok(Type::RenameKey);
+        r.rename_key_response = Some(Box::new(RenameKeyResponse {}));
+        return Ok(r);
+    }
     let pair = Pair {
         volume: &args.volume_name,
         bucket: &args.bucket_name,
@@ -48,7 +61,28 @@ pub(crate) fn apply(
     Ok(r)
 }
 
-/// One rename within a bucket.
+fn in_tree(
+    cx: &mut ApplyContext<'_>,
+    bucket: &Bucket,
+    args: &KeyArgs,
+    to: &str,
+) -> Result<(), OmError> {
+    let tree = Tree::of(cx.view, bucket)?;
+    let now = args.modification_time;
+    let pair = fso::rename::Pair { from: &args.key_name, to, now, index: cx.tx.index };
+    let not_found = OmError::key_not_found(&args.volume_name, &args.bucket_name, &args.key_name);
+    let renamed = fso::rename::rename(&tree, &pair, not_found)?;
+    cx.effects.extend(renamed.effects);
+    if renamed.touches_bucket {
+        let mut info = bucket.to_info();
+        info.modification_time = now.or(info.modification_time);
+        let key = tables::bucket_key(&args.volume_name, &args.bucket_name);
+        cx.put_bucket(key, bucket.with_info(info));
+    }
+    Ok(())
+}
+
+/// One rename within a flat bucket.
 pub(super) struct Pair<'a> {
     pub volume: &'a str,
     pub bucket: &'a str,
@@ -63,19 +97,19 @@ pub(super) struct Pair<'a> {
 pub(super) fn rename(view: &dyn View, pair: &Pair<'_>) -> Result<[Effect; 2], OmError> {
     let from = tables::object_key(pair.volume, pair.bucket, pair.from);
     let to = tables::object_key(pair.volume, pair.bucket, pair.to);
-    let mut key: KeyInfo = row::get(view, Place::COMMITTED, &from)?
+    let mut key: KeyInfo = row::get(view, Shelf::Flat.committed(), &from)?
         .ok_or_else(|| OmError::key_not_found(pair.volume, pair.bucket, pair.from))?;
     if hsync::writer(&key).is_some() {
         return Err(OmError::RenameOpenFile(pair.from.to_owned()));
     }
-    if view.exists(Place::COMMITTED, &to)? {
+    if view.exists(Shelf::Flat.committed(), &to)? {
         return Err(OmError::KeyExists(format!("Key already exists {}", pair.to)));
     }
     key.key_name = pair.to.to_owned();
     key.modification_time = pair.now.unwrap_or(key.modification_time);
     key.update_id = Some(pair.index);
     Ok([
-        Effect::Delete { table: Place::COMMITTED, key: from },
-        Effect::Put { table: Place::COMMITTED, key: to, value: row::encode(&key) },
+        Effect::Delete { table: Shelf::Flat.committed(), key: from },
+        Effect::Put { table: Shelf::Flat.committed(), key: to, value: row::encode(&key) },
     ])
 }

@@ -1,16 +1,22 @@
 //! RenameKeys: many renames in one transaction, one after the other; those that cannot be done
 //! are named in the answer.
 
-use proto::ozone::{OmResponse, RenameKeysRequest, RenameKeysResponse, Status, Type};
+use proto::ozone::{
+    OmResponse, RenameKeysMap, RenameKeysRequest, RenameKeysResponse, Status, Type,
+};
 
 use super::rename::{Pair, rename};
 use crate::apply::ApplyContext;
 use crate::bucket::find;
+use crate::effect::Effect;
 use crate::error::OmError;
+use crate::fso::{self, Tree, path};
 use crate::names::validate_key_name;
 use crate::overlay::Overlay;
 use crate::prepare::PrepareContext;
 use crate::response;
+use crate::row::Bucket;
+use crate::view::View;
 
 pub(crate) fn prepare(
     request: &mut RenameKeysRequest,
@@ -18,8 +24,14 @@ pub(crate) fn prepare(
 ) -> Result<(), OmError> {
     let args = &mut request.rename_keys_args;
     let bucket = find::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
-    find::require_flat(&bucket)?;
-    for pair in &args.rename_keys_map {
+    for pair in &mut args.rename_keys_map {
+        if ctx.settings.has_paths(&bucket) {
+            path::normalize_in_place(&mut pair.from_key_name);
+            path::normalize_in_place(&mut pair.to_key_name);
+        }
+        if bucket.is_tree() {
+            path::check(&pair.to_key_name)?;
+        }
         validate_key_name(&pair.to_key_name, ctx.settings)?;
     }
     Ok(())
@@ -31,24 +43,12 @@ pub(crate) fn apply(
 ) -> Result<OmResponse, OmError> {
     let args = request.rename_keys_args;
     let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
-    find::require_flat(&bucket)?;
     let mut overlay = Overlay::new(cx.view);
     let mut unrenamed = args.refused;
     for pair in args.rename_keys_map {
-        let renamed = rename(
-            &overlay,
-            &Pair {
-                volume: &args.volume_name,
-                bucket: &args.bucket_name,
-                from: &pair.from_key_name,
-                to: &pair.to_key_name,
-                now: None,
-                index: cx.tx.index,
-            },
-        );
-        match renamed {
+        match one(&overlay, &bucket, &pair, cx.tx.index) {
             Ok(effects) => {
-                overlay.absorb(effects.to_vec());
+                overlay.absorb(effects.clone());
                 cx.effects.extend(effects);
             }
             Err(OmError::View(e)) => return Err(e.into()),
@@ -65,4 +65,22 @@ pub(crate) fn apply(
     r.rename_keys_response =
         Some(Box::new(RenameKeysResponse { un_renamed_keys: unrenamed, status: Some(complete) }));
     Ok(r)
+}
+
+fn one(
+    view: &dyn View,
+    bucket: &Bucket,
+    names: &RenameKeysMap,
+    index: u64,
+) -> Result<Vec<Effect>, OmError> {
+    let (volume, bucket_name) = (bucket.volume_name.as_str(), bucket.bucket_name.as_str());
+    let (from, to) = (names.from_key_name.as_str(), names.to_key_name.as_str());
+    if bucket.is_tree() {
+        let tree = Tree::of(view, bucket)?;
+        let pair = fso::rename::Pair { from, to, now: None, index };
+        let not_found = OmError::key_not_found(volume, bucket_name, from);
+        return Ok(fso::rename::rename(&tree, &pair, not_found)?.effects);
+    }
+    let pair = Pair { volume, bucket: bucket_name, from, to, now: None, index };
+    Ok(rename(view, &pair)?.to_vec())
 }

@@ -4,7 +4,9 @@ use proto::ozone::{OmResponse, SetTimesRequest, SetTimesResponse, Type};
 
 use super::place::{Place, settle};
 use crate::apply::ApplyContext;
+use crate::bucket::find;
 use crate::error::OmError;
+use crate::fso;
 use crate::prepare::PrepareContext;
 use crate::response;
 
@@ -20,8 +22,15 @@ pub(crate) fn apply(
     request: SetTimesRequest,
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
-    let place = Place::of_args(cx.view, &request.key_args)?;
-    let mut key = place.existing(cx.view, &request.key_args)?;
+    let args = &request.key_args;
+    let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+    if bucket.is_tree() && fso::directory::set_time(cx, &bucket, args, request.mtime as i64)? {
+        let mut r = response::ok(Type::SetTimes);
+        r.set_times_response = Some(Box::new(SetTimesResponse {}));
+        return Ok(r);
+    }
+    let place = Place::of_args(cx.view, args)?;
+    let mut key = place.existing(cx.view, args)?;
     // -1 leaves the time as it is.
     match request.mtime as i64 {
         -1 => {}
@@ -31,7 +40,7 @@ pub(crate) fn apply(
         mtime => {
             key.modification_time = mtime as u64;
             key.update_id = Some(cx.tx.index);
-            cx.put(Place::COMMITTED, place.key, &key);
+            place.put_committed(cx, key);
         }
     }
     let mut r = response::ok(Type::SetTimes);

@@ -7,6 +7,7 @@ use proto::ozone::{
 
 use super::find;
 use crate::apply::ApplyContext;
+use crate::bucket;
 use crate::error::OmError;
 use crate::key::garbage;
 use crate::key::place::{Place, settle};
@@ -31,10 +32,10 @@ pub(crate) fn apply(
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
     let args = request.key_args;
-    let mut place = Place::of_args(cx.view, &args)?;
-    let (row, upload) = find::find(cx.view, &place.key, find::id(&args)?, &args)?;
-    remove(cx, &mut place.bucket, row, &upload, &args)?;
-    cx.put_bucket(place.bucket_key().to_vec(), place.bucket);
+    let mut bucket = bucket::find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+    let (row, upload) = find::find(cx.view, find::id(&args)?, &args)?;
+    remove(cx, &mut bucket, row, &upload, &args)?;
+    cx.put_bucket(tables::bucket_key(&args.volume_name, &args.bucket_name), bucket);
     let mut r = response::ok(Type::AbortMultiPartUpload);
     r.abort_multi_part_upload_response = Some(Box::new(MultipartUploadAbortResponse {}));
     Ok(r)
@@ -59,7 +60,8 @@ pub(super) fn remove(
         }
         cx.delete(Table::MultipartPartsTable, part_row);
     }
-    cx.delete(Table::MultipartInfoTable, row.clone());
-    cx.delete(Place::OPEN, row);
+    cx.delete(Table::MultipartInfoTable, row);
+    let place = Place::of_upload(cx.view, names, upload)?;
+    place.delete_open(cx, tables::multipart_key(&place.key, &upload.upload_id));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! CommitMultiPartUpload: a written part joins its upload, replacing one of the same number.
 
 use proto::ozone::{
-    KeyInfo, MultipartCommitUploadPartRequest, MultipartCommitUploadPartResponse,
+    KeyArgs, KeyInfo, MultipartCommitUploadPartRequest, MultipartCommitUploadPartResponse,
     MultipartPartInfo, OmResponse, Type,
 };
 
@@ -37,28 +37,22 @@ pub(crate) fn apply(
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
     let mut args = request.key_args;
-    let mut place = Place::of_args(cx.view, &args)?;
     let upload_id = find::id(&args)?.to_owned();
     let number = find::check_part_number(&args)?;
-    let open_key = tables::open_key(&place.key, request.client_id);
-    let open = row::get::<KeyInfo>(cx.view, Place::OPEN, &open_key)?.ok_or_else(|| {
-        let entry = String::from_utf8_lossy(&open_key);
-        OmError::KeyNotFound(format!(
-            "Failed to commit Multipart Upload key, as {entry} entry is not found in the \
-             openKey table"
-        ))
-    })?;
-    let upload = match find::find(cx.view, &place.key, &upload_id, &args) {
+    let upload = match find::find(cx.view, &upload_id, &args) {
         Ok((_, upload)) => upload,
         Err(refusal @ OmError::NoSuchUpload { .. }) => {
-            throw_away(cx, &place, open_key, open);
+            throw_away(cx, &args, request.client_id)?;
             return Ok(refusal.into_response(Type::CommitMultiPartUpload as i32, None));
         }
         Err(e) => return Err(e),
     };
+    let mut place = Place::of_upload(cx.view, &args, &upload)?;
+    let open_key = tables::open_key(&place.key, request.client_id);
+    let open = place.open(cx.view, &open_key)?.ok_or_else(|| not_open(&open_key))?;
 
     let e_tag = metadata::get(&args.metadata, ETAG).map(str::to_owned);
-    let names = proto::ozone::KeyArgs {
+    let names = KeyArgs {
         volume_name: args.volume_name.clone(),
         bucket_name: args.bucket_name.clone(),
         key_name: args.key_name.clone(),
@@ -80,11 +74,11 @@ pub(crate) fn apply(
         garbage.push(garbage::uncommitted(&key, left_over));
     }
     if !garbage.is_empty() {
-        let row = tables::deleted_key(&place.key, cx.object_id());
+        let row = tables::deleted_key(place.object_key(), cx.object_id());
         garbage::discard(cx, row, place.bucket_id(), garbage);
     }
 
-    let part_name = format!("{}-{upload_id}-{number}", String::from_utf8_lossy(&place.key));
+    let part_name = format!("{}-{upload_id}-{number}", String::from_utf8_lossy(place.object_key()));
     let part = MultipartPartInfo {
         part_name: Some(part_name.clone()),
         part_number: Some(number),
@@ -98,7 +92,7 @@ pub(crate) fn apply(
         file_checksum: key.file_checksum,
     };
     cx.put(Table::MultipartPartsTable, part_key, &part);
-    cx.delete(Place::OPEN, open_key);
+    place.delete_open(cx, open_key);
     cx.put_bucket(place.bucket_key().to_vec(), place.bucket);
     let mut r = response::ok(Type::CommitMultiPartUpload);
     r.commit_multi_part_upload_response =
@@ -106,11 +100,26 @@ pub(crate) fn apply(
     Ok(r)
 }
 
-/// The upload is gone, aborted or completed: so must be the part's blocks.
-fn throw_away(cx: &mut ApplyContext<'_>, place: &Place, open_key: Vec<u8>, open: KeyInfo) {
+fn not_open(open_key: &[u8]) -> OmError {
+    let entry = String::from_utf8_lossy(open_key);
+    OmError::KeyNotFound(format!(
+        "Failed to commit Multipart Upload key, as {entry} entry is not found in the openKey table"
+    ))
+}
+
+/// The upload is gone, aborted or completed: so must be the part's blocks. In a tree the way to
+/// the session's row may be gone, too; the cleanup of open keys finds it then.
+fn throw_away(cx: &mut ApplyContext<'_>, args: &KeyArgs, client_id: u64) -> Result<(), OmError> {
+    let place = match Place::of_args(cx.view, args) {
+        Err(OmError::DirectoryNotFound(_)) => return Ok(()),
+        place => place?,
+    };
+    let open_key = tables::open_key(&place.key, client_id);
+    let open = place.open(cx.view, &open_key)?.ok_or_else(|| not_open(&open_key))?;
     if garbage::has_blocks(&open) {
-        let row = tables::deleted_key(&place.key, cx.object_id());
+        let row = tables::deleted_key(place.object_key(), cx.object_id());
         garbage::discard(cx, row, place.bucket_id(), vec![open]);
     }
-    cx.delete(Place::OPEN, open_key);
+    place.delete_open(cx, open_key);
+    Ok(())
 }

@@ -2,19 +2,20 @@
 
 use md5::{Digest, Md5};
 use proto::ozone::{
-    KeyInfo, KeyLocation, KeyLocationList, MultipartPartInfo, MultipartUploadCompleteRequest,
-    MultipartUploadCompleteResponse, OmResponse, Part, Type,
+    KeyArgs, KeyInfo, KeyLocation, KeyLocationList, MultipartPartInfo,
+    MultipartUploadCompleteRequest, MultipartUploadCompleteResponse, OmResponse, Part, Type,
 };
 
 use super::find;
 use crate::apply::ApplyContext;
 use crate::error::OmError;
+use crate::file::place::of_new;
+use crate::key::create::check_path;
 use crate::key::metadata::{self, ETAG};
 use crate::key::place::{Place, settle};
 use crate::key::{atomic, garbage};
 use crate::prepare::PrepareContext;
 use crate::response;
-use crate::row;
 use crate::tables::{self, Table};
 use crate::usage;
 
@@ -25,13 +26,13 @@ pub(crate) fn prepare(
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
     let args = &mut request.key_args;
-    settle(args, ctx)?;
+    let bucket = settle(args, ctx)?;
+    check_path(args, &bucket, ctx.settings)?;
     args.modification_time = Some(ctx.now_ms);
     check_order(&request.parts_list)?;
     let args = &request.key_args;
-    let place = Place::of_args(ctx.view, args)?;
     let upload_id = find::id(args)?;
-    find::find(ctx.view, &place.key, upload_id, args)?;
+    find::find(ctx.view, upload_id, args)?;
     let parts = find::parts(ctx.view, upload_id)?;
     let (chosen, _) = choose(parts, &request.parts_list)?;
     let least = ctx.settings.min_multipart_part_size;
@@ -116,11 +117,14 @@ pub(crate) fn apply(
 ) -> Result<OmResponse, OmError> {
     let args = request.key_args;
     check_order(&request.parts_list)?;
-    let mut place = Place::of_args(cx.view, &args)?;
     let upload_id = find::id(&args)?;
-    let (upload_row, upload) = find::find(cx.view, &place.key, upload_id, &args)?;
-    let open = row::get::<KeyInfo>(cx.view, Place::OPEN, &upload_row)?
-        .ok_or_else(|| find::no_such_upload(upload_id, &args))?;
+    let (upload_row, upload) = find::find(cx.view, upload_id, &args)?;
+    let began = Place::of_upload(cx.view, &args, &upload)?;
+    let open_row = tables::multipart_key(&began.key, upload_id);
+    let open =
+        began.open(cx.view, &open_row)?.ok_or_else(|| find::no_such_upload(upload_id, &args))?;
+    // The directories may have gone since the upload began.
+    let (mut place, parents) = of_new(&args, args.recursive == Some(true), cx)?;
     let existing = place.committed(cx.view)?;
     atomic::check(&args, existing.as_ref())?;
 
@@ -156,7 +160,7 @@ pub(crate) fn apply(
     let bucket = &mut place.bucket;
     match existing {
         None => {
-            usage::check_namespace(bucket, 1)?;
+            usage::check_namespace(bucket, 1 + parents.len() as u64)?;
             bucket.used_namespace += 1;
         }
         Some(old) => {
@@ -171,13 +175,15 @@ pub(crate) fn apply(
     }
     bucket.used_bytes += usage::replicated_size(&key);
     if !garbage.is_empty() {
-        let row = tables::deleted_key(&place.key, cx.object_id());
+        let row = tables::deleted_key(place.object_key(), cx.object_id());
         garbage::discard(cx, row, place.bucket_id(), garbage);
     }
-    cx.delete(Table::MultipartInfoTable, upload_row.clone());
-    cx.delete(Place::OPEN, upload_row);
-    cx.put_bucket(place.bucket_key().to_vec(), place.bucket);
-    cx.put(Place::COMMITTED, place.key, &key);
+    cx.delete(Table::MultipartInfoTable, upload_row);
+    began.delete_open(cx, open_row);
+    let origin =
+        KeyArgs { acls: key.acls.clone(), owner_name: key.owner_name.clone(), ..args.clone() };
+    parents.create(cx, &mut place, &origin)?;
+    place.put_with_bucket(cx, key);
     let mut r = response::ok(Type::CompleteMultiPartUpload);
     r.complete_multi_part_upload_response = Some(Box::new(MultipartUploadCompleteResponse {
         volume: Some(args.volume_name),

@@ -6,7 +6,7 @@ use proto::ozone::{KeyArgs, KeyInfo, MultipartKeyInfo, MultipartPartInfo};
 
 use crate::error::OmError;
 use crate::row;
-use crate::tables::{Table, multipart_key, part_prefix, prefix_end};
+use crate::tables::{Table, multipart_key, object_key, part_prefix, prefix_end};
 use crate::usage;
 use crate::view::View;
 
@@ -41,14 +41,14 @@ pub(crate) fn no_such_upload(upload_id: &str, args: &KeyArgs) -> OmError {
     }
 }
 
-/// The upload's row and its key, which is the same in both tables.
+/// The upload and the key of its row in the multipartInfoTable.
 pub(crate) fn find(
     view: &dyn View,
-    object_key: &[u8],
     upload_id: &str,
     args: &KeyArgs,
 ) -> Result<(Vec<u8>, MultipartKeyInfo), OmError> {
-    let key = multipart_key(object_key, upload_id);
+    let object_key = object_key(&args.volume_name, &args.bucket_name, &args.key_name);
+    let key = multipart_key(&object_key, upload_id);
     let upload = row::get(view, Table::MultipartInfoTable, &key)?
         .ok_or_else(|| no_such_upload(upload_id, args))?;
     Ok((key, upload))

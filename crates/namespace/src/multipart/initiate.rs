@@ -6,16 +6,17 @@ use proto::ozone::{
 };
 
 use super::find;
-use crate::acl;
 use crate::apply::ApplyContext;
 use crate::error::OmError;
+use crate::file::place::of_new;
 use crate::key::create;
-use crate::key::place::{Place, settle};
+use crate::key::place::settle;
 use crate::names::validate_key_name;
 use crate::prepare::PrepareContext;
 use crate::replication;
 use crate::response;
 use crate::tables::{Table, multipart_key};
+use crate::usage;
 
 /// Parts are rows of their own.
 const PARTS_ARE_ROWS: u32 = 1;
@@ -27,11 +28,12 @@ pub(crate) fn prepare(
     let args = &mut request.key_args;
     validate_key_name(&args.key_name, ctx.settings)?;
     let bucket = settle(args, ctx)?;
+    create::check_path(args, &bucket, ctx.settings)?;
     replication::resolve(args, &bucket, ctx.settings)?;
     if args.owner_name.as_deref().is_none_or(str::is_empty) {
         args.owner_name = Some(ctx.user.to_owned());
     }
-    acl::of_new_key(&mut args.acls, &args.key_name, None, &bucket, ctx)?;
+    create::inherit(args, &bucket, ctx)?;
     args.key_locations.clear();
     args.data_size = Some(0);
     args.modification_time = Some(ctx.now_ms);
@@ -51,18 +53,23 @@ pub(crate) fn apply(
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
     let args = request.key_args;
-    let place = Place::of_args(cx.view, &args)?;
+    let (mut place, parents) = of_new(&args, args.recursive == Some(true), cx)?;
+    usage::check_namespace(&place.bucket, parents.len() as u64)?;
     let upload_id = find::id(&args)?.to_owned();
-    let row = multipart_key(&place.key, &upload_id);
+    let row = multipart_key(place.object_key(), &upload_id);
     let response = MultipartInfoInitiateResponse {
         volume_name: args.volume_name.clone(),
         bucket_name: args.bucket_name.clone(),
         key_name: args.key_name.clone(),
         multipart_upload_id: upload_id.clone(),
     };
-    cx.put(Table::MultipartInfoTable, row.clone(), &info(&args, upload_id, cx)?);
+    let open_row = multipart_key(&place.key, &upload_id);
+    let mut info = info(&args, upload_id, cx)?;
+    info.parent_id = place.parent_id();
+    cx.put(Table::MultipartInfoTable, row, &info);
+    parents.create(cx, &mut place, &args)?;
     let open = create::open(args, cx, true, None)?;
-    cx.put(Place::OPEN, row, &open);
+    place.put_open(cx, open_row, &open);
     let mut r = response::ok(Type::InitiateMultiPartUpload);
     r.initiate_multi_part_upload_response = Some(Box::new(response));
     Ok(r)

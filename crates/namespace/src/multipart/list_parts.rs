@@ -10,7 +10,7 @@ use proto::ozone::{
 use super::find;
 use crate::bucket;
 use crate::error::OmError;
-use crate::key::place::Place;
+use crate::fso::path;
 use crate::read::ReadContext;
 use crate::response;
 use crate::row;
@@ -26,9 +26,11 @@ pub(crate) fn read(
         key_name: request.key.clone(),
         ..KeyArgs::default()
     };
-    bucket::find::resolve(cx.view, &mut args.volume_name, &mut args.bucket_name)?;
-    let place = Place::of_args(cx.view, &args)?;
-    let (_, upload) = find::find(cx.view, &place.key, &request.upload_id, &args)?;
+    let bucket = bucket::find::resolve(cx.view, &mut args.volume_name, &mut args.bucket_name)?;
+    if cx.settings.has_paths(&bucket) {
+        path::normalize_in_place(&mut args.key_name);
+    }
+    let (_, upload) = find::find(cx.view, &request.upload_id, &args)?;
 
     let page = cx.page(request.max_parts.map(i64::from));
     let after = request.part_numbermarker.unwrap_or(0);

@@ -27,8 +27,7 @@ pub(crate) fn read(
     cx: &ReadContext<'_>,
 ) -> Result<OmResponse, OmError> {
     let (mut volume, mut bucket) = (request.volume.clone(), request.bucket.clone());
-    let found = find::resolve(cx.view, &mut volume, &mut bucket)?;
-    find::require_flat(&found)?;
+    find::resolve(cx.view, &mut volume, &mut bucket)?;
     let paged = request.with_pagination == Some(true);
     let page = if paged { cx.page(request.max_uploads.map(i64::from)) } else { usize::MAX };
     let (mut uploads, truncated) = collect(request, cx, &object_key(&volume, &bucket, ""), page)?;

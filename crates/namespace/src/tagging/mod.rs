@@ -28,7 +28,7 @@ fn replace(mut args: KeyArgs, cx: &mut ApplyContext<'_>) -> Result<(), OmError> 
     let mut key = place.existing(cx.view, &args)?;
     key.tags = distinct(std::mem::take(&mut args.tags));
     key.update_id = Some(cx.tx.index);
-    cx.put(Place::COMMITTED, place.key, &key);
+    place.put_committed(cx, key);
     Ok(())
 }
 

@@ -1,17 +1,22 @@
 //! What OM does by itself, each as a [`service::BackgroundService`]:
 //!
 //! * [`KeyDeletingService`]: blocks of deleted keys go to SCM, then their rows go
+//! * [`DirectoryDeletingService`]: deleted directories are taken apart
 //! * [`OpenKeyCleanupService`]: open keys that nobody commits are given up
 //! * [`MultipartUploadCleanupService`]: the same for multipart uploads
 //!
 //! Each works on the leader only; what it finds it proposes like any client, so that all replicas
 //! change alike.
 
+mod directory_deleting;
 mod key_deleting;
 mod multipart_cleanup;
 mod names;
 mod open_key_cleanup;
 
+pub(crate) use directory_deleting::{
+    DirectoryDeletingOptions, DirectoryDeletingService, NAME as DIRECTORY_DELETING,
+};
 pub(crate) use key_deleting::{KeyDeletingOptions, KeyDeletingService, NAME as KEY_DELETING};
 pub(crate) use multipart_cleanup::MultipartUploadCleanupService;
 pub(crate) use open_key_cleanup::OpenKeyCleanupService;

@@ -10,13 +10,12 @@ use namespace::{Table, View};
 use prost::Message;
 use proto::hdds::KeyValue;
 use proto::ozone::{
-    CommitKeyRequest, DeleteOpenKeysRequest, KeyArgs, KeyInfo, OmRequest, OpenKey, OpenKeyBucket,
-    Type,
+    BucketLayoutProto, CommitKeyRequest, DeleteOpenKeysRequest, KeyArgs, KeyInfo, OmRequest,
+    OpenKey, OpenKeyBucket, Type,
 };
 use service::{BackgroundService, Progress};
 
 use super::CleanupOptions;
-use super::names::bucket_of;
 use crate::ids::now_ms;
 use crate::room::Room;
 use crate::state::Tables;
@@ -62,7 +61,11 @@ impl OpenKeyCleanupService {
 
     /// Multipart uploads have a cleanup of their own: their row in the openKeyTable goes with
     /// them.
-    fn expired(&self) -> Result<Expired, String> {
+    fn expired(&self, layout: BucketLayoutProto) -> Result<Expired, String> {
+        let table = match layout {
+            BucketLayoutProto::FileSystemOptimized => Table::OpenFileTable,
+            _ => Table::OpenKeyTable,
+        };
         let tables = self.room.tables().map_err(|s| s.to_string())?;
         let before = |age: Duration| now_ms().saturating_sub(age.as_millis() as u64);
         let thresholds = Thresholds {
@@ -71,22 +74,17 @@ impl OpenKeyCleanupService {
         };
         let mut found = Expired::default();
         tables
-            .scan(Table::OpenKeyTable, b"", None, &mut |key, value| {
+            .scan(table, b"", None, &mut |key, value| {
                 let (Ok(info), Ok(name)) = (KeyInfo::decode(value), std::str::from_utf8(key))
                 else {
                     return ControlFlow::Continue(());
                 };
-                match fate(&tables, &info, name, &thresholds) {
+                match fate(&tables, table, &info, name, &thresholds) {
                     Fate::Stays => return ControlFlow::Continue(()),
                     Fate::Closed(commit) => found.closed.push(*commit),
                     Fate::GivenUp => {
-                        let Some((volume, bucket)) = bucket_of(name) else {
-                            return ControlFlow::Continue(());
-                        };
-                        let keys = found
-                            .given_up
-                            .entry((volume.to_owned(), bucket.to_owned()))
-                            .or_default();
+                        let keys =
+                            found.given_up.entry((info.volume_name, info.bucket_name)).or_default();
                         keys.push(OpenKey { name: name.to_owned(), client_id: None });
                     }
                 }
@@ -101,8 +99,8 @@ impl OpenKeyCleanupService {
         Ok(found)
     }
 
-    async fn run(&self) -> Result<Progress, String> {
-        let expired = self.expired()?;
+    async fn run(&self, layout: BucketLayoutProto) -> Result<Progress, String> {
+        let expired = self.expired(layout)?;
         for commit in expired.closed {
             let key = commit.key_args.key_name.clone();
             let request = OmRequest {
@@ -131,7 +129,7 @@ impl OpenKeyCleanupService {
                 client_id: self.name().to_owned(),
                 delete_open_keys_request: Some(Box::new(DeleteOpenKeysRequest {
                     open_keys_per_bucket,
-                    bucket_layout: None,
+                    bucket_layout: Some(layout as i32),
                 })),
                 ..OmRequest::default()
             };
@@ -154,15 +152,12 @@ impl OpenKeyCleanupService {
     }
 }
 
-fn fate(tables: &Tables, open: &KeyInfo, row: &str, before: &Thresholds) -> Fate {
+fn fate(tables: &Tables, table: Table, open: &KeyInfo, row: &str, before: &Thresholds) -> Fate {
     let Some((committed_row, session)) = row.rsplit_once('/') else { return Fate::Stays };
     let touched = open.modification_time.max(open.creation_time);
     // An upload's own row; the session of a part that was never committed is a row like any other.
-    let upload = open.key_location_list.last().is_some_and(|v| v.is_multipart_key == Some(true))
-        && tables.exists(Table::MultipartInfoTable, row.as_bytes()).unwrap_or(true);
-    if upload {
-        return Fate::Stays;
-    }
+    // Sessions of clients are numbers.
+    let Ok(client_id) = session.parse::<i64>() else { return Fate::Stays };
     let marked = |marker| value(&open.metadata, marker).is_some();
     if marked("deletedHsyncKey") || marked("overwrittenHsyncKey") {
         return if touched <= before.expire.max(before.lease) {
@@ -174,15 +169,16 @@ fn fate(tables: &Tables, open: &KeyInfo, row: &str, before: &Thresholds) -> Fate
     if !marked("hsyncClientId") {
         return if touched <= before.expire { Fate::GivenUp } else { Fate::Stays };
     }
-    // Who recovers a key closes it, too.
-    if touched > before.lease || marked("leaseRecovery") {
+    // Who recovers a key closes it, too. A commit needs the path, which the row of a file does
+    // not tell: a synced file stays until somebody recovers it.
+    let has_path = table == Table::OpenKeyTable;
+    if touched > before.lease || marked("leaseRecovery") || !has_path {
         return Fate::Stays;
     }
     let Ok(Some(synced)) = tables.message::<KeyInfo>(Table::KeyTable, committed_row.as_bytes())
     else {
         return Fate::Stays;
     };
-    let Ok(client_id) = session.parse::<i64>() else { return Fate::Stays };
     if value(&synced.metadata, "hsyncClientId") != Some(session) {
         return Fate::Stays;
     }
@@ -232,6 +228,15 @@ impl BackgroundService for OpenKeyCleanupService {
         if !self.room.is_leader() {
             return Progress::idle();
         }
-        self.run().await.unwrap_or_else(Progress::failed)
+        let mut progress = Progress::idle();
+        for layout in [BucketLayoutProto::Legacy, BucketLayoutProto::FileSystemOptimized] {
+            let run = self.run(layout).await.unwrap_or_else(Progress::failed);
+            progress = Progress {
+                items: progress.items + run.items,
+                more: progress.more || run.more,
+                failure: progress.failure.or(run.failure),
+            };
+        }
+        progress
     }
 }

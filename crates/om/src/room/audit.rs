@@ -52,6 +52,12 @@ fn operation(command: Type) -> &'static str {
         Type::CreateKey => "ALLOCATE_KEY",
         Type::AllocateBlock => "ALLOCATE_BLOCK",
         Type::CommitKey => "COMMIT_KEY",
+        Type::CreateFile => "CREATE_FILE",
+        Type::CreateDirectory => "CREATE_DIRECTORY",
+        Type::GetFileStatus => "GET_FILE_STATUS",
+        Type::LookupFile => "LOOKUP_FILE",
+        Type::ListStatus | Type::ListStatusLight => "LIST_STATUS",
+        Type::PurgeDirectories => "PURGE_DIRECTORIES",
         Type::RenameKey => "RENAME_KEY",
         Type::RenameKeys => "RENAME_KEYS",
         Type::DeleteKey => "DELETE_KEY",
@@ -158,6 +164,10 @@ fn params(command: Type, r: &OmRequest) -> Option<Params> {
             let count: usize = purge.deleted_keys.iter().map(|b| b.keys.len()).sum();
             vec![("keys", count.to_string())]
         }
+        Type::PurgeDirectories => {
+            let purge = r.purge_directories_request.as_ref()?;
+            vec![("directories", purge.deleted_path.len().to_string())]
+        }
         _ => key(key_args(command, r)?),
     })
 }
@@ -167,6 +177,11 @@ fn key_args(command: Type, r: &OmRequest) -> Option<&KeyArgs> {
         Type::CreateKey => &r.create_key_request.as_ref()?.key_args,
         Type::AllocateBlock => &r.allocate_block_request.as_ref()?.key_args,
         Type::CommitKey => &r.commit_key_request.as_ref()?.key_args,
+        Type::CreateFile => &r.create_file_request.as_ref()?.key_args,
+        Type::CreateDirectory => &r.create_directory_request.as_ref()?.key_args,
+        Type::GetFileStatus => &r.get_file_status_request.as_ref()?.key_args,
+        Type::LookupFile => &r.lookup_file_request.as_ref()?.key_args,
+        Type::ListStatus | Type::ListStatusLight => &r.list_status_request.as_ref()?.key_args,
         Type::DeleteKey => &r.delete_key_request.as_ref()?.key_args,
         Type::LookupKey => &r.lookup_key_request.as_ref()?.key_args,
         Type::GetKeyInfo => &r.get_key_info_request.as_ref()?.key_args,

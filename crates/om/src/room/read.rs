@@ -44,7 +44,7 @@ impl Room {
         let groups = self.groups_of(user);
         let settings = &self.parts.settings;
         let cx = ReadContext { view: &*tables, user, groups: &groups, settings };
-        Ok(namespace::read_encoded(request, &cx))
+        Ok(tables.moves().still(|| namespace::read_encoded(request, &cx)))
     }
 
     async fn read_located(
@@ -59,7 +59,7 @@ impl Room {
             let groups = self.groups_of(user);
             let settings = &self.parts.settings;
             let cx = ReadContext { view: &*tables, user, groups: &groups, settings };
-            namespace::read(request, &cx)
+            tables.moves().still(|| namespace::read(request, &cx))
         };
         if let Err(refused) = self.locate(&mut response, wish, caller).await {
             return Ok(refused);
@@ -98,6 +98,9 @@ fn located_key(request: &OmRequest) -> Option<LocationWish> {
     let args = match Type::try_from(request.cmd_type).ok()? {
         Type::LookupKey => &request.lookup_key_request.as_ref()?.key_args,
         Type::GetKeyInfo => &request.get_key_info_request.as_ref()?.key_args,
+        Type::LookupFile => &request.lookup_file_request.as_ref()?.key_args,
+        Type::GetFileStatus => &request.get_file_status_request.as_ref()?.key_args,
+        Type::ListStatus => &request.list_status_request.as_ref()?.key_args,
         _ => return None,
     };
     (args.head_op != Some(true)).then(|| LocationWish {
@@ -117,6 +120,10 @@ fn is_long(request: &OmRequest) -> bool {
         Ok(Type::ListVolume) => {
             request.list_volume_request.as_ref().and_then(|r| r.max_keys).map(i64::from)
         }
+        Ok(Type::ListStatusLight) => request
+            .list_status_request
+            .as_ref()
+            .map(|r| i64::try_from(r.num_entries).unwrap_or(i64::MAX)),
         Ok(Type::ListMultiPartUploadParts | Type::ListMultipartUploads) => None,
         _ => return false,
     };

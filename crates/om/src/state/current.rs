@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapOption;
 use metastore::{Store, StoreOptions};
 
-use super::Tables;
+use super::{CacheSizes, Tables};
 use crate::error::Error;
 use crate::tables;
 
@@ -24,21 +24,27 @@ const READERS_LEAVE: Duration = Duration::from_secs(60);
 pub(crate) struct CurrentTables {
     dir: PathBuf,
     options: StoreOptions,
+    sizes: CacheSizes,
     tables: ArcSwapOption<Tables>,
 }
 
 impl CurrentTables {
     /// Opens the database in `dir`, finishing a replacement that was cut short.
-    pub(crate) fn open(dir: &Path, options: StoreOptions) -> Result<Self, Error> {
+    pub(crate) fn open(
+        dir: &Path,
+        options: StoreOptions,
+        sizes: CacheSizes,
+    ) -> Result<Self, Error> {
         finish_replacement(dir).map_err(|e| Error::io(dir, e))?;
-        let current = Self { dir: dir.to_path_buf(), options, tables: ArcSwapOption::empty() };
+        let tables = ArcSwapOption::empty();
+        let current = Self { dir: dir.to_path_buf(), options, sizes, tables };
         current.reopen()?;
         Ok(current)
     }
 
     fn reopen(&self) -> Result<(), Error> {
         let store = Store::open(&self.dir.join(DATABASE), &tables::specs(), &self.options)?;
-        self.tables.store(Some(Arc::new(Tables::new(store)?)));
+        self.tables.store(Some(Arc::new(Tables::new(store, self.sizes)?)));
         Ok(())
     }
 

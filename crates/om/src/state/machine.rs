@@ -13,9 +13,9 @@ use bytes::Bytes;
 use metastore::{Batch, Durability};
 use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
 use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info, transaction_info};
-use namespace::{Overlay, RowChange, Table, TransactionPosition, View};
+use namespace::{Overlay, RowChange, Table, TransactionPosition, View, ViewError};
 use prost::Message;
-use proto::ozone::{KeyLocation, OmRequest, OmResponse, Status};
+use proto::ozone::{DirectoryInfo, KeyLocation, OmRequest, OmResponse, Status};
 use tokio::sync::Notify;
 
 use super::{CallKey, CurrentTables, Decided, Decision, Tables};
@@ -32,6 +32,8 @@ const LEADER_FIELD: u32 = 6;
 pub(crate) struct MachineEvents {
     /// Blocks came into the deletedTable.
     pub(crate) deleted: Notify,
+    /// Directories came into the deletedDirectoryTable.
+    pub(crate) deleted_directories: Notify,
     /// Entries applied.
     pub(crate) entries: AtomicU64,
     /// Batches they were written in.
@@ -135,14 +137,20 @@ impl OmStateMachine {
     ) -> Result<(), Error> {
         let mut batch = Batch::new();
         let mut buckets = Vec::new();
-        let mut deleted = false;
+        let mut directories = Vec::new();
+        let (mut deleted, mut deleted_directories, mut moved) = (false, false, false);
         for (table, key, change) in overlay.take_changes() {
             if table == Table::BucketTable {
                 buckets.push((key.clone(), change.clone()));
             }
+            if table == Table::DirectoryTable {
+                moved |= matches!(change, RowChange::Deleted);
+                directories.push((key.clone(), directory(&key, &change)?));
+            }
             match change {
                 RowChange::Put(value) => {
                     deleted |= table == Table::DeletedTable;
+                    deleted_directories |= table == Table::DeletedDirectoryTable;
                     batch.put(stored(table), key, Vec::from(value));
                 }
                 RowChange::PutBucket(bucket) => {
@@ -157,9 +165,15 @@ impl OmStateMachine {
             transaction_info(at.term, at.index),
         );
         tables.retries().write(&mut batch);
+        let moving = moved.then(|| tables.moves().begin());
         tables.store().write(batch, Durability::NoWal)?;
+        tables.directories().changed(directories);
+        drop(moving);
         tables.retries().written();
         tables.round_written(buckets);
+        if deleted_directories {
+            self.events.deleted_directories.notify_one();
+        }
         if deleted {
             self.events.deleted.notify_one();
         }
@@ -220,6 +234,16 @@ impl StateMachine for OmStateMachine {
         }
         Ok(())
     }
+}
+
+/// The directory of a changed row; `None` when it is gone.
+fn directory(row: &[u8], change: &RowChange) -> Result<Option<DirectoryInfo>, ViewError> {
+    let Some(value) = change.value() else { return Ok(None) };
+    DirectoryInfo::decode(value).map(Some).map_err(|e| ViewError::Damaged {
+        table: Table::DirectoryTable,
+        key: String::from_utf8_lossy(row).into_owned(),
+        cause: e.to_string(),
+    })
 }
 
 /// Puts the pipelines of fresh blocks into the answer that hands them out.

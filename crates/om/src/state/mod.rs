@@ -6,14 +6,17 @@
 
 mod current;
 mod decided;
+mod directories;
 mod frozen;
 mod machine;
+mod moves;
 mod retries;
 mod tables;
 
 pub(crate) use current::CurrentTables;
 pub(crate) use decided::{Decided, Decision, Tag};
+pub(crate) use directories::DirectoryCacheStats;
 pub(crate) use frozen::Frozen;
 pub(crate) use machine::{MachineEvents, OmStateMachine};
 pub(crate) use retries::{CallKey, spec as retries_spec};
-pub(crate) use tables::Tables;
+pub(crate) use tables::{CacheSizes, Tables};

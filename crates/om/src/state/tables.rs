@@ -1,15 +1,19 @@
 //! The database as the rules see it, with decoded buckets at hand.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use metastore::{IterRange, Store};
+use namespace::tables::volume_key;
 use namespace::{Bucket, RowChange, Table, View, ViewError};
 use parking_lot::RwLock;
 use prost::Message;
-use proto::ozone::BucketInfo;
+use proto::ozone::{BucketInfo, DirectoryInfo, VolumeInfo};
 use rustc_hash::FxHashMap;
 
+use super::directories::DirectoryCache;
+use super::moves::Moves;
 use super::retries::{CallKey, Retries};
 use crate::error::Error;
 use crate::tables::stored;
@@ -23,6 +27,15 @@ pub(crate) struct Tables {
     store: Store,
     retries: Retries,
     buckets: RwLock<Buckets>,
+    directories: DirectoryCache,
+    moves: Moves,
+}
+
+/// Bounds of what is kept decoded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CacheSizes {
+    /// Bytes of directories.
+    pub(crate) directories: usize,
 }
 
 /// Decoded buckets. The apply thread keeps those in it up to date; a reader adds what it read
@@ -34,10 +47,16 @@ struct Buckets {
 }
 
 impl Tables {
-    pub(crate) fn new(store: Store) -> Result<Self, Error> {
+    pub(crate) fn new(store: Store, sizes: CacheSizes) -> Result<Self, Error> {
         let retries = Retries::default();
         retries.load(&store)?;
-        Ok(Self { store, retries, buckets: RwLock::default() })
+        Ok(Self {
+            store,
+            retries,
+            buckets: RwLock::default(),
+            directories: DirectoryCache::new(sizes.directories),
+            moves: Moves::default(),
+        })
     }
 
     /// The answer that a call got before, if it is a call that comes again.
@@ -47,6 +66,16 @@ impl Tables {
 
     pub(super) fn retries(&self) -> &Retries {
         &self.retries
+    }
+
+    /// Decoded directories.
+    pub(crate) fn directories(&self) -> &DirectoryCache {
+        &self.directories
+    }
+
+    /// Rounds in which directories move.
+    pub(crate) fn moves(&self) -> &Moves {
+        &self.moves
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -129,12 +158,30 @@ impl View for Tables {
             }
             buckets.round
         };
-        let found = self.message::<BucketInfo>(Table::BucketTable, bucket_key)?.map(Bucket::new);
+        let mut found =
+            self.message::<BucketInfo>(Table::BucketTable, bucket_key)?.map(Bucket::new);
+        if let Some(bucket) = found.take_if(|bucket| bucket.is_tree()) {
+            let key = volume_key(&bucket.volume_name);
+            let volume = self.message::<VolumeInfo>(Table::VolumeTable, &key)?;
+            found = Some(bucket.in_volume(volume.and_then(|volume| volume.object_id)));
+        }
         if let Some(bucket) = &found {
             let mut buckets = self.buckets.write();
             if buckets.round == round && buckets.rows.len() < MOST_BUCKETS {
                 buckets.rows.insert(bucket_key.to_vec(), bucket.clone());
             }
+        }
+        Ok(found)
+    }
+
+    fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
+        let missed = match self.directories.get(row) {
+            Ok(found) => return Ok(Some(found)),
+            Err(missed) => missed,
+        };
+        let found = self.message::<DirectoryInfo>(Table::DirectoryTable, row)?.map(Arc::new);
+        if let Some(directory) = &found {
+            self.directories.add(row, Arc::clone(directory), missed);
         }
         Ok(found)
     }

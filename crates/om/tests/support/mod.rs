@@ -131,6 +131,14 @@ impl TestOm {
         self.ok(requests::create_bucket(volume, bucket)).await;
     }
 
+    /// A bucket of layout FILE_SYSTEM_OPTIMIZED.
+    pub async fn tree(&self, volume: &str, bucket: &str) {
+        let mut create = requests::create_bucket(volume, bucket);
+        let layout = BucketLayoutProto::FileSystemOptimized as i32;
+        create.create_bucket_request.as_mut().unwrap().bucket_info.bucket_layout = Some(layout);
+        self.ok(create).await;
+    }
+
     /// Creates and commits a key of `size` bytes in one block per 256 MiB; its final info.
     pub async fn put(&self, volume: &str, bucket: &str, key: &str, size: u64) -> KeyInfo {
         let args = requests::key_args(volume, bucket, key, size);

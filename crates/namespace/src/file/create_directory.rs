@@ -1,0 +1,100 @@
+//! CreateDirectory, with the directories above it.
+
+use proto::ozone::{
+    BucketLayoutProto, CreateDirectoryRequest, CreateDirectoryResponse, KeyArgs, OmResponse,
+    Status, Type,
+};
+
+use super::place::require_paths;
+use crate::apply::ApplyContext;
+use crate::bucket::find;
+use crate::error::OmError;
+use crate::fso::parents::{Origin, Parents};
+use crate::fso::walk::walk;
+use crate::fso::{Tree, path};
+use crate::key::create::inherit;
+use crate::key::place::settle;
+use crate::legacy;
+use crate::names::validate_key_name;
+use crate::prepare::PrepareContext;
+use crate::replication;
+use crate::response;
+use crate::row::Bucket;
+use crate::tables::bucket_key;
+use crate::usage;
+
+pub(crate) fn prepare(
+    request: &mut CreateDirectoryRequest,
+    ctx: &PrepareContext<'_>,
+) -> Result<(), OmError> {
+    let args = &mut request.key_args;
+    let bucket = settle(args, ctx)?;
+    require_paths(&bucket)?;
+    path::normalize_in_place(&mut args.key_name);
+    if args.key_name.is_empty() {
+        return Err(OmError::DirectoryAtRoot);
+    }
+    validate_key_name(&args.key_name, ctx.settings)?;
+    path::check(&args.key_name)?;
+    args.modification_time = Some(ctx.now_ms);
+    if args.owner_name.as_deref().is_none_or(str::is_empty) {
+        args.owner_name = Some(ctx.user.to_owned());
+    }
+    inherit(args, &bucket, ctx)?;
+    // In a LEGACY bucket the directory is a key, and a key has a replication.
+    replication::resolve(args, &bucket, ctx.settings)?;
+    Ok(())
+}
+
+pub(crate) fn apply(
+    request: CreateDirectoryRequest,
+    cx: &mut ApplyContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let args = request.key_args;
+    let mut bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+    let made = match bucket.layout() {
+        BucketLayoutProto::FileSystemOptimized => in_tree(cx, &mut bucket, &args)?,
+        _ => legacy::create_directory(cx, &mut bucket, &args)?,
+    };
+    let mut r = response::ok(Type::CreateDirectory);
+    if made {
+        cx.put_bucket(bucket_key(&args.volume_name, &args.bucket_name), bucket);
+    } else {
+        // To a client that wants the directory to be there, that is as good.
+        r.status = Status::DirectoryAlreadyExists as i32;
+    }
+    r.create_directory_response = Some(Box::new(CreateDirectoryResponse {}));
+    Ok(r)
+}
+
+/// False if the directory is there.
+fn in_tree(
+    cx: &mut ApplyContext<'_>,
+    bucket: &mut Bucket,
+    args: &KeyArgs,
+) -> Result<bool, OmError> {
+    let tree = Tree::of(cx.view, bucket)?;
+    let walk = walk(&tree, &args.key_name)?;
+    if let Some(parent_id) = walk.parent_id() {
+        if tree.directory(parent_id, walk.leaf)?.is_some() {
+            return Ok(false);
+        }
+        if tree.has_file(parent_id, walk.leaf)? {
+            return Err(file_exists(args, &args.key_name));
+        }
+    } else if walk.is_blocked(&tree)? {
+        return Err(file_exists(args, walk.missing.first().copied().unwrap_or_default()));
+    }
+    let parents = Parents::of(&walk, cx.object_id())?;
+    usage::check_namespace(bucket, parents.len() as u64 + 1)?;
+    parents.create_leaf(cx, &tree, bucket, &Origin::of(args), walk.leaf);
+    Ok(true)
+}
+
+/// The refusal of a directory where a file is.
+pub(crate) fn file_exists(args: &KeyArgs, file: &str) -> OmError {
+    OmError::FileExists(format!(
+        "Unable to create directory: {} in volume/bucket: {}/{} as file:{file} already exists",
+        args.key_name, args.volume_name, args.bucket_name
+    ))
+}

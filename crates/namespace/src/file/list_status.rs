@@ -1,0 +1,202 @@
+//! ListStatus and ListStatusLight: what is in a directory, a page at a time. The start of a page
+//! is inclusive: clients ask for the last name that they have, and drop it.
+
+use std::ops::ControlFlow;
+
+use proto::ozone::{
+    BasicKeyInfo, KeyInfo, ListStatusLightResponse, ListStatusRequest, ListStatusResponse,
+    OmResponse, OzoneFileStatusProtoLight, Type,
+};
+
+use super::place::require_paths;
+use super::status::{of_directory, of_file, of_path};
+use crate::bucket::find;
+use crate::error::OmError;
+use crate::fso::{self, directory, path};
+use crate::key::lookup;
+use crate::legacy;
+use crate::read::ReadContext;
+use crate::response;
+use crate::row::Bucket;
+
+/// An entry of a directory; names are whole paths.
+pub(crate) enum Listed<'a> {
+    /// A file's row, and its path.
+    File { path: &'a str, row: &'a [u8] },
+    /// A directory's, as a light entry would show it, with what else a full one shows.
+    Directory { path: String, entry: Directory<'a> },
+}
+
+/// A directory in a list.
+pub(crate) enum Directory<'a> {
+    /// Of a tree.
+    Row(&'a proto::ozone::DirectoryInfo),
+    /// Of a LEGACY bucket.
+    Key(KeyInfo),
+}
+
+/// Takes entries until it breaks.
+pub(crate) type Each<'e> = dyn FnMut(Listed<'_>) -> Result<ControlFlow<()>, OmError> + 'e;
+
+/// What is asked for.
+pub(crate) struct Page<'a> {
+    /// The directory, without slashes too many; the bucket itself when empty.
+    pub directory: &'a str,
+    /// Only names that begin like this.
+    pub name_prefix: &'a str,
+    /// Only names from this one on.
+    pub start: &'a str,
+}
+
+pub(crate) fn read(
+    request: &ListStatusRequest,
+    cx: &ReadContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let mut statuses = Vec::new();
+    let most = limit(request, cx);
+    walk(request, cx, &mut |bucket, listed| {
+        statuses.push(match listed {
+            Listed::File { path, row } => {
+                let mut key = decode_file(row, path)?;
+                lookup::narrow(&mut key, &request.key_args);
+                of_file(key, cx)
+            }
+            Listed::Directory { path, entry } => of_directory(
+                match entry {
+                    Directory::Row(row) => directory::as_key(row, bucket, path),
+                    Directory::Key(key) => key,
+                },
+                cx,
+            ),
+        });
+        Ok(go_on(statuses.len() < most))
+    })?;
+    let mut r = response::ok(Type::ListStatus);
+    r.list_status_response = Some(Box::new(ListStatusResponse { statuses }));
+    Ok(r)
+}
+
+pub(crate) fn read_light(
+    request: &ListStatusRequest,
+    cx: &ReadContext<'_>,
+) -> Result<OmResponse, OmError> {
+    let mut statuses = Vec::new();
+    let most = limit(request, cx);
+    walk(request, cx, &mut |bucket, listed| {
+        let (basic, is_directory) = match listed {
+            Listed::File { path, row } => (crate::key::list_light::basic(row, path)?, false),
+            Listed::Directory { path, entry } => (
+                match entry {
+                    Directory::Row(row) => directory::as_basic(row, bucket, path),
+                    Directory::Key(key) => of_key(&key),
+                },
+                true,
+            ),
+        };
+        statuses.push(OzoneFileStatusProtoLight {
+            volume_name: Some(bucket.volume_name.clone()),
+            bucket_name: Some(bucket.bucket_name.clone()),
+            basic_key_info: Some(basic),
+            block_size: Some(cx.settings.block_size),
+            is_directory: Some(is_directory),
+        });
+        Ok(go_on(statuses.len() < most))
+    })?;
+    let mut r = response::ok(Type::ListStatusLight);
+    r.list_status_light_response = Some(Box::new(ListStatusLightResponse { statuses }));
+    Ok(r)
+}
+
+fn go_on(more: bool) -> ControlFlow<()> {
+    if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+fn limit(request: &ListStatusRequest, cx: &ReadContext<'_>) -> usize {
+    let most = cx.settings.directory_list_max_size as usize;
+    usize::try_from(request.num_entries).map_or(most, |n| n.min(most))
+}
+
+fn decode_file(row: &[u8], path: &str) -> Result<KeyInfo, OmError> {
+    let table = crate::tables::Table::FileTable;
+    let mut key: KeyInfo = crate::row::decode_slice(table, path.as_bytes(), row)?;
+    key.key_name = path.to_owned();
+    Ok(key)
+}
+
+fn of_key(key: &KeyInfo) -> BasicKeyInfo {
+    BasicKeyInfo {
+        key_name: Some(key.key_name.clone()),
+        data_size: Some(key.data_size),
+        creation_time: Some(key.creation_time),
+        modification_time: Some(key.modification_time),
+        r#type: Some(key.r#type),
+        factor: key.factor,
+        ec_replication_config: key.ec_replication_config.clone(),
+        owner_name: key.owner_name.clone(),
+        is_encrypted: Some(false),
+        is_file: Some(false),
+        ..BasicKeyInfo::default()
+    }
+}
+
+type EachIn<'e> = dyn FnMut(&Bucket, Listed<'_>) -> Result<ControlFlow<()>, OmError> + 'e;
+
+fn walk(
+    request: &ListStatusRequest,
+    cx: &ReadContext<'_>,
+    each: &mut EachIn<'_>,
+) -> Result<(), OmError> {
+    let args = &request.key_args;
+    let (mut volume, mut name) = (args.volume_name.clone(), args.bucket_name.clone());
+    let bucket = find::resolve(cx.view, &mut volume, &mut name)?;
+    require_paths(&bucket)?;
+    if request.num_entries == 0 {
+        return Ok(());
+    }
+    let asked = args.key_name.as_str();
+    let whole = path::normalize(asked);
+    // What is no directory or file may be the beginning of the names of some.
+    let partial = request.allow_partial_prefix == Some(true)
+        && !asked.ends_with('/')
+        && of_path(args, cx)?.is_none();
+    let (directory, name_prefix) = if partial { path::split(&whole) } else { (&*whole, "") };
+    let start = path::normalize(&request.start_key);
+    let Some(start) = start_in(directory, &start) else { return Ok(()) };
+    let page = Page { directory, name_prefix, start };
+    let mut each = |listed: Listed<'_>| each(&bucket, listed);
+    match bucket.is_tree() {
+        true => fso::list_status::walk(cx, &bucket, &page, &mut each),
+        false => legacy::list_status(cx, &bucket, &page, &mut each),
+    }
+}
+
+/// The name to start from within a directory, given a path to start from; `None` when that is
+/// behind the whole directory.
+fn start_in<'a>(directory: &str, start: &'a str) -> Option<&'a str> {
+    if directory.is_empty() {
+        return Some(start.split('/').next().unwrap_or(""));
+    }
+    match start.strip_prefix(directory) {
+        Some("") => Some(""),
+        Some(rest) if rest.starts_with('/') => rest[1..].split('/').next(),
+        _ if start < directory => Some(""),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::start_in;
+
+    #[test]
+    fn a_page_starts_at_a_name_of_its_directory() {
+        assert_eq!(start_in("", ""), Some(""));
+        assert_eq!(start_in("", "a"), Some("a"));
+        assert_eq!(start_in("", "a/b"), Some("a"));
+        assert_eq!(start_in("d", "d"), Some(""));
+        assert_eq!(start_in("d", "d/x"), Some("x"));
+        assert_eq!(start_in("d", "a"), Some(""));
+        assert_eq!(start_in("d", "e"), None);
+        assert_eq!(start_in("d", "d2"), None);
+    }
+}

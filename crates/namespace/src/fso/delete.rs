@@ -1,0 +1,67 @@
+//! Deleting from a tree: a file's blocks become garbage; a directory moves, with all that is in
+//! it, to the deletedDirectoryTable by its one row, and is taken apart in the background.
+
+use proto::ozone::KeyArgs;
+
+use super::find::{Entry, Found, find};
+use super::{Tree, directory, path};
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::key::atomic;
+use crate::key::delete::{CommittedRow, remove};
+use crate::key::place::Shelf;
+use crate::row::Bucket;
+use crate::tables::{self, Table};
+
+/// DeleteKey.
+pub(crate) fn delete(
+    cx: &mut ApplyContext<'_>,
+    mut bucket: Bucket,
+    args: &KeyArgs,
+) -> Result<(), OmError> {
+    let tree = Tree::of(cx.view, &bucket)?;
+    let found = find(&tree, &args.key_name)?.ok_or_else(|| {
+        OmError::key_not_found(&args.volume_name, &args.bucket_name, &args.key_name)
+    })?;
+    match &found.entry {
+        Entry::File(file) => {
+            atomic::check(args, Some(file))?;
+        }
+        Entry::Directory(directory) => {
+            if args.recursive != Some(true) && tree.has_children(directory.object_id)? {
+                return Err(OmError::DirectoryNotEmpty(args.key_name.clone()));
+            }
+        }
+    }
+    remove_found(cx, &mut bucket, found, &args.key_name)?;
+    let key = tables::bucket_key(&args.volume_name, &args.bucket_name);
+    cx.put_bucket(key, bucket);
+    Ok(())
+}
+
+/// Takes what is at `path` out of the tree and its bucket's counters.
+pub(crate) fn remove_found(
+    cx: &mut ApplyContext<'_>,
+    bucket: &mut Bucket,
+    found: Found,
+    path: &str,
+) -> Result<(), OmError> {
+    let path = path::normalize(path);
+    match found.entry {
+        Entry::File(file) => {
+            let named = tables::object_key(&bucket.volume_name, &bucket.bucket_name, &path);
+            let row = CommittedRow { shelf: Shelf::Tree, key: found.row, object_key: Some(named) };
+            remove(cx, bucket, row, *file)
+        }
+        Entry::Directory(entry) => {
+            let mut deleted = directory::as_key(&entry, bucket, path.into_owned());
+            deleted.update_id = Some(cx.tx.index);
+            let row = tables::deleted_directory_key(&found.row, entry.object_id);
+            cx.put(Table::DeletedDirectoryTable, row, &deleted);
+            cx.delete(Table::DirectoryTable, found.row);
+            bucket.used_namespace = bucket.used_namespace.saturating_sub(1);
+            bucket.snapshot_used_namespace += 1;
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What is at the end of a path.
+
+use std::sync::Arc;
+
+use proto::ozone::{DirectoryInfo, KeyInfo};
+
+use super::walk::walk;
+use super::{Tree, path};
+use crate::error::OmError;
+
+/// A file or a directory.
+pub(crate) enum Entry {
+    /// A file; its name is the whole path.
+    File(Box<KeyInfo>),
+    /// A directory.
+    Directory(Arc<DirectoryInfo>),
+}
+
+/// What is in a tree under a name.
+pub(crate) struct Found {
+    /// Row key, the same in the fileTable and the directoryTable.
+    pub row: Vec<u8>,
+    pub entry: Entry,
+    /// The directory it is in; `None` when that is the bucket.
+    pub parent: Option<Arc<DirectoryInfo>>,
+}
+
+/// What `path` leads to. The path is not empty and without slashes too many.
+pub(crate) fn find(tree: &Tree<'_>, path: &str) -> Result<Option<Found>, OmError> {
+    let walk = walk(tree, path)?;
+    let Some(parent_id) = walk.parent_id() else { return Ok(None) };
+    let row = tree.row(parent_id, walk.leaf);
+    let entry = if let Some(directory) = tree.view.directory(&row)? {
+        Entry::Directory(directory)
+    } else if let Some(mut file) = tree.file(parent_id, walk.leaf)? {
+        file.key_name = path::normalize(path).into_owned();
+        Entry::File(Box::new(file))
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(Found { row, entry, parent: walk.nearest }))
+}

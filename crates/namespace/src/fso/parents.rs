@@ -1,0 +1,136 @@
+//! Directories that a new file or directory needs and that are not there yet.
+
+use std::sync::Arc;
+
+use proto::ozone::{DirectoryInfo, KeyArgs, OzoneAclInfo};
+
+use super::Tree;
+use super::walk::Walk;
+use crate::acl;
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::row::Bucket;
+use crate::tables::Table;
+
+/// Most objects of one transaction: the low eight bits of an object id tell them apart.
+pub(crate) const MOST_PARENTS: usize = 255;
+
+/// What new directories get besides their name.
+pub(crate) struct Origin<'a> {
+    pub now: u64,
+    pub owner: Option<&'a str>,
+    pub acls: &'a [OzoneAclInfo],
+}
+
+impl<'a> Origin<'a> {
+    /// As the request says.
+    pub fn of(args: &'a KeyArgs) -> Self {
+        Self {
+            now: args.modification_time.unwrap_or_default(),
+            owner: args.owner_name.as_deref(),
+            acls: &args.acls,
+        }
+    }
+}
+
+/// The missing directories of a walk, with the ids that they will have: the transaction's own
+/// number is for what is at the end of the path, the following ones for its parents from above.
+pub(crate) struct Parents {
+    nearest: Option<Arc<DirectoryInfo>>,
+    nearest_id: u64,
+    names: Vec<String>,
+    first_id: u64,
+}
+
+impl Parents {
+    /// # Errors
+    /// When they are too many for one transaction.
+    pub fn of(walk: &Walk<'_>, object_id: u64) -> Result<Self, OmError> {
+        if walk.missing.len() > MOST_PARENTS {
+            return Err(OmError::InvalidKeyName(format!(
+                "Too many directories in path. Exceeds limit of {MOST_PARENTS}"
+            )));
+        }
+        Ok(Self {
+            nearest: walk.nearest.clone(),
+            nearest_id: walk.nearest_id,
+            names: walk.missing.iter().map(|name| (*name).to_owned()).collect(),
+            first_id: object_id + 1,
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Id of the lowest one, which the end of the path is in.
+    pub fn last_id(&self) -> u64 {
+        match self.names.len() as u64 {
+            0 => self.nearest_id,
+            n => self.first_id + n - 1,
+        }
+    }
+
+    /// Makes them. They count as names of the bucket.
+    pub fn create(
+        &self,
+        cx: &mut ApplyContext<'_>,
+        tree: &Tree<'_>,
+        bucket: &mut Bucket,
+        origin: &Origin<'_>,
+    ) {
+        let (mut parent_id, mut id) = (self.nearest_id, self.first_id);
+        for name in &self.names {
+            self.put(cx, tree, bucket, origin, (parent_id, name), id);
+            parent_id = id;
+            id += 1;
+        }
+        bucket.used_namespace += self.names.len() as u64;
+    }
+
+    /// Makes the directory at the end of the path, too.
+    pub fn create_leaf(
+        &self,
+        cx: &mut ApplyContext<'_>,
+        tree: &Tree<'_>,
+        bucket: &mut Bucket,
+        origin: &Origin<'_>,
+        leaf: &str,
+    ) {
+        self.create(cx, tree, bucket, origin);
+        let id = cx.object_id();
+        self.put(cx, tree, bucket, origin, (self.last_id(), leaf), id);
+        bucket.used_namespace += 1;
+    }
+
+    fn put(
+        &self,
+        cx: &mut ApplyContext<'_>,
+        tree: &Tree<'_>,
+        bucket: &Bucket,
+        origin: &Origin<'_>,
+        (parent_id, name): (u64, &str),
+        object_id: u64,
+    ) {
+        let mut acls = origin.acls.to_vec();
+        let above = self.nearest.as_deref().map(|directory| directory.acls.as_slice());
+        for above in above.into_iter().chain([bucket.acls.as_slice()]) {
+            if acl::pass_on(&mut acls, above) {
+                break;
+            }
+        }
+        let directory = DirectoryInfo {
+            name: name.to_owned(),
+            creation_time: origin.now,
+            modification_time: origin.now,
+            acls,
+            object_id,
+            update_id: cx.tx.index,
+            parent_id,
+            owner_name: origin.owner.map(str::to_owned),
+            ..DirectoryInfo::default()
+        };
+        cx.put(Table::DirectoryTable, tree.row(parent_id, name), &directory);
+    }
+}

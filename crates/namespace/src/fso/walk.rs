@@ -1,0 +1,53 @@
+//! Going down a path, directory by directory.
+
+use std::sync::Arc;
+
+use proto::ozone::DirectoryInfo;
+
+use super::{Tree, path};
+use crate::error::OmError;
+
+/// How far a path leads.
+pub(crate) struct Walk<'p> {
+    /// The deepest directory on the way that there is; `None` when it is the bucket itself.
+    pub nearest: Option<Arc<DirectoryInfo>>,
+    /// Its object id.
+    pub nearest_id: u64,
+    /// Directories on the way that there are not, from above.
+    pub missing: Vec<&'p str>,
+    /// The last name; empty when the path is the bucket itself.
+    pub leaf: &'p str,
+}
+
+/// Goes down to the last directory of `path`; the last name is not looked up.
+pub(crate) fn walk<'p>(tree: &Tree<'_>, path: &'p str) -> Result<Walk<'p>, OmError> {
+    let mut names = path::names(path);
+    let leaf = names.next_back().unwrap_or("");
+    let mut walk = Walk { nearest: None, nearest_id: tree.bucket_id, missing: Vec::new(), leaf };
+    for name in names {
+        if walk.missing.is_empty()
+            && let Some(directory) = tree.directory(walk.nearest_id, name)?
+        {
+            walk.nearest_id = directory.object_id;
+            walk.nearest = Some(directory);
+        } else {
+            walk.missing.push(name);
+        }
+    }
+    Ok(walk)
+}
+
+impl Walk<'_> {
+    /// The id of the directory that the last name is in, when the way there is complete.
+    pub fn parent_id(&self) -> Option<u64> {
+        self.missing.is_empty().then_some(self.nearest_id)
+    }
+
+    /// Whether a file stands where a directory would be needed.
+    pub fn is_blocked(&self, tree: &Tree<'_>) -> Result<bool, OmError> {
+        match self.missing.first() {
+            Some(name) => tree.has_file(self.nearest_id, name),
+            None => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Making directories.
+
+use proto::ozone::{KeyArgs, KeyInfo};
+
+use crate::apply::ApplyContext;
+use crate::error::OmError;
+use crate::file::create_directory::file_exists;
+use crate::file::place::file_in_path;
+use crate::fso::parents::MOST_PARENTS;
+use crate::key::create;
+use crate::row::Bucket;
+use crate::tables::{Table, object_key};
+use crate::usage;
+use crate::view::View;
+
+/// Directories above a path that there are not, from above.
+pub(crate) struct Parents(Vec<String>);
+
+/// What stands in the way of a path.
+enum Above {
+    /// Nothing; these directories are missing.
+    Missing(Vec<String>),
+    /// A file.
+    File(String),
+}
+
+fn above(view: &dyn View, args: &KeyArgs) -> Result<Above, OmError> {
+    let mut missing = Vec::new();
+    let mut path = args.key_name.as_str();
+    while let Some((parent, _)) = path.rsplit_once('/') {
+        let row = |name: &str| object_key(&args.volume_name, &args.bucket_name, name);
+        if view.exists(Table::KeyTable, &row(parent))? {
+            return Ok(Above::File(parent.to_owned()));
+        }
+        let directory = format!("{parent}/");
+        if view.exists(Table::KeyTable, &row(&directory))? {
+            break;
+        }
+        missing.push(directory);
+        path = parent;
+    }
+    if missing.len() > MOST_PARENTS {
+        return Err(OmError::InvalidKeyName(format!(
+            "Too many directories in path. Exceeds limit of {MOST_PARENTS}"
+        )));
+    }
+    missing.reverse();
+    Ok(Above::Missing(missing))
+}
+
+fn is_directory(view: &dyn View, args: &KeyArgs) -> Result<bool, OmError> {
+    let name = format!("{}/", args.key_name);
+    let row = object_key(&args.volume_name, &args.bucket_name, &name);
+    Ok(view.exists(Table::KeyTable, &row)?)
+}
+
+impl Parents {
+    /// What a new file at the path of `args` needs.
+    ///
+    /// # Errors
+    /// When there is a directory, or a file where a directory would be needed.
+    pub fn of_file(view: &dyn View, args: &KeyArgs) -> Result<Self, OmError> {
+        if is_directory(view, args)? {
+            return Err(OmError::NotAFile(format!(
+                "Can not write to directory: {}",
+                args.key_name
+            )));
+        }
+        match above(view, args)? {
+            Above::Missing(missing) => Ok(Self(missing)),
+            Above::File(_) => Err(file_in_path(&args.key_name)),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Makes them. They count as names of the bucket.
+    pub fn create(&self, cx: &mut ApplyContext<'_>, bucket: &mut Bucket, args: &KeyArgs) {
+        let first = cx.object_id() + 1;
+        for (id, name) in (first..).zip(&self.0) {
+            put(cx, args, name.clone(), id);
+        }
+        bucket.used_namespace += self.0.len() as u64;
+    }
+}
+
+/// CreateDirectory; false if it is there.
+pub(crate) fn create_directory(
+    cx: &mut ApplyContext<'_>,
+    bucket: &mut Bucket,
+    args: &KeyArgs,
+) -> Result<bool, OmError> {
+    let file = object_key(&args.volume_name, &args.bucket_name, &args.key_name);
+    if cx.view.exists(Table::KeyTable, &file)? {
+        return Err(file_exists(args, &args.key_name));
+    }
+    if is_directory(cx.view, args)? {
+        return Ok(false);
+    }
+    let parents = match above(cx.view, args)? {
+        Above::Missing(missing) => Parents(missing),
+        Above::File(file) => return Err(file_exists(args, &file)),
+    };
+    usage::check_namespace(bucket, parents.len() as u64 + 1)?;
+    parents.create(cx, bucket, args);
+    put(cx, args, format!("{}/", args.key_name), cx.object_id());
+    bucket.used_namespace += 1;
+    Ok(true)
+}
+
+fn put(cx: &mut ApplyContext<'_>, args: &KeyArgs, name: String, object_id: u64) {
+    let now = args.modification_time.unwrap_or_default();
+    let row = object_key(&args.volume_name, &args.bucket_name, &name);
+    let key = KeyInfo {
+        volume_name: args.volume_name.clone(),
+        bucket_name: args.bucket_name.clone(),
+        key_name: name,
+        r#type: args.r#type.unwrap_or_default(),
+        factor: args.factor,
+        ec_replication_config: args.ec_replication_config.clone(),
+        key_location_list: vec![create::no_blocks()],
+        creation_time: now,
+        modification_time: now,
+        latest_version: Some(0),
+        acls: args.acls.clone(),
+        object_id: Some(object_id),
+        update_id: Some(cx.tx.index),
+        is_file: Some(false),
+        owner_name: args.owner_name.clone(),
+        ..KeyInfo::default()
+    };
+    cx.put(Table::KeyTable, row, &key);
+}

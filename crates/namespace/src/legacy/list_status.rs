@@ -1,0 +1,101 @@
+//! Listing one directory of a LEGACY bucket: keys with one more name than its own. What is below
+//! a sub-directory is skipped by one seek.
+
+use std::ops::ControlFlow;
+
+use proto::ozone::KeyInfo;
+
+use super::status::{as_directory, implied_directory, status};
+use crate::error::OmError;
+use crate::file::list_status::{Directory, Each, Listed, Page};
+use crate::fso::child::name_in;
+use crate::fso::list_status::not_found;
+use crate::read::ReadContext;
+use crate::row::{self, Bucket};
+use crate::tables::{Table, object_key, prefix_end};
+
+/// Calls `each` with what is in the directory of `page`, or with the file that is there instead.
+pub(crate) fn list_status(
+    cx: &ReadContext<'_>,
+    bucket: &Bucket,
+    page: &Page<'_>,
+    each: &mut Each<'_>,
+) -> Result<(), OmError> {
+    let row_of = |name: &str| object_key(&bucket.volume_name, &bucket.bucket_name, name);
+    let directory = match page.directory {
+        "" => String::new(),
+        path => {
+            let found = status(cx, bucket, path)?.ok_or_else(|| not_found(bucket, path))?;
+            if found.is_directory != Some(true) {
+                let row = cx.view.get(Table::KeyTable, &row_of(path))?.unwrap_or_default();
+                return each(Listed::File { path, row: &row }).map(drop);
+            }
+            format!("{path}/")
+        }
+    };
+    let bucket_at = row_of("").len();
+    let prefix = row_of(&format!("{directory}{}", page.name_prefix));
+    let names_at = row_of(&directory).len();
+    let end = prefix_end(&prefix);
+    let mut start = prefix.clone();
+    if !page.start.is_empty() {
+        start = start.max(first_row(cx, bucket, &format!("{directory}{}", page.start))?);
+    }
+    // The directory's own key is no child of it.
+    let own = row_of(&directory);
+    loop {
+        let mut skip_to = None;
+        let mut stopped: Result<bool, OmError> = Ok(false);
+        cx.view.scan(Table::KeyTable, &start, end.as_deref(), &mut |key, value| {
+            let mut step = || -> Result<ControlFlow<()>, OmError> {
+                if key == own {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                let rest = name_in(Table::KeyTable, key, names_at)?;
+                let path = name_in(Table::KeyTable, key, bucket_at)?;
+                let Some(slash) = rest.find('/') else {
+                    return each(Listed::File { path, row: value });
+                };
+                let sub = &path[..path.len() - rest.len() + slash + 1];
+                let entry = match slash + 1 == rest.len() {
+                    true => {
+                        as_directory(row::decode_slice::<KeyInfo>(Table::KeyTable, key, value)?)
+                    }
+                    false => implied_directory(bucket, sub.to_owned()),
+                };
+                let listed =
+                    Listed::Directory { path: sub.to_owned(), entry: Directory::Key(entry) };
+                let flow = each(listed)?;
+                if flow.is_continue() {
+                    skip_to = prefix_end(&row_of(sub));
+                }
+                Ok(ControlFlow::Break(()))
+            };
+            match step() {
+                Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                Ok(flow) => {
+                    stopped = Ok(true);
+                    flow
+                }
+                Err(e) => {
+                    stopped = Err(e);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        stopped?;
+        match skip_to {
+            Some(next) => start = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The row that a page which starts at `path` begins with: a directory's key has a slash more
+/// than its path.
+fn first_row(cx: &ReadContext<'_>, bucket: &Bucket, path: &str) -> Result<Vec<u8>, OmError> {
+    let is_directory =
+        status(cx, bucket, path)?.is_some_and(|found| found.is_directory == Some(true));
+    let name = if is_directory { format!("{path}/") } else { path.to_owned() };
+    Ok(object_key(&bucket.volume_name, &bucket.bucket_name, &name))
+}

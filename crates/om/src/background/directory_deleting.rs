@@ -1,0 +1,299 @@
+//! Deleted directories are taken apart: what is in them goes to the deletedTable (files) and the
+//! deletedDirectoryTable (directories), and a directory with nothing in it goes for good.
+//!
+//! The work is done in small portions, each a write like any other, so that clients' writes find
+//! their place between them. The service goes through the deletedDirectoryTable in rounds and
+//! through a directory row by row, and remembers where it is: nothing that it has passed is read
+//! again, though its rows stay in the store as tombstones for a while.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use namespace::{Table, View, tables};
+use parking_lot::Mutex;
+use prost::Message;
+use proto::ozone::{
+    BucketNameInfo, DirectoryInfo, KeyInfo, OmRequest, PurgeDirectoriesRequest, PurgePathRequest,
+    Type,
+};
+use service::{BackgroundService, Progress};
+
+use crate::room::Room;
+use crate::state::Tables;
+
+/// Name in lists and metrics, Ozone's.
+pub(crate) const NAME: &str = "DirectoryDeletingService";
+/// Files and directories in one portion: what clients' writes may have to wait for.
+const PORTION: usize = 500;
+
+/// How the service works.
+#[derive(Debug, Clone)]
+pub(crate) struct DirectoryDeletingOptions {
+    /// How often it looks without being woken.
+    pub(crate) interval: Duration,
+    /// Most files and directories taken in one run.
+    pub(crate) limit: usize,
+}
+
+/// Takes deleted directories apart.
+pub(crate) struct DirectoryDeletingService {
+    room: Arc<Room>,
+    options: DirectoryDeletingOptions,
+    at: Mutex<Position>,
+}
+
+/// Where the service is.
+#[derive(Debug, Default, Clone)]
+struct Position {
+    /// Row of the deletedDirectoryTable to go on from.
+    row: Vec<u8>,
+    /// Rows to go on from within that directory, when a part of it is done.
+    within: Option<Within>,
+    /// Whether this round through the table has found anything.
+    found: bool,
+}
+
+/// Where the service is within a directory.
+#[derive(Debug, Default, Clone)]
+struct Within {
+    /// In the directoryTable; empty at the start.
+    directories: Vec<u8>,
+    /// In the fileTable; empty at the start.
+    files: Vec<u8>,
+}
+
+/// A row of the deletedDirectoryTable.
+struct Deleted {
+    row: String,
+    volume_id: u64,
+    bucket_id: u64,
+    info: KeyInfo,
+}
+
+/// What one write does.
+#[derive(Default)]
+struct Portion {
+    paths: Vec<PurgePathRequest>,
+    buckets: Vec<BucketNameInfo>,
+    items: usize,
+}
+
+impl DirectoryDeletingService {
+    pub(crate) fn new(room: Arc<Room>, options: DirectoryDeletingOptions) -> Arc<Self> {
+        Arc::new(Self { room, options, at: Mutex::default() })
+    }
+
+    /// The next portion, and where the one after it begins; `None` at the end of the table.
+    fn gather(&self, at: &Position) -> Result<(Portion, Option<Position>), String> {
+        let tables = self.room.tables().map_err(|s| s.to_string())?;
+        let mut portion = Portion::default();
+        let mut at = at.clone();
+        while portion.items < PORTION {
+            let Some(deleted) = next_deleted(&tables, &at.row)? else { return Ok((portion, None)) };
+            at.found = true;
+            // Elsewhere than remembered: the row is another one.
+            let within = at.within.take().filter(|_| deleted.row.as_bytes() == at.row);
+            let rest = portion.add(&tables, &deleted, within.unwrap_or_default())?;
+            at.row = deleted.row.into_bytes();
+            match rest {
+                Some(within) => at.within = Some(within),
+                // Right behind the row.
+                None => at.row.push(0),
+            }
+        }
+        Ok((portion, Some(at)))
+    }
+
+    async fn purge(&self, portion: Portion) -> Result<(), String> {
+        let request = OmRequest {
+            cmd_type: Type::PurgeDirectories as i32,
+            client_id: NAME.to_owned(),
+            purge_directories_request: Some(Box::new(PurgeDirectoriesRequest {
+                deleted_path: portion.paths,
+                bucket_name_infos: portion.buckets,
+                ..PurgeDirectoriesRequest::default()
+            })),
+            ..OmRequest::default()
+        };
+        let response = self.room.submit_own(request).await.map_err(|s| s.to_string())?;
+        match response.success {
+            Some(false) => Err(response.message.unwrap_or_default()),
+            _ => Ok(()),
+        }
+    }
+
+    async fn run(&self) -> Result<Progress, String> {
+        // Taken, so that a run that fails leaves the next one to begin anew.
+        let mut at = std::mem::take(&mut *self.at.lock());
+        let mut items = 0;
+        while items < self.options.limit {
+            let (portion, next) = self.gather(&at)?;
+            items += portion.items;
+            let found = next.as_ref().map_or(at.found || portion.items > 0, |next| next.found);
+            if portion.items > 0 {
+                self.purge(portion).await?;
+            }
+            match next {
+                Some(next) => at = next,
+                // What was found may have brought rows in front of where they were looked for.
+                None if found => at = Position::default(),
+                None => return Ok(Progress::done(items as u64)),
+            }
+        }
+        *self.at.lock() = at;
+        Ok(Progress::more(items as u64))
+    }
+}
+
+impl Portion {
+    /// Adds a directory, or as much of it as there is room for: then, where it goes on.
+    fn add(
+        &mut self,
+        tables: &Tables,
+        deleted: &Deleted,
+        within: Within,
+    ) -> Result<Option<Within>, String> {
+        let prefix = tables::tree_prefix(deleted.volume_id, deleted.bucket_id);
+        let first = tables::path_key(&prefix, deleted.info.object_id.unwrap_or_default(), "");
+        let mut path = PurgePathRequest {
+            volume_id: deleted.volume_id,
+            bucket_id: deleted.bucket_id,
+            ..PurgePathRequest::default()
+        };
+        let most = PORTION.saturating_sub(self.items).max(1);
+        let (table, start) = (Table::DirectoryTable, from(&within.directories, &first));
+        let directories = children(tables, table, &first, start, most, |value| {
+            let info = DirectoryInfo::decode(value).map_err(|e| e.to_string())?;
+            Ok(deleted.child(&info.name, info.object_id, false))
+        })?;
+        path.mark_deleted_sub_dirs = directories.found;
+        let mut rest =
+            directories.next.map(|directories| Within { directories, files: Vec::new() });
+        if rest.is_none() {
+            let most = most.saturating_sub(path.mark_deleted_sub_dirs.len()).max(1);
+            let (table, start) = (Table::FileTable, from(&within.files, &first));
+            let files = children(tables, table, &first, start, most, |value| {
+                let info = KeyInfo::decode(value).map_err(|e| e.to_string())?;
+                Ok(deleted.child(&info.key_name, info.object_id.unwrap_or_default(), true))
+            })?;
+            path.deleted_sub_files = files.found;
+            rest = files.next.map(|files| Within {
+                // All of them are passed.
+                directories: tables::prefix_end(&first).unwrap_or_default(),
+                files,
+            });
+        }
+        self.items += path.mark_deleted_sub_dirs.len() + path.deleted_sub_files.len();
+        if rest.is_none() {
+            path.deleted_dir = Some(deleted.row.clone());
+            self.items += 1;
+        }
+        let named = |names: &BucketNameInfo| names.bucket_id == Some(deleted.bucket_id);
+        if !self.buckets.iter().any(named) {
+            self.buckets.push(BucketNameInfo {
+                volume_id: Some(deleted.volume_id),
+                bucket_id: Some(deleted.bucket_id),
+                volume_name: Some(deleted.info.volume_name.clone()),
+                bucket_name: Some(deleted.info.bucket_name.clone()),
+            });
+        }
+        self.paths.push(path);
+        Ok(rest)
+    }
+}
+
+impl Deleted {
+    /// A child, as far as the write needs to know it.
+    fn child(&self, name: &str, object_id: u64, is_file: bool) -> KeyInfo {
+        KeyInfo {
+            volume_name: self.info.volume_name.clone(),
+            bucket_name: self.info.bucket_name.clone(),
+            key_name: format!("{}/{name}", self.info.key_name),
+            parent_id: self.info.object_id,
+            object_id: Some(object_id),
+            is_file: Some(is_file),
+            ..KeyInfo::default()
+        }
+    }
+}
+
+fn from<'a>(reached: &'a [u8], first: &'a [u8]) -> &'a [u8] {
+    if reached.is_empty() { first } else { reached }
+}
+
+/// The first row of the deletedDirectoryTable from `start` on.
+fn next_deleted(tables: &Tables, start: &[u8]) -> Result<Option<Deleted>, String> {
+    let mut found = None;
+    tables
+        .scan(Table::DeletedDirectoryTable, start, None, &mut |key, value| {
+            found = Some(deleted(key, value));
+            ControlFlow::Break(())
+        })
+        .map_err(|e| e.to_string())?;
+    found.transpose()
+}
+
+fn deleted(key: &[u8], value: &[u8]) -> Result<Deleted, String> {
+    let row = String::from_utf8(key.to_vec()).map_err(|e| e.to_string())?;
+    let info = KeyInfo::decode(value).map_err(|e| format!("row {row}: {e}"))?;
+    let mut ids = row.split('/').skip(1).map(|id| id.parse::<i64>().ok().map(|id| id as u64));
+    match (ids.next().flatten(), ids.next().flatten()) {
+        (Some(volume_id), Some(bucket_id)) => Ok(Deleted { volume_id, bucket_id, info, row }),
+        _ => Err(format!("deletedDirectoryTable has row {row}")),
+    }
+}
+
+/// Some children of a directory.
+struct Children {
+    found: Vec<KeyInfo>,
+    /// The row to go on from, if there are more.
+    next: Option<Vec<u8>>,
+}
+
+fn children(
+    tables: &Tables,
+    table: Table,
+    first: &[u8],
+    start: &[u8],
+    most: usize,
+    child: impl Fn(&[u8]) -> Result<KeyInfo, String>,
+) -> Result<Children, String> {
+    let mut found = Vec::new();
+    let (mut next, mut failed) = (None, None);
+    tables
+        .scan(table, start, tables::prefix_end(first).as_deref(), &mut |key, value| {
+            if found.len() == most {
+                next = Some(key.to_vec());
+                return ControlFlow::Break(());
+            }
+            match child(value) {
+                Ok(child) => found.push(child),
+                Err(e) => failed = Some(format!("row {}: {e}", String::from_utf8_lossy(key))),
+            }
+            if failed.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+        .map_err(|e| e.to_string())?;
+    match failed {
+        Some(failed) => Err(failed),
+        None => Ok(Children { found, next }),
+    }
+}
+
+#[async_trait::async_trait]
+impl BackgroundService for DirectoryDeletingService {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn interval(&self) -> Duration {
+        self.options.interval
+    }
+
+    async fn run_once(&self) -> Progress {
+        if !self.room.is_leader() {
+            return Progress::idle();
+        }
+        self.run().await.unwrap_or_else(Progress::failed)
+    }
+}
