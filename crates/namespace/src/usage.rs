@@ -2,7 +2,8 @@
 //!
 //! Invariant: `usedBytes` of a bucket is the sum of [`replicated_size`] over its live keys and
 //! over the parts of its multipart uploads under way; `usedNamespace` is the number of its live
-//! keys. Deleted keys move to `snapshotUsedBytes` and `snapshotUsedNamespace` until their blocks
+//! keys and directories, and of what is in deleted directories that are not taken apart yet. A
+//! deleted directory does not count. Deleted keys move to `snapshotUsedBytes` and `snapshotUsedNamespace` until their blocks
 //! are purged.
 
 use proto::ozone::{KeyInfo, KeyLocation};

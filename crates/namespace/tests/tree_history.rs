@@ -108,6 +108,8 @@ impl Model {
         if parent(to).is_some_and(|parent| !self.is_directory(parent)) {
             return Status::KeyRenameError;
         }
+        let into = format!("{to}/{}", from.rsplit('/').next().unwrap());
+        let to = if self.is_directory(to) && from != to { into.as_str() } else { to };
         if self.0.contains_key(to) {
             return Status::KeyAlreadyExists;
         }
@@ -202,7 +204,6 @@ fn all<M: Message + Default>(om: &Om, table: Table) -> Vec<M> {
 fn recount(om: &Om) -> (u64, u64, u64, u64) {
     let files: Vec<KeyInfo> = all(om, Table::FileTable);
     let directories = om.rows(Table::DirectoryTable).len();
-    let gone = om.rows(Table::DeletedDirectoryTable).len();
     let deleted: Vec<KeyInfo> = all::<RepeatedKeyInfo>(om, Table::DeletedTable)
         .into_iter()
         .flat_map(|row| row.key_info)
@@ -212,7 +213,7 @@ fn recount(om: &Om) -> (u64, u64, u64, u64) {
         files.iter().map(replicated_size).sum(),
         (files.len() + directories) as u64,
         deleted.iter().map(replicated_size).sum(),
-        (deleted.len() + gone) as u64,
+        deleted.len() as u64,
     )
 }
 

@@ -181,7 +181,10 @@ impl Model {
         if !missing.is_empty() {
             return Status::KeyRenameError;
         }
-        let taken = (target, name);
+        let taken = match self.directories.get(&(target, name)) {
+            Some(into) if from != to => (*into, leaf),
+            _ => (target, name),
+        };
         if self.directories.contains_key(&taken) || self.files.contains(&taken) {
             return Status::KeyAlreadyExists;
         }

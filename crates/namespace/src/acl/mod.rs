@@ -13,8 +13,6 @@ mod stored;
 
 pub(crate) use command::{check_read, check_write, lists_volume};
 pub(crate) use edit::{add, remove, set};
-pub(crate) use list::{
-    add_defaults_of, all_for, append_defaults, inherit, of_new_key, pass_on,
-};
+pub(crate) use list::{add_defaults_of, all_for, append_defaults, inherit, of_new_key, pass_on};
 pub(crate) use object::{prepare, read};
 pub use policy::{Authorization, Principals};

@@ -83,7 +83,7 @@ fn in_tree(
             return Err(file_exists(args, &args.key_name));
         }
     } else if walk.is_blocked(&tree)? {
-        return Err(file_exists(args, walk.missing.first().copied().unwrap_or_default()));
+        return Err(file_exists(args, walk.first_missing(&args.key_name)));
     }
     let parents = Parents::of(&walk, cx.object_id())?;
     usage::check_namespace(bucket, parents.len() as u64 + 1)?;
@@ -94,7 +94,10 @@ fn in_tree(
 /// The refusal of a directory where a file is.
 pub(crate) fn file_exists(args: &KeyArgs, file: &str) -> OmError {
     OmError::FileExists(format!(
-        "Unable to create directory: {} in volume/bucket: {}/{} as file:{file} already exists",
-        args.key_name, args.volume_name, args.bucket_name
+        "Unable to create directory: {key} in volume/bucket: {volume}/{bucket} as \
+         file:/{volume}/{bucket}/{file} already exists",
+        key = args.key_name,
+        volume = args.volume_name,
+        bucket = args.bucket_name,
     ))
 }

@@ -89,10 +89,18 @@ fn in_tree(
     }
     let parents = Parents::of(&walk, cx.object_id())?;
     let place = Place::in_tree(&tree, bucket, key, parents.last_id());
-    if parents.len() == 0 {
-        place.check_no_directory(cx.view, key)?;
+    if parents.len() == 0 && tree.directory(parents.last_id(), walk.leaf)?.is_some() {
+        return Err(directory_at(key));
     }
     Ok((place, NewParents::Directories(parents)))
+}
+
+/// The refusal of a key where a directory is.
+pub(crate) fn directory_at(key: &str) -> OmError {
+    OmError::NotAFile(format!(
+        "Cannot write to directory. createIntermediateDirs behavior is enabled and hence / has \
+         special interpretation: {key}"
+    ))
 }
 
 /// The refusal of a path that goes through a file.

@@ -21,7 +21,10 @@ pub(crate) fn delete(
 ) -> Result<(), OmError> {
     let tree = Tree::of(cx.view, &bucket)?;
     let found = find(&tree, &args.key_name)?.ok_or_else(|| {
-        OmError::key_not_found(&args.volume_name, &args.bucket_name, &args.key_name)
+        OmError::KeyNotFound(format!(
+            "Unable to get file status: volume: {} bucket: {} key: {}",
+            args.volume_name, args.bucket_name, args.key_name
+        ))
     })?;
     match &found.entry {
         Entry::File(file) => {
@@ -60,7 +63,6 @@ pub(crate) fn remove_found(
             cx.put(Table::DeletedDirectoryTable, row, &deleted);
             cx.delete(Table::DirectoryTable, found.row);
             bucket.used_namespace = bucket.used_namespace.saturating_sub(1);
-            bucket.snapshot_used_namespace += 1;
             Ok(())
         }
     }

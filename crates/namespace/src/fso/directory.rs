@@ -11,7 +11,8 @@ use crate::error::OmError;
 use crate::row::Bucket;
 use crate::tables::Table;
 
-/// The directory as a key; `name` is what the answer calls it.
+/// The directory as a key; `name` is what the answer calls it. It is shown without its owner, as
+/// Ozone shows it.
 pub(crate) fn as_key(directory: &DirectoryInfo, bucket: &Bucket, name: String) -> KeyInfo {
     let mut key = KeyInfo {
         volume_name: bucket.volume_name.clone(),
@@ -25,7 +26,6 @@ pub(crate) fn as_key(directory: &DirectoryInfo, bucket: &Bucket, name: String) -
         update_id: Some(directory.update_id),
         parent_id: Some(directory.parent_id),
         is_file: Some(false),
-        owner_name: directory.owner_name.clone(),
         ..KeyInfo::default()
     };
     set_replication(&mut key, bucket);
@@ -61,7 +61,6 @@ pub(crate) fn as_basic(directory: &DirectoryInfo, bucket: &Bucket, name: String)
         r#type: Some(kind),
         factor,
         ec_replication_config: ec,
-        owner_name: directory.owner_name.clone(),
         is_encrypted: Some(false),
         is_file: Some(false),
         ..BasicKeyInfo::default()
@@ -97,8 +96,8 @@ fn set_replication(key: &mut KeyInfo, bucket: &Bucket) {
     (key.r#type, key.factor, key.ec_replication_config) = replication(bucket);
 }
 
-/// Directories have no blocks, but clients want to read some replication: the bucket's, else one
-/// replica, as Ozone shows them.
+/// Directories have no blocks, but clients want to read some replication: the bucket's, else
+/// three replicas, as Ozone shows them.
 fn replication(bucket: &Bucket) -> (i32, Option<i32>, Option<proto::hdds::EcReplicationConfig>) {
     let default = bucket.default_replication_config.as_ref().and_then(|default| {
         ReplicationConfig::from_wire(
@@ -114,8 +113,10 @@ fn replication(bucket: &Bucket) -> (i32, Option<i32>, Option<proto::hdds::EcRepl
             config.wire_factor().map(|factor| factor as i32),
             config.wire_ec(),
         ),
-        None => {
-            (ReplicationType::Ratis as i32, Some(proto::hdds::ReplicationFactor::One as i32), None)
-        }
+        None => (
+            ReplicationType::Ratis as i32,
+            Some(proto::hdds::ReplicationFactor::Three as i32),
+            None,
+        ),
     }
 }

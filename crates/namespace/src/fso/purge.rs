@@ -60,10 +60,7 @@ impl Purge {
             }
         }
         let Some(row) = path.deleted_dir.map(String::into_bytes) else { return Ok(()) };
-        if cx.view.exists(Table::DeletedDirectoryTable, &row)? && self.done.insert(row.clone()) {
-            cx.delete(Table::DeletedDirectoryTable, row);
-            bucket.snapshot_used_namespace = bucket.snapshot_used_namespace.saturating_sub(1);
-        }
+        cx.delete(Table::DeletedDirectoryTable, row);
         Ok(())
     }
 

@@ -22,6 +22,14 @@ pub(crate) struct Pair<'a> {
     pub index: u64,
 }
 
+/// Where what is renamed goes.
+struct Target<'a> {
+    parent_id: u64,
+    name: &'a str,
+    /// `None` when that is the bucket.
+    parent: Option<Arc<DirectoryInfo>>,
+}
+
 /// What a rename does.
 pub(crate) struct Renamed {
     pub effects: Vec<Effect>,
@@ -50,31 +58,41 @@ pub(crate) fn rename(
     }
     let target = walk(tree, pair.to)?;
     let Some(parent_id) = target.parent_id() else {
-        let missing = target.missing.first().copied().unwrap_or_default();
-        return Err(match target.is_blocked(tree)? {
-            true => failed(&format!("{missing} is a file")),
-            false => failed(&format!("{} doesn't exist", path::split(pair.to).0)),
-        });
+        let (to, parent) = (pair.to, path::split(pair.to).0);
+        return Err(OmError::KeyRename(match target.is_blocked(tree)? {
+            true => format!("Failed to rename {} to {to}, {parent} is a file", pair.from),
+            false => format!("Failed to get parent dir {to}, {parent} doesn't exist"),
+        }));
     };
-    if tree.directory(parent_id, target.leaf)?.is_some() || tree.has_file(parent_id, target.leaf)? {
+    // Into a directory that is there, under the name that it has.
+    let target = match tree.directory(parent_id, target.leaf)? {
+        Some(directory) if pair.from != pair.to => Target {
+            parent_id: directory.object_id,
+            name: path::split(pair.from).1,
+            parent: Some(directory),
+        },
+        _ => Target { parent_id, name: target.leaf, parent: target.nearest },
+    };
+    let (parent_id, name) = (target.parent_id, target.name);
+    if tree.directory(parent_id, name)?.is_some() || tree.has_file(parent_id, name)? {
         return Err(OmError::KeyExists(format!(
             "Failed to rename {} to {}, file already exists or not empty!",
             pair.from, pair.to
         )));
     }
-    let row = tree.row(parent_id, target.leaf);
+    let row = tree.row(parent_id, name);
     let mut effects = Vec::with_capacity(4);
     match source.entry {
         Entry::Directory(directory) => {
             let mut moved = DirectoryInfo::clone(&directory);
-            target.leaf.clone_into(&mut moved.name);
+            name.clone_into(&mut moved.name);
             moved.parent_id = parent_id;
             moved.update_id = pair.index;
             effects.push(Effect::Delete { table: Table::DirectoryTable, key: source.row });
             effects.push(put(Table::DirectoryTable, row, &moved));
         }
         Entry::File(mut file) => {
-            target.leaf.clone_into(&mut file.key_name);
+            name.clone_into(&mut file.key_name);
             file.parent_id = Some(parent_id);
             file.modification_time = pair.now.unwrap_or(file.modification_time);
             file.update_id = Some(pair.index);
@@ -83,7 +101,7 @@ pub(crate) fn rename(
         }
     }
     let mut touches_bucket = false;
-    let (from, to) = (source.parent, target.nearest);
+    let (from, to) = (source.parent, target.parent);
     let same = from.as_ref().map(|d| d.object_id) == to.as_ref().map(|d| d.object_id);
     for parent in [Some(from), (!same).then_some(to)].into_iter().flatten() {
         match (parent, pair.now) {

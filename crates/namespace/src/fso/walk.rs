@@ -43,6 +43,14 @@ impl Walk<'_> {
         self.missing.is_empty().then_some(self.nearest_id)
     }
 
+    /// The beginning of `path`, which this is the walk of, up to the first directory missing.
+    pub fn first_missing<'a>(&self, path: &'a str) -> &'a str {
+        // The names behind it, and the slashes before them.
+        let behind = self.missing.iter().skip(1).chain([&self.leaf]);
+        let length: usize = behind.map(|name| name.len() + 1).sum();
+        path.len().checked_sub(length).and_then(|end| path.get(..end)).unwrap_or(path)
+    }
+
     /// Whether a file stands where a directory would be needed.
     pub fn is_blocked(&self, tree: &Tree<'_>) -> Result<bool, OmError> {
         match self.missing.first() {

@@ -5,7 +5,7 @@ use proto::ozone::{KeyArgs, KeyInfo};
 use crate::apply::ApplyContext;
 use crate::error::OmError;
 use crate::file::create_directory::file_exists;
-use crate::file::place::file_in_path;
+use crate::file::place::{directory_at, file_in_path};
 use crate::fso::parents::MOST_PARENTS;
 use crate::key::create;
 use crate::row::Bucket;
@@ -61,10 +61,7 @@ impl Parents {
     /// When there is a directory, or a file where a directory would be needed.
     pub fn of_file(view: &dyn View, args: &KeyArgs) -> Result<Self, OmError> {
         if is_directory(view, args)? {
-            return Err(OmError::NotAFile(format!(
-                "Can not write to directory: {}",
-                args.key_name
-            )));
+            return Err(directory_at(&args.key_name));
         }
         match above(view, args)? {
             Above::Missing(missing) => Ok(Self(missing)),
