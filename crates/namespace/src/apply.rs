@@ -7,9 +7,7 @@ use crate::error::OmError;
 use crate::prepare::unsupported;
 use crate::tables::Table;
 use crate::view::{View, ViewError};
-use crate::{
-    acl, bucket, file, fso, key, multipart, quota, s3secret, service, tagging, volume,
-};
+use crate::{acl, bucket, file, fso, key, multipart, quota, s3secret, service, tagging, volume};
 
 /// Where in the log an entry stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
