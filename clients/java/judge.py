@@ -20,14 +20,14 @@ sys.path.insert(0, str(HERE.parent / "python" / "tests"))
 
 from server import Server  # noqa: E402
 
-# Commands live too short for the second compiler; Netty and Hadoop reach into the JDK.
+# Netty and Hadoop reach into the JDK.
 FLAGS = [
     "-Xmx768m",
-    "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-Djava.net.preferIPv4Stack=true",
     "-Dslf4j.internal.verbosity=ERROR",
     f"-Dlog4j.configuration=file:{HERE}/src/log4j.properties",
+    f"-Djava.util.logging.config.file={HERE}/src/logging.properties",
     "-Dorg.apache.ratis.thirdparty.io.netty.tryReflectionSetAccessible=true",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -55,7 +55,12 @@ def crossing(folder):
     return on_a_server(folder, lambda server, conf: cross(folder, server, conf))
 
 
-PARTS = {"tables": tables, "crossing": crossing}
+def contract(folder):
+    """Hadoop's file system contract tests, through the client jar of Spark and Hive."""
+    return on_a_server(folder, lambda server, conf: hadoop_contract(folder, conf))
+
+
+PARTS = {"tables": tables, "crossing": crossing, "contract": contract}
 
 
 def chosen(names):
@@ -142,10 +147,25 @@ def configure(conf, ready):
 
 
 def java(folder, conf, verb, files):
+    """Runs tables; commands live too short for the second compiler."""
+    jars = [os.environ["O3_JAVA_TABLES"], os.environ["O3_JAVA_TOOLS"] + "/*"]
+    words = ["-XX:TieredStopAtLevel=1", *on_class_path(conf, jars), "Tables", verb, str(folder / "files"), *files]
+    return jvm(folder, words)
+
+
+def hadoop_contract(folder, conf):
+    jars = [os.environ["O3_JAVA_CONTRACT"], os.environ["O3_JAVA_FILESYSTEM"] + "/*"]
+    return jvm(folder, [f"-Dtest.build.data={folder}/local", *on_class_path(conf, jars), "Contract"])
+
+
+def on_class_path(conf, jars):
+    return ["-cp", os.pathsep.join([str(conf), *jars])]
+
+
+def jvm(folder, words):
     folder.mkdir(parents=True, exist_ok=True)
-    path = os.pathsep.join([str(conf), os.environ["O3_JAVA_TABLES"], os.environ["O3_JAVA_TOOLS"] + "/*"])
-    command = ["java", *FLAGS, f"-Dnative.lib.tmp.dir={folder}", "-cp", path, "Tables", verb, str(folder / "files")]
-    return subprocess.run(command + files, cwd=folder, check=False).returncode
+    command = ["java", *FLAGS, f"-Dnative.lib.tmp.dir={folder}", *words]
+    return subprocess.run(command, cwd=folder, check=False).returncode
 
 
 if __name__ == "__main__":

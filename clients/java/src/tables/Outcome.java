@@ -8,7 +8,7 @@ import java.util.regex.Pattern;
 record Outcome(List<String> out, List<String> err, int status) {
   static final Outcome SILENT = new Outcome(List.of(), List.of(), 0);
 
-  private static final Pattern NUMBER = Pattern.compile("\\b\\d+(\\.\\d+)?( ?[KMGTP]?B\\b)?");
+  private static final Pattern NUMBER = Pattern.compile("(?<!\\w)-?\\d+(\\.\\d+)?( ?[KMGTP]?B\\b)?");
 
   /** What is compared under {@code how}. */
   Outcome under(Entry.How how) {
