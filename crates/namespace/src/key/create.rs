@@ -169,13 +169,12 @@ pub(crate) fn admit(
     let size = usage::reserved(&replication, &args.key_locations)
         .max(replication.replicated_size(args.data_size.unwrap_or(0)));
     let mut expected = None;
-    let mut existing = None;
-    if atomic::conditional(args) || usage::limit(bucket.quota_in_namespace).is_some() {
-        existing = place.committed(cx.view)?;
-        expected = atomic::check(args, existing.as_ref())?;
+    if atomic::conditional(args) {
+        expected = atomic::check(args, place.committed(cx.view)?.as_ref())?;
     }
     usage::check_bytes(bucket, size)?;
-    usage::check_namespace(bucket, u64::from(existing.is_none()) + parents.len() as u64)?;
+    // An overwrite needs room too: the old key counts until it is purged.
+    usage::check_namespace(bucket, 1 + parents.len() as u64)?;
     Ok(expected)
 }
 

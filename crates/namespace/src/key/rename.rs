@@ -97,13 +97,13 @@ pub(super) struct Pair<'a> {
 pub(super) fn rename(view: &dyn View, pair: &Pair<'_>) -> Result<[Effect; 2], OmError> {
     let from = tables::object_key(pair.volume, pair.bucket, pair.from);
     let to = tables::object_key(pair.volume, pair.bucket, pair.to);
+    if view.exists(Shelf::Flat.committed(), &to)? {
+        return Err(OmError::KeyExists(format!("Key already exists {}", pair.to)));
+    }
     let mut key: KeyInfo = row::get(view, Shelf::Flat.committed(), &from)?
         .ok_or_else(|| OmError::key_not_found(pair.volume, pair.bucket, pair.from))?;
     if hsync::writer(&key).is_some() {
         return Err(OmError::RenameOpenFile(pair.from.to_owned()));
-    }
-    if view.exists(Shelf::Flat.committed(), &to)? {
-        return Err(OmError::KeyExists(format!("Key already exists {}", pair.to)));
     }
     key.key_name = pair.to.to_owned();
     key.modification_time = pair.now.unwrap_or(key.modification_time);
