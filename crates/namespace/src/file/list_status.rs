@@ -161,6 +161,11 @@ fn walk(
         && of_path(args, cx)?.is_none();
     let (directory, name_prefix) = if partial { path::split(&whole) } else { (&*whole, "") };
     let start = path::normalize(&request.start_key);
+    if bucket.is_tree() && is_below_a_child(directory, &start) {
+        // The row that it names is of another parent, behind all of this one's. Clients that list a
+        // whole tree ask so once they are through, and take what comes for more.
+        return Ok(());
+    }
     let Some(start) = start_in(directory, &start) else { return Ok(()) };
     let page = Page { directory, name_prefix, start };
     let mut each = |listed: Listed<'_>| each(&bucket, listed);
@@ -184,9 +189,28 @@ fn start_in<'a>(directory: &str, start: &'a str) -> Option<&'a str> {
     }
 }
 
+/// Whether `start` is a path below a directory in `directory`.
+fn is_below_a_child(directory: &str, start: &str) -> bool {
+    let below = match directory {
+        "" => Some(start),
+        _ => start.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')),
+    };
+    below.is_some_and(|rest| rest.contains('/'))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::start_in;
+    use super::{is_below_a_child, start_in};
+
+    #[test]
+    fn a_start_below_a_child_is_told_from_a_child() {
+        assert!(is_below_a_child("", "a/b"));
+        assert!(is_below_a_child("d", "d/a/b"));
+        for start in ["", "d", "d/a", "d2/a/b"] {
+            assert!(!is_below_a_child("d", start), "{start}");
+        }
+        assert!(!is_below_a_child("", "a"));
+    }
 
     #[test]
     fn a_page_starts_at_a_name_of_its_directory() {

@@ -1,7 +1,7 @@
 //! A directory in the forms that requests show it.
 
 use proto::hdds::ReplicationType;
-use proto::ozone::{BasicKeyInfo, DirectoryInfo, KeyArgs, KeyInfo};
+use proto::ozone::{BasicKeyInfo, DirectoryInfo, KeyArgs, KeyInfo, KeyLocationList};
 use types::ReplicationConfig;
 
 use super::Tree;
@@ -26,6 +26,8 @@ pub(crate) fn as_key(directory: &DirectoryInfo, bucket: &Bucket, name: String) -
         update_id: Some(directory.update_id),
         parent_id: Some(directory.parent_id),
         is_file: Some(false),
+        // A version without blocks: the client looks at the latest one.
+        key_location_list: vec![KeyLocationList::default()],
         ..KeyInfo::default()
     };
     set_replication(&mut key, bucket);
