@@ -93,6 +93,16 @@ fn a_directory_lists_what_is_in_it_and_no_more() {
 }
 
 #[test]
+fn a_list_of_a_tree_that_went_deeper_than_its_directory_is_over() {
+    let mut om = Om::with_paths();
+    touch(&mut om, TREE, "d/e/f");
+    assert_eq!(names(&mut om, page(TREE, "", "d", 10)), ["d/"]);
+    assert_eq!(names(&mut om, page(TREE, "", "d/e", 10)), [""; 0]);
+    assert_eq!(names(&mut om, page(TREE, "d", "d/e", 10)), ["d/e/"]);
+    assert_eq!(names(&mut om, page(TREE, "d", "d/e/f", 10)), [""; 0]);
+}
+
+#[test]
 fn statuses_tell_files_from_directories() {
     for bucket in [TREE, LEGACY] {
         let mut om = Om::with_paths();

@@ -29,6 +29,16 @@ fn name() -> impl Strategy<Value = String> {
     proptest::string::string_regex("[a!.-]{1,3}|ab|b").unwrap()
 }
 
+#[test]
+fn a_directory_whose_name_is_too_short_for_the_prefix_is_not_held_back() {
+    let mut om = Om::with_paths();
+    for path in ["!/a", "!!/ab/a"] {
+        om.put_in(TREE, path, 0);
+    }
+    let (page, truncated) = list(&mut om, "!!", "!!/ab/", 10);
+    assert_eq!((page, truncated), (vec!["!!/ab/a".to_owned()], false));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 

@@ -111,6 +111,7 @@ fn a_key_makes_the_directories_it_needs() {
     let info = om.ok(get_key_info(tree("a/b"), false)).get_key_info_response.unwrap();
     let info = info.key_info.unwrap();
     assert_eq!((info.key_name.as_str(), info.is_file), ("a/b/", Some(false)));
+    assert_eq!(info.key_location_list.len(), 1, "Java's client wants a version, be it empty");
     assert_eq!(om.refused(lookup_key(tree("a/x/f"))), Status::KeyNotFound);
     assert_eq!(om.refused(lookup_file(tree("a/b"))), Status::NotAFile);
     assert_eq!(om.refused(lookup_file(tree("a/c"))), Status::FileNotFound);

@@ -87,6 +87,7 @@ impl List<'_, '_> {
         let base = path.len();
         let tree = self.tree;
         let mut held = held_before(tree, id, start)?;
+        held.retain(|directory| directory.name.starts_with(name_prefix));
         let mut flow = ControlFlow::Continue(());
         children(tree, id, &range, &mut |child| {
             let name = match &child {
