@@ -60,7 +60,35 @@ def contract(folder):
     return on_a_server(folder, lambda server, conf: hadoop_contract(folder, conf))
 
 
-PARTS = {"tables": tables, "crossing": crossing, "contract": contract}
+# What server and clients are told when files are to be synced.
+HSYNC = {
+    "ozone.fs.hsync.enabled": "true",
+    "ozone.hbase.enhancements.allowed": "true",
+    "ozone.client.hbase.enhancements.allowed": "true",
+}
+# Small chunks and blocks, that a few MB cross many of them, and a lease that runs out soon.
+SMALL = {
+    "ozone.scm.block.size": "8MB",
+    "ozone.om.lease.soft.limit": "2s",
+    "ozone.client.stream.buffer.size": "1MB",
+    "ozone.client.stream.buffer.flush.size": "2MB",
+    "ozone.client.stream.buffer.max.size": "4MB",
+}
+
+
+def hsync(folder):
+    """Files that are read while they are written, and those whose writer is gone; Hadoop's tests of both."""
+
+    def ours(_, conf):
+        return filesystem(folder, conf, "HSYNC", "Hsync", "plain", "both")
+
+    def hadoops(_, conf):
+        return hadoop_contract(folder, conf, "LeaseRecovery", "Create", "17")
+
+    return on_a_server(folder, ours, {**HSYNC, **SMALL}) + on_a_server(folder / "contract", hadoops, HSYNC)
+
+
+PARTS = {"tables": tables, "crossing": crossing, "contract": contract, "hsync": hsync}
 
 
 def chosen(names):
@@ -69,13 +97,18 @@ def chosen(names):
     return [str(file) for file in files if not names or file.stem in names]
 
 
-def on_a_server(folder, judge):
-    """What `judge` says about a fresh server, given a folder with the configuration that a client needs."""
+def on_a_server(folder, judge, told=None):
+    """What `judge` says about a fresh server, given a folder with the configuration that a client needs.
+
+    Both are `told` some more.
+    """
     folder.mkdir(parents=True)
     log = folder / "server.log"
-    server = Server(folder / "data", log).start()
+    told = told or {}
+    definitions = [word for key, value in told.items() if "client" not in key for word in ("-D", f"{key}={value}")]
+    server = Server(folder / "data", log, *definitions).start()
     try:
-        status = judge(server, configure(folder / "conf", server.ready))
+        status = judge(server, configure(folder / "conf", server.ready, told))
     finally:
         server.stop()
     if status != 0:
@@ -130,7 +163,7 @@ def same(what, read, written):
     return 1
 
 
-def configure(conf, ready):
+def configure(conf, ready, told):
     """ozone-site.xml and core-site.xml as an administrator would write them."""
     host, port = ready["scm"].rsplit(":", 1)
     site = {
@@ -138,6 +171,7 @@ def configure(conf, ready):
         "ozone.scm.names": host,
         "ozone.scm.client.address": ready["scm"],
         "ozone.scm.client.port": port,
+        **told,
     }
     conf.mkdir()
     for name, properties in (("ozone", site), ("core", {"fs.defaultFS": f"ofs://{ready['om']}"})):
@@ -153,9 +187,14 @@ def java(folder, conf, verb, files):
     return jvm(folder, words)
 
 
-def hadoop_contract(folder, conf):
-    jars = [os.environ["O3_JAVA_CONTRACT"], os.environ["O3_JAVA_FILESYSTEM"] + "/*"]
-    return jvm(folder, [f"-Dtest.build.data={folder}/local", *on_class_path(conf, jars), "Contract"])
+def hadoop_contract(folder, conf, *words):
+    return filesystem(folder, conf, "CONTRACT", "Contract", *words)
+
+
+def filesystem(folder, conf, classes, *words):
+    """Runs a program of ours on the client jar of Spark and Hive."""
+    jars = [os.environ[f"O3_JAVA_{classes}"], os.environ["O3_JAVA_FILESYSTEM"] + "/*"]
+    return jvm(folder, [f"-Dtest.build.data={folder}/local", *on_class_path(conf, jars), *words])
 
 
 def on_class_path(conf, jars):

@@ -5,9 +5,13 @@ use proto::ozone::*;
 use crate::harness::*;
 
 fn recover(key: &str, force: bool) -> OmRequest {
+    recover_in(BUCKET, key, force)
+}
+
+fn recover_in(bucket: &str, key: &str, force: bool) -> OmRequest {
     let r = RecoverLeaseRequest {
         volume_name: Some(VOL.to_owned()),
-        bucket_name: Some(BUCKET.to_owned()),
+        bucket_name: Some(bucket.to_owned()),
         key_name: Some(key.to_owned()),
         force: Some(force),
         // What a client says here counts for nothing.
@@ -124,6 +128,24 @@ fn there_is_nothing_to_recover_of_what_is_not_there() {
     assert_eq!(om.refused(finish("over", 4, &old)), Status::KeyAlreadyClosed);
     synced(&mut om, "moved", 4);
     assert_eq!(om.refused(rename_key(args(BUCKET, "moved"), "new")), Status::RenameOpenFile);
+}
+
+#[test]
+fn a_directory_has_no_lease() {
+    let mut om = Om::with_paths();
+    for bucket in [TREE, LEGACY] {
+        om.ok(mkdir(args(bucket, "d/e")));
+        for path in ["d", "d/e"] {
+            assert_eq!(
+                om.refused(recover_in(bucket, path, true)),
+                Status::NotAFile,
+                "{bucket} {path}"
+            );
+        }
+        assert_eq!(om.refused(recover_in(bucket, "d/f", true)), Status::KeyNotFound, "{bucket}");
+    }
+    om.put("k/", 1);
+    assert_eq!(om.refused(recover("k", true)), Status::KeyNotFound, "no paths here");
 }
 
 #[test]

@@ -15,12 +15,12 @@ final class OzoneContract extends AbstractFSContract implements ContractOptions 
       SUPPORTS_SEEK_ON_CLOSED_FILE, REJECTS_SEEK_PAST_EOF, SUPPORTS_UNBUFFER);
 
   /**
-   * Renames are atomic in some layouts only; hsync is off unless a cluster says otherwise; the published client reports a
-   * missing key as another exception when it sets times.
+   * Renames are atomic in some layouts only; the published client reports a missing key as another exception when it
+   * sets times.
    */
   private static final List<String> NOT_PROMISED = List.of(
       SUPPORTS_APPEND, SUPPORTS_CONCAT, SUPPORTS_ATOMIC_RENAME, SUPPORTS_ATOMIC_DIRECTORY_DELETE, SUPPORTS_BLOCK_LOCALITY,
-      SUPPORTS_UNIX_PERMISSIONS, SUPPORTS_SETTIMES, RENAME_REMOVE_DEST_IF_EMPTY_DIR, SUPPORTS_HSYNC, SUPPORTS_HFLUSH);
+      SUPPORTS_UNIX_PERMISSIONS, SUPPORTS_SETTIMES, RENAME_REMOVE_DEST_IF_EMPTY_DIR);
 
   private final Mode mode;
 
@@ -32,6 +32,12 @@ final class OzoneContract extends AbstractFSContract implements ContractOptions 
     conf.setBoolean(getConfKey(TEST_ROOT_TESTS_ENABLED), mode.rootIsABucket());
     conf.setInt(getConfKey(TEST_RANDOM_SEEK_COUNT), 20);
     mode.configure(conf);
+    List.of(SUPPORTS_HSYNC, SUPPORTS_HFLUSH).forEach(option -> conf.setBoolean(getConfKey(option), syncs(conf)));
+  }
+
+  /** Off unless the cluster's configuration says otherwise. */
+  static boolean syncs(Configuration conf) {
+    return conf.getBoolean("ozone.fs.hsync.enabled", false);
   }
 
   @Override

@@ -8,6 +8,7 @@ import org.apache.hadoop.fs.contract.AbstractContractCreateTest;
 import org.apache.hadoop.fs.contract.AbstractContractDeleteTest;
 import org.apache.hadoop.fs.contract.AbstractContractGetEnclosingRoot;
 import org.apache.hadoop.fs.contract.AbstractContractGetFileStatusTest;
+import org.apache.hadoop.fs.contract.AbstractContractLeaseRecoveryTest;
 import org.apache.hadoop.fs.contract.AbstractContractMkdirTest;
 import org.apache.hadoop.fs.contract.AbstractContractOpenTest;
 import org.apache.hadoop.fs.contract.AbstractContractRenameTest;
@@ -17,6 +18,7 @@ import org.apache.hadoop.fs.contract.AbstractContractSetTimesTest;
 import org.apache.hadoop.fs.contract.AbstractContractUnbufferTest;
 import org.apache.hadoop.fs.contract.AbstractContractVectoredReadTest;
 import org.apache.hadoop.fs.contract.AbstractFSContract;
+import org.junit.Assume;
 
 /**
  * Hadoop's own tests, each class told which file system it is about. Those of etags are left out: the published client
@@ -141,6 +143,20 @@ final class Suites {
   public static final class VectoredRead extends AbstractContractVectoredReadTest {
     public VectoredRead(String bufferType) {
       super(bufferType);
+    }
+
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return contract(conf);
+    }
+  }
+
+  /** Where files can be synced before they are closed. */
+  public static final class LeaseRecovery extends AbstractContractLeaseRecoveryTest {
+    @Override
+    public void setup() throws Exception {
+      super.setup();
+      Assume.assumeTrue(OzoneContract.syncs(getContract().getConf()));
     }
 
     @Override

@@ -34,9 +34,13 @@ pub(crate) fn apply(
     let name = request.key_name.ok_or_else(|| OmError::missing("keyName"))?;
     let now = request.now.ok_or_else(|| OmError::missing("time"))?;
     let place = Place::of(cx.view, &volume, &bucket, &name)?;
-    let key = place
-        .committed(cx.view)?
-        .ok_or_else(|| OmError::KeyNotFound(format!("Key:{name} not found in keyTable.")))?;
+    let Some(key) = place.committed(cx.view)? else {
+        return Err(if place.is_directory(cx.view)? {
+            OmError::NotAFile(format!("Path: {name} is a directory"))
+        } else {
+            OmError::KeyNotFound(format!("Key:{name} not found in keyTable."))
+        });
+    };
     let writer = hsync::writer(&key)
         .ok_or_else(|| OmError::KeyClosed(format!("Key: {name} is already closed")))?;
     let open_key = tables::open_key(&place.key, writer);

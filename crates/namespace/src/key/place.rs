@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use proto::ozone::{KeyArgs, KeyInfo, MultipartKeyInfo};
+use proto::ozone::{BucketLayoutProto, KeyArgs, KeyInfo, MultipartKeyInfo};
 
 use crate::apply::ApplyContext;
 use crate::bucket::find;
@@ -166,6 +166,20 @@ impl Place {
         let path = self.object_key().get(self.bucket_key_len + 1..).unwrap_or_default();
         let name = format!("{}/", String::from_utf8_lossy(path));
         Ok(Some(directory::as_key(&found, &self.bucket, name)))
+    }
+
+    /// Whether a directory is where the key would be, that of a LEGACY bucket included: a key
+    /// whose name ends with a slash.
+    pub fn is_directory(&self, view: &dyn View) -> Result<bool, OmError> {
+        Ok(match self.bucket.layout() {
+            BucketLayoutProto::FileSystemOptimized => {
+                view.exists(Table::DirectoryTable, &self.key)?
+            }
+            BucketLayoutProto::Legacy => {
+                view.exists(Table::KeyTable, &[self.key.as_slice(), b"/"].concat())?
+            }
+            BucketLayoutProto::ObjectStore => false,
+        })
     }
 
     /// The committed key.
