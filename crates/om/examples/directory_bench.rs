@@ -29,6 +29,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Entries of a listed page.
 const PAGE: u64 = 1_000;
+/// What is in the bucket beside the large directory: the files of [`latencies`], and `DEEP`.
+const OTHERS: u64 = 1_100;
 const DEEP: &str = "one/two/three/four/five/six";
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -88,7 +90,7 @@ async fn main() -> Result<(), Failure> {
     let mut left = used(&client).await?;
     let stop = AtomicUsize::new(0);
     let drained = async {
-        while left > 1000 {
+        while left > OTHERS {
             tokio::time::sleep(Duration::from_millis(20)).await;
             left = used(&client).await?;
         }

@@ -8,7 +8,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use namespace::{Table, View, tables};
 use parking_lot::Mutex;
@@ -25,7 +25,10 @@ use crate::state::Tables;
 /// Name in lists and metrics, Ozone's.
 pub(crate) const NAME: &str = "DirectoryDeletingService";
 /// Files and directories in one portion: what clients' writes may have to wait for.
-const PORTION: usize = 500;
+const PORTION: usize = 100;
+
+/// Rest after a portion while clients write, in times of what the portion took.
+const REST: u32 = 3;
 
 /// How the service works.
 #[derive(Debug, Clone)]
@@ -123,6 +126,14 @@ impl DirectoryDeletingService {
         }
     }
 
+    /// Leaves clients the log for a while when they wait for it: a portion that took `took` keeps
+    /// it from them no more than a fraction of the time.
+    async fn give_way(&self, took: Duration) {
+        if self.room.parts().admission.writing() > 0 {
+            tokio::time::sleep(took * REST).await;
+        }
+    }
+
     async fn run(&self) -> Result<Progress, String> {
         // Taken, so that a run that fails leaves the next one to begin anew.
         let mut at = std::mem::take(&mut *self.at.lock());
@@ -132,7 +143,9 @@ impl DirectoryDeletingService {
             items += portion.items;
             let found = next.as_ref().map_or(at.found || portion.items > 0, |next| next.found);
             if portion.items > 0 {
+                let began = Instant::now();
                 self.purge(portion).await?;
+                self.give_way(began.elapsed()).await;
             }
             match next {
                 Some(next) => at = next,

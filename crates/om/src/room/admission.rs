@@ -27,6 +27,7 @@ impl Default for Limits {
 
 /// One kind of requests.
 struct Lane {
+    most: usize,
     places: Semaphore,
     waiting: AtomicUsize,
     most_waiting: usize,
@@ -34,7 +35,12 @@ struct Lane {
 
 impl Lane {
     fn new(places: usize, most_waiting: usize) -> Self {
-        Self { places: Semaphore::new(places), waiting: AtomicUsize::new(0), most_waiting }
+        Self {
+            most: places,
+            places: Semaphore::new(places),
+            waiting: AtomicUsize::new(0),
+            most_waiting,
+        }
     }
 
     async fn enter(&self, deadline: Option<Instant>) -> Result<SemaphorePermit<'_>, Status> {
@@ -100,6 +106,11 @@ impl Admission {
             Route::Write => self.writes.enter(deadline).await,
             _ => self.reads.enter(deadline).await,
         }
+    }
+
+    /// Writes on their way.
+    pub(crate) fn writing(&self) -> usize {
+        self.writes.most.saturating_sub(self.writes.places.available_permits())
     }
 
     /// Requests that wait for a place, for metrics.
