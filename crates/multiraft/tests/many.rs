@@ -68,6 +68,15 @@ async fn a_hundred_groups_of_three_commit_and_share_frames_and_writes() {
         stores.iter().all(|s| s.lock().live.entries.len() == 20)
     })
     .await;
+    // Whenever an election falls: the preferred member leads again.
+    for (g, members) in groups.iter().enumerate() {
+        members[g % 3].step_down();
+        tokio::time::sleep(Duration::from_millis(7)).await;
+    }
+    until("every group has its leader again", || {
+        groups.iter().enumerate().all(|(g, members)| members[g % 3].leader().ready)
+    })
+    .await;
     for (host, log) in hosts.iter().zip(&logs) {
         let metrics: std::collections::HashMap<_, _> =
             host.metrics().snapshot().into_iter().collect();

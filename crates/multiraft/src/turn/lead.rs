@@ -109,7 +109,9 @@ impl GroupCore {
             self.drop_waiting();
         }
         self.tick_reads(now);
-        if self.lead.ticks.is_multiple_of(self.lead.election_ticks) {
+        // Raft forgets who answered at every election timeout. A period of its own falls at every
+        // distance from that: with the same period, one that is right behind it sees nobody.
+        if self.lead.ticks.is_multiple_of(self.lead.election_ticks + 1) {
             if self.shared.health.trouble().is_some() {
                 // Somebody whose disk has room should lead.
                 self.on_transfer(None);
