@@ -28,6 +28,7 @@ final class Normal {
     rules.add(new Rule("\\b(127\\.0\\.0\\.1|localhost|" + Pattern.quote(host) + "):\\d+\\b", "<host>:<port>"));
     rules.add(new Rule("(?<![\\w.-])(127\\.0\\.0\\.1|localhost|" + Pattern.quote(host) + ")(?![\\w-])", "<host>"));
     rules.add(new Rule("(?<![\\w./-])" + Pattern.quote(user) + "(?![\\w/-])", "<user>"));
+    rules.add(new Rule("(?<=/\\.Trash/)" + Pattern.quote(user) + "(?![\\w-])", "<user>"));
   }
 
   List<String> lines(String text) {
