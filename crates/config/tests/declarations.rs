@@ -30,6 +30,8 @@ fn every_key_is_documented_in_a_sentence_and_says_who_reads_it() {
         assert!(!spec.tags.is_empty(), "{}", spec.name);
         let known =
             ["ozone.", "hdds.", "trioxide."].iter().any(|prefix| spec.name.starts_with(prefix));
+        // Most of Hadoop's keys are for others than us.
+        let known = known || spec.name.starts_with("fs.");
         assert!(known, "{} would not be reported when mistyped", spec.name);
     }
 }

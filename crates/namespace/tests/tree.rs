@@ -249,7 +249,7 @@ fn a_deleted_directory_is_taken_apart_in_portions() {
     assert_eq!(is_directory(&mut om, "d"), None);
     assert_eq!(is_directory(&mut om, "d/e/f"), None);
     assert_eq!(om.used_in(TREE), (120, 6, 0, 0), "what is in it still counts");
-    assert_eq!(om.refused(delete_bucket(TREE)), Status::BucketNotEmpty);
+    assert_eq!(om.refused(delete_bucket(TREE)), Status::BucketNotEmpty, "there is `keep`");
     while purge_all_directories(&mut om, 1) > 0 {}
     assert_eq!(om.used_in(TREE), (30, 1, 90, 3));
     assert_eq!(rows(&om, Table::FileTable).len(), 1);
@@ -267,18 +267,39 @@ fn a_deleted_directory_is_taken_apart_in_portions() {
 }
 
 #[test]
-fn directories_of_a_bucket_that_is_gone_are_taken_apart_too() {
+fn a_bucket_whose_directories_are_deleted_is_empty() {
     let mut om = Om::with_paths();
-    om.put_in(TREE, "d/f", 10);
-    om.ok(delete_key(KeyArgs { recursive: Some(true), ..tree("d") }));
-    // The file's row stands in the way of deleting the bucket until it is purged.
-    assert_eq!(om.refused(delete_bucket(TREE)), Status::BucketNotEmpty);
-    purge_all_directories(&mut om, 10);
-    om.ok(mkdir(tree("e")));
-    om.ok(delete_key(tree("e")));
+    for path in ["d/e/f", "d/g", "h/i"] {
+        om.put_in(TREE, path, 10);
+    }
+    let of = |path: &str| KeyArgs { recursive: Some(true), ..tree(path) };
+    om.ok(delete_key(of("d")));
+    assert_eq!(om.refused(delete_bucket(TREE)), Status::BucketNotEmpty, "there is h");
+    om.ok(delete_key(of("h")));
+    let (open, _) = om.open(TREE, "j", 10);
     om.ok(delete_bucket(TREE));
-    assert_eq!(purge_all_directories(&mut om, 10), 1);
-    assert!(om.rows(Table::DeletedDirectoryTable).is_empty());
+    // Made again, it sees nothing of the old one, and loses nothing to it.
+    om.ok(make_bucket(BucketInfo {
+        bucket_layout: Some(BucketLayoutProto::FileSystemOptimized as i32),
+        ..bucket_info(VOL, TREE)
+    }));
+    om.put_in(TREE, "d/e/f", 5);
+    assert_eq!(om.refused(commit(TREE, "j", open, 0, Vec::new())), Status::KeyNotFound);
+    while purge_all_directories(&mut om, 1) > 0 {}
+    give_up_open_files(&mut om);
+    for table in [Table::DeletedDirectoryTable, Table::OpenFileTable] {
+        assert!(om.rows(table).is_empty());
+    }
+    assert_eq!(rows(&om, Table::FileTable).len(), 1, "of the new bucket");
+    assert_eq!(rows(&om, Table::DirectoryTable).len(), 2);
+    // Every block of the old one is garbage.
+    let deleted = om.deleted();
+    assert_eq!(deleted.iter().map(|(_, blocks)| blocks.len()).sum::<usize>(), 4);
+    assert_eq!(om.used_in(TREE), (15, 3, 0, 0));
+    let all = om.rows(Table::DeletedTable);
+    om.ok(purge(all));
+    assert_eq!(om.used_in(TREE), (15, 3, 0, 0));
+    assert_eq!(is_directory(&mut om, "d/e/f"), Some(false));
 }
 
 #[test]
@@ -432,11 +453,7 @@ fn parts_of_an_upload_survive_the_move_of_their_directory() {
     assert!(om.rows(Table::OpenFileTable).is_empty());
 }
 
-#[test]
-fn open_files_that_nobody_commits_are_given_up() {
-    let mut om = Om::with_paths();
-    om.open(TREE, "d/f", 10);
-    om.ok(initiate(tree("d/upload")));
+fn give_up_open_files(om: &mut Om) {
     let keys =
         om.rows(Table::OpenFileTable).into_iter().map(|name| OpenKey { name, client_id: None });
     let keys = keys.collect();
@@ -451,6 +468,42 @@ fn open_files_that_nobody_commits_are_given_up() {
         })),
         ..request(Type::DeleteOpenKeys)
     });
+}
+
+#[test]
+fn a_synced_file_that_is_given_up_is_closed_as_it_is() {
+    let mut om = Om::with_paths();
+    let (session, blocks) = om.open(TREE, "d/f", 10);
+    let more = om.ok(allocate_block(tree("d/f"), session)).allocate_block_response.unwrap();
+    let synced = used(blocks.clone(), 4);
+    om.ok(commit_key(
+        KeyArgs { data_size: Some(4), key_locations: synced, ..tree("d/f") },
+        session,
+        true,
+    ));
+    om.ok(rename_key(tree("d"), "moved"));
+    let used = om.used_in(TREE);
+    give_up_open_files(&mut om);
+    assert!(om.rows(Table::OpenFileTable).is_empty());
+    let row = om.rows(Table::FileTable).remove(0);
+    let file: KeyInfo = om.row(Table::FileTable, &row).unwrap();
+    assert_eq!((file.data_size, file.metadata.len()), (4, 0));
+    assert_eq!(local_ids(&file), [location_id(&blocks[0])]);
+    let left_over = location_id(&more.key_location.unwrap());
+    assert_eq!(om.deleted().into_iter().flat_map(|(_, ids)| ids).collect::<Vec<_>>(), [left_over]);
+    assert_eq!(om.used_in(TREE), used);
+}
+
+fn location_id(location: &KeyLocation) -> i64 {
+    location.block_id.container_block_id.local_id
+}
+
+#[test]
+fn open_files_that_nobody_commits_are_given_up() {
+    let mut om = Om::with_paths();
+    om.open(TREE, "d/f", 10);
+    om.ok(initiate(tree("d/upload")));
+    give_up_open_files(&mut om);
     assert_eq!(om.rows(Table::OpenFileTable).len(), 1, "the upload's own row stays");
     assert_eq!(om.deleted().len(), 1);
 }

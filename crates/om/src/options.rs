@@ -11,7 +11,9 @@ use proto::ozone::BucketLayoutProto;
 use service::AuditOptions;
 use types::ReplicationConfig;
 
-use crate::background::{CleanupOptions, DirectoryDeletingOptions, KeyDeletingOptions};
+use crate::background::{
+    CleanupOptions, DirectoryDeletingOptions, KeyDeletingOptions, TrashOptions,
+};
 use crate::error::Error;
 use crate::scm::{PoolOptions, ScmAddresses};
 use crate::state::CacheSizes;
@@ -81,6 +83,8 @@ pub(crate) struct Setup {
     /// Age at which OM closes a key that was synced and not closed.
     pub(crate) lease_hard_limit: Duration,
     pub(crate) uploads: CleanupOptions,
+    /// `None` when nothing empties the trash.
+    pub(crate) trash: Option<TrashOptions>,
 }
 
 impl Setup {
@@ -156,12 +160,23 @@ impl Setup {
                 expire: conf.get(&keys::OZONE_OM_OPEN_MPU_EXPIRE_THRESHOLD),
                 limit: limit(conf.get(&keys::OZONE_OM_OPEN_MPU_PARTS_CLEANUP_LIMIT_PER_TASK)),
             },
+            trash: trash(conf),
             service_id,
             node_id,
             dir,
             raft_dir,
         })
     }
+}
+
+/// Ozone's keys go before Hadoop's.
+fn trash(conf: &Configuration) -> Option<TrashOptions> {
+    let keep = conf.get(&keys::OZONE_FS_TRASH_INTERVAL);
+    let every = conf.get(&keys::OZONE_FS_TRASH_CHECKPOINT_INTERVAL);
+    TrashOptions::of(
+        keep.unwrap_or_else(|| conf.get(&keys::FS_TRASH_INTERVAL)),
+        every.unwrap_or_else(|| conf.get(&keys::FS_TRASH_CHECKPOINT_INTERVAL)),
+    )
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 
 use crate::background::{
     DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
-    OpenKeyCleanupService,
+    OpenKeyCleanupService, TrashEmptier,
 };
 use crate::doors::{FramedDoor, HadoopDoor, grpc};
 use crate::error::Error;
@@ -315,6 +315,9 @@ fn start_background(
         setup.lease_hard_limit,
     ));
     services.spawn(MultipartUploadCleanupService::new(Arc::clone(room), setup.uploads.clone()));
+    if let Some(options) = setup.trash.clone() {
+        services.spawn(TrashEmptier::new(Arc::clone(room), options, registry));
+    }
     // Deletions wake the service, but not one by one: what is deleted together goes together.
     let keys: Wake = (|events| &events.deleted, background::KEY_DELETING);
     let directories: Wake = (|events| &events.deleted_directories, background::DIRECTORY_DELETING);

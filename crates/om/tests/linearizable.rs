@@ -27,12 +27,18 @@ enum Op {
     Rename(&'static str, &'static str),
     Delete(&'static str, bool),
     IsDirectory(&'static str),
+    /// What is in the directory.
+    List(&'static str),
+    /// All that is in the bucket.
+    ListAll,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Answer {
     Status(Status),
     IsDirectory(bool),
+    /// Paths in order, those of directories with a slash behind.
+    Names(Vec<String>),
 }
 
 #[derive(Debug)]
@@ -165,7 +171,48 @@ impl Model {
                 }
                 Status::FileNotFound
             }
+            Op::List(path) => {
+                let (at, missing, leaf) = self.walk(path);
+                if !missing.is_empty() {
+                    Status::FileNotFound
+                } else if let Some(id) = self.directories.get(&(at, leaf)) {
+                    return Answer::Names(self.names(*id, path));
+                } else if self.files.contains(&(at, leaf)) {
+                    return Answer::Names(vec![(*path).to_owned()]);
+                } else {
+                    Status::FileNotFound
+                }
+            }
+            Op::ListAll => {
+                let mut all = Vec::new();
+                self.names_below(0, "", &mut all);
+                all.sort();
+                return Answer::Names(all);
+            }
         })
+    }
+
+    /// What is in directory `id`, which is at `path`, and all below it.
+    fn names_below(&self, id: u64, path: &str, all: &mut Vec<String>) {
+        all.extend(self.names(id, path));
+        let base = if path.is_empty() { String::new() } else { format!("{path}/") };
+        for ((parent, name), child) in &self.directories {
+            if *parent == id {
+                self.names_below(*child, &format!("{base}{name}"), all);
+            }
+        }
+    }
+
+    /// What is in directory `id`, which is at `path`.
+    fn names(&self, id: u64, path: &str) -> Vec<String> {
+        let base = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let directories = self.directories.keys().filter(|(parent, _)| *parent == id);
+        let directories = directories.map(|(_, name)| format!("{base}{name}/"));
+        let files = self.files.iter().filter(|(parent, _)| *parent == id);
+        let mut names: Vec<String> =
+            directories.chain(files.map(|(_, name)| format!("{base}{name}"))).collect();
+        names.sort();
+        names
     }
 
     fn rename(&mut self, from: &'static str, to: &'static str) -> Status {
@@ -251,7 +298,37 @@ fn request_of(bucket: &str, op: &Op, session: u64) -> OmRequest {
             get_file_status_request: Some(Box::new(GetFileStatusRequest { key_args: args(path) })),
             ..request(Type::GetFileStatus)
         },
+        Op::List(path) => OmRequest {
+            list_status_request: Some(Box::new(ListStatusRequest {
+                key_args: args(path),
+                recursive: false,
+                start_key: String::new(),
+                num_entries: 100,
+                allow_partial_prefix: None,
+            })),
+            ..request(Type::ListStatusLight)
+        },
+        Op::ListAll => list_keys("vol", bucket, "", "", 100),
     }
+}
+
+fn answer_of(response: &OmResponse) -> Answer {
+    if let Some(found) = &response.get_file_status_response {
+        return Answer::IsDirectory(found.status.is_directory.unwrap());
+    }
+    let mut names: Vec<String> = if let Some(listed) = &response.list_status_light_response {
+        let name = |status: &OzoneFileStatusProtoLight| {
+            let slash = if status.is_directory == Some(true) { "/" } else { "" };
+            format!("{}{slash}", status.basic_key_info.as_ref().unwrap().key_name())
+        };
+        listed.statuses.iter().map(name).collect()
+    } else if let Some(listed) = &response.list_keys_light_response {
+        listed.basic_key_info.iter().map(|key| key.key_name().to_owned()).collect()
+    } else {
+        return Answer::Status(response.status());
+    };
+    names.sort();
+    Answer::Names(names)
 }
 
 async fn client(om: Arc<TestOm>, bucket: String, client: u64, seed: u64) -> Vec<Event> {
@@ -270,7 +347,9 @@ async fn client(om: Arc<TestOm>, bucket: String, client: u64, seed: u64) -> Vec<
                 2 | 3 => Op::Create(path),
                 4 | 5 => Op::Rename(path, PATHS[rng.random_range(0..PATHS.len())]),
                 6 => Op::Delete(path, rng.random()),
-                _ => Op::IsDirectory(path),
+                7 => Op::IsDirectory(path),
+                8 => Op::List(path),
+                _ => Op::ListAll,
             },
         };
         let request = request_of(&bucket, &op, session);
@@ -280,10 +359,7 @@ async fn client(om: Arc<TestOm>, bucket: String, client: u64, seed: u64) -> Vec<
         if let Some(created) = &response.create_file_response {
             session = created.id.unwrap();
         }
-        let answer = match &response.get_file_status_response {
-            Some(found) => Answer::IsDirectory(found.status.is_directory.unwrap()),
-            None => Answer::Status(response.status()),
-        };
+        let answer = answer_of(&response);
         events.push(Event { id, op, answer, asked, answered });
     }
     events
@@ -338,4 +414,29 @@ fn a_history_without_an_order_is_found_out() {
     assert!(orders(&history(gone.clone(), 3)), "the look may come before the rename");
     assert!(orders(&history(Answer::IsDirectory(true), 3)), "or after it");
     assert!(!orders(&history(gone, 6)), "but not once the rename was answered");
+}
+
+#[test]
+fn a_list_of_two_moments_is_found_out() {
+    let start = Instant::now();
+    let event = |id, op, answer, asked, answered| {
+        let at = |ms| start + std::time::Duration::from_millis(ms);
+        Event { id, op, answer, asked: at(asked), answered: at(answered) }
+    };
+    let ok = || Answer::Status(Status::Ok);
+    let history = |seen: &[&str]| {
+        let names = seen.iter().map(|name| (*name).to_owned()).collect();
+        vec![
+            event(0, Op::Mkdir("a"), ok(), 0, 1),
+            event(1, Op::Create("c"), ok(), 2, 3),
+            event(2, Op::Commit("c", 1), ok(), 4, 5),
+            event(3, Op::Mkdir("b"), ok(), 6, 7),
+            event(4, Op::ListAll, Answer::Names(names), 0, 9),
+        ]
+    };
+    let orders = |events: &[Event]| orders(events, 0, &Model::default(), &mut HashSet::new());
+    for seen in [&[][..], &["a/"], &["a/", "c"], &["a/", "b/", "c"]] {
+        assert!(orders(&history(seen)), "{seen:?}");
+    }
+    assert!(!orders(&history(&["a/", "b/"])), "b was made after c, which is not there");
 }

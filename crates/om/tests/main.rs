@@ -17,3 +17,4 @@ mod names;
 mod quota;
 mod start;
 mod support;
+mod trash;

@@ -53,6 +53,14 @@ keys! {
     OZONE_OM_OPEN_MPU_EXPIRE_THRESHOLD: Duration = "ozone.om.open.mpu.expire.threshold", "30d", [OM];
     /// The most parts one run of the multipart cleanup removes.
     OZONE_OM_OPEN_MPU_PARTS_CLEANUP_LIMIT_PER_TASK: u32 = "ozone.om.open.mpu.parts.cleanup.limit.per.task", "1000", [OM];
+    /// Minutes for which OM keeps what is in the trash of file systems; with 0 it never empties it.
+    FS_TRASH_INTERVAL: f64 = "fs.trash.interval", "0", [OM];
+    /// Minutes for which OM keeps what is in the trash of file systems; fs.trash.interval when unset.
+    OZONE_FS_TRASH_INTERVAL: Option<f64> = "ozone.fs.trash.interval", "", [OM];
+    /// Minutes between checkpoints of the trash; with 0, or more than it is kept, as long as it is kept.
+    FS_TRASH_CHECKPOINT_INTERVAL: f64 = "fs.trash.checkpoint.interval", "0", [OM];
+    /// Minutes between checkpoints of the trash; fs.trash.checkpoint.interval when unset.
+    OZONE_FS_TRASH_CHECKPOINT_INTERVAL: Option<f64> = "ozone.fs.trash.checkpoint.interval", "", [OM];
     /// The most volumes a user may own.
     OZONE_OM_USER_MAX_VOLUME: u32 = "ozone.om.user.max.volume", "1024", [OM];
     /// The most keys one page of a listing holds.

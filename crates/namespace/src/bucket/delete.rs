@@ -46,9 +46,10 @@ fn holds_keys(view: &dyn View, bucket: &Bucket, keys: &[u8]) -> Result<bool, OmE
             any(view, Table::KeyTable, keys)
         }
         BucketLayoutProto::FileSystemOptimized => {
+            // What is not below the bucket is below a deleted directory, which is taken apart by
+            // the ids in its row, whether the bucket is there or not.
             let tree = Tree::of(view, bucket)?;
-            Ok(any(view, Table::FileTable, tree.prefix())?
-                || any(view, Table::DirectoryTable, tree.prefix())?)
+            tree.has_children(tree.bucket_id)
         }
     }
 }

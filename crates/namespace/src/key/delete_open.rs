@@ -1,9 +1,12 @@
-//! DeleteOpenKeys: sessions that nobody will finish.
+//! DeleteOpenKeys: sessions that nobody will finish. What a session has synced is the key's, so a
+//! synced key is closed as it is; everything else the session got is garbage. Rows are named by
+//! their keys, not by paths: the directory of a file may have moved since, or be deleted.
 
 use std::collections::HashSet;
 
 use proto::ozone::{BucketLayoutProto, DeleteOpenKeysRequest, KeyInfo, OmResponse, Type};
 
+use super::metadata::{self, HSYNC_CLIENT_ID};
 use super::place::Shelf;
 use super::{garbage, hsync};
 use crate::apply::ApplyContext;
@@ -58,10 +61,12 @@ fn abandon(
     }
     let synced = row::get::<KeyInfo>(cx.view, shelf.committed(), &row)?
         .filter(|key| hsync::writer(key).is_some_and(|id| tables::open_key(&row, id) == open_key));
-    if let Some(synced) = synced {
-        // What the session has synced is the key's now.
+    if let Some(mut synced) = synced {
         let kept: HashSet<_> = locations::of_key(&synced).map(block_id).collect();
         blocks.retain(|b| !kept.contains(&block_id(b)));
+        metadata::remove(&mut synced.metadata, HSYNC_CLIENT_ID);
+        synced.update_id = Some(cx.tx.index);
+        cx.put(shelf.committed(), row, &synced);
     }
     if !blocks.is_empty() {
         let object_id = open.object_id.unwrap_or_else(|| cx.object_id());

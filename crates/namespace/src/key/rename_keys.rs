@@ -26,8 +26,8 @@ pub(crate) fn prepare(
     let bucket = find::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
     for pair in &mut args.rename_keys_map {
         if ctx.settings.has_paths(&bucket) {
-            path::normalize_in_place(&mut pair.from_key_name);
-            path::normalize_in_place(&mut pair.to_key_name);
+            normalize(&mut pair.from_key_name, &bucket);
+            normalize(&mut pair.to_key_name, &bucket);
         }
         if bucket.is_tree() {
             path::check(&pair.to_key_name)?;
@@ -35,6 +35,15 @@ pub(crate) fn prepare(
         validate_key_name(&pair.to_key_name, ctx.settings)?;
     }
     Ok(())
+}
+
+/// Takes slashes too many away. In a LEGACY bucket one at the end makes a directory.
+fn normalize(name: &mut String, bucket: &Bucket) {
+    let is_directory = !bucket.is_tree() && name.ends_with('/');
+    path::normalize_in_place(name);
+    if is_directory {
+        name.push('/');
+    }
 }
 
 pub(crate) fn apply(

@@ -4,6 +4,7 @@
 //! * [`DirectoryDeletingService`]: deleted directories are taken apart
 //! * [`OpenKeyCleanupService`]: open keys that nobody commits are given up
 //! * [`MultipartUploadCleanupService`]: the same for multipart uploads
+//! * [`TrashEmptier`]: what lies in the trash of file systems long enough goes
 //!
 //! Each works on the leader only; what it finds it proposes like any client, so that all replicas
 //! change alike.
@@ -13,6 +14,7 @@ mod key_deleting;
 mod multipart_cleanup;
 mod names;
 mod open_key_cleanup;
+mod trash;
 
 pub(crate) use directory_deleting::{
     DirectoryDeletingOptions, DirectoryDeletingService, NAME as DIRECTORY_DELETING,
@@ -20,6 +22,7 @@ pub(crate) use directory_deleting::{
 pub(crate) use key_deleting::{KeyDeletingOptions, KeyDeletingService, NAME as KEY_DELETING};
 pub(crate) use multipart_cleanup::MultipartUploadCleanupService;
 pub(crate) use open_key_cleanup::OpenKeyCleanupService;
+pub(crate) use trash::{TrashEmptier, TrashOptions};
 
 use std::time::Duration;
 

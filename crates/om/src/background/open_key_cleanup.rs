@@ -1,5 +1,6 @@
 //! Open keys whose writer is gone: rows of those that were never synced go, and their blocks are
-//! deleted; those that were synced are closed as they are.
+//! deleted; those that were synced are closed as they are. Both by the row of the session, which a
+//! file keeps wherever its directory is moved to.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -8,17 +9,14 @@ use std::time::Duration;
 
 use namespace::{Table, View};
 use prost::Message;
-use proto::hdds::KeyValue;
 use proto::ozone::{
-    BucketLayoutProto, CommitKeyRequest, DeleteOpenKeysRequest, KeyArgs, KeyInfo, OmRequest,
-    OpenKey, OpenKeyBucket, Type,
+    BucketLayoutProto, DeleteOpenKeysRequest, KeyInfo, OmRequest, OpenKey, OpenKeyBucket, Type,
 };
 use service::{BackgroundService, Progress};
 
 use super::CleanupOptions;
 use crate::ids::now_ms;
 use crate::room::Room;
-use crate::state::Tables;
 
 /// Gives up open keys that are older than the threshold.
 pub(crate) struct OpenKeyCleanupService {
@@ -27,21 +25,11 @@ pub(crate) struct OpenKeyCleanupService {
     lease_hard_limit: Duration,
 }
 
-/// What is to be done.
+/// Sessions to end, by bucket.
 #[derive(Default)]
 struct Expired {
-    /// Sessions to give up, by bucket.
-    given_up: BTreeMap<(String, String), Vec<OpenKey>>,
-    /// Synced keys to close.
-    closed: Vec<CommitKeyRequest>,
+    sessions: BTreeMap<(String, String), Vec<OpenKey>>,
     count: usize,
-}
-
-/// What an open row is to us.
-enum Fate {
-    Stays,
-    GivenUp,
-    Closed(Box<CommitKeyRequest>),
 }
 
 /// Before when something was last touched to count as expired, in milliseconds.
@@ -79,15 +67,12 @@ impl OpenKeyCleanupService {
                 else {
                     return ControlFlow::Continue(());
                 };
-                match fate(&tables, table, &info, name, &thresholds) {
-                    Fate::Stays => return ControlFlow::Continue(()),
-                    Fate::Closed(commit) => found.closed.push(*commit),
-                    Fate::GivenUp => {
-                        let keys =
-                            found.given_up.entry((info.volume_name, info.bucket_name)).or_default();
-                        keys.push(OpenKey { name: name.to_owned(), client_id: None });
-                    }
+                if !is_expired(&info, name, &thresholds) {
+                    return ControlFlow::Continue(());
                 }
+                let bucket = (info.volume_name, info.bucket_name);
+                let keys = found.sessions.entry(bucket).or_default();
+                keys.push(OpenKey { name: name.to_owned(), client_id: None });
                 found.count += 1;
                 if found.count < self.options.limit {
                     ControlFlow::Continue(())
@@ -101,22 +86,9 @@ impl OpenKeyCleanupService {
 
     async fn run(&self, layout: BucketLayoutProto) -> Result<Progress, String> {
         let expired = self.expired(layout)?;
-        for commit in expired.closed {
-            let key = commit.key_args.key_name.clone();
-            let request = OmRequest {
-                cmd_type: Type::CommitKey as i32,
-                client_id: self.name().to_owned(),
-                commit_key_request: Some(Box::new(commit)),
-                ..OmRequest::default()
-            };
-            // Its writer may have come back: then this one is late, and the next run looks again.
-            if let Err(e) = self.submit(request).await {
-                tracing::info!(key, "a synced key was not closed: {e}");
-            }
-        }
-        if !expired.given_up.is_empty() {
+        if expired.count > 0 {
             let open_keys_per_bucket = expired
-                .given_up
+                .sessions
                 .into_iter()
                 .map(|((volume_name, bucket_name), keys)| OpenKeyBucket {
                     volume_name,
@@ -152,66 +124,25 @@ impl OpenKeyCleanupService {
     }
 }
 
-fn fate(tables: &Tables, table: Table, open: &KeyInfo, row: &str, before: &Thresholds) -> Fate {
-    let Some((committed_row, session)) = row.rsplit_once('/') else { return Fate::Stays };
-    let touched = open.modification_time.max(open.creation_time);
-    // An upload's own row; the session of a part that was never committed is a row like any other.
+/// Whether the session of an open row has had its time. An upload's own row goes with its upload;
+/// the session of a part that was never committed is a row like any other.
+fn is_expired(open: &KeyInfo, row: &str, before: &Thresholds) -> bool {
     // Sessions of clients are numbers.
-    let Ok(client_id) = session.parse::<i64>() else { return Fate::Stays };
-    let marked = |marker| value(&open.metadata, marker).is_some();
+    let session = row.rsplit_once('/').map(|(_, session)| session.parse::<i64>());
+    if !matches!(session, Some(Ok(_))) {
+        return false;
+    }
+    let touched = open.modification_time.max(open.creation_time);
+    let marked = |marker| open.metadata.iter().any(|entry| entry.key == marker);
     if marked("deletedHsyncKey") || marked("overwrittenHsyncKey") {
-        return if touched <= before.expire.max(before.lease) {
-            Fate::GivenUp
-        } else {
-            Fate::Stays
-        };
+        // The writer may still come back and be told.
+        touched <= before.expire.max(before.lease)
+    } else if marked("hsyncClientId") {
+        // A recovery has touched it, too, and has as long again.
+        touched <= before.lease
+    } else {
+        touched <= before.expire
     }
-    if !marked("hsyncClientId") {
-        return if touched <= before.expire { Fate::GivenUp } else { Fate::Stays };
-    }
-    // Who recovers a key closes it, too. A commit needs the path, which the row of a file does
-    // not tell: a synced file stays until somebody recovers it.
-    let has_path = table == Table::OpenKeyTable;
-    if touched > before.lease || marked("leaseRecovery") || !has_path {
-        return Fate::Stays;
-    }
-    let Ok(Some(synced)) = tables.message::<KeyInfo>(Table::KeyTable, committed_row.as_bytes())
-    else {
-        return Fate::Stays;
-    };
-    if value(&synced.metadata, "hsyncClientId") != Some(session) {
-        return Fate::Stays;
-    }
-    Fate::Closed(Box::new(close(synced, client_id as u64)))
-}
-
-/// The commit that closes a key as it was last synced.
-fn close(synced: KeyInfo, client_id: u64) -> CommitKeyRequest {
-    CommitKeyRequest {
-        key_args: KeyArgs {
-            volume_name: synced.volume_name,
-            bucket_name: synced.bucket_name,
-            key_name: synced.key_name,
-            data_size: Some(synced.data_size),
-            r#type: Some(synced.r#type),
-            factor: synced.factor,
-            ec_replication_config: synced.ec_replication_config,
-            key_locations: synced
-                .key_location_list
-                .into_iter()
-                .last()
-                .map(|list| list.key_locations)
-                .unwrap_or_default(),
-            ..KeyArgs::default()
-        },
-        client_id,
-        hsync: Some(false),
-        recovery: Some(false),
-    }
-}
-
-fn value<'a>(metadata: &'a [KeyValue], key: &str) -> Option<&'a str> {
-    metadata.iter().find(|entry| entry.key == key).map(|entry| entry.value.as_deref().unwrap_or(""))
 }
 
 #[async_trait::async_trait]

@@ -11,6 +11,7 @@ use proto::ozone::{OmRequest, Type};
 
 use super::write::not_leader;
 use super::{Caller, Room};
+use crate::state::Frozen;
 
 /// Entries that are listed where the request stands; longer lists go to a thread of their own,
 /// so that the requests behind them on the connection need not wait.
@@ -40,11 +41,26 @@ impl Room {
     }
 
     fn read_tables(&self, request: &OmRequest, user: &str) -> Result<Bytes, Status> {
+        self.look(request, user, |cx| namespace::read_encoded(request, cx))
+    }
+
+    /// What `read` sees of the tables as they are at one moment.
+    fn look<T>(
+        &self,
+        request: &OmRequest,
+        user: &str,
+        read: impl Fn(&ReadContext<'_>) -> T,
+    ) -> Result<T, Status> {
         let tables = self.tables()?;
         let groups = self.groups_of(user);
         let settings = &self.parts.settings;
+        if is_list(request) {
+            // Files and directories are in two tables, and what is created counts, too.
+            let frozen = Frozen::of(&tables);
+            return Ok(read(&ReadContext { view: &frozen, user, groups: &groups, settings }));
+        }
         let cx = ReadContext { view: &*tables, user, groups: &groups, settings };
-        Ok(tables.moves().still(|| namespace::read_encoded(request, &cx)))
+        Ok(tables.moves().still(|| read(&cx)))
     }
 
     async fn read_located(
@@ -54,13 +70,7 @@ impl Room {
         caller: &Caller,
         wish: LocationWish,
     ) -> Result<Bytes, Status> {
-        let mut response = {
-            let tables = self.tables()?;
-            let groups = self.groups_of(user);
-            let settings = &self.parts.settings;
-            let cx = ReadContext { view: &*tables, user, groups: &groups, settings };
-            tables.moves().still(|| namespace::read(request, &cx))
-        };
+        let mut response = self.look(request, user, |cx| namespace::read(request, cx))?;
         if let Err(refused) = self.locate(&mut response, wish, caller).await {
             return Ok(refused);
         }
@@ -107,6 +117,14 @@ fn located_key(request: &OmRequest) -> Option<LocationWish> {
         refresh: args.force_update_container_cache_from_scm == Some(true),
         sort: args.sort_datanodes == Some(true),
     })
+}
+
+/// Whether the answer lists what a bucket has.
+fn is_list(request: &OmRequest) -> bool {
+    matches!(
+        Type::try_from(request.cmd_type),
+        Ok(Type::ListKeys | Type::ListKeysLight | Type::ListStatus | Type::ListStatusLight)
+    )
 }
 
 fn is_long(request: &OmRequest) -> bool {

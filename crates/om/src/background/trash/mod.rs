@@ -1,0 +1,130 @@
+//! The trash of file systems: clients move what is deleted to `.Trash/<user>/Current` of its bucket;
+//! the emptier makes of that a checkpoint, named after the time, and deletes checkpoints that have
+//! been kept long enough.
+
+mod checkpoint;
+mod empty;
+mod files;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use service::{BackgroundService, MetricsRegistry, Progress};
+
+use crate::room::Room;
+
+/// How the emptier works.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TrashOptions {
+    /// How long a checkpoint is kept.
+    keep: Duration,
+    /// How often there is one.
+    every: Duration,
+}
+
+impl TrashOptions {
+    /// From minutes, as Hadoop has them; `None` when nothing is kept, and so nothing is emptied.
+    /// Checkpoints are at most as far apart as they are kept.
+    pub(crate) fn of(keep: f64, every: f64) -> Option<Self> {
+        let duration = |minutes: f64| Duration::try_from_secs_f64(minutes * 60.0).ok();
+        let some = |duration: &Duration| *duration >= Duration::from_millis(1);
+        let keep = duration(keep).filter(some)?;
+        let every = duration(every).filter(some).unwrap_or(keep).min(keep);
+        Some(Self { keep, every })
+    }
+}
+
+/// What was done since the start.
+#[derive(Debug, Default)]
+struct Counts {
+    roots: AtomicU64,
+    made: AtomicU64,
+    deleted: AtomicU64,
+}
+
+/// Makes and deletes checkpoints.
+pub(crate) struct TrashEmptier {
+    room: Arc<Room>,
+    options: TrashOptions,
+    counts: Arc<Counts>,
+}
+
+impl TrashEmptier {
+    pub(crate) fn new(
+        room: Arc<Room>,
+        options: TrashOptions,
+        registry: &MetricsRegistry,
+    ) -> Arc<Self> {
+        let counts = Arc::<Counts>::default();
+        let of = |count: fn(&Counts) -> &AtomicU64| {
+            let counts = Arc::clone(&counts);
+            move || count(&counts).load(Ordering::Relaxed)
+        };
+        let roots = of(|counts| &counts.roots);
+        registry.counter_fn("trash_roots_processed", "Users' trash looked at, in all runs", roots);
+        let made = of(|counts| &counts.made);
+        registry.counter_fn("trash_checkpoints_made", "Checkpoints of trash made", made);
+        let deleted = of(|counts| &counts.deleted);
+        registry.counter_fn("trash_checkpoints_deleted", "Checkpoints of trash deleted", deleted);
+        Arc::new(Self { room, options, counts })
+    }
+
+    /// Deletes what has been kept long enough, then makes a checkpoint of what is new. Whatever
+    /// fails does not keep the trash of others full.
+    async fn empty_all(&self) -> Result<Progress, String> {
+        let mut progress = Progress::idle();
+        for bucket in files::buckets(&self.room)? {
+            for root in files::trash_roots(&self.room, &bucket)? {
+                self.counts.roots.fetch_add(1, Ordering::Relaxed);
+                let now = chrono::Utc::now();
+                let emptied = empty::empty(&self.room, &root, &self.options, now).await;
+                self.counts.made.fetch_add(emptied.made, Ordering::Relaxed);
+                self.counts.deleted.fetch_add(emptied.deleted, Ordering::Relaxed);
+                progress.items += emptied.made + emptied.deleted;
+                progress.failure = progress.failure.or(emptied.failure);
+            }
+        }
+        Ok(progress)
+    }
+}
+
+#[async_trait::async_trait]
+impl BackgroundService for TrashEmptier {
+    fn name(&self) -> &str {
+        empty::NAME
+    }
+
+    /// Until the clock shows a multiple of the interval: a restart changes nothing.
+    fn interval(&self) -> Duration {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let past = now.as_nanos() % self.options.every.as_nanos();
+        self.options.every - Duration::from_nanos(u64::try_from(past).unwrap_or_default())
+    }
+
+    async fn run_once(&self) -> Progress {
+        if !self.room.is_leader() {
+            return Progress::idle();
+        }
+        self.empty_all().await.unwrap_or_else(Progress::failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_are_no_farther_apart_than_they_are_kept() {
+        let minutes = |n: u64| Duration::from_secs(60 * n);
+        let options =
+            |keep, every| Some(TrashOptions { keep: minutes(keep), every: minutes(every) });
+        assert_eq!(TrashOptions::of(60.0, 10.0), options(60, 10));
+        assert_eq!(TrashOptions::of(60.0, 0.0), options(60, 60));
+        assert_eq!(TrashOptions::of(60.0, 90.0), options(60, 60));
+        assert_eq!(TrashOptions::of(60.0, -1.0), options(60, 60));
+        for keep in [0.0, -1.0, f64::MAX] {
+            assert_eq!(TrashOptions::of(keep, 10.0), None);
+        }
+    }
+}
