@@ -22,6 +22,7 @@ use crate::pipeline::{Parts, Pipelines};
 use crate::reclaim::Reclaim;
 use crate::scm::News;
 use crate::settings::Settings;
+use crate::small_chunks::SmallChunks;
 use crate::storage::ContainerStore;
 
 /// Numbers of Raft's methods on the framed door.
@@ -102,6 +103,7 @@ impl Daemon {
         let node = Arc::new(self.assemble(store).await?);
         node.pipelines.reopen().await;
         self.services.spawn(Arc::new(Reclaim::new(&node)));
+        self.services.spawn(Arc::new(SmallChunks::new(&node)));
         self.metrics.watch(&node);
         let _ = self.node.set(node.clone());
         Ok(node)

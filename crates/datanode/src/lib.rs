@@ -29,6 +29,7 @@ mod pipeline;
 mod reclaim;
 mod scm;
 mod settings;
+mod small_chunks;
 mod start;
 mod status;
 pub mod storage;

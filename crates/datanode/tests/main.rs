@@ -10,5 +10,6 @@ mod grpc;
 mod identity;
 mod pipelines;
 mod ratis;
+mod small_blocks;
 mod support;
 mod writes;

@@ -2,6 +2,7 @@
 //!
 //! * [`read`]: commands that any replica answers from its disks
 //! * [`write`]: commands that change something: through the pipeline's Raft group, or directly
+//! * [`small`]: small blocks that come as WriteChunk and PutBlock
 //! * [`direct`]: changes to containers that no Raft group replicates
 //! * [`admit`]: what is checked before a change is proposed
 //!
@@ -14,6 +15,7 @@ pub mod direct;
 pub mod peek;
 pub mod read;
 pub mod refusal;
+pub(crate) mod small;
 pub mod write;
 
 use std::time::Instant;

@@ -13,6 +13,11 @@ pub fn result(response: &[u8]) -> Option<ResultCode> {
     ResultCode::try_from(varint_field(response, 3)?).ok()
 }
 
+/// The kind of an encoded `ContainerCommandResponseProto`.
+pub fn response_kind(response: &[u8]) -> Option<Type> {
+    Type::try_from(varint_field(response, 1)?).ok()
+}
+
 /// The first value of the varint field `number`; other fields before it are skipped.
 fn varint_field(mut bytes: &[u8], number: u64) -> Option<i32> {
     while !bytes.is_empty() {

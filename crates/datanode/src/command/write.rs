@@ -7,7 +7,7 @@ use proto::datanode::{ContainerCommandRequestProto, Result as ResultCode, Type};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use types::{ContainerId, PipelineId};
 
-use super::{Answer, Command, Failure, Refusal, admit, direct};
+use super::{Answer, Command, Failure, Refusal, admit, direct, small};
 use crate::node::Node;
 use crate::pipeline::Pipeline;
 
@@ -30,7 +30,7 @@ pub(super) async fn execute(node: &Node, command: Command) -> Result<Answer, Ref
     match route {
         Route::Raft(pipeline) => match begin(node, &pipeline, command).await? {
             Begun::Proposed(proposed) => Ok(proposed.applied(node).await?.1),
-            Begun::Refused(answer) => Ok(answer),
+            Begun::Answered(answer) => Ok(answer),
         },
         Route::Direct => {
             let _room = node.write_budget.take(command.payload.len(), command.deadline).await?;
@@ -86,8 +86,8 @@ pub(crate) async fn through(
 pub(crate) enum Begun {
     /// It has its place in the order of the pipeline's changes.
     Proposed(Proposed),
-    /// It is not proposed, and why.
-    Refused(Answer),
+    /// It is not proposed: this is why, or it waits for the command that belongs to it.
+    Answered(Answer),
 }
 
 /// Waits for room, checks a command and gives it its place in the order.
@@ -98,8 +98,8 @@ pub(crate) async fn begin(
 ) -> Result<Begun, Refusal> {
     let room = node.write_budget.take(command.payload.len(), command.deadline).await?;
     match admit::check(node, &command) {
-        Ok(()) => Ok(Begun::Proposed(propose(pipeline, command, Some(room))?)),
-        Err(failure) => Ok(Begun::Refused(Answer::message(failure.response(&command.request)))),
+        Ok(()) => small::submit(node, pipeline, command, room),
+        Err(failure) => Ok(Begun::Answered(Answer::message(failure.response(&command.request)))),
     }
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct Proposed {
     _room: Option<OwnedSemaphorePermit>,
 }
 
-fn propose(
+pub(super) fn propose(
     pipeline: &Pipeline,
     command: Command,
     room: Option<OwnedSemaphorePermit>,
@@ -140,7 +140,10 @@ impl Proposed {
             Err(_) => return Err(Refusal::Unknown("no quorum answered in time".to_owned())),
         };
         let failure = match answer {
-            Ok(applied) => return Ok((Some(applied.index), Answer::encoded(applied.response))),
+            Ok(applied) => {
+                let answer = small::as_asked(&self.request, Answer::encoded(applied.response));
+                return Ok((Some(applied.index), answer));
+            }
             Err(ProposeError::Payload(error)) => payload_failure(&error),
             // The log takes entries again once there is room; until then clients go elsewhere.
             Err(ProposeError::Log(reason)) => Failure::new(ResultCode::DiskOutOfSpace, reason),

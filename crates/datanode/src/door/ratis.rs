@@ -99,7 +99,7 @@ impl PipelineGroup {
         let begun = command::write::begin(&self.node, &self.pipeline, command).await;
         let proposed = match begun.map_err(|refused| self.refusal(refused))? {
             Begun::Proposed(proposed) => proposed,
-            Begun::Refused(answer) => {
+            Begun::Answered(answer) => {
                 return Ok(std::future::ready(Ok(done(None, answer))).boxed());
             }
         };

@@ -7,9 +7,11 @@
 //! * [`machine`]: applying entries
 //! * [`payload`]: chunk bytes outside of the log
 //! * [`tracker`]: chunk writes under way
+//! * [`held`]: small chunks that wait for their PutBlock
 //! * [`snapshot`], [`catch_up`]: a replica that lags behind the trimmed log
 
 mod catch_up;
+pub(crate) mod held;
 mod machine;
 mod membership;
 mod payload;
@@ -40,5 +42,7 @@ pub(crate) struct Pipeline {
     pub disk: Arc<Disk>,
     /// Its members, this node among them.
     pub peers: Vec<Peer>,
+    /// Small chunks that were answered and not proposed yet.
+    pub held: held::Held,
     payloads: Payloads,
 }

@@ -132,6 +132,11 @@ impl Pipelines {
         self.inner.running.iter().flat_map(|pipeline| pipeline.store.containers()).collect()
     }
 
+    /// The running pipelines.
+    pub fn all(&self) -> Vec<Arc<Pipeline>> {
+        self.inner.running.iter().map(|entry| entry.value().clone()).collect()
+    }
+
     /// Forgets chunk writes of writers that went away.
     pub fn forget_idle(&self) {
         let Some(before) = Instant::now().checked_sub(IDLE_BLOCK) else { return };
@@ -258,7 +263,7 @@ impl Pipelines {
             news: parts.news.clone(),
         };
         let group = parts.host.start_group(config, Box::new(machine))?;
-        Ok(Pipeline { id, group, store, disk, peers, payloads })
+        Ok(Pipeline { id, group, store, disk, peers, held: Default::default(), payloads })
     }
 
     /// Closes a pipeline for good: its containers take no more writes, its log is erased. A pipeline

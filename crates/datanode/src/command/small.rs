@@ -1,0 +1,182 @@
+//! Small blocks of clients that write them as WriteChunk and PutBlock: see
+//! [`held`](crate::pipeline::held).
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use multiraft::Proposal;
+use prost::Message;
+use proto::datanode::{
+    ContainerCommandRequestProto, ContainerCommandResponseProto, DatanodeBlockId,
+    PutBlockRequestProto, PutBlockResponseProto, PutSmallFileRequestProto, Type,
+    WriteChunkRequestProto, WriteChunkResponseProto,
+};
+use types::BlockId;
+
+use super::answer::{Answer, success};
+use super::write::{Begun, propose};
+use super::{Command, Refusal};
+use crate::node::Node;
+use crate::pipeline::Pipeline;
+use crate::pipeline::held::{HeldChunk, PATIENCE};
+
+/// Proposes a command, holds it for the one that belongs to it, or proposes both as one.
+pub(super) fn submit(
+    node: &Node,
+    pipeline: &Pipeline,
+    mut command: Command,
+    room: tokio::sync::OwnedSemaphorePermit,
+) -> Result<Begun, Refusal> {
+    let Some(block) = block_of(&command.request) else {
+        return propose(pipeline, command, Some(room)).map(Begun::Proposed);
+    };
+    let mut held = pipeline.held.lock();
+    if let Some(chunk) = held.take(block.local).filter(|chunk| is_current(pipeline, chunk)) {
+        match command.request.put_block.as_ref().filter(|put| completes(put, &chunk.write)) {
+            Some(put) => {
+                let small = join(&command.request, put, &chunk.write);
+                (command.header, command.payload) = (small, chunk.payload);
+            }
+            None => release(pipeline, chunk),
+        }
+    } else if is_small_first(node, &command) {
+        if let Some((write, put)) = piggybacked(&command.request) {
+            command.header = join(&command.request, put, write);
+        } else if let Some(chunk) = to_hold(pipeline, &command) {
+            let answer = Answer::message(held_response(&command.request));
+            if held.hold(block.local, chunk).is_ok() {
+                return Ok(Begun::Answered(answer));
+            }
+        }
+    }
+    drop(held);
+    propose(pipeline, command, Some(room)).map(Begun::Proposed)
+}
+
+/// Proposes chunks of a pipeline whose PutBlock did not come.
+pub(crate) fn release_late(pipeline: &Pipeline) {
+    let Some(moment) = Instant::now().checked_sub(PATIENCE) else { return };
+    let mut held = pipeline.held.lock();
+    for chunk in held.take_before(moment) {
+        if is_current(pipeline, &chunk) {
+            release(pipeline, chunk);
+        }
+    }
+}
+
+/// Proposes a held chunk like any other. Whether it is written, its PutBlock will find out.
+fn release(pipeline: &Pipeline, chunk: HeldChunk) {
+    let proposal = Proposal { header: chunk.header, payload: chunk.payload };
+    if let Err(error) = pipeline.group.submit(proposal) {
+        tracing::debug!(pipeline = %pipeline.id, %error, "a chunk that was held is not written");
+    }
+}
+
+/// Whether this replica has led ever since the chunk came.
+fn is_current(pipeline: &Pipeline, chunk: &HeldChunk) -> bool {
+    pipeline.group.is_leader() && pipeline.group.leader().term == chunk.term
+}
+
+fn to_hold(pipeline: &Pipeline, command: &Command) -> Option<HeldChunk> {
+    let write = command.request.write_chunk.as_ref()?;
+    let leader = pipeline.group.leader();
+    (pipeline.group.is_leader() && leader.ready).then(|| HeldChunk {
+        header: command.header.clone(),
+        write: write.clone(),
+        payload: command.payload.clone(),
+        term: leader.term,
+        since: Instant::now(),
+    })
+}
+
+/// Whether a command brings the first bytes of a block, few enough to be packed.
+fn is_small_first(node: &Node, command: &Command) -> bool {
+    let chunk = command.request.write_chunk.as_ref().and_then(|write| write.chunk_data.as_ref());
+    let len = command.payload.len() as u64;
+    chunk.is_some_and(|chunk| chunk.offset == 0) && len > 0 && len <= node.settings.small_block_size
+}
+
+/// A WriteChunk that brings its whole block, and the PutBlock that is in it.
+fn piggybacked(
+    request: &ContainerCommandRequestProto,
+) -> Option<(&WriteChunkRequestProto, &PutBlockRequestProto)> {
+    let write = request.write_chunk.as_ref()?;
+    let put = write.block.as_ref().filter(|put| completes(put, write))?;
+    Some((write, put))
+}
+
+/// Whether a PutBlock ends a block of exactly this chunk.
+fn completes(put: &PutBlockRequestProto, write: &WriteChunkRequestProto) -> bool {
+    let Some(chunk) = &write.chunk_data else { return false };
+    let block = &put.block_data;
+    put.eof.unwrap_or(true)
+        && !container::chunks::is_incremental(block)
+        && matches!(&block.chunks[..], [only] if only.offset == chunk.offset && only.len == chunk.len
+            && only.checksum_data == chunk.checksum_data)
+}
+
+/// A PutSmallFile in the place of `request`.
+fn join(
+    request: &ContainerCommandRequestProto,
+    put: &PutBlockRequestProto,
+    write: &WriteChunkRequestProto,
+) -> Bytes {
+    let small = ContainerCommandRequestProto {
+        cmd_type: Type::PutSmallFile as i32,
+        write_chunk: None,
+        put_block: None,
+        put_small_file: Some(PutSmallFileRequestProto {
+            block: put.clone(),
+            chunk_info: write.chunk_data.clone().unwrap_or_default(),
+            data: Default::default(),
+        }),
+        ..request.clone()
+    };
+    small.encode_to_vec().into()
+}
+
+fn held_response(request: &ContainerCommandRequestProto) -> ContainerCommandResponseProto {
+    ContainerCommandResponseProto {
+        write_chunk: Some(WriteChunkResponseProto::default()),
+        ..success(request)
+    }
+}
+
+/// The answer to a command that was replicated as a PutSmallFile, as the caller expects it.
+pub(super) fn as_asked(request: &ContainerCommandRequestProto, answer: Answer) -> Answer {
+    let kind = Type::try_from(request.cmd_type).ok();
+    let joined = matches!(kind, Some(Type::PutBlock | Type::WriteChunk))
+        && super::peek::response_kind(&answer.encode()) == Some(Type::PutSmallFile);
+    if !joined {
+        return answer;
+    }
+    let Ok(mut response) = ContainerCommandResponseProto::decode(answer.encode()) else {
+        return answer;
+    };
+    let length = response.put_small_file.take().map(|small| small.committed_block_length);
+    response.cmd_type = request.cmd_type;
+    match (kind, length) {
+        (Some(Type::PutBlock), Some(length)) => {
+            response.put_block = Some(PutBlockResponseProto { committed_block_length: length });
+        }
+        (Some(Type::WriteChunk), length @ Some(_)) => {
+            response.write_chunk = Some(WriteChunkResponseProto { committed_block_length: length });
+        }
+        _ => {}
+    }
+    Answer::message(response)
+}
+
+/// The block that a command writes to.
+fn block_of(request: &ContainerCommandRequestProto) -> Option<BlockId> {
+    let id: &DatanodeBlockId = if let Some(write) = &request.write_chunk {
+        &write.block_id
+    } else if let Some(put) = &request.put_block {
+        &put.block_data.block_id
+    } else if let Some(small) = &request.put_small_file {
+        &small.block.block_data.block_id
+    } else {
+        &request.finalize_block.as_ref()?.block_id
+    };
+    Some(BlockId::from_datanode(id))
+}
