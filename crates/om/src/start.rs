@@ -20,6 +20,7 @@ use service::{
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use topology::Racks;
 
 use crate::background::{
     DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
@@ -74,7 +75,7 @@ impl Om {
             }
             None => AuditLog::disabled(),
         };
-        let locations = Locations::new(scm.clone());
+        let locations = Locations::new(scm.clone(), Racks::from_configuration(conf));
         let groups = Groups::default();
         let default_user = default_user(&groups);
         let mut settings = setup.settings.clone();

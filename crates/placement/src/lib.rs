@@ -13,7 +13,7 @@
 //! | folder | noun | verbs |
 //! | --- | --- | --- |
 //! | [`node`] | a DataNode | register, watch |
-//! | [`pipeline`] | a Raft group of DataNodes | create, report, close |
+//! | [`pipeline`] | a Raft group of DataNodes | create, rebalance, report, close |
 //! | [`container`] | a container record | lifecycle, close, clean, locate |
 //! | [`replica`] | a copy of a container on a node | report, reconcile, health |
 //! | [`block`] | a block handed out to a writer | allocate |

@@ -146,6 +146,114 @@ fn a_change_decided_too_late_is_refused() {
     assert_eq!(cluster.apply(&Change::RemovePipeline(id)), Err(Refused::PipelineNotFound(id)));
 }
 
+/// Closes what the rules close for the sake of better pipelines and makes what they want, until nothing is left to do.
+fn settle_pipelines(cluster: &mut Cluster, mut next: u128) -> usize {
+    for closed in 0..100 {
+        next += make_pipelines(cluster, next, START).len() as u128;
+        let Some(id) = cluster.plan_rebalance() else { return closed };
+        cluster.apply(&Change::ClosePipeline { id, now: START }).unwrap();
+    }
+    panic!("it never ends");
+}
+
+fn in_rack(cluster: &mut Cluster, n: u128, rack: &str) {
+    let place = types::DatanodeDetails { network_location: rack.to_owned(), ..details(n) };
+    cluster.register(place, disks(1), &[], START);
+}
+
+fn threes(limit: u32) -> Settings {
+    Settings { pipeline_limit: limit, create_factor_one: false, ..settings() }
+}
+
+fn open_sets(cluster: &Cluster) -> Vec<Vec<u128>> {
+    let open = cluster.pipelines.iter().filter(|e| e.record.state == PipelineState::Open);
+    let set = |e: &placement::PipelineEntry| {
+        let mut ids: Vec<_> = e.member_ids().iter().map(|m| m.0.as_u128()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    open.map(set).collect()
+}
+
+#[test]
+fn a_node_that_comes_when_the_others_are_full_is_used() {
+    let mut cluster = cluster(3, threes(2));
+    make_pipelines(&mut cluster, 1, START);
+    assert_eq!(open_sets(&cluster), [[1, 2, 3], [1, 2, 3]]);
+    register(&mut cluster, 4, &[], START);
+    assert_eq!(settle_pipelines(&mut cluster, 10), 1, "pipelines closed");
+    let sets = open_sets(&cluster);
+    assert_eq!(sets.len(), 2);
+    assert!(sets.iter().any(|s| s.contains(&4)), "{sets:?}");
+    assert_ne!(sets[0], sets[1]);
+}
+
+#[test]
+fn nothing_is_closed_for_better_pipelines_in_safe_mode_or_while_one_is_on_its_way() {
+    let mut cluster = cluster(3, threes(2));
+    make_pipelines(&mut cluster, 1, START);
+    register(&mut cluster, 4, &[], START);
+    let plan = cluster.plan_pipeline(THREE, &[]).unwrap();
+    let record = cluster.build_pipeline(&plan, pipeline(50), START);
+    cluster.apply(&Change::AddPipeline(record)).unwrap();
+    assert_eq!(cluster.plan_rebalance(), None);
+}
+
+#[test]
+fn two_members_are_in_one_rack_and_one_in_another() {
+    let mut cluster = cluster(0, threes(3));
+    // The first rack comes first: its pipelines give way when there is a second one.
+    for n in 1..=3 {
+        in_rack(&mut cluster, n, "/r1");
+    }
+    make_pipelines(&mut cluster, 1, START);
+    for n in 4..=6 {
+        in_rack(&mut cluster, n, "/r2");
+    }
+    settle_pipelines(&mut cluster, 10);
+    let mut sets = open_sets(&cluster);
+    assert_eq!(sets.len(), 6, "{sets:?}");
+    for set in &sets {
+        assert!((1..=2).contains(&set.iter().filter(|n| **n <= 3).count()), "{sets:?}");
+    }
+    sets.sort();
+    sets.dedup();
+    assert_eq!(sets.len(), 6, "no set twice");
+}
+
+#[test]
+fn a_pipeline_is_not_made_in_one_rack_when_there_are_two() {
+    let mut cluster = cluster(0, threes(2));
+    for n in 1..=5 {
+        in_rack(&mut cluster, n, "/r1");
+    }
+    in_rack(&mut cluster, 6, "/r2");
+    settle_pipelines(&mut cluster, 1);
+    let sets = open_sets(&cluster);
+    assert_eq!(sets.len(), 2);
+    assert!(sets.iter().all(|s| s.contains(&6)), "{sets:?}");
+}
+
+#[test]
+fn three_racks_of_one_node_make_a_pipeline() {
+    let mut cluster = cluster(0, threes(1));
+    for n in 1..=3 {
+        in_rack(&mut cluster, n, &format!("/r{n}"));
+    }
+    assert_eq!(cluster.plan_pipelines().len(), 1);
+}
+
+#[test]
+fn raft_log_disks_decide_when_there_is_no_limit() {
+    let mut cluster = cluster(3, threes(0));
+    for n in 1..=3 {
+        cluster.nodes.set_log_disks(node(n), Some(4));
+    }
+    assert_eq!(cluster.plan_pipelines().len(), 8, "three nodes of four log disks, two on each");
+    cluster.nodes.set_log_disks(node(3), Some(1));
+    assert_eq!(cluster.plan_pipelines().len(), 2);
+}
+
 fn per_node(cluster: &Cluster, count: impl Fn(&types::Pipeline, DatanodeId) -> bool) -> Vec<usize> {
     let nodes = cluster.nodes.iter().map(|n| n.details.id);
     let threes = || cluster.pipelines.iter().filter(|e| e.record.config == THREE);
@@ -171,6 +279,41 @@ proptest! {
             members.sort_unstable();
             members.dedup();
             prop_assert_eq!(members.len(), 3);
+        }
+    }
+
+    #[test]
+    fn nodes_that_come_one_by_one_end_up_as_if_they_had_come_together(
+        nodes in 3u128..13, limit in 1u32..5, racks in 1u128..4,
+    ) {
+        let rack = |n: u128| format!("/r{}", n % racks);
+        let mut cluster = cluster(0, threes(limit));
+        let mut next = 1;
+        for n in 1..=nodes {
+            in_rack(&mut cluster, n, &rack(n));
+            settle_pipelines(&mut cluster, next);
+            next += 1_000;
+        }
+        let sets = open_sets(&cluster);
+        let slots = nodes as usize * limit as usize;
+        if racks == 1 || nodes.is_multiple_of(racks) {
+            prop_assert_eq!(sets.len(), slots / 3, "{:?}", &sets);
+        }
+        let mut distinct = sets.clone();
+        distinct.sort();
+        distinct.dedup();
+        if nodes > 5 {
+            prop_assert_eq!(distinct.len(), sets.len(), "{:?}", &sets);
+        }
+        for set in &sets {
+            let mut racks_of: Vec<_> = set.iter().map(|n| rack(*n)).collect();
+            racks_of.sort();
+            racks_of.dedup();
+            prop_assert!(racks == 1 || racks_of.len() > 1, "{:?}", &sets);
+        }
+        if nodes > 3 && racks == 1 {
+            let used: std::collections::BTreeSet<_> = sets.iter().flatten().collect();
+            prop_assert!(used.len() + 2 >= nodes.try_into().unwrap(), "{:?}", &sets);
         }
     }
 

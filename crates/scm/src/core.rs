@@ -215,6 +215,7 @@ impl Core {
             }
             Change::OpenPipeline(id) => {
                 tracing::info!(pipeline = %id, "pipeline open");
+                self.services.run(names::PIPELINE_CREATOR);
                 self.try_leave_safe_mode();
                 self.progress.notify_waiters();
             }

@@ -1,11 +1,13 @@
 //! What SCM is started with, read from the configuration.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use config::keys::{hdds, scm, trioxide};
 use config::{ConfigError, Configuration, HostPort};
 use placement::{DeletionSettings, SafeModeSettings, Settings, UnknownContainer};
+use topology::Racks;
 
 /// Ids of containers and deletion transactions reserved at a time, at most. What is left of a batch at a restart is
 /// skipped, and people read these.
@@ -28,6 +30,8 @@ pub struct ScmOptions {
     pub http_address: Option<HostPort>,
     /// What the rules depend on.
     pub settings: Settings,
+    /// How the racks of hosts are found out.
+    pub racks: Arc<Racks>,
     /// How often the age of heartbeats is looked at.
     pub watch_interval: Duration,
     /// How often missing pipelines are looked for, besides when something changed.
@@ -72,6 +76,7 @@ impl ScmOptions {
                 .bind_address(&scm::OZONE_SCM_DATANODE_ADDRESS, &scm::OZONE_SCM_DATANODE_BIND_HOST),
             http_address: http.then(|| conf.get(&scm::OZONE_SCM_HTTP_ADDRESS)),
             settings: settings(conf),
+            racks: Arc::new(Racks::from_configuration(conf)),
             watch_interval: conf.get(&scm::OZONE_SCM_HEARTBEAT_PROCESS_INTERVAL),
             pipeline_interval: conf.get(&scm::OZONE_SCM_PIPELINE_CREATION_INTERVAL),
             scrub_interval: conf.get(&scm::OZONE_SCM_PIPELINE_SCRUB_INTERVAL),

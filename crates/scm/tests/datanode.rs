@@ -58,7 +58,22 @@ impl FakeDatanode {
         id: DatanodeId,
         disk: Arc<Mutex<Disk>>,
     ) -> Self {
-        let mut details = DatanodeDetails::new(id, "127.0.0.1", "localhost");
+        Self::start_as(address, DatanodeDetails::new(id, "127.0.0.1", "localhost"), disk).await
+    }
+
+    /// A new node of that host name.
+    pub async fn start_on(address: std::net::SocketAddr, host: &str) -> Self {
+        let disk = Disk { acknowledges: true, ..Disk::default() };
+        let details = DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", host);
+        Self::start_as(address, details, Arc::new(Mutex::new(disk))).await
+    }
+
+    async fn start_as(
+        address: std::net::SocketAddr,
+        mut details: DatanodeDetails,
+        disk: Arc<Mutex<Disk>>,
+    ) -> Self {
+        let id = details.id;
         details.set_port(PortName::Native, 1 + (id.0.as_u128() % 60_000) as u16);
         let client = Client::new(address.to_string(), ClientOptions::default());
         let notify = Arc::new(Notify::new());

@@ -8,5 +8,6 @@ mod datanode;
 mod failure;
 mod hadoop;
 mod harness;
+mod racks;
 mod registration;
 mod restart;

@@ -7,12 +7,14 @@
 //! * [`replication`]: how many copies and of which kind ([`ReplicationConfig`])
 //! * [`node`]: a DataNode and its ports ([`DatanodeDetails`])
 //! * [`pipeline`]: the group of DataNodes that a block is written through ([`Pipeline`])
+//! * [`topology`]: racks, and how far apart nodes are
 
 mod error;
 pub mod ids;
 pub mod node;
 pub mod pipeline;
 pub mod replication;
+pub mod topology;
 
 pub use error::WireError;
 pub use ids::{BlockId, ContainerId, DatanodeId, LocalId, PipelineId};

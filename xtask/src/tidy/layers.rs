@@ -13,7 +13,16 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("rules", &["namespace", "placement", "container"]),
     (
         "machinery",
-        &["multiraft", "metastore", "blockio", "framed", "hadoop-rpc", "ratis-wire", "service"],
+        &[
+            "multiraft",
+            "metastore",
+            "blockio",
+            "framed",
+            "hadoop-rpc",
+            "ratis-wire",
+            "service",
+            "topology",
+        ],
     ),
     ("vocabulary", &["config", "types", "proto"]),
 ];

@@ -85,4 +85,10 @@ keys! {
     OZONE_SCM_CONTAINER_LIST_MAX_COUNT: u32 = "ozone.scm.container.list.max.count", "4096", [SCM, CLIENT];
     /// How often SCM compares replicas with what they should be.
     HDDS_SCM_REPLICATION_THREAD_INTERVAL: Duration = "hdds.scm.replication.thread.interval", "30s", [SCM];
+    /// How the rack of a host is found out: a class name of Hadoop's. With TableMapping in it from the file net.topology.table.file.name, else by the script net.topology.script.file.name.
+    NET_TOPOLOGY_NODE_SWITCH_MAPPING_IMPL: String = "net.topology.node.switch.mapping.impl", "org.apache.hadoop.net.ScriptBasedMapping", [OM, SCM];
+    /// A file of two columns, host name or IP address and rack, such as `10.1.1.7 /rack3`. It is read again when it changes.
+    NET_TOPOLOGY_TABLE_FILE_NAME: Option<PathBuf> = "net.topology.table.file.name", "", [OM, SCM];
+    /// A program that prints the rack of each host name or IP address in its arguments.
+    NET_TOPOLOGY_SCRIPT_FILE_NAME: Option<PathBuf> = "net.topology.script.file.name", "", [OM, SCM];
 }

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use container::ContainerState;
 use dashmap::{DashMap, DashSet};
 use multiraft::{GroupConfig, GroupError, LogHandle, Peer, RaftHost, Role, TrimOptions};
+use proto::hdds::StorageTypeProto;
+use proto::scm_datanode::MetadataStorageReportProto;
 use rustc_hash::FxHashMap;
 use types::{ContainerId, PipelineId};
 use uuid::Uuid;
@@ -177,7 +179,7 @@ impl Pipelines {
         if !peers.iter().any(|peer| peer.node == self.inner.parts.me) {
             return Err(PipelineError::NotAMember(id));
         }
-        let disk = self.choose_disk()?;
+        let disk = self.choose_disk(peers.len())?;
         tracing::info!(pipeline = %id, members = peers.len(), disk = disk.id(), "creating a pipeline");
         self.open(id, peers, disk).await
     }
@@ -199,16 +201,19 @@ impl Pipelines {
         moved
     }
 
-    /// The disk with the fewest pipelines; of several such the one with the most room.
-    fn choose_disk(&self) -> Result<Arc<Disk>, PipelineError> {
+    /// The disk with the fewest pipelines of as many members; of several such the one with the fewest pipelines, then
+    /// the one with the most room.
+    fn choose_disk(&self, members: usize) -> Result<Arc<Disk>, PipelineError> {
         let parts = &self.inner.parts;
-        let mut load: FxHashMap<String, usize> = FxHashMap::default();
+        let mut load: FxHashMap<String, (usize, usize)> = FxHashMap::default();
         for pipeline in self.inner.running.iter() {
-            *load.entry(pipeline.disk.id().to_owned()).or_default() += 1;
+            let (same, all) = load.entry(pipeline.disk.id().to_owned()).or_default();
+            *same += usize::from(pipeline.peers.len() == members);
+            *all += 1;
         }
         let usable = parts.store.disks().iter().filter(|disk| parts.logs.contains_key(disk.id()));
         let best = usable.min_by_key(|disk| {
-            let load = load.get(disk.id()).copied().unwrap_or(0);
+            let load = load.get(disk.id()).copied().unwrap_or_default();
             (load, std::cmp::Reverse(disk.space().available))
         });
         match best {
@@ -297,6 +302,23 @@ impl Pipelines {
         }
         pipeline.store.flush()?;
         Ok(())
+    }
+
+    /// The Raft log directories, as SCM is told of them: it decides by their number how many pipelines there are.
+    pub fn log_reports(&self) -> Vec<MetadataStorageReportProto> {
+        let parts = &self.inner.parts;
+        let report = |disk: &Arc<Disk>| {
+            let space = disk.space();
+            MetadataStorageReportProto {
+                storage_location: disk.raft_dir().display().to_string(),
+                storage_type: Some(StorageTypeProto::Disk as i32),
+                capacity: Some(space.capacity),
+                scm_used: Some(space.used),
+                remaining: Some(space.available),
+                failed: Some(!parts.logs.contains_key(disk.id())),
+            }
+        };
+        parts.store.disks().iter().map(report).collect()
     }
 
     /// Closes the logs, after the groups were stopped. Blocks on the disks.

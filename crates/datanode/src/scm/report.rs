@@ -79,7 +79,7 @@ fn layout() -> wire::LayoutVersionProto {
 fn disks(node: &Node) -> wire::NodeReportProto {
     wire::NodeReportProto {
         storage_report: node.store.storage_reports(),
-        metadata_storage_report: Vec::new(),
+        metadata_storage_report: node.pipelines.log_reports(),
         db_storage_report: Vec::new(),
     }
 }

@@ -6,7 +6,6 @@ use proto::ozone::{KeyLocation, OmResponse, Status as OmStatus};
 use super::outcome::refusal;
 use super::read::LocationWish;
 use super::{Caller, Room};
-use crate::scm::member_orders;
 
 impl Room {
     /// Fills in where the blocks of `response` are; `Err` is the refusal to send instead.
@@ -59,7 +58,8 @@ impl Room {
         let Some(known) = self.parts.locations.get(container(location)) else { return false };
         let mut pipeline = (*known).clone();
         if wish.sort && pipeline.members.len() > 1 {
-            pipeline.member_orders = member_orders(&pipeline.members, caller.ip);
+            pipeline.member_orders =
+                self.parts.locations.member_orders(&pipeline.members, caller.ip);
         }
         location.pipeline = Some(Box::new(pipeline));
         true

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use moka::sync::Cache;
 use proto::hdds;
+use topology::Racks;
 use types::PortName;
+use types::topology::Reader;
 
 use super::{ScmClient, ScmError};
 
@@ -17,18 +19,53 @@ use super::{ScmClient, ScmError};
 const MOST_CONTAINERS: u64 = 100_000;
 /// How long an entry may be used (Ozone's `ozone.om.container.location.cache.ttl`).
 const TIME_TO_LIVE: Duration = Duration::from_secs(6 * 3600);
+/// Clients whose rack is remembered.
+const MOST_CLIENTS: u64 = 100_000;
+/// How long a client's rack is remembered; the table it comes from may change.
+const CLIENT_TIME_TO_LIVE: Duration = Duration::from_secs(600);
 
 /// The remembered locations.
 pub(crate) struct Locations {
     scm: ScmClient,
     known: Cache<i64, Arc<hdds::Pipeline>>,
+    racks: Arc<Racks>,
+    /// Where clients are, as far as anybody was asked.
+    clients: Cache<IpAddr, Option<Arc<str>>>,
 }
 
 impl Locations {
-    pub(crate) fn new(scm: ScmClient) -> Arc<Self> {
+    pub(crate) fn new(scm: ScmClient, racks: Racks) -> Arc<Self> {
         let known =
             Cache::builder().max_capacity(MOST_CONTAINERS).time_to_live(TIME_TO_LIVE).build();
-        Arc::new(Self { scm, known })
+        let clients =
+            Cache::builder().max_capacity(MOST_CLIENTS).time_to_live(CLIENT_TIME_TO_LIVE).build();
+        Arc::new(Self { scm, known, racks: Arc::new(racks), clients })
+    }
+
+    /// Positions of `members`, the nearest to the client first; empty when that is the order they have.
+    pub(crate) fn member_orders(
+        &self,
+        members: &[hdds::DatanodeDetailsProto],
+        client: IpAddr,
+    ) -> Vec<u32> {
+        member_orders(members, client, self.place(client).as_deref())
+    }
+
+    /// The rack of a client. Finding it out may take a script: the first reads of a client do without.
+    fn place(&self, client: IpAddr) -> Option<Arc<str>> {
+        if !self.racks.are_known() {
+            return None;
+        }
+        if let Some(known) = self.clients.get(&client) {
+            return known;
+        }
+        self.clients.insert(client, None);
+        let (racks, clients) = (Arc::clone(&self.racks), self.clients.clone());
+        tokio::spawn(async move {
+            let place = racks.location(&[&client.to_string()]).await;
+            clients.insert(client, place.map(Arc::from));
+        });
+        None
     }
 
     /// The pipeline to read `container` from, when remembered.
@@ -76,16 +113,22 @@ pub(crate) fn slim(mut pipeline: hdds::Pipeline) -> hdds::Pipeline {
     pipeline
 }
 
-/// Positions of `members` with those on the client's host first; empty when that is the order
-/// they have.
-pub(crate) fn member_orders(members: &[hdds::DatanodeDetailsProto], client: IpAddr) -> Vec<u32> {
-    let near = |m: &hdds::DatanodeDetailsProto| m.ip_address.parse() == Ok(client);
-    let nearness: Vec<bool> = members.iter().map(near).collect();
-    if nearness.is_sorted_by(|a, b| a >= b) {
+fn member_orders(
+    members: &[hdds::DatanodeDetailsProto],
+    client: IpAddr,
+    location: Option<&str>,
+) -> Vec<u32> {
+    let address = client.to_string();
+    let reader = Reader { address: &address, location };
+    let far = |m: &hdds::DatanodeDetailsProto| {
+        reader.distance(&m.ip_address, &m.host_name, m.network_location())
+    };
+    let distances: Vec<u32> = members.iter().map(far).collect();
+    if distances.is_sorted() {
         return Vec::new();
     }
     let mut orders: Vec<u32> = (0..members.len() as u32).collect();
-    orders.sort_by_key(|i| !nearness[*i as usize]);
+    orders.sort_by_key(|i| distances[*i as usize]);
     orders
 }
 
@@ -93,15 +136,27 @@ pub(crate) fn member_orders(members: &[hdds::DatanodeDetailsProto], client: IpAd
 mod tests {
     use super::*;
 
-    fn node(ip: &str) -> hdds::DatanodeDetailsProto {
-        hdds::DatanodeDetailsProto { ip_address: ip.to_owned(), ..Default::default() }
+    fn node(ip: &str, rack: &str) -> hdds::DatanodeDetailsProto {
+        hdds::DatanodeDetailsProto {
+            ip_address: ip.to_owned(),
+            network_location: Some(rack.to_owned()),
+            ..Default::default()
+        }
     }
 
     #[test]
-    fn members_on_the_clients_host_come_first() {
-        let members = [node("10.0.0.1"), node("10.0.0.2"), node("10.0.0.3")];
-        assert_eq!(member_orders(&members, IpAddr::from([10, 0, 0, 3])), vec![2, 0, 1]);
-        assert_eq!(member_orders(&members, IpAddr::from([10, 0, 0, 1])), Vec::<u32>::new());
-        assert_eq!(member_orders(&members, IpAddr::from([10, 0, 0, 9])), Vec::<u32>::new());
+    fn members_near_the_client_come_first() {
+        let members = [node("10.0.0.1", "/a"), node("10.0.0.2", "/b"), node("10.0.0.3", "/b")];
+        for (client, rack, order) in [
+            (3, None, vec![2, 0, 1]),
+            (3, Some("/b"), vec![2, 1, 0]),
+            (9, Some("/b"), vec![1, 2, 0]),
+            (9, Some("/a"), vec![]),
+            (1, None, vec![]),
+            (9, None, vec![]),
+        ] {
+            let orders = member_orders(&members, IpAddr::from([10, 0, 0, client]), rack);
+            assert_eq!(orders, order, "{client} in {rack:?}");
+        }
     }
 }

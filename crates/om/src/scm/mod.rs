@@ -7,4 +7,4 @@ mod locations;
 
 pub(crate) use blocks::{BlockPool, FreshBlock, PoolOptions};
 pub(crate) use client::{ScmAddresses, ScmClient, ScmError, ScmInfo};
-pub(crate) use locations::{Locations, member_orders};
+pub(crate) use locations::Locations;

@@ -82,6 +82,8 @@ pub struct Node {
     pub registered: Millis,
     /// Its data directories.
     pub storage: Vec<Storage>,
+    /// Raft log directories that work, as it reports them; `None` when it does not.
+    pub log_disks: Option<usize>,
 }
 
 impl Node {
@@ -95,6 +97,11 @@ impl Node {
     /// Data directories that work and have room.
     pub fn healthy_disks(&self) -> usize {
         self.storage.iter().filter(|s| !s.failed && s.remaining > 0).count()
+    }
+
+    /// Raft log directories that work: what decides how many pipelines it can take part in.
+    pub fn log_disks(&self) -> usize {
+        self.log_disks.unwrap_or_else(|| self.healthy_disks())
     }
 
     /// Sums over the data directories that have not failed.
@@ -156,5 +163,12 @@ impl Nodes {
         let Some(node) = self.nodes.get_mut(&id) else { return false };
         node.storage = storage;
         true
+    }
+
+    /// Takes over how many Raft log directories of a node work.
+    pub fn set_log_disks(&mut self, id: DatanodeId, disks: Option<usize>) {
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.log_disks = disks;
+        }
     }
 }

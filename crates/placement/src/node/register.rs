@@ -46,6 +46,7 @@ impl Cluster {
             last_heartbeat: now,
             registered: now,
             storage,
+            log_disks: None,
         };
         self.nodes.nodes.insert(id, node);
         let address_changed = self.pipelines.refresh_member(&details);

@@ -1,15 +1,15 @@
 //! Which pipelines are missing, and of which nodes to make them.
 //!
-//! RATIS/THREE: every node takes part in up to its limit of pipelines. A new one begins with the node that has the
-//! fewest and goes on with those that share the fewest pipelines with the ones chosen, so that the loss of a node
-//! spreads over all others. The member with the fewest leaderships gets the priority to lead.
+//! RATIS/THREE: every node takes part in up to its limit of pipelines; the [`board`](super::board) chooses. The member
+//! with the fewest leaderships gets the priority to lead.
 //! RATIS/ONE: one per healthy disk, at most the node's limit.
 
 use types::{
     DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig, ReplicationFactor,
 };
 
-use crate::{Cluster, Decision, Millis, Node, OrderKind};
+use super::board::Board;
+use crate::{Cluster, Decision, Millis, Node, OrderKind, PipelineEntry};
 
 /// Priority of the member that shall lead, and of the others, as Ozone orders them.
 const HIGH_PRIORITY: i32 = 1;
@@ -26,15 +26,6 @@ pub struct PipelinePlan {
     pub leader: DatanodeId,
 }
 
-/// What planning needs to know of a node.
-#[derive(Debug)]
-struct Candidate {
-    id: DatanodeId,
-    limit: usize,
-    pipelines: usize,
-    leads: usize,
-}
-
 impl Cluster {
     /// The pipelines that are missing, given the nodes there are.
     pub fn plan_pipelines(&self) -> Vec<PipelinePlan> {
@@ -42,7 +33,14 @@ impl Cluster {
         if self.settings.create_factor_one {
             self.plan_factor_one(&mut plans);
         }
-        self.plan_factor_three(&mut plans);
+        let config = ReplicationConfig::RATIS_THREE;
+        let made = self.count_pipelines(config);
+        fill(
+            &mut self.board(config),
+            config,
+            self.cluster_limit().saturating_sub(made),
+            &mut plans,
+        );
         plans
     }
 
@@ -53,10 +51,11 @@ impl Cluster {
         config: ReplicationConfig,
         avoid: &[DatanodeId],
     ) -> Option<PipelinePlan> {
-        let mut candidates = self.candidates(config);
-        candidates.retain(|c| !avoid.contains(&c.id));
-        candidates.iter_mut().for_each(|c| c.limit = usize::MAX);
-        choose(&candidates, config, |a, b| self.shared(a, b, &[]))
+        let mut board = self.board(config);
+        board.lift_limits();
+        board.avoid(avoid);
+        let (members, leader) = board.choose(config.required_nodes() as usize)?;
+        Some(PipelinePlan { config, members, leader })
     }
 
     /// A planned pipeline as a record, under the id that the leader made up.
@@ -89,56 +88,32 @@ impl Cluster {
 
     fn plan_factor_one(&self, plans: &mut Vec<PipelinePlan>) {
         let config = ReplicationConfig::RATIS_ONE;
-        for c in self.candidates(config) {
-            for _ in c.pipelines..c.limit {
-                plans.push(PipelinePlan { config, members: vec![c.id], leader: c.id });
-            }
-        }
+        fill(&mut self.board(config), config, usize::MAX, plans);
     }
 
-    fn plan_factor_three(&self, plans: &mut Vec<PipelinePlan>) {
-        let config = ReplicationConfig::RATIS_THREE;
-        let mut candidates = self.candidates(config);
-        let alive = |e: &&crate::PipelineEntry| {
-            e.record.config == config && e.record.state != PipelineState::Closed
-        };
-        let mut total = self.pipelines.iter().filter(alive).count();
-        let cap = match self.settings.cluster_pipeline_limit {
+    /// RATIS/THREE pipelines that the cluster may have.
+    pub(super) fn cluster_limit(&self) -> usize {
+        match self.settings.cluster_pipeline_limit {
             0 => usize::MAX,
             limit => limit as usize,
-        };
-        let first = plans.len();
-        while total < cap {
-            let fresh = &plans[first..];
-            let Some(plan) = choose(&candidates, config, |a, b| self.shared(a, b, fresh)) else {
-                break;
-            };
-            for c in candidates.iter_mut().filter(|c| plan.members.contains(&c.id)) {
-                c.pipelines += 1;
-                c.leads += usize::from(c.id == plan.leader);
-            }
-            plans.push(plan);
-            total += 1;
         }
     }
 
-    fn candidates(&self, config: ReplicationConfig) -> Vec<Candidate> {
-        let nodes = self.nodes.iter().filter(|n| n.takes_writes());
-        nodes
-            .map(|n| {
-                let id = n.details.id;
-                let (mut pipelines, mut leads) = (0, 0);
-                for p in self.pipelines.of_node(id) {
-                    let Some(entry) = self.pipelines.get(p) else { continue };
-                    if entry.record.config == config && entry.record.state != PipelineState::Closed
-                    {
-                        pipelines += 1;
-                        leads += usize::from(entry.record.suggested_leader == Some(id));
-                    }
-                }
-                Candidate { id, limit: self.limit(n, config), pipelines, leads }
-            })
-            .collect()
+    /// Pipelines of that replication that take writes, or will.
+    pub(super) fn count_pipelines(&self, config: ReplicationConfig) -> usize {
+        self.pipelines.iter().filter(|e| counts(e, config)).count()
+    }
+
+    /// The nodes that take writes and the pipelines between them.
+    pub(super) fn board(&self, config: ReplicationConfig) -> Board {
+        let mut board = Board::default();
+        for n in self.nodes.iter().filter(|n| n.takes_writes()) {
+            board.add_node(n.details.id, &n.details.network_location, self.limit(n, config));
+        }
+        for entry in self.pipelines.iter().filter(|e| counts(e, config)) {
+            board.add_pipeline(&entry.member_ids(), entry.record.suggested_leader);
+        }
+        board
     }
 
     fn limit(&self, node: &Node, config: ReplicationConfig) -> usize {
@@ -147,41 +122,29 @@ impl Cluster {
         match config {
             ReplicationConfig::Ratis(ReplicationFactor::One) if by_setting == 0 => disks,
             ReplicationConfig::Ratis(ReplicationFactor::One) => disks.min(by_setting),
-            _ if by_setting == 0 => disks * self.settings.pipelines_per_disk as usize,
+            _ if by_setting == 0 => node.log_disks() * self.settings.pipelines_per_disk as usize,
             _ => by_setting,
         }
     }
-
-    /// RATIS/THREE pipelines that both nodes are members of, planned ones included.
-    fn shared(&self, a: DatanodeId, b: DatanodeId, planned: &[PipelinePlan]) -> usize {
-        let of_a = self.pipelines.of_node(a);
-        let existing = of_a.into_iter().filter_map(|p| self.pipelines.get(p)).filter(|e| {
-            e.record.state != PipelineState::Closed && e.record.members.iter().any(|m| m.id == b)
-        });
-        let planned = planned.iter().filter(|p| p.members.contains(&a) && p.members.contains(&b));
-        existing.count() + planned.count()
-    }
 }
 
-/// The best members for one more pipeline, `None` when too few candidates are below their limit.
-fn choose(
-    candidates: &[Candidate],
+/// Whether a pipeline takes up room of its members.
+fn counts(entry: &PipelineEntry, config: ReplicationConfig) -> bool {
+    entry.record.config == config && entry.record.state != PipelineState::Closed
+}
+
+/// Plans up to `count` pipelines and puts them on the board.
+pub(super) fn fill(
+    board: &mut Board,
     config: ReplicationConfig,
-    shared: impl Fn(DatanodeId, DatanodeId) -> usize,
-) -> Option<PipelinePlan> {
-    let mut free: Vec<&Candidate> = candidates.iter().filter(|c| c.pipelines < c.limit).collect();
-    let mut chosen: Vec<&Candidate> = Vec::new();
-    for _ in 0..config.required_nodes() {
-        let best = free.iter().enumerate().min_by_key(|(_, c)| {
-            // The first is the least loaded; who has the least in common with those chosen comes next.
-            let common: usize = chosen.iter().map(|m| shared(m.id, c.id)).sum();
-            (common, c.pipelines, c.id)
-        });
-        let at = best?.0;
-        chosen.push(free.swap_remove(at));
+    count: usize,
+    plans: &mut Vec<PipelinePlan>,
+) {
+    for _ in 0..count {
+        let Some((members, leader)) = board.choose(config.required_nodes() as usize) else { break };
+        board.add_pipeline(&members, Some(leader));
+        plans.push(PipelinePlan { config, members, leader });
     }
-    let leader = chosen.iter().min_by_key(|c| (c.leads, c.id))?.id;
-    Some(PipelinePlan { config, members: chosen.iter().map(|c| c.id).collect(), leader })
 }
 
 /// The priorities to send with the order to start the group, in the order of the members.

@@ -1,7 +1,9 @@
 //! Pipelines: the Raft groups of DataNodes that blocks are written through.
 
+mod board;
 mod close;
 pub mod create;
+mod rebalance;
 mod report;
 
 pub use create::PipelinePlan;
@@ -29,6 +31,11 @@ pub struct PipelineEntry {
 }
 
 impl PipelineEntry {
+    /// The members.
+    pub fn member_ids(&self) -> Vec<DatanodeId> {
+        self.record.members.iter().map(|m| m.id).collect()
+    }
+
     /// Whether every member has reported it and one of them leads.
     pub fn is_reported_by_all(&self) -> bool {
         self.record.leader.is_some()

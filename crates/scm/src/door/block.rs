@@ -60,7 +60,7 @@ async fn dispatch(
         Type::GetScmInfo => response.get_scm_info_response = Some(info::scm_info(core)),
         Type::SortDatanodes => {
             let body = request.sort_datanodes_request.as_ref().ok_or_else(missing)?;
-            response.sort_datanodes_response = Some(sort::sort(core, body));
+            response.sort_datanodes_response = Some(sort::sort(core, body).await);
         }
         Type::AddScm | Type::GetClusterTree => {
             return Err(RequestError::Unsupported(kind.as_str_name().to_owned()));

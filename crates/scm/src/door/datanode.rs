@@ -48,7 +48,7 @@ async fn dispatch(
         Type::Register => {
             core.check_leader()?;
             let body = request.register_request.as_ref().ok_or_else(missing)?;
-            response.register_response = Some(register::register(core, body)?);
+            response.register_response = Some(register::register(core, body).await?);
         }
         Type::SendHeartbeat => {
             core.check_leader()?;

@@ -24,6 +24,12 @@ pub fn storage(report: &NodeReportProto) -> Vec<Storage> {
     report.storage_report.iter().map(one).collect()
 }
 
+/// Raft log directories of a node that work; `None` from one that does not report them.
+pub fn log_disks(report: &NodeReportProto) -> Option<usize> {
+    let dirs = &report.metadata_storage_report;
+    (!dirs.is_empty()).then(|| dirs.iter().filter(|d| !d.failed()).count())
+}
+
 /// The pipelines of a report, and whether the node leads each.
 pub fn pipelines(report: &PipelineReportsProto) -> Result<Vec<(PipelineId, bool)>, WireError> {
     let reports = report.pipeline_report.iter();

@@ -72,6 +72,7 @@ fn take_reports(
     let mut cluster = core.cluster();
     if let Some(report) = &request.node_report {
         cluster.nodes.set_storage(node, convert::storage(report));
+        cluster.nodes.set_log_disks(node, convert::log_disks(report));
     }
     if let Some(report) = &request.pipeline_reports {
         let pipelines = convert::pipelines(report)?;

@@ -4,17 +4,21 @@ use placement::{Decision, node};
 use proto::scm_datanode::scm_registered_response_proto::ErrorCode;
 use proto::scm_datanode::{ScmRegisterRequestProto, ScmRegisteredResponseProto};
 use types::DatanodeDetails;
+use types::topology::DEFAULT_RACK;
 
 use super::convert;
 use crate::core::Core;
 use crate::error::RequestError;
 
 /// Takes a registration with the reports that come with it.
-pub fn register(
+pub async fn register(
     core: &Core,
     request: &ScmRegisterRequestProto,
 ) -> Result<ScmRegisteredResponseProto, RequestError> {
-    let details = DatanodeDetails::from_wire(&request.datanode_details)?;
+    let mut details = DatanodeDetails::from_wire(&request.datanode_details)?;
+    // The operator's word, not the node's.
+    let location = core.options.racks.location(&[&details.ip, &details.host]).await;
+    details.network_location = location.unwrap_or_else(|| DEFAULT_RACK.to_owned());
     let id = details.id;
     let storage = convert::storage(&request.node_report);
     let pipelines = convert::pipelines(&request.pipeline_reports)?;
@@ -29,6 +33,7 @@ pub fn register(
         let mut cluster = core.cluster();
         let (registered, rejoin) = cluster.register(details.clone(), storage, &on_disk, now);
         decision.merge(rejoin);
+        cluster.nodes.set_log_disks(id, convert::log_disks(&request.node_report));
         decision.merge(cluster.report_pipelines(id, &pipelines));
         decision.merge(cluster.report_all_replicas(id, replicas, now));
         registered

@@ -1,4 +1,5 @@
-//! Creates the pipelines that are missing. Woken when a node comes or goes and when a pipeline closes.
+//! Creates the pipelines that are missing, and closes one at a time for the sake of better ones. Woken when a node
+//! comes or goes and when a pipeline opens or closes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,15 @@ impl BackgroundService for PipelineCreator {
             let now = core.clock.now();
             let plans = cluster.plan_pipelines();
             let new = |plan| cluster.build_pipeline(&plan, PipelineId::random(), now);
-            plans.into_iter().map(|plan| Change::AddPipeline(new(plan))).collect()
+            let mut changes: Vec<_> =
+                plans.into_iter().map(|plan| Change::AddPipeline(new(plan))).collect();
+            if changes.is_empty()
+                && let Some(id) = cluster.plan_rebalance()
+            {
+                tracing::info!(pipeline = %id, "pipeline is closed so that better ones can be made");
+                changes.push(Change::ClosePipeline { id, now });
+            }
+            changes
         };
         if changes.is_empty() {
             return Progress::idle();

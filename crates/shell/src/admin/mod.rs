@@ -5,6 +5,7 @@ mod datanode;
 mod pipeline;
 mod safemode;
 mod scm;
+mod topology;
 
 use clap::{Args, Subcommand};
 use client::{ClientOptions, ScmClient};
@@ -25,6 +26,9 @@ pub enum AdminCommand {
     Safemode(Noun<safemode::SafemodeCommand>),
     /// SCM: roles.
     Scm(Noun<scm::ScmCommand>),
+    /// Which DataNodes are in which rack.
+    #[command(name = "printTopology", visible_alias = "print-topology")]
+    PrintTopology(topology::PrintTopology),
 }
 
 impl AdminCommand {
@@ -36,6 +40,7 @@ impl AdminCommand {
             Self::Container(noun) => noun.verbose,
             Self::Safemode(noun) => noun.verbose,
             Self::Scm(noun) => noun.verbose,
+            Self::PrintTopology(args) => args.verbose,
         }
     }
 }
@@ -66,6 +71,7 @@ pub(crate) async fn run(command: AdminCommand, conf: &Configuration) -> Result<(
         AdminCommand::Container(noun) => container::run(noun.command, conf).await,
         AdminCommand::Safemode(noun) => safemode::run(noun.command, noun.verbose, conf).await,
         AdminCommand::Scm(noun) => scm::run(noun.command, conf).await,
+        AdminCommand::PrintTopology(args) => topology::run(args, conf).await,
     }
 }
 

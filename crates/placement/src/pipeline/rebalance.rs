@@ -1,0 +1,97 @@
+//! Closing a pipeline so that better ones can be made.
+//!
+//! Nodes come one after the other, so the first pipelines are made of whoever was there. When all are made and still
+//! a node takes part in none, two pipelines have the same members, or all members of one are in one rack, a pipeline is
+//! closed if that lets the rest be made better. One at a time, so that writers always find others.
+
+use types::{PipelineId, PipelineState, ReplicationConfig};
+
+use super::board::Board;
+use super::create::fill;
+use crate::{Cluster, PipelineEntry};
+
+/// Pipelines tried for closing in one look, at most.
+const TRIED: usize = 32;
+
+/// Of two pipelines closed one after the other, those tried as the first, at most.
+const TRIED_FIRST: usize = 4;
+
+/// Nodes up to which several pipelines are tried: each costs a copy of the board.
+const FEW_NODES: usize = 100;
+
+/// How good a set of pipelines is; more is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Worth {
+    pipelines: usize,
+    faults: std::cmp::Reverse<usize>,
+}
+
+impl Cluster {
+    /// The pipeline to close for the sake of better ones, if there is one. To be asked when nothing is planned and no
+    /// pipeline is on its way.
+    pub fn plan_rebalance(&self) -> Option<PipelineId> {
+        let config = ReplicationConfig::RATIS_THREE;
+        let allocated = |e: &PipelineEntry| e.record.state == PipelineState::Allocated;
+        if self.safe_mode.is_on() || self.pipelines.iter().any(allocated) {
+            return None;
+        }
+        let board = self.board(config);
+        let made = self.count_pipelines(config);
+        let most = board.most(3).min(self.cluster_limit());
+        let now = worth(&board, made);
+        if now.faults.0 == 0 && made >= most {
+            return None;
+        }
+        let mut candidates: Vec<_> = self
+            .pipelines
+            .iter()
+            .filter(|e| e.record.config == config && e.record.state == PipelineState::Open)
+            .map(|e| {
+                let members = e.member_ids();
+                let bad = board.is_misplaced(&members) || board.is_duplicate(&members);
+                let load = members.iter().map(|m| board.load(*m)).sum::<usize>();
+                // Bad ones first; then those of the busiest nodes; of several such the youngest: least is in it.
+                let key = (!bad, usize::MAX - load, u64::MAX - e.record.created_ms, e.record.id);
+                (key, e)
+            })
+            .collect();
+        candidates.sort_by_key(|(key, _)| *key);
+        let better = |closed: &[&PipelineEntry]| {
+            let mut board = board.clone();
+            for e in closed {
+                board.remove_pipeline(&e.member_ids(), e.record.suggested_leader);
+            }
+            let left = made - closed.len();
+            let mut plans = Vec::new();
+            fill(&mut board, config, self.cluster_limit().saturating_sub(left), &mut plans);
+            worth(&board, left + plans.len())
+        };
+        let few = self.nodes.len() <= FEW_NODES;
+        let candidates: Vec<_> = candidates.into_iter().map(|(_, e)| e).collect();
+        let tried = candidates.iter().take(if few { TRIED } else { 1 });
+        let best = first_best(tried.map(|e| (better(&[e]), e.record.id)));
+        if let Some((worth, id)) = best
+            && worth > now
+        {
+            return Some(id);
+        }
+        // Members of a bad one may have to change places with those of another: then that is closed next.
+        let bad = candidates.iter().take(if few { TRIED_FIRST } else { 0 });
+        let pairs = bad.enumerate().flat_map(|(i, a)| {
+            let others = candidates.iter().take(TRIED).skip(i + 1);
+            others.map(move |b| [*a, *b])
+        });
+        let best = first_best(pairs.map(|pair| (better(&pair), pair[0].record.id)))?;
+        (best.0 > now).then_some(best.1)
+    }
+}
+
+/// The first of the best.
+fn first_best(tried: impl Iterator<Item = (Worth, PipelineId)>) -> Option<(Worth, PipelineId)> {
+    tried.reduce(|best, other| if other.0 > best.0 { other } else { best })
+}
+
+fn worth(board: &Board, pipelines: usize) -> Worth {
+    let faults = board.idle() + board.duplicates() + board.misplaced();
+    Worth { pipelines, faults: std::cmp::Reverse(faults) }
+}

@@ -1,0 +1,101 @@
+//! Where nodes are: racks, and how far apart two places are.
+//!
+//! A place is a path such as `/default-rack` or `/dc1/rack2`: what a node's `network_location` says. The node itself
+//! is a leaf below it.
+
+use crate::DatanodeDetails;
+
+/// Where a node is that nobody placed.
+pub const DEFAULT_RACK: &str = "/default-rack";
+
+/// Distance of a reader that is no node of the cluster, and in no known rack, from any node.
+pub const FAR: u32 = u32::MAX;
+
+/// Steps from a leaf in one place up to the common ancestor and down to a leaf in the other, as Ozone counts them:
+/// 2 within a rack, 4 between racks of the same data centre.
+pub fn distance(a: &str, b: &str) -> u32 {
+    let (a, b): (Vec<_>, Vec<_>) = (parts(a).collect(), parts(b).collect());
+    let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    // One step more on either side: the leaf is below the place.
+    (a.len() - common + b.len() - common + 2) as u32
+}
+
+/// A place as Ozone writes it: one slash before each part, none at the end. What names no place is the default rack.
+pub fn normal(location: &str) -> String {
+    let parts: Vec<_> = parts(location).collect();
+    if parts.is_empty() { DEFAULT_RACK.to_owned() } else { format!("/{}", parts.join("/")) }
+}
+
+fn parts(location: &str) -> impl Iterator<Item = &str> {
+    location.split('/').map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// Who reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    /// IP address or host name.
+    pub address: &'a str,
+    /// Where that is, if anybody knows.
+    pub location: Option<&'a str>,
+}
+
+impl Reader<'_> {
+    /// Steps to a node of that address, name and place: 0 on the same host.
+    pub fn distance(&self, ip: &str, host: &str, place: &str) -> u32 {
+        match self.location {
+            _ if ip == self.address || host == self.address => 0,
+            Some(location) => distance(location, place),
+            None => FAR,
+        }
+    }
+}
+
+/// Positions of `nodes`, the nearest to the reader first; those equally far stay in their order.
+pub fn nearest_first(nodes: &[DatanodeDetails], reader: Reader<'_>) -> Vec<u32> {
+    let far = |n: &DatanodeDetails| reader.distance(&n.ip, &n.host, &n.network_location);
+    let mut order: Vec<u32> = (0..nodes.len() as u32).collect();
+    order.sort_by_key(|at| nodes.get(*at as usize).map_or(FAR, far));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DatanodeId;
+
+    #[test]
+    fn distances_are_counted_over_the_common_ancestor() {
+        for (a, b, steps) in [
+            ("/r1", "/r1", 2),
+            ("/r1", "/r2", 4),
+            ("/d1/r1", "/d1/r2", 4),
+            ("/d1/r1", "/d2/r1", 6),
+            ("/d1/r1", "/r1", 5),
+            ("r1/", "/r1", 2),
+        ] {
+            assert_eq!(distance(a, b), steps, "{a} {b}");
+            assert_eq!(distance(b, a), steps, "{b} {a}");
+        }
+    }
+
+    #[test]
+    fn places_are_written_one_way() {
+        assert_eq!(normal("/a//b/"), "/a/b");
+        assert_eq!(normal("a"), "/a");
+        assert_eq!(normal(" / "), DEFAULT_RACK);
+    }
+
+    #[test]
+    fn own_host_then_own_rack_then_the_rest() {
+        let node = |n: u8, rack: &str| DatanodeDetails {
+            network_location: rack.to_owned(),
+            ..DatanodeDetails::new(DatanodeId::default(), format!("10.0.0.{n}"), format!("h{n}"))
+        };
+        let nodes = [node(1, "/a"), node(2, "/b"), node(3, "/b"), node(4, "/c/d")];
+        let order = |address, location| nearest_first(&nodes, Reader { address, location });
+        assert_eq!(order("10.0.0.3", Some("/b")), [2, 1, 0, 3]);
+        assert_eq!(order("10.0.0.9", Some("/b")), [1, 2, 0, 3]);
+        assert_eq!(order("h4", None), [3, 0, 1, 2]);
+        assert_eq!(order("10.0.0.9", None), [0, 1, 2, 3]);
+    }
+}
