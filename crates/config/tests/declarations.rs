@@ -28,8 +28,9 @@ fn every_key_is_documented_in_a_sentence_and_says_who_reads_it() {
     for spec in keys::all() {
         assert!(spec.doc_text().ends_with('.'), "{}: {}", spec.name, spec.doc_text());
         assert!(!spec.tags.is_empty(), "{}", spec.name);
-        let known =
-            ["ozone.", "hdds.", "trioxide."].iter().any(|prefix| spec.name.starts_with(prefix));
+        let known = ["ozone.", "hdds.", "trioxide.", "net.topology."]
+            .iter()
+            .any(|prefix| spec.name.starts_with(prefix));
         // Most of Hadoop's keys are for others than us.
         let known = known || spec.name.starts_with("fs.");
         assert!(known, "{} would not be reported when mistyped", spec.name);
