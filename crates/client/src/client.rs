@@ -1,6 +1,7 @@
 //! The client: what is shared by all calls.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use bytes::Bytes;
 use config::Configuration;
@@ -8,7 +9,7 @@ use prost::Message;
 use proto::ozone::{OmRequest, OmResponse};
 
 use crate::datanode::Datanodes;
-use crate::om::command::{self, Command, Reply};
+use crate::om::command::{self, CallId, Command, Reply};
 use crate::om::transport::{Patience, Transport};
 use crate::write::ExcludeList;
 use crate::{ClientOptions, Error, Result};
@@ -25,6 +26,10 @@ pub struct Client {
 struct Inner {
     options: ClientOptions,
     client_id: String,
+    /// By which OM knows calls that are sent again.
+    id: uuid::Uuid,
+    /// Number of the next call.
+    calls: AtomicI32,
     om: Transport,
     datanodes: Datanodes,
     /// What failed lately, shared by all writers.
@@ -54,13 +59,22 @@ impl Client {
             deadline: options.deadline,
             max_backoff: options.max_backoff,
         };
-        let client_id = format!("client-{}", uuid::Uuid::new_v4().simple());
+        let id = uuid::Uuid::new_v4();
+        let client_id = format!("client-{}", id.simple());
         let user: Arc<str> = options.user.as_str().into();
         let caller = command::encode_caller(&client_id, &user);
         let om = Transport::om(&options.om_addresses, patience);
         let datanodes = Datanodes::new(options.connect_timeout);
         let excluded = ExcludeList::new(options.exclude_expiry);
-        let inner = Arc::new(Inner { options, client_id, om, datanodes, excluded });
+        let inner = Arc::new(Inner {
+            options,
+            client_id,
+            id,
+            calls: AtomicI32::new(0),
+            om,
+            datanodes,
+            excluded,
+        });
         Ok(Self { inner, caller, user })
     }
 
@@ -98,6 +112,11 @@ impl Client {
                 ..Default::default()
             }));
         }
+        if request.rpc_client_id.is_none() {
+            let call = self.next_call();
+            request.rpc_client_id = Some(Bytes::copy_from_slice(&call.client));
+            request.rpc_call_id = Some(call.number);
+        }
         let answer = self.inner.om.call(request.encode_to_vec().into()).await?;
         OmResponse::decode(answer.bytes).map_err(|e| Error::om_reply(e.to_string()))
     }
@@ -112,8 +131,14 @@ impl Client {
         &self,
         request: &C::Request,
     ) -> Result<(Reply<C::Response>, bool)> {
-        let answer = self.inner.om.call(command::encode::<C>(&self.caller, request)).await?;
+        let call = self.next_call();
+        let answer = self.inner.om.call(command::encode::<C>(&self.caller, call, request)).await?;
         Ok((command::decode::<C>(answer.bytes)?, answer.repeated))
+    }
+
+    fn next_call(&self) -> CallId {
+        let number = self.inner.calls.fetch_add(1, Ordering::Relaxed);
+        CallId { client: *self.inner.id.as_bytes(), number }
     }
 
     pub(crate) fn datanodes(&self) -> &Datanodes {

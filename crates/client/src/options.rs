@@ -147,11 +147,8 @@ fn om_addresses(conf: &Configuration) -> Vec<String> {
     services
         .iter()
         .map(|service| {
-            let nodes = conf.raw(&format!("ozone.om.nodes.{service}")).unwrap_or_default();
-            nodes
-                .split(',')
-                .map(str::trim)
-                .filter(|node| !node.is_empty())
+            conf.get_for(&keys::om::OZONE_OM_NODES, service)
+                .iter()
                 .map(|node| {
                     let suffix = format!("{service}.{node}");
                     conf.get_for(&keys::om::OZONE_OM_ADDRESS, &suffix).connect().to_string()

@@ -151,10 +151,12 @@ pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
 }
 
 /// Keys that may carry a service id and a node id.
-const SUFFIXED: [&str; 12] = [
+const SUFFIXED: [&str; 14] = [
     "ozone.om.address",
     "ozone.om.http-address",
     "ozone.om.grpc.port",
+    "ozone.om.nodes",
+    "ozone.om.ratis.port",
     "ozone.om.db.dirs",
     "ozone.om.ratis.storage.dir",
     "ozone.scm.client.address",

@@ -27,6 +27,8 @@ pub enum Code {
     NotFound = 7,
     /// The server does not know the method.
     Unimplemented = 8,
+    /// This server leads but does not serve yet: ask it again in a moment. Nothing was done.
+    NotReady = 9,
 }
 
 impl Code {
@@ -40,6 +42,7 @@ impl Code {
             5 => Self::Invalid,
             7 => Self::NotFound,
             8 => Self::Unimplemented,
+            9 => Self::NotReady,
             _ => Self::Internal,
         }
     }
@@ -172,7 +175,10 @@ impl CallError {
     pub fn not_begun(&self) -> bool {
         match self {
             Self::Status { status, .. } => {
-                matches!(status.code, Code::NotLeader | Code::Busy | Code::Unimplemented)
+                matches!(
+                    status.code,
+                    Code::NotLeader | Code::NotReady | Code::Busy | Code::Unimplemented
+                )
             }
             Self::Transport { sent, .. } => !sent,
             _ => false,

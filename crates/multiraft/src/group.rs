@@ -183,6 +183,12 @@ impl Group {
         self.shared.lease_read().is_some()
     }
 
+    /// Whether no other replica can lead this instant: nobody else can have acknowledged
+    /// anything that this replica has not applied. Never waits.
+    pub fn holds_lease(&self) -> bool {
+        self.shared.lease_held()
+    }
+
     /// Asks the group's loop how the replica stands.
     pub async fn status(&self) -> Option<GroupStatus> {
         let (sender, receiver) = oneshot::channel();

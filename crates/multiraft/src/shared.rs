@@ -93,6 +93,15 @@ impl GroupShared {
         (held && self.lease_until.load(Ordering::Acquire) != 0).then_some(commit)
     }
 
+    /// Whether the lease holds, whatever is applied.
+    pub(crate) fn lease_held(&self) -> bool {
+        let lease = self.lease_until.load(Ordering::Acquire);
+        if lease != 0 && !self.read_recently.load(Ordering::Relaxed) {
+            self.read_recently.store(true, Ordering::Relaxed);
+        }
+        lease == FOREVER || (lease != 0 && self.now() < lease)
+    }
+
     pub(crate) async fn fetch_payload(&self, header: Bytes) -> Result<Bytes, TransportError> {
         let leader = self.leader.borrow().leader;
         let mut order: Vec<&Target> = self.others.iter().collect();

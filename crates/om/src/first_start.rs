@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use md5::{Digest, Md5};
 use metastore::Durability;
 use namespace::tables::volume_key;
 use namespace::{Table, View};
@@ -12,42 +13,81 @@ use crate::error::Error;
 use crate::ids::now_ms;
 use crate::options::RootCredentials;
 use crate::room::Room;
+use crate::state::Tables;
 use crate::tables::stored;
 
 /// Row of the metaTable that names the root access key. Not replicated: it says which pair this
 /// server was told to hand to its own S3 gateway.
 const ROOT_ACCESS_KEY: &[u8] = b"#TRIOXIDE_ROOT_ACCESS_KEY";
+/// What access keys are made of.
+const CAPITALS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// Makes what is missing; gives back the root key pair.
-pub(crate) async fn prepare(
-    room: &Arc<Room>,
-    given: Option<RootCredentials>,
-) -> Result<RootCredentials, Error> {
+/// Makes what is missing at an OM that is alone.
+pub(crate) async fn prepare(room: &Arc<Room>, given: Option<RootCredentials>) -> Result<(), Error> {
     let root = make(room, given).await?;
     // Set once: this is the only place that does.
-    let _ = room.parts().root_access_key.set(root.access_key.clone());
-    Ok(root)
+    let _ = room.parts().root_access_key.set(root.access_key);
+    Ok(())
+}
+
+/// The root access key of a service of several OMs that are given none: all must name the same one,
+/// and what is told to each of them is the cluster.
+pub(crate) fn shared_access_key(cluster_id: &str) -> String {
+    let digest = Md5::digest(format!("root access key of {cluster_id}").as_bytes());
+    let letters = digest.iter().cycle().map(|byte| CAPITALS[usize::from(byte % 32)]);
+    // The digest has fewer bytes than the key letters: the last two repeat the first.
+    format!("O3{}", letters.take(18).map(char::from).collect::<String>())
+}
+
+/// Makes what is missing, on the leader of several OMs: the volume of S3, and the secret of the root
+/// access key, which is replicated like any other.
+pub(crate) async fn prepare_shared(
+    room: &Arc<Room>,
+    given: Option<&RootCredentials>,
+    access_key: &str,
+) -> Result<(), Error> {
+    let tables = room.parts().current.get().ok_or(Error::Closed)?;
+    make_volume(room, &tables).await?;
+    let existing = secret_of(&tables, access_key)?;
+    let wanted = match (given, &existing) {
+        (None, Some(_)) => return Ok(()),
+        (Some(given), Some(existing)) if given == existing => return Ok(()),
+        (Some(given), _) => given.clone(),
+        (None, None) => RootCredentials { access_key: access_key.to_owned(), ..generate() },
+    };
+    let request = set_secret(&wanted, existing.is_some());
+    room.propose_own(request).await.map_err(Error::FirstStart)
+}
+
+/// An access key with its secret, when it has one.
+pub(crate) fn secret_of(
+    tables: &Tables,
+    access_key: &str,
+) -> Result<Option<RootCredentials>, Error> {
+    let secret: Option<S3Secret> = tables.message(Table::S3SecretTable, access_key.as_bytes())?;
+    let access_key = access_key.to_owned();
+    Ok(secret.map(|s| RootCredentials { access_key, secret_key: s.aws_secret }))
+}
+
+async fn make_volume(room: &Arc<Room>, tables: &Tables) -> Result<(), Error> {
+    let volume = room.parts().settings.s3_volume.clone();
+    if tables.exists(Table::VolumeTable, &volume_key(&volume))? {
+        return Ok(());
+    }
+    let owner = &room.parts().default_user;
+    let groups = room.parts().groups.of(owner);
+    let group = groups.first().map(String::as_str);
+    let request = namespace::create_s3_volume_request(now_ms(), owner, group, &volume);
+    room.propose_own(request).await.map_err(Error::FirstStart)
 }
 
 async fn make(room: &Arc<Room>, given: Option<RootCredentials>) -> Result<RootCredentials, Error> {
     let tables = room.parts().current.get().ok_or(Error::Closed)?;
-    let volume = room.parts().settings.s3_volume.clone();
-    if !tables.exists(Table::VolumeTable, &volume_key(&volume))? {
-        let owner = &room.parts().default_user;
-        let groups = room.parts().groups.of(owner);
-        let group = groups.first().map(String::as_str);
-        let request = namespace::create_s3_volume_request(now_ms(), owner, group, &volume);
-        room.propose_own(request).await.map_err(Error::FirstStart)?;
-    }
+    make_volume(room, &tables).await?;
     let known = tables.get(Table::MetaTable, ROOT_ACCESS_KEY)?;
     let known = known.map(|key| String::from_utf8_lossy(&key).into_owned());
-    let stored_pair = |access_key: String| -> Result<Option<RootCredentials>, Error> {
-        let secret: Option<S3Secret> =
-            tables.message(Table::S3SecretTable, access_key.as_bytes())?;
-        Ok(secret.map(|s| RootCredentials { access_key, secret_key: s.aws_secret }))
-    };
     let existing = match known {
-        Some(access_key) => stored_pair(access_key)?,
+        Some(access_key) => secret_of(&tables, &access_key)?,
         None => None,
     };
     let wanted = match (given, existing) {
@@ -82,7 +122,6 @@ fn set_secret(pair: &RootCredentials, exists: bool) -> OmRequest {
 
 /// A random pair in the shape S3 clients expect: twenty capitals and digits, forty letters.
 fn generate() -> RootCredentials {
-    const CAPITALS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut random = rand::rng();
     let mut text = |letters: &[u8], length: usize| -> String {

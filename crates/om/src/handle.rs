@@ -7,6 +7,7 @@ use std::time::Duration;
 use multiraft::{LogHandle, RaftHost};
 use service::{BackgroundServices, MetricsRegistry, Shutdown, StatusServer};
 
+use crate::first_start;
 use crate::identity::Identity;
 use crate::options::RootCredentials;
 use crate::room::Room;
@@ -14,6 +15,9 @@ use crate::start::Doors;
 
 /// How long the gRPC door may take to finish its calls.
 const DRAIN: Duration = Duration::from_secs(5);
+
+/// How long a leader that stops waits for another to take over.
+const HAND_OVER: Duration = Duration::from_secs(2);
 
 /// Where an OM listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +33,6 @@ pub struct Addresses {
 /// What runs.
 pub(crate) struct Running {
     pub(crate) addresses: Addresses,
-    pub(crate) root: RootCredentials,
     pub(crate) registry: MetricsRegistry,
     pub(crate) background: BackgroundServices,
     pub(crate) room: Arc<Room>,
@@ -55,12 +58,71 @@ impl OmHandle {
         self.running.addresses
     }
 
-    /// Returns once requests are answered. OM serves only when it can, so at once.
-    pub async fn ready(&self) {}
+    /// Returns once requests are answered by this OM or, where there are several, by the one that
+    /// leads; false when nobody did within `patience`.
+    pub async fn ready(&self, patience: Duration) -> bool {
+        let group = &self.running.room.parts().group;
+        let mut changes = group.leader_changes();
+        let me = self.running.room.parts().facts.members.me.raft_id;
+        let known = changes.wait_for(|s| s.leader.is_some_and(|leader| leader != me || s.ready));
+        matches!(tokio::time::timeout(patience, known).await, Ok(Ok(_)))
+    }
 
-    /// The root S3 key pair.
-    pub fn root_credentials(&self) -> &RootCredentials {
-        &self.running.root
+    /// Whether this OM leads its service and serves.
+    pub fn is_leader(&self) -> bool {
+        self.running.room.is_leader()
+    }
+
+    /// The id of the OM that leads, as far as this one knows.
+    pub fn leader(&self) -> Option<String> {
+        let parts = self.running.room.parts();
+        let leader = parts.group.leader().leader?;
+        parts.facts.members.by_raft_id(leader).map(|m| m.node_id.clone())
+    }
+
+    /// Its id within the service.
+    pub fn node_id(&self) -> &str {
+        &self.running.room.parts().facts.members.me.node_id
+    }
+
+    /// The root S3 key pair. Among several OMs it is there once a leader has made it.
+    pub fn root_credentials(&self) -> Option<RootCredentials> {
+        let parts = self.running.room.parts();
+        let tables = parts.current.get()?;
+        first_start::secret_of(&tables, parts.root_access_key.get()?).ok().flatten()
+    }
+
+    /// Lets another OM lead before this one goes, so that nobody has to wait for an election.
+    async fn hand_over(&self) {
+        let parts = self.running.room.parts();
+        let me = parts.facts.members.me.raft_id;
+        if parts.facts.members.all.len() > 1 && parts.group.is_leader() {
+            let mut changes = parts.group.leader_changes();
+            parts.group.step_down();
+            let gone = changes.wait_for(|s| s.leader.is_some_and(|leader| leader != me));
+            // Without a follower that can lead there is nothing to wait for.
+            let _ = tokio::time::timeout(HAND_OVER, gone).await;
+        }
+    }
+
+    /// Ends like a process that is killed, as far as that can be had within one: what was begun is
+    /// not finished, and nothing is flushed. For tests.
+    pub async fn abandon(self) {
+        let running = self.running;
+        running.stop.shutdown.trigger();
+        drop(running.doors.framed);
+        drop(running.doors.raft);
+        running.doors.grpc.abort();
+        running.stop.host.shutdown().await;
+        running.stop.log.close();
+        running.doors.hadoop.shutdown().await;
+        if let Some(http) = &running.http {
+            http.stop();
+        }
+        running.background.join().await;
+        running.room.parts().current.close();
+        drop(running.room);
+        drop(running.identity);
     }
 
     /// The cluster it belongs to.
@@ -86,6 +148,7 @@ impl OmHandle {
     /// Closes the doors, finishes what was begun, makes everything durable and lets go of the
     /// directory.
     pub async fn shutdown(self) {
+        self.hand_over().await;
         let running = self.running;
         running.stop.shutdown.trigger();
         running.doors.framed.shutdown().await;
@@ -99,6 +162,9 @@ impl OmHandle {
         }
         running.background.join().await;
         running.stop.host.shutdown().await;
+        if let Some(raft) = running.doors.raft {
+            raft.shutdown().await;
+        }
         running.stop.log.close();
         if let Some(tables) = running.room.parts().current.get()
             && let Err(e) = tables.store().flush()

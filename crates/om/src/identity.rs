@@ -54,7 +54,7 @@ impl Identity {
             let cluster = cluster_id.clone().unwrap_or_default();
             VersionFile::new("OM", &cluster, now_ms(), LAYOUT_VERSION)
                 .with("omUuid", Uuid::new_v4())
-                .with("nodeId", &setup.node_id)
+                .with("nodeId", &setup.members.me.node_id)
         };
         let (lock, version, _) = DataDir::open_or_format(home, VERSION_PATH, &expected, format)?;
         Ok(Self {

@@ -15,11 +15,10 @@ use crate::background::{
     CleanupOptions, DirectoryDeletingOptions, KeyDeletingOptions, TrashOptions,
 };
 use crate::error::Error;
+use crate::members::Members;
 use crate::scm::{PoolOptions, ScmAddresses};
 use crate::state::CacheSizes;
 
-/// The service id of an OM that is given none, Ozone's.
-const DEFAULT_SERVICE_ID: &str = "omServiceIdDefault";
 /// Bytes of unflushed rows over all tables.
 const WRITE_BUFFER: usize = 64 << 20;
 
@@ -58,8 +57,8 @@ impl OmOptions {
 /// The settings of an OM.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
-    pub(crate) service_id: String,
-    pub(crate) node_id: String,
+    pub(crate) members: Members,
+    pub(crate) election_timeout: Duration,
     /// Where the tables are; `om/` within holds the rest.
     pub(crate) dir: PathBuf,
     pub(crate) raft_dir: PathBuf,
@@ -89,21 +88,16 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn read(conf: &Configuration) -> Result<Self, Error> {
-        let service_id = match conf.get(&keys::OZONE_OM_INTERNAL_SERVICE_ID) {
-            id if !id.is_empty() => id,
-            _ => match conf.get(&keys::OZONE_OM_SERVICE_IDS).into_iter().next() {
-                Some(id) => id,
-                None => DEFAULT_SERVICE_ID.to_owned(),
-            },
+        let members = Members::read(conf)?;
+        let me = format!("{}.{}", members.service_id, members.me.node_id);
+        let dir = match conf.get_for(&keys::OZONE_OM_DB_DIRS, &me) {
+            Some(dir) => dir,
+            None => conf.directory(&keys::OZONE_OM_DB_DIRS).map_err(|_| Error::NoDirectory)?,
         };
-        let node_id = conf.get(&keys::OZONE_OM_NODE_ID);
-        let me = format!("{service_id}.{node_id}");
-        let dir = conf.directory(&keys::OZONE_OM_DB_DIRS).map_err(|_| Error::NoDirectory)?;
         let home = dir.join("om");
-        let raft_dir = conf.get(&keys::OZONE_OM_RATIS_STORAGE_DIR).unwrap_or(home.join("ratis"));
-        let http = conf
-            .get(&keys::OZONE_OM_HTTP_ENABLED)
-            .then(|| conf.get_for(&keys::OZONE_OM_HTTP_ADDRESS, &me));
+        let raft_dir = conf.get_for(&keys::OZONE_OM_RATIS_STORAGE_DIR, &me);
+        let raft_dir = raft_dir.unwrap_or(home.join("ratis"));
+        let http = conf.get(&keys::OZONE_OM_HTTP_ENABLED).then(|| members.me.http.clone());
         let (scm_client, scm) = scm_addresses(conf);
         let audit = conf.get(&trioxide::TRIOXIDE_AUDIT_ENABLED).then(|| {
             let dir = conf.get(&trioxide::TRIOXIDE_AUDIT_DIR).unwrap_or(home.join("audit"));
@@ -119,9 +113,9 @@ impl Setup {
                 size: (conf.get(&trioxide::TRIOXIDE_OM_BLOCK_POOL_SIZE) as usize).max(1),
                 max_age: conf.get(&trioxide::TRIOXIDE_OM_BLOCK_POOL_AGE),
                 block_size: settings.block_size,
-                owner: service_id.clone(),
+                owner: members.service_id.clone(),
             },
-            address: conf.get_for(&keys::OZONE_OM_ADDRESS, &me),
+            address: members.me.rpc.clone(),
             grpc_port: conf.get_for(&keys::OZONE_OM_GRPC_PORT, &me),
             grpc_max_message: conf.get(&keys::OZONE_OM_GRPC_MAXIMUM_RESPONSE_LENGTH).as_usize(),
             http,
@@ -161,8 +155,8 @@ impl Setup {
                 limit: limit(conf.get(&keys::OZONE_OM_OPEN_MPU_PARTS_CLEANUP_LIMIT_PER_TASK)),
             },
             trash: trash(conf),
-            service_id,
-            node_id,
+            election_timeout: conf.get(&trioxide::TRIOXIDE_OM_ELECTION_TIMEOUT),
+            members,
             dir,
             raft_dir,
         })

@@ -8,11 +8,10 @@ use std::time::Duration;
 use config::keys::om as keys;
 use config::{Configuration, HostPort};
 use framed::{Server, ServerOptions};
-use multiraft::transport::framed::{FramedTransport, Methods};
+use multiraft::transport::framed::FramedTransport;
 use multiraft::{
     Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, RaftHost, TrimOptions,
 };
-use proto::method;
 use service::{
     AuditLog, BackgroundServices, BindError, MetricsRegistry, Role, RpcMetrics, Shutdown,
     StatusServer,
@@ -26,17 +25,18 @@ use crate::background::{
     DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
     OpenKeyCleanupService, TrashEmptier,
 };
-use crate::doors::{FramedDoor, HadoopDoor, grpc};
+use crate::doors::{FramedDoor, HadoopDoor, METHODS, RaftDoor, grpc};
 use crate::error::Error;
 use crate::groups::Groups;
 use crate::handle::{Addresses, OmHandle, Running, StopOnDrop};
 use crate::identity::{Identity, check_cluster, name_uuid};
+use crate::members::{Member, Members};
 use crate::options::{OmOptions, Setup};
 use crate::room::{Admission, Limits, Room, RoomParts, ServerFacts};
 use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::{CurrentTables, Decided, MachineEvents, OmStateMachine};
 use crate::status::OmPage;
-use crate::{background, first_start, metrics};
+use crate::{background, first_start, metrics, reign};
 
 /// How long a starting OM waits to lead its group; replaying a long log takes most of it.
 const LEAD_WITHIN: Duration = Duration::from_secs(120);
@@ -53,7 +53,8 @@ const GATHER_DELETED: Duration = Duration::from_millis(500);
 pub struct Om;
 
 impl Om {
-    /// Starts an OM; when this returns it leads, has what a first start makes, and serves.
+    /// Starts an OM. When this returns its doors are open; an OM that is alone then leads and has
+    /// what a first start makes, one of several waits for the others to elect a leader.
     ///
     /// # Errors
     /// When its directory cannot be used, belongs to another cluster, is damaged, or a door
@@ -63,10 +64,10 @@ impl Om {
         let scm = ScmClient::new(setup.scm.clone(), setup.scm_timeout);
         let identity = Identity::open(&setup, &options, &scm).await?;
         let state = State::open(&setup, &identity).await?;
-        let doors = Listeners::bind(&setup).await?;
+        let mut doors = Listeners::bind(&setup).await?;
 
         let shutdown = Shutdown::new();
-        let registry = MetricsRegistry::new(Role::new("om", &setup.node_id));
+        let registry = MetricsRegistry::new(Role::new("om", &setup.members.me.node_id));
         let rpc = RpcMetrics::new(&registry, "rpc");
         let audit = match &setup.audit {
             Some(options) => {
@@ -97,8 +98,22 @@ impl Om {
             groups,
             root_access_key: OnceLock::new(),
         });
-        lead(&state.group).await?;
-        let root = first_start::prepare(&room, options.root_credentials).await?;
+        let given = options.root_credentials;
+        let raft = match doors.open_raft(&state.host)? {
+            None => {
+                lead(&state.group).await?;
+                first_start::prepare(&room, given).await?;
+                None
+            }
+            door => {
+                let shared = first_start::shared_access_key(&identity.cluster_id);
+                let access_key = given.as_ref().map_or(shared, |g| g.access_key.clone());
+                // Set once: an OM is either alone or not.
+                let _ = room.parts().root_access_key.set(access_key.clone());
+                reign::watch(&room, given, access_key, &shutdown);
+                door
+            }
+        };
 
         metrics::register(&registry, &room, &state.events, &state.host, &state.log);
         let background = start_background(&setup, &room, &state.events, &registry, &shutdown);
@@ -107,7 +122,7 @@ impl Om {
             rpc,
             background: background.clone(),
             facts: doors.page_facts(&setup, &identity),
-            node_id: setup.node_id.clone(),
+            node_id: setup.members.me.node_id.clone(),
         };
         let http = match &setup.http {
             None => None,
@@ -129,10 +144,10 @@ impl Om {
             grpc: doors.grpc_address,
             http: http.as_ref().map(StatusServer::local_addr),
         };
-        let doors = doors.open(&setup, &room, &shutdown)?;
+        let doors = doors.open(&setup, &room, raft, &shutdown)?;
         metrics::register_hadoop(&registry, &doors.hadoop);
         tracing::info!(
-            node = setup.node_id,
+            node = setup.members.me.node_id,
             cluster = identity.cluster_id,
             address = %addresses.framed,
             grpc = %addresses.grpc,
@@ -140,7 +155,6 @@ impl Om {
         );
         Ok(OmHandle::new(Running {
             addresses,
-            root,
             registry,
             background,
             room,
@@ -164,14 +178,13 @@ struct State {
 
 impl State {
     async fn open(setup: &Setup, identity: &Identity) -> Result<Self, Error> {
-        let me = name_uuid(&setup.node_id);
-        let methods = Methods {
-            messages: method::RAFT,
-            snapshot: method::RAFT_SNAPSHOT,
-            fetch: method::PAYLOAD_FETCH,
+        let me = setup.members.me.raft_id;
+        let options = HostOptions {
+            election_timeout: setup.election_timeout,
+            heartbeat: setup.election_timeout / 5,
+            ..HostOptions::new(me)
         };
-        let options = HostOptions::new(me);
-        let transport = FramedTransport::new(methods, options.request_timeout);
+        let transport = FramedTransport::new(METHODS, options.request_timeout);
         let host = RaftHost::start(options, transport)?;
         let (setup, snapshots) = (setup.clone(), identity.home().join("snapshots"));
         let opening = tokio::task::spawn_blocking(move || open_blocking(&setup, snapshots, host));
@@ -189,12 +202,15 @@ fn open_blocking(setup: &Setup, snapshots: PathBuf, host: RaftHost) -> Result<St
         Arc::clone(&decided),
         Arc::clone(&events),
         snapshots,
-        setup.node_id.clone(),
+        setup.members.me.node_id.clone(),
     )?;
     let log = host.open_log(&setup.raft_dir, LogOptions::default())?;
     let me = host.node();
-    let peer = Peer { node: me, address: setup.address.connect().to_string(), priority: 0 };
-    let mut config = GroupConfig::new(name_uuid(&setup.service_id), me, vec![peer], log.clone());
+    let peer =
+        |m: &Member| Peer { node: m.raft_id, address: m.raft.connect().to_string(), priority: 0 };
+    let peers = setup.members.all.iter().map(peer).collect();
+    let id = name_uuid(&setup.members.service_id);
+    let mut config = GroupConfig::new(id, me, peers, log.clone());
     config.trim = TrimOptions {
         entries: setup.trim_entries,
         bytes: TRIM_BYTES,
@@ -227,6 +243,8 @@ struct Listeners {
     framed_address: SocketAddr,
     grpc: TcpListener,
     grpc_address: SocketAddr,
+    /// For the other OMs, where there are any.
+    raft: Option<TcpListener>,
 }
 
 impl Listeners {
@@ -235,13 +253,27 @@ impl Listeners {
             listen(&setup.address, keys::OZONE_OM_ADDRESS.name()).await?;
         let grpc_host = HostPort::new(setup.address.host.clone(), setup.grpc_port);
         let (grpc, grpc_address) = listen(&grpc_host, keys::OZONE_OM_GRPC_PORT.name()).await?;
-        Ok(Self { framed, framed_address, grpc, grpc_address })
+        let raft = match &setup.members {
+            Members { shared: true, me, .. } => {
+                Some(listen(&me.raft, keys::OZONE_OM_RATIS_PORT.name()).await?.0)
+            }
+            _ => None,
+        };
+        Ok(Self { framed, framed_address, grpc, grpc_address, raft })
+    }
+
+    /// Lets the other OMs in.
+    fn open_raft(&mut self, host: &RaftHost) -> Result<Option<Server>, Error> {
+        let Some(listener) = self.raft.take() else { return Ok(None) };
+        let at = listener.local_addr();
+        let served = Server::serve(listener, RaftDoor::new(host.clone()), ServerOptions::default());
+        let fail = |e| BindError::new(keys::OZONE_OM_RATIS_PORT.name(), format!("{at:?}"), e);
+        served.map(Some).map_err(|e| fail(e).into())
     }
 
     fn facts(&self, setup: &Setup) -> ServerFacts {
         ServerFacts {
-            node_id: setup.node_id.clone(),
-            host: setup.address.connect().host,
+            members: setup.members.clone(),
             rpc_port: self.framed_address.port(),
             http_port: OnceLock::new(),
             scm_host: setup.scm_client.host.clone(),
@@ -254,7 +286,7 @@ impl Listeners {
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("cluster id", identity.cluster_id.clone()),
             ("OM id", identity.om_uuid.clone()),
-            ("service id", setup.service_id.clone()),
+            ("service id", setup.members.service_id.clone()),
             ("address", self.framed_address.to_string()),
             ("gRPC address", self.grpc_address.to_string()),
             ("SCM", setup.scm_client.to_string()),
@@ -265,7 +297,13 @@ impl Listeners {
     }
 
     /// Lets requests in.
-    fn open(self, setup: &Setup, room: &Arc<Room>, shutdown: &Shutdown) -> Result<Doors, Error> {
+    fn open(
+        self,
+        setup: &Setup,
+        room: &Arc<Room>,
+        raft: Option<Server>,
+        shutdown: &Shutdown,
+    ) -> Result<Doors, Error> {
         let handler = FramedDoor::new(Arc::clone(room));
         let hadoop = HadoopDoor::serve(Arc::clone(room));
         let guest = Some(Arc::new(hadoop.clone()) as _);
@@ -281,7 +319,7 @@ impl Listeners {
                 tracing::error!("the gRPC door closed: {e}");
             }
         });
-        Ok(Doors { framed, hadoop, grpc })
+        Ok(Doors { framed, hadoop, grpc, raft })
     }
 }
 
@@ -290,6 +328,7 @@ pub(crate) struct Doors {
     pub(crate) framed: Server,
     pub(crate) hadoop: hadoop_rpc::Server,
     pub(crate) grpc: JoinHandle<()>,
+    pub(crate) raft: Option<Server>,
 }
 
 async fn listen(address: &HostPort, key: &'static str) -> Result<(TcpListener, SocketAddr), Error> {

@@ -9,6 +9,7 @@ mod directories;
 mod doors;
 mod durability;
 mod features;
+mod ha;
 mod hadoop;
 mod lease;
 mod linearizable;

@@ -75,7 +75,8 @@ impl Roles {
         if let Some(error) = failure {
             return Err(error);
         }
-        let (om_at, root) = (om.addresses(), om.root_credentials().clone());
+        let no_root = || ServerError::Stopped("OM has no root S3 key pair".to_owned());
+        let (om_at, root) = (om.addresses(), om.root_credentials().ok_or_else(no_root)?);
         endpoints.om = reachable(om_at.framed).to_string();
         endpoints.om_grpc = reachable(om_at.grpc).to_string();
         endpoints.page("OM", om_at.http);

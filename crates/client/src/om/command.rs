@@ -92,15 +92,47 @@ pub(crate) fn encode_caller(client_id: &str, user: &str) -> Bytes {
     out.freeze()
 }
 
+/// Which call a request belongs to. It stays the same when the request is sent again, so that OM, whichever leads
+/// then, answers it again and does not do it again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallId {
+    pub(crate) client: [u8; 16],
+    pub(crate) number: i32,
+}
+
+/// Whether sending a command twice may differ from sending it once.
+fn changes(command: Type) -> bool {
+    !matches!(
+        command,
+        Type::InfoVolume
+            | Type::ListVolume
+            | Type::InfoBucket
+            | Type::ListBuckets
+            | Type::ListKeys
+            | Type::ListKeysLight
+            | Type::GetKeyInfo
+            | Type::GetObjectTagging
+            | Type::ListMultiPartUploadParts
+            | Type::ListMultipartUploads
+            | Type::GetS3VolumeContext
+    )
+}
+
 /// One encoded `OMRequest`.
-pub(crate) fn encode<C: Command>(caller: &[u8], request: &C::Request) -> Bytes {
+pub(crate) fn encode<C: Command>(caller: &[u8], call: CallId, request: &C::Request) -> Bytes {
     let length = request.encoded_len();
-    let mut out = BytesMut::with_capacity(length + caller.len() + 16);
+    let mut out = BytesMut::with_capacity(length + caller.len() + 48);
     put_varint(1, C::TYPE as u64, &mut out);
     out.put_slice(caller);
     encoding::encode_key(C::REQUEST_FIELD, WireType::LengthDelimited, &mut out);
     encoding::encode_varint(length as u64, &mut out);
     request.encode_raw(&mut out);
+    if changes(C::TYPE) {
+        encoding::encode_key(20_002, WireType::LengthDelimited, &mut out);
+        encoding::encode_varint(call.client.len() as u64, &mut out);
+        out.put_slice(&call.client);
+        encoding::sint32::encode(20_003, &call.number, &mut out);
+    }
     out.freeze()
 }
 
@@ -174,10 +206,23 @@ fn put_string(tag: u32, value: &str, out: &mut BytesMut) {
 mod tests {
     use super::*;
 
+    const CALL: CallId = CallId { client: [7; 16], number: -3 };
+
+    #[test]
+    fn what_changes_something_says_which_call_it_is() {
+        let caller = encode_caller("c", "u");
+        let bytes = encode::<CreateKey>(&caller, CALL, &Default::default());
+        let request = om::OmRequest::decode(bytes).unwrap();
+        assert_eq!(request.rpc_client_id.as_deref(), Some(&CALL.client[..]));
+        assert_eq!(request.rpc_call_id, Some(-3));
+        let bytes = encode::<GetKeyInfo>(&caller, CALL, &Default::default());
+        assert_eq!(om::OmRequest::decode(bytes).unwrap().rpc_client_id, None);
+    }
+
     #[test]
     fn the_short_envelope_is_an_om_request() {
         let request = om::InfoBucketRequest { volume_name: "v".into(), bucket_name: "b".into() };
-        let bytes = encode::<InfoBucket>(&encode_caller("client-1", "alice"), &request);
+        let bytes = encode::<InfoBucket>(&encode_caller("client-1", "alice"), CALL, &request);
         let whole = om::OmRequest::decode(bytes).unwrap();
         assert_eq!(whole.cmd_type(), Type::InfoBucket);
         assert_eq!(whole.client_id, "client-1");
@@ -191,7 +236,7 @@ mod tests {
         // A field number that is off would put the request where `OMRequest` does not look for it.
         macro_rules! check {
             ($($command:ident, $request:ident, $response:ident;)*) => {$(
-                let bytes = encode::<$command>(&encode_caller("c", "u"), &Default::default());
+                let bytes = encode::<$command>(&encode_caller("c", "u"), CALL, &Default::default());
                 let whole = om::OmRequest::decode(bytes).unwrap();
                 assert!(whole.$request.is_some(), stringify!($command));
                 assert_eq!(whole.cmd_type(), Type::$command);

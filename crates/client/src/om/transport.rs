@@ -15,6 +15,12 @@ use crate::{Error, Result};
 /// First pause between attempts; doubled each time up to the configured longest.
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 
+/// Longest pause while there is no leader: elections take about a second, and who asks more often is served sooner.
+const ELECTION_BACKOFF: Duration = Duration::from_millis(200);
+/// How long one of several servers may take for the first attempt. It may be a leader that hangs while another was
+/// elected long ago; later attempts get twice as long each, for requests that do take long.
+const FIRST_ATTEMPT: Duration = Duration::from_secs(4);
+
 /// The servers of one service, one of which leads.
 #[derive(Clone)]
 pub(crate) struct Transport {
@@ -110,13 +116,16 @@ impl Transport {
         let mut repeated = false;
         let mut backoff = FIRST_BACKOFF;
         let mut tried_without_pause = 0;
+        let count = inner.targets.len().max(1);
+        // Only OM knows a call that comes again.
+        let careful = count > 1 && inner.method == method::OM;
+        let mut patience = if careful { FIRST_ATTEMPT } else { inner.attempt_timeout };
         loop {
-            let count = inner.targets.len().max(1);
             let Some(target) = inner.targets.get(current % count) else {
                 return Err(inner.unavailable("no address is configured"));
             };
             let left = deadline.saturating_duration_since(Instant::now());
-            let timeout = inner.attempt_timeout.min(left);
+            let timeout = patience.min(inner.attempt_timeout).min(left);
             let call = target.client.call(inner.method, request.clone(), Bytes::new(), timeout);
             let error = match call.await {
                 Ok(reply) => {
@@ -127,20 +136,28 @@ impl Transport {
                 }
                 Err(error) => error,
             };
-            let pause = match inner.next(&error, timeout) {
+            if matches!(error, CallError::Timeout { .. }) {
+                patience *= 2;
+            }
+            let mut longest = inner.max_backoff;
+            let election = if count > 1 { ELECTION_BACKOFF } else { longest };
+            let pause = match inner.next(&error, current % count, timeout) {
                 Next::GiveUp(error) => return Err(error),
                 Next::Later => true,
                 Next::Hinted(target) => {
+                    longest = longest.min(election);
                     current = target;
                     tried_without_pause += 1;
                     tried_without_pause > count
                 }
                 Next::Elsewhere => {
+                    longest = longest.min(election);
                     current += 1;
                     tried_without_pause += 1;
                     tried_without_pause >= count
                 }
                 Next::Unsure => {
+                    longest = longest.min(election);
                     repeated = true;
                     current += 1;
                     tried_without_pause += 1;
@@ -152,17 +169,18 @@ impl Transport {
             }
             if pause {
                 tried_without_pause = 0;
+                backoff = backoff.min(longest);
                 let jitter = rand::rng().random_range(0.75..1.25);
                 let until = Instant::now() + backoff.mul_f64(jitter);
                 tokio::time::sleep_until(until.min(deadline)).await;
-                backoff = (backoff * 2).min(inner.max_backoff).max(FIRST_BACKOFF);
+                backoff = (backoff * 2).min(longest).max(FIRST_BACKOFF);
             }
         }
     }
 }
 
 impl Inner {
-    fn next(&self, error: &CallError, timeout: Duration) -> Next {
+    fn next(&self, error: &CallError, current: usize, timeout: Duration) -> Next {
         match error {
             CallError::Status { status, .. } => match status.code {
                 Code::NotLeader => {
@@ -174,6 +192,7 @@ impl Inner {
                 }
                 Code::Unavailable => Next::Unsure,
                 Code::Busy => Next::Later,
+                Code::NotReady => Next::Hinted(current),
                 Code::DeadlineExceeded => Next::GiveUp(Error::Timeout {
                     service: self.service.to_owned(),
                     waited: timeout,

@@ -29,6 +29,10 @@ keys! {
     OZONE_OM_INTERNAL_SERVICE_ID: String = "ozone.om.internal.service.id", "", [OM];
     /// The id of this OM within its service.
     OZONE_OM_NODE_ID: String = "ozone.om.node.id", "om1", [OM];
+    /// The ids of the OMs of a service, as ozone.om.nodes.SERVICE: one Raft group. Their addresses stand under ozone.om.address.SERVICE.NODE.
+    OZONE_OM_NODES: Vec<String> = "ozone.om.nodes", "", [OM, CLIENT, S3G];
+    /// Port on which the OMs of a service replicate to each other, on the host of ozone.om.address. Our own protocol.
+    OZONE_OM_RATIS_PORT: u16 = "ozone.om.ratis.port", "9872", [OM];
     /// Layout of a bucket when the client does not say.
     OZONE_DEFAULT_BUCKET_LAYOUT: String = "ozone.default.bucket.layout", "FILE_SYSTEM_OPTIMIZED", [OM], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];
     /// The most blocks handed out by one request to create a key.

@@ -31,6 +31,8 @@ keys! {
     TRIOXIDE_OM_DIRECTORY_CACHE_SIZE: ByteSize = "trioxide.om.directory.cache.size", "128MB", [OM];
     /// Memory for cached blocks of SCM's tables.
     TRIOXIDE_SCM_CACHE_SIZE: ByteSize = "trioxide.scm.cache.size", "64MB", [SCM];
+    /// How long an OM that hears nothing of its leader waits before it asks for votes (up to twice as long, by chance). A third of it is the time a leader answers reads without asking the others: over so long no two clocks may differ in speed by more than half.
+    TRIOXIDE_OM_ELECTION_TIMEOUT: Duration = "trioxide.om.election.timeout", "1s", [OM];
     /// Blocks OM holds ready per replication, so that creating a key needs no call to SCM.
     TRIOXIDE_OM_BLOCK_POOL_SIZE: u32 = "trioxide.om.block.pool.size", "1000", [OM];
     /// Age at which blocks held ready are dropped.

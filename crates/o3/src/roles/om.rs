@@ -17,7 +17,6 @@ impl Daemon for Om {
 
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running> {
         let handle = om::Om::start(&conf, OmOptions::from_env()).await?;
-        handle.ready().await;
         Ok(Running { handle, json: self.0 })
     }
 
@@ -29,8 +28,11 @@ impl Daemon for Om {
             ("grpc", addresses.grpc.to_string()),
         ];
         shown.extend(addresses.http.map(|http| ("http", http.to_string())));
-        shown.push(("access_key", root.access_key.clone()));
-        shown.push(("secret_key", root.secret_key.clone()));
+        // Among several OMs a leader makes it, which may still be to come.
+        if let Some(root) = root {
+            shown.push(("access_key", root.access_key));
+            shown.push(("secret_key", root.secret_key));
+        }
         announce(running.json, "om", &shown, took)
     }
 

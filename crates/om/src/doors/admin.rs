@@ -10,6 +10,7 @@ use proto::om_admin::{
     OmConfigurationResponse, OmNodeInfo, TriggerSnapshotDefragResponse,
 };
 
+use crate::members::Member;
 use crate::room::Room;
 
 /// Name of the protocol.
@@ -31,7 +32,7 @@ pub(super) async fn answer(
         "getOMConfiguration" => configuration(room).encode_to_vec(),
         "decommission" => {
             let request = DecommissionOmRequest::decode(body).map_err(undecodable)?;
-            let message = format!("{} is the only OM of its service", request.node_id);
+            let message = format!("{} cannot be decommissioned by this release", request.node_id);
             DecommissionOmResponse { success: false, error_msg: Some(message) }.encode_to_vec()
         }
         "compactDB" => {
@@ -52,20 +53,25 @@ pub(super) async fn answer(
 
 fn configuration(room: &Room) -> OmConfigurationResponse {
     let facts = &room.parts().facts;
-    let this = OmNodeInfo {
-        node_id: facts.node_id.clone(),
-        host_address: facts.host.clone(),
-        rpc_port: u32::from(facts.rpc_port),
-        // Raft is spoken on the same port.
-        ratis_port: u32::from(facts.rpc_port),
-        node_state: Some(NodeState::Active as i32),
-        is_listener: Some(false),
+    let members = &facts.members;
+    let node = |member: &Member| {
+        let me = member.raft_id == members.me.raft_id;
+        let rpc_port = u32::from(if me { facts.rpc_port } else { member.rpc.port });
+        OmNodeInfo {
+            node_id: member.node_id.clone(),
+            host_address: member.rpc.connect().host,
+            rpc_port,
+            ratis_port: if members.shared { u32::from(member.raft.port) } else { rpc_port },
+            node_state: Some(NodeState::Active as i32),
+            is_listener: Some(false),
+        }
     };
+    let nodes: Vec<OmNodeInfo> = members.all.iter().map(node).collect();
     OmConfigurationResponse {
         success: true,
         error_msg: None,
-        nodes_in_memory: vec![this.clone()],
-        nodes_in_new_conf: vec![this],
+        nodes_in_memory: nodes.clone(),
+        nodes_in_new_conf: nodes,
     }
 }
 

@@ -137,7 +137,7 @@ fn status(status: framed::Status) -> tonic::Status {
             "{EXCEPTIONS}.OMNotLeaderException: {}",
             status.message
         )),
-        Code::Unavailable => {
+        Code::Unavailable | Code::NotReady => {
             let message = format!("{EXCEPTIONS}.OMLeaderNotReadyException: {}", status.message);
             tonic::Status::internal(message)
         }

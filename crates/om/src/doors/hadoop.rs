@@ -84,7 +84,9 @@ impl Service for HadoopDoor {
 fn fault(status: Status) -> Fault {
     let class = match status.code {
         Code::NotLeader => "org.apache.hadoop.ozone.om.exceptions.OMNotLeaderException",
-        Code::Unavailable => "org.apache.hadoop.ozone.om.exceptions.OMLeaderNotReadyException",
+        Code::Unavailable | Code::NotReady => {
+            "org.apache.hadoop.ozone.om.exceptions.OMLeaderNotReadyException"
+        }
         Code::Busy | Code::DeadlineExceeded => return Fault::busy(status.message),
         Code::Invalid => return Fault::undecodable(status.message),
         Code::Ok | Code::Internal | Code::NotFound | Code::Unimplemented => "java.io.IOException",

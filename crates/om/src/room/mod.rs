@@ -171,9 +171,25 @@ impl Room {
         self.parts.current.get().ok_or_else(closed)
     }
 
-    /// Whether this replica leads: background services work on the leader only.
+    /// Whether this replica leads and has applied what was committed before: background services
+    /// work there only.
     pub(crate) fn is_leader(&self) -> bool {
-        self.parts.group.is_leader()
+        let state = self.parts.group.leader();
+        state.ready && state.leader == Some(self.parts.facts.members.me.raft_id)
+    }
+
+    /// Refuses what only the leader answers.
+    fn leading(&self) -> Result<(), Status> {
+        let state = self.parts.group.leader();
+        if state.leader != Some(self.parts.facts.members.me.raft_id) {
+            return Err(write::not_leader(self));
+        }
+        if !state.ready {
+            let id = &self.parts.facts.members.me.node_id;
+            let message = format!("OM:{id} is the leader but not ready to process requests yet");
+            return Err(Status::new(Code::NotReady, message));
+        }
+        Ok(())
     }
 
     pub(crate) fn parts(&self) -> &RoomParts {

@@ -85,7 +85,7 @@ impl Room {
         }
     }
 
-    fn read_status(&self, e: &ReadError) -> Status {
+    pub(super) fn read_status(&self, e: &ReadError) -> Status {
         match e {
             ReadError::NotLeader { .. } => not_leader(self),
             ReadError::Timeout | ReadError::Shutdown => Status::unavailable(e.to_string()),

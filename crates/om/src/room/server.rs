@@ -16,6 +16,7 @@ use proto::ozone::{
 
 use super::outcome::refusal;
 use super::{Room, absent};
+use crate::members::{Member, Members};
 
 /// The version clients choose their features by: ATOMIC_CREATE_IF_NOT_EXISTS, the highest one
 /// that Ozone's 2.2 clients know.
@@ -24,9 +25,9 @@ const OM_VERSION: i32 = 12;
 /// What this server tells of itself.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerFacts {
-    pub(crate) node_id: String,
-    /// The name clients reach this host by.
-    pub(crate) host: String,
+    /// The OMs of the service.
+    pub(crate) members: Members,
+    /// Where this one is bound, which its configured address need not say.
     pub(crate) rpc_port: u16,
     /// Known once the status page is served.
     pub(crate) http_port: OnceLock<u16>,
@@ -40,6 +41,7 @@ impl Room {
         request: OmRequest,
         user: &str,
     ) -> Result<Bytes, Status> {
+        self.leading()?;
         let mut response = OmResponse {
             cmd_type: request.cmd_type,
             success: Some(true),
@@ -139,26 +141,38 @@ impl Room {
             r#type: kind as i32,
             value: u32::from(value),
         };
-        let mut ports = vec![port(service_port::Type::Rpc, facts.rpc_port)];
-        ports.extend(facts.http_port.get().map(|p| port(service_port::Type::Http, *p)));
-        let role = if self.is_leader() { "LEADER" } else { "FOLLOWER" };
-        let om = ServiceInfo {
-            node_type: NodeType::Om as i32,
-            hostname: facts.host.clone(),
-            service_ports: ports,
-            om_role: Some(OmRoleInfo {
-                node_id: facts.node_id.clone(),
-                server_role: role.to_owned(),
-            }),
-            om_version: Some(OM_VERSION),
-            server_defaults: Some(FsServerDefaultsProto::default()),
+        let leader = self.parts.group.leader().leader;
+        let om = |member: &Member| {
+            let me = member.raft_id == facts.members.me.raft_id;
+            let rpc = if me { facts.rpc_port } else { member.rpc.port };
+            let mut ports = vec![port(service_port::Type::Rpc, rpc)];
+            if me {
+                let http = facts.http_port.get();
+                ports.extend(http.map(|p| port(service_port::Type::Http, *p)));
+            }
+            if facts.members.shared {
+                ports.push(port(service_port::Type::Ratis, member.raft.port));
+            }
+            let leads = leader == Some(member.raft_id);
+            ServiceInfo {
+                node_type: NodeType::Om as i32,
+                hostname: member.rpc.connect().host,
+                service_ports: ports,
+                om_role: Some(OmRoleInfo {
+                    node_id: member.node_id.clone(),
+                    server_role: if leads { "LEADER" } else { "FOLLOWER" }.to_owned(),
+                }),
+                om_version: Some(OM_VERSION),
+                server_defaults: Some(FsServerDefaultsProto::default()),
+            }
         };
-        let scm = ServiceInfo {
+        let mut service_info: Vec<ServiceInfo> = facts.members.all.iter().map(om).collect();
+        service_info.push(ServiceInfo {
             node_type: NodeType::Scm as i32,
             hostname: facts.scm_host.clone(),
             service_ports: vec![port(service_port::Type::Rpc, facts.scm_port)],
             ..ServiceInfo::default()
-        };
-        ServiceListResponse { service_info: vec![om, scm], ..ServiceListResponse::default() }
+        });
+        ServiceListResponse { service_info, ..ServiceListResponse::default() }
     }
 }

@@ -15,7 +15,7 @@ use super::read::LocationWish;
 use super::{Caller, Room};
 use crate::ids::{UniqueIds, now_ms};
 use crate::scm::{FreshBlock, ScmError};
-use crate::state::{Decided, Decision, Tag};
+use crate::state::{CallKey, Decided, Decision, Tag, is_repeated};
 
 /// Ids and secrets that a leader gives.
 #[derive(Debug, Default)]
@@ -57,16 +57,17 @@ impl Room {
         caller: &Caller,
     ) -> Result<Bytes, Status> {
         let parts = &self.parts;
-        if !parts.group.is_leader() {
-            return Err(not_leader(self));
-        }
-        if let Some(call) = caller.call
+        self.leading()?;
+        // Our own clients number their calls within the request.
+        let named = || CallKey::of(request.rpc_client_id.as_ref(), request.rpc_call_id);
+        let call = caller.call.or_else(named);
+        if let Some(call) = call
             && let Some(answer) =
                 self.tables()?.answered(call).map_err(|e| Status::internal(e.to_string()))?
         {
             return self.with_places(answer, caller).await;
         }
-        (request.rpc_client_id, request.rpc_call_id) = match caller.call {
+        (request.rpc_client_id, request.rpc_call_id) = match call {
             Some(call) => (Some(Bytes::copy_from_slice(&call.client)), Some(call.call)),
             None => (None, None),
         };
@@ -77,9 +78,11 @@ impl Room {
             host_name: Some(remote.clone()),
             remote_address: Some(remote),
         }));
+        let term = parts.group.leader().term;
         let Prepared { mut request, blocks: demand } = match self.decide(request, user)? {
             Ok(prepared) => prepared,
             Err(refused) => {
+                self.still_led(term).await?;
                 let (status, message) = (refused.status(), refused.to_string());
                 return Ok(refusal(cmd_type, trace_id, status, message));
             }
@@ -95,17 +98,27 @@ impl Room {
             namespace::give_blocks(&mut request, locations);
         }
         let answer = self.propose(Decision { request, blocks }).await?;
-        if cmd_type == Type::RecoverLease as i32 {
+        if cmd_type == Type::RecoverLease as i32 || is_repeated(&answer) {
             return self.with_places(answer, caller).await;
         }
         Ok(answer)
+    }
+
+    /// A refusal is an answer, and not one from the log: what it was judged by must be all that was
+    /// acknowledged, so this replica must have led until now.
+    async fn still_led(&self, term: u64) -> Result<(), Status> {
+        let group = &self.parts.group;
+        if !group.holds_lease() {
+            group.read_index().await.map_err(|e| self.read_status(&e))?;
+        }
+        if group.leader().term == term { Ok(()) } else { Err(not_leader(self)) }
     }
 
     /// An answer of the state machine, which knows containers, with where their blocks are.
     async fn with_places(&self, answer: Bytes, caller: &Caller) -> Result<Bytes, Status> {
         let mut response =
             OmResponse::decode(answer).map_err(|e| Status::internal(format!("own answer: {e}")))?;
-        response.leader_om_node_id = Some(self.parts.facts.node_id.clone());
+        response.leader_om_node_id = Some(self.parts.facts.members.me.node_id.clone());
         let wish = LocationWish { refresh: false, sort: false };
         match self.locate(&mut response, wish, caller).await {
             Ok(()) => Ok(Bytes::from(response.encode_to_vec())),
@@ -168,8 +181,21 @@ impl Room {
 
 /// The answer to whoever asks a follower.
 pub(super) fn not_leader(room: &Room) -> Status {
-    let hint = room.parts.group.leader().leader.map(|id| id.to_string()).unwrap_or_default();
-    Status::not_leader(format!("OM:{} is not the leader", room.parts.facts.node_id), hint)
+    let members = &room.parts.facts.members;
+    let me = &members.me;
+    let leader = room.parts.group.leader().leader.filter(|id| *id != me.raft_id);
+    match leader.and_then(|id| members.by_raft_id(id)) {
+        Some(leader) => {
+            let (id, at) = (&leader.node_id, leader.rpc.connect());
+            let suggested = format!("Suggested leader is OM:{id}[{}].", at.host);
+            let message = format!("OM:{} is not the leader. {suggested}", me.node_id);
+            Status::not_leader(message, at.to_string())
+        }
+        None => {
+            let message = "is not the leader. Could not determine the leader node.";
+            Status::not_leader(format!("OM:{} {message}", me.node_id), "")
+        }
+    }
 }
 
 fn is_empty(exclude: &hdds::ExcludeListProto) -> bool {

@@ -92,6 +92,11 @@ impl BlockPool {
         Arc::new(Self { scm, locations, options, shelves: Mutex::default() })
     }
 
+    /// Lets go of all blocks: somebody else leads now.
+    pub(crate) fn clear(&self) {
+        self.shelves.lock().clear();
+    }
+
     /// Blocks on all shelves, for metrics.
     pub(crate) fn ready(&self) -> usize {
         let shelves: Vec<Arc<Shelf>> = self.shelves.lock().values().cloned().collect();

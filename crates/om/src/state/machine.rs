@@ -27,6 +27,15 @@ use crate::tables::stored;
 /// so it is appended to an answer that is encoded already.
 const LEADER_FIELD: u32 = 6;
 
+/// The end of an answer that was kept from an earlier attempt: field 20004 with value 1, which
+/// readers of `OMResponse` skip.
+const REPEATED: [u8; 4] = [0xa0, 0xe2, 0x09, 0x01];
+
+/// Whether an answer of the machine is one that the call got before.
+pub(crate) fn is_repeated(answer: &[u8]) -> bool {
+    answer.ends_with(&REPEATED)
+}
+
 /// What others want to know of the machine's doings.
 #[derive(Debug, Default)]
 pub(crate) struct MachineEvents {
@@ -104,7 +113,10 @@ impl OmStateMachine {
         if let Some(call) = call
             && let Some(answer) = tables.retries().applied(call, tables.store())?
         {
-            return Ok(self.signed(&answer));
+            // It lacks what was never in the log: whoever answers adds that.
+            let mut again = Vec::from(self.signed(&answer));
+            again.extend_from_slice(&REPEATED);
+            return Ok(Bytes::from(again));
         }
         let at = TransactionPosition { term: entry.term, index: entry.index };
         let applied = namespace::apply(decision.request, at, overlay)?;

@@ -17,6 +17,6 @@ pub(crate) use current::CurrentTables;
 pub(crate) use decided::{Decided, Decision, Tag};
 pub(crate) use directories::DirectoryCacheStats;
 pub(crate) use frozen::Frozen;
-pub(crate) use machine::{MachineEvents, OmStateMachine};
+pub(crate) use machine::{MachineEvents, OmStateMachine, is_repeated};
 pub(crate) use retries::{CallKey, spec as retries_spec};
 pub(crate) use tables::{CacheSizes, Tables};

@@ -4,6 +4,7 @@
 
 pub mod fake_scm;
 pub mod requests;
+pub mod service;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

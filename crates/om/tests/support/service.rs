@@ -1,0 +1,126 @@
+//! A service of several OMs in one process, and the native client.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use client::{Client, ClientOptions};
+use config::Configuration;
+use om::{Om, OmHandle, OmOptions};
+use proto::ozone::*;
+
+use super::{WITHIN, World};
+
+/// Ids of the OMs.
+pub const NODES: [&str; 3] = ["om1", "om2", "om3"];
+
+/// Ports nobody uses. They are below those that the system gives to connections, so that nobody
+/// gets one by chance while an OM is down.
+pub fn free_ports(count: usize) -> Vec<u16> {
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    // Tests of one process take one after the other, processes begin at different ones.
+    let first = 10_000 + (std::process::id() % 100) as u16 * 200;
+    let next = std::iter::repeat_with(|| first + TAKEN.fetch_add(1, Ordering::Relaxed) % 2_000);
+    let free = next.take(2_000).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    let ports: Vec<u16> = free.take(count).collect();
+    assert_eq!(ports.len(), count, "ports");
+    ports
+}
+
+pub struct Service {
+    pub world: World,
+    conf: Configuration,
+    /// `None` while an OM is down.
+    pub oms: Vec<Option<OmHandle>>,
+}
+
+impl Service {
+    /// All of them, starting.
+    pub async fn start(world: World) -> Self {
+        let ports = free_ports(2 * NODES.len());
+        let mut conf = world
+            .conf(world.dir.path())
+            .with("ozone.om.service.ids", "svc")
+            .with("ozone.om.nodes.svc", NODES.join(","));
+        for (n, node) in NODES.iter().enumerate() {
+            conf = conf
+                .with(
+                    &format!("ozone.om.address.svc.{node}"),
+                    format!("127.0.0.1:{}", ports[2 * n]),
+                )
+                .with(&format!("ozone.om.ratis.port.svc.{node}"), ports[2 * n + 1]);
+        }
+        let mut service = Self { world, conf, oms: Vec::new() };
+        for n in 0..NODES.len() {
+            let om = service.make(n).await;
+            service.oms.push(Some(om));
+        }
+        service
+    }
+
+    /// Where an OM keeps its files.
+    pub fn dir(&self, n: usize) -> PathBuf {
+        self.world.dir.path().join(NODES[n])
+    }
+
+    pub fn conf(&self, n: usize) -> Configuration {
+        self.conf.with("ozone.om.db.dirs", self.dir(n).display()).with("ozone.om.node.id", NODES[n])
+    }
+
+    async fn make(&self, n: usize) -> OmHandle {
+        Om::start(&self.conf(n), OmOptions::default()).await.unwrap()
+    }
+
+    /// Starts an OM that is down.
+    pub async fn revive(&mut self, n: usize) {
+        self.oms[n] = Some(self.make(n).await);
+    }
+
+    pub fn om(&self, n: usize) -> &OmHandle {
+        self.oms[n].as_ref().unwrap()
+    }
+
+    pub fn up(&self) -> Vec<usize> {
+        (0..self.oms.len()).filter(|n| self.oms[*n].is_some()).collect()
+    }
+
+    /// Waits for one that leads and serves.
+    pub async fn leader(&self) -> usize {
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let leads = |n: &usize| self.oms[*n].as_ref().is_some_and(OmHandle::is_leader);
+            if let Some(leader) = self.up().into_iter().find(leads) {
+                return leader;
+            }
+            assert!(Instant::now() < deadline, "nobody leads");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Takes an OM down as a kill would.
+    pub async fn kill(&mut self, n: usize) {
+        self.oms[n].take().unwrap().abandon().await;
+    }
+
+    pub fn client(&self) -> Client {
+        Client::connect(&self.conf).unwrap()
+    }
+
+    pub fn client_options(&self) -> ClientOptions {
+        ClientOptions::from_configuration(&self.conf)
+    }
+
+    pub async fn stop(mut self) {
+        for om in self.oms.iter_mut().filter_map(Option::take) {
+            om.shutdown().await;
+        }
+    }
+}
+
+/// The answer, which must be a success.
+pub async fn ok(client: &Client, request: OmRequest) -> OmResponse {
+    let answer = client.submit(request.clone()).await.unwrap();
+    assert_eq!(answer.status(), Status::Ok, "{request:?}: {:?}", answer.message);
+    answer
+}
