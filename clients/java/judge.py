@@ -6,11 +6,15 @@
 """
 
 import io
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+import time
+import zlib
 
 import boto3
 import boto3.s3.transfer
@@ -88,7 +92,64 @@ def hsync(folder):
     return on_a_server(folder, ours, {**HSYNC, **SMALL}) + on_a_server(folder / "contract", hadoops, HSYNC)
 
 
-PARTS = {"tables": tables, "crossing": crossing, "contract": contract, "hsync": hsync}
+def distcp(folder):
+    """Hadoop's DistCp between two buckets, with its comparison of checksums."""
+
+    def copies(_, conf):
+        o3_sh(conf, "volume", "create", "/distcp")
+        for bucket in ("source", "target"):
+            o3_sh(conf, "bucket", "create", f"/distcp/{bucket}", "--layout", "fso")
+        return filesystem(folder, conf, "DISTCP", "Copies")
+
+    return on_a_server(folder, copies)
+
+
+def trash(folder):
+    """What Java clients delete is kept for a while, and then OM deletes it."""
+    folder.mkdir(parents=True)
+
+    def deleted(conf):
+        return java(folder, conf, "check", [str(HERE / "trash.txt")])
+
+    def becomes_checkpoints(conf):
+        """`Current` is renamed to the time of day."""
+        made = re.compile(r"\.Trash/[^/]+/\d{12}/films/old/film")
+        return in_the_trash(conf, lambda keys: any(made.fullmatch(key) for key in keys))
+
+    def goes(conf):
+        return in_the_trash(conf, lambda keys: not any(key.endswith("film") for key in keys))
+
+    for keep, expectations in ((60, (deleted, becomes_checkpoints)), (0.01, (goes,))):
+        told = ("-D", f"ozone.fs.trash.interval={keep}", "-D", "ozone.fs.trash.checkpoint.interval=0.01")
+        server = Server(folder / "data", folder / "server.log", *told).start()
+        try:
+            conf = configure(folder / f"conf-{keep}", server.ready, {})
+            failed = next((expected.__name__ for expected in expectations if expected(conf) != 0), None)
+        finally:
+            server.stop()
+        if failed:
+            print(f"trash: {failed} failed; the server's last words:\n{server.tail()}")
+            return 1
+    print("what was deleted became checkpoints, and they went")
+    return 0
+
+
+def in_the_trash(conf, expected):
+    """Waits until the keys in the trash of both buckets are as expected."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        listed = {}
+        for bucket in ("fso", "legacy"):
+            keys = json.loads(o3_sh(conf, "key", "list", f"/trash/{bucket}", "--prefix", ".Trash/", "--json"))
+            listed[bucket] = [key["name"] for key in keys]
+        if all(expected(keys) for keys in listed.values()):
+            return 0
+        time.sleep(0.2)
+    print(f"in the trash: {listed}")
+    return 1
+
+
+PARTS = {"tables": tables, "crossing": crossing, "contract": contract, "hsync": hsync, "distcp": distcp, "trash": trash}
 
 
 def chosen(names):
@@ -138,7 +199,10 @@ def cross(folder, server, conf):
         else:
             (folder / name).write_bytes(content)
             o3_sh(conf, "key", "put", f"/s3v/crossing/{name}", folder / name)
-    status = java(folder, conf, "check", [str(HERE / "crossing.txt")])
+    table = folder / "crossing.txt"
+    checksums = (checksum(name, content) for name, content in written.items())
+    table.write_text((HERE / table.name).read_text() + "".join(checksums))
+    status = java(folder, conf, "check", [str(table)])
     files = folder / "files"
     for name, content in written.items():
         status += same(f"{name} by Java", (files / name).read_bytes(), content)
@@ -151,9 +215,28 @@ def cross(folder, server, conf):
     return status
 
 
+def checksum(name, content):
+    """The lines of a table: Java sees the key, and its own copy of it, with the checksum of their content."""
+    lines = f"$ ozone sh key put /s3v/crossing/{name}-by-java ${{tmp}}/{name}\n"
+    for key in (name, f"{name}-by-java"):
+        lines += f"$ ozone sh key checksum /s3v/crossing/{key}\n"
+        shown = {
+            "algorithm": "COMPOSITE-CRC32",
+            "bucketName": "crossing",
+            "checksum": f"{zlib.crc32(content):08X}",
+            "dataSize": len(content),
+            "name": key,
+            "volumeName": "s3v",
+        }
+        entries = ",\n".join(f"    {json.dumps(field)} : {json.dumps(value)}" for field, value in shown.items())
+        lines += f"  {{\n{entries}\n  }}\n"
+    return lines
+
+
 def o3_sh(conf, *words):
     environment = {**os.environ, "OZONE_CONF_DIR": str(conf)}
-    subprocess.run([os.environ["O3_BIN"], "sh", *map(str, words)], env=environment, check=True, stdout=subprocess.DEVNULL)
+    command = [os.environ["O3_BIN"], "sh", *map(str, words)]
+    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
 
 
 def same(what, read, written):

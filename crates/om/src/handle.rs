@@ -24,8 +24,8 @@ const HAND_OVER: Duration = Duration::from_secs(2);
 pub struct Addresses {
     /// The framed and the Hadoop RPC door, `ozone.om.address`.
     pub framed: SocketAddr,
-    /// The gRPC door, `ozone.om.grpc.port`.
-    pub grpc: SocketAddr,
+    /// The gRPC door, `ozone.om.grpc.port`, when it is open.
+    pub grpc: Option<SocketAddr>,
     /// Status page and metrics, `ozone.om.http-address`.
     pub http: Option<SocketAddr>,
 }
@@ -112,7 +112,9 @@ impl OmHandle {
         running.stop.shutdown.trigger();
         drop(running.doors.framed);
         drop(running.doors.raft);
-        running.doors.grpc.abort();
+        if let Some(grpc) = &running.doors.grpc {
+            grpc.abort();
+        }
         running.stop.host.shutdown().await;
         running.stop.log.close();
         running.doors.hadoop.shutdown().await;
@@ -153,8 +155,9 @@ impl OmHandle {
         running.stop.shutdown.trigger();
         running.doors.framed.shutdown().await;
         running.doors.hadoop.shutdown().await;
-        let mut grpc = running.doors.grpc;
-        if tokio::time::timeout(DRAIN, &mut grpc).await.is_err() {
+        if let Some(mut grpc) = running.doors.grpc
+            && tokio::time::timeout(DRAIN, &mut grpc).await.is_err()
+        {
             grpc.abort();
         }
         if let Some(http) = &running.http {

@@ -63,7 +63,8 @@ pub(crate) struct Setup {
     pub(crate) dir: PathBuf,
     pub(crate) raft_dir: PathBuf,
     pub(crate) address: HostPort,
-    pub(crate) grpc_port: u16,
+    /// `None` when nobody is let in by gRPC.
+    pub(crate) grpc_port: Option<u16>,
     pub(crate) grpc_max_message: usize,
     pub(crate) http: Option<HostPort>,
     pub(crate) scm: ScmAddresses,
@@ -116,7 +117,9 @@ impl Setup {
                 owner: members.service_id.clone(),
             },
             address: members.me.rpc.clone(),
-            grpc_port: conf.get_for(&keys::OZONE_OM_GRPC_PORT, &me),
+            grpc_port: conf
+                .get(&keys::OZONE_OM_S3_GRPC_SERVER_ENABLED)
+                .then(|| conf.get_for(&keys::OZONE_OM_GRPC_PORT, &me)),
             grpc_max_message: conf.get(&keys::OZONE_OM_GRPC_MAXIMUM_RESPONSE_LENGTH).as_usize(),
             http,
             scm,

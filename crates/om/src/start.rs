@@ -141,7 +141,7 @@ impl Om {
         watch_cluster(&setup, scm, &identity.cluster_id, &shutdown);
         let addresses = Addresses {
             framed: doors.framed_address,
-            grpc: doors.grpc_address,
+            grpc: doors.grpc.as_ref().map(|(_, address)| *address),
             http: http.as_ref().map(StatusServer::local_addr),
         };
         let doors = doors.open(&setup, &room, raft, &shutdown)?;
@@ -150,7 +150,7 @@ impl Om {
             node = setup.members.me.node_id,
             cluster = identity.cluster_id,
             address = %addresses.framed,
-            grpc = %addresses.grpc,
+            grpc = ?addresses.grpc,
             "OM serves"
         );
         Ok(OmHandle::new(Running {
@@ -241,8 +241,7 @@ async fn lead(group: &Group) -> Result<(), Error> {
 struct Listeners {
     framed: TcpListener,
     framed_address: SocketAddr,
-    grpc: TcpListener,
-    grpc_address: SocketAddr,
+    grpc: Option<(TcpListener, SocketAddr)>,
     /// For the other OMs, where there are any.
     raft: Option<TcpListener>,
 }
@@ -251,15 +250,20 @@ impl Listeners {
     async fn bind(setup: &Setup) -> Result<Self, Error> {
         let (framed, framed_address) =
             listen(&setup.address, keys::OZONE_OM_ADDRESS.name()).await?;
-        let grpc_host = HostPort::new(setup.address.host.clone(), setup.grpc_port);
-        let (grpc, grpc_address) = listen(&grpc_host, keys::OZONE_OM_GRPC_PORT.name()).await?;
+        let grpc = match setup.grpc_port {
+            Some(port) => {
+                let host = HostPort::new(setup.address.host.clone(), port);
+                Some(listen(&host, keys::OZONE_OM_GRPC_PORT.name()).await?)
+            }
+            None => None,
+        };
         let raft = match &setup.members {
             Members { shared: true, me, .. } => {
                 Some(listen(&me.raft, keys::OZONE_OM_RATIS_PORT.name()).await?.0)
             }
             _ => None,
         };
-        Ok(Self { framed, framed_address, grpc, grpc_address, raft })
+        Ok(Self { framed, framed_address, grpc, raft })
     }
 
     /// Lets the other OMs in.
@@ -282,13 +286,17 @@ impl Listeners {
     }
 
     fn page_facts(&self, setup: &Setup, identity: &Identity) -> Vec<(String, String)> {
+        let grpc = match &self.grpc {
+            Some((_, address)) => address.to_string(),
+            None => "off".to_owned(),
+        };
         [
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("cluster id", identity.cluster_id.clone()),
             ("OM id", identity.om_uuid.clone()),
             ("service id", setup.members.service_id.clone()),
             ("address", self.framed_address.to_string()),
-            ("gRPC address", self.grpc_address.to_string()),
+            ("gRPC address", grpc),
             ("SCM", setup.scm_client.to_string()),
             ("directory", setup.dir.display().to_string()),
         ]
@@ -312,12 +320,13 @@ impl Listeners {
         let key = keys::OZONE_OM_ADDRESS.name();
         let framed = framed.map_err(|e| BindError::new(key, self.framed_address, e))?;
         let (room, stop, max) = (Arc::clone(room), shutdown.clone(), setup.grpc_max_message);
-        let listener = self.grpc;
-        let grpc = tokio::spawn(async move {
-            let served = grpc::serve(listener, room, max, async move { stop.cancelled().await });
-            if let Err(e) = served.await {
-                tracing::error!("the gRPC door closed: {e}");
-            }
+        let grpc = self.grpc.map(|(listener, _)| {
+            tokio::spawn(async move {
+                let stopped = async move { stop.cancelled().await };
+                if let Err(e) = grpc::serve(listener, room, max, stopped).await {
+                    tracing::error!("the gRPC door closed: {e}");
+                }
+            })
         });
         Ok(Doors { framed, hadoop, grpc, raft })
     }
@@ -327,7 +336,7 @@ impl Listeners {
 pub(crate) struct Doors {
     pub(crate) framed: Server,
     pub(crate) hadoop: hadoop_rpc::Server,
-    pub(crate) grpc: JoinHandle<()>,
+    pub(crate) grpc: Option<JoinHandle<()>>,
     pub(crate) raft: Option<Server>,
 }
 

@@ -12,7 +12,7 @@ use crate::support::{WITHIN, World};
 async fn what_is_written_through_one_door_is_read_through_the_other() {
     let world = World::new().await;
     let om = world.start().await;
-    let url = format!("http://{}", om.handle.addresses().grpc);
+    let url = format!("http://{}", om.handle.addresses().grpc.unwrap());
     let mut grpc = OzoneManagerServiceClient::connect(url).await.unwrap();
     let mut ask = async |request: OmRequest| {
         grpc.submit_request(request).await.map(tonic::Response::into_inner)
@@ -25,6 +25,15 @@ async fn what_is_written_through_one_door_is_read_through_the_other() {
     assert_eq!(answer.get_key_info_response.unwrap().key_info.unwrap(), key);
     let refused = ask(create_volume("vol")).await.unwrap();
     assert_eq!((refused.success, refused.status()), (Some(false), Status::VolumeAlreadyExists));
+    om.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_grpc_door_stays_closed_when_told() {
+    let world = World::new().await.with("ozone.om.s3.grpc.server_enabled", false);
+    let om = world.start().await;
+    assert_eq!(om.handle.addresses().grpc, None);
+    om.bucket("vol", "bkt").await;
     om.handle.shutdown().await;
 }
 

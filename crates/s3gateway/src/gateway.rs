@@ -42,6 +42,7 @@ pub(crate) struct Gateway {
     region: String,
     max_list_keys: u32,
     bucket_layout: BucketLayoutProto,
+    directories: bool,
 }
 
 impl Gateway {
@@ -51,6 +52,11 @@ impl Gateway {
 
     pub(crate) fn bucket_layout(&self) -> BucketLayoutProto {
         self.bucket_layout
+    }
+
+    /// Whether directories of FILE_SYSTEM_OPTIMIZED buckets are told from objects.
+    pub(crate) fn directories(&self) -> bool {
+        self.directories
     }
 
     pub(crate) fn region(&self) -> &str {
@@ -138,6 +144,7 @@ fn service(
         region: options.region.clone(),
         max_list_keys: options.max_list_keys,
         bucket_layout: options.bucket_layout,
+        directories: options.directories,
     };
     let mut builder = S3ServiceBuilder::new(gateway);
     builder.set_auth(Secrets::new(client, options.credentials.clone()));

@@ -20,6 +20,8 @@ pub struct GatewayOptions {
     pub volume: String,
     /// Layout of the buckets that are made through it.
     pub bucket_layout: BucketLayoutProto,
+    /// Whether directories of FILE_SYSTEM_OPTIMIZED buckets are told from objects.
+    pub directories: bool,
     /// Most keys on a page of a listing.
     pub max_list_keys: u32,
     /// An access id and its secret that are valid whatever OM says.
@@ -45,6 +47,7 @@ impl GatewayOptions {
                 &conf.get(&s3g::OZONE_S3G_DEFAULT_BUCKET_LAYOUT).to_ascii_uppercase(),
             )
             .unwrap_or(BucketLayoutProto::ObjectStore),
+            directories: conf.get(&s3g::OZONE_S3G_FSO_DIRECTORY_CREATION),
             max_list_keys: conf.get(&s3g::OZONE_S3G_LIST_MAX_KEYS_LIMIT).max(1),
             credentials: environment_credentials(),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),

@@ -119,10 +119,12 @@ impl Base {
     }
 
     /// The configuration of the S3 gateway and of other clients, once OM is up.
-    pub fn client(&self, om_address: &HostPort, grpc_port: u16) -> Configuration {
-        self.conf
-            .with(om::OZONE_OM_ADDRESS.name(), om_address)
-            .with(om::OZONE_OM_GRPC_PORT.name(), grpc_port)
+    pub fn client(&self, om_address: &HostPort, grpc_port: Option<u16>) -> Configuration {
+        let conf = self.conf.with(om::OZONE_OM_ADDRESS.name(), om_address);
+        match grpc_port {
+            Some(port) => conf.with(om::OZONE_OM_GRPC_PORT.name(), port),
+            None => conf,
+        }
     }
 }
 

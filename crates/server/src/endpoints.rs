@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 pub struct Endpoints {
     /// OM's framed door, `host:port`.
     pub om: String,
-    /// OM's gRPC door.
-    pub om_grpc: String,
+    /// OM's gRPC door, when it is open.
+    pub om_grpc: Option<String>,
     /// SCM's door for clients and administrators.
     pub scm: String,
     /// The S3 gateway, `http://host:port`.

@@ -78,7 +78,7 @@ impl Roles {
         let no_root = || ServerError::Stopped("OM has no root S3 key pair".to_owned());
         let (om_at, root) = (om.addresses(), om.root_credentials().ok_or_else(no_root)?);
         endpoints.om = reachable(om_at.framed).to_string();
-        endpoints.om_grpc = reachable(om_at.grpc).to_string();
+        endpoints.om_grpc = om_at.grpc.map(|at| reachable(at).to_string());
         endpoints.page("OM", om_at.http);
         for (index, datanode) in self.datanodes.iter().enumerate() {
             let at = datanode.addresses();
@@ -86,7 +86,7 @@ impl Roles {
             endpoints.page(format!("DataNode {}", index + 1), at.http);
         }
 
-        let client = base.client(&reachable(om_at.framed), om_at.grpc.port());
+        let client = base.client(&reachable(om_at.framed), om_at.grpc.map(|at| at.port()));
         let mut options = GatewayOptions::from_configuration(&client);
         // The one pair everybody starts with need not be asked of OM.
         options.credentials = Some((root.access_key.clone(), root.secret_key.clone()));

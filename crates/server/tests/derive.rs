@@ -99,7 +99,7 @@ fn those_who_start_later_know_where_the_others_listen() {
     let base = f.base.with_scm(&at(1), &at(2), &at(3));
     assert_eq!(base.datanode(&f.directory, 1).get(&scm::OZONE_SCM_DATANODE_ADDRESS).port, 3);
     assert_eq!(base.om(&f.directory).get(&scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS).port, 2);
-    let client = base.client(&at(4), 5);
+    let client = base.client(&at(4), Some(5));
     assert_eq!(
         (client.get(&om::OZONE_OM_ADDRESS).port, client.get(&om::OZONE_OM_GRPC_PORT)),
         (4, 5)

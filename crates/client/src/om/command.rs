@@ -55,6 +55,7 @@ commands! {
     AllocateBlock, 37 AllocateBlockRequest, 37 AllocateBlockResponse;
     DeleteKeys, 38 DeleteKeysRequest, 38 DeleteKeysResponse;
     GetKeyInfo, 111 GetKeyInfoRequest, 111 GetKeyInfoResponse;
+    CreateDirectory, 71 CreateDirectoryRequest, 71 CreateDirectoryResponse;
     InitiateMultiPartUpload, 45 MultipartInfoInitiateRequest, 45 MultipartInfoInitiateResponse;
     CommitMultiPartUpload, 46 MultipartCommitUploadPartRequest, 46 MultipartCommitUploadPartResponse;
     CompleteMultiPartUpload, 47 MultipartUploadCompleteRequest, 47 MultipartUploadCompleteResponse;
@@ -252,6 +253,7 @@ mod tests {
         }
         check! {
             CreateKey, create_key_request, create_key_response;
+            CreateDirectory, create_directory_request, create_directory_response;
             CommitKey, commit_key_request, commit_key_response;
             AllocateBlock, allocate_block_request, allocate_block_response;
             GetKeyInfo, get_key_info_request, get_key_info_response;

@@ -125,6 +125,20 @@ impl Client {
         Ok((reply.key_info, reply.is_truncated.unwrap_or(full)))
     }
 
+    /// Makes a directory, and those above it, in a bucket that has directories. One that is there is
+    /// as good.
+    ///
+    /// # Errors
+    /// `FILE_ALREADY_EXISTS` when a file is in the way, or a failure to reach OM.
+    pub async fn create_directory(&self, path: &KeyPath) -> Result<()> {
+        let request = om::CreateDirectoryRequest { key_args: path.args() };
+        let (reply, _) = self.om_reply::<command::CreateDirectory>(&request).await?;
+        match reply.status {
+            Status::DirectoryAlreadyExists => Ok(()),
+            _ => reply.ok().map(drop),
+        }
+    }
+
     /// Gives a key another name within its bucket.
     ///
     /// # Errors

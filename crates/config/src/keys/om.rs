@@ -13,6 +13,8 @@ keys! {
     OZONE_OM_HTTP_ADDRESS: HostPort = "ozone.om.http-address", "0.0.0.0:9874", [OM];
     /// Serve OM's status page and metrics.
     OZONE_OM_HTTP_ENABLED: bool = "ozone.om.http.enabled", "true", [OM];
+    /// Open OM's gRPC door.
+    OZONE_OM_S3_GRPC_SERVER_ENABLED: bool = "ozone.om.s3.grpc.server_enabled", "true", [OM];
     /// Port of OM's gRPC door, on the host of ozone.om.address.
     OZONE_OM_GRPC_PORT: u16 = "ozone.om.grpc.port", "8981", [OM, CLIENT, S3G];
     /// Largest message OM sends or takes over gRPC.

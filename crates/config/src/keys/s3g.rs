@@ -16,6 +16,8 @@ keys! {
     OZONE_S3G_REGION: String = "trioxide.s3g.region", "us-east-1", [S3G];
     /// Layout of the buckets made through S3.
     OZONE_S3G_DEFAULT_BUCKET_LAYOUT: String = "ozone.s3g.default.bucket.layout", "OBJECT_STORE", [S3G], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];
+    /// In buckets of layout FILE_SYSTEM_OPTIMIZED, an empty object whose name ends with a slash makes a directory, and a directory is no object unless it is named with its slash.
+    OZONE_S3G_FSO_DIRECTORY_CREATION: bool = "ozone.s3g.fso.directory.creation", "true", [S3G];
     /// The most keys one page of a listing holds.
     OZONE_S3G_LIST_MAX_KEYS_LIMIT: u32 = "ozone.s3g.list.max.keys.limit", "1000", [S3G];
 }

@@ -11,8 +11,7 @@ use crate::error::OmError;
 use crate::row::Bucket;
 use crate::tables::Table;
 
-/// The directory as a key; `name` is what the answer calls it. It is shown without its owner, as
-/// Ozone shows it.
+/// The directory as a key; `name` is what the answer calls it.
 pub(crate) fn as_key(directory: &DirectoryInfo, bucket: &Bucket, name: String) -> KeyInfo {
     let mut key = KeyInfo {
         volume_name: bucket.volume_name.clone(),
@@ -25,6 +24,7 @@ pub(crate) fn as_key(directory: &DirectoryInfo, bucket: &Bucket, name: String) -
         object_id: Some(directory.object_id),
         update_id: Some(directory.update_id),
         parent_id: Some(directory.parent_id),
+        owner_name: directory.owner_name.clone(),
         is_file: Some(false),
         // A version without blocks: the client looks at the latest one.
         key_location_list: vec![KeyLocationList::default()],
@@ -60,6 +60,7 @@ pub(crate) fn as_basic(directory: &DirectoryInfo, bucket: &Bucket, name: String)
         data_size: Some(0),
         creation_time: Some(directory.creation_time),
         modification_time: Some(directory.modification_time),
+        owner_name: directory.owner_name.clone(),
         r#type: Some(kind),
         factor,
         ec_replication_config: ec,

@@ -25,8 +25,8 @@ impl Daemon for Om {
         let mut shown = vec![
             ("cluster", running.handle.cluster_id().to_owned()),
             ("om", addresses.framed.to_string()),
-            ("grpc", addresses.grpc.to_string()),
         ];
+        shown.extend(addresses.grpc.map(|grpc| ("grpc", grpc.to_string())));
         shown.extend(addresses.http.map(|http| ("http", http.to_string())));
         // Among several OMs a leader makes it, which may still be to come.
         if let Some(root) = root {

@@ -41,8 +41,10 @@ pub(crate) async fn delete(
     }
     match client.delete_key(&path).await {
         Ok(()) => {}
-        // What is not there counts as deleted.
-        Err(error) if error.is_status(Status::KeyNotFound) => {}
+        // What is not there counts as deleted, and a directory goes with the last object in it.
+        Err(error)
+            if error.is_status(Status::KeyNotFound)
+                || error.is_status(Status::DirectoryNotEmpty) => {}
         Err(error) => return Err(s3_error(Subject::Object, error)),
     }
     Ok(DeleteObjectOutput::default())

@@ -10,7 +10,7 @@ use s3s::dto::{
 };
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 
-use super::ObjectBody;
+use super::{ObjectBody, directory};
 use crate::conditions::{Conditions, conditions};
 use crate::errors::{Subject, custom, s3_error};
 use crate::gateway::Gateway;
@@ -96,6 +96,7 @@ pub(crate) async fn get(
     refuse_customer_keys!(input);
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
     let reader = client.open_key(&path).await.map_err(|e| s3_error(Subject::Object, e))?;
+    directory::check_object(gateway, &path, reader.info())?;
     let found = find(reader.info(), conditions!(input), input.range, input.part_number)?;
     let mut output = output!(GetObjectOutput, found, input);
     output.tag_count = i32::try_from(reader.info().tags.len()).ok().filter(|count| *count > 0);
@@ -115,6 +116,7 @@ pub(crate) async fn head(
     refuse_customer_keys!(input);
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
     let info = client.key_info(&path).await.map_err(|e| s3_error(Subject::Object, e))?;
+    directory::check_object(gateway, &path, &info)?;
     let found = find(&info, conditions!(input), input.range, input.part_number)?;
     let mut output = output!(HeadObjectOutput, found, input);
     output.storage_class = storage_class(&info);

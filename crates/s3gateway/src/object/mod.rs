@@ -4,6 +4,7 @@ mod attributes;
 mod body;
 mod copy;
 mod delete;
+mod directory;
 mod get;
 mod put;
 mod tagging;

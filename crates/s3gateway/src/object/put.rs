@@ -4,7 +4,7 @@ use client::{CreateKey, FinishOptions, KeyPath, Precondition};
 use s3s::dto::{ChecksumType, ETag, ETagCondition, PutObjectInput, PutObjectOutput};
 use s3s::{S3Request, S3Result};
 
-use super::write_body;
+use super::{directory, write_body};
 use crate::digest::{Algorithm, Claims};
 use crate::errors::{Subject, invalid_argument, not_implemented, s3_error};
 use crate::gateway::Gateway;
@@ -28,6 +28,11 @@ pub(crate) async fn put(
     let precondition = precondition(input.if_match.as_ref(), input.if_none_match.as_ref())?;
     let metadata = of_input!(input);
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
+    if precondition == Precondition::None
+        && directory::make(gateway, &client, &path, length).await?
+    {
+        return Ok(PutObjectOutput::default());
+    }
     let mut key = CreateKey::new(path)
         .size_hint(length.unwrap_or(0))
         .metadata(metadata.to_key())
