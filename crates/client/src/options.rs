@@ -91,7 +91,13 @@ impl ClientOptions {
             .min(conf.get(&c::OZONE_OM_CLIENT_RPC_TIMEOUT));
         Self {
             om_addresses: om_addresses(conf),
-            scm_addresses: vec![conf.get(&scm::OZONE_SCM_CLIENT_ADDRESS).connect().to_string()],
+            scm_addresses: match conf.scm_service() {
+                // Named by the user, `--scm` means this one only.
+                Some(service) if !conf.is_set(&scm::OZONE_SCM_CLIENT_ADDRESS) => {
+                    service.nodes.iter().map(|n| n.client.connect().to_string()).collect()
+                }
+                _ => vec![conf.get(&scm::OZONE_SCM_CLIENT_ADDRESS).connect().to_string()],
+            },
             user: current_user(),
             connect_timeout: conf.get(&c::OZONE_CLIENT_CONNECTION_TIMEOUT),
             attempt_timeout: deadline.min(ATTEMPT_TIMEOUT),

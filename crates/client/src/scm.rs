@@ -79,6 +79,18 @@ impl ScmClient {
         part(self.submit(&request).await?.get_scm_info_response, "getScmInfoResponse")
     }
 
+    /// Makes the SCM with an id, or any other than the one that leads when there is none, the leader.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn transfer_leadership(&self, to: Option<&str>) -> Result<()> {
+        let mut request = request(Type::TransferLeadership);
+        let new_leader_id = to.unwrap_or_default().to_owned();
+        request.transfer_scm_leadership_request =
+            Some(hdds::TransferLeadershipRequestProto { new_leader_id });
+        self.submit(&request).await.map(drop)
+    }
+
     /// The DataNodes in a state; all when none is given.
     ///
     /// # Errors

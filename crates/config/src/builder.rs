@@ -151,7 +151,7 @@ pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
 }
 
 /// Keys that may carry a service id and a node id.
-const SUFFIXED: [&str; 14] = [
+const SUFFIXED: [&str; 19] = [
     "ozone.om.address",
     "ozone.om.http-address",
     "ozone.om.grpc.port",
@@ -166,6 +166,11 @@ const SUFFIXED: [&str; 14] = [
     "ozone.scm.db.dirs",
     "ozone.scm.client.port",
     "ozone.scm.datanode.port",
+    "ozone.scm.block.client.port",
+    "ozone.scm.nodes",
+    "ozone.scm.address",
+    "ozone.scm.ratis.port",
+    "ozone.scm.ha.ratis.storage.dir",
 ];
 
 fn check(settings: &BTreeMap<String, Setting>) -> Result<(), ConfigError> {

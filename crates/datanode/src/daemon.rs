@@ -1,5 +1,6 @@
 //! A DataNode as a whole: its identity and doors from the start, its disks once the cluster is known.
 
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub(crate) struct Daemon {
     pub services: BackgroundServices,
     pub shutdown: Shutdown,
     pub stage: watch::Sender<Stage>,
+    /// The latest term of a leading SCM that this node has heard of.
+    pub scm_term: AtomicI64,
     transport: Arc<FramedTransport>,
     raft: OnceLock<RaftHost>,
     node: OnceLock<Arc<Node>>,
@@ -70,6 +73,7 @@ impl Daemon {
             metrics,
             identity: Mutex::new(identity),
             stage: watch::Sender::new(Stage::Starting),
+            scm_term: AtomicI64::new(0),
             transport: FramedTransport::new(RAFT_METHODS, RAFT_CALL_TIMEOUT),
             raft: OnceLock::new(),
             node: OnceLock::new(),

@@ -125,9 +125,12 @@ impl Settings {
     }
 }
 
-/// The SCMs' DataNode doors: `ozone.scm.datanode.address` when it is set, else every host of
+/// The SCMs' DataNode doors: those of the service, or `ozone.scm.datanode.address` when it is set, else every host of
 /// `ozone.scm.names`, else the default address on this machine.
 fn scm_addresses(conf: &Configuration) -> Vec<HostPort> {
+    if let Some(service) = conf.scm_service() {
+        return service.nodes.iter().map(|scm| scm.datanode.connect()).collect();
+    }
     let address = conf.get(&scm::OZONE_SCM_DATANODE_ADDRESS);
     let names = conf.get(&scm::OZONE_SCM_NAMES);
     if conf.is_set(&scm::OZONE_SCM_DATANODE_ADDRESS) || names.is_empty() {

@@ -82,7 +82,7 @@ async fn ask_cluster(setup: &Setup, scm: &ScmClient) -> Result<String, Error> {
             }
             Err(e) if Instant::now() >= deadline => {
                 return Err(Error::NoCluster {
-                    address: setup.scm.block.clone(),
+                    address: setup.scm_client.to_string(),
                     cause: e.to_string(),
                 });
             }
@@ -114,7 +114,7 @@ pub(crate) fn check_cluster(setup: &Setup, info: &ScmInfo, expected: &str) -> Re
         return Ok(());
     }
     Err(Error::ForeignScm {
-        address: setup.scm.block.clone(),
+        address: setup.scm_client.to_string(),
         found: info.cluster_id.clone(),
         expected: expected.to_owned(),
     })

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use config::keys::{hdds, om as keys, scm, trioxide};
-use config::{Configuration, HostPort};
+use config::{Configuration, HostPort, ScmNode};
 use metastore::StoreOptions;
 use namespace::{Authorization, Principals, Settings};
 use proto::ozone::BucketLayoutProto;
@@ -67,7 +67,7 @@ pub(crate) struct Setup {
     pub(crate) grpc_port: Option<u16>,
     pub(crate) grpc_max_message: usize,
     pub(crate) http: Option<HostPort>,
-    pub(crate) scm: ScmAddresses,
+    pub(crate) scm: Vec<ScmAddresses>,
     pub(crate) scm_client: HostPort,
     pub(crate) scm_timeout: Duration,
     pub(crate) store: StoreOptions,
@@ -185,7 +185,16 @@ fn limit(n: u32) -> usize {
 }
 
 /// Where SCM is: its client door's address, and both as strings. A wildcard means this host.
-fn scm_addresses(conf: &Configuration) -> (HostPort, ScmAddresses) {
+fn scm_addresses(conf: &Configuration) -> (HostPort, Vec<ScmAddresses>) {
+    if let Some(service) = conf.scm_service() {
+        let address = |node: &ScmNode| ScmAddresses {
+            block: node.block.connect().to_string(),
+            client: node.client.connect().to_string(),
+        };
+        let first = service.nodes.first().map(|node| node.client.connect());
+        let first = first.unwrap_or_else(|| conf.get(&scm::OZONE_SCM_CLIENT_ADDRESS).connect());
+        return (first, service.nodes.iter().map(address).collect());
+    }
     let named = conf.get(&scm::OZONE_SCM_NAMES).into_iter().next();
     let host = |address: HostPort, set: bool, fallback: Option<&str>| match fallback {
         Some(host) if !set => HostPort::new(host, address.port).connect(),
@@ -196,7 +205,7 @@ fn scm_addresses(conf: &Configuration) -> (HostPort, ScmAddresses) {
     let set = conf.is_set(&scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS);
     let block = host(conf.get(&scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS), set, Some(&client.host));
     let addresses = ScmAddresses { block: block.to_string(), client: client.to_string() };
-    (client, addresses)
+    (client, vec![addresses])
 }
 
 fn settings(conf: &Configuration) -> Result<Settings, Error> {

@@ -7,6 +7,7 @@ use multiraft::{Group, Proposal};
 use parking_lot::{Mutex, MutexGuard};
 use placement::{Change, Cluster, Decision};
 use proto::scm_datanode::ScmCommandProto;
+use rustc_hash::FxHashMap;
 use service::{BackgroundServices, Shutdown};
 use tokio::sync::{Notify, mpsc};
 use types::DatanodeId;
@@ -16,6 +17,7 @@ use crate::clock::Clock;
 use crate::command::{self, CommandIds, Commands};
 use crate::error::RequestError;
 use crate::machine::{decode_outcome, encode_changes};
+use crate::members::Members;
 use crate::metrics::Metrics;
 use crate::options::ScmOptions;
 use crate::service::names;
@@ -40,6 +42,8 @@ pub struct Identity {
     pub ip: String,
     /// Port to show.
     pub port: u16,
+    /// The service, when there are several SCMs.
+    pub members: Option<Members>,
 }
 
 /// What all parts of the server share.
@@ -61,6 +65,8 @@ pub struct Core {
     pub(crate) reserving: tokio::sync::Mutex<()>,
     command_ids: CommandIds,
     term: AtomicI64,
+    /// In which of this SCM's terms as the leader each node registered, or was asked to.
+    registered: Mutex<FxHashMap<DatanodeId, i64>>,
     decided: mpsc::Sender<Change>,
 }
 
@@ -94,6 +100,7 @@ impl Core {
             reserving: tokio::sync::Mutex::default(),
             command_ids: CommandIds::new(parts.clock.now() as i64 * 1_000),
             term: AtomicI64::new(0),
+            registered: Mutex::default(),
             decided,
             clock: parts.clock,
         });
@@ -123,8 +130,52 @@ impl Core {
         if leader.ready {
             return Ok(());
         }
-        let hint = leader.leader.filter(|l| *l != self.identity.scm_id).map(|l| l.to_string());
-        Err(RequestError::NotLeader(hint))
+        Err(RequestError::NotLeader(leader.leader.and_then(|id| self.leader_hint(id))))
+    }
+
+    /// Where another SCM listens for clients.
+    fn leader_hint(&self, id: Uuid) -> Option<String> {
+        let members = self.identity.members.as_ref()?;
+        let other = members.others().find(|m| m.scm_id == id)?;
+        Some(other.node.client.connect().to_string())
+    }
+
+    /// Whether this SCM is one of several.
+    pub fn is_shared(&self) -> bool {
+        self.identity.members.is_some()
+    }
+
+    /// The log's state is known here: what was loaded at the start may have grown since.
+    pub fn state_machine_is_ready(&self) {
+        self.cluster().note_state_machine_ready();
+    }
+
+    /// This SCM leads now: what rested begins.
+    pub fn lead(&self) {
+        self.progress.notify_waiters();
+        for name in names::ALL {
+            self.services.run(name);
+        }
+    }
+
+    /// Another SCM leads: what is queued here is decided there.
+    pub fn follow(&self) {
+        self.commands.clear_all();
+        self.progress.notify_waiters();
+    }
+
+    /// A node has registered with this SCM.
+    pub fn note_registered(&self, node: DatanodeId) {
+        self.registered.lock().insert(node, self.term());
+    }
+
+    /// Whether a node must register anew because this SCM has become the leader since. Told once a term.
+    pub fn must_register(&self, node: DatanodeId) -> bool {
+        if !self.is_shared() || !self.group.leader().ready {
+            return false;
+        }
+        let term = self.term();
+        self.registered.lock().insert(node, term) != Some(term)
     }
 
     /// Commits changes as one entry, then sends the orders that follow. Per change `None` when it was applied, else
@@ -161,8 +212,12 @@ impl Core {
         }
     }
 
-    /// Sends the orders of a decision now and hands its changes to be proposed soon.
+    /// Sends the orders of a decision now and hands its changes to be proposed soon. An SCM that does not lead
+    /// decides nothing.
     pub fn carry_out(&self, decision: Decision) {
+        if self.is_shared() && !self.group.is_leader() {
+            return;
+        }
         self.commands.push(decision.orders);
         for change in decision.changes {
             if let Err(e) = self.decided.try_send(change) {

@@ -38,6 +38,26 @@ pub enum ScmError {
     /// The Raft group cannot be started.
     #[error(transparent)]
     Group(#[from] multiraft::GroupError),
+    /// Which SCM of the service this one is, cannot be told.
+    #[error(
+        "ozone.scm.node.id = '{named}' does not say which SCM of ozone.scm.nodes.{service} this is, nor does its address"
+    )]
+    WhichNode {
+        /// The service.
+        service: String,
+        /// What the key says.
+        named: String,
+    },
+    /// The directory is that of another SCM of the service, or of one that was alone.
+    #[error("{dir} belongs to SCM {found}, this one is {expected}")]
+    AnotherScm {
+        /// The directory.
+        dir: String,
+        /// Whose it is.
+        found: String,
+        /// Who this is.
+        expected: String,
+    },
     /// A thread of blocking work ended early.
     #[error("start was interrupted: {0}")]
     Interrupted(String),
@@ -150,7 +170,8 @@ impl From<LocateError> for RequestError {
 impl From<ProposeError> for RequestError {
     fn from(e: ProposeError) -> Self {
         match e {
-            ProposeError::NotLeader { hint } => Self::NotLeader(hint.map(|h| h.to_string())),
+            // The doors look for the leader before they ask.
+            ProposeError::NotLeader { .. } => Self::NotLeader(None),
             ProposeError::Busy => Self::Busy,
             other => Self::Failed(other.to_string()),
         }

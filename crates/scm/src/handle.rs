@@ -26,6 +26,8 @@ pub struct ScmAddresses {
 /// The open doors.
 pub struct Doors {
     pub framed: Vec<Server>,
+    /// For the other SCMs.
+    pub raft: Option<Server>,
     pub hadoop: hadoop_rpc::Server,
 }
 
@@ -57,6 +59,11 @@ impl ScmHandle {
     /// Id of the cluster, `CID-<uuid>`.
     pub fn cluster_id(&self) -> &str {
         &self.core.identity.cluster_id
+    }
+
+    /// Whether it leads and has caught up.
+    pub fn leads(&self) -> bool {
+        self.core.check_leader().is_ok()
     }
 
     /// Id of this SCM.
@@ -104,9 +111,10 @@ impl ScmHandle {
         let limit = self.core.options.shutdown_timeout;
         self.core.shutdown.trigger();
         drop(self.status);
-        let Doors { framed, hadoop } = self.doors;
+        let Doors { framed, raft, hadoop } = self.doors;
         let doors = async {
-            futures::future::join_all(framed.into_iter().map(Server::shutdown)).await;
+            let all = framed.into_iter().chain(raft);
+            futures::future::join_all(all.map(Server::shutdown)).await;
             hadoop.shutdown().await;
         };
         if tokio::time::timeout(limit, doors).await.is_err() {

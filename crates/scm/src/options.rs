@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::keys::{hdds, scm, trioxide};
-use config::{ConfigError, Configuration, HostPort};
+use config::{Configuration, HostPort, Key, ScmNode};
 use placement::{DeletionSettings, SafeModeSettings, Settings, UnknownContainer};
 use topology::Racks;
+
+use crate::ScmError;
+use crate::members::Members;
 
 /// Ids of containers and deletion transactions reserved at a time, at most. What is left of a batch at a restart is
 /// skipped, and people read these.
@@ -50,6 +53,10 @@ pub struct ScmOptions {
     pub cache_bytes: u64,
     /// Applied changes after which the tables are made durable and the Raft log is trimmed.
     pub trim_entries: u64,
+    /// The other SCMs, if there are any.
+    pub members: Option<Members>,
+    /// Silence of a leader after which an election begins.
+    pub election_timeout: Duration,
     /// How long a shutdown may take.
     pub shutdown_timeout: Duration,
 }
@@ -58,23 +65,47 @@ impl ScmOptions {
     /// Reads the options from the configuration.
     ///
     /// # Errors
-    /// When there is no directory for the metadata.
-    pub fn from_configuration(conf: &Configuration) -> Result<Self, ConfigError> {
-        let dir = conf.directory(&scm::OZONE_SCM_DB_DIRS)?;
-        let raft_dir =
-            conf.get(&scm::OZONE_SCM_HA_RATIS_STORAGE_DIR).unwrap_or_else(|| dir.join("scm-ha"));
+    /// When there is no directory for the metadata, or it is not clear which SCM of a service this is.
+    pub fn from_configuration(conf: &Configuration) -> Result<Self, ScmError> {
+        let members = Members::read(conf)?;
+        let me = members.as_ref().map(|members| &members.me.node);
+        let suffix = conf.scm_service().zip(me).map(|(s, n)| format!("{}.{}", s.id, n.node_id));
+        let suffix = suffix.unwrap_or_default();
+        let dir = match conf.get_for(&scm::OZONE_SCM_DB_DIRS, &suffix) {
+            Some(dir) => dir,
+            None => conf.directory(&scm::OZONE_SCM_DB_DIRS)?,
+        };
+        let raft_dir = conf.get_for(&scm::OZONE_SCM_HA_RATIS_STORAGE_DIR, &suffix);
         let http = conf.get(&scm::OZONE_SCM_HTTP_ENABLED);
+        // A bind host holds for every SCM; ports, and hosts without one, are each SCM's own.
+        let bind = |own: fn(&ScmNode) -> &HostPort, address, bind_host: &'static Key<String>| {
+            let Some(me) = me else { return conf.bind_address(address, bind_host) };
+            match conf.get(bind_host) {
+                host if host.is_empty() => own(me).clone(),
+                host => HostPort::new(host, own(me).port),
+            }
+        };
         Ok(Self {
-            raft_dir,
-            client_address: conf
-                .bind_address(&scm::OZONE_SCM_CLIENT_ADDRESS, &scm::OZONE_SCM_CLIENT_BIND_HOST),
-            block_address: conf.bind_address(
+            raft_dir: raft_dir.unwrap_or_else(|| dir.join("scm-ha")),
+            client_address: bind(
+                |me| &me.client,
+                &scm::OZONE_SCM_CLIENT_ADDRESS,
+                &scm::OZONE_SCM_CLIENT_BIND_HOST,
+            ),
+            block_address: bind(
+                |me| &me.block,
                 &scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS,
                 &scm::OZONE_SCM_BLOCK_CLIENT_BIND_HOST,
             ),
-            datanode_address: conf
-                .bind_address(&scm::OZONE_SCM_DATANODE_ADDRESS, &scm::OZONE_SCM_DATANODE_BIND_HOST),
-            http_address: http.then(|| conf.get(&scm::OZONE_SCM_HTTP_ADDRESS)),
+            datanode_address: bind(
+                |me| &me.datanode,
+                &scm::OZONE_SCM_DATANODE_ADDRESS,
+                &scm::OZONE_SCM_DATANODE_BIND_HOST,
+            ),
+            http_address: http.then(|| match me {
+                Some(me) => me.http.clone(),
+                None => conf.get(&scm::OZONE_SCM_HTTP_ADDRESS),
+            }),
             settings: settings(conf),
             racks: Arc::new(Racks::from_configuration(conf)),
             watch_interval: conf.get(&scm::OZONE_SCM_HEARTBEAT_PROCESS_INTERVAL),
@@ -86,6 +117,8 @@ impl ScmOptions {
             list_limit: conf.get(&scm::OZONE_SCM_CONTAINER_LIST_MAX_COUNT).max(1) as usize,
             cache_bytes: conf.get(&trioxide::TRIOXIDE_SCM_CACHE_SIZE).bytes(),
             trim_entries: conf.get(&scm::OZONE_SCM_HA_RATIS_SNAPSHOT_THRESHOLD).max(1),
+            election_timeout: conf.get(&trioxide::TRIOXIDE_SCM_ELECTION_TIMEOUT),
+            members,
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
             dir,
         })

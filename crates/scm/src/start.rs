@@ -9,6 +9,7 @@ use config::{Configuration, HostPort};
 use framed::{Guest, Server, ServerOptions};
 use futures::future::BoxFuture;
 use metastore::{Store, StoreOptions};
+use multiraft::transport::framed::FramedTransport;
 use multiraft::transport::{Frame, Target, Transport, TransportError};
 use multiraft::{
     Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, RaftHost, TrimOptions,
@@ -24,20 +25,25 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::core::{Core, Identity, Parts};
-use crate::door::{Door, HadoopDoor};
+use crate::door::{Door, HadoopDoor, METHODS, RaftDoor};
 use crate::error::ScmError;
 use crate::handle::{Doors, ScmAddresses, ScmHandle};
 use crate::machine::{self, ScmMachine};
+use crate::members::Member;
 use crate::metrics::Metrics;
 use crate::options::ScmOptions;
 use crate::status::Status;
-use crate::{service as services, tables};
+use crate::{first_start, reign, service as services, tables};
 
 /// The layout that this release writes, as Ozone counts them (`STORAGE_SPACE_DISTRIBUTION`).
 const LAYOUT_VERSION: u32 = 10;
 
 /// Size of a Raft log file: SCM's entries are small and few.
 const LOG_FILE: u64 = 8 << 20;
+
+/// Where, below its directory, SCM's identity is.
+const HOME: &str = "scm";
+const VERSION_PATH: &str = "current/VERSION";
 
 /// Storage Container Manager.
 pub struct Scm;
@@ -58,16 +64,26 @@ impl Scm {
     pub async fn start_with(options: ScmOptions) -> Result<ScmHandle, ScmError> {
         let clock = Clock::new();
         let cluster = Arc::new(Mutex::new(Cluster::new(options.settings.clone())));
+        let joins = match &options.members {
+            Some(members) if !is_formatted(&options)? => {
+                Some(first_start::cluster_id(members).await)
+            }
+            _ => None,
+        };
         let blocking = {
             let (options, cluster) = (options.clone(), cluster.clone());
-            tokio::task::spawn_blocking(move || State::open(&options, cluster, clock.now()))
+            tokio::task::spawn_blocking(move || State::open(&options, cluster, clock.now(), joins))
         };
         let state = blocking.await.map_err(|e| ScmError::Interrupted(e.to_string()))??;
-        lead(&state.group).await?;
+        if options.members.is_none() {
+            lead(&state.group).await?;
+        }
         {
             let mut cluster = cluster.lock();
             cluster.begin_safe_mode();
-            cluster.note_state_machine_ready();
+            if options.members.is_none() {
+                cluster.note_state_machine_ready();
+            }
         }
 
         let registry = MetricsRegistry::new(Role::new("scm", state.scm_id.to_string()));
@@ -78,6 +94,7 @@ impl Scm {
             host: options.client_address.connect().host,
             ip: resolve(&options.client_address.connect()),
             port: options.client_address.port,
+            members: options.members.clone(),
         };
         let core = Core::new(Parts {
             metrics: Metrics::new(&registry, &cluster),
@@ -89,9 +106,12 @@ impl Scm {
             shutdown,
             options,
         });
-        match open_doors(&core, registry).await {
+        match open_doors(&core, &state.host, registry).await {
             Ok((doors, status, addresses)) => {
                 services::spawn(&core);
+                if core.is_shared() {
+                    reign::watch(&core);
+                }
                 core.try_leave_safe_mode();
                 tracing::info!(
                     cluster = %core.identity.cluster_id, scm = %core.identity.scm_id, client = %addresses.client,
@@ -126,14 +146,16 @@ impl State {
         options: &ScmOptions,
         cluster: Arc<Mutex<Cluster>>,
         now: u64,
+        joins: Option<String>,
     ) -> Result<Self, ScmError> {
+        let my_id = options.members.as_ref().map(|members| members.me.scm_id);
         let expected =
             Expected { node_type: Some("SCM"), cluster_id: None, layout_version: LAYOUT_VERSION };
         let (dir, version, fresh) =
-            DataDir::open_or_format(options.dir.join("scm"), "current/VERSION", &expected, || {
-                let cluster_id = format!("CID-{}", Uuid::new_v4());
+            DataDir::open_or_format(options.dir.join(HOME), VERSION_PATH, &expected, || {
+                let cluster_id = joins.unwrap_or_else(|| format!("CID-{}", Uuid::new_v4()));
                 VersionFile::new("SCM", &cluster_id, now, LAYOUT_VERSION)
-                    .with("scmUuid", Uuid::new_v4())
+                    .with("scmUuid", my_id.unwrap_or_else(Uuid::new_v4))
                     .with("scmHA", true)
             })?;
         let property = |name: &'static str| {
@@ -148,6 +170,13 @@ impl State {
             path: options.dir.join("scm/current/VERSION"),
             reason: format!("scmUuid {scm_id} is not a uuid"),
         })?;
+        if let Some(expected) = my_id.filter(|id| *id != scm_id) {
+            return Err(ScmError::AnotherScm {
+                dir: options.dir.display().to_string(),
+                found: scm_id.to_string(),
+                expected: expected.to_string(),
+            });
+        }
         if fresh {
             tracing::info!(dir = %options.dir.display(), cluster_id, %scm_id, "new cluster");
         }
@@ -158,23 +187,37 @@ impl State {
         let store = Store::open(&options.dir.join("scm.db"), &tables::ALL, &store_options)?;
         let applied = machine::load(&store, &mut cluster.lock())?;
 
-        let host_options = HostOptions {
-            // A group of one needs no clock to speak of; proposals wake the loop by themselves.
-            tick: Duration::from_millis(100),
-            entry_cache_bytes: 1 << 20,
-            ..HostOptions::new(scm_id)
+        let host_options = match &options.members {
+            None => HostOptions {
+                // A group of one needs no clock to speak of; proposals wake the loop by themselves.
+                tick: Duration::from_millis(100),
+                entry_cache_bytes: 1 << 20,
+                ..HostOptions::new(scm_id)
+            },
+            Some(_) => HostOptions {
+                election_timeout: options.election_timeout,
+                heartbeat: options.election_timeout / 5,
+                ..HostOptions::new(scm_id)
+            },
         };
-        let host = RaftHost::start(host_options, Arc::new(Alone))?;
+        let transport: Arc<dyn Transport> = match &options.members {
+            None => Arc::new(Alone),
+            Some(_) => FramedTransport::new(METHODS, host_options.request_timeout),
+        };
+        let host = RaftHost::start(host_options, transport)?;
         let log_options = LogOptions { file_size: LOG_FILE, ..LogOptions::default() };
         let log = host.open_log(&options.raft_dir, log_options)?;
-        let me = Peer { node: scm_id, address: String::new(), priority: 0 };
+        let peers = match &options.members {
+            None => vec![Peer { node: scm_id, address: String::new(), priority: 0 }],
+            Some(members) => members.all.iter().map(peer).collect(),
+        };
         let group_config = GroupConfig {
             trim: TrimOptions {
                 entries: options.trim_entries,
                 keep: options.trim_entries / 10,
                 ..TrimOptions::default()
             },
-            ..GroupConfig::new(group_id(&cluster_id), scm_id, vec![me], log.clone())
+            ..GroupConfig::new(group_id(&cluster_id), scm_id, peers, log.clone())
         };
         let machine = ScmMachine::new(cluster, store.clone(), applied);
         let group = host.start_group(group_config, Box::new(machine))?;
@@ -197,6 +240,16 @@ impl State {
     }
 }
 
+fn peer(member: &Member) -> Peer {
+    let address = member.node.raft.connect().to_string();
+    Peer { node: member.scm_id, address, priority: 0 }
+}
+
+/// Whether the directory is an SCM's already.
+fn is_formatted(options: &ScmOptions) -> Result<bool, ScmError> {
+    Ok(VersionFile::read(&options.dir.join(HOME).join(VERSION_PATH))?.is_some())
+}
+
 /// Waits until this SCM leads its group of one and has replayed its log.
 async fn lead(group: &Group) -> Result<(), ScmError> {
     let mut changes = group.leader_changes();
@@ -212,6 +265,7 @@ fn group_id(cluster_id: &str) -> Uuid {
 
 async fn open_doors(
     core: &Arc<Core>,
+    host: &RaftHost,
     registry: MetricsRegistry,
 ) -> Result<(Doors, Option<StatusServer>, ScmAddresses), ScmError> {
     let door = Arc::new(Door::new(core.clone()));
@@ -222,6 +276,19 @@ async fn open_doors(
         bound.map_err(|e| BindError::new(key, address, e))
     };
     let options = &core.options;
+    let raft = match &options.members {
+        None => None,
+        Some(members) => {
+            // On all addresses where the other doors are.
+            let key = keys::OZONE_SCM_RATIS_PORT.name();
+            let bound_to = &options.datanode_address.host;
+            let address = HostPort::new(bound_to.clone(), members.me.node.raft.port);
+            let served = TcpListener::bind(address.to_string()).await.and_then(|listener| {
+                Server::serve(listener, RaftDoor::new(host.clone()), ServerOptions::default())
+            });
+            Some(served.map_err(|e| BindError::new(key, &address, e))?)
+        }
+    };
     let hadoop = HadoopDoor::serve(core.clone());
     let guest = Some(Arc::new(hadoop.clone()) as _);
     let key = keys::OZONE_SCM_CLIENT_ADDRESS.name();
@@ -247,11 +314,11 @@ async fn open_doors(
             Some(server)
         }
     };
-    Ok((Doors { framed: vec![client, block, datanode], hadoop }, status, addresses))
+    Ok((Doors { framed: vec![client, block, datanode], raft, hadoop }, status, addresses))
 }
 
 /// The IP address of a host, or what the host says of itself when it has none.
-fn resolve(address: &HostPort) -> String {
+pub fn resolve(address: &HostPort) -> String {
     let found =
         (address.host.as_str(), address.port).to_socket_addrs().ok().and_then(|mut a| a.next());
     found.map_or_else(|| address.host.clone(), |a| a.ip().to_string())

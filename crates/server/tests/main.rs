@@ -3,3 +3,4 @@
 
 mod derive;
 mod directory;
+mod scm_ha;

@@ -9,6 +9,20 @@ use crate::value::HostPort;
 keys! {
     /// The hosts SCM runs on; gives the host of the ozone.scm.*.address keys that are not set.
     OZONE_SCM_NAMES: Vec<String> = "ozone.scm.names", "", [OM, SCM, DATANODE, CLIENT];
+    /// The SCM services this process knows: several SCMs that are one Raft group. Its SCMs stand under ozone.scm.nodes.SERVICE.
+    OZONE_SCM_SERVICE_IDS: Vec<String> = "ozone.scm.service.ids", "", [OM, SCM, DATANODE, CLIENT];
+    /// Which of ozone.scm.service.ids is meant, when there are several.
+    OZONE_SCM_DEFAULT_SERVICE_ID: String = "ozone.scm.default.service.id", "", [OM, SCM, DATANODE, CLIENT];
+    /// The ids of the SCMs of a service, as ozone.scm.nodes.SERVICE. Their hosts stand under ozone.scm.address.SERVICE.NODE.
+    OZONE_SCM_NODES: Vec<String> = "ozone.scm.nodes", "", [OM, SCM, DATANODE, CLIENT];
+    /// The host of an SCM of a service, as ozone.scm.address.SERVICE.NODE. Each of its doors may have an own address or port with the same ending.
+    OZONE_SCM_ADDRESS: String = "ozone.scm.address", "", [OM, SCM, DATANODE, CLIENT];
+    /// The id of this SCM within its service; found by its address when unset.
+    OZONE_SCM_NODE_ID: String = "ozone.scm.node.id", "", [SCM];
+    /// The SCM that makes a new cluster when none of the service knows one; the first of ozone.scm.nodes.SERVICE when unset.
+    OZONE_SCM_PRIMORDIAL_NODE_ID: String = "ozone.scm.primordial.node.id", "", [SCM];
+    /// Port on which the SCMs of a service replicate to each other. Our own protocol.
+    OZONE_SCM_RATIS_PORT: u16 = "ozone.scm.ratis.port", "9894", [SCM];
     /// Where clients and administrators reach SCM (containers, pipelines, nodes), ours and Ozone's. Its host is that of ozone.scm.names when unset.
     OZONE_SCM_CLIENT_ADDRESS: HostPort = "ozone.scm.client.address", "0.0.0.0:9860", [OM, SCM, CLIENT];
     /// The address SCM binds its client door to, when not that of ozone.scm.client.address.

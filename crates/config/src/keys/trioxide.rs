@@ -29,6 +29,8 @@ keys! {
     TRIOXIDE_OM_CACHE_SIZE: ByteSize = "trioxide.om.cache.size", "1GB", [OM];
     /// Memory for directories of FILE_SYSTEM_OPTIMIZED buckets that OM keeps decoded.
     TRIOXIDE_OM_DIRECTORY_CACHE_SIZE: ByteSize = "trioxide.om.directory.cache.size", "128MB", [OM];
+    /// How long an SCM that hears nothing of its leader waits before it asks for votes (up to twice as long, by chance).
+    TRIOXIDE_SCM_ELECTION_TIMEOUT: Duration = "trioxide.scm.election.timeout", "1s", [SCM];
     /// Memory for cached blocks of SCM's tables.
     TRIOXIDE_SCM_CACHE_SIZE: ByteSize = "trioxide.scm.cache.size", "64MB", [SCM];
     /// How long an OM that hears nothing of its leader waits before it asks for votes (up to twice as long, by chance). A third of it is the time a leader answers reads without asking the others: over so long no two clocks may differ in speed by more than half.

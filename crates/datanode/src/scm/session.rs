@@ -6,6 +6,7 @@
 //! it has a command, so that commands arrive without delay.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use config::HostPort;
@@ -245,6 +246,12 @@ impl Session {
     fn start(&self, node: &Arc<Node>, command: Command) {
         if command.command_type() == CommandType::ReregisterCommand {
             self.reregister.notify_one();
+            return;
+        }
+        // Two SCMs may think that they lead; the one elected later is right.
+        let term = command.term();
+        if self.daemon.scm_term.fetch_max(term, Ordering::Relaxed) > term {
+            tracing::info!(scm = %self.client.address(), term, "a command of an SCM that leads no more");
             return;
         }
         commands::start(&self.daemon, node, &self.outbox, command);

@@ -1,5 +1,7 @@
 //! Calls to SCM over the framed protocol.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use framed::{CallError, Client, ClientOptions, Code};
@@ -13,6 +15,7 @@ use proto::container_location::{
     InSafeModeRequestProto, ScmContainerLocationRequest, ScmContainerLocationResponse,
 };
 use proto::{hdds, method};
+use tokio::time::Instant;
 use types::ReplicationConfig;
 
 /// SCM did not do what it was asked.
@@ -50,22 +53,47 @@ pub(crate) struct ScmInfo {
     pub(crate) scm_id: String,
 }
 
-/// A connection to SCM.
+/// Pause after every SCM of a service was asked in vain: they may be about to elect a leader.
+const ROUND_PAUSE: Duration = Duration::from_millis(100);
+
+/// Longest wait for one SCM of several: longer than SCM itself waits for a pipeline.
+const ATTEMPT: Duration = Duration::from_secs(6);
+
+/// Connections to the SCMs.
 #[derive(Clone)]
 pub(crate) struct ScmClient {
-    addresses: ScmAddresses,
-    block: Client,
-    container: Client,
+    targets: Arc<[Target]>,
+    /// The one that answered last.
+    current: Arc<AtomicUsize>,
     timeout: Duration,
 }
 
+/// One SCM.
+struct Target {
+    addresses: ScmAddresses,
+    block: Client,
+    container: Client,
+}
+
+/// Which of an SCM's doors a call is for.
+#[derive(Clone, Copy)]
+enum Door {
+    Block,
+    Container,
+}
+
 impl ScmClient {
-    pub(crate) fn new(addresses: ScmAddresses, timeout: Duration) -> Self {
+    /// A client of the SCMs of a service, or of the one there is.
+    pub(crate) fn new(addresses: Vec<ScmAddresses>, timeout: Duration) -> Self {
         let options = ClientOptions { connections: 1, ..ClientOptions::default() };
-        Self {
+        let target = |addresses: ScmAddresses| Target {
             block: Client::new(addresses.block.clone(), options.clone()),
-            container: Client::new(addresses.client.clone(), options),
+            container: Client::new(addresses.client.clone(), options.clone()),
             addresses,
+        };
+        Self {
+            targets: addresses.into_iter().map(target).collect(),
+            current: Arc::default(),
             timeout,
         }
     }
@@ -177,9 +205,8 @@ impl ScmClient {
         &self,
         request: &ScmContainerLocationRequest,
     ) -> Result<ScmContainerLocationResponse, ScmError> {
-        let (method, address) = (method::SCM_CONTAINER_LOCATION, &self.addresses.client);
         let response: ScmContainerLocationResponse =
-            self.call(&self.container, address, method, request, self.timeout).await?;
+            self.call(Door::Container, request, self.timeout).await?;
         if response.success == Some(false) {
             return Err(ScmError::Refused(response.message.unwrap_or_default()));
         }
@@ -191,9 +218,7 @@ impl ScmClient {
         request: &ScmBlockLocationRequest,
         timeout: Duration,
     ) -> Result<ScmBlockLocationResponse, ScmError> {
-        let response: ScmBlockLocationResponse = self
-            .call(&self.block, &self.addresses.block, method::SCM_BLOCK, request, timeout)
-            .await?;
+        let response: ScmBlockLocationResponse = self.call(Door::Block, request, timeout).await?;
         if response.success != Some(false) && response.status == block_location::Status::Ok as i32 {
             return Ok(response);
         }
@@ -208,20 +233,59 @@ impl ScmClient {
         Err(ScmError::Refused(message))
     }
 
+    /// Asks the SCM that answered last, then the others, as long as there is time: all requests
+    /// may be repeated. An SCM that is alone is asked once.
     async fn call<Q: Message, A: Message + Default>(
         &self,
-        client: &Client,
-        address: &str,
-        method: u16,
+        door: Door,
         request: &Q,
         timeout: Duration,
     ) -> Result<A, ScmError> {
+        let deadline = Instant::now() + timeout;
+        for attempt in 1usize.. {
+            let current = self.current.load(Ordering::Relaxed);
+            let count = self.targets.len();
+            let Some(target) = self.targets.get(current % count.max(1)) else { break };
+            let mut left = deadline.saturating_duration_since(Instant::now());
+            if count > 1 {
+                left = left.min(ATTEMPT);
+            }
+            match target.call(door, request, left).await {
+                Err(ScmError::Unreachable { .. }) if count > 1 && Instant::now() < deadline => {
+                    // Whoever sees it first moves everybody on.
+                    let next = current.wrapping_add(1);
+                    let order = Ordering::Relaxed;
+                    let _ = self.current.compare_exchange(current, next, order, order);
+                    if attempt % count == 0 {
+                        tokio::time::sleep(ROUND_PAUSE).await;
+                    }
+                }
+                answer => return answer,
+            }
+        }
+        Err(ScmError::Refused(String::from("no SCM is configured")))
+    }
+}
+
+impl Target {
+    async fn call<Q: Message, A: Message + Default>(
+        &self,
+        door: Door,
+        request: &Q,
+        timeout: Duration,
+    ) -> Result<A, ScmError> {
+        let (client, address, method) = match door {
+            Door::Block => (&self.block, &self.addresses.block, method::SCM_BLOCK),
+            Door::Container => {
+                (&self.container, &self.addresses.client, method::SCM_CONTAINER_LOCATION)
+            }
+        };
         framed::message::call::<Q, A>(client, method, request, timeout).await.map_err(
             |e| match &e {
                 CallError::Status { status, .. } if !is_passing(status.code) => {
                     ScmError::Refused(status.message.clone())
                 }
-                _ => ScmError::Unreachable { address: address.to_owned(), cause: e.to_string() },
+                _ => ScmError::Unreachable { address: address.clone(), cause: e.to_string() },
             },
         )
     }

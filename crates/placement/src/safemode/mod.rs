@@ -49,6 +49,9 @@ impl Cluster {
         };
         let unreported: FxHashSet<_> =
             self.containers.from(ContainerId(0)).filter(settled).map(|c| c.id).collect();
+        let containers = unreported.len();
+        let unreported =
+            unreported.into_iter().filter(|id| self.replicas.of(*id).is_empty()).collect();
         let open = |e: &&crate::PipelineEntry| {
             e.record.state == PipelineState::Open
                 && e.record.config == ReplicationConfig::RATIS_THREE
@@ -56,15 +59,18 @@ impl Cluster {
         self.safe_mode = SafeMode {
             on: self.settings.safe_mode.enabled,
             forced: false,
-            containers: unreported.len(),
+            containers,
             unreported,
             pipelines: self.pipelines.iter().filter(open).map(|e| e.record.id).collect(),
             ready: false,
         };
     }
 
-    /// The replicated state has caught up with the log.
+    /// The replicated state has caught up with the log: what is waited for may have grown since the start.
     pub fn note_state_machine_ready(&mut self) {
+        if self.safe_mode.on && !self.safe_mode.ready {
+            self.begin_safe_mode();
+        }
         self.safe_mode.ready = true;
     }
 

@@ -7,14 +7,29 @@ use crate::core::Core;
 
 /// GetScmInfo: the ids, and the role of each SCM as `host:raftPort:ROLE:scmId:ip`.
 pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
-    let role = if core.group().is_leader() { "LEADER" } else { "FOLLOWER" };
+    let role = |leads: bool| if leads { "LEADER" } else { "FOLLOWER" };
+    let leader = core.group().leader().leader;
     let id = &core.identity;
-    let ip = core.identity.ip.as_str();
+    let peer_roles = match &id.members {
+        // An SCM that is alone has no Raft port; the port shown is the one that clients reach it by.
+        None => {
+            let role = role(core.group().is_leader());
+            vec![format!("{}:{}:{role}:{}:{}", id.host, id.port, id.scm_id, id.ip)]
+        }
+        Some(members) => members
+            .all
+            .iter()
+            .map(|m| {
+                let (raft, role) = (&m.node.raft, role(leader == Some(m.scm_id)));
+                let ip = crate::start::resolve(raft);
+                format!("{}:{}:{role}:{}:{ip}", raft.host, raft.port, m.scm_id)
+            })
+            .collect(),
+    };
     GetScmInfoResponseProto {
         cluster_id: id.cluster_id.clone(),
         scm_id: id.scm_id.to_string(),
-        // SCM of one has no Raft port; the port shown is the one that other SCMs would reach it by.
-        peer_roles: vec![format!("{}:{}:{role}:{}:{ip}", id.host, id.port, id.scm_id)],
+        peer_roles,
     }
 }
 

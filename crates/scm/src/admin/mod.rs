@@ -4,6 +4,7 @@ pub mod balancer;
 pub mod container;
 pub mod deletion;
 pub mod info;
+pub mod leadership;
 pub mod node;
 pub mod pipeline;
 pub mod replication;

@@ -102,6 +102,11 @@ impl Commands {
         self.queue(node).orders.lock().clear();
     }
 
+    /// Forgets what is queued for all nodes.
+    pub fn clear_all(&self) {
+        self.queues.read().values().for_each(|queue| queue.orders.lock().clear());
+    }
+
     /// Commands queued over all nodes.
     pub fn len(&self) -> usize {
         self.queues.read().values().map(|q| q.orders.lock().len()).sum()

@@ -45,18 +45,23 @@ async fn dispatch(
         || RequestError::Invalid(format!("{} request without its message", kind.as_str_name()));
     match kind {
         Type::GetVersion => response.get_version_response = Some(version(core)),
+        // All SCMs of a service are told; only the leader decides and commands.
         Type::Register => {
-            core.check_leader()?;
+            check(core)?;
             let body = request.register_request.as_ref().ok_or_else(missing)?;
             response.register_response = Some(register::register(core, body).await?);
         }
         Type::SendHeartbeat => {
-            core.check_leader()?;
+            check(core)?;
             let body = request.send_heartbeat_request.as_ref().ok_or_else(missing)?;
             response.send_heartbeat_response = Some(heartbeat::heartbeat(core, body).await?);
         }
     }
     Ok(())
+}
+
+fn check(core: &Core) -> Result<(), RequestError> {
+    if core.is_shared() { Ok(()) } else { core.check_leader() }
 }
 
 fn version(core: &Core) -> ScmVersionResponseProto {

@@ -72,14 +72,15 @@ fn creates(kind: Type) -> bool {
 /// those below to their user.
 fn fault(core: &Core, error: &RequestError) -> Fault {
     let class = match error {
-        RequestError::NotLeader(_) => {
+        RequestError::NotLeader(hint) => {
             let id = &core.identity;
+            let where_to = match hint {
+                Some(leader) => format!("Suggested leader is Server:{leader}."),
+                None => "Could not determine the leader node.".to_owned(),
+            };
             return Fault::application(
                 "org.apache.hadoop.hdds.ratis.ServerNotLeaderException",
-                format!(
-                    "SCM Server:{}({}) is not the leader. Could not determine the leader node.",
-                    id.scm_id, id.host
-                ),
+                format!("SCM Server:{}({}) is not the leader. {where_to}", id.scm_id, id.host),
             );
         }
         RequestError::Busy => return Fault::busy(error.to_string()),

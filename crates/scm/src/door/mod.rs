@@ -1,4 +1,4 @@
-//! The three doors: framed servers whose methods are those of Ozone's three SCM protocols.
+//! The doors: three framed servers whose methods are those of Ozone's three SCM protocols.
 //!
 //! Every door answers every method, so that a client with one address reaches all of SCM. On the
 //! clients' port there is a fourth one, [`HadoopDoor`], for published Java clients.
@@ -7,6 +7,7 @@ mod block;
 mod datanode;
 mod hadoop;
 mod location;
+mod raft;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use proto::method;
 use service::RpcCall;
 
 pub use self::hadoop::HadoopDoor;
+pub use self::raft::{METHODS, RaftDoor};
 use crate::core::Core;
 
 /// Takes the calls of all doors.

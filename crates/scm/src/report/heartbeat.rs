@@ -26,6 +26,11 @@ pub async fn heartbeat(
         response.commands.push(command::reregister(core.term()));
         return Ok(response);
     };
+    if core.must_register(node) {
+        let mut response = answer(core, node, &[]);
+        response.commands.push(command::reregister(core.term()));
+        return Ok(response);
+    }
     if shift.is_some() {
         core.nodes_changed(node, "is healthy again");
     }

@@ -38,6 +38,7 @@ pub async fn register(
         decision.merge(cluster.report_all_replicas(id, replicas, now));
         registered
     };
+    core.note_registered(id);
     core.carry_out(decision);
     let what = match registered {
         node::Registered::New => "registered",

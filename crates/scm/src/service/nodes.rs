@@ -24,7 +24,9 @@ impl BackgroundService for NodeStateManager {
 
     async fn run_once(&self) -> Progress {
         let core = &self.0;
-        if core.check_leader().is_err() {
+        // An SCM that does not lead watches, too, so that it knows when it does; its decisions are dropped.
+        let leads = core.check_leader().is_ok();
+        if !leads && !core.is_shared() {
             return Progress::idle();
         }
         let (shifts, decision, pipelines, containers, deletions) = {
@@ -42,6 +44,10 @@ impl BackgroundService for NodeStateManager {
             tracing::warn!(node = %shift.node, from = %shift.from, to = %shift.to, "datanode is not heard of");
         }
         core.carry_out(decision);
+        if !leads {
+            core.try_leave_safe_mode();
+            return Progress::done(shifts.len() as u64);
+        }
         if !shifts.is_empty() {
             core.services.run(names::PIPELINE_CREATOR);
         }

@@ -12,6 +12,22 @@ use crate::{ShellError, output};
 pub enum ScmCommand {
     /// Who leads and who follows.
     Roles(Roles),
+    /// Make another SCM the leader.
+    Transfer(Transfer),
+}
+
+/// Make another SCM the leader.
+#[derive(Debug, Clone, Args)]
+#[group(required = true, multiple = false, id = "to")]
+pub struct Transfer {
+    /// The id of the SCM that shall lead, as `roles` shows it, or its node id.
+    #[arg(short = 'n', long = "newLeaderId", group = "to")]
+    new_leader: Option<String>,
+    /// Whichever is fit.
+    #[arg(short, long, group = "to")]
+    random: bool,
+    #[command(flatten)]
+    scm: ScmArgs,
 }
 
 /// Who leads and who follows.
@@ -26,13 +42,21 @@ pub struct Roles {
 
 /// Runs one.
 pub(crate) async fn run(command: ScmCommand, conf: &Configuration) -> Result<(), ShellError> {
-    let ScmCommand::Roles(args) = command;
+    let args = match command {
+        ScmCommand::Roles(args) => args,
+        ScmCommand::Transfer(args) => return transfer(args, conf).await,
+    };
     let roles = args.scm.client(conf).scm_info().await?.peer_roles;
     if !args.json {
         return roles.iter().try_for_each(output::line);
     }
     let by_host: Map<String, Value> = roles.iter().filter_map(|r| role(r)).collect();
     output::value(&by_host.into())
+}
+
+async fn transfer(args: Transfer, conf: &Configuration) -> Result<(), ShellError> {
+    args.scm.client(conf).transfer_leadership(args.new_leader.as_deref()).await?;
+    output::line("Transfer leadership successfully.")
 }
 
 /// `host:ratisPort:ROLE:scmId:ip`.

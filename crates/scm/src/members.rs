@@ -1,0 +1,125 @@
+//! The SCMs of the service, as the configuration names them: one Raft group.
+
+use std::net::{ToSocketAddrs, UdpSocket};
+
+use config::keys::scm as keys;
+use config::{Configuration, HostPort, ScmNode};
+use uuid::Uuid;
+
+use crate::ScmError;
+
+/// One SCM of the service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its addresses.
+    pub node: ScmNode,
+    /// Its id: what Raft, commands and `scm roles` know it by. The same in every SCM's configuration, so that none has
+    /// to be asked.
+    pub scm_id: Uuid,
+}
+
+/// The service, and which of its SCMs this one is.
+#[derive(Debug, Clone)]
+pub struct Members {
+    /// This one.
+    pub me: Member,
+    /// All, this one included.
+    pub all: Vec<Member>,
+    /// Makes a new cluster when nobody knows one.
+    pub primordial: bool,
+}
+
+impl Members {
+    /// Reads them from the configuration; `None` for an SCM that is alone.
+    ///
+    /// # Errors
+    /// When it is not clear which SCM of the service this one is.
+    pub fn read(conf: &Configuration) -> Result<Option<Self>, ScmError> {
+        let Some(service) = conf.scm_service() else { return Ok(None) };
+        let id = service.id;
+        let all: Vec<Member> = service
+            .nodes
+            .into_iter()
+            .map(|node| Member { scm_id: scm_id(&id, &node.node_id), node })
+            .collect();
+        let named = conf.get(&keys::OZONE_SCM_NODE_ID);
+        let me = match named.is_empty() {
+            true => of_this_host(&all),
+            false => all.iter().find(|m| m.node.node_id == named),
+        };
+        let me = me.cloned().ok_or_else(|| ScmError::WhichNode { service: id, named })?;
+        let first = conf.get(&keys::OZONE_SCM_PRIMORDIAL_NODE_ID);
+        let first = match first.is_empty() {
+            true => all.first().map(|m| m.node.node_id.clone()),
+            false => Some(first),
+        };
+        let primordial = first.as_deref() == Some(&me.node.node_id);
+        Ok(Some(Self { me, all, primordial }))
+    }
+
+    /// The SCM with an id.
+    pub fn by_id(&self, id: Uuid) -> Option<&Member> {
+        self.all.iter().find(|m| m.scm_id == id)
+    }
+
+    /// The others.
+    pub fn others(&self) -> impl Iterator<Item = &Member> {
+        self.all.iter().filter(|m| m.scm_id != self.me.scm_id)
+    }
+}
+
+/// The id of an SCM of a service.
+fn scm_id(service: &str, node: &str) -> Uuid {
+    Uuid::new_v3(&Uuid::NAMESPACE_OID, format!("scm {service}/{node}").as_bytes())
+}
+
+/// The one SCM whose address is this host's.
+fn of_this_host(all: &[Member]) -> Option<&Member> {
+    if let [only] = all {
+        return Some(only);
+    }
+    let mut here = all.iter().filter(|m| is_local(&m.node.client));
+    match (here.next(), here.next()) {
+        (Some(one), None) => Some(one),
+        _ => None,
+    }
+}
+
+/// Whether this host has the address: only then can a socket be bound to it.
+fn is_local(address: &HostPort) -> bool {
+    let found = (address.host.as_str(), 0).to_socket_addrs();
+    found.is_ok_and(|mut all| all.any(|a| UdpSocket::bind(a).is_ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conf(settings: &[(&str, &str)]) -> Configuration {
+        let conf = Configuration::builder().build().unwrap();
+        settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value))
+    }
+
+    #[test]
+    fn an_scm_without_a_service_is_alone() {
+        assert!(Members::read(&conf(&[])).unwrap().is_none());
+    }
+
+    #[test]
+    fn each_scm_finds_itself() {
+        let conf = conf(&[
+            ("ozone.scm.service.ids", "s"),
+            ("ozone.scm.nodes.s", "a,b"),
+            ("ozone.scm.address.s.a", "192.0.2.1"),
+            ("ozone.scm.address.s.b", "127.0.0.1"),
+        ]);
+        let b = Members::read(&conf).unwrap().unwrap();
+        assert_eq!((b.me.node.node_id.as_str(), b.primordial), ("b", false));
+        let a = Members::read(&conf.with("ozone.scm.node.id", "a")).unwrap().unwrap();
+        assert!(a.primordial);
+        assert_eq!(a.by_id(b.me.scm_id), Some(&b.me));
+        assert!(Members::read(&conf.with("ozone.scm.node.id", "c")).is_err());
+        let twice = conf.with("ozone.scm.address.s.a", "127.0.0.1");
+        assert!(Members::read(&twice).is_err(), "two of this host must be told apart");
+    }
+}

@@ -1,0 +1,60 @@
+//! What follows from a change of leader among several SCMs.
+//!
+//! DataNodes report to all SCMs, so a follower knows nodes and replicas when it becomes the leader. What it cannot know
+//! is what it dropped because the log had not reached it; therefore a new leader has every node register anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use multiraft::LeaderState;
+
+use crate::core::Core;
+
+/// Pause before a leader is asked again how far the log is.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Watches who leads, until the end.
+pub fn watch(core: &Arc<Core>) {
+    let core = Arc::clone(core);
+    let mut changes = core.group().leader_changes();
+    tokio::spawn(async move {
+        loop {
+            let now = *changes.borrow_and_update();
+            turn(&core, now);
+            let settled = settle(&core, now);
+            let changed = core.shutdown.until(async {
+                tokio::select! {
+                    changed = changes.changed() => changed,
+                    () = settled => changes.changed().await,
+                }
+            });
+            if !matches!(changed.await, Some(Ok(()))) {
+                return;
+            }
+        }
+    });
+}
+
+fn turn(core: &Core, now: LeaderState) {
+    if now.leader.is_none() {
+        return;
+    }
+    if now.ready {
+        tracing::info!(term = now.term, "this SCM leads");
+        core.lead();
+    } else if now.leader != Some(core.identity.scm_id) {
+        core.follow();
+    }
+}
+
+/// Waits until what the leader had committed is applied here, for the rules that begin with it.
+async fn settle(core: &Core, now: LeaderState) {
+    if now.leader.is_none() {
+        return;
+    }
+    while core.group().read_index().await.is_err() {
+        tokio::time::sleep(AGAIN).await;
+    }
+    core.state_machine_is_ready();
+    core.try_leave_safe_mode();
+}
