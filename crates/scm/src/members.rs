@@ -47,7 +47,7 @@ impl Members {
             true => of_this_host(&all),
             false => all.iter().find(|m| m.node.node_id == named),
         };
-        let me = me.cloned().ok_or_else(|| ScmError::WhichNode { service: id, named })?;
+        let me = me.cloned().ok_or(ScmError::WhichNode { service: id, named })?;
         let first = conf.get(&keys::OZONE_SCM_PRIMORDIAL_NODE_ID);
         let first = match first.is_empty() {
             true => all.first().map(|m| m.node.node_id.clone()),
