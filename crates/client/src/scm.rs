@@ -185,6 +185,86 @@ impl ScmClient {
         Ok(part(reply, "getPipelineResponse")?.pipeline)
     }
 
+    /// Begins to empty DataNodes; returns which could not be taken, and why. With `force` also when too few would stay.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn decommission(
+        &self,
+        hosts: &[String],
+        force: bool,
+    ) -> Result<Vec<cl::DatanodeAdminErrorResponseProto>> {
+        let mut request = request(Type::DecommissionNodes);
+        let body = cl::DecommissionNodesRequestProto { hosts: hosts.to_vec(), force: Some(force) };
+        request.decommission_nodes_request = Some(body);
+        let reply = self.submit(&request).await?.decommission_nodes_response;
+        Ok(part(reply, "decommissionNodesResponse")?.failed_hosts)
+    }
+
+    /// Takes DataNodes back into service; returns which could not be taken, and why.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn recommission(
+        &self,
+        hosts: &[String],
+    ) -> Result<Vec<cl::DatanodeAdminErrorResponseProto>> {
+        let mut request = request(Type::RecommissionNodes);
+        let body = cl::RecommissionNodesRequestProto { hosts: hosts.to_vec() };
+        request.recommission_nodes_request = Some(body);
+        let reply = self.submit(&request).await?.recommission_nodes_response;
+        Ok(part(reply, "recommissionNodesResponse")?.failed_hosts)
+    }
+
+    /// Prepares DataNodes for being away, for so many hours if not 0; returns which could not be taken, and why.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn start_maintenance(
+        &self,
+        hosts: &[String],
+        hours: u32,
+        force: bool,
+    ) -> Result<Vec<cl::DatanodeAdminErrorResponseProto>> {
+        let mut request = request(Type::StartMaintenanceNodes);
+        request.start_maintenance_nodes_request = Some(cl::StartMaintenanceNodesRequestProto {
+            hosts: hosts.to_vec(),
+            end_in_hours: Some(hours.into()),
+            force: Some(force),
+        });
+        let reply = self.submit(&request).await?.start_maintenance_nodes_response;
+        Ok(part(reply, "startMaintenanceNodesResponse")?.failed_hosts)
+    }
+
+    /// Containers that keep a DataNode from leaving, by what is the matter with them.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn containers_of_leaving_node(
+        &self,
+        node: &types::DatanodeDetails,
+    ) -> Result<Vec<(String, Vec<u64>)>> {
+        let mut request = request(Type::GetContainersOnDecomNode);
+        let body = cl::GetContainersOnDecomNodeRequestProto { datanode_details: node.to_wire() };
+        request.get_containers_on_decom_node_request = Some(body);
+        let reply = self.submit(&request).await?.get_containers_on_decom_node_response;
+        let lists = part(reply, "getContainersOnDecomNodeResponse")?.containers_on_decom_node;
+        let ids = |ids: Vec<hdds::ContainerId>| ids.iter().map(|id| id.id).collect();
+        Ok(lists.into_iter().map(|list| (list.name, ids(list.id))).collect())
+    }
+
+    /// How the containers are, as the replication manager found them: numbers by state and by trouble, and some of
+    /// them by name.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn container_report(&self) -> Result<hdds::ReplicationManagerReportProto> {
+        let mut request = request(Type::GetReplicationManagerReport);
+        request.replication_manager_report_request = Some(Default::default());
+        let reply = self.submit(&request).await?.get_replication_manager_report_response;
+        Ok(part(reply, "getReplicationManagerReportResponse")?.report)
+    }
+
     /// Closes a pipeline; SCM makes another when it can.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use crate::identity::Identity;
 use crate::metrics::Metrics;
 use crate::node::Node;
 use crate::pipeline::{Parts, Pipelines};
+use crate::push::Pusher;
 use crate::reclaim::Reclaim;
 use crate::scm::News;
 use crate::settings::Settings;
@@ -159,6 +160,12 @@ impl Daemon {
             write_budget: Budget::new(settings.pending_bytes),
             read_budget: Budget::new(settings.pending_bytes),
             under_way: Default::default(),
+            pusher: Pusher::new(
+                settings.copy_streams,
+                settings.copy_queue,
+                settings.copy_bandwidth,
+            ),
+            arrivals: Default::default(),
             services: self.services.clone(),
         })
     }

@@ -7,6 +7,7 @@
 //! | `door` | gRPC and framed doors |
 //! | `command` | the container protocol: admission, reads, changes |
 //! | `pipeline` | Raft groups that replicate containers |
+//! | `push` | copies containers to other nodes, and takes them |
 //! | [`storage`] | disks, containers, blocks, chunks: everything on disk but the Raft log |
 //! | `scm` | register, report, carry SCM's commands out |
 //!
@@ -26,6 +27,7 @@ mod metrics;
 mod node;
 mod options;
 mod pipeline;
+mod push;
 mod reclaim;
 mod scm;
 mod settings;

@@ -9,6 +9,7 @@ use types::{ContainerId, DatanodeDetails};
 
 use crate::command::budget::Budget;
 use crate::pipeline::Pipelines;
+use crate::push::{Arrivals, Pusher};
 use crate::scm::News;
 use crate::settings::Settings;
 use crate::storage::ContainerStore;
@@ -32,6 +33,10 @@ pub(crate) struct Node {
     pub read_budget: Budget,
     /// SCM's commands under way.
     pub under_way: UnderWay,
+    /// Copies containers to other nodes.
+    pub pusher: Pusher,
+    /// Containers that arrive from other nodes.
+    pub arrivals: Arrivals,
     /// What goes on by itself.
     pub services: BackgroundServices,
 }

@@ -66,6 +66,12 @@ pub struct Settings {
     pub election_timeout: Duration,
     /// How long an entry may take to come as far as a client's watch asks.
     pub watch_timeout: Duration,
+    /// Containers copied to other nodes at a time.
+    pub copy_streams: usize,
+    /// Copies that may wait.
+    pub copy_queue: usize,
+    /// Bytes per second that copies may send; 0 is no limit.
+    pub copy_bandwidth: u64,
     /// How often deleted blocks are reclaimed.
     pub deleting_interval: Duration,
     /// How long shutdown may take.
@@ -117,6 +123,9 @@ impl Settings {
             pending_bytes: conf.get(&dn::HDDS_CONTAINER_RATIS_LEADER_PENDING_BYTES_LIMIT).bytes(),
             trim_entries: conf.get(&dn::HDDS_RATIS_SNAPSHOT_THRESHOLD),
             election_timeout: conf.get(&dn::HDDS_RATIS_LEADER_ELECTION_MINIMUM_TIMEOUT_DURATION),
+            copy_streams: conf.get(&dn::HDDS_DATANODE_REPLICATION_STREAMS_LIMIT) as usize,
+            copy_queue: conf.get(&dn::HDDS_DATANODE_REPLICATION_QUEUE_LIMIT) as usize,
+            copy_bandwidth: conf.get(&dn::TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH).bytes(),
             deleting_interval: conf.get(&hdds::OZONE_BLOCK_DELETING_SERVICE_INTERVAL),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
             data_dirs,

@@ -48,6 +48,7 @@ fn about(daemon: &Daemon) -> Section {
     };
     let ports: Vec<_> = details.ports.iter().map(|p| format!("{} {}", p.name, p.value)).collect();
     let containers = daemon.node().map_or(0, |node| node.store.containers().len());
+    let arriving = daemon.node().map_or(0, |node| node.arrivals.len());
     Section::facts(
         "DataNode",
         [
@@ -57,6 +58,7 @@ fn about(daemon: &Daemon) -> Section {
             ("host", format!("{} ({})", details.host, details.ip)),
             ("ports", ports.join(", ")),
             ("containers", containers.to_string()),
+            ("containers arriving", arriving.to_string()),
         ],
     )
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod closing;
+mod copying;
 mod crash;
 mod deletion;
 mod growing;

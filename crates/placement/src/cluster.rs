@@ -1,9 +1,10 @@
 //! Everything SCM knows, in one value.
 
-use types::{ContainerId, DatanodeId, PipelineId};
+use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
 use crate::{
-    Change, Containers, DeletionLog, Nodes, Pipelines, Replicas, SafeMode, Sequences, Settings,
+    Change, Containers, DeletionLog, Nodes, PendingTasks, Pipelines, Replicas, SafeMode, Sequences,
+    Settings,
 };
 
 /// Everything SCM knows. See the [crate] for how it changes.
@@ -19,6 +20,8 @@ pub struct Cluster {
     pub containers: Containers,
     /// Copies of containers on nodes (soft).
     pub replicas: Replicas,
+    /// Copies and deletions of replicas under way (soft).
+    pub pending: PendingTasks,
     /// Blocks to be deleted (replicated; acknowledgements are soft).
     pub deletions: DeletionLog,
     /// Sequence numbers (replicated; the leader's ranges are soft).
@@ -37,6 +40,7 @@ impl Cluster {
             pipelines: Pipelines::default(),
             containers: Containers::default(),
             replicas: Replicas::default(),
+            pending: PendingTasks::default(),
             deletions: DeletionLog::default(),
             sequences: Sequences::default(),
             safe_mode: SafeMode::default(),
@@ -109,6 +113,20 @@ pub enum OrderKind {
         id: ContainerId,
         /// Even if there are blocks in it.
         force: bool,
+    },
+    /// Copy a replica to another node.
+    ReplicateContainer {
+        /// Which container.
+        id: ContainerId,
+        /// Who gets it.
+        target: DatanodeId,
+    },
+    /// Take over what an operator wants of the node.
+    SetOperationalState {
+        /// What.
+        state: OperationalState,
+        /// When it ends by itself, in seconds since 1970; 0 is never.
+        expiry: i64,
     },
     /// Delete the blocks of these transactions of the deletion log.
     DeleteBlocks(Vec<u64>),

@@ -12,10 +12,10 @@
 //!
 //! | folder | noun | verbs |
 //! | --- | --- | --- |
-//! | [`node`] | a DataNode | register, watch |
+//! | [`node`] | a DataNode | register, watch, serve, drain |
 //! | [`pipeline`] | a Raft group of DataNodes | create, rebalance, report, close |
 //! | [`container`] | a container record | lifecycle, close, clean, locate |
-//! | [`replica`] | a copy of a container on a node | report, reconcile, health |
+//! | [`replica`] | a copy of a container on a node | report, reconcile, standing, repair, health |
 //! | [`block`] | a block handed out to a writer | allocate |
 //! | [`deletion`] | a transaction of the deletion log | add, send, acknowledge |
 //! | [`safemode`] | the wait for enough of the cluster after a start | evaluate |
@@ -41,10 +41,13 @@ pub use container::{Container, Containers};
 pub use deletion::{DeletionLog, Transaction};
 pub use node::{Health, Node, Nodes, Storage};
 pub use pipeline::{PipelineEntry, PipelinePlan, Pipelines};
+pub use replica::pending::PendingTasks;
 pub use replica::{Replica, ReplicaState, Replicas};
 pub use safemode::{RuleStatus, SafeMode};
 pub use sequence::{Sequence, Sequences};
-pub use settings::{DeletionSettings, SafeModeSettings, Settings, UnknownContainer};
+pub use settings::{
+    DeletionSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,
+};
 
 /// Milliseconds since 1970, as the server's clock gives them.
 pub type Millis = u64;

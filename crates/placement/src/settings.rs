@@ -38,10 +38,33 @@ pub struct Settings {
     pub resend_after: u64,
     /// What to do about replicas of unknown containers.
     pub unknown_container: UnknownContainer,
+    /// The replication manager's settings.
+    pub replication: ReplicationSettings,
     /// The deletion log's settings.
     pub deletion: DeletionSettings,
     /// The safe mode's settings.
     pub safe_mode: SafeModeSettings,
+}
+
+/// Settings of the replication manager.
+#[derive(Debug, Clone)]
+pub struct ReplicationSettings {
+    /// How long a copy or deletion that was ordered counts as under way.
+    pub timeout: u64,
+    /// Copies that a node sends, and gets, at a time.
+    pub copies_per_node: u32,
+    /// Replicas that a node deletes at a time.
+    pub deletes_per_node: u32,
+    /// What a node that leaves the service may send, as a multiple of `copies_per_node`.
+    pub out_of_service_factor: f64,
+    /// Copies under way in the whole cluster, as a share of what its healthy nodes may send; 0 is no limit.
+    pub in_flight_share: f64,
+    /// Replicas that must stay online when nodes go into maintenance.
+    pub maintenance_minimum: u32,
+    /// Whether replicas are to be in two racks at least.
+    pub rack_aware: bool,
+    /// Containers named per kind of trouble in the report.
+    pub sample_limit: usize,
 }
 
 /// Settings of the deletion log.
@@ -93,6 +116,16 @@ impl Default for Settings {
             containers_per_pipeline: 3,
             resend_after: 10_000,
             unknown_container: UnknownContainer::Warn,
+            replication: ReplicationSettings {
+                timeout: 720_000,
+                copies_per_node: 20,
+                deletes_per_node: 40,
+                out_of_service_factor: 2.0,
+                in_flight_share: 0.75,
+                maintenance_minimum: 2,
+                rack_aware: true,
+                sample_limit: 100,
+            },
             deletion: DeletionSettings {
                 max_retries: 4096,
                 resend_after: 60_000,

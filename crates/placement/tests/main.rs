@@ -8,6 +8,7 @@ mod deletion;
 mod fixture;
 mod nodes;
 mod pipelines;
+mod repairs;
 mod replicas;
 mod safemode;
 mod sequences;

@@ -2,6 +2,8 @@
 
 use placement::{Change, Cluster, ReplicaState, Settings};
 
+use proto::hdds::LifeCycleState;
+
 use crate::fixture::*;
 
 fn rule(cluster: &Cluster, name: &str) -> placement::RuleStatus {
@@ -110,4 +112,43 @@ fn a_pipeline_closed_meanwhile_is_not_waited_for() {
     cluster.apply(&Change::ClosePipeline { id, now: START }).unwrap();
     cluster.apply(&Change::RemovePipeline(id)).unwrap();
     assert!(rule(&cluster, "OneReplicaPipelineSafeModeRule").holds);
+}
+
+#[test]
+fn an_erasure_coded_container_needs_as_many_replicas_as_it_has_data_parts() {
+    let mut cluster = Cluster::new(Settings::default());
+    let config = types::ReplicationConfig::Ec(types::EcConfig {
+        data: 3,
+        parity: 2,
+        codec: types::EcCodec::Rs,
+        chunk_size: 1 << 20,
+    });
+    let (id, state) = (container(1), LifeCycleState::Closed);
+    cluster.containers.insert(placement::Container {
+        id,
+        state,
+        pipeline: None,
+        config,
+        owner: OWNER.into(),
+        used_bytes: 1,
+        keys: 1,
+        state_enter_ms: START,
+        sequence_id: 0,
+        delete_transaction: 0,
+        suppressed: false,
+    });
+    cluster.begin_safe_mode();
+    let part = |n: u128, index: u32| placement::Replica {
+        replica_index: index,
+        ..replica(n, ReplicaState::Closed, 1, 0)
+    };
+    // The third is of an index that is known already.
+    for (n, index) in [(1, 1), (2, 2), (3, 2)] {
+        report(&mut cluster, id, part(n, index), START);
+        assert!(!rule(&cluster, "ECContainerSafeModeRule").holds);
+    }
+    report(&mut cluster, id, part(4, 5), START);
+    let rule = rule(&cluster, "ECContainerSafeModeRule");
+    assert!(rule.holds);
+    assert!(rule.text.starts_with("100.00% of [EC] Containers(1 / 1) "), "{}", rule.text);
 }

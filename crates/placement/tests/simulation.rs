@@ -11,7 +11,7 @@ use placement::deletion::{DeletedBlock, Draft};
 use placement::{Change, Cluster, Decision, OrderKind, Replica, ReplicaState, Sequence, Settings};
 use proptest::prelude::*;
 use proto::hdds::LifeCycleState;
-use types::{ContainerId, LocalId, PipelineId};
+use types::{ContainerId, LocalId, OperationalState, PipelineId};
 
 use crate::fixture::*;
 
@@ -30,6 +30,8 @@ struct Copy {
     blocks: BTreeSet<u64>,
     deleted: BTreeSet<u64>,
     sequence: u64,
+    /// The node that it was written on.
+    origin: u128,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +41,8 @@ struct Datanode {
     groups: BTreeMap<PipelineId, usize>,
     copies: BTreeMap<ContainerId, Copy>,
     orders: Vec<OrderKind>,
+    /// What it was told that an operator wants of it.
+    serves: OperationalState,
 }
 
 struct World {
@@ -58,7 +62,14 @@ enum Step {
     Full(u64),
     Kill(u128),
     Revive(u128),
-    Tick { loses: Vec<bool> },
+    /// A node gets new, empty disks, if that loses nothing.
+    Wipe(u128),
+    Decommission(u128),
+    Maintain(u128),
+    Recommission(u128),
+    Tick {
+        loses: Vec<bool>,
+    },
     RestartScm,
 }
 
@@ -69,7 +80,11 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Delete),
         2 => (0u64..8).prop_map(Step::Full),
         2 => node.clone().prop_map(Step::Kill),
-        2 => node.prop_map(Step::Revive),
+        2 => node.clone().prop_map(Step::Revive),
+        1 => node.clone().prop_map(Step::Wipe),
+        1 => node.clone().prop_map(Step::Decommission),
+        1 => node.clone().prop_map(Step::Maintain),
+        1 => node.prop_map(Step::Recommission),
         8 => proptest::collection::vec(prop::bool::weighted(0.2), 0..8)
             .prop_map(|loses| Step::Tick { loses }),
         1 => Just(Step::RestartScm),
@@ -78,8 +93,9 @@ fn step() -> impl Strategy<Value = Step> {
 
 impl World {
     fn new() -> Self {
-        let settings =
+        let mut settings =
             Settings { create_factor_one: false, containers_per_pipeline: 1, ..settings() };
+        settings.replication.timeout = 60_000;
         let mut world = Self {
             cluster: cluster(0, settings),
             nodes: (1..=NODES).map(|n| (n, Datanode { up: true, ..Datanode::default() })).collect(),
@@ -113,14 +129,19 @@ impl World {
     fn replicas(&self, n: u128) -> Vec<(ContainerId, Replica)> {
         let of = |(id, c): (&ContainerId, &Copy)| {
             let blocks = c.blocks.len() as u64;
-            (*id, Replica { sequence_id: c.sequence, ..replica(n, c.state, blocks, 0) })
+            let (sequence_id, origin) = (c.sequence, node(c.origin));
+            (*id, Replica { sequence_id, origin, ..replica(n, c.state, blocks, 0) })
         };
         self.nodes[&n].copies.iter().map(of).collect()
     }
 
     fn register(&mut self, n: u128) {
         let groups: Vec<_> = self.nodes[&n].groups.keys().copied().collect();
-        let (_, decision) = self.cluster.register(details(n), disks(1), &groups, self.now);
+        let mut details = details(n);
+        // Two racks: nodes 1 to 3, and the rest.
+        details.network_location = if n <= 3 { "/r1" } else { "/r2" }.to_owned();
+        details.op_state = self.nodes[&n].serves;
+        let (_, decision) = self.cluster.register(details, disks(1), &groups, self.now);
         self.nodes.get_mut(&n).unwrap().orders.clear();
         self.carry_out(decision);
         self.report(n);
@@ -159,7 +180,7 @@ impl World {
             let dn = self.nodes.get_mut(&n).unwrap();
             let from = std::mem::replace(dn.groups.get_mut(&id).unwrap(), log.len());
             for (i, entry) in log.iter().enumerate().skip(from) {
-                apply_entry(dn, id, i as u64 + 1, *entry);
+                apply_entry(dn, n, id, i as u64 + 1, *entry);
             }
         }
     }
@@ -217,10 +238,15 @@ impl World {
             if self.cluster.heartbeat(node(n), self.now).is_none() {
                 self.register(n);
             } else {
+                let told = self.nodes[&n].serves;
+                let decision = self.cluster.report_op_state(node(n), told, 0, true);
+                self.carry_out(decision);
                 self.report(n);
             }
         }
         let (_, decision) = self.cluster.watch_nodes(self.now);
+        self.carry_out(decision);
+        let (_, decision) = self.cluster.drain_nodes(self.now);
         self.carry_out(decision);
         for plan in self.cluster.plan_pipelines() {
             let id = pipeline(u128::from(self.number()));
@@ -232,10 +258,15 @@ impl World {
                 ..Decision::default()
             });
         }
+        if let Some(id) = self.cluster.plan_rebalance() {
+            let close = Change::ClosePipeline { id, now: self.now };
+            self.carry_out(Decision { changes: vec![close], ..Decision::default() });
+        }
         for decision in [
             self.cluster.scrub_pipelines(self.now),
             self.cluster.review_containers(self.now),
             self.cluster.clean_containers(self.now),
+            self.cluster.repair_containers(ContainerId(0), 1_000, self.now).decision,
             self.cluster.send_deletions(self.now).1,
         ] {
             self.carry_out(decision);
@@ -279,8 +310,41 @@ impl World {
                     copies.remove(&id);
                 }
             }
+            OrderKind::ReplicateContainer { id, target } => self.copy(n, id, target.0.as_u128()),
+            OrderKind::SetOperationalState { state, .. } => {
+                self.nodes.get_mut(&n).unwrap().serves = state;
+            }
             OrderKind::DeleteBlocks(ids) => self.delete_blocks(n, &ids),
         }
+    }
+
+    /// A node sends its replica to another one, if both are up and it is closed.
+    fn copy(&mut self, from: u128, id: ContainerId, to: u128) {
+        let Some(copy) = self.nodes[&from].copies.get(&id).filter(|c| c.state.is_final()) else {
+            return;
+        };
+        let mut copy = copy.clone();
+        // What is deleted here stays deleted there; later deletions are not known there.
+        copy.deleted.clear();
+        let target = self.nodes.get_mut(&to).unwrap();
+        if target.up {
+            target.copies.entry(id).or_insert(copy);
+        }
+    }
+
+    /// Whether every block is on some other node, too.
+    fn may_lose(&self, n: u128) -> bool {
+        self.alive.iter().all(|(block, c)| {
+            let others = self.nodes.iter().filter(|(m, _)| **m != n);
+            others
+                .filter(|(_, dn)| {
+                    dn.copies.get(c).is_some_and(|copy| {
+                        copy.state == ReplicaState::Closed && copy.blocks.contains(block)
+                    })
+                })
+                .count()
+                >= 2
+        })
     }
 
     fn close_copy(&mut self, n: u128, id: ContainerId, force: bool) {
@@ -354,6 +418,32 @@ impl World {
                 self.register(n);
             }
             Step::Revive(_) => {}
+            Step::Wipe(n) if self.may_lose(n) => {
+                let dn = self.nodes.get_mut(&n).unwrap();
+                dn.copies.clear();
+                dn.groups.clear();
+                dn.orders.clear();
+                if dn.up {
+                    self.register(n);
+                }
+            }
+            Step::Wipe(_) => {}
+            // Unknown to an SCM that has just started, or in a state that does not allow it.
+            Step::Decommission(n) => {
+                if let Ok(decision) = self.cluster.decommission(node(n), self.now) {
+                    self.carry_out(decision);
+                }
+            }
+            Step::Maintain(n) => {
+                if let Ok(decision) = self.cluster.begin_maintenance(node(n), 0, self.now) {
+                    self.carry_out(decision);
+                }
+            }
+            Step::Recommission(n) => {
+                if let Ok(decision) = self.cluster.recommission(node(n), self.now) {
+                    self.carry_out(decision);
+                }
+            }
             Step::Tick { loses } => self.tick(&loses),
             Step::RestartScm => self.restart_scm(),
         }
@@ -371,15 +461,44 @@ impl World {
         Ok(())
     }
 
+    /// All disks that had it were replaced after its last block was deleted.
+    fn is_moot(&self, id: ContainerId) -> bool {
+        self.cluster.replicas.of(id).is_empty() && !self.alive.values().any(|c| *c == id)
+    }
+
+    /// Every closed container has three replicas on two racks, and no node is left on its way.
+    fn check_replicas(&self) -> Result<(), TestCaseError> {
+        for c in self.cluster.containers.from(ContainerId(0)) {
+            let Some(standing) = self.cluster.standing(c) else { continue };
+            let empty = c.keys == 0;
+            prop_assert!(
+                empty || self.is_moot(c.id) || standing.is_fine(),
+                "container {}: {:?}",
+                c.id,
+                standing
+            );
+        }
+        prop_assert!(!self.cluster.any_node_leaves());
+        prop_assert_eq!(self.cluster.pending.copies(), 0);
+        prop_assert_eq!(self.cluster.pending.deletions(), 0);
+        Ok(())
+    }
+
     /// All nodes are back and nothing new happens: everything comes to rest, every block can be read.
     fn settle(&mut self) -> Result<(), TestCaseError> {
         for n in 1..=NODES {
             self.play(Step::Revive(n));
         }
-        for _ in 0..60 {
+        // What waits for copies that were lost on the way is ordered again when their time is over.
+        let rounds = 60 + self.cluster.settings.replication.timeout / 3_000;
+        for round in 0..rounds {
+            if round == 5 {
+                (1..=NODES).for_each(|n| self.play(Step::Recommission(n)));
+            }
             self.tick(&[]);
             self.check()?;
         }
+        self.check_replicas()?;
         use proto::hdds::LifeCycleState as S;
         for state in [S::Closing, S::QuasiClosed, S::Deleting] {
             // One that was never written waits for its pipeline to go: a late write may still arrive.
@@ -388,13 +507,26 @@ impl World {
                 self.cluster.replicas.of(*id).is_empty()
                     && c.pipeline.is_some_and(|p| self.cluster.pipelines.is_open(p))
             };
+            // One that lost a majority of its origins with their disks: who knows what was written last.
+            let stuck = self.cluster.health_report().samples.remove("QUASI_CLOSED_STUCK");
+            let stuck = stuck.unwrap_or_default();
             let in_state = self.cluster.containers.in_state(state);
-            let left: Vec<_> = in_state.filter(|id| !waits(id)).collect();
-            prop_assert!(left.is_empty(), "{:?} are still {:?}", left, state);
+            let left: Vec<_> = in_state
+                .filter(|id| !waits(id) && !stuck.contains(id) && !self.is_moot(*id))
+                .collect();
+            let replicas: Vec<_> = left.iter().map(|id| self.cluster.replicas.of(*id)).collect();
+            prop_assert!(left.is_empty(), "{:?} are still {:?}: {:?}", left, state, replicas);
         }
         prop_assert!(!self.cluster.pipelines.any_on_its_way());
-        let left: Vec<_> = self.cluster.deletions.from(0).cloned().collect();
-        prop_assert!(left.is_empty(), "{:?}", left);
+        let log = self.cluster.deletions.from(0);
+        let left: Vec<_> = log.filter(|t| !self.is_moot(t.container)).cloned().collect();
+        let of: Vec<_> = left
+            .iter()
+            .map(|t| {
+                (self.cluster.containers.get(t.container), self.cluster.replicas.of(t.container))
+            })
+            .collect();
+        prop_assert!(left.is_empty(), "{:?}: {:?}", left, of);
         for (block, c) in &self.alive {
             let (_, pipeline) = self.cluster.locate(*c).unwrap();
             let readable = pipeline.members.iter().any(|m| {
@@ -407,7 +539,7 @@ impl World {
     }
 }
 
-fn apply_entry(dn: &mut Datanode, pipeline: PipelineId, index: u64, entry: Entry) {
+fn apply_entry(dn: &mut Datanode, n: u128, pipeline: PipelineId, index: u64, entry: Entry) {
     match entry {
         Entry::Write(c, block) => {
             let copy = dn.copies.entry(c).or_insert(Copy {
@@ -416,6 +548,7 @@ fn apply_entry(dn: &mut Datanode, pipeline: PipelineId, index: u64, entry: Entry
                 blocks: BTreeSet::new(),
                 deleted: BTreeSet::new(),
                 sequence: 0,
+                origin: n,
             });
             if !copy.state.is_final() {
                 if !copy.deleted.contains(&block) {
@@ -434,8 +567,13 @@ fn apply_entry(dn: &mut Datanode, pipeline: PipelineId, index: u64, entry: Entry
     }
 }
 
+/// How many histories are played: `PROPTEST_CASES`, else 400.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
     #[test]
     fn no_acknowledged_block_is_lost_and_all_comes_to_rest(
         steps in proptest::collection::vec(step(), 1..120)

@@ -16,3 +16,5 @@ pub const RAFT: u16 = 6;
 pub const RAFT_SNAPSHOT: u16 = 7;
 /// Chunk bytes that a replica lacks, asked of a peer.
 pub const PAYLOAD_FETCH: u16 = 8;
+/// A piece of a container that one DataNode copies to another.
+pub const CONTAINER_PUSH: u16 = 9;

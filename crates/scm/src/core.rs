@@ -1,7 +1,8 @@
 //! What all parts of the server share: the cluster behind its lock, the way to change it, the commands to DataNodes.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use multiraft::{Group, Proposal};
 use parking_lot::{Mutex, MutexGuard};
@@ -14,7 +15,7 @@ use types::DatanodeId;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::command::{self, CommandIds, Commands};
+use crate::command::{self, CommandIds, Commands, Copies};
 use crate::error::RequestError;
 use crate::machine::{decode_outcome, encode_changes};
 use crate::members::Members;
@@ -54,11 +55,16 @@ pub struct Core {
     pub(crate) options: ScmOptions,
     pub(crate) clock: Clock,
     pub(crate) commands: Commands,
+    pub(crate) copies: Copies,
     pub(crate) metrics: Metrics,
     pub(crate) services: BackgroundServices,
     pub(crate) shutdown: Shutdown,
     /// Somebody waits for a pipeline, or for the end of safe mode.
     pub(crate) progress: Notify,
+    /// An operator has stopped the replication manager: nothing that happens starts it.
+    pub(crate) replication_stopped: AtomicBool,
+    /// When this process was first out of safe mode.
+    serving_since: OnceLock<Instant>,
     /// One creation of containers at a time: the next one finds what the first has made.
     pub(crate) creating: tokio::sync::Mutex<()>,
     /// One reservation of ids at a time.
@@ -92,10 +98,13 @@ impl Core {
             identity: parts.identity,
             options: parts.options,
             commands: Commands::default(),
+            copies: Copies::default(),
             metrics: parts.metrics,
             services: parts.services,
             shutdown: parts.shutdown,
             progress: Notify::new(),
+            replication_stopped: AtomicBool::new(false),
+            serving_since: OnceLock::new(),
             creating: tokio::sync::Mutex::default(),
             reserving: tokio::sync::Mutex::default(),
             command_ids: CommandIds::new(parts.clock.now() as i64 * 1_000),
@@ -233,10 +242,12 @@ impl Core {
         }
         let term = self.term();
         let cluster = self.cluster();
-        orders
-            .iter()
-            .filter_map(|o| command::to_wire(&cluster, o, &self.command_ids, term))
-            .collect()
+        let commands = orders.iter().filter_map(|order| {
+            let command = command::to_wire(&cluster, order, &self.command_ids, term)?;
+            self.copies.note(order, &command);
+            Some(command)
+        });
+        commands.collect()
     }
 
     /// Leaves safe mode if the rules allow it, and tells those who wait.
@@ -249,10 +260,20 @@ impl Core {
 
     /// Safe mode is over: what was held back begins.
     pub fn safe_mode_left(&self) {
+        self.serving_since.get_or_init(Instant::now);
         self.progress.notify_waiters();
         for name in names::ALL {
             self.services.run(name);
         }
+    }
+
+    /// Whether it is long enough since safe mode that a replica nobody has reported is missing.
+    pub fn knows_all_replicas(&self) -> bool {
+        if self.cluster().safe_mode.is_on() {
+            return false;
+        }
+        let since = self.serving_since.get_or_init(Instant::now);
+        since.elapsed() >= self.options.repair_delay
     }
 
     /// A node came or went: look for missing pipelines now.
@@ -287,6 +308,7 @@ impl Core {
                 tracing::info!(container = %id, event = event.as_str_name(), used_bytes = usage.used_bytes, keys = usage.keys, "container");
                 self.services.run(names::PIPELINE_SCRUBBER);
                 self.services.run(names::REPLICATION_MANAGER);
+                self.services.run(names::ADMIN_MONITOR);
             }
             Change::ReviveContainer { id, .. } => {
                 tracing::warn!(container = %id, "a replica with blocks turned up, the container is not deleted");

@@ -24,6 +24,8 @@ pub struct Metrics {
     pub deletions_sent: Counter,
     /// Transactions of the deletion log finished.
     pub deletions_finished: Counter,
+    /// Copies and deletions of replicas ordered.
+    pub repairs: Counter,
 }
 
 impl Metrics {
@@ -60,6 +62,12 @@ impl Metrics {
         watch(registry, "deletion_log_blocks", "Blocks in the deletion log", cluster, |c| {
             c.deletions.summary().blocks as usize
         });
+        watch(registry, "replica_copies_pending", "Copies of replicas under way", cluster, |c| {
+            c.pending.copies()
+        });
+        watch(registry, "replica_deletions_pending", "Replicas being deleted", cluster, |c| {
+            c.pending.deletions()
+        });
         watch(registry, "safe_mode", "Whether SCM is in safe mode", cluster, |c| {
             usize::from(c.safe_mode.is_on())
         });
@@ -71,6 +79,8 @@ impl Metrics {
             blocks_deleted: registry.counter("blocks_deleted", "Blocks that OM wants deleted"),
             deletions_sent: registry
                 .counter("deletions_sent", "Blocks sent to DataNodes for deletion"),
+            repairs: registry
+                .counter("replica_repairs", "Copies and deletions of replicas ordered"),
             deletions_finished: registry
                 .counter("deletions_finished", "Transactions that all replicas have acknowledged"),
         }

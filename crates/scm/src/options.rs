@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::keys::{hdds, scm, trioxide};
+use config::keys::{datanode, hdds, scm, trioxide};
 use config::{Configuration, HostPort, Key, ScmNode};
-use placement::{DeletionSettings, SafeModeSettings, Settings, UnknownContainer};
+use placement::{
+    DeletionSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,
+};
 use topology::Racks;
 
 use crate::ScmError;
@@ -43,6 +45,10 @@ pub struct ScmOptions {
     pub scrub_interval: Duration,
     /// How often containers on their way are looked at, besides when something changed.
     pub review_interval: Duration,
+    /// How long after safe mode no replicas are copied or deleted: nodes may still come.
+    pub repair_delay: Duration,
+    /// How often nodes on their way out of service are looked at, besides when something changed.
+    pub admin_interval: Duration,
     /// How often deletions are sent, besides when new ones came in.
     pub deletion_interval: Duration,
     /// Block ids reserved at a time; of other ids, at most [`FEW_IDS`].
@@ -112,6 +118,8 @@ impl ScmOptions {
             pipeline_interval: conf.get(&scm::OZONE_SCM_PIPELINE_CREATION_INTERVAL),
             scrub_interval: conf.get(&scm::OZONE_SCM_PIPELINE_SCRUB_INTERVAL),
             review_interval: conf.get(&scm::HDDS_SCM_REPLICATION_THREAD_INTERVAL),
+            repair_delay: conf.get(&scm::HDDS_SCM_WAIT_TIME_AFTER_SAFE_MODE_EXIT),
+            admin_interval: conf.get(&scm::OZONE_SCM_DATANODE_ADMIN_MONITOR_INTERVAL),
             deletion_interval: conf.get(&scm::HDDS_SCM_BLOCK_DELETING_SERVICE_INTERVAL),
             id_batch: conf.get(&scm::OZONE_SCM_SEQUENCE_ID_BATCH_SIZE).max(1),
             list_limit: conf.get(&scm::OZONE_SCM_CONTAINER_LIST_MAX_COUNT).max(1) as usize,
@@ -147,6 +155,17 @@ fn settings(conf: &Configuration) -> Settings {
         unknown_container: match conf.get(&scm::HDDS_SCM_UNKNOWN_CONTAINER_ACTION).as_str() {
             "DELETE" => UnknownContainer::Delete,
             _ => UnknownContainer::Warn,
+        },
+        replication: ReplicationSettings {
+            timeout: ms(conf.get(&scm::HDDS_SCM_REPLICATION_EVENT_TIMEOUT)),
+            copies_per_node: conf.get(&scm::HDDS_SCM_REPLICATION_DATANODE_REPLICATION_LIMIT),
+            deletes_per_node: conf.get(&scm::HDDS_SCM_REPLICATION_DATANODE_DELETE_CONTAINER_LIMIT),
+            out_of_service_factor: conf
+                .get(&datanode::HDDS_DATANODE_REPLICATION_OUTOFSERVICE_LIMIT_FACTOR),
+            in_flight_share: conf.get(&scm::HDDS_SCM_REPLICATION_INFLIGHT_LIMIT_FACTOR),
+            maintenance_minimum: conf.get(&scm::HDDS_SCM_REPLICATION_MAINTENANCE_REPLICA_MINIMUM),
+            rack_aware: conf.get(&scm::OZONE_SCM_CONTAINER_PLACEMENT_IMPL).contains("RackAware"),
+            sample_limit: conf.get(&scm::HDDS_SCM_REPLICATION_CONTAINER_SAMPLE_LIMIT) as usize,
         },
         deletion: DeletionSettings {
             max_retries: conf.get(&scm::OZONE_SCM_BLOCK_DELETION_MAX_RETRY),

@@ -20,6 +20,8 @@ pub struct Disk {
     /// Blocks that commands have deleted.
     pub deleted: Vec<i64>,
     pub acknowledges: bool,
+    /// Replicas that SCM wants sent to other nodes.
+    pub pushed: Vec<(DatanodeId, ContainerReplicaProto)>,
     news: News,
 }
 
@@ -35,6 +37,7 @@ struct News {
 pub struct FakeDatanode {
     pub id: DatanodeId,
     pub disk: Arc<Mutex<Disk>>,
+    session: Arc<Session>,
     notify: Arc<Notify>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -77,17 +80,24 @@ impl FakeDatanode {
         details.set_port(PortName::Native, 1 + (id.0.as_u128() % 60_000) as u16);
         let client = Client::new(address.to_string(), ClientOptions::default());
         let notify = Arc::new(Notify::new());
-        let session =
-            Arc::new(Session { client, details, disk: disk.clone(), notify: notify.clone() });
+        let session = Arc::new(Session {
+            client,
+            details: Mutex::new(details),
+            disk: disk.clone(),
+            notify: notify.clone(),
+        });
         session.register().await;
         let tasks = vec![
             tokio::spawn({
                 let session = session.clone();
                 async move { session.report().await }
             }),
-            tokio::spawn(async move { session.wait().await }),
+            tokio::spawn({
+                let session = session.clone();
+                async move { session.wait().await }
+            }),
         ];
-        Self { id, disk, notify, tasks }
+        Self { id, disk, session, notify, tasks }
     }
 
     /// Blocks were written here: the container is made if it is not there.
@@ -109,6 +119,15 @@ impl FakeDatanode {
         self.notify.notify_one();
     }
 
+    /// A replica has come from another node.
+    pub fn take(&self, replica: ContainerReplicaProto) {
+        let mut disk = self.disk.lock();
+        disk.containers.insert(replica.container_id as u64, replica.clone());
+        disk.news.replicas.push(replica);
+        drop(disk);
+        self.notify.notify_one();
+    }
+
     /// The node says that the container is full.
     pub fn is_full(&self, container: ContainerId) {
         self.disk.lock().news.actions.push(ContainerAction {
@@ -119,6 +138,11 @@ impl FakeDatanode {
         self.notify.notify_one();
     }
 
+    /// What the node was told that an operator wants of it.
+    pub fn op_state(&self) -> types::OperationalState {
+        self.session.details.lock().op_state
+    }
+
     /// The state of a replica, `None` when there is none.
     pub fn state(&self, container: ContainerId) -> Option<State> {
         self.disk.lock().containers.get(&container.0).map(|r| r.state())
@@ -127,7 +151,7 @@ impl FakeDatanode {
 
 struct Session {
     client: Client,
-    details: DatanodeDetails,
+    details: Mutex<DatanodeDetails>,
     disk: Arc<Mutex<Disk>>,
     notify: Arc<Notify>,
 }
@@ -149,7 +173,7 @@ impl Session {
             ScmDatanodeRequest {
                 cmd_type: Type::Register as i32,
                 register_request: Some(ScmRegisterRequestProto {
-                    datanode_details: self.details.to_wire(),
+                    datanode_details: self.details.lock().to_wire(),
                     node_report: node_report(),
                     container_report: ContainerReportsProto {
                         reports: disk.containers.values().cloned().collect(),
@@ -205,7 +229,10 @@ impl Session {
     }
 
     fn beat(&self) -> ScmHeartbeatRequestProto {
-        ScmHeartbeatRequestProto { datanode_details: self.details.to_wire(), ..Default::default() }
+        ScmHeartbeatRequestProto {
+            datanode_details: self.details.lock().to_wire(),
+            ..Default::default()
+        }
     }
 
     async fn send(&self, beat: ScmHeartbeatRequestProto) -> bool {
@@ -233,7 +260,7 @@ impl Session {
             let me = create
                 .datanode
                 .iter()
-                .position(|d| DatanodeDetails::from_wire(d).unwrap().id == self.details.id)
+                .position(|d| DatanodeDetails::from_wire(d).unwrap().id == self.details.lock().id)
                 .unwrap();
             // The highest priority leads.
             let leads = create.priority[me] == *create.priority.iter().max().unwrap();
@@ -256,6 +283,16 @@ impl Session {
                 replica.state = State::Deleted as i32;
                 disk.news.replicas.push(replica);
             }
+        } else if let Some(copy) = command.replicate_container_command_proto {
+            let target = DatanodeDetails::from_wire(&copy.target.unwrap()).unwrap().id;
+            let replica = disk.containers.get(&(copy.container_id as u64)).cloned();
+            if let Some(replica) = replica {
+                disk.pushed.push((target, replica));
+            }
+        } else if let Some(set) = command.set_node_operational_state_command_proto {
+            let mut details = self.details.lock();
+            details.op_state = types::OperationalState::from_wire(set.node_operational_state);
+            details.op_state_expiry = set.state_expiry_epoch_seconds;
         } else if let Some(delete) = command.delete_blocks_command_proto {
             self.delete_blocks(&mut disk, delete);
         }
@@ -287,7 +324,7 @@ impl Session {
             msg: None,
             block_deletion_ack: Some(ContainerBlocksDeletionAckProto {
                 results,
-                dn_id: self.details.id.to_string(),
+                dn_id: self.details.lock().id.to_string(),
             }),
         });
     }

@@ -39,6 +39,7 @@ pub fn configuration(dir: &Path) -> Configuration {
         ("hdds.heartbeat.interval", "100ms"),
         ("ozone.scm.pipeline.creation.auto.factor.one", "false"),
         ("ozone.scm.sequence.id.batch.size", "1000"),
+        ("hdds.scm.wait.time.after.safemode.exit", "0s"),
     ] {
         conf = conf.with(key, value);
     }

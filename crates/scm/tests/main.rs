@@ -8,6 +8,7 @@ mod datanode;
 mod failure;
 mod hadoop;
 mod harness;
+mod leaving;
 mod racks;
 mod registration;
 mod restart;

@@ -62,4 +62,12 @@ keys! {
     HDDS_DATANODE_CHUNK_DATA_VALIDATION_CHECK: bool = "hdds.datanode.chunk.data.validation.check", "false", [DATANODE];
     /// Write chunks so that they are on disk when answered, not only at PutBlock.
     HDDS_CONTAINER_CHUNK_WRITE_SYNC: bool = "hdds.container.chunk.write.sync", "false", [DATANODE];
+    /// Containers a DataNode copies to others at a time. More that SCM asks for wait.
+    HDDS_DATANODE_REPLICATION_STREAMS_LIMIT: u32 = "hdds.datanode.replication.streams.limit", "10", [DATANODE];
+    /// The most copies of containers that wait on a DataNode; more are refused, and SCM asks again later.
+    HDDS_DATANODE_REPLICATION_QUEUE_LIMIT: u32 = "hdds.datanode.replication.queue.limit", "4096", [DATANODE];
+    /// What a DataNode that leaves the service copies at a time, as a multiple of the limit.
+    HDDS_DATANODE_REPLICATION_OUTOFSERVICE_LIMIT_FACTOR: f64 = "hdds.datanode.replication.outofservice.limit.factor", "2.0", [SCM, DATANODE];
+    /// Bytes per second that a DataNode sends when it copies containers to others, all copies together; 0 for no limit.
+    TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH: ByteSize = "trioxide.datanode.replication.bandwidth", "0B", [DATANODE];
 }

@@ -99,6 +99,24 @@ keys! {
     OZONE_SCM_CONTAINER_LIST_MAX_COUNT: u32 = "ozone.scm.container.list.max.count", "4096", [SCM, CLIENT];
     /// How often SCM compares replicas with what they should be.
     HDDS_SCM_REPLICATION_THREAD_INTERVAL: Duration = "hdds.scm.replication.thread.interval", "30s", [SCM];
+    /// How long after safe mode SCM waits for more DataNodes before it has replicas copied or deleted. Ozone's default is 5m.
+    HDDS_SCM_WAIT_TIME_AFTER_SAFE_MODE_EXIT: Duration = "hdds.scm.wait.time.after.safemode.exit", "60s", [SCM];
+    /// Bound on how long SCM waits for a replica it has ordered to be copied or deleted before it orders anew.
+    HDDS_SCM_REPLICATION_EVENT_TIMEOUT: Duration = "hdds.scm.replication.event.timeout", "12m", [SCM];
+    /// The most copies a healthy DataNode is told to make at a time. A node that is being decommissioned makes twice as many: hdds.datanode.replication.outofservice.limit.factor.
+    HDDS_SCM_REPLICATION_DATANODE_REPLICATION_LIMIT: u32 = "hdds.scm.replication.datanode.replication.limit", "20", [SCM];
+    /// The most replicas a DataNode is told to delete at a time.
+    HDDS_SCM_REPLICATION_DATANODE_DELETE_CONTAINER_LIMIT: u32 = "hdds.scm.replication.datanode.delete.container.limit", "40", [SCM];
+    /// The most copies under way in the whole cluster, as a share of what all its healthy DataNodes may make; 0 for no such limit.
+    HDDS_SCM_REPLICATION_INFLIGHT_LIMIT_FACTOR: f64 = "hdds.scm.replication.inflight.limit.factor", "0.75", [SCM];
+    /// Replicas of a container that must stay online when nodes enter maintenance.
+    HDDS_SCM_REPLICATION_MAINTENANCE_REPLICA_MINIMUM: u32 = "hdds.scm.replication.maintenance.replica.minimum", "2", [SCM];
+    /// Containers named per kind of trouble in the replication manager's report.
+    HDDS_SCM_REPLICATION_CONTAINER_SAMPLE_LIMIT: u32 = "hdds.scm.replication.container.sample.limit", "100", [SCM];
+    /// How the places of new replicas are chosen: a class name of Ozone's. With RackAware in it, two replicas are in one rack and the others elsewhere; else racks do not matter.
+    OZONE_SCM_CONTAINER_PLACEMENT_IMPL: String = "ozone.scm.container.placement.impl", "org.apache.hadoop.hdds.scm.container.placement.algorithms.SCMContainerPlacementRackAware", [SCM];
+    /// How often SCM looks how far nodes are that are being decommissioned or enter maintenance.
+    OZONE_SCM_DATANODE_ADMIN_MONITOR_INTERVAL: Duration = "ozone.scm.datanode.admin.monitor.interval", "30s", [SCM];
     /// How the rack of a host is found out: a class name of Hadoop's. With TableMapping in it from the file net.topology.table.file.name, else by the script net.topology.script.file.name.
     NET_TOPOLOGY_NODE_SWITCH_MAPPING_IMPL: String = "net.topology.node.switch.mapping.impl", "org.apache.hadoop.net.ScriptBasedMapping", [OM, SCM];
     /// A file of two columns, host name or IP address and rack, such as `10.1.1.7 /rack3`. It is read again when it changes.

@@ -27,6 +27,7 @@ impl Handler for NativeDoor {
         match call.method {
             method::CONTAINER => container(self.daemon.clone(), call).boxed(),
             method::RAFT | method::RAFT_SNAPSHOT | method::PAYLOAD_FETCH => self.raft(call),
+            method::CONTAINER_PUSH => push(self.daemon.clone(), call).boxed(),
             other => ready(Err(unknown(other))),
         }
     }
@@ -49,6 +50,13 @@ fn unknown(method: u16) -> Status {
 
 fn ready(answer: Result<Reply, Status>) -> HandlerFuture {
     std::future::ready(answer).boxed()
+}
+
+async fn push(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
+    match daemon.node() {
+        Some(node) => crate::push::receive::receive(node, call).await,
+        None => Err(Refusal::Starting.to_status()),
+    }
 }
 
 async fn container(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {

@@ -7,7 +7,7 @@ use proto::scm_datanode as wire;
 use proto::scm_datanode::ScmCommandProto as Command;
 use proto::scm_datanode::command_status::Status;
 use proto::scm_datanode::scm_command_proto::Type;
-use types::{ContainerId, OperationalState, PipelineId};
+use types::{ContainerId, DatanodeDetails, OperationalState, PipelineId};
 
 use super::Outbox;
 use crate::daemon::Daemon;
@@ -72,6 +72,11 @@ fn subject(command: &Command) -> Option<(i64, String)> {
             let delete = command.delete_container_command_proto.as_ref()?;
             Some((delete.cmd_id, delete.container_id.to_string()))
         }
+        Type::ReplicateContainerCommand => {
+            let copy = command.replicate_container_command_proto.as_ref()?;
+            let target = copy.target.as_ref().and_then(|t| DatanodeDetails::from_wire(t).ok())?;
+            Some((copy.cmd_id, format!("{} {}", copy.container_id, target.id)))
+        }
         Type::CreatePipelineCommand => {
             let create = command.create_pipeline_command_proto.as_ref()?;
             Some((create.cmd_id, pipeline(&create.pipeline_id)?))
@@ -114,6 +119,8 @@ async fn carry_out(
             .map_err(|e| e.to_string())?;
     } else if let Some(delete) = command.delete_container_command_proto {
         delete_container(node, &delete).await?;
+    } else if let Some(copy) = command.replicate_container_command_proto {
+        copy_container(node, &copy).await?;
     } else if let Some(delete) = command.delete_blocks_command_proto {
         return delete_blocks(node, delete).await.map(Some);
     } else if let Some(set) = command.set_node_operational_state_command_proto {
@@ -124,6 +131,22 @@ async fn carry_out(
     }
     // A refresh of the disks' usage needs nothing: every heartbeat looks anew.
     Ok(None)
+}
+
+/// Sends a container to the node that SCM names.
+async fn copy_container(
+    node: &Arc<Node>,
+    copy: &wire::ReplicateContainerCommandProto,
+) -> Result<(), String> {
+    let id = ContainerId::from_wire(copy.container_id);
+    let target = copy.target.as_ref().ok_or("the command names no target")?;
+    let target = DatanodeDetails::from_wire(target).map_err(|error| error.to_string())?;
+    let pushed = node.pusher.push(&node.store, id, &target).await;
+    if pushed.is_err() {
+        // The replica here may have turned out damaged.
+        node.news.container_changed(id);
+    }
+    pushed.map_err(|error| error.to_string())
 }
 
 async fn delete_container(

@@ -32,6 +32,25 @@ pub enum StorageError {
         /// Its state.
         state: ContainerState,
     },
+    /// Copying a container that is not closed.
+    #[error("container {id} is {state} and cannot be copied")]
+    NotClosed {
+        /// The container.
+        id: ContainerId,
+        /// Its state.
+        state: ContainerState,
+    },
+    /// A copy of a container that is here.
+    #[error("container {0} is here already")]
+    AlreadyHere(ContainerId),
+    /// A copy that did not arrive whole.
+    #[error("the copy of container {id} did not arrive: {reason}")]
+    NotArrived {
+        /// The container.
+        id: ContainerId,
+        /// Why.
+        reason: String,
+    },
     /// A change of state that is not allowed.
     #[error("container {id}: {error}")]
     Transition {
@@ -193,7 +212,9 @@ impl StorageError {
                 }
                 _ => ResultCode::InvalidContainerState,
             },
-            Self::Transition { .. } => ResultCode::InvalidContainerState,
+            Self::Transition { .. } | Self::NotClosed { .. } => ResultCode::InvalidContainerState,
+            Self::AlreadyHere(_) => ResultCode::ContainerExists,
+            Self::NotArrived { .. } => ResultCode::ContainerInternalError,
             Self::ReplicaIndex { .. } => ResultCode::ContainerNotFound,
             Self::DeleteOnOpen(_) => ResultCode::DeleteOnOpenContainer,
             Self::DeleteOnNonEmpty { .. } => ResultCode::DeleteOnNonEmptyContainer,

@@ -12,6 +12,7 @@
 //! | [`segments`] | small blocks: place, write lazily, read, recover, compact |
 //! | [`pipeline`] | the apply side: batches, positions, flush |
 //! | [`deletion`] | deletion transactions and getting space back |
+//! | [`transfer`] | containers on their way to another node |
 //!
 //! # Invariants
 //! * **The Raft log is the write-ahead log.** Applying writes to RocksDB without its log, one batch
@@ -37,6 +38,7 @@ mod store;
 mod tables;
 #[cfg(test)]
 mod tests;
+pub mod transfer;
 
 pub use block::{Committed, Piece};
 pub use containers::{Container, ContainerInfo, InitialState, NewContainer};

@@ -171,6 +171,24 @@ impl ContainerStore {
         Ok(true)
     }
 
+    /// Takes in a container that came from another node: `move_in` puts it into its place. One that was lost here is
+    /// here again. Blocks.
+    pub(super) fn publish(
+        &self,
+        id: ContainerId,
+        move_in: impl FnOnce() -> Result<Arc<Container>>,
+    ) -> Result<()> {
+        let _one = self.inner.creating.lock();
+        if self.find(id).is_some() {
+            return Err(StorageError::AlreadyHere(id));
+        }
+        let container = move_in()?;
+        self.inner.missing.lock().remove(&id);
+        self.inner.containers.insert(id, container);
+        self.note_changed(id);
+        Ok(())
+    }
+
     /// A container.
     ///
     /// # Errors

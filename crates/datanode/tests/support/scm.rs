@@ -28,6 +28,7 @@ pub struct Known {
     pub failed: HashMap<PipelineId, String>,
     pub statuses: Vec<(DatanodeId, wire::CommandStatus)>,
     pub storage: HashMap<DatanodeId, Vec<wire::StorageReportProto>>,
+    pub logs: HashMap<DatanodeId, Vec<wire::MetadataStorageReportProto>>,
     queues: HashMap<DatanodeId, Vec<wire::ScmCommandProto>>,
     next: i64,
 }
@@ -213,6 +214,39 @@ impl Scm {
         self.send(to, command);
     }
 
+    /// Has a container copied from a node to another one.
+    pub fn send_replicate(&self, from: DatanodeId, container: i64, to: DatanodeId) {
+        let target = self.with(|known| known.nodes[&to].to_wire());
+        let command = wire::ScmCommandProto {
+            command_type: wire::scm_command_proto::Type::ReplicateContainerCommand as i32,
+            replicate_container_command_proto: Some(wire::ReplicateContainerCommandProto {
+                container_id: container,
+                sources: Vec::new(),
+                cmd_id: self.next_id(),
+                replica_index: None,
+                target: Some(target),
+                priority: None,
+            }),
+            ..Default::default()
+        };
+        self.send(from, command);
+    }
+
+    /// Waits until a node has told of so many copies what became of them.
+    pub async fn wait_for_statuses(
+        &self,
+        node: DatanodeId,
+        count: usize,
+    ) -> Vec<wire::CommandStatus> {
+        let kind = wire::scm_command_proto::Type::ReplicateContainerCommand;
+        self.wait("statuses of copies", |known| {
+            let all = known.statuses.iter().filter(|(n, s)| *n == node && s.r#type() == kind);
+            let all: Vec<_> = all.map(|(_, s)| s.clone()).collect();
+            (all.len() >= count).then_some(all)
+        })
+        .await
+    }
+
     pub fn send_delete_container(&self, to: DatanodeId, container: i64) {
         let command = wire::ScmCommandProto {
             command_type: wire::scm_command_proto::Type::DeleteContainerCommand as i32,
@@ -281,6 +315,7 @@ impl Scm {
             }
             if let Some(report) = &beat.node_report {
                 known.storage.insert(node, report.storage_report.clone());
+                known.logs.insert(node, report.metadata_storage_report.clone());
             }
         });
         self.changed.send_modify(|n| *n += 1);
@@ -311,6 +346,7 @@ impl Scm {
                 learn_replicas(known, node, &register.container_report.reports);
                 learn_pipelines(known, node, Some(&register.pipeline_reports));
                 known.storage.insert(node, register.node_report.storage_report.clone());
+                known.logs.insert(node, register.node_report.metadata_storage_report.clone());
             });
             self.changed.send_modify(|n| *n += 1);
             response.register_response = Some(wire::ScmRegisteredResponseProto {

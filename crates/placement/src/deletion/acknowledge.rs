@@ -42,7 +42,9 @@ impl Cluster {
         let acknowledged = &progress.acknowledged;
         let all_there = acknowledged.len() >= container.config.required_nodes() as usize
             || (is_settled(container.state) && self.no_node_is_missing());
-        all_there && self.holders(t.container).iter().all(|n| acknowledged.contains(n))
+        // A replica that is being copied may still have the blocks: it is asked when it is there.
+        let copied = self.pending.copies_of(t.container);
+        all_there && !copied && self.holders(t.container).iter().all(|n| acknowledged.contains(n))
     }
 
     /// Whether every node that SCM has heard of is HEALTHY, and enough of them to be the whole cluster are known.

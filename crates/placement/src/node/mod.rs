@@ -1,9 +1,13 @@
 //! DataNodes: who they are, how they are, what room they have.
 
+mod drain;
 mod register;
+mod serve;
 mod watch;
 
+pub use drain::{Draining, Obstacles};
 pub use register::Registered;
+pub use serve::ServeError;
 pub use watch::Shift;
 
 use std::collections::BTreeMap;
@@ -82,6 +86,8 @@ pub struct Node {
     pub registered: Millis,
     /// Its data directories.
     pub storage: Vec<Storage>,
+    /// Since when it is on its way out of service; `None` when it is not.
+    pub leaving_since: Option<Millis>,
     /// Raft log directories that work, as it reports them; `None` when it does not.
     pub log_disks: Option<usize>,
 }
@@ -102,6 +108,20 @@ impl Node {
     /// Raft log directories that work: what decides how many pipelines it can take part in.
     pub fn log_disks(&self) -> usize {
         self.log_disks.unwrap_or_else(|| self.healthy_disks())
+    }
+
+    /// Whether one of its data directories can take a container of that many bytes.
+    pub fn has_room_for(&self, bytes: u64) -> bool {
+        self.storage
+            .iter()
+            .any(|s| !s.failed && s.remaining > bytes.saturating_add(s.free_space_to_spare))
+    }
+
+    /// Used share of its data directories, in per cent.
+    pub fn used_percent(&self) -> u64 {
+        let total = self.total();
+        let used = total.capacity.saturating_sub(total.remaining);
+        (used * 100).checked_div(total.capacity).unwrap_or(100)
     }
 
     /// Sums over the data directories that have not failed.

@@ -1,6 +1,6 @@
 //! A DataNode says who it is.
 
-use types::{DatanodeDetails, DatanodeId, PipelineId, PipelineState};
+use types::{DatanodeDetails, DatanodeId, OperationalState, PipelineId, PipelineState};
 
 use super::{Health, Node, Storage};
 use crate::{Cluster, Decision, Millis, OrderKind};
@@ -40,17 +40,34 @@ impl Cluster {
             }
             Some(_) => Registered::Moved,
         };
+        // What an operator wants of a node that is known here counts; of another one, what it remembers itself.
+        let mut details = details;
+        let known = self.nodes.get(id).map(|n| (n.details.op_state, n.details.op_state_expiry));
+        let told = (details.op_state, details.op_state_expiry);
+        let leaving_since = self.nodes.get(id).and_then(|n| n.leaving_since);
+        (details.op_state, details.op_state_expiry) = known.unwrap_or(told);
+        let on_its_way = matches!(
+            details.op_state,
+            OperationalState::Decommissioning | OperationalState::EnteringMaintenance
+        );
+        let leaving_since = on_its_way.then(|| leaving_since.unwrap_or(now));
         let node = Node {
             details: details.clone(),
             health: Health::Healthy,
             last_heartbeat: now,
             registered: now,
             storage,
+            leaving_since,
             log_disks: None,
         };
         self.nodes.nodes.insert(id, node);
         let address_changed = self.pipelines.refresh_member(&details);
         let mut decision = Decision::default();
+        let wanted = (details.op_state, details.op_state_expiry);
+        if wanted != told {
+            let (state, expiry) = wanted;
+            decision.order(id, OrderKind::SetOperationalState { state, expiry });
+        }
         for pipeline in self.pipelines.of_node(id) {
             self.rejoin(id, pipeline, pipelines_on_disk, address_changed, now, &mut decision);
         }
@@ -72,6 +89,8 @@ impl Cluster {
         match entry.record.state {
             PipelineState::Closed => {}
             PipelineState::Allocated if !listed => {
+                // It may have reported the group, and lost it since.
+                self.pipelines.forget_report(id, node);
                 decision.order(node, OrderKind::CreatePipeline(id));
             }
             _ if !listed => decision.changes.push(crate::Change::ClosePipeline { id, now }),

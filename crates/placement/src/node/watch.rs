@@ -1,6 +1,6 @@
 //! Heartbeats, and what follows when they stop.
 
-use types::DatanodeId;
+use types::{DatanodeId, OperationalState};
 
 use super::Health;
 use crate::{Change, Cluster, Decision, Millis};
@@ -55,7 +55,16 @@ impl Cluster {
                 }
             }
             if shift.to == Health::Dead {
-                self.replicas.forget_node(shift.node);
+                self.pending.forget_node(shift.node);
+                self.pending.note_news();
+                // One in maintenance is expected to be away, and back with its replicas.
+                let away = self
+                    .nodes
+                    .get(shift.node)
+                    .is_some_and(|n| n.details.op_state == OperationalState::InMaintenance);
+                if !away {
+                    self.replicas.forget_node(shift.node);
+                }
             }
         }
         (shifts, decision)

@@ -148,6 +148,13 @@ impl Pipelines {
         }
     }
 
+    /// A member has not, or no longer, the group.
+    pub(crate) fn forget_report(&mut self, id: PipelineId, node: DatanodeId) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.reported.retain(|n| *n != node);
+        }
+    }
+
     /// Orders for the pipeline were sent at `now`.
     pub fn note_order(&mut self, id: PipelineId, now: Millis) {
         if let Some(entry) = self.entries.get_mut(&id) {

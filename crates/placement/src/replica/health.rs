@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use proto::hdds::LifeCycleState;
 use types::ContainerId;
 
-use crate::{Cluster, Container, Health, ReplicaState};
-
-/// Containers named per kind of trouble.
-pub const SAMPLE_LIMIT: usize = 100;
+use crate::{Cluster, Container, ReplicaState};
 
 /// Life cycle states in the order that the report lists them.
 pub const STATES: [LifeCycleState; 7] = [
@@ -21,8 +18,9 @@ pub const STATES: [LifeCycleState; 7] = [
     LifeCycleState::Recovering,
 ];
 
-/// Kinds of trouble, in the order that the report lists them.
-pub const TROUBLES: [&str; 9] = [
+/// Kinds of trouble, and none, in the order that the report lists them.
+pub const TROUBLES: [&str; 10] = [
+    "HEALTHY",
     "UNDER_REPLICATED",
     "MIS_REPLICATED",
     "OVER_REPLICATED",
@@ -39,7 +37,7 @@ pub const TROUBLES: [&str; 9] = [
 pub struct HealthReport {
     /// Number of containers per state and per kind of trouble.
     pub counts: BTreeMap<&'static str, u64>,
-    /// Up to [`SAMPLE_LIMIT`] containers per kind of trouble.
+    /// Some containers per kind of trouble, as many as the settings say.
     pub samples: BTreeMap<&'static str, Vec<ContainerId>>,
 }
 
@@ -54,10 +52,14 @@ impl Cluster {
             report.counts.insert(trouble, 0);
         }
         for container in self.containers.from(ContainerId(0)).filter(|c| !c.suppressed) {
-            for trouble in self.troubles(container) {
+            let troubles = self.troubles(container);
+            if troubles.is_empty() {
+                *report.counts.entry("HEALTHY").or_default() += 1;
+            }
+            for trouble in troubles {
                 *report.counts.entry(trouble).or_default() += 1;
                 let sample = report.samples.entry(trouble).or_default();
-                if sample.len() < SAMPLE_LIMIT {
+                if sample.len() < self.settings.replication.sample_limit {
                     sample.push(container.id);
                 }
             }
@@ -67,42 +69,48 @@ impl Cluster {
 
     fn troubles(&self, c: &Container) -> Vec<&'static str> {
         let replicas = self.replicas.of(c.id);
-        let alive =
-            |r: &&crate::Replica| self.nodes.get(r.node).is_some_and(|n| n.health != Health::Dead);
-        let bad = |r: &&crate::Replica| {
-            matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid)
-        };
-        let live = replicas.iter().filter(alive).count();
-        let unhealthy = replicas.iter().filter(bad).count();
-        let required = c.config.required_nodes() as usize;
         let mut found = Vec::new();
-        match c.state {
-            LifeCycleState::Open => {
-                if !c.pipeline.is_some_and(|p| self.pipelines.takes_or_will_take_writes(p)) {
-                    found.push("OPEN_WITHOUT_PIPELINE");
-                }
-                if replicas.iter().any(|r| r.state != ReplicaState::Open) {
-                    found.push("OPEN_UNHEALTHY");
-                }
+        if c.state == LifeCycleState::Open {
+            if !c.pipeline.is_some_and(|p| self.pipelines.takes_or_will_take_writes(p)) {
+                found.push("OPEN_WITHOUT_PIPELINE");
             }
-            LifeCycleState::Closed | LifeCycleState::QuasiClosed => {
-                match live {
-                    0 if c.keys == 0 => found.push("EMPTY"),
-                    0 => found.push("MISSING"),
-                    n if n < required => found.push("UNDER_REPLICATED"),
-                    n if n > required => found.push("OVER_REPLICATED"),
-                    _ => {}
+            if replicas.iter().any(|r| r.state != ReplicaState::Open) {
+                found.push("OPEN_UNHEALTHY");
+            }
+        }
+        if let Some(standing) = self.standing(c) {
+            let empty = c.keys == 0 && replicas.iter().all(|r| r.is_empty);
+            if standing.is_lost() {
+                match standing.bad.is_empty() && standing.going.is_empty() {
+                    true if empty => {}
+                    true => found.push("MISSING"),
+                    false => {}
                 }
-                if c.state == LifeCycleState::QuasiClosed && live > 0 {
+            } else {
+                if standing.missing(false) > 0 {
+                    found.push("UNDER_REPLICATED");
+                }
+                if standing.misplaced {
+                    found.push("MIS_REPLICATED");
+                }
+                if standing.excess() > 0 {
+                    found.push("OVER_REPLICATED");
+                }
+                if c.state == LifeCycleState::QuasiClosed && !self.last_write_is_known(c, u64::MAX)
+                {
                     found.push("QUASI_CLOSED_STUCK");
                 }
-                if live > 0 && c.keys == 0 && replicas.iter().all(|r| r.is_empty) {
-                    found.push("EMPTY");
-                }
             }
-            _ => {}
+            if empty {
+                found.push("EMPTY");
+            }
         }
-        if unhealthy > 0 {
+        let bad =
+            |r: &crate::Replica| matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid);
+        let behind = !replicas.is_empty()
+            && c.state == LifeCycleState::Closed
+            && self.enough_sequence(c) < c.sequence_id;
+        if behind || replicas.iter().any(bad) {
             found.push("UNHEALTHY");
         }
         found

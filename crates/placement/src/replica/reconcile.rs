@@ -40,8 +40,16 @@ impl Cluster {
                     let pipeline = container.pipeline.unwrap_or_default();
                     decision.order(node, OrderKind::CloseContainer { id, pipeline, force: false });
                 } else if replica.keys > 0 && replica.state.is_final() {
-                    let quasi = replica.state != ReplicaState::Closed;
-                    decision.changes.push(Change::ReviveContainer { id, quasi, now });
+                    // If it was ever written, the record is that of a closed container: a replica that has come as
+                    // far lacks nothing, and one that has not has only blocks that were deleted elsewhere.
+                    let known = container.sequence_id > 0;
+                    if replica.sequence_id < container.sequence_id {
+                        decision.order(node, OrderKind::DeleteContainer { id, force: true });
+                    } else {
+                        let more = replica.sequence_id > container.sequence_id;
+                        let quasi = replica.state != ReplicaState::Closed && (more || !known);
+                        decision.changes.push(Change::ReviveContainer { id, quasi, now });
+                    }
                 } else {
                     decision.order(node, OrderKind::DeleteContainer { id, force: false });
                 }
@@ -101,7 +109,7 @@ impl Cluster {
             ReplicaState::Open | ReplicaState::Closing => {
                 decision.order(r.node, OrderKind::CloseContainer { id, pipeline, force: false });
             }
-            ReplicaState::QuasiClosed if self.last_write_is_known(c) => {
+            ReplicaState::QuasiClosed if self.last_write_is_known(c, now) => {
                 let newest =
                     self.replicas.of(id).iter().filter(|r| quasi(r)).map(|r| r.sequence_id).max();
                 for r in self.replicas.of(id).iter().filter(|r| quasi(r)) {
@@ -116,9 +124,9 @@ impl Cluster {
     }
 
     /// Whether enough quasi-closed replicas were seen for one of them to have the last acknowledged write: those of
-    /// all origins; or, when the nodes of the missing ones are dead, of a majority, without which nothing was
-    /// acknowledged.
-    fn last_write_is_known(&self, c: &Container) -> bool {
+    /// all origins; or of a majority, without which nothing was acknowledged, when the nodes of the missing ones are
+    /// dead, or had time to come: a member that never wrote to the container has no replica to wait for.
+    pub(super) fn last_write_is_known(&self, c: &Container, now: Millis) -> bool {
         let mut origins: Vec<_> =
             self.replicas.of(c.id).iter().filter(|r| quasi(r)).map(|r| r.origin).collect();
         origins.sort_unstable();
@@ -131,7 +139,8 @@ impl Cluster {
         let others_are_lost = alive < required
             || self.replicas.of(c.id).iter().all(quasi)
                 && self.lost_members(c) + origins.len() >= required;
-        others_are_lost && origins.len() > required / 2
+        let waited = now.saturating_sub(c.state_enter_ms) >= self.settings.dead_after;
+        (others_are_lost || waited) && origins.len() > required / 2
     }
 
     /// Members of the container's pipeline that are dead.

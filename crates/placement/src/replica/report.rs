@@ -1,5 +1,6 @@
 //! DataNodes report their replicas, all of them or what changed.
 
+use proto::hdds::LifeCycleState;
 use rustc_hash::FxHashSet;
 use types::{ContainerId, DatanodeId};
 
@@ -14,10 +15,12 @@ impl Cluster {
         reports: Vec<(ContainerId, Replica)>,
         now: Millis,
     ) -> Decision {
+        self.pending.note_news();
         let listed: FxHashSet<_> = reports.iter().map(|(id, _)| *id).collect();
         let gone: Vec<_> = self.replicas.on_node(node).filter(|id| !listed.contains(id)).collect();
         for id in gone {
             self.replicas.remove(id, node);
+            self.pending.gone(id, node);
         }
         self.report_replicas(reports, now)
     }
@@ -33,11 +36,14 @@ impl Cluster {
             let node = replica.node;
             if replica.state == ReplicaState::Deleted {
                 self.replicas.remove(id, node);
+                self.pending.gone(id, node);
             } else {
-                if self.containers.get(id).is_some() {
-                    self.safe_mode.note_replica(id);
-                }
+                self.pending.arrived(id, node);
                 self.replicas.put(id, replica);
+                if self.safe_mode.is_on() && self.containers.get(id).is_some() {
+                    let known = self.different_replicas(id);
+                    self.safe_mode.note_replicas(id, known);
+                }
             }
             self.refresh_usage(id);
             decision.merge(self.reconcile(id, node, now));
@@ -45,10 +51,26 @@ impl Cluster {
         decision
     }
 
+    /// Replicas of a container that can be read, those of an EC group once per index.
+    pub(crate) fn different_replicas(&self, id: ContainerId) -> usize {
+        let of = self.replicas.of(id).iter();
+        let readable =
+            of.filter(|r| !matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid));
+        let mut kinds: Vec<_> = readable
+            .map(|r| if r.replica_index > 0 { (r.replica_index, None) } else { (0, Some(r.node)) })
+            .collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds.len()
+    }
+
     /// What the replicas say about the container's size: the largest of them while it is written, the settled ones
-    /// after. Without replicas the record keeps what it has.
+    /// after. Without replicas the record keeps what it has, and so does that of a container that is deleted.
     fn refresh_usage(&mut self, id: ContainerId) {
         let Some(container) = self.containers.get(id) else { return };
+        if matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
+            return;
+        }
         let settled = super::super::container::lifecycle::is_settled(container.state);
         let counted = self.replicas.of(id).iter().filter(|r| !settled || r.state.is_final());
         let largest = counted.fold(None::<Usage>, |all, r| {

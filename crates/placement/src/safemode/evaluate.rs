@@ -2,6 +2,7 @@
 
 use proto::hdds::ReplicationFactor;
 
+use super::Awaited;
 use crate::Cluster;
 
 /// A rule, and whether it holds.
@@ -20,8 +21,8 @@ impl Cluster {
     pub fn safe_mode_rules(&self) -> Vec<RuleStatus> {
         vec![
             self.datanode_rule(),
-            self.container_rule(),
-            self.ec_container_rule(),
+            self.container_rule("RatisContainerSafeModeRule", "RATIS", &self.safe_mode.containers),
+            self.container_rule("ECContainerSafeModeRule", "EC", &self.safe_mode.ec_containers),
             self.healthy_pipeline_rule(),
             self.one_replica_pipeline_rule(),
             self.state_machine_rule(),
@@ -40,30 +41,16 @@ impl Cluster {
         }
     }
 
-    fn container_rule(&self) -> RuleStatus {
+    fn container_rule(&self, name: &'static str, kind: &str, awaited: &Awaited) -> RuleStatus {
         let cutoff = self.settings.safe_mode.container_share;
-        let total = self.safe_mode.containers;
-        let reported = total - self.safe_mode.unreported.len();
-        let share = if total == 0 { 1.0 } else { reported as f64 / total as f64 };
+        let (total, reported, share) = (awaited.total, awaited.reported(), awaited.share());
         RuleStatus {
-            name: "RatisContainerSafeModeRule",
+            name,
             holds: share >= cutoff,
             text: format!(
-                "{:.2}% of [RATIS] Containers({reported} / {total}) with at least N reported replica (={share:.2}) \
+                "{:.2}% of [{kind}] Containers({reported} / {total}) with at least N reported replica (={share:.2}) \
                  >= safeModeCutoff (={cutoff:.2})",
                 share * 100.0
-            ),
-        }
-    }
-
-    fn ec_container_rule(&self) -> RuleStatus {
-        let cutoff = self.settings.safe_mode.container_share;
-        RuleStatus {
-            name: "ECContainerSafeModeRule",
-            holds: true,
-            text: format!(
-                "100.00% of [EC] Containers(0 / 0) with at least N reported replica (=1.00) \
-                 >= safeModeCutoff (={cutoff:.2})"
             ),
         }
     }

@@ -7,7 +7,7 @@ mod evaluate;
 pub use evaluate::RuleStatus;
 
 use proto::hdds::LifeCycleState;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use types::{ContainerId, PipelineId, PipelineState, ReplicationConfig};
 
 use crate::Cluster;
@@ -17,14 +17,53 @@ use crate::Cluster;
 pub struct SafeMode {
     on: bool,
     forced: bool,
-    /// Settled containers with blocks in them, as loaded.
-    containers: usize,
-    /// Those of them of which no replica has been reported yet.
-    unreported: FxHashSet<ContainerId>,
+    /// Settled replicated containers with blocks in them, as loaded.
+    containers: Awaited,
+    /// Settled erasure coded ones.
+    ec_containers: Awaited,
     /// OPEN RATIS/THREE pipelines, as loaded.
     pipelines: Vec<PipelineId>,
     /// Whether the replicated state has caught up.
     ready: bool,
+}
+
+/// Containers of which replicas are awaited.
+#[derive(Debug, Default)]
+struct Awaited {
+    total: usize,
+    /// Those of which too few replicas were reported, and how many it takes to read them.
+    left: FxHashMap<ContainerId, usize>,
+}
+
+impl Awaited {
+    fn new<'a>(containers: impl Iterator<Item = &'a crate::Container>) -> Self {
+        let left: FxHashMap<_, _> = containers.map(|c| (c.id, needed(&c.config))).collect();
+        Self { total: left.len(), left }
+    }
+
+    /// So many different replicas of a container are known.
+    fn note(&mut self, id: ContainerId, replicas: usize) {
+        if self.left.get(&id).is_some_and(|needed| replicas >= *needed) {
+            self.left.remove(&id);
+        }
+    }
+
+    fn reported(&self) -> usize {
+        self.total - self.left.len()
+    }
+
+    /// The share of them that can be read, 1 when there are none.
+    fn share(&self) -> f64 {
+        if self.total == 0 { 1.0 } else { self.reported() as f64 / self.total as f64 }
+    }
+}
+
+/// Replicas that it takes to read a container: one copy, or as many parts as there are of the data.
+fn needed(config: &ReplicationConfig) -> usize {
+    match config {
+        ReplicationConfig::Ec(ec) => ec.data as usize,
+        _ => 1,
+    }
 }
 
 impl SafeMode {
@@ -33,10 +72,11 @@ impl SafeMode {
         self.on
     }
 
-    /// A replica of a known container was reported.
-    pub(crate) fn note_replica(&mut self, id: ContainerId) {
+    /// So many different replicas of a known container are known.
+    pub(crate) fn note_replicas(&mut self, id: ContainerId, replicas: usize) {
         if self.on {
-            self.unreported.remove(&id);
+            self.containers.note(id, replicas);
+            self.ec_containers.note(id, replicas);
         }
     }
 }
@@ -47,11 +87,16 @@ impl Cluster {
         let settled = |c: &&crate::Container| {
             matches!(c.state, LifeCycleState::Closed | LifeCycleState::QuasiClosed) && c.keys > 0
         };
-        let unreported: FxHashSet<_> =
-            self.containers.from(ContainerId(0)).filter(settled).map(|c| c.id).collect();
-        let containers = unreported.len();
-        let unreported =
-            unreported.into_iter().filter(|id| self.replicas.of(*id).is_empty()).collect();
+        let ec = |c: &&crate::Container| matches!(c.config, ReplicationConfig::Ec(_));
+        let settled = || self.containers.from(ContainerId(0)).filter(settled);
+        let mut containers = Awaited::new(settled().filter(|c| !ec(c)));
+        let mut ec_containers = Awaited::new(settled().filter(ec));
+        // What was reported while another SCM led.
+        for id in settled().map(|c| c.id) {
+            let known = self.different_replicas(id);
+            containers.note(id, known);
+            ec_containers.note(id, known);
+        }
         let open = |e: &&crate::PipelineEntry| {
             e.record.state == PipelineState::Open
                 && e.record.config == ReplicationConfig::RATIS_THREE
@@ -60,7 +105,7 @@ impl Cluster {
             on: self.settings.safe_mode.enabled,
             forced: false,
             containers,
-            unreported,
+            ec_containers,
             pipelines: self.pipelines.iter().filter(open).map(|e| e.record.id).collect(),
             ready: false,
         };

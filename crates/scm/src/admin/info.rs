@@ -50,8 +50,30 @@ pub fn metrics(core: &Core, query: Option<&str>) -> GetMetricsResponseProto {
         bean.insert(name, cluster.nodes.count(health).into());
     }
     bean.insert("NumPipelines".into(), cluster.pipelines.len().into());
+    leaving(&cluster, &mut bean);
     let document = serde_json::json!({ "beans": [bean] });
     GetMetricsResponseProto { metrics_json: Some(document.to_string()) }
+}
+
+/// Nodes on their way out of service, as Ozone's `NodeDecommissionMetrics` has them.
+fn leaving(cluster: &placement::Cluster, bean: &mut serde_json::Map<String, serde_json::Value>) {
+    let nodes = cluster.nodes.iter().filter_map(|n| Some((n, n.leaving_since?)));
+    let mut count = 0;
+    for (at, (node, since)) in nodes.enumerate() {
+        let (obstacles, at) = (cluster.obstacles(node.details.id), at + 1);
+        bean.insert(format!("tag.datanode.{at}"), node.details.host.clone().into());
+        for (name, value) in [
+            ("PipelinesWaitingToCloseDN", obstacles.pipelines.len()),
+            ("UnderReplicatedDN", obstacles.under_replicated.len()),
+            ("SufficientlyReplicatedDN", obstacles.done),
+            ("UnclosedContainersDN", obstacles.unclosed.len()),
+        ] {
+            bean.insert(format!("{name}.{at}"), value.into());
+        }
+        bean.insert(format!("StartTimeDN.{at}"), since.into());
+        count = at;
+    }
+    bean.insert("DecommissioningMaintenanceNodesTotal".into(), count.into());
 }
 
 /// `QUASI_CLOSED` as `QuasiClosed`.

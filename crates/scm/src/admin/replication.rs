@@ -3,6 +3,8 @@
 //! The switch is the pause of its background service. As Ozone's it is a matter of the process, not of the cluster's
 //! state: an SCM that starts has its replication manager running.
 
+use std::sync::atomic::Ordering;
+
 use proto::container_location::*;
 
 use crate::core::Core;
@@ -10,12 +12,15 @@ use crate::service::names::REPLICATION_MANAGER;
 
 /// StartReplicationManager.
 pub fn start(core: &Core) -> StartReplicationManagerResponseProto {
+    core.replication_stopped.store(false, Ordering::Relaxed);
     core.services.resume(REPLICATION_MANAGER);
+    core.services.run(REPLICATION_MANAGER);
     StartReplicationManagerResponseProto {}
 }
 
 /// StopReplicationManager.
 pub fn stop(core: &Core) -> StopReplicationManagerResponseProto {
+    core.replication_stopped.store(true, Ordering::Relaxed);
     core.services.pause(REPLICATION_MANAGER);
     StopReplicationManagerResponseProto {}
 }

@@ -1,6 +1,6 @@
 //! The replication manager's report: containers by state and by trouble.
 
-use placement::replica::health::{SAMPLE_LIMIT, STATES, TROUBLES};
+use placement::replica::health::{STATES, TROUBLES};
 use proto::container_location::ReplicationManagerReportResponseProto;
 use proto::hdds::{ContainerId, KeyContainerIdList, KeyIntValue, ReplicationManagerReportProto};
 
@@ -8,7 +8,10 @@ use crate::core::Core;
 
 /// GetReplicationManagerReport.
 pub fn report(core: &Core) -> ReplicationManagerReportResponseProto {
-    let health = core.cluster().health_report();
+    let (health, limit) = {
+        let cluster = core.cluster();
+        (cluster.health_report(), cluster.settings.replication.sample_limit)
+    };
     let count = |key: &'static str| KeyIntValue {
         key: key.to_owned(),
         value: Some(health.counts.get(key).copied().unwrap_or(0) as i64),
@@ -23,7 +26,7 @@ pub fn report(core: &Core) -> ReplicationManagerReportResponseProto {
             timestamp: core.clock.now() as i64,
             stat: states.chain(TROUBLES.into_iter().map(count)).collect(),
             stat_sample: health.samples.iter().map(sample).collect(),
-            sample_limit: Some(SAMPLE_LIMIT as i32),
+            sample_limit: Some(limit as i32),
         },
     }
 }

@@ -1,9 +1,18 @@
-//! Taking DataNodes out of service and back. This release does not drain DataNodes: each host is refused by name, as
-//! Ozone refuses those that it cannot take.
+//! Taking DataNodes out of service and back. Each host that cannot be taken is named with the reason.
 
+use std::collections::BTreeSet;
+
+use placement::node::{Obstacles, ServeError};
+use placement::{Cluster, Decision, Health};
 use proto::container_location::*;
+use proto::hdds::LifeCycleState;
+use types::{DatanodeDetails, DatanodeId, OperationalState};
 
 use crate::core::Core;
+use crate::error::RequestError;
+use crate::service::names;
+
+type Failed = Vec<DatanodeAdminErrorResponseProto>;
 
 /// DecommissionNodes.
 pub fn decommission(
@@ -11,7 +20,10 @@ pub fn decommission(
     r: &DecommissionNodesRequestProto,
 ) -> DecommissionNodesResponseProto {
     let unknown = |host: &str| format!("{host}: Name or service not known");
-    DecommissionNodesResponseProto { failed_hosts: refuse(core, &r.hosts, unknown) }
+    let leaving = Leaving { verb: "decommission", goal: "decommission" };
+    let begin = |cluster: &mut Cluster, id, now| cluster.decommission(id, now);
+    let failed_hosts = change(core, &r.hosts, unknown, Some((leaving, r.force())), begin);
+    DecommissionNodesResponseProto { failed_hosts }
 }
 
 /// RecommissionNodes.
@@ -19,7 +31,9 @@ pub fn recommission(
     core: &Core,
     r: &RecommissionNodesRequestProto,
 ) -> RecommissionNodesResponseProto {
-    RecommissionNodesResponseProto { failed_hosts: refuse(core, &r.hosts, str::to_owned) }
+    let begin = |cluster: &mut Cluster, id, now| cluster.recommission(id, now);
+    let failed_hosts = change(core, &r.hosts, str::to_owned, None, begin);
+    RecommissionNodesResponseProto { failed_hosts }
 }
 
 /// StartMaintenanceNodes.
@@ -27,26 +41,167 @@ pub fn maintenance(
     core: &Core,
     r: &StartMaintenanceNodesRequestProto,
 ) -> StartMaintenanceNodesResponseProto {
-    StartMaintenanceNodesResponseProto { failed_hosts: refuse(core, &r.hosts, str::to_owned) }
+    let hours = r.end_in_hours().max(0) as u64;
+    let leaving = Leaving { verb: "start maintenance for", goal: "maintenance" };
+    let begin = |cluster: &mut Cluster, id, now: u64| {
+        let expiry = if hours == 0 { 0 } else { (now / 1_000 + hours * 3_600) as i64 };
+        cluster.begin_maintenance(id, expiry, now)
+    };
+    let failed_hosts = change(core, &r.hosts, str::to_owned, Some((leaving, r.force())), begin);
+    StartMaintenanceNodesResponseProto { failed_hosts }
 }
 
-/// Why each host is refused; `unknown` is Ozone's text for one that no node has.
-fn refuse(
+/// GetContainersOnDecomNode: what keeps a node from leaving.
+pub fn containers(
+    core: &Core,
+    r: &GetContainersOnDecomNodeRequestProto,
+) -> Result<GetContainersOnDecomNodeResponseProto, RequestError> {
+    let id = DatanodeDetails::from_wire(&r.datanode_details)?.id;
+    let cluster = core.cluster();
+    if cluster.nodes.get(id).is_none() {
+        return Err(RequestError::NodeNotFound(format!("Datanode with UUID {id} not found")));
+    }
+    let Obstacles { under_replicated, unclosed, .. } = cluster.obstacles(id);
+    let list = |name: &str, ids: Vec<types::ContainerId>| ContainersOnDecomNodeProto {
+        name: name.to_owned(),
+        id: ids.iter().map(|id| proto::hdds::ContainerId { id: id.0 }).collect(),
+    };
+    Ok(GetContainersOnDecomNodeResponseProto {
+        containers_on_decom_node: vec![
+            list("UnderReplicated", under_replicated),
+            list("UnClosed", unclosed),
+        ],
+    })
+}
+
+/// How a wish is worded when there are too few nodes for it.
+struct Leaving {
+    verb: &'static str,
+    goal: &'static str,
+}
+
+fn change(
     core: &Core,
     hosts: &[String],
     unknown: impl Fn(&str) -> String,
-) -> Vec<DatanodeAdminErrorResponseProto> {
-    let cluster = core.cluster();
-    let refused = |host: &String| {
-        // A port may follow the name, where a host has several nodes.
-        let name = host.split(':').next().unwrap_or(host);
-        let known = cluster.nodes.iter().any(|n| n.details.host == name || n.details.ip == name);
-        let error = if known {
-            "operational states of DataNodes are not supported by this release".to_owned()
-        } else {
-            unknown(host)
-        };
-        DatanodeAdminErrorResponseProto { host: host.clone(), error }
+    leaving: Option<(Leaving, bool)>,
+    begin: impl Fn(&mut Cluster, DatanodeId, u64) -> Result<Decision, ServeError>,
+) -> Failed {
+    let now = core.clock.now();
+    let mut failed = Failed::new();
+    let mut decision = Decision::default();
+    {
+        let mut cluster = core.cluster();
+        let mut ids = Vec::new();
+        for host in hosts {
+            match find(&cluster, host, &unknown) {
+                Ok(id) => ids.push((host, id)),
+                Err(error) => failed.push(refusal(host, error)),
+            }
+        }
+        if let Some((leaving, force)) = leaving
+            && !force
+            && let Err(error) = enough_stay(&cluster, &ids, &leaving)
+        {
+            failed.push(refusal("AllHosts", error));
+            return failed;
+        }
+        for (host, id) in ids {
+            match begin(&mut cluster, id, now) {
+                Ok(more) => decision.merge(more),
+                Err(error) => failed.push(refusal(host, error.to_string())),
+            }
+        }
+    }
+    core.carry_out(decision);
+    for name in [names::PIPELINE_CREATOR, names::REPLICATION_MANAGER, names::ADMIN_MONITOR] {
+        core.services.run(name);
+    }
+    failed
+}
+
+fn refusal(host: &str, error: String) -> DatanodeAdminErrorResponseProto {
+    DatanodeAdminErrorResponseProto { host: host.to_owned(), error }
+}
+
+/// The node on a host; a port may follow the name, where a host has several nodes. A node's id will do, too.
+fn find(
+    cluster: &Cluster,
+    host: &str,
+    unknown: impl Fn(&str) -> String,
+) -> Result<DatanodeId, String> {
+    if let Ok(id) = host.parse::<DatanodeId>()
+        && cluster.nodes.get(id).is_some()
+    {
+        return Ok(id);
+    }
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() => (name, port.parse::<u16>().ok()),
+        _ => (host, None),
     };
-    hosts.iter().map(refused).collect()
+    let here: Vec<_> =
+        cluster.nodes.iter().filter(|n| n.details.host == name || n.details.ip == name).collect();
+    let fits = |n: &&&placement::Node| {
+        port.is_none_or(|port| n.details.ports.iter().any(|p| p.value == port))
+    };
+    let fitting: Vec<_> = here.iter().filter(fits).collect();
+    match (&here[..], &fitting[..]) {
+        ([], _) => Err(unknown(host)),
+        (_, [node]) => Ok(node.details.id),
+        ([_], []) => Err(format!(
+            "Host {host} is running a datanode registered with SCM, but the port number doesn't match. Please check \
+             the port number."
+        )),
+        _ => Err(format!(
+            "Host {host} is running multiple datanodes registered with SCM, but no port numbers match. Please check \
+             the port number."
+        )),
+    }
+}
+
+/// Whether the nodes that stay are enough for the replicas of the containers on those that leave.
+fn enough_stay(
+    cluster: &Cluster,
+    leaving: &[(&String, DatanodeId)],
+    wish: &Leaving,
+) -> Result<(), String> {
+    let serves = |n: &&placement::Node| {
+        n.health == Health::Healthy && n.details.op_state == OperationalState::InService
+    };
+    let ids: BTreeSet<_> = leaving
+        .iter()
+        .map(|(_, id)| *id)
+        .filter(|id| cluster.nodes.get(*id).is_some_and(|n| serves(&n)))
+        .collect();
+    let serving = cluster.nodes.iter().filter(serves).count();
+    let gone = |s| matches!(s, LifeCycleState::Deleted | LifeCycleState::Deleting);
+    // For maintenance it is enough that the least number stays online.
+    let needed = |c: &placement::Container| {
+        let required = c.config.required_nodes() as usize;
+        match wish.goal {
+            "maintenance" => {
+                required.min(cluster.settings.replication.maintenance_minimum as usize)
+            }
+            _ => required,
+        }
+    };
+    let minimum = ids
+        .iter()
+        .flat_map(|id| cluster.replicas.on_node(*id))
+        .filter_map(|c| cluster.containers.get(c))
+        .filter(|c| !gone(c.state))
+        .map(needed)
+        .max()
+        .unwrap_or(0);
+    if serving.saturating_sub(ids.len()) >= minimum {
+        return Ok(());
+    }
+    let (tried, others) = (ids.len(), cluster.nodes.len() - serving);
+    let (verb, goal) = (wish.verb, wish.goal);
+    let cannot = if goal == "maintenance" { "enter maintenance mode" } else { "decommission" };
+    Err(format!(
+        "Insufficient nodes. Tried to {verb} {tried} nodes out of {serving} IN-SERVICE HEALTHY and {others} not \
+         IN-SERVICE or not HEALTHY nodes. Cannot {cannot} as a minimum of {minimum} IN-SERVICE HEALTHY nodes are \
+         required to maintain replication after {goal}. "
+    ))
 }

@@ -3,8 +3,10 @@
 //! A node keeps one heartbeat waiting here; a command that is queued answers it at once. Commands are repeated by the
 //! rules as long as they show no effect, so a queue that is lost, or an answer that never arrives, costs time only.
 
+mod copies;
 mod wire;
 
+pub use copies::Copies;
 pub use wire::{CommandIds, reregister, to_wire};
 
 use std::collections::VecDeque;

@@ -6,7 +6,8 @@ use placement::{Cluster, OrderKind, Transaction, pipeline};
 use proto::scm_datanode::{
     self as wire, CloseContainerCommandProto, ClosePipelineCommandProto,
     CreatePipelineCommandProto, DeleteBlocksCommandProto, DeleteContainerCommandProto,
-    ReregisterCommandProto, ScmCommandProto,
+    ReplicateContainerCommandProto, ReregisterCommandProto, ScmCommandProto,
+    SetNodeOperationalStateCommandProto,
 };
 use types::DatanodeDetails;
 use wire::scm_command_proto::Type;
@@ -61,6 +62,27 @@ pub fn to_wire(
                 cmd_id,
                 force: Some(*force),
             });
+        }
+        OrderKind::ReplicateContainer { id, target } => {
+            let target = &cluster.nodes.get(*target)?.details;
+            command.set_command_type(Type::ReplicateContainerCommand);
+            command.replicate_container_command_proto = Some(ReplicateContainerCommandProto {
+                container_id: id.to_wire(),
+                sources: Vec::new(),
+                cmd_id,
+                replica_index: None,
+                target: Some(target.to_wire()),
+                priority: None,
+            });
+        }
+        OrderKind::SetOperationalState { state, expiry } => {
+            command.set_command_type(Type::SetNodeOperationalStateCommand);
+            command.set_node_operational_state_command_proto =
+                Some(SetNodeOperationalStateCommandProto {
+                    cmd_id,
+                    node_operational_state: state.to_wire() as i32,
+                    state_expiry_epoch_seconds: *expiry,
+                });
         }
         OrderKind::DeleteContainer { id, force } => {
             command.set_command_type(Type::DeleteContainerCommand);

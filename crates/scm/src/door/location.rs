@@ -226,8 +226,8 @@ async fn dispatch(
             out.start_maintenance_nodes_response = Some(workflow::maintenance(core, &body));
         }
         Type::GetContainersOnDecomNode => {
-            // No node is ever on its way out, so none has anything left to move.
-            out.get_containers_on_decom_node_response = Some(Default::default());
+            let body = r.get_containers_on_decom_node_request.ok_or_else(m)?;
+            out.get_containers_on_decom_node_response = Some(workflow::containers(core, &body)?);
         }
         Type::ReconcileContainer => {
             let body = r.reconcile_container_request.ok_or_else(m)?;

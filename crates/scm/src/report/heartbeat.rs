@@ -20,7 +20,8 @@ pub async fn heartbeat(
     core: &Core,
     request: &ScmHeartbeatRequestProto,
 ) -> Result<ScmHeartbeatResponseProto, RequestError> {
-    let node = DatanodeDetails::from_wire(&request.datanode_details)?.id;
+    let details = DatanodeDetails::from_wire(&request.datanode_details)?;
+    let node = details.id;
     let Some(shift) = core.cluster().heartbeat(node, core.clock.now()) else {
         let mut response = answer(core, node, &[]);
         response.commands.push(command::reregister(core.term()));
@@ -34,6 +35,13 @@ pub async fn heartbeat(
     if shift.is_some() {
         core.nodes_changed(node, "is healthy again");
     }
+    let told = core.cluster().report_op_state(
+        node,
+        details.op_state,
+        details.op_state_expiry,
+        core.check_leader().is_ok(),
+    );
+    core.carry_out(told);
     if waits(request) {
         let orders = core.shutdown.until(core.commands.wait(node, command::HOLD)).await;
         return Ok(answer(core, node, &orders.unwrap_or_default()));
@@ -110,6 +118,9 @@ fn take_reports(
         if let Some(ack) = &status.block_deletion_ack {
             decision.merge(cluster.acknowledge_deletions(node, &results(ack)));
         } else if status.status() == Status::Failed {
+            if let Some((id, target)) = core.copies.take(status.cmd_id) {
+                cluster.pending.failed(id, target);
+            }
             tracing::warn!(%node, command = ?status.r#type(), reason = status.msg(), "node could not carry out a command");
         }
     }

@@ -4,6 +4,7 @@
 //! something happened that concerns them; in safe mode, and on an SCM that does not lead, they rest.
 
 mod deletion;
+mod drain;
 mod nodes;
 mod pipelines;
 mod replication;
@@ -23,11 +24,19 @@ pub mod names {
     pub const PIPELINE_SCRUBBER: &str = "BackgroundPipelineScrubber";
     /// Brings containers on their way to an end.
     pub const REPLICATION_MANAGER: &str = "ReplicationManager";
+    /// Watches nodes that are on their way out of service.
+    pub const ADMIN_MONITOR: &str = "DatanodeAdminMonitor";
     /// Sends the deletion log to DataNodes.
     pub const BLOCK_DELETION: &str = "SCMBlockDeletingService";
     /// All of them.
-    pub const ALL: [&str; 5] =
-        [NODE_STATE, PIPELINE_CREATOR, PIPELINE_SCRUBBER, REPLICATION_MANAGER, BLOCK_DELETION];
+    pub const ALL: [&str; 6] = [
+        NODE_STATE,
+        PIPELINE_CREATOR,
+        PIPELINE_SCRUBBER,
+        REPLICATION_MANAGER,
+        ADMIN_MONITOR,
+        BLOCK_DELETION,
+    ];
 }
 
 /// Starts all services.
@@ -35,6 +44,7 @@ pub fn spawn(core: &Arc<Core>) {
     core.services.spawn(Arc::new(nodes::NodeStateManager(core.clone())));
     core.services.spawn(Arc::new(pipelines::PipelineCreator(core.clone())));
     core.services.spawn(Arc::new(scrub::PipelineScrubber(core.clone())));
-    core.services.spawn(Arc::new(replication::ReplicationManager(core.clone())));
+    core.services.spawn(Arc::new(replication::ReplicationManager::new(core.clone())));
+    core.services.spawn(Arc::new(drain::DatanodeAdminMonitor::new(core.clone())));
     core.services.spawn(Arc::new(deletion::BlockDeletingService(core.clone())));
 }

@@ -29,16 +29,18 @@ impl BackgroundService for NodeStateManager {
         if !leads && !core.is_shared() {
             return Progress::idle();
         }
-        let (shifts, decision, pipelines, containers, deletions) = {
+        let (shifts, decision, pipelines, containers, deletions, leaving) = {
             let mut cluster = core.cluster();
             let (shifts, decision) = cluster.watch_nodes(core.clock.now());
             let on_their_way =
                 [LifeCycleState::Closing, LifeCycleState::QuasiClosed, LifeCycleState::Deleting]
                     .into_iter()
                     .any(|s| cluster.containers.count(s) > 0)
-                    || !cluster.replicas.none_is_empty();
+                    || !cluster.replicas.none_is_empty()
+                    || cluster.pending.take_news();
+            let leaving = cluster.any_node_leaves();
             let deletions = cluster.deletions.summary().transactions > 0;
-            (shifts, decision, cluster.pipelines.any_on_its_way(), on_their_way, deletions)
+            (shifts, decision, cluster.pipelines.any_on_its_way(), on_their_way, deletions, leaving)
         };
         for shift in &shifts {
             tracing::warn!(node = %shift.node, from = %shift.from, to = %shift.to, "datanode is not heard of");
@@ -54,6 +56,7 @@ impl BackgroundService for NodeStateManager {
         for (name, wanted) in [
             (names::PIPELINE_SCRUBBER, pipelines),
             (names::REPLICATION_MANAGER, containers),
+            (names::ADMIN_MONITOR, leaving && containers),
             (names::BLOCK_DELETION, deletions),
         ] {
             if wanted {

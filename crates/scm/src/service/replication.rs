@@ -1,15 +1,35 @@
-//! Brings containers on their way to an end: repeats orders to close, deletes containers that are empty.
+//! Brings containers on their way to an end: repeats orders to close, deletes containers that are empty, and has
+//! replicas copied and deleted until every container has those it should have.
+//!
+//! A round over all containers is done in portions, so that nobody waits long for the cluster's lock.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use placement::replica::repair::Repairs;
 use service::{BackgroundService, Progress};
+use types::ContainerId;
 
 use super::names;
 use crate::core::Core;
 
-pub struct ReplicationManager(pub Arc<Core>);
+/// Containers looked at under one lock.
+const PORTION: usize = 5_000;
+
+pub struct ReplicationManager {
+    core: Arc<Core>,
+    /// Where the round over all containers goes on; `None` when it begins anew.
+    next: Mutex<Option<ContainerId>>,
+}
+
+impl ReplicationManager {
+    pub fn new(core: Arc<Core>) -> Self {
+        Self { core, next: Mutex::default() }
+    }
+}
 
 #[async_trait]
 impl BackgroundService for ReplicationManager {
@@ -18,29 +38,50 @@ impl BackgroundService for ReplicationManager {
     }
 
     fn interval(&self) -> Duration {
-        self.0.options.review_interval
+        self.core.options.review_interval
     }
 
     async fn run_once(&self) -> Progress {
-        let core = &self.0;
-        let decision = {
+        let core = &self.core;
+        if core.replication_stopped.load(Ordering::Relaxed) {
+            return Progress::idle();
+        }
+        let start = *self.next.lock();
+        let complete = core.knows_all_replicas();
+        let (decision, next) = {
             let mut cluster = core.cluster();
             if core.check_leader().is_err() || cluster.safe_mode.is_on() {
                 return Progress::idle();
             }
             let now = core.clock.now();
-            let mut decision = cluster.review_containers(now);
-            decision.merge(cluster.clean_containers(now));
-            decision
+            let mut decision = placement::Decision::default();
+            if start.is_none() {
+                decision = cluster.review_containers(now);
+                decision.merge(cluster.clean_containers(now));
+            }
+            let repairs = match complete {
+                true => cluster.repair_containers(start.unwrap_or(ContainerId(0)), PORTION, now),
+                false => Repairs::default(),
+            };
+            for order in &repairs.decision.orders {
+                tracing::info!(node = %order.node, order = ?order.kind, "replicas are repaired");
+            }
+            core.metrics.repairs.inc_by(repairs.decision.orders.len() as u64);
+            decision.merge(repairs.decision);
+            (decision, repairs.next)
         };
+        let orders = decision.orders.len() as u64;
+        *self.next.lock() = next;
         core.commands.push(decision.orders);
-        if decision.changes.is_empty() {
-            return Progress::idle();
-        }
         let count = decision.changes.len() as u64;
-        match core.propose(decision.changes).await {
-            Ok(_) => Progress::done(count),
-            Err(error) => Progress::failed(error),
+        if count > 0
+            && let Err(error) = core.propose(decision.changes).await
+        {
+            return Progress::failed(error);
+        }
+        match next {
+            Some(_) => Progress::more(count + orders),
+            None => Progress::done(count),
         }
     }
 }

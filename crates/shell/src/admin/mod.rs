@@ -16,7 +16,7 @@ use crate::{Noun, ShellError};
 /// What administrators do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AdminCommand {
-    /// DataNodes: list, info, usageinfo.
+    /// DataNodes: list, info, usageinfo, decommission, maintenance, recommission, status.
     Datanode(Noun<datanode::DatanodeCommand>),
     /// Pipelines: list, create, close.
     Pipeline(Noun<pipeline::PipelineCommand>),

@@ -93,7 +93,7 @@ impl ContainerStore {
         Ok((container, row))
     }
 
-    pub(super) async fn read_range(
+    pub(in crate::storage) async fn read_range(
         &self,
         container: &Arc<Container>,
         row: &StoredBlock,

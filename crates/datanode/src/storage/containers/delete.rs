@@ -7,7 +7,7 @@ use std::path::Path;
 use container::ContainerState;
 use types::ContainerId;
 
-use super::load::drop_rows;
+use super::drop_rows;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
 

@@ -20,6 +20,7 @@ use crate::storage::segments::{Recovered, Segments, recover};
 use crate::storage::tables::{
     self, BLOCK_DATA, DELETE_TXNS, DELETED_EARLY, METADATA, PER_CONTAINER, SEGMENTS, StoredBlock,
 };
+use crate::storage::transfer::discard_unfinished;
 
 /// What a disk holds.
 #[derive(Default)]
@@ -45,6 +46,7 @@ struct Rows {
 /// When the disk cannot be read at all; a bad container is no error.
 pub(crate) fn load_all(disk: &Arc<Disk>) -> Result<LoadedDisk> {
     finish_deletions(disk)?;
+    discard_unfinished(disk, directories(disk)?)?;
     let mut rows = Rows::read(disk)?;
     let mut loaded = LoadedDisk::default();
     let mut seen = BTreeSet::new();
@@ -72,7 +74,7 @@ fn finish_deletions(disk: &Disk) -> Result<()> {
 }
 
 /// Removes all rows of a container, durably.
-pub(super) fn drop_rows(disk: &Disk, id: ContainerId) -> Result<()> {
+pub(crate) fn drop_rows(disk: &Disk, id: ContainerId) -> Result<()> {
     let mut batch = Batch::new();
     for table in PER_CONTAINER {
         batch.delete_range(table, tables::prefix(id), tables::prefix_end(id));

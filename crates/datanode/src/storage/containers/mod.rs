@@ -1,5 +1,6 @@
 //! Containers: what they are, where they lie, how they come and go.
 
+mod adopt;
 mod create;
 mod delete;
 mod file;
@@ -19,7 +20,7 @@ use rustc_hash::FxHashSet;
 use types::{ContainerId, LocalId, PipelineId};
 
 pub use create::{InitialState, NewContainer};
-pub(crate) use load::{LoadedDisk, load_all};
+pub(crate) use load::{LoadedDisk, drop_rows, load_all};
 
 use super::disk::Disk;
 use super::error::Result;

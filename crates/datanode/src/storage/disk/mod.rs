@@ -4,7 +4,7 @@
 //! <dir>/hdds/VERSION, in_use.lock
 //! <dir>/hdds/<clusterID>/DS-<uuid>/container.db/
 //! <dir>/hdds/<clusterID>/current/containerDir<N>/<containerID>/{metadata,chunks}/
-//! <dir>/hdds/<clusterID>/tmp/deleted-containers/
+//! <dir>/hdds/<clusterID>/tmp/{deleted,arriving}-containers/
 //! <dir>/ratis/                                   the Raft log, unless placed elsewhere
 //! ```
 
@@ -105,6 +105,11 @@ impl Disk {
     /// Where containers go to be removed.
     pub(crate) fn deleted_dir(&self) -> PathBuf {
         self.cluster.join("tmp").join("deleted-containers")
+    }
+
+    /// Where containers are until they have come whole.
+    pub(crate) fn arrivals_dir(&self) -> PathBuf {
+        self.cluster.join("tmp").join("arriving-containers")
     }
 
     /// Notes that a container has bytes that a flush must make durable.

@@ -57,7 +57,8 @@ impl Disk {
         let cluster = root.join(&options.cluster_id);
         let raft_dir = dir.raft_dir.clone().unwrap_or_else(|| dir.path.join("ratis"));
         let deleted = cluster.join("tmp").join("deleted-containers");
-        for path in [&cluster.join("current"), &deleted, &raft_dir] {
+        let arriving = cluster.join("tmp").join("arriving-containers");
+        for path in [&cluster.join("current"), &deleted, &arriving, &raft_dir] {
             fs::create_dir_all(path).map_err(|e| StorageError::disk(path, e))?;
         }
         let db = Store::open(

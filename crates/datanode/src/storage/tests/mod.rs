@@ -9,6 +9,7 @@ mod histories;
 mod large_blocks;
 mod life;
 mod restart;
+mod transfer;
 
 use std::fs;
 use std::path::{Path, PathBuf};

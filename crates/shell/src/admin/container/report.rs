@@ -1,32 +1,14 @@
 //! `o3 admin container report`.
 
-use std::collections::BTreeMap;
-
 use clap::Args;
-use client::ListContainers;
 use config::Configuration;
-use proto::hdds::LifeCycleState;
-use serde_json::json;
-use types::ContainerId;
+use proto::hdds::{LifeCycleState, ReplicationManagerReportProto};
+use serde_json::{Map, Value, json};
 
 use crate::admin::ScmArgs;
-use crate::{ShellError, output, render};
+use crate::{ShellError, output};
 
-/// Containers asked for at once.
-const PAGE: u32 = 1_000;
-
-/// States in the order Ozone shows them.
-const STATES: [LifeCycleState; 7] = [
-    LifeCycleState::Open,
-    LifeCycleState::Closing,
-    LifeCycleState::QuasiClosed,
-    LifeCycleState::Closed,
-    LifeCycleState::Deleting,
-    LifeCycleState::Deleted,
-    LifeCycleState::Recovering,
-];
-
-/// How many containers are in which state.
+/// How many containers are in which state, and which are not as they should be.
 #[derive(Debug, Clone, Args)]
 pub struct Report {
     /// As JSON.
@@ -38,28 +20,35 @@ pub struct Report {
 
 /// Runs it.
 pub(crate) async fn run(args: Report, conf: &Configuration) -> Result<(), ShellError> {
-    let scm = args.scm.client(conf);
-    let mut counts: BTreeMap<&str, u64> = STATES.iter().map(|s| (s.as_str_name(), 0)).collect();
-    let mut list =
-        ListContainers { start: ContainerId(0), count: PAGE, state: None, replication: None };
-    loop {
-        let (page, _) = scm.list_containers(&list).await?;
-        for container in &page {
-            *counts.entry(render::container::state(container)).or_default() += 1;
-        }
-        match page.last() {
-            Some(last) if page.len() == PAGE as usize => {
-                list.start = ContainerId(ContainerId::from_wire(last.container_id).0 + 1);
-            }
-            _ => break,
-        }
-    }
+    let report = args.scm.client(conf).container_report().await?;
     if args.json {
-        return output::value(&json!({ "stats": counts }));
+        return output::value(&as_json(&report));
     }
     output::line("Container State Summary\n=======================")?;
-    STATES
+    let (states, troubles): (Vec<_>, Vec<_>) =
+        report.stat.iter().partition(|s| LifeCycleState::from_str_name(&s.key).is_some());
+    for stat in states {
+        output::line(format!("{}: {}", stat.key, stat.value()))?;
+    }
+    output::line("\nContainer Health Summary\n========================")?;
+    for stat in troubles {
+        output::line(format!("{}: {}", stat.key, stat.value()))?;
+    }
+    for sample in report.stat_sample.iter().filter(|s| !s.container.is_empty()) {
+        let ids: Vec<_> = sample.container.iter().map(|c| format!("#{}", c.id)).collect();
+        let title = format!("First {} {} containers:", ids.len(), sample.key);
+        output::line(format!("\n{title}\n{}\n{}", "=".repeat(title.len()), ids.join(", ")))?;
+    }
+    Ok(())
+}
+
+fn as_json(report: &ReplicationManagerReportProto) -> Value {
+    let stats: Map<String, Value> =
+        report.stat.iter().map(|s| (s.key.clone(), s.value().into())).collect();
+    let samples: Map<String, Value> = report
+        .stat_sample
         .iter()
-        .map(|s| s.as_str_name())
-        .try_for_each(|s| output::line(format!("{s}: {}", counts.get(s).copied().unwrap_or(0))))
+        .map(|s| (s.key.clone(), s.container.iter().map(|c| c.id).collect::<Vec<_>>().into()))
+        .collect();
+    json!({ "reportTimeStamp": report.timestamp, "stats": stats, "samples": samples })
 }

@@ -1,6 +1,8 @@
 //! `o3 admin datanode`.
 
+mod leave;
 mod list;
+mod status;
 mod usageinfo;
 
 use clap::Subcommand;
@@ -16,6 +18,14 @@ pub enum DatanodeCommand {
     List(list::List),
     /// Space and containers of DataNodes.
     Usageinfo(usageinfo::UsageInfo),
+    /// Empty DataNodes, to be taken away for good.
+    Decommission(leave::Decommission),
+    /// Prepare DataNodes for being away for a while.
+    Maintenance(leave::Maintenance),
+    /// Take DataNodes back into service.
+    Recommission(leave::Recommission),
+    /// What still keeps DataNodes from leaving.
+    Status(status::Status),
 }
 
 /// Runs one.
@@ -23,5 +33,9 @@ pub(crate) async fn run(command: DatanodeCommand, conf: &Configuration) -> Resul
     match command {
         DatanodeCommand::List(args) => list::run(args, conf).await,
         DatanodeCommand::Usageinfo(args) => usageinfo::run(args, conf).await,
+        DatanodeCommand::Decommission(args) => leave::decommission(args, conf).await,
+        DatanodeCommand::Maintenance(args) => leave::maintenance(args, conf).await,
+        DatanodeCommand::Recommission(args) => leave::recommission(args, conf).await,
+        DatanodeCommand::Status(args) => status::run(args, conf).await,
     }
 }

@@ -1,0 +1,199 @@
+//! Taking a container from another node.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use framed::{Call, Code, Reply, Status};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use types::ContainerId;
+
+use super::wire::{self, PushRequest, PushResponse};
+use crate::node::Node;
+use crate::storage::transfer::{Arrival, Manifest};
+use crate::storage::{ContainerStore, StorageError};
+
+/// A copy that was cut off is kept so long for its sender to go on.
+const KEPT: Duration = Duration::from_secs(600);
+
+/// Containers arriving at once, at most.
+const MOST: usize = 64;
+
+/// The containers that are arriving.
+#[derive(Default)]
+pub(crate) struct Arrivals {
+    slots: Mutex<FxHashMap<ContainerId, Arc<tokio::sync::Mutex<Slot>>>>,
+}
+
+struct Slot {
+    arrival: Option<Arrival>,
+    attempt: u64,
+    touched: Instant,
+}
+
+/// Takes a step of a copy.
+pub(crate) async fn receive(node: &Arc<Node>, call: Call) -> Result<Reply, Status> {
+    let request: PushRequest = framed::message::decode(call.header)?;
+    let id = ContainerId(request.container);
+    let response = if let Some(begin) = &request.begin {
+        let manifest = begin.manifest().ok_or_else(|| Status::invalid("not a copy's beginning"))?;
+        begin_arrival(node, id, request.attempt, manifest).await?
+    } else {
+        let step = if let Some(finish) = &request.finish {
+            Step::Finish { blocks: finish.blocks, bytes: finish.bytes }
+        } else {
+            let parts = wire::parts(request.parts, call.payload);
+            Step::Parts(parts.ok_or_else(|| Status::invalid("parts without their bytes"))?)
+        };
+        go_on(node, id, request.attempt, step).await?
+    };
+    Ok(framed::message::reply(&response))
+}
+
+enum Step {
+    Parts(Vec<crate::storage::transfer::Part>),
+    Finish { blocks: u64, bytes: u64 },
+}
+
+async fn begin_arrival(
+    node: &Arc<Node>,
+    id: ContainerId,
+    attempt: u64,
+    manifest: Manifest,
+) -> Result<PushResponse, Status> {
+    node.arrivals.forget_old();
+    if let Ok(container) = node.store.container(id) {
+        let info = container.info();
+        if !info.state.is_live() && info.bcsid >= manifest.bcsid {
+            return Ok(PushResponse { here: true, ..PushResponse::default() });
+        }
+        let text = format!("container {id} is here, {} at {}", info.state, info.bcsid);
+        return Err(Status::new(Code::Internal, text));
+    }
+    let slot = node.arrivals.slot(id)?;
+    let mut slot = slot.clone().lock_owned().await;
+    let store = node.store.clone();
+    let begun = blocking(move || {
+        let kept = slot.arrival.take();
+        let arrival = match kept {
+            Some(mut kept) if *kept.manifest() == manifest => {
+                kept.forget_partial();
+                kept
+            }
+            other => {
+                if let Some(other) = other {
+                    other.discard();
+                }
+                Arrival::begin(&store, id, manifest)?
+            }
+        };
+        let (blocks, bytes) = arrival.totals();
+        let last = arrival.last().map(|l| l.0);
+        (slot.attempt, slot.touched) = (attempt, Instant::now());
+        slot.arrival = Some(arrival);
+        Ok(PushResponse { here: false, last, blocks, bytes })
+    });
+    begun.await
+}
+
+async fn go_on(
+    node: &Arc<Node>,
+    id: ContainerId,
+    attempt: u64,
+    step: Step,
+) -> Result<PushResponse, Status> {
+    let gone = || Status::new(Code::Unavailable, format!("no copy of container {id} is under way"));
+    let slot = node.arrivals.slots.lock().get(&id).cloned().ok_or_else(gone)?;
+    let mut slot = slot.lock_owned().await;
+    if slot.attempt != attempt || slot.arrival.is_none() {
+        return Err(gone());
+    }
+    slot.touched = Instant::now();
+    let store = node.store.clone();
+    let finishes = matches!(step, Step::Finish { .. });
+    let done = blocking(move || {
+        let Some(mut arrival) = slot.arrival.take() else { return Ok(PushResponse::default()) };
+        let taken = match step {
+            Step::Parts(parts) => parts.iter().try_for_each(|part| arrival.take(part)),
+            Step::Finish { blocks, bytes } => return finish(arrival, &store, blocks, bytes),
+        };
+        match taken {
+            Ok(()) => {
+                let (blocks, bytes) = arrival.totals();
+                let last = arrival.last().map(|l| l.0);
+                slot.arrival = Some(arrival);
+                Ok(PushResponse { here: false, last, blocks, bytes })
+            }
+            Err(error) => {
+                // Nothing of it can be trusted.
+                arrival.discard();
+                Err(error)
+            }
+        }
+    });
+    let done = done.await;
+    if finishes || done.is_err() {
+        node.arrivals.slots.lock().remove(&id);
+    }
+    if finishes && done.is_ok() {
+        node.news.container_changed(id);
+    }
+    done
+}
+
+fn finish(
+    arrival: Arrival,
+    store: &ContainerStore,
+    blocks: u64,
+    bytes: u64,
+) -> Result<PushResponse, StorageError> {
+    arrival.publish(store, blocks, bytes)?;
+    Ok(PushResponse { here: true, last: None, blocks, bytes })
+}
+
+/// Runs what blocks on the disk.
+async fn blocking<F>(work: F) -> Result<PushResponse, Status>
+where
+    F: FnOnce() -> Result<PushResponse, StorageError> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a copy does not arrive");
+            Err(Status::new(Code::Internal, error.to_string()))
+        }
+        Err(error) => Err(Status::new(Code::Internal, error.to_string())),
+    }
+}
+
+impl Arrivals {
+    fn slot(&self, id: ContainerId) -> Result<Arc<tokio::sync::Mutex<Slot>>, Status> {
+        let mut slots = self.slots.lock();
+        if slots.len() >= MOST && !slots.contains_key(&id) {
+            return Err(Status::new(Code::Busy, format!("{MOST} containers are arriving")));
+        }
+        let new = || Slot { arrival: None, attempt: 0, touched: Instant::now() };
+        Ok(slots.entry(id).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(new()))).clone())
+    }
+
+    /// Copies whose senders never came back.
+    fn forget_old(&self) {
+        let mut old = Vec::new();
+        self.slots.lock().retain(|_, slot| {
+            let Ok(mut inner) = slot.try_lock() else { return true };
+            if inner.touched.elapsed() < KEPT {
+                return true;
+            }
+            old.extend(inner.arrival.take());
+            false
+        });
+        if !old.is_empty() {
+            tokio::task::spawn_blocking(move || old.into_iter().for_each(Arrival::discard));
+        }
+    }
+
+    /// Number of containers that are arriving.
+    pub fn len(&self) -> usize {
+        self.slots.lock().len()
+    }
+}

@@ -1,0 +1,37 @@
+//! A container that comes from another node, ready made.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use container::ContainerState;
+use container::segment::SegmentInfo;
+use rustc_hash::FxHashSet;
+use types::ContainerId;
+
+use super::file::ContainerFile;
+use super::{Container, Fixed, Sums};
+use crate::storage::disk::Disk;
+use crate::storage::error::Result;
+use crate::storage::segments::Segments;
+
+impl Container {
+    /// Writes the `.container` file of a folder that is in its place.
+    pub(crate) fn adopt(
+        disk: Arc<Disk>,
+        id: ContainerId,
+        state: ContainerState,
+        fixed: Fixed,
+        infos: BTreeMap<u32, SegmentInfo>,
+    ) -> Result<Arc<Self>> {
+        let file = ContainerFile { id, state, fixed };
+        file.write(&disk.container_dir(id))?;
+        let highest = infos.last_key_value().map_or(0, |(number, _)| *number);
+        let segments = Segments { infos, highest, ..Segments::default() };
+        Ok(Self::assemble(disk, file, Sums::default(), segments, FxHashSet::default()))
+    }
+
+    /// The node that made it first.
+    pub(crate) fn origin(&self) -> &str {
+        &self.fixed.origin
+    }
+}

@@ -1,0 +1,262 @@
+//! Taking a container block by block, and putting it aside until all is here.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use container::checksum;
+use container::chunks;
+use container::segment::{RecordHeader, SegmentHeader, SegmentInfo, padding, record_len};
+use metastore::{Batch, Durability};
+use prost::Message;
+use types::{BlockId, ContainerId, LocalId};
+
+use super::{Manifest, Part};
+use crate::storage::containers::{Sums, drop_rows};
+use crate::storage::disk::Disk;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::store::ContainerStore;
+use crate::storage::tables::{self, BLOCK_DATA, Packed, StoredBlock};
+
+/// A container that is arriving. Its methods block on the disk.
+pub struct Arrival {
+    pub(super) id: ContainerId,
+    pub(super) manifest: Manifest,
+    pub(super) disk: Arc<Disk>,
+    /// Where it lies until it is complete.
+    pub(super) dir: PathBuf,
+    pub(super) infos: BTreeMap<u32, SegmentInfo>,
+    pub(super) sums: Sums,
+    segment: Option<(u32, File)>,
+    segment_size: u64,
+    /// The block of several chunks that is arriving.
+    block: Option<(LocalId, File)>,
+    last: Option<LocalId>,
+}
+
+impl Arrival {
+    /// Makes room for a container that is not here.
+    ///
+    /// # Errors
+    /// When it is here, or no disk has room for it.
+    pub fn begin(store: &ContainerStore, id: ContainerId, manifest: Manifest) -> Result<Self> {
+        if store.find(id).is_some() {
+            return Err(StorageError::AlreadyHere(id));
+        }
+        let disk = store.choose_disk(manifest.used)?;
+        let dir = disk.arrivals_dir().join(id.to_string());
+        let fail = |e: io::Error| StorageError::disk(&dir, e);
+        if dir.exists() {
+            fs::remove_dir_all(&dir).map_err(fail)?;
+        }
+        drop_rows(&disk, id)?;
+        fs::create_dir_all(dir.join("metadata")).map_err(fail)?;
+        fs::create_dir_all(dir.join("chunks")).map_err(fail)?;
+        let sums = Sums { bcsid: manifest.bcsid, delete_tx: manifest.delete_tx, ..Sums::default() };
+        Ok(Self {
+            id,
+            manifest,
+            disk,
+            dir,
+            infos: BTreeMap::new(),
+            sums,
+            segment: None,
+            segment_size: store.options().segment_size,
+            block: None,
+            last: None,
+        })
+    }
+
+    /// The container.
+    pub fn id(&self) -> ContainerId {
+        self.id
+    }
+
+    /// What it will be.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The last block that is here whole: where a copy that was cut off goes on.
+    pub fn last(&self) -> Option<LocalId> {
+        self.last
+    }
+
+    /// Blocks and bytes that are here.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.sums.blocks, self.sums.used)
+    }
+
+    /// Forgets a block of which only some chunks have come.
+    pub fn forget_partial(&mut self) {
+        self.block = None;
+    }
+
+    /// Takes a part: the parts of a block come one after the other.
+    ///
+    /// # Errors
+    /// When the bytes do not have their checksums, or the disk fails.
+    pub fn take(&mut self, part: &Part) -> Result<()> {
+        if part.packed { self.take_packed(part) } else { self.take_chunk(part) }
+    }
+
+    fn take_packed(&mut self, part: &Part) -> Result<()> {
+        let row = self.row(part)?.ok_or_else(|| self.odd("a packed block without its row"))?;
+        let block = self.block_id(&row, part.local);
+        if row.length() != part.data.len() as u64 {
+            return Err(self.odd(&format!(
+                "block {} has {} bytes, {} came",
+                part.local,
+                row.length(),
+                part.data.len()
+            )));
+        }
+        for chunk in &row.chunks {
+            let range = usize::try_from(chunk.offset)
+                .ok()
+                .zip(usize::try_from(chunk.offset.saturating_add(chunk.len)).ok());
+            let bytes = range.and_then(|(from, to)| part.data.get(from..to));
+            let bytes = bytes.ok_or_else(|| self.odd("a chunk lies outside of its block"))?;
+            checksum::verify(&chunk.checksum_data, bytes)
+                .map_err(|error| StorageError::Checksum { block, error })?;
+        }
+        let packed = self.append(part.local, row.bcsid(), &part.data)?;
+        self.put(part.local, row, Some(packed))
+    }
+
+    fn take_chunk(&mut self, part: &Part) -> Result<()> {
+        let path = self.dir.join("chunks").join(format!("{}.block", part.local));
+        let row = self.row(part)?;
+        if part.chunk.is_some() && self.block.as_ref().is_none_or(|(l, _)| *l != part.local) {
+            let file = File::create(&path).map_err(|e| self.failed(e))?;
+            self.block = Some((part.local, file));
+        }
+        if let Some(chunk) = &part.chunk {
+            let block = BlockId { container: self.id, local: part.local, bcsid: 0 };
+            if chunk.len != part.data.len() as u64 {
+                let (wants, came) = (chunk.len, part.data.len());
+                return Err(self.odd(&format!("a chunk of {wants} bytes came with {came}")));
+            }
+            checksum::verify(&chunk.checksum_data, &part.data)
+                .map_err(|error| StorageError::Checksum { block, error })?;
+            if let Some((_, file)) = &self.block {
+                file.write_all_at(&part.data, chunk.offset).map_err(|e| self.failed(e))?;
+            }
+        }
+        let Some(row) = row else { return Ok(()) };
+        let block = self.block_id(&row, part.local);
+        let expected = chunks::validate_list(&row.clone().into_wire())
+            .map_err(|error| StorageError::Chunks { block, error })?;
+        let found = match self.block.take().filter(|(local, _)| *local == part.local) {
+            Some((_, file)) => {
+                file.sync_data().map_err(|e| self.failed(e))?;
+                file.metadata().map_err(|e| self.failed(e))?.len()
+            }
+            None => 0,
+        };
+        if found < expected {
+            return Err(StorageError::FileInconsistent { block, expected, found });
+        }
+        self.put(part.local, row, None)
+    }
+
+    /// Gives a packed block its place in this replica's own segments.
+    fn append(&mut self, local: LocalId, bcsid: u64, data: &[u8]) -> Result<Packed> {
+        let full = |info: &SegmentInfo| info.end >= self.segment_size;
+        if self.infos.last_key_value().is_none_or(|(_, info)| full(info)) {
+            self.begin_segment()?;
+        }
+        let Some((number, file)) = &self.segment else { return Err(self.odd("no segment")) };
+        let Some(info) = self.infos.get_mut(number) else {
+            return Err(StorageError::NotArrived { id: self.id, reason: "no segment".to_owned() });
+        };
+        let header = RecordHeader::new(local, bcsid, data);
+        let mut record = Vec::with_capacity(record_len(header.len) as usize);
+        record.extend_from_slice(&header.encode(self.id, info.end));
+        record.extend_from_slice(data);
+        record.extend_from_slice(padding(header.len));
+        file.write_all_at(&record, info.end).map_err(|e| StorageError::disk(&self.dir, e))?;
+        let packed = Packed { segment: *number, offset: info.end, len: header.len };
+        info.end += record.len() as u64;
+        info.live_bytes += record.len() as u64;
+        info.live_records += 1;
+        Ok(packed)
+    }
+
+    fn begin_segment(&mut self) -> Result<()> {
+        self.end_segment()?;
+        let number = self.infos.last_key_value().map_or(1, |(last, _)| last + 1);
+        let path = self.dir.join("chunks").join(crate::storage::segments::file_name(number));
+        let open = OpenOptions::new().create(true).truncate(true).write(true).open(&path);
+        let file = open.map_err(|e| self.failed(e))?;
+        let header = SegmentHeader { container: self.id, number }.encode();
+        file.write_all_at(&header, 0).map_err(|e| self.failed(e))?;
+        self.infos.insert(number, SegmentInfo::empty());
+        self.segment = Some((number, file));
+        Ok(())
+    }
+
+    /// Makes the segment that takes records durable, and seals it.
+    pub(super) fn end_segment(&mut self) -> Result<()> {
+        let Some((number, file)) = self.segment.take() else { return Ok(()) };
+        file.sync_data().map_err(|e| self.failed(e))?;
+        if let Some(info) = self.infos.get_mut(&number) {
+            (info.durable, info.sealed) = (info.end, true);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, local: LocalId, row: StoredBlock, packed: Option<Packed>) -> Result<()> {
+        self.sums.blocks += 1;
+        self.sums.used += row.length();
+        let mut batch = Batch::new();
+        let value = StoredBlock { packed, ..row }.encode_to_vec();
+        batch.put(BLOCK_DATA, tables::block_key(self.id, local), value);
+        self.disk.db.write(batch, Durability::NoWal)?;
+        self.last = Some(local);
+        Ok(())
+    }
+
+    fn row(&self, part: &Part) -> Result<Option<StoredBlock>> {
+        let Some(bytes) = &part.row else { return Ok(None) };
+        let row = StoredBlock::read(self.id, bytes)?;
+        let names = |id: &proto::datanode::DatanodeBlockId| {
+            ContainerId::from_wire(id.container_id) == self.id && id.local_id as u64 == part.local.0
+        };
+        if !names(&row.block_id) {
+            return Err(self.odd(&format!("a row of another block came with {}", part.local)));
+        }
+        Ok(Some(row))
+    }
+
+    fn block_id(&self, row: &StoredBlock, local: LocalId) -> BlockId {
+        BlockId { container: self.id, local, bcsid: row.bcsid() }
+    }
+
+    pub(super) fn odd(&self, reason: &str) -> StorageError {
+        StorageError::NotArrived { id: self.id, reason: reason.to_owned() }
+    }
+
+    pub(super) fn failed(&self, error: io::Error) -> StorageError {
+        match error.kind() {
+            io::ErrorKind::StorageFull => StorageError::OutOfSpace(error.to_string()),
+            _ => StorageError::disk(&self.dir, error),
+        }
+    }
+
+    /// Gives up: what has come is removed.
+    pub fn discard(self) {
+        let (id, dir) = (self.id, self.dir.clone());
+        let disk = Arc::clone(&self.disk);
+        drop(self);
+        if let Err(error) = fs::remove_dir_all(&dir) {
+            tracing::warn!(container = %id, %error, "an unfinished copy was not removed");
+        }
+        if let Err(error) = drop_rows(&disk, id) {
+            tracing::warn!(container = %id, %error, "rows of an unfinished copy were not removed");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Making an arrived container one of the store's.
+//!
+//! Its folder moves to its place with a marker file in it, its rows are made durable, the marker goes: in this order,
+//! so that after a crash there is either a marker, and all of it is removed, or all of it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use metastore::{Batch, Durability};
+use types::ContainerId;
+
+use super::Arrival;
+use crate::storage::containers::{Container, Fixed, drop_rows};
+use crate::storage::disk::Disk;
+use crate::storage::error::{Result, StorageError};
+use crate::storage::store::ContainerStore;
+use crate::storage::tables::{self, SEGMENTS};
+
+/// Name of the marker, in the folder `metadata` of a container.
+const MARKER: &str = "arriving";
+
+impl Arrival {
+    /// Makes the container visible. The source says how many blocks and bytes it sent. Blocks.
+    ///
+    /// # Errors
+    /// When not all has come, the container is here meanwhile, or the disk fails.
+    pub fn publish(mut self, store: &ContainerStore, blocks: u64, bytes: u64) -> Result<()> {
+        let here = self.totals();
+        if here != (blocks, bytes) {
+            let reason = format!("{here:?} blocks and bytes came, {:?} were sent", (blocks, bytes));
+            return Err(self.odd(&reason));
+        }
+        self.end_segment()?;
+        let metadata = self.dir.join("metadata");
+        let fail = |e: io::Error| StorageError::disk(&metadata, e);
+        File::create(metadata.join(MARKER)).and_then(|f| f.sync_all()).map_err(fail)?;
+        for dir in [&self.dir.join("chunks"), &metadata, &self.dir] {
+            sync(dir)?;
+        }
+        let id = self.id;
+        store.publish(id, || self.move_in())?;
+        tracing::info!(container = %id, blocks, bytes, "container arrived");
+        Ok(())
+    }
+
+    fn move_in(self) -> Result<Arc<Container>> {
+        let place = self.disk.container_dir(self.id);
+        let parent = place.parent().unwrap_or(&place);
+        fs::create_dir_all(parent).map_err(|e| StorageError::disk(parent, e))?;
+        if place.exists() {
+            // What could not be loaded as a container.
+            let aside = self.disk.deleted_dir().join(self.id.to_string());
+            let _ = fs::remove_dir_all(&aside);
+            fs::rename(&place, &aside).map_err(|e| StorageError::disk(&place, e))?;
+            fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))?;
+        }
+        fs::rename(&self.dir, &place).map_err(|e| StorageError::disk(&place, e))?;
+        for path in parent.ancestors().take(2) {
+            sync(path)?;
+        }
+        let fixed = Fixed {
+            pipeline: self.manifest.pipeline,
+            origin: self.manifest.origin.clone(),
+            replica_index: self.manifest.replica_index,
+            max_size: self.manifest.max_size,
+        };
+        let (state, infos) = (self.manifest.state, self.infos.clone());
+        let disk = Arc::clone(&self.disk);
+        let container = Container::adopt(disk, self.id, state, fixed, infos)?;
+        let mut batch = Batch::new();
+        self.sums.put_changed(&container, &mut batch);
+        // Also when it has none: the rows of the sums are what says that a container was here.
+        let key = tables::metadata_key(self.id, tables::BLOCK_COUNT);
+        batch.put(tables::METADATA, key, self.sums.blocks.to_be_bytes());
+        for (number, info) in &self.infos {
+            batch.put(SEGMENTS, tables::segment_key(self.id, *number), info.encode());
+        }
+        self.disk.db.write(batch, Durability::NoWal)?;
+        self.disk.db.flush()?;
+        container.set_sums(self.sums);
+        let metadata = place.join("metadata");
+        fs::remove_file(metadata.join(MARKER)).map_err(|e| StorageError::disk(&metadata, e))?;
+        sync(&metadata)?;
+        Ok(container)
+    }
+}
+
+/// Whether the container in this folder was being moved in when the last run ended.
+fn is_unfinished(dir: &Path) -> bool {
+    dir.join("metadata").join(MARKER).exists()
+}
+
+/// Removes what was arriving when the last run ended: `places` are the folders of containers.
+pub(crate) fn discard_unfinished(
+    disk: &Disk,
+    places: impl IntoIterator<Item = (ContainerId, std::path::PathBuf)>,
+) -> Result<()> {
+    let dir = disk.arrivals_dir();
+    let entries = fs::read_dir(&dir).map_err(|e| StorageError::disk(&dir, e))?;
+    let arriving = entries.flatten().filter_map(|e| {
+        let id = e.file_name().to_str()?.parse().ok()?;
+        Some((id, e.path()))
+    });
+    let marked = places.into_iter().filter(|(_, dir)| is_unfinished(dir));
+    for (id, path) in arriving.chain(marked).collect::<Vec<_>>() {
+        tracing::info!(container = %id, "a copy that did not arrive whole is removed");
+        // The marker goes last: without it the folder would count as a container.
+        drop_rows(disk, id)?;
+        let aside = disk.deleted_dir().join(id.to_string());
+        let _ = fs::remove_dir_all(&aside);
+        fs::rename(&path, &aside).map_err(|e| StorageError::disk(&path, e))?;
+        fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))?;
+    }
+    Ok(())
+}
+
+fn sync(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|d| d.sync_all()).map_err(|e| StorageError::disk(dir, e))
+}

@@ -1,0 +1,138 @@
+//! Nodes on their way out of service: what still blocks them, and when they are through.
+//!
+//! A node is through when it is in no pipeline and every container with a replica on it would do without it: it is
+//! closed, and has enough good replicas on other nodes (for maintenance, enough that stay online).
+
+use proto::hdds::LifeCycleState;
+use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
+
+use super::Health;
+use crate::{Cluster, Decision, Millis};
+
+/// Containers named per kind at most.
+const NAMED: usize = 10_000;
+
+/// What keeps a node from leaving.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Obstacles {
+    /// Pipelines that are not gone.
+    pub pipelines: Vec<PipelineId>,
+    /// Containers with too few good replicas elsewhere.
+    pub under_replicated: Vec<ContainerId>,
+    /// Containers that are not closed yet.
+    pub unclosed: Vec<ContainerId>,
+    /// Number of containers with a replica there that is enough elsewhere.
+    pub done: usize,
+}
+
+impl Obstacles {
+    /// Whether nothing is left.
+    pub fn is_none(&self) -> bool {
+        self.pipelines.is_empty() && self.under_replicated.is_empty() && self.unclosed.is_empty()
+    }
+}
+
+/// A node on its way, or one whose maintenance ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draining {
+    /// Which node.
+    pub node: DatanodeId,
+    /// Its state after this look.
+    pub state: OperationalState,
+    /// What still blocks it.
+    pub obstacles: Obstacles,
+}
+
+impl Cluster {
+    /// What keeps a node from leaving.
+    pub fn obstacles(&self, id: DatanodeId) -> Obstacles {
+        let mut found = Obstacles::default();
+        let Some(node) = self.nodes.get(id) else { return found };
+        let maintenance = matches!(
+            node.details.op_state,
+            OperationalState::EnteringMaintenance | OperationalState::InMaintenance
+        );
+        found.pipelines = self
+            .pipelines
+            .of_node(id)
+            .into_iter()
+            .filter(|p| self.pipelines.takes_or_will_take_writes(*p))
+            .collect();
+        let mut ids: Vec<_> = self.replicas.on_node(id).collect();
+        ids.sort_unstable();
+        for container in ids {
+            let Some(c) = self.containers.get(container) else { continue };
+            let list = match c.state {
+                LifeCycleState::Deleting | LifeCycleState::Deleted => continue,
+                LifeCycleState::Closed | LifeCycleState::QuasiClosed => {
+                    let Some(standing) = self.standing(c) else { continue };
+                    // In maintenance a replica may be away; decommissioned it is gone.
+                    let enough = match maintenance {
+                        true => standing.missing(false) == 0,
+                        false => {
+                            standing.serving.len() + standing.maintenance.len() >= standing.required
+                                && standing.missing(false) == 0
+                        }
+                    };
+                    // Of what is good nowhere there is nothing to copy; the report names it.
+                    if enough || standing.is_lost() {
+                        found.done += 1;
+                        continue;
+                    }
+                    &mut found.under_replicated
+                }
+                _ => &mut found.unclosed,
+            };
+            if list.len() < NAMED {
+                list.push(container);
+            }
+        }
+        found
+    }
+
+    /// Looks at all nodes that are on their way out, or whose maintenance is over.
+    pub fn drain_nodes(&mut self, now: Millis) -> (Vec<Draining>, Decision) {
+        use OperationalState::{
+            Decommissioned, Decommissioning, EnteringMaintenance, InMaintenance, InService,
+        };
+        let mut looked_at = Vec::new();
+        let mut decision = Decision::default();
+        if self.safe_mode.is_on() {
+            return (looked_at, decision);
+        }
+        let on_their_way: Vec<_> = self
+            .nodes
+            .iter()
+            .filter(|n| !matches!(n.details.op_state, InService | Decommissioned))
+            .map(|n| (n.details.id, n.details.op_state, n.details.op_state_expiry, n.health))
+            .collect();
+        for (id, state, expiry, health) in on_their_way {
+            let over = expiry > 0 && now / 1_000 >= expiry as u64;
+            let obstacles = self.obstacles(id);
+            let to = match state {
+                EnteringMaintenance | InMaintenance if over => InService,
+                // It cannot be emptied any more: its containers are copied as those of any dead node.
+                Decommissioning | EnteringMaintenance if health == Health::Dead => InService,
+                Decommissioning if obstacles.is_none() => Decommissioned,
+                EnteringMaintenance if obstacles.is_none() => InMaintenance,
+                state => state,
+            };
+            if to != state {
+                let expiry = if to == InMaintenance { expiry } else { 0 };
+                decision.merge(self.set_op_state(id, to, expiry, now));
+            } else {
+                // A pipeline that was made before the node was on its way, and reported after.
+                decision.merge(self.close_pipelines_of(id, now));
+            }
+            if state != InMaintenance || to != state {
+                looked_at.push(Draining { node: id, state: to, obstacles });
+            }
+        }
+        (looked_at, decision)
+    }
+
+    /// Nodes that are neither in service nor through.
+    pub fn any_node_leaves(&self) -> bool {
+        self.nodes.iter().any(|n| n.leaving_since.is_some())
+    }
+}

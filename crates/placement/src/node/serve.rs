@@ -1,0 +1,157 @@
+//! Operational states: what an operator wants of a node.
+//!
+//! ```text
+//! IN_SERVICE ─► DECOMMISSIONING ─► DECOMMISSIONED
+//!     │  ▲ recommission: from anywhere, and when maintenance is over
+//!     └──┴► ENTERING_MAINTENANCE ─► IN_MAINTENANCE
+//! ```
+//! The state is soft here: the node itself keeps it, and tells it with every registration and heartbeat. So it outlives
+//! both, and every SCM knows it.
+
+use types::{DatanodeId, OperationalState};
+
+use super::Health;
+use crate::{Change, Cluster, Decision, Millis, OrderKind};
+
+/// Why a node does not change its state.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ServeError {
+    /// No such node.
+    #[error("node {0} is not known")]
+    Unknown(DatanodeId),
+    /// Its state does not allow it.
+    #[error("Cannot {verb} node {node} in {} state", .state.to_wire().as_str_name())]
+    State {
+        /// What was wanted.
+        verb: &'static str,
+        /// The node.
+        node: String,
+        /// Its state.
+        state: OperationalState,
+    },
+}
+
+impl Cluster {
+    /// Begins to empty a node for good. Nothing when it is being emptied, or is empty.
+    ///
+    /// # Errors
+    /// When it is in, or enters, maintenance.
+    pub fn decommission(&mut self, id: DatanodeId, now: Millis) -> Result<Decision, ServeError> {
+        use OperationalState::{Decommissioned, Decommissioning, InService};
+        match self.op_state(id)? {
+            InService => Ok(self.set_op_state(id, Decommissioning, 0, now)),
+            Decommissioning | Decommissioned => Ok(Decision::default()),
+            state => Err(self.wrong_state("decommission", id, state)),
+        }
+    }
+
+    /// Begins to prepare a node for being away until `expiry`, in seconds since 1970; 0 is without end.
+    ///
+    /// # Errors
+    /// When it is being decommissioned.
+    pub fn begin_maintenance(
+        &mut self,
+        id: DatanodeId,
+        expiry: i64,
+        now: Millis,
+    ) -> Result<Decision, ServeError> {
+        use OperationalState::{EnteringMaintenance, InMaintenance, InService};
+        match self.op_state(id)? {
+            InService => Ok(self.set_op_state(id, EnteringMaintenance, expiry, now)),
+            // Once more with another end.
+            state @ (EnteringMaintenance | InMaintenance) => {
+                Ok(self.set_op_state(id, state, expiry, now))
+            }
+            state => Err(self.wrong_state("start maintenance on", id, state)),
+        }
+    }
+
+    /// Takes a node back into service, whatever it was doing.
+    ///
+    /// # Errors
+    /// When there is no such node.
+    pub fn recommission(&mut self, id: DatanodeId, now: Millis) -> Result<Decision, ServeError> {
+        match self.op_state(id)? {
+            OperationalState::InService => Ok(Decision::default()),
+            _ => Ok(self.set_op_state(id, OperationalState::InService, 0, now)),
+        }
+    }
+
+    /// What a node says that it was told. On the SCM that leads, one that was told otherwise is told again; another SCM
+    /// learns it from the node.
+    pub fn report_op_state(
+        &mut self,
+        id: DatanodeId,
+        state: OperationalState,
+        expiry: i64,
+        leads: bool,
+    ) -> Decision {
+        let mut decision = Decision::default();
+        let Some(node) = self.nodes.nodes.get_mut(&id) else { return decision };
+        let wanted = (node.details.op_state, node.details.op_state_expiry);
+        if wanted == (state, expiry) {
+            return decision;
+        }
+        if leads {
+            let (state, expiry) = wanted;
+            decision.order(id, OrderKind::SetOperationalState { state, expiry });
+        } else {
+            (node.details.op_state, node.details.op_state_expiry) = (state, expiry);
+            let details = node.details.clone();
+            self.pipelines.refresh_member(&details);
+        }
+        decision
+    }
+
+    pub(super) fn set_op_state(
+        &mut self,
+        id: DatanodeId,
+        state: OperationalState,
+        expiry: i64,
+        now: Millis,
+    ) -> Decision {
+        let mut decision = Decision::default();
+        let Some(node) = self.nodes.nodes.get_mut(&id) else { return decision };
+        (node.details.op_state, node.details.op_state_expiry) = (state, expiry);
+        let on_its_way = matches!(
+            state,
+            OperationalState::Decommissioning | OperationalState::EnteringMaintenance
+        );
+        node.leaving_since = on_its_way.then(|| node.leaving_since.unwrap_or(now));
+        let (details, health) = (node.details.clone(), node.health);
+        self.pipelines.refresh_member(&details);
+        decision.order(id, OrderKind::SetOperationalState { state, expiry });
+        if state != OperationalState::InService {
+            decision.merge(self.close_pipelines_of(id, now));
+        } else if health == Health::Dead {
+            // In maintenance its replicas were counted although it was away.
+            self.replicas.forget_node(id);
+        }
+        decision
+    }
+
+    /// A node takes no more writes: its pipelines close.
+    pub(super) fn close_pipelines_of(&self, node: DatanodeId, now: Millis) -> Decision {
+        let mut decision = Decision::default();
+        for id in self.pipelines.of_node(node) {
+            if self.pipelines.takes_or_will_take_writes(id) {
+                decision.changes.push(Change::ClosePipeline { id, now });
+            }
+        }
+        decision
+    }
+
+    fn op_state(&self, id: DatanodeId) -> Result<OperationalState, ServeError> {
+        self.nodes.get(id).map(|n| n.details.op_state).ok_or(ServeError::Unknown(id))
+    }
+
+    fn wrong_state(
+        &self,
+        verb: &'static str,
+        id: DatanodeId,
+        state: OperationalState,
+    ) -> ServeError {
+        let node = self.nodes.get(id).map(|n| n.details.to_string()).unwrap_or_default();
+        ServeError::State { verb, node, state }
+    }
+}

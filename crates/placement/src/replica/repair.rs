@@ -1,0 +1,217 @@
+//! Making the replicas of settled containers what they should be.
+//!
+//! One replica at a time is copied or deleted per container and look; what is under way counts as done
+//! ([`pending`](super::pending)). In this order:
+//! 1. **under-replicated**: a node that has a good replica sends it to one that has none;
+//! 2. **misplaced**: the same, to another rack; then one is too many;
+//! 3. **bad replicas** go when there are enough good ones;
+//! 4. **over-replicated**: one goes that the racks do not need.
+//!
+//! **Invariant:** a replica is ordered away only when `required` other good ones serve, none of which is ordered away
+//! too. Which one it is follows from the ids alone, so that a new leader, who knows nothing of the orders of the old
+//! one, orders the same.
+
+use std::hash::{Hash, Hasher};
+
+use types::{ContainerId, DatanodeId, OperationalState};
+
+use super::pending::{Pending, Task};
+use super::standing::Standing;
+use crate::{Cluster, Container, Decision, Health, Millis, Node, OrderKind};
+
+/// What a look at some containers has found to do.
+#[derive(Debug, Default)]
+pub struct Repairs {
+    /// What to order.
+    pub decision: Decision,
+    /// Where the next look goes on; `None` when all containers were looked at.
+    pub next: Option<ContainerId>,
+}
+
+impl Cluster {
+    /// Looks at up to `count` containers from `start` on, and orders copies and deletions as far as the limits on work
+    /// under way allow.
+    pub fn repair_containers(&mut self, start: ContainerId, count: usize, now: Millis) -> Repairs {
+        let mut repairs = Repairs::default();
+        if start == ContainerId(0) {
+            self.pending.expire(now);
+        }
+        let mut ids: Vec<_> = self.containers.from(start).take(count + 1).map(|c| c.id).collect();
+        if ids.len() > count {
+            repairs.next = ids.pop();
+        }
+        let until = now + self.settings.replication.timeout;
+        for id in ids {
+            // Just closed: the news of the other replicas are on their way.
+            let since = self.containers.get(id).map_or(now, |c| c.state_enter_ms);
+            if now.saturating_sub(since) < self.settings.resend_after {
+                continue;
+            }
+            let Some((pending, order)) = self.repair(id, until) else { continue };
+            self.pending.add(id, pending);
+            repairs.decision.orders.push(order);
+        }
+        repairs
+    }
+
+    /// The next thing to do for a container.
+    fn repair(&self, id: ContainerId, until: Millis) -> Option<(Pending, crate::Order)> {
+        let container = self.containers.get(id)?;
+        let standing = self.standing(container)?;
+        if standing.is_fine() {
+            return None;
+        }
+        if standing.missing(true) > 0 {
+            return self.order_copy(container, &standing, false, until);
+        }
+        if standing.missing(false) > 0 {
+            return None;
+        }
+        if standing.misplaced && standing.coming.is_empty() && standing.excess() == 0 {
+            return self.order_copy(container, &standing, true, until);
+        }
+        if !standing.closing.is_empty() || !standing.coming.is_empty() {
+            return None;
+        }
+        if standing.serving.len() < standing.required {
+            return None;
+        }
+        let victim = self.bad_victim(container, &standing).or_else(|| {
+            (standing.excess() > 0).then(|| self.extra_victim(container, &standing)).flatten()
+        })?;
+        let pending = Pending { node: victim, task: Task::Delete, until };
+        let kind = OrderKind::DeleteContainer { id, force: true };
+        Some((pending, crate::Order { node: victim, kind }))
+    }
+
+    fn order_copy(
+        &self,
+        c: &Container,
+        s: &Standing,
+        elsewhere: bool,
+        until: Millis,
+    ) -> Option<(Pending, crate::Order)> {
+        if self.pending.copies() >= self.most_copies() {
+            return None;
+        }
+        let target = self.choose_target(c, s, elsewhere)?;
+        let source = self.choose_source(c, s)?;
+        let pending = Pending { node: target, task: Task::Copy { source }, until };
+        let kind = OrderKind::ReplicateContainer { id: c.id, target };
+        Some((pending, crate::Order { node: source, kind }))
+    }
+
+    /// Copies that may be under way in the whole cluster.
+    fn most_copies(&self) -> usize {
+        let r = &self.settings.replication;
+        if r.in_flight_share <= 0.0 {
+            return usize::MAX;
+        }
+        let healthy = self.nodes.count(Health::Healthy) as f64;
+        ((healthy * f64::from(r.copies_per_node) * r.in_flight_share) as usize).max(1)
+    }
+
+    /// The node to send a copy: that of the most complete good replicas which has the least to send.
+    fn choose_source(&self, c: &Container, s: &Standing) -> Option<DatanodeId> {
+        let r = &self.settings.replication;
+        let sequence = |id: &DatanodeId| self.replicas.on(c.id, *id).map_or(0, |r| r.sequence_id);
+        let all = || s.serving.iter().chain(&s.leaving).chain(&s.maintenance);
+        let newest = all().map(sequence).max()?;
+        let fits = |id: &&DatanodeId| {
+            let Some(node) = self.nodes.get(**id) else { return false };
+            let limit = match node.details.op_state {
+                OperationalState::InService => r.copies_per_node,
+                _ => (f64::from(r.copies_per_node) * r.out_of_service_factor) as u32,
+            };
+            node.health == Health::Healthy && self.pending.sending(**id) < limit.max(1)
+        };
+        all()
+            .filter(|id| sequence(id) == newest)
+            .filter(fits)
+            .min_by_key(|id| (self.pending.sending(**id), mixed(c.id, **id)))
+            .copied()
+    }
+
+    /// The node to get a copy: with room, without a replica, in a rack where it does the most good.
+    fn choose_target(&self, c: &Container, s: &Standing, elsewhere: bool) -> Option<DatanodeId> {
+        let placed: Vec<DatanodeId> =
+            s.serving.iter().chain(&s.closing).chain(&s.coming).copied().collect();
+        let racks = self.racks_of(&placed);
+        let r = &self.settings.replication;
+        let has = |id| self.replicas.on(c.id, id).is_some();
+        let fits = |n: &&Node| {
+            n.takes_writes()
+                && !has(n.details.id)
+                && !self.pending.of(c.id).iter().any(|p| p.node == n.details.id)
+                && self.pending.receiving(n.details.id) < r.copies_per_node.max(1)
+                && n.has_room_for(c.used_bytes)
+        };
+        let rank = |n: &&Node| {
+            let rack = n.details.network_location.as_str();
+            let same = placed.iter().filter(|p| {
+                self.nodes.get(**p).is_some_and(|n| n.details.network_location == rack)
+            });
+            // A second rack first; then the rack that has one, not two; a third rack last.
+            let spread = match (r.rack_aware, racks.len(), same.count()) {
+                (false, _, _) => 0,
+                (true, 0, _) => 0,
+                (true, 1, 0) => 0,
+                (true, 1, _) => 3,
+                (true, _, 1) => 0,
+                (true, _, 0) => 1,
+                (true, _, _) => 2,
+            };
+            let id = n.details.id;
+            (spread, self.pending.receiving(id), n.used_percent(), mixed(c.id, id))
+        };
+        let best = self.nodes.iter().filter(fits).min_by_key(rank)?;
+        // A copy for the sake of racks in the same rack would go on for ever.
+        let rack = best.details.network_location.as_str();
+        (!elsewhere || !racks.contains(rack)).then_some(best.details.id)
+    }
+
+    /// A replica that lacks something, or is not trusted, on a node that can be told.
+    fn bad_victim(&self, c: &Container, s: &Standing) -> Option<DatanodeId> {
+        s.bad.iter().copied().find(|id| {
+            // One that is still being closed may become good.
+            let ends = self.replicas.on(c.id, *id).is_some_and(|r| r.state.is_final());
+            let lone = self.only_of_its_origin(c, *id);
+            ends && !lone && self.may_delete(*id) && !self.is_going(c.id, *id)
+        })
+    }
+
+    /// The replica that is one too many: not the only one of its rack, if that matters.
+    fn extra_victim(&self, c: &Container, s: &Standing) -> Option<DatanodeId> {
+        let mut candidates: Vec<_> = s.serving.clone();
+        candidates.sort_by_key(|id| mixed(c.id, *id));
+        let keeps_racks = |id: &DatanodeId| {
+            let rest: Vec<_> = s.serving.iter().copied().filter(|n| n != id).collect();
+            !self.in_one_rack_of_several(&rest) || self.in_one_rack_of_several(&s.serving)
+        };
+        candidates.retain(|id| self.may_delete(*id) && !self.only_of_its_origin(c, *id));
+        candidates.iter().copied().find(keeps_racks)
+    }
+
+    fn is_going(&self, id: ContainerId, node: DatanodeId) -> bool {
+        self.pending.of(id).iter().any(|p| p.node == node && p.task == Task::Delete)
+    }
+
+    fn may_delete(&self, node: DatanodeId) -> bool {
+        self.nodes.is_healthy(node)
+            && self.pending.deleting(node) < self.settings.replication.deletes_per_node.max(1)
+    }
+
+    /// As long as a container is QUASI_CLOSED nobody knows which origin has the last write.
+    fn only_of_its_origin(&self, c: &Container, node: DatanodeId) -> bool {
+        let Some(replica) = self.replicas.on(c.id, node) else { return false };
+        c.state == proto::hdds::LifeCycleState::QuasiClosed
+            && !self.replicas.of(c.id).iter().any(|r| r.node != node && r.origin == replica.origin)
+    }
+}
+
+/// An order of nodes that differs from container to container and is the same on every SCM.
+fn mixed(id: ContainerId, node: DatanodeId) -> u64 {
+    let mut hasher = rustc_hash::FxHasher::default();
+    (id.0, node.0.as_u128()).hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,276 @@
+//! Containers get the replicas they should have, and nodes leave when they are not needed.
+
+use placement::node::ServeError;
+use placement::{Cluster, Decision, OrderKind, ReplicaState, Settings};
+use types::{ContainerId, DatanodeDetails, OperationalState};
+
+use crate::fixture::*;
+
+/// Nodes 1 to `nodes`, those above 3 in a rack of their own if `racks`; container 1 with five keys closed on 1 to 3.
+fn closed_on_three(nodes: u128, racks: bool) -> (Cluster, ContainerId) {
+    let settings = Settings { pipeline_limit: 1, create_factor_one: false, ..settings() };
+    let mut cluster = cluster(3, settings);
+    let p = make_pipelines(&mut cluster, 1, START)[0];
+    let c = open_container(&mut cluster, 1, p);
+    close(&mut cluster, c, 5, START);
+    for n in 4..=nodes {
+        let rack = if racks { "/r2" } else { "/default-rack" }.to_owned();
+        let details = DatanodeDetails { network_location: rack, ..details(n) };
+        cluster.register(details, disks(1), &[], START);
+    }
+    (cluster, c)
+}
+
+fn repair(cluster: &mut Cluster, now: u64) -> Vec<placement::Order> {
+    let now = now + cluster.settings.resend_after;
+    let repairs = cluster.repair_containers(ContainerId(0), 100, now);
+    assert_eq!(repairs.next, None);
+    repairs.decision.orders
+}
+
+fn copy_of(order: &placement::Order) -> (u128, u128) {
+    let OrderKind::ReplicateContainer { target, .. } = order.kind else { panic!("{order:?}") };
+    (order.node.0.as_u128(), target.0.as_u128())
+}
+
+/// A copy of container 1 has arrived, as its origin made it.
+fn arrive(cluster: &mut Cluster, c: ContainerId, n: u128) {
+    let copy = placement::Replica { origin: node(1), ..replica(n, ReplicaState::Closed, 5, 5) };
+    report(cluster, c, copy, START);
+}
+
+fn die(cluster: &mut Cluster, dead: u128) -> u64 {
+    let later = START + cluster.settings.dead_after;
+    let alive: Vec<_> = cluster.nodes.iter().map(|n| n.details.id).collect();
+    for id in alive.into_iter().filter(|id| *id != node(dead)) {
+        cluster.heartbeat(id, later);
+    }
+    let (_, decision) = cluster.watch_nodes(later);
+    apply(cluster, &decision);
+    later
+}
+
+#[test]
+fn a_lost_replica_is_copied_once() {
+    let (mut cluster, c) = closed_on_three(4, false);
+    assert_eq!(repair(&mut cluster, START), []);
+    let later = die(&mut cluster, 3);
+    let orders = repair(&mut cluster, later);
+    let (source, target) = copy_of(&orders[0]);
+    assert!((1..=2).contains(&source) && target == 4 && orders.len() == 1, "{orders:?}");
+    assert_eq!(repair(&mut cluster, later + 1_000), [], "it is under way");
+    assert_eq!(cluster.health_report().counts["UNDER_REPLICATED"], 1);
+    arrive(&mut cluster, c, 4);
+    assert!(cluster.pending.take_news());
+    assert_eq!(repair(&mut cluster, later + 2_000), []);
+    assert_eq!(cluster.health_report().counts["UNDER_REPLICATED"], 0);
+}
+
+#[test]
+fn replicas_that_are_being_closed_are_waited_for() {
+    let settings = Settings { pipeline_limit: 1, create_factor_one: false, ..settings() };
+    let mut cluster = cluster(3, settings);
+    let p = make_pipelines(&mut cluster, 1, START)[0];
+    register(&mut cluster, 4, &[], START);
+    let c = open_container(&mut cluster, 1, p);
+    for n in 1..=3 {
+        report(&mut cluster, c, replica(n, ReplicaState::Open, 5, 5), START);
+    }
+    let decision = cluster.finalize_container(c, START);
+    apply(&mut cluster, &decision);
+    report(&mut cluster, c, replica(1, ReplicaState::Closed, 5, 5), START);
+    assert_eq!(repair(&mut cluster, START), []);
+    assert_eq!(cluster.health_report().counts["UNDER_REPLICATED"], 0);
+    // A replica that nobody has heard of gets some time, too.
+    report(&mut cluster, c, replica(3, ReplicaState::Deleted, 0, 0), START);
+    let early = cluster.repair_containers(ContainerId(0), 100, START + 1);
+    assert_eq!(early.decision, Decision::default());
+    assert_eq!(repair(&mut cluster, START).len(), 1);
+}
+
+#[test]
+fn a_copy_that_fails_or_takes_too_long_is_ordered_again() {
+    let (mut cluster, c) = closed_on_three(4, false);
+    let later = die(&mut cluster, 3);
+    assert_eq!(repair(&mut cluster, later).len(), 1);
+    assert!(cluster.pending.failed(c, node(4)));
+    assert_eq!(repair(&mut cluster, later).len(), 1);
+    let timeout = cluster.settings.replication.timeout;
+    assert_eq!(repair(&mut cluster, later + timeout - 1), []);
+    assert_eq!(repair(&mut cluster, later + timeout).len(), 1);
+}
+
+#[test]
+fn work_under_way_is_limited() {
+    let (mut cluster, _) = closed_on_three(4, false);
+    let p = pipeline(1);
+    for id in 2..=40 {
+        let c = open_container(&mut cluster, id, p);
+        close(&mut cluster, c, 5, START);
+    }
+    let later = die(&mut cluster, 3);
+    cluster.settings.replication.copies_per_node = 3;
+    cluster.settings.replication.in_flight_share = 0.0;
+    assert_eq!(repair(&mut cluster, later).len(), 3, "the target takes no more at a time");
+    assert_eq!(repair(&mut cluster, later), []);
+    cluster.settings.replication.copies_per_node = 20;
+    cluster.settings.replication.in_flight_share = 0.1;
+    assert_eq!(repair(&mut cluster, later).len(), 3, "three nodes, twenty each, a tenth of it");
+}
+
+#[test]
+fn a_replica_too_many_goes_and_the_others_stay() {
+    let (mut cluster, c) = closed_on_three(4, false);
+    arrive(&mut cluster, c, 4);
+    assert_eq!(cluster.health_report().counts["OVER_REPLICATED"], 1);
+    let orders = repair(&mut cluster, START);
+    assert_eq!(orders.len(), 1);
+    assert_eq!(orders[0].kind, OrderKind::DeleteContainer { id: c, force: true });
+    assert_eq!(repair(&mut cluster, START), [], "three are left");
+    // Another SCM, which knows nothing of that order, chooses the same.
+    let (mut other, _) = closed_on_three(4, false);
+    arrive(&mut other, c, 4);
+    assert_eq!(repair(&mut other, START), orders);
+    let gone = orders[0].node.0.as_u128();
+    report(&mut cluster, c, replica(gone, ReplicaState::Deleted, 0, 0), START);
+    assert_eq!(cluster.pending.deletions(), 0);
+    assert_eq!(cluster.health_report().counts["OVER_REPLICATED"], 0);
+}
+
+#[test]
+fn replicas_in_one_rack_are_misplaced_until_one_is_in_another() {
+    let (mut cluster, c) = closed_on_three(5, true);
+    assert_eq!(cluster.health_report().counts["MIS_REPLICATED"], 1);
+    let orders = repair(&mut cluster, START);
+    let (_, target) = copy_of(&orders[0]);
+    assert!(target >= 4);
+    arrive(&mut cluster, c, target);
+    assert_eq!(cluster.health_report().counts["MIS_REPLICATED"], 0);
+    let orders = repair(&mut cluster, START);
+    assert!(orders[0].node.0.as_u128() <= 3, "the only one of its rack stays: {orders:?}");
+
+    let (mut cluster, _) = closed_on_three(5, true);
+    cluster.settings.replication.rack_aware = false;
+    assert_eq!(repair(&mut cluster, START), []);
+}
+
+#[test]
+fn an_unhealthy_replica_is_replaced_and_then_deleted() {
+    let (mut cluster, c) = closed_on_three(4, false);
+    report(&mut cluster, c, replica(2, ReplicaState::Unhealthy, 5, 5), START);
+    assert_eq!(cluster.health_report().counts["UNHEALTHY"], 1);
+    let orders = repair(&mut cluster, START);
+    let (source, target) = copy_of(&orders[0]);
+    assert!(source != 2 && target == 4, "{orders:?}");
+    arrive(&mut cluster, c, 4);
+    let orders = repair(&mut cluster, START);
+    assert_eq!(orders, [to(2, OrderKind::DeleteContainer { id: c, force: true })]);
+}
+
+#[test]
+fn what_is_good_nowhere_is_left_alone() {
+    let (mut cluster, c) = closed_on_three(4, false);
+    for n in 1..=3 {
+        report(&mut cluster, c, replica(n, ReplicaState::Unhealthy, 5, 5), START);
+    }
+    assert_eq!(repair(&mut cluster, START), []);
+}
+
+#[test]
+fn a_node_is_decommissioned_when_its_containers_are_enough_elsewhere() {
+    let (mut cluster, c) = closed_on_three(4, false);
+    let decision = cluster.decommission(node(2), START).unwrap();
+    let (state, expiry) = (OperationalState::Decommissioning, 0);
+    let told = to(2, OrderKind::SetOperationalState { state, expiry });
+    assert_eq!(decision.orders, std::slice::from_ref(&told));
+    apply(&mut cluster, &decision);
+    // Until the node says that it knows.
+    let again = cluster.report_op_state(node(2), OperationalState::InService, 0, true);
+    assert_eq!(again.orders, [told]);
+    assert!(cluster.report_op_state(node(2), state, 0, true).is_empty());
+
+    assert_eq!(cluster.obstacles(node(2)).under_replicated, [c]);
+    let (looked_at, decision) = cluster.drain_nodes(START);
+    assert_eq!((looked_at[0].state, decision), (state, Decision::default()));
+    let orders = repair(&mut cluster, START);
+    assert_eq!(copy_of(&orders[0]).1, 4, "the leaving node may send, another one gets");
+    arrive(&mut cluster, c, 4);
+    let (looked_at, _) = cluster.drain_nodes(START);
+    assert_eq!(looked_at[0].state, OperationalState::Decommissioned);
+    assert_eq!(repair(&mut cluster, START), [], "its replica does not count, and stays");
+
+    let error = cluster.begin_maintenance(node(2), 0, START).unwrap_err();
+    assert!(matches!(error, ServeError::State { .. }), "{error}");
+    cluster.recommission(node(2), START).unwrap();
+    assert_eq!(repair(&mut cluster, START).len(), 1, "back in service there is one too many");
+}
+
+#[test]
+fn maintenance_needs_two_that_stay_online_and_ends_by_itself() {
+    let (mut cluster, c) = closed_on_three(4, false);
+    let end = (START / 1_000 + 3_600) as i64;
+    let decision = cluster.begin_maintenance(node(1), end, START).unwrap();
+    apply(&mut cluster, &decision);
+    assert!(cluster.obstacles(node(1)).is_none(), "two stay online");
+    assert_eq!(repair(&mut cluster, START), []);
+    cluster.drain_nodes(START);
+    let state = |c: &Cluster, n| c.nodes.get(node(n)).unwrap().details.op_state;
+    assert_eq!(state(&cluster, 1), OperationalState::InMaintenance);
+    // Away as expected: its replica still counts.
+    let later = die(&mut cluster, 1);
+    assert_eq!(repair(&mut cluster, later), []);
+    assert_eq!(cluster.replicas.of(c).len(), 3);
+
+    let decision = cluster.begin_maintenance(node(2), end, START).unwrap();
+    apply(&mut cluster, &decision);
+    assert_eq!(cluster.obstacles(node(2)).under_replicated, [c], "only one would be online");
+    assert_eq!(repair(&mut cluster, later).len(), 1);
+
+    let over = end as u64 * 1_000;
+    cluster.drain_nodes(over);
+    assert_eq!(state(&cluster, 1), OperationalState::InService);
+    assert_eq!(state(&cluster, 2), OperationalState::InService);
+    assert!(cluster.replicas.on(c, node(1)).is_none(), "and it is dead like any other");
+}
+
+#[test]
+fn a_node_that_dies_while_it_leaves_is_given_up_as_any_other() {
+    let (mut cluster, _) = closed_on_three(4, false);
+    let decision = cluster.decommission(node(3), START).unwrap();
+    apply(&mut cluster, &decision);
+    let later = die(&mut cluster, 3);
+    cluster.drain_nodes(later);
+    assert_eq!(cluster.nodes.get(node(3)).unwrap().details.op_state, OperationalState::InService);
+    assert_eq!(repair(&mut cluster, later).len(), 1);
+}
+
+#[test]
+fn a_new_scm_learns_from_the_nodes_what_operators_want() {
+    let mut cluster = cluster(0, settings());
+    let leaving = DatanodeDetails { op_state: OperationalState::Decommissioning, ..details(1) };
+    cluster.register(leaving, disks(1), &[], START);
+    assert!(cluster.any_node_leaves());
+    // A node that is known is told what is wanted of it.
+    let decision = register(&mut cluster, 1, &[], START);
+    let (state, expiry) = (OperationalState::Decommissioning, 0);
+    assert_eq!(decision.orders, [to(1, OrderKind::SetOperationalState { state, expiry })]);
+}
+
+#[test]
+fn a_quasi_closed_container_keeps_every_origin() {
+    let (mut cluster, p) = trio();
+    register(&mut cluster, 4, &[], START);
+    let c = open_container(&mut cluster, 1, p);
+    cluster.apply(&placement::Change::ClosePipeline { id: p, now: START }).unwrap();
+    report(&mut cluster, c, replica(1, ReplicaState::QuasiClosed, 1, 10), START);
+    report(&mut cluster, c, replica(2, ReplicaState::QuasiClosed, 2, 20), START);
+    let copy =
+        placement::Replica { origin: node(2), ..replica(4, ReplicaState::QuasiClosed, 2, 20) };
+    report(&mut cluster, c, copy, START);
+    let more =
+        placement::Replica { origin: node(2), ..replica(3, ReplicaState::QuasiClosed, 2, 20) };
+    report(&mut cluster, c, more, START);
+    let orders = repair(&mut cluster, START);
+    assert_eq!(orders.len(), 1);
+    assert_ne!(orders[0].node, node(1), "the only witness of what node 1 wrote");
+}

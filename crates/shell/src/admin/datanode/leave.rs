@@ -1,0 +1,118 @@
+//! `o3 admin datanode decommission|maintenance|recommission`.
+
+use clap::Args;
+use config::Configuration;
+use proto::container_location::DatanodeAdminErrorResponseProto;
+use serde_json::{Value, json};
+
+use crate::admin::ScmArgs;
+use crate::{ShellError, output};
+
+/// Which DataNodes, and how the outcome is shown.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Hosts {
+    /// Host names, IP addresses (with :PORT where a host has several DataNodes) or ids.
+    #[arg(required = true, value_name = "HOST")]
+    hosts: Vec<String>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    scm: ScmArgs,
+}
+
+/// Empty DataNodes, to be taken away for good.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  o3 admin datanode decommission dn7.example.com\n  \
+    o3 admin datanode status decommission")]
+pub struct Decommission {
+    #[command(flatten)]
+    nodes: Hosts,
+    /// Also when too few DataNodes would stay.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Prepare DataNodes for being away for a while.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  o3 admin datanode maintenance dn7.example.com --end 8")]
+pub struct Maintenance {
+    #[command(flatten)]
+    nodes: Hosts,
+    /// Hours after which the DataNodes are in service again by themselves; never when absent.
+    #[arg(long, value_name = "HOURS", default_value_t = 0)]
+    end: u32,
+    /// Also when too few DataNodes would stay.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Take DataNodes back into service.
+#[derive(Debug, Clone, Args)]
+pub struct Recommission {
+    #[command(flatten)]
+    nodes: Hosts,
+}
+
+/// Runs `decommission`.
+pub(crate) async fn decommission(
+    args: Decommission,
+    conf: &Configuration,
+) -> Result<(), ShellError> {
+    let Decommission { nodes, force } = args;
+    let failed = nodes.scm.client(conf).decommission(&nodes.hosts, force).await?;
+    tell(
+        &nodes,
+        failed,
+        "Started decommissioning datanode(s):",
+        "Some nodes could not enter the decommission workflow",
+    )
+}
+
+/// Runs `maintenance`.
+pub(crate) async fn maintenance(args: Maintenance, conf: &Configuration) -> Result<(), ShellError> {
+    let Maintenance { nodes, end, force } = args;
+    let failed = nodes.scm.client(conf).start_maintenance(&nodes.hosts, end, force).await?;
+    tell(
+        &nodes,
+        failed,
+        "Entering maintenance mode on datanode(s):",
+        "Some nodes could not start the maintenance workflow",
+    )
+}
+
+/// Runs `recommission`.
+pub(crate) async fn recommission(
+    args: Recommission,
+    conf: &Configuration,
+) -> Result<(), ShellError> {
+    let nodes = args.nodes;
+    let failed = nodes.scm.client(conf).recommission(&nodes.hosts).await?;
+    tell(
+        &nodes,
+        failed,
+        "Started recommissioning datanode(s):",
+        "Some nodes could not be recommissioned",
+    )
+}
+
+fn tell(
+    nodes: &Hosts,
+    failed: Vec<DatanodeAdminErrorResponseProto>,
+    begun: &str,
+    refused: &str,
+) -> Result<(), ShellError> {
+    if nodes.json {
+        let errors: Vec<Value> =
+            failed.iter().map(|f| json!({ "host": f.host, "error": f.error })).collect();
+        output::value(&json!({ "hosts": nodes.hosts, "errors": errors }))?;
+    } else {
+        output::line(begun)?;
+        nodes.hosts.iter().try_for_each(output::line)?;
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let lines = failed.iter().map(|f| format!("Error: {}: {}\n", f.host, f.error));
+    Err(ShellError::Refused(format!("{}{refused}", lines.collect::<String>())))
+}
