@@ -9,7 +9,7 @@ DATA  ?= ./data
 # Further arguments for `o3 server`, e.g. make run ARGS="--datanodes 4"
 ARGS  ?=
 
-.PHONY: run test build unit clients spark lint tidy docs help
+.PHONY: run test build unit clients faults spark lint tidy docs help
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -32,6 +32,9 @@ unit: ## Rust tests, from unit to cluster
 clients: ## real clients: boto3, aws CLI, rclone, Ozone's own Java tools
 	@$(ENV) cargo build --release --quiet -p o3 && export O3_BIN="$$CARGO_TARGET_DIR/release/o3" && \
 		clients/python/run && clients/java/run
+
+faults: ## kill and stop processes of a cluster under load: ROUNDS=10 SEED=any
+	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/faults/run $(ARGS)
 
 spark: ## PySpark on ofs:// against local files (downloads PySpark)
 	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/spark/run

@@ -27,4 +27,7 @@ pub enum FreonError {
         /// Why.
         reason: String,
     },
+    /// The process cannot be told to end.
+    #[error("cannot wait for a signal: {0}")]
+    Signal(std::io::Error),
 }

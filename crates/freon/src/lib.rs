@@ -1,6 +1,7 @@
 //! Load generators: `o3 freon`, with the generators and flags of Ozone's freon.
 //!
 //! * [`ockg`]: create keys with content; [`ockr`]: read them; [`ockv`]: read and compare
+//! * [`ockc`]: overwrite keys and check what is read meanwhile, by the rules of [`history`]
 //! * [`ommg`]: metadata operations only
 //! * [`runner`]: n tests over t tasks, until done or out of time
 //! * [`timer`], [`report`]: what was measured, as text and JSON
@@ -11,7 +12,12 @@
 mod args;
 mod content;
 mod cpu;
+mod edition;
 mod error;
+mod findings;
+mod gaps;
+mod history;
+mod ockc;
 mod ockg;
 mod ockr;
 mod ockv;
@@ -31,6 +37,8 @@ pub use error::FreonError;
 /// A load generator.
 #[derive(Debug, Clone, Subcommand)]
 pub enum FreonCommand {
+    /// Overwrite keys while others read them, and check what was seen.
+    Ockc(ockc::Ockc),
     /// Create keys with content.
     Ockg(ockg::Ockg),
     /// Read keys that ockg created.
@@ -44,6 +52,12 @@ pub enum FreonCommand {
 /// Runs a generator; the exit code is 0 when every test succeeded.
 pub async fn run(command: FreonCommand, conf: Configuration) -> ExitCode {
     let outcome = match command {
+        FreonCommand::Ockc(args) => {
+            return ockc::run(args, &conf).await.unwrap_or_else(|e| {
+                eprintln!("{e}");
+                ExitCode::FAILURE
+            });
+        }
         FreonCommand::Ockg(args) => ockg::run(args, &conf).await,
         FreonCommand::Ockr(args) => ockr::run(args, &conf).await,
         FreonCommand::Ockv(args) => ockv::run(args, &conf).await,

@@ -31,10 +31,10 @@ pub struct Ockg {
 
 /// Runs it.
 pub(crate) async fn run(args: Ockg, conf: &Configuration) -> Result<Report, FreonError> {
-    let target = Arc::new(Target::open(&args.run, &args.target, conf)?);
+    let target = Arc::new(Target::open(args.run.clients, &args.target, conf)?);
     target.ensure().await?;
     let content = Content::new(args.size);
-    let prefix: Arc<str> = prefix(&args.run).into();
+    let prefix: Arc<str> = prefix(&args.run.prefix).into();
     let shared = prefix.clone();
     run_tests(&args.run, &prefix, move |test, _, mut tally| {
         let (target, content, prefix) = (target.clone(), content.clone(), shared.clone());

@@ -32,7 +32,7 @@ pub(crate) async fn run(args: Ockr, conf: &Configuration) -> Result<Report, Freo
     if args.run.prefix.is_empty() {
         return Err(FreonError::Usage("--prefix must name the keys to read".into()));
     }
-    let target = Arc::new(Target::open(&args.run, &args.target, conf)?);
+    let target = Arc::new(Target::open(args.run.clients, &args.target, conf)?);
     let prefix: Arc<str> = args.run.prefix.as_str().into();
     let keys = args.keys.unwrap_or(args.run.number_of_tests).max(1);
     run_tests(&args.run, &args.run.prefix, move |test, _, mut tally| {

@@ -31,7 +31,7 @@ pub(crate) async fn run(args: Ockv, conf: &Configuration) -> Result<Report, Freo
     if args.run.prefix.is_empty() {
         return Err(FreonError::Usage("--prefix must name the keys to validate".into()));
     }
-    let target = Arc::new(Target::open(&args.run, &args.target, conf)?);
+    let target = Arc::new(Target::open(args.run.clients, &args.target, conf)?);
     let prefix: Arc<str> = args.run.prefix.as_str().into();
     let first = digest(target.client(0), &target.key(&prefix, 0)).await?;
     run_tests(&args.run, &args.run.prefix, move |test, _, mut tally| {

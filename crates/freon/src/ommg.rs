@@ -116,7 +116,7 @@ struct Generator {
 /// Runs it.
 pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, FreonError> {
     let operations = assign(&args)?;
-    let target = Target::open(&args.run, &args.target, conf)?;
+    let target = Target::open(args.run.clients, &args.target, conf)?;
     target.ensure().await?;
     // Unlike ockg, an empty prefix is one: reads then find what an earlier run created.
     let prefix = args.run.prefix.clone();

@@ -44,11 +44,11 @@ struct Progress {
 }
 
 /// The prefix asked for, or a random one.
-pub(crate) fn prefix(run: &RunArgs) -> String {
-    if run.prefix.is_empty() {
+pub(crate) fn prefix(wanted: &str) -> String {
+    if wanted.is_empty() {
         Alphanumeric.sample_string(&mut rand::rng(), 10).to_lowercase()
     } else {
-        run.prefix.clone()
+        wanted.to_owned()
     }
 }
 

@@ -6,7 +6,7 @@ use proto::ozone::BucketLayoutProto;
 use types::ReplicationConfig;
 
 use crate::FreonError;
-use crate::args::{RunArgs, TargetArgs};
+use crate::args::TargetArgs;
 
 /// Clients, and where keys go.
 pub(crate) struct Target {
@@ -25,11 +25,11 @@ fn unless_there(made: client::Result<()>) -> Result<(), FreonError> {
 
 impl Target {
     pub(crate) fn open(
-        run: &RunArgs,
+        clients: usize,
         target: &TargetArgs,
         conf: &Configuration,
     ) -> Result<Self, FreonError> {
-        let clients = (0..run.clients.max(1))
+        let clients = (0..clients.max(1))
             .map(|_| Client::connect(conf))
             .collect::<client::Result<Vec<_>>>()?;
         Ok(Self {

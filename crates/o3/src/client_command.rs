@@ -46,6 +46,7 @@ pub struct AdminArgs {
     o3 freon ockg -n 1000 -t 8 --size 10KB      create a thousand keys of 10 KB, eight at a time\n  \
     o3 freon ockv -n 1000 -t 8                  read them back and compare\n  \
     o3 freon ommg -n 100000 -t 64               metadata operations only\n  \
+    o3 freon ockc --duration 60s                overwrite, read, and check that nothing is lost or stale\n  \
     o3 freon ockg --help                        what a generator can do")]
 pub struct FreonArgs {
     #[command(flatten)]

@@ -1,0 +1,237 @@
+"""A cluster of real processes on loopback: 3 OMs, 3 SCMs, 6 DataNodes, each of them killed, stopped and started by process id."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from xml.sax.saxutils import escape
+
+OM_SERVICE, SCM_SERVICE = "omservice", "scmservice"
+# Below the ports that systems give to outgoing connections: those would take a port while its process is down.
+PORTS = range(15000, 32000)
+
+
+class Failed(Exception):
+    """The cluster does not do what it must."""
+
+
+def free_ports():
+    """Ports nobody listens on, each given once."""
+    ports = list(PORTS)
+    random.SystemRandom().shuffle(ports)
+    for port in ports:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        yield port
+
+
+def wait_for(what, seconds, condition):
+    """Asks until the condition is true; returns how long that took."""
+    began = time.monotonic()
+    while not condition():
+        if time.monotonic() - began > seconds:
+            raise Failed(f"{what}: not within {seconds} s")
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+class Node:
+    """One process. Its data outlives it."""
+
+    def __init__(self, directory, role, name, http, arguments):
+        self.role, self.name, self.http = role, name, http
+        self.log = os.path.join(directory, f"{name}.log")
+        self.command = [os.environ["O3_BIN"], role, "--conf", directory, *arguments]
+        self.process = None
+        self.stopped = False
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self.stopped = False
+
+    def kill(self):
+        """As a power loss of the process: nothing gets a chance to tidy up."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """As a machine that hangs: connections stay, nobody answers."""
+        self.process.send_signal(signal.SIGSTOP)
+        self.stopped = True
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.stopped = False
+
+    def end(self):
+        """Ends it whatever its state; says whether a graceful end took too long."""
+        if self.process is None or self.process.poll() is not None:
+            return True
+        if self.stopped:
+            self.resume()
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=20)
+            return True
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return False
+
+    def facts(self):
+        """What its status page says in its tables of facts, or None when it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/status.json", timeout=1) as answer:
+                page = json.load(answer)
+        except (OSError, ValueError):
+            return None
+        found = {}
+
+        def collect(value):
+            if isinstance(value, dict):
+                for key, inner in value.items():
+                    if isinstance(inner, str):
+                        found[key] = inner
+                    collect(inner)
+            elif isinstance(value, list):
+                if len(value) == 2 and all(isinstance(v, str) for v in value):
+                    found[value[0]] = value[1]
+                for inner in value:
+                    collect(inner)
+
+        collect(page)
+        return found
+
+
+class Cluster:
+    """All of them."""
+
+    def __init__(self, directory, oms=3, scms=3, datanodes=6):
+        self.directory = directory
+        port = free_ports()
+        settings = {
+            "ozone.metadata.dirs": os.path.join(directory, "meta"),
+            "ozone.om.service.ids": OM_SERVICE,
+            f"ozone.om.nodes.{OM_SERVICE}": ",".join(f"om{i}" for i in range(1, oms + 1)),
+            "ozone.scm.service.ids": SCM_SERVICE,
+            f"ozone.scm.nodes.{SCM_SERVICE}": ",".join(f"scm{i}" for i in range(1, scms + 1)),
+        }
+        self.oms, self.scms, self.datanodes = [], [], []
+        self.scm_raft_ports = {}
+        for i in range(1, oms + 1):
+            suffix, http = f"{OM_SERVICE}.om{i}", next(port)
+            settings[f"ozone.om.address.{suffix}"] = f"127.0.0.1:{next(port)}"
+            settings[f"ozone.om.ratis.port.{suffix}"] = str(next(port))
+            settings[f"ozone.om.http-address.{suffix}"] = f"127.0.0.1:{http}"
+            own = {
+                "ozone.om.node.id": f"om{i}",
+                "ozone.om.db.dirs": os.path.join(directory, f"om{i}"),
+                "ozone.metadata.dirs": os.path.join(directory, f"om{i}-meta"),
+                "ozone.om.grpc.port": next(port),
+            }
+            self.oms.append(self._node("om", f"om{i}", http, own))
+        for i in range(1, scms + 1):
+            suffix, http, raft = f"{SCM_SERVICE}.scm{i}", next(port), next(port)
+            settings[f"ozone.scm.address.{suffix}"] = "127.0.0.1"
+            for door in ("client", "block.client", "datanode"):
+                settings[f"ozone.scm.{door}.address.{suffix}"] = f"127.0.0.1:{next(port)}"
+            settings[f"ozone.scm.ratis.port.{suffix}"] = str(raft)
+            settings[f"ozone.scm.http-address.{suffix}"] = f"127.0.0.1:{http}"
+            own = {
+                "ozone.scm.node.id": f"scm{i}",
+                "ozone.scm.db.dirs": os.path.join(directory, f"scm{i}"),
+                "ozone.metadata.dirs": os.path.join(directory, f"scm{i}-meta"),
+            }
+            self.scms.append(self._node("scm", f"scm{i}", http, own))
+            self.scm_raft_ports[str(raft)] = self.scms[-1]
+        for i in range(1, datanodes + 1):
+            http = next(port)
+            own = {
+                "hdds.datanode.dir": os.path.join(directory, f"dn{i}"),
+                "ozone.metadata.dirs": os.path.join(directory, f"dn{i}-meta"),
+                "hdds.datanode.http-address": f"127.0.0.1:{http}",
+                "hdds.container.ipc.port": next(port),
+                "hdds.container.ratis.ipc.port": next(port),
+                "trioxide.datanode.port": next(port),
+            }
+            self.datanodes.append(self._node("datanode", f"dn{i}", http, own))
+        self.nodes = self.scms + self.oms + self.datanodes
+        with open(os.path.join(directory, "ozone-site.xml"), "w") as site:
+            site.write("<configuration>\n")
+            for key, value in settings.items():
+                site.write(f"<property><name>{escape(key)}</name><value>{escape(value)}</value></property>\n")
+            site.write("</configuration>\n")
+
+    def _node(self, role, name, http, own):
+        arguments = [part for key, value in own.items() for part in ("-D", f"{key}={value}")]
+        return Node(self.directory, role, name, http, arguments)
+
+    def command(self, *arguments):
+        return [os.environ["O3_BIN"], *arguments, "--conf", self.directory]
+
+    def start(self):
+        for node in self.nodes:
+            node.start()
+        wait_for("all processes answer and have leaders", 60, self.whole)
+        wait_for("out of safe mode", 60, self.out_of_safe_mode)
+
+    def out_of_safe_mode(self):
+        done = subprocess.run(self.command("admin", "safemode", "status"), capture_output=True, text=True)
+        return done.returncode == 0 and "out of" in done.stdout
+
+    def leader(self, role):
+        """Who leads, None while nobody does."""
+        return self.om_leader() if role == "om" else self.scm_leader()
+
+    def om_leader(self):
+        """Of those that say so the one with the newest term: one that hung does not know yet that it no longer leads."""
+        said = [(node, node.facts() or {}) for node in self.oms if not node.stopped]
+        leading = [(int(facts.get("term", 0)), node.name, node) for node, facts in said if facts.get("role") == "LEADER"]
+        return max(leading)[2] if leading else None
+
+    def scm_leader(self):
+        try:
+            done = subprocess.run(
+                self.command("admin", "scm", "roles"), capture_output=True, text=True, timeout=20
+            )
+        except subprocess.TimeoutExpired:
+            return None
+        for line in done.stdout.splitlines():
+            parts = line.split(":")
+            if len(parts) > 2 and parts[2] == "LEADER":
+                return self.scm_raft_ports.get(parts[1])
+        return None
+
+    def whole(self):
+        """Whether everybody answers and somebody leads."""
+        self.nobody_ended()
+        return all(node.facts() is not None for node in self.nodes) and self.om_leader() and self.scm_leader()
+
+    def nobody_ended(self, expected=()):
+        for node in self.nodes:
+            if node not in expected and node.process.poll() is not None:
+                raise Failed(f"{node.name} ended by itself with {node.process.returncode}, see {node.log}")
+
+    def panics(self):
+        """Lines of the logs that must not be there."""
+        found = []
+        for node in self.nodes:
+            if node.process is None:
+                continue
+            with open(node.log, errors="replace") as log:
+                found += [f"{node.name}: {line.strip()}" for line in log if "panicked at" in line]
+        return found
+
+    def end(self):
+        """Ends all; names those that did not end gracefully."""
+        for node in self.nodes:
+            if node.process is not None and node.stopped and node.process.poll() is None:
+                node.resume()
+        return [node.name for node in reversed(self.nodes) if not node.end()]

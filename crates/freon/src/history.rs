@@ -1,0 +1,198 @@
+//! What a history of overwrites and reads allows, and what it does not.
+//!
+//! Each key has one writer, which writes versions 1, 2, 3, … one after the other. From that follows what a read may
+//! return without any search:
+//!
+//! * **not older than the floor**: the newest version that was acknowledged, or returned by a read, before this read began;
+//! * **not newer than what was begun** before it ended;
+//! * an exception: a write of unknown outcome may take effect at any time after it began, also after a newer one. A read
+//!   may then return it: [`Verdict::Late`], counted, no fault.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+/// What one read returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// There is no such key.
+    Absent,
+    /// One version, whole.
+    Version(u64),
+    /// Bytes that nobody wrote as one.
+    Torn,
+}
+
+/// What a read proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing is wrong.
+    Fine,
+    /// An older write of unknown outcome took effect late, which it may.
+    Late,
+    /// An acknowledged write is gone.
+    Lost,
+    /// An older version than one that was there before the read began.
+    Stale,
+    /// The content is nobody's.
+    Torn,
+}
+
+/// What was there before a read began: the newest version that it has to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Floor(u64);
+
+impl Floor {
+    /// The version.
+    pub(crate) fn version(self) -> u64 {
+        self.0
+    }
+}
+
+#[derive(Default)]
+struct Key {
+    begun: u64,
+    floor: u64,
+    unknown: BTreeSet<u64>,
+}
+
+/// The histories of all keys, shared by everybody who writes and reads.
+pub(crate) struct History {
+    keys: Vec<Mutex<Key>>,
+}
+
+impl History {
+    /// Of so many keys, none of them written.
+    pub(crate) fn new(keys: usize) -> Self {
+        Self { keys: (0..keys).map(|_| Mutex::default()).collect() }
+    }
+
+    fn with<T>(&self, key: usize, change: impl FnOnce(&mut Key) -> T) -> T {
+        // Nothing in here panics half-way.
+        change(&mut self.keys[key].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How many keys.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// A write begins: the version to write.
+    pub(crate) fn begin(&self, key: usize) -> u64 {
+        self.with(key, |k| {
+            k.begun += 1;
+            k.begun
+        })
+    }
+
+    /// A write was acknowledged.
+    pub(crate) fn acknowledged(&self, key: usize, version: u64) {
+        self.with(key, |k| k.floor = k.floor.max(version));
+    }
+
+    /// A write failed or ran out of time: perhaps it was done, or will be.
+    pub(crate) fn unknown(&self, key: usize, version: u64) {
+        self.with(key, |k| k.unknown.insert(version));
+    }
+
+    /// A read begins: ask this before anything is sent.
+    pub(crate) fn floor(&self, key: usize) -> Floor {
+        Floor(self.with(key, |k| k.floor))
+    }
+
+    /// A read ended.
+    pub(crate) fn judge(&self, key: usize, floor: Floor, seen: Seen) -> Verdict {
+        self.with(key, |k| match seen {
+            Seen::Torn => Verdict::Torn,
+            Seen::Version(version) if version == 0 || version > k.begun => Verdict::Torn,
+            Seen::Absent if floor.0 > 0 => Verdict::Lost,
+            Seen::Absent => Verdict::Fine,
+            Seen::Version(version) if version >= floor.0 => {
+                // From now on nobody may see an older one, whether it was acknowledged or not.
+                k.floor = k.floor.max(version);
+                Verdict::Fine
+            }
+            Seen::Version(version) if k.unknown.contains(&version) => Verdict::Late,
+            Seen::Version(_) => Verdict::Stale,
+        })
+    }
+
+    /// The last read of a key, when nobody writes any more: what is older now stays so.
+    pub(crate) fn judge_last(&self, key: usize, seen: Seen) -> Verdict {
+        match self.judge(key, self.floor(key), seen) {
+            Verdict::Stale => Verdict::Lost,
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A history of one key with so many acknowledged versions.
+    fn written(versions: u64) -> History {
+        let history = History::new(1);
+        for _ in 0..versions {
+            let version = history.begin(0);
+            history.acknowledged(0, version);
+        }
+        history
+    }
+
+    #[test]
+    fn what_was_acknowledged_or_is_newer_is_fine() {
+        let history = written(2);
+        let floor = history.floor(0);
+        assert_eq!(history.judge(0, floor, Seen::Version(2)), Verdict::Fine);
+        let third = history.begin(0);
+        assert_eq!(history.judge(0, floor, Seen::Version(third)), Verdict::Fine, "under way");
+        assert_eq!(written(0).judge_last(0, Seen::Absent), Verdict::Fine, "never written");
+    }
+
+    #[test]
+    fn a_lost_write_is_found() {
+        assert_eq!(written(3).judge_last(0, Seen::Version(2)), Verdict::Lost);
+        assert_eq!(written(1).judge_last(0, Seen::Absent), Verdict::Lost);
+        let history = written(1);
+        assert_eq!(history.judge(0, history.floor(0), Seen::Absent), Verdict::Lost, "at once");
+    }
+
+    #[test]
+    fn a_stale_read_is_found_but_not_one_that_began_before() {
+        let history = written(1);
+        let before = history.floor(0);
+        let second = history.begin(0);
+        history.acknowledged(0, second);
+        assert_eq!(history.judge(0, before, Seen::Version(1)), Verdict::Fine);
+        assert_eq!(history.judge(0, history.floor(0), Seen::Version(1)), Verdict::Stale);
+    }
+
+    #[test]
+    fn what_one_read_returned_all_later_reads_know() {
+        let history = written(1);
+        let second = history.begin(0);
+        history.unknown(0, second);
+        assert_eq!(history.judge(0, history.floor(0), Seen::Version(2)), Verdict::Fine);
+        assert_eq!(history.judge(0, history.floor(0), Seen::Version(1)), Verdict::Stale);
+    }
+
+    #[test]
+    fn a_write_of_unknown_outcome_may_take_effect_late_and_only_that_one() {
+        let history = written(1);
+        let second = history.begin(0);
+        history.unknown(0, second);
+        let third = history.begin(0);
+        history.acknowledged(0, third);
+        assert_eq!(history.judge_last(0, Seen::Version(2)), Verdict::Late);
+        assert_eq!(history.judge_last(0, Seen::Version(1)), Verdict::Lost);
+    }
+
+    #[test]
+    fn content_that_nobody_wrote_is_found() {
+        let history = written(1);
+        let floor = history.floor(0);
+        for seen in [Seen::Torn, Seen::Version(0), Seen::Version(7)] {
+            assert_eq!(history.judge(0, floor, seen), Verdict::Torn);
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! `ockc`: overwrite keys while others read them, and check what was seen.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use clap::Args;
+use client::{Client, CreateKey, ErrorKind, FinishOptions};
+use config::Configuration;
+use futures::future::join_all;
+use rand::RngExt;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+
+use crate::FreonError;
+use crate::args::{TargetArgs, duration, size};
+use crate::edition;
+use crate::findings::Findings;
+use crate::history::{Floor, History, Seen, Verdict};
+use crate::runner::prefix;
+use crate::target::Target;
+
+/// Pause after a failure, so that a cluster that refuses at once is not hammered.
+const AFTER_FAILURE: Duration = Duration::from_millis(20);
+
+/// Overwrite keys while others read them, and check that no acknowledged write is lost, no read is stale and all content
+/// is whole. Made to run while servers are killed: operations that fail are counted, not wrong. Ends after --duration or
+/// at SIGINT or SIGTERM, reads every key once more, and fails if anything was wrong.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Example:\n  o3 freon ockc --duration 60s -t 8 --readers 4 --sizes 10KB,300KB,1MB --json"
+)]
+pub struct Ockc {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// How long: 30s, 5m, 1h.
+    #[arg(long, default_value = "60s", value_parser = duration, value_name = "TIME")]
+    duration: Duration,
+    /// Writers, each with keys of its own.
+    #[arg(short = 't', long = "threads", default_value_t = 8, value_name = "N")]
+    writers: usize,
+    /// Readers of everybody's keys.
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    readers: usize,
+    /// Keys of each writer.
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    keys: usize,
+    /// Sizes that versions of a key have in turn.
+    #[arg(long, default_value = "10KB,300KB", value_delimiter = ',', value_parser = size)]
+    sizes: Vec<u64>,
+    /// An operation that takes longer has failed.
+    #[arg(long, default_value = "90s", value_parser = duration, value_name = "TIME")]
+    timeout: Duration,
+    /// Clients, each with connections of its own.
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    clients: usize,
+    /// Begin of the generated names; a random one when absent.
+    #[arg(short = 'p', long, default_value = "", value_name = "TEXT")]
+    prefix: String,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What all tasks of a run share.
+struct Run {
+    target: Target,
+    sizes: Vec<u64>,
+    prefix: String,
+    timeout: Duration,
+    history: History,
+    findings: Mutex<Findings>,
+    operations: AtomicU64,
+    stopped: AtomicBool,
+}
+
+/// Runs it; anything wrong makes it fail.
+pub(crate) async fn run(args: Ockc, conf: &Configuration) -> Result<ExitCode, FreonError> {
+    if args.writers == 0 || args.keys == 0 || args.sizes.is_empty() {
+        return Err(FreonError::Usage("--threads, --keys and --sizes must not be empty".into()));
+    }
+    let prefix = prefix(&args.prefix);
+    let target = Target::open(args.clients, &args.target, conf)?;
+    target.ensure().await?;
+    let began = Instant::now();
+    let run = Arc::new(Run {
+        target,
+        sizes: args.sizes,
+        prefix,
+        timeout: args.timeout,
+        history: History::new(args.writers * args.keys),
+        findings: Mutex::new(Findings::begin(began)),
+        operations: AtomicU64::new(0),
+        stopped: AtomicBool::new(false),
+    });
+    let writers = (0..args.writers).map(|writer| {
+        let run = run.clone();
+        tokio::spawn(async move {
+            for turn in (0..args.keys).cycle() {
+                if run.stopped() {
+                    break;
+                }
+                let key = writer * args.keys + turn;
+                run.write(key).await;
+                run.read(key).await;
+            }
+        })
+    });
+    let readers = (0..args.readers).map(|_| {
+        let run = run.clone();
+        tokio::spawn(async move {
+            while !run.stopped() {
+                let key = rand::rng().random_range(0..run.history.len());
+                run.read(key).await;
+            }
+        })
+    });
+    let tasks: Vec<_> = writers.chain(readers).collect();
+    end_of_load(args.duration).await?;
+    run.stopped.store(true, Ordering::Relaxed);
+    for ended in join_all(tasks).await {
+        ended.map_err(|e| FreonError::Usage(format!("a task died: {e}")))?;
+    }
+    let elapsed = began.elapsed();
+    run.note(Findings::end);
+    for key in 0..run.history.len() {
+        run.read_last(key).await;
+    }
+    run.note(|findings| {
+        match args.json {
+            true => println!("{}", findings.json(&run.prefix, elapsed)),
+            false => print!("{}", findings.text(elapsed)),
+        }
+        Ok(if findings.good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
+}
+
+/// Waits until the time is over or somebody asks to end.
+async fn end_of_load(duration: Duration) -> Result<(), FreonError> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(FreonError::Signal)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(FreonError::Signal)?;
+    tokio::select! {
+        () = tokio::time::sleep(duration) => {}
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+impl Run {
+    fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    fn note<T>(&self, change: impl FnOnce(&mut Findings) -> T) -> T {
+        change(&mut self.findings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Does an operation with one of the clients; an error is a text.
+    async fn attempt<T>(
+        &self,
+        operation: impl AsyncFnOnce(&Client) -> client::Result<T>,
+    ) -> Result<T, String> {
+        let client = self.target.client(self.operations.fetch_add(1, Ordering::Relaxed));
+        match timeout(self.timeout, operation(client)).await {
+            Ok(result) => result.map_err(|e| e.to_string()),
+            Err(_) => Err(format!("not done within {:?}", self.timeout)),
+        }
+    }
+
+    /// Writes the next version of a key.
+    async fn write(&self, key: usize) {
+        let version = self.history.begin(key);
+        let content = edition::write(key as u64, version, &self.sizes);
+        let path = self.target.key(&self.prefix, key as u64);
+        let began = Instant::now();
+        let written = self.attempt(async |client| {
+            let mut args = CreateKey::new(path).size_hint(content.len() as u64);
+            args.replication = self.target.replication;
+            let mut writer = client.create_key(args).await?;
+            writer.write(content).await?;
+            writer.finish(FinishOptions::default()).await
+        });
+        match written.await {
+            Ok(_) => {
+                self.history.acknowledged(key, version);
+                self.note(|f| f.wrote(began));
+            }
+            Err(e) => {
+                self.history.unknown(key, version);
+                self.note(|f| {
+                    f.write_failed(|| at(began, &format!("write of {key}, version {version}: {e}")))
+                });
+                tokio::time::sleep(AFTER_FAILURE).await;
+            }
+        }
+    }
+
+    /// What a key holds.
+    async fn look(&self, key: usize) -> Result<Seen, String> {
+        let path = self.target.key(&self.prefix, key as u64);
+        let found = self.attempt(async |client| match client.open_key(&path).await {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+            Ok(reader) => reader.read_all().await.map(Some),
+        });
+        Ok(match found.await? {
+            None => Seen::Absent,
+            Some(content) => edition::read(key as u64, &content, &self.sizes),
+        })
+    }
+
+    /// Reads a key that may be overwritten meanwhile.
+    async fn read(&self, key: usize) {
+        let floor = self.history.floor(key);
+        let began = Instant::now();
+        match self.look(key).await {
+            Ok(seen) => {
+                let verdict = self.history.judge(key, floor, seen);
+                self.note(|f| {
+                    f.read(began, verdict, || self.violation(began, key, floor, seen, verdict))
+                });
+            }
+            Err(e) => {
+                self.note(|f| f.read_failed(|| at(began, &format!("read of {key}: {e}"))));
+                tokio::time::sleep(AFTER_FAILURE).await;
+            }
+        }
+    }
+
+    /// Reads a key after the last write; there is time for a cluster to come back.
+    async fn read_last(&self, key: usize) {
+        let floor = self.history.floor(key);
+        let began = Instant::now();
+        loop {
+            match self.look(key).await {
+                Ok(seen) => {
+                    let verdict = self.history.judge_last(key, seen);
+                    return self.note(|f| {
+                        f.read(began, verdict, || self.violation(began, key, floor, seen, verdict));
+                    });
+                }
+                Err(e) if began.elapsed() >= self.timeout => {
+                    return self.note(|f| {
+                        f.unreadable(|| {
+                            at(began, &format!("key {key} cannot be read at the end: {e}"))
+                        });
+                    });
+                }
+                Err(_) => tokio::time::sleep(AFTER_FAILURE).await,
+            }
+        }
+    }
+
+    fn violation(
+        &self,
+        began: Instant,
+        key: usize,
+        floor: Floor,
+        seen: Seen,
+        verdict: Verdict,
+    ) -> String {
+        let path = self.target.key(&self.prefix, key as u64);
+        let known = floor.version();
+        at(
+            began,
+            &format!(
+                "{verdict:?}: read of {path} returned {seen:?}, version {known} was there before it began"
+            ),
+        )
+    }
+}
+
+/// A text with the time of day, in Unix milliseconds, at which its operation began.
+fn at(began: Instant, text: &str) -> String {
+    let since = SystemTime::now().checked_sub(began.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let unix = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+    format!("{unix} +{} ms: {text}", began.elapsed().as_millis())
+}
