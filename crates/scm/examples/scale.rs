@@ -1,0 +1,249 @@
+//! How long SCM takes from its start until it is out of safe mode, with thousands of DataNodes that register all at
+//! once with full reports, and what it holds in memory then.
+//!
+//! `cargo run --release -p scm --example scale -- [--nodes 10002] [--containers 1000]`: containers are per node, each
+//! on three nodes. SCM is a real one, on loopback, over a store that is filled before; the nodes only talk. Both share
+//! the process, so CPU is that of both ends.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use config::Configuration;
+use framed::{Client, ClientOptions};
+use metastore::{Batch, Durability, Store, StoreOptions};
+use placement::Container;
+use proto::hdds::LifeCycleState;
+use proto::method;
+use proto::scm_datanode::container_replica_proto::State;
+use proto::scm_datanode::{
+    ContainerReplicaProto, ContainerReportsProto, NodeReportProto, PipelineReportsProto,
+    ScmDatanodeRequest, ScmDatanodeResponse, ScmHeartbeatRequestProto, ScmRegisterRequestProto,
+    Status, StorageReportProto, Type,
+};
+use scm::{Scm, tables};
+use types::{ContainerId, DatanodeDetails, DatanodeId, ReplicationConfig};
+
+/// Calls under way at a time.
+const WIDTH: usize = 64;
+const CONNECTIONS: usize = 8;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+struct Nodes {
+    details: Vec<DatanodeDetails>,
+    containers: usize,
+    clients: Vec<Client>,
+}
+
+#[tokio::main]
+async fn main() {
+    let nodes = argument("--nodes", 10_002) / 3 * 3;
+    let containers = argument("--containers", 1_000);
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let conf = configuration(dir.path());
+    Scm::start(&conf).await.expect("a first start").shutdown().await;
+    let total = nodes / 3 * containers;
+    let began = Instant::now();
+    fill(&dir.path().join("scm.db"), total);
+    println!("{total} containers written in {:.1?}; {} MB resident", began.elapsed(), resident());
+
+    let began = Instant::now();
+    let cpu = cpu_seconds();
+    let scm = Scm::start(&conf).await.expect("a start");
+    println!("SCM serves after {:.1?}; {} MB resident", began.elapsed(), resident());
+    let address = scm.addresses().datanode.to_string();
+    let options = ClientOptions { connections: 1, ..ClientOptions::default() };
+    let all = Arc::new(Nodes {
+        details: (0..nodes).map(node).collect(),
+        containers,
+        clients: (0..CONNECTIONS).map(|_| Client::new(address.clone(), options.clone())).collect(),
+    });
+    let registering = Instant::now();
+    tokio::spawn(each(all.clone(), Nodes::register)).await.expect("every node registers");
+    let storm = registering.elapsed();
+    let replicas = nodes * containers;
+    println!(
+        "{nodes} nodes with {replicas} replicas registered in {storm:.1?} ({:.0} replicas/s)",
+        replicas as f64 / storm.as_secs_f64()
+    );
+    tokio::time::timeout(PATIENCE, scm.ready()).await.expect("out of safe mode");
+    println!(
+        "out of safe mode {:.1?} after the start; CPU {:.1} s, both ends; {} MB resident",
+        began.elapsed(),
+        cpu_seconds() - cpu,
+        resident()
+    );
+    for (what, full) in [("heartbeats", false), ("full container reports", true)] {
+        let (round, cpu) = (Instant::now(), cpu_seconds());
+        let beat = move |nodes: Arc<Nodes>, number| nodes.heartbeat(number, full);
+        tokio::spawn(each(all.clone(), beat)).await.expect("every node is answered");
+        println!(
+            "{nodes} {what} in {:.1?}, CPU {:.2} s, both ends; {} MB resident",
+            round.elapsed(),
+            cpu_seconds() - cpu,
+            resident()
+        );
+    }
+    scm.shutdown().await;
+}
+
+/// Does something for every node, some at a time.
+async fn each<F, W>(nodes: Arc<Nodes>, work: W)
+where
+    W: Fn(Arc<Nodes>, usize) -> F + Send + Sync + 'static,
+    F: Future<Output = ()> + Send,
+{
+    let next = Arc::new(AtomicUsize::new(0));
+    let work = Arc::new(work);
+    let workers = (0..WIDTH).map(|_| {
+        let (nodes, next, work) = (nodes.clone(), next.clone(), work.clone());
+        async move {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= nodes.details.len() {
+                    return;
+                }
+                work(nodes.clone(), number).await;
+            }
+        }
+    });
+    futures::future::join_all(workers).await;
+}
+
+impl Nodes {
+    async fn register(self: Arc<Self>, number: usize) {
+        let request = ScmDatanodeRequest {
+            cmd_type: Type::Register as i32,
+            register_request: Some(ScmRegisterRequestProto {
+                datanode_details: self.details[number].to_wire(),
+                node_report: node_report(),
+                container_report: self.replicas(number),
+                pipeline_reports: PipelineReportsProto { pipeline_report: Vec::new() },
+                data_node_layout_version: None,
+            }),
+            ..Default::default()
+        };
+        self.call(number, request).await;
+    }
+
+    async fn heartbeat(self: Arc<Self>, number: usize, full: bool) {
+        let request = ScmDatanodeRequest {
+            cmd_type: Type::SendHeartbeat as i32,
+            send_heartbeat_request: Some(ScmHeartbeatRequestProto {
+                datanode_details: self.details[number].to_wire(),
+                node_report: Some(node_report()),
+                container_report: full.then(|| self.replicas(number)),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        self.call(number, request).await;
+    }
+
+    async fn call(&self, number: usize, request: ScmDatanodeRequest) {
+        let client = &self.clients[number % self.clients.len()];
+        let call = framed::message::call(client, method::SCM_DATANODE, &request, PATIENCE);
+        let response: ScmDatanodeResponse = call.await.expect("SCM answers");
+        assert_eq!(response.status(), Status::Ok, "{response:?}");
+    }
+
+    /// Three nodes in a row have the same containers.
+    fn replicas(&self, number: usize) -> ContainerReportsProto {
+        let first = number / 3 * self.containers + 1;
+        let origin = self.details[number].id.to_string();
+        let one = |id: usize| ContainerReplicaProto {
+            container_id: id as i64,
+            state: State::Closed as i32,
+            used: Some(5 << 30),
+            key_count: Some(1_000),
+            block_commit_sequence_id: Some(1_000),
+            origin_node_id: Some(origin.clone()),
+            is_empty: Some(false),
+            ..Default::default()
+        };
+        ContainerReportsProto { reports: (first..first + self.containers).map(one).collect() }
+    }
+}
+
+fn node(number: usize) -> DatanodeDetails {
+    DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", format!("node{number}"))
+}
+
+fn node_report() -> NodeReportProto {
+    NodeReportProto {
+        storage_report: vec![StorageReportProto {
+            storage_uuid: "DS-1".to_owned(),
+            storage_location: "/data".to_owned(),
+            capacity: Some(100 << 40),
+            scm_used: Some(5 << 40),
+            remaining: Some(95 << 40),
+            ..Default::default()
+        }],
+        ..Default::default()
+    }
+}
+
+fn configuration(dir: &Path) -> Configuration {
+    let settings = [
+        ("ozone.scm.client.address", "127.0.0.1:0"),
+        ("ozone.scm.block.client.address", "127.0.0.1:0"),
+        ("ozone.scm.datanode.address", "127.0.0.1:0"),
+        ("ozone.scm.http.enabled", "false"),
+        // The nodes here do not repeat themselves every second.
+        ("ozone.scm.stale.node.interval", "5m"),
+        ("ozone.scm.dead.node.interval", "10m"),
+    ];
+    let conf = Configuration::default().with("ozone.scm.db.dirs", dir.display());
+    settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value))
+}
+
+/// Closed containers, as a store has them after years.
+fn fill(path: &Path, count: usize) {
+    let store = Store::open(path, &tables::ALL, &StoreOptions::default()).expect("the store opens");
+    let mut batch = Batch::new();
+    for id in 1..=count as u64 {
+        let container = Container {
+            id: ContainerId(id),
+            state: LifeCycleState::Closed,
+            pipeline: None,
+            config: ReplicationConfig::RATIS_THREE,
+            owner: "om".into(),
+            used_bytes: 5 << 30,
+            keys: 1_000,
+            state_enter_ms: 1,
+            sequence_id: 1_000,
+            delete_transaction: 0,
+            suppressed: false,
+        };
+        let key = tables::ContainerKey(container.id);
+        tables::CONTAINERS.put(&mut batch, &key, &tables::ContainerRow(container));
+        if batch.bytes() > 4 << 20 || id == count as u64 {
+            store.write(std::mem::take(&mut batch), Durability::NoWal).expect("a write");
+        }
+    }
+    store.flush().expect("a flush");
+}
+
+fn argument(name: &str, default: usize) -> usize {
+    let mut words = std::env::args().skip_while(|word| word != name).skip(1);
+    words.next().map_or(default, |word| word.parse().expect("a number"))
+}
+
+/// CPU of this process, user and system.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: u64 =
+        after.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
+    ticks as f64 / 100.0
+}
+
+/// Resident memory in MB.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok());
+    pages.unwrap_or(0) * 4096 / 1_000_000
+}
