@@ -173,6 +173,7 @@ def table(result):
             lines.append(f"{side}: {row['count']} ({row['perSecond']:.1f}/s), failed {row['failures']}, longest {row['maxMs']:.0f} ms")
         lines.append(", ".join(f"{name} {load[name]}" for name in ("lost", "stale", "torn", "unreadable", "late")))
         lines += [f"failure: {text}" for text in load["failures"]]
+        lines += [f"slow: {text}" for text in load["slow"]]
     lines += [f"WRONG: {text}" for text in result["wrong"]]
     lines.append(f"seed {result['seed']}: " + ("FAILED" if result["wrong"] else "nothing lost, nothing stale"))
     return "\n".join(lines)

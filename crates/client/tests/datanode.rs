@@ -46,6 +46,7 @@ pub struct Node {
     pub details: DatanodeDetails,
     pub faults: Arc<Faults>,
     pub seen: Arc<Seen>,
+    blocks: Arc<Blocks>,
     server: Server,
 }
 
@@ -72,17 +73,33 @@ struct Service {
 
 impl Node {
     pub async fn start(blocks: Arc<Blocks>) -> Self {
-        let (id, faults, seen) =
-            (DatanodeId::random(), Arc::<Faults>::default(), Arc::<Seen>::default());
-        let service = Arc::new(Service { id, blocks, faults: faults.clone(), seen: seen.clone() });
-        let server = Server::bind("127.0.0.1:0", service, ServerOptions::default()).await.unwrap();
+        Self::start_as(DatanodeId::random(), "127.0.0.1:0", blocks).await
+    }
+
+    async fn start_as(id: DatanodeId, address: &str, blocks: Arc<Blocks>) -> Self {
+        let (faults, seen) = (Arc::<Faults>::default(), Arc::<Seen>::default());
+        let service = Arc::new(Service {
+            id,
+            blocks: blocks.clone(),
+            faults: faults.clone(),
+            seen: seen.clone(),
+        });
+        let server = Server::bind(address, service, ServerOptions::default()).await.unwrap();
         let mut details = DatanodeDetails::new(id, "127.0.0.1", "localhost");
         details.set_port(PortName::Native, server.local_addr().port());
-        Self { details, faults, seen, server }
+        Self { details, faults, seen, blocks, server }
     }
 
     pub async fn stop(self) {
         self.server.shutdown().await;
+    }
+
+    /// Stops it; what comes back starts it again, where it was.
+    pub async fn stop_for_now(self) -> impl Future<Output = Self> {
+        let (id, blocks, address) =
+            (self.details.id, self.blocks.clone(), self.server.local_addr());
+        self.stop().await;
+        async move { Self::start_as(id, &address.to_string(), blocks).await }
     }
 }
 

@@ -162,6 +162,23 @@ async fn without_another_pipeline_the_members_that_are_left_are_asked() {
 }
 
 #[tokio::test]
+async fn a_leader_that_was_lost_and_is_back_is_found_long_before_its_exclusion_ends() {
+    let mut cluster = Cluster::start(1).await;
+    let gone = cluster.pipelines[0].remove(0);
+    let leader = gone.details.id;
+    let start_again = gone.stop_for_now().await;
+    cluster.put("while it is away", data(SMALL)).await.unwrap();
+    let back = start_again.await;
+    for node in &cluster.pipelines[0] {
+        *node.faults.leader.lock() = Some(leader);
+    }
+    let began = std::time::Instant::now();
+    cluster.put("k", data(SMALL)).await.unwrap();
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    assert_eq!(back.seen.count(proto::datanode::Type::PutSmallFile), 1);
+}
+
+#[tokio::test]
 async fn a_cluster_that_takes_nothing_ends_the_write_with_the_last_reason() {
     let cluster = Cluster::start(2).await;
     for node in cluster.pipelines.iter().flatten() {

@@ -10,6 +10,8 @@ use crate::timer::Timer;
 
 /// Violations and failures told in full; the rest are counted.
 const TOLD: usize = 20;
+/// A write that takes longer is told, too.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// Counted and remembered during a run.
 pub(crate) struct Findings {
@@ -25,6 +27,7 @@ pub(crate) struct Findings {
     unreadable: u64,
     violations: Vec<String>,
     failures: Vec<String>,
+    slow: Vec<String>,
 }
 
 fn tell(list: &mut Vec<String>, text: impl FnOnce() -> String) {
@@ -49,12 +52,16 @@ impl Findings {
             unreadable: 0,
             violations: Vec::new(),
             failures: Vec::new(),
+            slow: Vec::new(),
         }
     }
 
     /// A write was acknowledged.
-    pub(crate) fn wrote(&mut self, began: Instant) {
+    pub(crate) fn wrote(&mut self, began: Instant, text: impl FnOnce() -> String) {
         self.writes.since(began);
+        if began.elapsed() >= SLOW {
+            tell(&mut self.slow, text);
+        }
         self.gaps.end(Instant::now(), SystemTime::now());
     }
 
@@ -134,6 +141,7 @@ impl Findings {
             "late": self.late,
             "violations": self.violations,
             "failures": self.failures,
+            "slow": self.slow,
         })
     }
 
@@ -158,7 +166,9 @@ impl Findings {
             "Lost: {}, stale: {}, torn: {}, unreadable: {}, late: {}\n",
             self.lost, self.stale, self.torn, self.unreadable, self.late
         );
-        for (name, list) in [("violation", &self.violations), ("failure", &self.failures)] {
+        for (name, list) in
+            [("violation", &self.violations), ("failure", &self.failures), ("slow", &self.slow)]
+        {
             list.iter().for_each(|text| out += &format!("{name}: {text}\n"));
         }
         out
@@ -174,7 +184,7 @@ mod tests {
         let now = Instant::now();
         let mut findings = Findings::begin(now);
         assert!(!findings.good(), "nothing was written");
-        findings.wrote(now);
+        findings.wrote(now, String::new);
         findings.read(now, Verdict::Fine, String::new);
         findings.read(now, Verdict::Late, String::new);
         findings.write_failed(|| "no leader".into());

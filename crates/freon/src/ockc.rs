@@ -179,13 +179,21 @@ impl Run {
             let mut args = CreateKey::new(path).size_hint(content.len() as u64);
             args.replication = self.target.replication;
             let mut writer = client.create_key(args).await?;
+            let opened = began.elapsed();
             writer.write(content).await?;
-            writer.finish(FinishOptions::default()).await
+            writer.finish(FinishOptions::default()).await?;
+            Ok(opened)
         });
         match written.await {
-            Ok(_) => {
+            Ok(opened) => {
                 self.history.acknowledged(key, version);
-                self.note(|f| f.wrote(began));
+                let slow = || {
+                    at(
+                        began,
+                        &format!("write of {key}, version {version}, opened after {opened:.1?}"),
+                    )
+                };
+                self.note(|f| f.wrote(began, slow));
             }
             Err(e) => {
                 self.history.unknown(key, version);

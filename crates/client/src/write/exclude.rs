@@ -37,6 +37,11 @@ impl ExcludeList {
         self.inner.lock().datanodes.insert(id, Instant::now());
     }
 
+    /// That DataNode is said to be there again.
+    pub(super) fn forgive(&self, id: DatanodeId) {
+        self.inner.lock().datanodes.remove(&id);
+    }
+
     pub(super) fn pipeline(&self, id: PipelineId) {
         self.inner.lock().pipelines.insert(id, Instant::now());
     }

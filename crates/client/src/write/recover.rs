@@ -27,6 +27,10 @@ const ELECTION_PATIENCE: Duration = Duration::from_secs(3);
 /// The same when there is no other pipeline: the members that are left elect a leader.
 const RELUCTANT_PATIENCE: Duration = Duration::from_secs(15);
 
+/// Who still names a leader after this time has heard from it, longer than an election takes: then it is tried although
+/// it could not be reached lately. It was started again.
+const HEARSAY: Duration = Duration::from_secs(2);
+
 /// How long a busy pipeline is waited for.
 const BUSY_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -93,6 +97,10 @@ impl Patience {
         };
         match &failure {
             Failure::NotLeader(hint) if self.lasts(election) => {
+                let waited = self.since.is_some_and(|since| since.elapsed() >= HEARSAY);
+                if let Some(named) = hint.filter(|id| waited && *id != node) {
+                    excluded.forgive(named);
+                }
                 let leader = hint.filter(member);
                 // The first hint is followed at once; members that name each other are not asked in a tight loop.
                 let pause = match leader {
