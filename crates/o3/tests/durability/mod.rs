@@ -4,10 +4,12 @@
 //! * [`lost_datanode`]: separate processes, one DataNode killed while clients write
 //! * [`flipped_bits`]: stored bytes change behind our back
 //! * [`full_disk`]: no room, and room again
+//! * [`healing`]: six processes in two racks: dead, wiped, returning nodes and a replaced disk
 //! * [`ledger`]: what writers were told, and whether a cluster still holds it
 
 mod flipped_bits;
 mod full_disk;
+mod healing;
 mod kill_all;
 mod ledger;
 mod lost_datanode;
