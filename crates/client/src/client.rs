@@ -1,14 +1,17 @@
 //! The client: what is shared by all calls.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use config::Configuration;
 use prost::Message;
+use proto::om_admin::OmStateResponse;
 use proto::ozone::{OmRequest, OmResponse};
 
 use crate::datanode::Datanodes;
+use crate::om::anywhere::FollowerReads;
 use crate::om::command::{self, CallId, Command, Reply};
 use crate::om::transport::{Patience, Transport};
 use crate::write::ExcludeList;
@@ -30,6 +33,8 @@ struct Inner {
     id: uuid::Uuid,
     /// Number of the next call.
     calls: AtomicI32,
+    /// Where in OM's log the newest write of this client is: what it reads later shows that.
+    written: AtomicU64,
     om: Transport,
     datanodes: Datanodes,
     /// What failed lately, shared by all writers.
@@ -63,7 +68,15 @@ impl Client {
         let client_id = format!("client-{}", id.simple());
         let user: Arc<str> = options.user.as_str().into();
         let caller = command::encode_caller(&client_id, &user);
-        let om = Transport::om(&options.om_addresses, patience);
+        let anywhere = options.follower_reads.map(|reads| {
+            let max_lag = match reads {
+                // Such a read waits until it has everything, so the nearest one is best.
+                FollowerReads::Linearizable => u64::MAX,
+                FollowerReads::Local { max_lag } => max_lag,
+            };
+            (max_lag, options.om_probe_interval)
+        });
+        let om = Transport::om(&options.om_addresses, patience, anywhere);
         let datanodes = Datanodes::new(options.connect_timeout);
         let excluded = ExcludeList::new(options.exclude_expiry);
         let inner = Arc::new(Inner {
@@ -71,6 +84,7 @@ impl Client {
             client_id,
             id,
             calls: AtomicI32::new(0),
+            written: AtomicU64::new(0),
             om,
             datanodes,
             excluded,
@@ -121,6 +135,11 @@ impl Client {
         OmResponse::decode(answer.bytes).map_err(|e| Error::om_reply(e.to_string()))
     }
 
+    /// Asks each OM how it stands; with how long it took to answer, or why it did not.
+    pub async fn om_states(&self) -> Vec<(String, Result<(OmStateResponse, Duration)>)> {
+        self.inner.om.states().await
+    }
+
     /// Sends a command; an answer that is not `OK` is an error.
     pub(crate) async fn om<C: Command>(&self, request: &C::Request) -> Result<C::Response> {
         self.om_reply::<C>(request).await?.0.ok()
@@ -132,8 +151,21 @@ impl Client {
         request: &C::Request,
     ) -> Result<(Reply<C::Response>, bool)> {
         let call = self.next_call();
-        let answer = self.inner.om.call(command::encode::<C>(&self.caller, call, request)).await?;
-        Ok((command::decode::<C>(answer.bytes)?, answer.repeated))
+        let inner = &*self.inner;
+        let answer = match inner.options.follower_reads {
+            Some(reads) if !command::changes(C::TYPE) => {
+                let written = inner.written.load(Ordering::Relaxed);
+                let read =
+                    command::encode_anywhere::<C>(&self.caller, call, reads, written, request);
+                inner.om.call_anywhere(read).await?
+            }
+            _ => inner.om.call(command::encode::<C>(&self.caller, call, request)).await?,
+        };
+        let reply = command::decode::<C>(answer.bytes)?;
+        if let Some(at) = reply.written_at {
+            inner.written.fetch_max(at, Ordering::Relaxed);
+        }
+        Ok((reply, answer.repeated))
     }
 
     fn next_call(&self) -> CallId {

@@ -25,6 +25,7 @@ mod write;
 
 pub use client::Client;
 pub use error::{Error, ErrorKind};
+pub use om::anywhere::FollowerReads;
 pub use om::args::{BucketSpec, CreateKey, KeyPath, ListKeys, PartOf, Precondition};
 pub use om::bucket::BucketChange;
 pub use om::multipart::{CompletedPart, CompletedUpload, CreateUpload, PartPage, UploadPage};

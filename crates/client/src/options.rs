@@ -5,6 +5,8 @@ use std::time::Duration;
 use config::{Configuration, HostPort, keys};
 use proto::datanode::ChecksumType;
 
+use crate::om::anywhere::FollowerReads;
+
 /// Which checksum chunks get, and over how many bytes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checksum {
@@ -70,6 +72,10 @@ pub struct ClientOptions {
     pub exclude_expiry: Duration,
     /// Read in the order OM gives (nearest first).
     pub topology_aware_read: bool,
+    /// Reads go to any OM, not to the leader only, when this says how.
+    pub follower_reads: Option<FollowerReads>,
+    /// How often OMs are asked how far they are, where reads go to any.
+    pub om_probe_interval: Duration,
     /// Entries per page when listing.
     pub list_page: u32,
     /// Block size, as OM has it: what a new block can hold when OM does not say.
@@ -127,6 +133,15 @@ impl ClientOptions {
             verify_checksum: conf.get(&c::OZONE_CLIENT_VERIFY_CHECKSUM),
             exclude_expiry: conf.get(&c::OZONE_CLIENT_EXCLUDE_NODES_EXPIRY_TIME),
             topology_aware_read: conf.get(&c::OZONE_NETWORK_TOPOLOGY_AWARE_READ),
+            follower_reads: conf.get(&c::OZONE_CLIENT_FOLLOWER_READ_ENABLED).then(|| {
+                match conf.get(&c::OZONE_CLIENT_FOLLOWER_READ_DEFAULT_CONSISTENCY).as_str() {
+                    "LOCAL_LEASE" => FollowerReads::Local {
+                        max_lag: conf.get(&trioxide::TRIOXIDE_CLIENT_OM_MAX_LAG),
+                    },
+                    _ => FollowerReads::Linearizable,
+                }
+            }),
+            om_probe_interval: conf.get(&trioxide::TRIOXIDE_CLIENT_OM_PROBE_INTERVAL),
             list_page: conf.get(&c::OZONE_CLIENT_LIST_CACHE).max(1),
             block_size: conf.get(&hdds::OZONE_SCM_BLOCK_SIZE).bytes(),
         }

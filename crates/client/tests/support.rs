@@ -76,6 +76,8 @@ pub fn pipeline(members: &[Node]) -> Pipeline {
 pub fn options(om_addresses: Vec<String>) -> ClientOptions {
     let second = Duration::from_secs(1);
     ClientOptions {
+        follower_reads: None,
+        om_probe_interval: Duration::from_secs(3),
         om_addresses,
         scm_addresses: Vec::new(),
         user: "tester".to_owned(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
@@ -61,6 +62,16 @@ pub struct LeaderState {
     /// Whether this replica is the leader **and** has applied everything earlier leaders
     /// committed, so that its state machine may serve.
     pub ready: bool,
+}
+
+/// How far a replica is behind its leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Staleness {
+    /// Committed entries that it knows of and has not applied.
+    pub entries: u64,
+    /// Since when it has heard nothing from a leader: what it cannot know of happened after that.
+    /// Nothing when it never heard of one.
+    pub silent: Option<Duration>,
 }
 
 /// How a replica stands.
@@ -173,8 +184,36 @@ impl Group {
             return Ok(index);
         }
         let (sender, receiver) = oneshot::channel();
-        self.shared.inbox.push(Event::Read { group: self.shared.number, sender });
+        let group = self.shared.number;
+        self.shared.inbox.push(Event::Read { group, anywhere: false, sender });
         receiver.await.map_err(|_| ReadError::Shutdown)?
+    }
+
+    /// Like [`read_index`](Self::read_index), on any replica: a follower asks the leader, once for
+    /// all who wait, and waits until it has applied what the leader said.
+    pub async fn read_index_anywhere(&self) -> Result<u64, ReadError> {
+        if let Some(index) = self.shared.lease_read() {
+            return Ok(index);
+        }
+        let (sender, receiver) = oneshot::channel();
+        let group = self.shared.number;
+        self.shared.inbox.push(Event::Read { group, anywhere: true, sender });
+        receiver.await.map_err(|_| ReadError::Shutdown)?
+    }
+
+    /// Returns once this replica has applied `index`.
+    pub async fn wait_applied(&self, index: u64) -> Result<(), ReadError> {
+        if self.applied() >= index {
+            return Ok(());
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.shared.inbox.push(Event::Applied { group: self.shared.number, index, sender });
+        receiver.await.map_err(|_| ReadError::Shutdown)?.map(|_| ())
+    }
+
+    /// How far this replica is behind its leader, as far as it can know. Never waits.
+    pub fn staleness(&self) -> Staleness {
+        self.shared.staleness()
     }
 
     /// Whether a read may be served here this instant: this replica leads, its lease holds

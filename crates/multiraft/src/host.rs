@@ -213,6 +213,8 @@ impl RaftHost {
             leader: watch::Sender::new(nobody),
             applied: AtomicU64::new(0),
             commit: AtomicU64::new(0),
+            leader_commit: AtomicU64::new(0),
+            leader_heard: AtomicU64::new(0),
             progress,
             last_index: AtomicU64::new(0),
             lease_until: AtomicU64::new(0),
@@ -231,6 +233,7 @@ impl RaftHost {
             transport: self.core.transport.clone(),
             metrics: self.core.metrics.clone(),
             request_timeout: options.request_timeout,
+            snapshot_rate: options.snapshot_rate,
         })
     }
 
@@ -321,12 +324,15 @@ impl RaftHost {
         Ok(())
     }
 
-    /// Takes a snapshot piece that [`Transport::send_snapshot`] of another host sent; the
-    /// error goes back to it.
-    pub async fn receive_snapshot(&self, header: Bytes, data: Bytes) -> Result<(), String> {
+    /// Takes a snapshot piece that [`Transport::send_snapshot`] of another host sent. The number of
+    /// the piece that comes next, or the error, goes back to it.
+    pub async fn receive_snapshot(&self, header: Bytes, data: Bytes) -> Result<u64, String> {
         let piece =
             crate::snapshot::piece::Piece::decode(header, data).map_err(|e| e.to_string())?;
-        let (number, id) = (fold(piece.group), piece.group);
+        if piece.ask {
+            return Ok(self.core.receiver.next(piece.group, piece.snapshot));
+        }
+        let (number, id, next) = (fold(piece.group), piece.group, piece.number + 1);
         let found = {
             let groups = self.core.groups.read();
             groups.get(&number).map(|r| (r.shared.inbox.clone(), r.log.snapshots_dir()))
@@ -338,7 +344,7 @@ impl RaftHost {
             let message = Box::new(message);
             inbox.push(Event::SnapshotReceived { group: number, message, incoming });
         }
-        Ok(())
+        Ok(next)
     }
 
     /// Answers [`Transport::fetch_payload`] of another host from the group's payload store.

@@ -40,7 +40,9 @@ mod turn;
 pub use error::{
     FrameError, GroupError, HostError, LogError, ProposeError, ReadError, TransportError,
 };
-pub use group::{Applied, FollowerStatus, Group, GroupStatus, LeaderState, Proposal, Role};
+pub use group::{
+    Applied, FollowerStatus, Group, GroupStatus, LeaderState, Proposal, Role, Staleness,
+};
 pub use host::RaftHost;
 pub use log::{LogHandle, PersistedGroup};
 pub use machine::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};

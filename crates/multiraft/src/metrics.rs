@@ -47,6 +47,10 @@ metrics! {
     log_fetches: AtomicU64,
     /// Snapshots sent.
     snapshots_sent: AtomicU64,
+    /// Pieces of snapshots that were sent and taken.
+    snapshot_pieces_sent: AtomicU64,
+    /// Streams of snapshots that were cut off.
+    snapshot_streams_failed: AtomicU64,
     /// Snapshots restored.
     snapshots_restored: AtomicU64,
     /// Elections won.

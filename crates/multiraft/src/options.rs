@@ -43,6 +43,8 @@ pub struct HostOptions {
     pub max_inbox_bytes: usize,
     /// Size of one piece of a snapshot on the wire.
     pub snapshot_piece: usize,
+    /// Most bytes per second of one snapshot on the wire; 0 for as fast as it goes.
+    pub snapshot_rate: u64,
     /// How long one piece of a snapshot or one fetched payload may take.
     pub request_timeout: Duration,
 }
@@ -64,6 +66,7 @@ impl HostOptions {
             max_pending_proposals: 16 * 1024,
             max_inbox_bytes: 256 << 20,
             snapshot_piece: 1 << 20,
+            snapshot_rate: 0,
             request_timeout: Duration::from_secs(10),
         }
     }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::error::{ProposeError, TransportError};
-use crate::group::LeaderState;
+use crate::group::{LeaderState, Staleness};
 use crate::inbox::Inbox;
 use crate::log::LogHealth;
 use crate::metrics::{HostMetrics, add};
@@ -39,6 +39,10 @@ pub(crate) struct GroupShared {
     pub(crate) applied: AtomicU64,
     /// Committed; stored by the loop before the entries go to the apply thread.
     pub(crate) commit: AtomicU64,
+    /// The highest entry that a leader called committed; entries of it may be on their way.
+    pub(crate) leader_commit: AtomicU64,
+    /// When a leader was last heard of (nanoseconds since `epoch`); 0: never.
+    pub(crate) leader_heard: AtomicU64,
     /// How far all members are, as far as this one knows.
     pub(crate) progress: ProgressBoard,
     /// Last entry in the log; a hint only.
@@ -65,6 +69,7 @@ pub(crate) struct GroupShared {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) metrics: Arc<HostMetrics>,
     pub(crate) request_timeout: Duration,
+    pub(crate) snapshot_rate: u64,
 }
 
 impl GroupShared {
@@ -91,6 +96,18 @@ impl GroupShared {
         let held = lease == FOREVER || self.now() < lease;
         // Leadership may have been given up between the two loads.
         (held && self.lease_until.load(Ordering::Acquire) != 0).then_some(commit)
+    }
+
+    pub(crate) fn staleness(&self) -> Staleness {
+        let known = self.leader_commit.load(Ordering::Relaxed);
+        let commit = known.max(self.commit.load(Ordering::Acquire));
+        let entries = commit.saturating_sub(self.applied.load(Ordering::Acquire));
+        if self.leader.borrow().leader == Some(self.me) {
+            return Staleness { entries, silent: Some(Duration::ZERO) };
+        }
+        let heard = self.leader_heard.load(Ordering::Acquire);
+        let silent = (heard != 0).then(|| Duration::from_nanos(self.now().saturating_sub(heard)));
+        Staleness { entries, silent }
     }
 
     /// Whether the lease holds, whatever is applied.

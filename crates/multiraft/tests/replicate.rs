@@ -250,3 +250,42 @@ async fn the_leader_hears_how_far_the_others_have_committed() {
     until("only who is down is behind", || behind(&group) == [node]).await;
     cluster.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn followers_answer_reads_that_show_every_acknowledged_write() {
+    let cluster = Cluster::started(3);
+    cluster.put(&[0, 1, 2], "first").await;
+    let leader = cluster.leader().await;
+    let followers: Vec<usize> = (0..3).filter(|n| *n != leader).collect();
+    for n in 0..50 {
+        let at = cluster.put(&[0, 1, 2], &n.to_string()).await.index;
+        for follower in &followers {
+            let group = cluster.group(*follower);
+            let read = group.read_index_anywhere().await.unwrap();
+            assert!(read >= at && group.applied() >= at, "{read} of {at}");
+            assert!(cluster.entries(*follower).contains_key(&at));
+        }
+    }
+    // Many at once share what is asked of the leader.
+    let group = cluster.group(followers[0]);
+    let frames = cluster.network.frames();
+    let reads = (0..500).map(|_| group.read_index_anywhere());
+    for read in futures::future::join_all(reads).await {
+        read.unwrap();
+    }
+    let asked = cluster.network.frames() - frames;
+    assert!(asked < 200, "{asked} frames for 500 reads");
+    assert_eq!(group.staleness().entries, 0);
+    assert!(group.staleness().silent.unwrap() < std::time::Duration::from_secs(1));
+    // A follower that is cut off does not answer, and knows that it may be behind.
+    let (cut, others) = (cluster.nodes[followers[0]].id, [leader, followers[1]]);
+    cluster.network.cut(&[cut], &others.map(|n| cluster.nodes[n].id));
+    let at = cluster.put(&others, "unseen").await.index;
+    assert!(group.read_index_anywhere().await.is_err());
+    assert!(group.applied() < at);
+    assert!(group.staleness().silent.unwrap() > std::time::Duration::from_millis(100));
+    cluster.network.heal();
+    group.wait_applied(at).await.unwrap();
+    assert!(cluster.entries(followers[0]).contains_key(&at));
+    cluster.shutdown().await;
+}

@@ -1,8 +1,10 @@
 //! Replicas that lag behind the trimmed log.
 
+use std::sync::atomic::Ordering;
+
 use multiraft::TrimOptions;
 
-use crate::support::Cluster;
+use crate::support::{Cluster, until, until_async};
 
 async fn lag(files: bool) -> Cluster {
     let mut cluster = Cluster::new(3);
@@ -75,5 +77,114 @@ async fn a_crash_between_restore_and_log_is_mended_at_the_start() {
     cluster.start(follower);
     cluster.put(&[0, 1, 2], "after").await;
     cluster.agree(201).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_is_cut_off_goes_on_where_it_was() {
+    const ENTRIES: usize = 250;
+    let mut cluster = Cluster::new(3);
+    cluster.files = true;
+    cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
+    // A second and a half for about 250 pieces.
+    cluster.snapshot_rate = 170_000;
+    (0..3).for_each(|n| cluster.start(n));
+    cluster.put(&[0, 1, 2], "first").await;
+    let leader = cluster.leader().await;
+    let follower = (leader + 1) % 3;
+    cluster.stop(follower, true).await;
+    let long = "x".repeat(1000);
+    for n in 1..ENTRIES {
+        cluster.put(&cluster.up(), &format!("{n} {long}")).await;
+    }
+    let group = cluster.group(leader);
+    until_async("the log is trimmed", || async { group.status().await.unwrap().first_index > 100 })
+        .await;
+    cluster.start(follower);
+    let host = cluster.nodes[leader].host.clone().unwrap();
+    let pieces = || host.metrics().snapshot_pieces_sent.load(Ordering::Relaxed);
+    until("half of it is there", || pieces() > 120).await;
+    let (a, b) = (cluster.nodes[leader].id, cluster.nodes[follower].id);
+    cluster.network.cut(&[a], &[b]);
+    let before = pieces();
+    until("the stream failed", || {
+        host.metrics().snapshot_streams_failed.load(Ordering::Relaxed) > 0
+    })
+    .await;
+    cluster.network.heal();
+    cluster.agree(ENTRIES).await;
+    // 250 entries of 1,020 bytes are 256 pieces, and a few for files' ends.
+    let all = pieces();
+    assert!(before > 120 && all < 300, "{all} pieces were sent, {before} before the cut");
+    assert_eq!(cluster.nodes[follower].store.lock().restores, 1);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wiped_replica_comes_back_and_votes_only_when_it_has_what_it_had() {
+    let mut cluster = Cluster::new(3);
+    cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
+    (0..3).for_each(|n| cluster.start(n));
+    cluster.put(&[0, 1, 2], "first").await;
+    let leader = cluster.leader().await;
+    let (wiped, behind) = ((leader + 1) % 3, (leader + 2) % 3);
+    // Only the leader and the one to be wiped have the second entry.
+    cluster.agree(1).await;
+    cluster.stop(behind, false).await;
+    cluster.put(&cluster.up(), "second").await;
+    cluster.wipe(wiped).await;
+    cluster.stop(leader, false).await;
+    cluster.start(wiped);
+    cluster.start(behind);
+    // Together they are a majority, but the second entry would be lost.
+    tokio::time::sleep(cluster.options(0).election_timeout * 5).await;
+    for n in [wiped, behind] {
+        assert!(cluster.group(n).leader().leader.is_none(), "{n} leads or follows");
+    }
+    cluster.start(leader);
+    cluster.agree(2).await;
+    for n in 0..200 {
+        cluster.put(&[0, 1, 2], &n.to_string()).await;
+    }
+    cluster.wipe(wiped).await;
+    cluster.start(wiped);
+    cluster.agree(202).await;
+    // From then on it counts.
+    let leader = cluster.leader().await;
+    let other = (0..3).find(|n| *n != leader && *n != wiped).unwrap();
+    cluster.stop(other, false).await;
+    cluster.put(&cluster.up(), "after").await;
+    cluster.stop(leader, false).await;
+    cluster.start(other);
+    cluster.agree(203).await;
+    cluster.put(&[wiped, other], "last").await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_waits_for_a_member_that_is_away_for_a_bounded_stretch() {
+    let mut cluster = Cluster::new(3);
+    cluster.trim = TrimOptions { entries: 100, bytes: 2_000, keep: 0 };
+    (0..3).for_each(|n| cluster.start(n));
+    cluster.put(&[0, 1, 2], "first").await;
+    let leader = cluster.leader().await;
+    let follower = (leader + 1) % 3;
+    cluster.agree(1).await;
+    cluster.stop(follower, false).await;
+    // Long enough that it is known to be away, and much more than would be kept for nobody.
+    tokio::time::sleep(cluster.options(0).election_timeout * 3).await;
+    for n in 0..90 {
+        cluster.put(&cluster.up(), &n.to_string()).await;
+    }
+    cluster.start(follower);
+    cluster.agree(91).await;
+    assert_eq!(cluster.nodes[follower].store.lock().restores, 0, "it got the entries");
+    cluster.stop(follower, false).await;
+    for n in 0..400 {
+        cluster.put(&cluster.up(), &n.to_string()).await;
+    }
+    cluster.start(follower);
+    cluster.agree(491).await;
+    assert!(cluster.nodes[follower].store.lock().restores > 0, "that was too long");
     cluster.shutdown().await;
 }

@@ -156,6 +156,7 @@ pub struct Cluster {
     pub log: LogOptions,
     pub files: bool,
     pub cache: usize,
+    pub snapshot_rate: u64,
     pub priorities: Vec<i64>,
 }
 
@@ -179,6 +180,7 @@ impl Cluster {
             log: LogOptions { file_size: 1 << 20, ..LogOptions::default() },
             files: false,
             cache: 16 << 20,
+            snapshot_rate: 0,
             priorities: vec![0; size],
         }
     }
@@ -197,6 +199,7 @@ impl Cluster {
             election_timeout: Duration::from_millis(200),
             entry_cache_bytes: self.cache,
             snapshot_piece: 1000,
+            snapshot_rate: self.snapshot_rate,
             ..HostOptions::new(self.nodes[n].id)
         }
     }
@@ -240,6 +243,14 @@ impl Cluster {
             let mut store = node.store.lock();
             store.live = store.durable.clone();
         }
+    }
+
+    /// Takes a node down and empties its disk.
+    pub async fn wipe(&mut self, n: usize) {
+        self.stop(n, true).await;
+        let node = &mut self.nodes[n];
+        node.dir = tempfile::tempdir().unwrap();
+        *node.store.lock() = Store::default();
     }
 
     pub fn group(&self, n: usize) -> Group {

@@ -87,6 +87,7 @@ pub fn route(request: &OmRequest) -> Route {
         | Type::FinalizeUpgrade
         | Type::FinalizeUpgradeProgress
         | Type::PrepareStatus
+        | Type::TransferLeadership
         | Type::CancelPrepare
         | Type::GetDelegationToken => Route::Server,
         _ => Route::Unsupported,

@@ -16,6 +16,7 @@ use crate::background::{
 };
 use crate::error::Error;
 use crate::members::Members;
+use crate::room::LocalReads;
 use crate::scm::{PoolOptions, ScmAddresses};
 use crate::state::CacheSizes;
 
@@ -59,6 +60,8 @@ impl OmOptions {
 pub(crate) struct Setup {
     pub(crate) members: Members,
     pub(crate) election_timeout: Duration,
+    pub(crate) snapshot_rate: u64,
+    pub(crate) local_reads: LocalReads,
     /// Where the tables are; `om/` within holds the rest.
     pub(crate) dir: PathBuf,
     pub(crate) raft_dir: PathBuf,
@@ -159,6 +162,12 @@ impl Setup {
             },
             trash: trash(conf),
             election_timeout: conf.get(&trioxide::TRIOXIDE_OM_ELECTION_TIMEOUT),
+            snapshot_rate: conf.get(&trioxide::TRIOXIDE_OM_SNAPSHOT_RATE).bytes(),
+            local_reads: LocalReads {
+                enabled: conf.get(&keys::OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_ENABLED),
+                entries: bound(conf.get(&keys::OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_LOG_LIMIT)),
+                millis: bound(conf.get(&keys::OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_TIME_MS)),
+            },
             members,
             dir,
             raft_dir,
@@ -178,6 +187,11 @@ fn trash(conf: &Configuration) -> Option<TrashOptions> {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A bound of Ozone's kind: negative for none.
+fn bound(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
 }
 
 fn limit(n: u32) -> usize {

@@ -89,6 +89,7 @@ impl Om {
             scm: scm.clone(),
             locations,
             settings,
+            local_reads: setup.local_reads,
             audit,
             audit_reads: setup.audit_reads,
             rpc: rpc.clone(),
@@ -182,6 +183,7 @@ impl State {
         let options = HostOptions {
             election_timeout: setup.election_timeout,
             heartbeat: setup.election_timeout / 5,
+            snapshot_rate: setup.snapshot_rate,
             ..HostOptions::new(me)
         };
         let transport = FramedTransport::new(METHODS, options.request_timeout);

@@ -4,11 +4,13 @@
 mod acl;
 mod audit;
 mod blocks;
+mod catch_up;
 mod deletion;
 mod directories;
 mod doors;
 mod durability;
 mod features;
+mod follower_reads;
 mod ha;
 mod hadoop;
 mod lease;

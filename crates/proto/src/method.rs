@@ -14,6 +14,8 @@ pub const CONTAINER: u16 = 5;
 pub const RAFT: u16 = 6;
 /// A piece of a Raft snapshot.
 pub const RAFT_SNAPSHOT: u16 = 7;
+/// `OMStateRequest` → `OMStateResponse`, answered by every OM.
+pub const OM_STATE: u16 = 20;
 /// Chunk bytes that a replica lacks, asked of a peer.
 pub const PAYLOAD_FETCH: u16 = 8;
 /// A piece of a container that one DataNode copies to another.

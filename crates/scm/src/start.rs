@@ -336,7 +336,7 @@ impl Transport for Alone {
         &self,
         to: &Target,
         _: Frame,
-    ) -> BoxFuture<'static, Result<(), TransportError>> {
+    ) -> BoxFuture<'static, Result<u64, TransportError>> {
         Box::pin(std::future::ready(Err(nobody(to))))
     }
 

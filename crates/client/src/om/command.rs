@@ -6,6 +6,10 @@ use prost::Message;
 use prost::encoding::{self, WireType};
 use proto::ozone::{self as om, Status, Type};
 
+use proto::ozone::ReadConsistencyProto;
+use proto::ozone::read_consistency_hint::LocalLeaseContext;
+
+use super::anywhere::FollowerReads;
 use crate::{Error, Result};
 
 /// A command of OM.
@@ -102,7 +106,7 @@ pub(crate) struct CallId {
 }
 
 /// Whether sending a command twice may differ from sending it once.
-fn changes(command: Type) -> bool {
+pub(crate) fn changes(command: Type) -> bool {
     !matches!(
         command,
         Type::InfoVolume
@@ -137,8 +141,37 @@ pub(crate) fn encode<C: Command>(caller: &[u8], call: CallId, request: &C::Reque
     out.freeze()
 }
 
+/// A read that any OM may answer: what it must show at least.
+pub(crate) fn encode_anywhere<C: Command>(
+    caller: &[u8],
+    call: CallId,
+    reads: FollowerReads,
+    written: u64,
+    request: &C::Request,
+) -> Bytes {
+    let mut out = BytesMut::from(encode::<C>(caller, call, request));
+    let (consistency, lease) = match reads {
+        FollowerReads::Linearizable => (ReadConsistencyProto::LinearizableAllowFollower, None),
+        FollowerReads::Local { max_lag } => (
+            ReadConsistencyProto::LocalLease,
+            Some(LocalLeaseContext { log_limit: Some(max_lag), lease_time_ms: None }),
+        ),
+    };
+    let hint = om::ReadConsistencyHint {
+        read_consistency: Some(consistency as i32),
+        local_lease_context: lease,
+    };
+    encoding::message::encode(7, &hint, &mut out);
+    if written > 0 {
+        put_varint(20_005, written, &mut out);
+    }
+    out.freeze()
+}
+
 /// What an `OMResponse` says.
 pub(crate) struct Reply<R> {
+    /// Where in the log a write is.
+    pub(crate) written_at: Option<u64>,
     pub(crate) status: Status,
     pub(crate) message: String,
     /// Absent on most errors; present where a partial result exists.
@@ -161,6 +194,7 @@ pub(crate) fn decode<C: Command>(mut bytes: Bytes) -> Result<Reply<C::Response>>
     let mut status = None;
     let mut message = String::new();
     let mut body = None;
+    let mut written_at = None;
     while bytes.has_remaining() {
         let (tag, wire) = encoding::decode_key(&mut bytes).map_err(invalid)?;
         match (tag, wire) {
@@ -168,6 +202,9 @@ pub(crate) fn decode<C: Command>(mut bytes: Bytes) -> Result<Reply<C::Response>>
                 let number = encoding::decode_varint(&mut bytes).map_err(invalid)?;
                 let known = i32::try_from(number).ok().and_then(|n| Status::try_from(n).ok());
                 status = Some(known.unwrap_or(Status::InternalError));
+            }
+            (20_006, WireType::Varint) => {
+                written_at = Some(encoding::decode_varint(&mut bytes).map_err(invalid)?);
             }
             (4, WireType::LengthDelimited) => {
                 message = String::from_utf8_lossy(&take(&mut bytes)?).into_owned();
@@ -181,7 +218,7 @@ pub(crate) fn decode<C: Command>(mut bytes: Bytes) -> Result<Reply<C::Response>>
         }
     }
     let status = status.ok_or_else(|| Error::om_reply("no status"))?;
-    Ok(Reply { status, message, body })
+    Ok(Reply { written_at, status, message, body })
 }
 
 fn take(bytes: &mut Bytes) -> Result<Bytes> {

@@ -188,7 +188,7 @@ impl Client {
         let body = match (reply.status, reply.body) {
             (Status::PartialDelete, Some(body)) => body,
             (status, body) => {
-                return command::Reply { status, message: reply.message, body }
+                return command::Reply { status, message: reply.message, body, written_at: None }
                     .ok()
                     .map(|_| Vec::new());
             }

@@ -1,15 +1,18 @@
 //! Who of the OMs is asked, how often and how long: fail-over, back-off, deadline.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use framed::{CallError, Code, Status};
+use prost::Message;
 use proto::method;
+use proto::om_admin::OmStateResponse;
 use rand::RngExt;
 use tokio::time::Instant;
 
+use super::anywhere::{Nearest, Seen};
 use crate::{Error, Result};
 
 /// First pause between attempts; doubled each time up to the configured longest.
@@ -20,6 +23,9 @@ const ELECTION_BACKOFF: Duration = Duration::from_millis(200);
 /// How long one of several servers may take for the first attempt. It may be a leader that hangs while another was
 /// elected long ago; later attempts get twice as long each, for requests that do take long.
 const FIRST_ATTEMPT: Duration = Duration::from_secs(4);
+
+/// How long a server may take to say how it stands.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The servers of one service, one of which leads.
 #[derive(Clone)]
@@ -36,6 +42,15 @@ struct Inner {
     attempt_timeout: Duration,
     deadline: Duration,
     max_backoff: Duration,
+    anywhere: Option<Anywhere>,
+}
+
+/// Reads from any server.
+struct Anywhere {
+    nearest: Nearest,
+    interval: Duration,
+    /// Set once somebody probes.
+    probing: AtomicBool,
 }
 
 struct Target {
@@ -74,16 +89,73 @@ pub(crate) struct Patience {
     pub(crate) max_backoff: Duration,
 }
 
+/// How one server stands, and how long it took to say so.
+pub(crate) type State = (OmStateResponse, Duration);
+
 impl Transport {
-    pub(crate) fn om(addresses: &[String], patience: Patience) -> Self {
-        Self::new("om", method::OM, addresses, patience)
+    /// OMs; with `anywhere` (the most entries one may be behind, and how often to ask) reads may go to
+    /// any of them.
+    pub(crate) fn om(
+        addresses: &[String],
+        patience: Patience,
+        anywhere: Option<(u64, Duration)>,
+    ) -> Self {
+        let anywhere = anywhere.map(|(max_lag, interval)| Anywhere {
+            nearest: Nearest::new(addresses.len(), max_lag),
+            interval,
+            probing: AtomicBool::new(false),
+        });
+        Self::new("om", method::OM, addresses, patience, anywhere)
+    }
+
+    /// Asks each server how it stands, all at once.
+    pub(crate) async fn states(&self) -> Vec<(String, Result<State>)> {
+        let asked = (0..self.inner.targets.len()).map(async |n| {
+            let state = self.inner.state(n).await;
+            (self.inner.targets[n].address.clone(), state)
+        });
+        futures::future::join_all(asked).await
+    }
+
+    /// Sends a read that any server may answer: the nearest one, the next when that fails, and at last
+    /// whoever leads.
+    pub(crate) async fn call_anywhere(&self, request: Bytes) -> Result<Answer> {
+        let inner = &*self.inner;
+        let Some(anywhere) = &inner.anywhere else { return self.call(request).await };
+        if !anywhere.probing.swap(true, Ordering::AcqRel) {
+            inner.probe(anywhere).await;
+            tokio::spawn(probe_on(Arc::downgrade(&self.inner), anywhere.interval));
+        }
+        let mut tried = Vec::new();
+        while let Some(picked) = anywhere.nearest.pick(&tried) {
+            let target = &inner.targets[picked];
+            let timeout = FIRST_ATTEMPT.min(inner.attempt_timeout);
+            let call = target.client.call(inner.method, request.clone(), Bytes::new(), timeout);
+            match call.await {
+                Ok(reply) => return Ok(Answer { bytes: reply.header, repeated: false }),
+                Err(error) => {
+                    tracing::debug!(om = target.address, %error, "this OM does not answer reads");
+                    if error.status().is_none_or(|s| s.code != Code::NotLeader) {
+                        anywhere.nearest.note(picked, None);
+                    }
+                    tried.push(picked);
+                }
+            }
+        }
+        self.call(request).await
     }
 
     pub(crate) fn scm(addresses: &[String], patience: Patience) -> Self {
-        Self::new("scm", method::SCM_CONTAINER_LOCATION, addresses, patience)
+        Self::new("scm", method::SCM_CONTAINER_LOCATION, addresses, patience, None)
     }
 
-    fn new(service: &'static str, method: u16, addresses: &[String], patience: Patience) -> Self {
+    fn new(
+        service: &'static str,
+        method: u16,
+        addresses: &[String],
+        patience: Patience,
+        anywhere: Option<Anywhere>,
+    ) -> Self {
         let options = framed::ClientOptions {
             connect_timeout: patience.connect_timeout,
             ..Default::default()
@@ -103,6 +175,7 @@ impl Transport {
             attempt_timeout: patience.attempt_timeout,
             deadline: patience.deadline,
             max_backoff: patience.max_backoff,
+            anywhere,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -179,7 +252,45 @@ impl Transport {
     }
 }
 
+/// Probes again and again, as long as the transport is used.
+async fn probe_on(inner: Weak<Inner>, interval: Duration) {
+    loop {
+        tokio::time::sleep(interval).await;
+        let Some(inner) = inner.upgrade() else { return };
+        let Some(anywhere) = &inner.anywhere else { return };
+        inner.probe(anywhere).await;
+    }
+}
+
 impl Inner {
+    /// Asks every server how far it is; how long that takes is measured by a second question, so that
+    /// making a connection does not count.
+    async fn probe(&self, anywhere: &Anywhere) {
+        let probes = (0..self.targets.len()).map(async |n| {
+            let answered = match self.state(n).await {
+                Ok(_) => self.state(n).await,
+                Err(e) => Err(e),
+            };
+            let seen = answered.ok().map(|(s, latency)| Seen { latency, applied: s.applied });
+            anywhere.nearest.note(n, seen);
+        });
+        futures::future::join_all(probes).await;
+    }
+
+    async fn state(&self, n: usize) -> Result<State> {
+        let asked = Instant::now();
+        let target = &self.targets[n];
+        let timeout = PROBE_TIMEOUT.min(self.attempt_timeout);
+        let call = target.client.call(method::OM_STATE, Bytes::new(), Bytes::new(), timeout);
+        let answer = match call.await {
+            Ok(reply) => reply.header,
+            Err(error) => return Err(self.exhausted(&target.address, error, asked.elapsed())),
+        };
+        let state = OmStateResponse::decode(answer)
+            .map_err(|e| Error::protocol(self.service, e.to_string()))?;
+        Ok((state, asked.elapsed()))
+    }
+
     fn next(&self, error: &CallError, current: usize, timeout: Duration) -> Next {
         match error {
             CallError::Status { status, .. } => match status.code {

@@ -35,6 +35,12 @@ keys! {
     OZONE_OM_NODES: Vec<String> = "ozone.om.nodes", "", [OM, CLIENT, S3G];
     /// Port on which the OMs of a service replicate to each other, on the host of ozone.om.address. Our own protocol.
     OZONE_OM_RATIS_PORT: u16 = "ozone.om.ratis.port", "9872", [OM];
+    /// Let an OM that does not lead answer, from what it has, reads of clients that ask for LOCAL_LEASE.
+    OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_ENABLED: bool = "ozone.om.follower.read.local.lease.enabled", "false", [OM];
+    /// The most log entries an OM may be behind its leader to answer so; -1 for any number.
+    OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_LOG_LIMIT: i64 = "ozone.om.follower.read.local.lease.log.limit", "10000", [OM];
+    /// The longest an OM may have heard nothing from its leader to answer so, in milliseconds; -1 for any time.
+    OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_TIME_MS: i64 = "ozone.om.follower.read.local.lease.time.ms", "5000", [OM];
     /// Layout of a bucket when the client does not say.
     OZONE_DEFAULT_BUCKET_LAYOUT: String = "ozone.default.bucket.layout", "FILE_SYSTEM_OPTIMIZED", [OM], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];
     /// The most blocks handed out by one request to create a key.

@@ -35,6 +35,12 @@ keys! {
     TRIOXIDE_SCM_CACHE_SIZE: ByteSize = "trioxide.scm.cache.size", "64MB", [SCM];
     /// How long an OM that hears nothing of its leader waits before it asks for votes (up to twice as long, by chance). A third of it is the time a leader answers reads without asking the others: over so long no two clocks may differ in speed by more than half.
     TRIOXIDE_OM_ELECTION_TIMEOUT: Duration = "trioxide.om.election.timeout", "1s", [OM];
+    /// Bytes per second at which a leader sends its tables to an OM that was away for too long; 0 for as fast as it goes.
+    TRIOXIDE_OM_SNAPSHOT_RATE: ByteSize = "trioxide.om.snapshot.rate", "200MB", [OM];
+    /// How often a client that reads from any OM asks each how far it is and how long it takes to answer.
+    TRIOXIDE_CLIENT_OM_PROBE_INTERVAL: Duration = "trioxide.client.om.probe.interval", "3s", [CLIENT, S3G];
+    /// Log entries by which an OM may be behind the most advanced one for such a client to read from it.
+    TRIOXIDE_CLIENT_OM_MAX_LAG: u64 = "trioxide.client.om.max.lag", "10000", [CLIENT, S3G];
     /// Blocks OM holds ready per replication, so that creating a key needs no call to SCM.
     TRIOXIDE_OM_BLOCK_POOL_SIZE: u32 = "trioxide.om.block.pool.size", "1000", [OM];
     /// Age at which blocks held ready are dropped.

@@ -1,7 +1,7 @@
 //! One piece of a snapshot on the wire.
 //!
 //! Header, little endian: version (u8), group (16), snapshot (16), number of the piece (u64),
-//! flags (u8: 1 in memory, 2 last of all), path (block; empty for a snapshot in memory),
+//! flags (u8: 1 in memory, 2 last of all, 4 no piece but the question which one is next), path (block; empty for a snapshot in memory),
 //! offset in the file (u64), crc32c of the data (u32), and with the last piece the Raft
 //! message (block, else empty). The data is the frame's payload.
 
@@ -18,6 +18,7 @@ use crate::transport::wire::{Reader, put_block, put_uuid};
 const VERSION: u8 = 1;
 const IN_MEMORY: u8 = 1;
 const LAST: u8 = 2;
+const ASK: u8 = 4;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(crate) struct Piece {
     pub(crate) number: u64,
     pub(crate) in_memory: bool,
     pub(crate) last: bool,
+    /// Nothing is in it: the sender asks where a stream that was cut off goes on.
+    pub(crate) ask: bool,
     pub(crate) path: PathBuf,
     pub(crate) offset: u64,
     /// The encoded Raft message, with the last piece.
@@ -45,7 +48,8 @@ impl Piece {
         put_uuid(&mut out, self.group);
         put_uuid(&mut out, self.snapshot);
         out.put_u64_le(self.number);
-        out.put_u8(u8::from(self.in_memory) * IN_MEMORY + u8::from(self.last) * LAST);
+        let flags = [(self.in_memory, IN_MEMORY), (self.last, LAST), (self.ask, ASK)];
+        out.put_u8(flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum());
         put_block(&mut out, self.path.to_string_lossy().as_bytes());
         out.put_u64_le(self.offset);
         out.put_u32_le(crc(&self.data));
@@ -71,8 +75,8 @@ impl Piece {
         if crc(&data) != expected {
             return Err(FrameError(format!("checksum of piece {number} does not match")));
         }
-        let (in_memory, last) = (flags & IN_MEMORY != 0, flags & LAST != 0);
-        Ok(Self { group, snapshot, number, in_memory, last, path, offset, message, data })
+        let (in_memory, last, ask) = (flags & IN_MEMORY != 0, flags & LAST != 0, flags & ASK != 0);
+        Ok(Self { group, snapshot, number, in_memory, last, ask, path, offset, message, data })
     }
 }
 
@@ -92,6 +96,7 @@ mod tests {
             number: 3,
             in_memory: false,
             last: true,
+            ask: false,
             path: path.into(),
             offset: 1 << 40,
             message: Bytes::from_static(b"message"),

@@ -35,6 +35,12 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    /// Which piece of a snapshot is next: 0 when nothing of it is here.
+    pub(crate) fn next(&self, group: Uuid, snapshot: Uuid) -> u64 {
+        let groups = self.groups.lock();
+        groups.get(&group).filter(|r| r.snapshot == snapshot).map_or(0, |r| r.next)
+    }
+
     /// Takes a piece; with the last one gives the snapshot and its message. Blocks on the disk.
     pub(crate) fn take(
         &self,

@@ -1,6 +1,8 @@
-//! The sending side: walks the files and sends piece after piece.
+//! The sending side: walks the files and sends piece after piece, from the one on that the receiver
+//! does not have.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use protobuf::Message as _;
@@ -10,8 +12,9 @@ use tokio::io::AsyncReadExt;
 use super::piece::Piece;
 use super::{Content, Outgoing};
 use crate::error::TransportError;
+use crate::metrics::add;
 use crate::shared::GroupShared;
-use crate::transport::Target;
+use crate::transport::{Frame, Target};
 
 /// All files below `dir`, by their path relative to it, in a stable order.
 fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -32,13 +35,51 @@ struct Stream<'a> {
     shared: &'a GroupShared,
     to: &'a Target,
     next: Piece,
+    /// The first piece that the peer does not have.
+    from: u64,
+    pace: Pace,
+}
+
+/// Holds a stream back to a number of bytes per second.
+struct Pace {
+    rate: u64,
+    began: Instant,
+    bytes: u64,
+}
+
+impl Pace {
+    async fn keep(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+        if self.rate > 0 {
+            let due = Duration::from_secs_f64(self.bytes as f64 / self.rate as f64);
+            tokio::time::sleep_until((self.began + due).into()).await;
+        }
+    }
 }
 
 impl Stream<'_> {
     async fn send(&mut self, data: Bytes) -> Result<(), TransportError> {
+        if self.next.number < self.from && !self.next.last {
+            self.next.number += 1;
+            return Ok(());
+        }
+        self.pace.keep(data.len()).await;
         self.next.data = data;
         let frame = self.next.encode();
         self.next.number += 1;
+        self.exchange(frame).await?;
+        add(&self.shared.metrics.snapshot_pieces_sent, 1);
+        Ok(())
+    }
+
+    /// Learns where a stream that was cut off goes on.
+    async fn ask(&mut self) -> Result<(), TransportError> {
+        let question = Piece { ask: true, ..self.next.clone() };
+        self.from = self.exchange(question.encode()).await?;
+        Ok(())
+    }
+
+    async fn exchange(&self, frame: Frame) -> Result<u64, TransportError> {
         let sent = self.shared.transport.send_snapshot(self.to, frame);
         match tokio::time::timeout(self.shared.request_timeout, sent).await {
             Ok(result) => result,
@@ -66,12 +107,15 @@ pub(crate) async fn stream(
         number: 0,
         in_memory: matches!(outgoing.content, Content::Bytes(_)),
         last: false,
+        ask: false,
         path: PathBuf::new(),
         offset: 0,
         message: Bytes::new(),
         data: Bytes::new(),
     };
-    let mut stream = Stream { shared, to, next };
+    let pace = Pace { rate: shared.snapshot_rate, began: Instant::now(), bytes: 0 };
+    let mut stream = Stream { shared, to, next, from: 0, pace };
+    stream.ask().await?;
     match &outgoing.content {
         Content::Bytes(bytes) => {
             let mut rest = bytes.clone();

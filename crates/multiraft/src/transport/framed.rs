@@ -107,9 +107,15 @@ impl Transport for FramedTransport {
         &self,
         to: &Target,
         frame: Frame,
-    ) -> BoxFuture<'static, Result<(), TransportError>> {
-        let call = self.call(to, self.methods.snapshot, frame);
-        Box::pin(async move { call.await.map(|_| ()) })
+    ) -> BoxFuture<'static, Result<u64, TransportError>> {
+        let (call, address) = (self.call(to, self.methods.snapshot, frame), to.address.clone());
+        Box::pin(async move {
+            let reply = call.await?;
+            let detail = || String::from("the answer to a snapshot piece has no number");
+            let number = reply.header.first_chunk::<8>();
+            let refused = || TransportError::Refused { address, detail: detail() };
+            number.map(|n| u64::from_le_bytes(*n)).ok_or_else(refused)
+        })
     }
 
     fn fetch_payload(
@@ -137,7 +143,11 @@ pub fn serve(host: &RaftHost, methods: Methods, call: Call) -> Result<HandlerFut
     if call.method == methods.snapshot {
         return Ok(Box::pin(async move {
             let taken = host.receive_snapshot(call.header, call.payload).await;
-            taken.map(|()| nothing()).map_err(Status::unavailable)
+            let reply = |next: u64| Reply {
+                header: Bytes::copy_from_slice(&next.to_le_bytes()),
+                payload: Bytes::new(),
+            };
+            taken.map(reply).map_err(Status::unavailable)
         }));
     }
     if call.method == methods.fetch {

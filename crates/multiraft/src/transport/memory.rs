@@ -172,7 +172,7 @@ impl Transport for MemoryTransport {
         &self,
         to: &Target,
         frame: Frame,
-    ) -> BoxFuture<'static, Result<(), TransportError>> {
+    ) -> BoxFuture<'static, Result<u64, TransportError>> {
         let (peer, address) = (self.peer(to), to.address.clone());
         Box::pin(async move {
             let taken = peer?.receive_snapshot(frame.header, joined(frame.payload)).await;

@@ -51,12 +51,13 @@ pub trait Transport: Send + Sync + 'static {
     /// Sends a frame one way. Never blocks: a transport whose queue is full drops the frame.
     fn send(&self, to: &Target, frame: Frame);
 
-    /// Sends one piece of a snapshot and waits until the peer has it.
+    /// Sends one piece of a snapshot and waits until the peer has it; its answer is the number of
+    /// the piece that comes next.
     fn send_snapshot(
         &self,
         to: &Target,
         frame: Frame,
-    ) -> BoxFuture<'static, Result<(), TransportError>>;
+    ) -> BoxFuture<'static, Result<u64, TransportError>>;
 
     /// Asks a peer for the payload of an entry; `request` is opaque.
     fn fetch_payload(

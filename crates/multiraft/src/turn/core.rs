@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use raft::eraftpb::{ConfState, Entry, Message};
 use raft::{Config, RawNode, Storage};
@@ -95,6 +96,8 @@ pub(crate) struct GroupCore {
 
     pub(crate) taking_snapshot: bool,
     pub(crate) outgoing: Option<Outgoing>,
+    /// Since when nobody is being sent it.
+    pub(crate) outgoing_unused: Option<Instant>,
     pub(crate) sending_to: Vec<u64>,
     pub(crate) incoming: Option<Incoming>,
     pub(crate) restoring: Option<Restoring>,
@@ -190,7 +193,14 @@ impl GroupCore {
         shared.applied.store(applied.index, std::sync::atomic::Ordering::Release);
         shared.last_index.store(last, std::sync::atomic::Ordering::Relaxed);
         Ok(Self {
-            lead: Leadership::new(&members, my_id, options, config.lease_reads, known_before),
+            lead: Leadership::new(
+                &members,
+                my_id,
+                options,
+                config.lease_reads,
+                known_before,
+                last == 0,
+            ),
             shared,
             log,
             apply,
@@ -220,6 +230,7 @@ impl GroupCore {
             trim_forced: false,
             taking_snapshot: false,
             outgoing: None,
+            outgoing_unused: None,
             sending_to: Vec::new(),
             incoming: None,
             restoring: None,

@@ -125,6 +125,14 @@ pub(crate) enum Event {
     },
     Read {
         group: u64,
+        /// Whether a follower may answer, too.
+        anywhere: bool,
+        sender: oneshot::Sender<Result<u64, ReadError>>,
+    },
+    /// Somebody waits until `index` is applied.
+    Applied {
+        group: u64,
+        index: u64,
         sender: oneshot::Sender<Result<u64, ReadError>>,
     },
     Status {

@@ -1,6 +1,7 @@
 //! Old entries and snapshots for followers that lag.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use raft::eraftpb::{Entry, Snapshot};
 
@@ -12,6 +13,9 @@ use crate::metrics::add;
 use crate::shared::GroupShared;
 use crate::snapshot::Outgoing;
 use crate::store::{Want, is_stripped};
+
+/// How long a snapshot waits for a follower that was lost while it was sent. It holds disk space.
+const KEEP_SNAPSHOT: Duration = Duration::from_secs(120);
 
 /// Puts payloads back into entries, until `max_bytes` are reached (at least one entry).
 pub(crate) async fn with_payloads(
@@ -126,10 +130,33 @@ impl GroupCore {
         self.sending_to.retain(|other| *other != to);
         let status = if ok { raft::SnapshotStatus::Finish } else { raft::SnapshotStatus::Failure };
         self.node.report_snapshot(to, status);
-        if self.sending_to.is_empty() {
+        if !self.sending_to.is_empty() {
+            return;
+        }
+        if ok {
             // The next follower that needs one gets a fresh one.
-            self.outgoing = None;
-            self.node.mut_store().snapshot = None;
+            self.drop_outgoing();
+        } else {
+            // A stream that was cut off goes on where it was, which wants the same snapshot.
+            self.outgoing_unused = Some(Instant::now());
+        }
+    }
+
+    fn drop_outgoing(&mut self) {
+        self.outgoing = None;
+        self.outgoing_unused = None;
+        self.node.mut_store().snapshot = None;
+    }
+
+    /// Lets go of a snapshot that nobody came back for.
+    pub(crate) fn tick_snapshot(&mut self, now: Instant) {
+        if !self.sending_to.is_empty() {
+            self.outgoing_unused = None;
+        } else if let Some(since) = self.outgoing_unused {
+            let follows = self.node.raft.state != raft::StateRole::Leader;
+            if follows || now.duration_since(since) > KEEP_SNAPSHOT {
+                self.drop_outgoing();
+            }
         }
     }
 }

@@ -39,6 +39,21 @@ pub(crate) struct Leadership {
     pub(crate) handed_over: u64,
     pub(crate) election_timeout: Duration,
     pub(crate) lease: Duration,
+    /// See [`Newcomer`].
+    newcomer: Newcomer,
+}
+
+/// A replica without a past may have had one: it may have voted and confirmed entries before its
+/// disk was lost. Until it has what the leader had committed when they met, it gives no vote to
+/// anybody who has a log. (When all are new, nobody has.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Newcomer {
+    /// No leader has sent it anything yet.
+    Waiting,
+    /// It is to hold the log up to here.
+    CatchingUp(u64),
+    /// It is a full member.
+    No,
 }
 
 impl Leadership {
@@ -48,6 +63,7 @@ impl Leadership {
         options: &HostOptions,
         lease_reads: bool,
         known_before: bool,
+        empty: bool,
     ) -> Self {
         let rank = |m: &&Member| (m.priority, std::cmp::Reverse(m.target.node));
         let first = members.iter().max_by_key(rank).map(|m| m.raft_id);
@@ -57,6 +73,7 @@ impl Leadership {
         // One tick more than the lease, and the tick in progress.
         let lease_ticks = lease.as_nanos().div_ceil(options.tick.as_nanos().max(1)) as usize + 2;
         let locked = lease_reads && known_before && members.len() > 1;
+        let new = empty && members.len() > 1;
         Self {
             eager: first == Some(me),
             lockout: if locked { lease_ticks } else { 0 },
@@ -67,6 +84,31 @@ impl Leadership {
             handed_over: 0,
             election_timeout,
             lease,
+            newcomer: if new { Newcomer::Waiting } else { Newcomer::No },
+        }
+    }
+
+    /// Whether a candidate whose log ends at `last` may have this replica's vote.
+    pub(crate) fn may_vote(&self, last: u64) -> bool {
+        !self.locked_out() && (self.newcomer == Newcomer::No || last == 0)
+    }
+
+    /// Whether it may lack what it once confirmed.
+    pub(crate) fn is_newcomer(&self) -> bool {
+        self.newcomer != Newcomer::No
+    }
+
+    /// A leader sent entries; it has committed up to `commit`.
+    pub(crate) fn met_leader(&mut self, commit: u64) {
+        if self.newcomer == Newcomer::Waiting {
+            self.newcomer = Newcomer::CatchingUp(commit);
+        }
+    }
+
+    /// The log holds everything up to `persisted`.
+    pub(crate) fn has_log(&mut self, persisted: u64) {
+        if matches!(self.newcomer, Newcomer::CatchingUp(until) if persisted >= until) {
+            self.newcomer = Newcomer::No;
         }
     }
 
@@ -109,6 +151,7 @@ impl GroupCore {
             self.drop_waiting();
         }
         self.tick_reads(now);
+        self.tick_snapshot(now);
         // Raft forgets who answered at every election timeout. A period of its own falls at every
         // distance from that: with the same period, one that is right behind it sees nobody.
         if self.lead.ticks.is_multiple_of(self.lead.election_ticks + 1) {

@@ -147,7 +147,12 @@ impl Loop {
             }
             Event::Restored { group, at } => self.with(group, |g, out| g.on_restored(at, out)),
             Event::Fetched { group, fetched } => self.with(group, |g, _| g.on_fetched(fetched)),
-            Event::Read { group, sender } => self.with(group, |g, _| g.on_read(sender)),
+            Event::Read { group, anywhere, sender } => {
+                self.with(group, |g, _| g.on_read(anywhere, sender));
+            }
+            Event::Applied { group, index, sender } => {
+                self.with(group, |g, _| g.on_wait_applied(index, sender));
+            }
             Event::Status { group, sender } => self.with(group, |g, _| {
                 // Whoever asked may have gone away.
                 let _ = sender.send(g.status());

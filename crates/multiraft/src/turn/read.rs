@@ -10,12 +10,15 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use raft::{ReadState, StateRole};
+use raft::{INVALID_ID, ReadState, StateRole};
 use tokio::sync::oneshot;
 
 use super::core::GroupCore;
 use crate::error::ReadError;
 use crate::shared::FOREVER;
+
+/// Rounds of a follower that the leader has not answered: who comes later waits for the next one.
+const MOST_FORWARDED: usize = 2;
 
 type Sender = oneshot::Sender<Result<u64, ReadError>>;
 
@@ -26,7 +29,6 @@ struct Round {
 }
 
 /// Readers of a group, by how far they are.
-#[derive(Default)]
 pub(crate) struct Reads {
     /// Came in since the last round began.
     queued: Vec<(Instant, Sender)>,
@@ -34,6 +36,14 @@ pub(crate) struct Reads {
     /// Have their index and wait until it is applied.
     indexed: Vec<(u64, Sender)>,
     next: u64,
+}
+
+impl Default for Reads {
+    fn default() -> Self {
+        // An answer to a question from before a restart must not be taken for another's.
+        let next = uuid::Uuid::new_v4().as_u64_pair().0 >> 1;
+        Self { queued: Vec::new(), rounds: VecDeque::new(), indexed: Vec::new(), next }
+    }
 }
 
 impl Reads {
@@ -50,12 +60,25 @@ impl Reads {
 }
 
 impl GroupCore {
-    pub(crate) fn on_read(&mut self, sender: Sender) {
-        if self.node.raft.state != StateRole::Leader || self.failed.is_some() {
+    pub(crate) fn on_read(&mut self, anywhere: bool, sender: Sender) {
+        let raft = &self.node.raft;
+        let follows = raft.state == StateRole::Follower && raft.leader_id != INVALID_ID;
+        let able = raft.state == StateRole::Leader || (anywhere && follows);
+        if !able || self.failed.is_some() {
             let _ = sender.send(Err(self.read_refused()));
             return;
         }
         self.reads.queued.push((Instant::now(), sender));
+    }
+
+    pub(crate) fn on_wait_applied(&mut self, index: u64, sender: Sender) {
+        if self.failed.is_some() {
+            let _ = sender.send(Err(self.read_refused()));
+            return;
+        }
+        self.reads.indexed.push((index, sender));
+        self.shared.notify_applied.store(true, Ordering::SeqCst);
+        self.on_applied(self.shared.applied.load(Ordering::SeqCst));
     }
 
     fn read_refused(&self) -> ReadError {
@@ -74,21 +97,32 @@ impl GroupCore {
     fn start_round(&mut self) {
         let raft = &self.node.raft;
         // Before it has committed an entry of its own term a leader does not know what is
-        // committed; readers wait.
-        if raft.state != StateRole::Leader || !raft.commit_to_current_term() {
+        // committed; readers wait. Those of a follower share what it asks of the leader.
+        let able = match raft.state {
+            StateRole::Leader => raft.commit_to_current_term(),
+            StateRole::Follower => self.reads.rounds.len() < MOST_FORWARDED,
+            _ => false,
+        };
+        if !able {
             return;
         }
         let readers = self.reads.queued.drain(..).map(|(_, sender)| sender).collect();
         self.reads.next += 1;
         let number = self.reads.next;
         self.reads.rounds.push_back(Round { number, started: Instant::now(), readers });
-        self.node.read_index(number.to_le_bytes().to_vec());
+        // The leader tells rounds apart by these bytes, so they name the member, too.
+        let mut context = number.to_le_bytes().to_vec();
+        context.extend_from_slice(self.shared.me.as_bytes());
+        self.node.read_index(context);
     }
 
     pub(crate) fn on_read_states(&mut self, states: Vec<ReadState>) {
         for state in states {
-            let Ok(bytes) = <[u8; 8]>::try_from(state.request_ctx.as_slice()) else { continue };
-            let number = u64::from_le_bytes(bytes);
+            let Some((number, node)) = state.request_ctx.split_first_chunk::<8>() else { continue };
+            if node != self.shared.me.as_bytes() {
+                continue;
+            }
+            let number = u64::from_le_bytes(*number);
             while let Some(round) = self.reads.rounds.pop_front_if(|r| r.number <= number) {
                 if round.number == number {
                     self.extend_lease(round.started);

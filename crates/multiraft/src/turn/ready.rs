@@ -159,6 +159,7 @@ impl GroupCore {
             }
             self.outstanding.pop_front();
         }
+        self.lead.has_log(self.persisted);
         self.node.on_persist_ready(number);
         while self.delayed.front().is_some_and(|(after, _)| *after <= number) {
             if let Some((_, messages)) = self.delayed.pop_front() {
@@ -171,7 +172,12 @@ impl GroupCore {
     }
 
     /// Sends a message, by way of the snapshot stream or the payload store where it must.
-    pub(crate) fn send(&mut self, message: Message, out: &mut Out) {
+    pub(crate) fn send(&mut self, mut message: Message, out: &mut Out) {
+        if message.get_msg_type() == MessageType::MsgHeartbeatResponse && self.lead.is_newcomer() {
+            // Raft has no use for these fields here; see `forget_progress`.
+            message.reject = true;
+            message.reject_hint = self.persisted;
+        }
         if message.get_msg_type() == MessageType::MsgSnapshot {
             self.send_snapshot(message, out);
             return;
@@ -265,6 +271,7 @@ impl GroupCore {
         self.shared.runtime.spawn(async move {
             let sent = snapshot::send::stream(&shared, &target, &outgoing, &message, piece).await;
             if let Err(error) = &sent {
+                crate::metrics::add(&shared.metrics.snapshot_streams_failed, 1);
                 tracing::warn!(group = %shared.id, to = %target.node, %error, "snapshot not sent");
             }
             let ok = sent.is_ok();

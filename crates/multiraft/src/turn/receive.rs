@@ -7,8 +7,8 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use raft::Storage;
 use raft::eraftpb::{Message, MessageType};
+use raft::{ProgressState, StateRole, Storage};
 
 use super::core::GroupCore;
 use super::event::Event;
@@ -37,17 +37,57 @@ impl GroupCore {
         if let Some(from) = self.node_of(message.from) {
             self.shared.progress.heard(from);
         }
+        self.note_leader(&message);
         match message.get_msg_type() {
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
-                if self.lead.locked_out() => {}
+                if !self.lead.may_vote(message.index) => {}
+            MessageType::MsgHeartbeat => {
+                // A leader that knows this replica from before its log was lost is ahead of it.
+                let mut message = message;
+                message.commit = message.commit.min(self.node.raft.raft_log.last_index());
+                self.step(message);
+            }
+            MessageType::MsgHeartbeatResponse if message.reject => {
+                self.forget_progress(message.from, message.reject_hint);
+                self.step(message);
+            }
             MessageType::MsgAppend if self.overloaded() => {
                 // The leader sends it again, at the pace that this replica can keep.
                 add(&out.metrics.messages_dropped, 1);
             }
             MessageType::MsgAppend => self.on_append(message),
-            // Proposals and reads are never forwarded, snapshots come as streams.
+            // A leader that does not know yet what is committed lets followers ask again.
+            MessageType::MsgReadIndex
+                if self.node.raft.state == StateRole::Leader
+                    && self.node.raft.commit_to_current_term() =>
+            {
+                self.step(message);
+            }
+            // Proposals are never forwarded, snapshots come as streams.
             MessageType::MsgPropose | MessageType::MsgReadIndex | MessageType::MsgSnapshot => {}
             _ => self.step(message),
+        }
+    }
+
+    /// Hears from the leader how far it is.
+    fn note_leader(&self, message: &Message) {
+        let leads = matches!(
+            message.get_msg_type(),
+            MessageType::MsgHeartbeat | MessageType::MsgAppend | MessageType::MsgReadIndexResp
+        );
+        if leads && message.term >= self.node.raft.term {
+            self.shared.leader_commit.fetch_max(message.commit, Ordering::Relaxed);
+            self.shared.leader_heard.store(self.shared.now().max(1), Ordering::Release);
+        }
+    }
+
+    /// A member says that its log ends at `last`, whatever it confirmed before.
+    fn forget_progress(&mut self, from: u64, last: u64) {
+        let Some(progress) = self.node.raft.mut_prs().get_mut(from) else { return };
+        // A snapshot that is on its way mends it, too.
+        if progress.matched > last && progress.state != ProgressState::Snapshot {
+            progress.matched = last;
+            progress.become_probe();
         }
     }
 
@@ -65,6 +105,10 @@ impl GroupCore {
 
     fn on_append(&mut self, mut message: Message) {
         let stale = message.term < self.node.raft.term;
+        if !stale {
+            self.lead.met_leader(message.commit);
+            self.lead.has_log(self.persisted);
+        }
         let external = !stale && Self::has_external(message.get_entries());
         if stale || (!external && self.appends.is_empty()) {
             self.step(message);

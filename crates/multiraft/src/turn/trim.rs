@@ -45,7 +45,7 @@ impl GroupCore {
         let applied = self.node.raft.raft_log.applied;
         let mut index = at.index.min(applied).saturating_sub(keep);
         if self.node.raft.state == StateRole::Leader {
-            index = index.min(self.needed_by_followers(at.index));
+            index = index.min(self.needed_by_followers(at.index, forced));
         }
         let first = self.node.store().first();
         if index < first {
@@ -64,15 +64,19 @@ impl GroupCore {
         add(&out.metrics.trims, 1);
     }
 
-    /// The last entry that no healthy follower needs any more, unless one lags so far that a
-    /// snapshot is cheaper.
-    fn needed_by_followers(&self, flushed: u64) -> u64 {
-        let patience = self.trim.entries.saturating_mul(4);
+    /// The last entry that no follower needs any more, unless one lags so far that a snapshot is
+    /// cheaper. What one that is away needs is kept for a shorter stretch, and not when the log as
+    /// a whole is too large.
+    fn needed_by_followers(&self, flushed: u64, forced: bool) -> u64 {
+        let near = self.trim.entries.saturating_mul(4);
+        let away = if forced { 0 } else { self.trim.entries };
         let snapshot = self.outgoing.as_ref().map(|o| o.at.index);
         let progress = self.node.raft.prs();
         let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
-        let active = others.filter_map(|m| progress.get(m.raft_id)).filter(|p| p.recent_active);
-        let near = active.map(|p| p.matched).filter(|m| m.saturating_add(patience) >= flushed);
-        near.chain(snapshot).min().unwrap_or(u64::MAX)
+        let needed = others.filter_map(|m| progress.get(m.raft_id)).filter_map(|p| {
+            let patience = if p.recent_active { near } else { away };
+            (p.matched.saturating_add(patience) >= flushed).then_some(p.matched)
+        });
+        needed.chain(snapshot).min().unwrap_or(u64::MAX)
     }
 }

@@ -24,6 +24,9 @@ impl Handler for FramedDoor {
     fn call(&self, call: Call) -> HandlerFuture {
         let room = Arc::clone(&self.room);
         Box::pin(async move {
+            if call.method == method::OM_STATE {
+                return Ok(framed::message::reply(&room.state()));
+            }
             if call.method != method::OM {
                 let message = format!("OM does not serve method {}", call.method);
                 return Err(Status::new(Code::Unimplemented, message));

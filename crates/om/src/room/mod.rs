@@ -9,6 +9,8 @@
 mod absent;
 mod admission;
 mod audit;
+mod consistency;
+mod lead;
 mod locate;
 mod outcome;
 mod quota_repair;
@@ -29,6 +31,7 @@ use proto::ozone::{OmRequest, OmResponse, Type};
 use service::{AuditLog, RpcMethod, RpcMetrics};
 
 pub(crate) use admission::{Admission, Limits};
+pub(crate) use consistency::LocalReads;
 pub(crate) use outcome::Outcome;
 pub(crate) use server::ServerFacts;
 pub(crate) use write::LeaderIds;
@@ -79,6 +82,7 @@ pub(crate) struct RoomParts {
     pub(crate) pool: Arc<BlockPool>,
     pub(crate) locations: Arc<Locations>,
     pub(crate) settings: Settings,
+    pub(crate) local_reads: LocalReads,
     pub(crate) audit: AuditLog,
     pub(crate) audit_reads: bool,
     pub(crate) rpc: RpcMetrics,

@@ -25,9 +25,7 @@ impl Room {
         user: &str,
         caller: &Caller,
     ) -> Result<Bytes, Status> {
-        if !self.parts.group.can_read_now() {
-            self.parts.group.read_index().await.map_err(|e| self.read_status(&e))?;
-        }
+        self.consistent(&request).await?;
         if is_long(&request) {
             let (room, user) = (Arc::clone(self), user.to_owned());
             return tokio::task::spawn_blocking(move || room.read_tables(&request, &user))

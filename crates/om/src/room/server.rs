@@ -83,6 +83,15 @@ impl Room {
                     }
                 }
             }
+            Ok(Type::TransferLeadership) => {
+                if let Err(refused) = self.admit_admin(&request, user, "transfer leadership.") {
+                    return Ok(refused);
+                }
+                if let Err(refused) = self.transfer_leadership(&request).await {
+                    return Ok(refused);
+                }
+                response.transfer_om_leadership_response = Some(Box::default());
+            }
             Ok(Type::StartQuotaRepair) => {
                 if let Err(refused) = self.admit_admin(&request, user, "repair quota.") {
                     return Ok(refused);

@@ -27,6 +27,9 @@ use crate::tables::stored;
 /// so it is appended to an answer that is encoded already.
 const LEADER_FIELD: u32 = 6;
 
+/// Number of the field `writtenAt` of an answer.
+const WRITTEN_AT_FIELD: u32 = 20_006;
+
 /// The end of an answer that was kept from an earlier attempt: field 20004 with value 1, which
 /// readers of `OMResponse` skip.
 const REPEATED: [u8; 4] = [0xa0, 0xe2, 0x09, 0x01];
@@ -114,7 +117,7 @@ impl OmStateMachine {
             && let Some(answer) = tables.retries().applied(call, tables.store())?
         {
             // It lacks what was never in the log: whoever answers adds that.
-            let mut again = Vec::from(self.signed(&answer));
+            let mut again = Vec::from(self.signed(&answer, entry.index));
             again.extend_from_slice(&REPEATED);
             return Ok(Bytes::from(again));
         }
@@ -127,17 +130,18 @@ impl OmStateMachine {
             tables.retries().keep(call, entry.index, &plain);
         }
         if decision.blocks.is_empty() {
-            return Ok(self.signed(&plain));
+            return Ok(self.signed(&plain, entry.index));
         }
         attach(&mut response, &decision.blocks);
-        Ok(self.signed(&response.encode_to_vec()))
+        Ok(self.signed(&response.encode_to_vec(), entry.index))
     }
 
-    /// An encoded answer with this leader's name.
-    fn signed(&self, answer: &[u8]) -> Bytes {
-        let mut signed = Vec::with_capacity(answer.len() + self.signature.len());
+    /// An encoded answer with this leader's name and where it is in the log.
+    fn signed(&self, answer: &[u8], index: u64) -> Bytes {
+        let mut signed = Vec::with_capacity(answer.len() + self.signature.len() + 12);
         signed.extend_from_slice(answer);
         signed.extend_from_slice(&self.signature);
+        prost::encoding::uint64::encode(WRITTEN_AT_FIELD, &index, &mut signed);
         Bytes::from(signed)
     }
 
@@ -237,13 +241,22 @@ impl StateMachine for OmStateMachine {
             return Err(Box::new(Error::Position("snapshot is no directory".to_owned())));
         };
         self.current.replace(&path)?;
-        self.applied = self.stored_position()?;
-        if self.applied != at {
+        let held = self.stored_position()?;
+        if held > at {
             return Err(Box::new(Error::Position(format!(
                 "snapshot holds {}#{}, expected {}#{}",
-                self.applied.term, self.applied.index, at.term, at.index
+                held.term, held.index, at.term, at.index
             ))));
         }
+        // Entries that Raft itself makes, such as the first one of a leader, never reach the tables.
+        // The log begins behind `at` from now on, so the tables must say that they are there.
+        let mut batch = Batch::new();
+        let position = transaction_info(at.term, at.index);
+        batch.put(stored(Table::TransactionInfoTable), TRANSACTION_INFO_KEY, position);
+        let tables = self.tables()?;
+        tables.store().write(batch, Durability::NoWal).map_err(Error::from)?;
+        tables.store().flush().map_err(Error::from)?;
+        self.applied = at;
         Ok(())
     }
 }

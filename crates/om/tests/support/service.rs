@@ -38,6 +38,9 @@ pub struct Service {
 impl Service {
     /// All of them, starting.
     pub async fn start(world: World) -> Self {
+        // RUST_LOG says what is to be seen of a test that fails.
+        let filter = tracing_subscriber::EnvFilter::from_default_env();
+        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init();
         let ports = free_ports(2 * NODES.len());
         let mut conf = world
             .conf(world.dir.path())
@@ -56,6 +59,10 @@ impl Service {
             let om = service.make(n).await;
             service.oms.push(Some(om));
         }
+        // One that no leader has spoken to yet might have had a past, and does not vote.
+        for n in 0..NODES.len() {
+            assert!(service.om(n).ready(WITHIN).await, "{n} does not find a leader");
+        }
         service
     }
 
@@ -66,6 +73,11 @@ impl Service {
 
     pub fn conf(&self, n: usize) -> Configuration {
         self.conf.with("ozone.om.db.dirs", self.dir(n).display()).with("ozone.om.node.id", NODES[n])
+    }
+
+    /// Changes a setting for OMs that start from now on.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.conf = self.conf.with(key, value);
     }
 
     async fn make(&self, n: usize) -> OmHandle {
@@ -93,7 +105,9 @@ impl Service {
             if let Some(leader) = self.up().into_iter().find(leads) {
                 return leader;
             }
-            assert!(Instant::now() < deadline, "nobody leads");
+            if Instant::now() >= deadline {
+                panic!("nobody leads: {:?}", self.client().om_states().await);
+            }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -2,6 +2,7 @@
 
 mod container;
 mod datanode;
+mod om;
 mod pipeline;
 mod safemode;
 mod scm;
@@ -24,6 +25,8 @@ pub enum AdminCommand {
     Container(Noun<container::ContainerCommand>),
     /// Safe mode: status, wait, exit.
     Safemode(Noun<safemode::SafemodeCommand>),
+    /// OM: roles, transfer, lag.
+    Om(Noun<om::OmCommand>),
     /// SCM: roles.
     Scm(Noun<scm::ScmCommand>),
     /// Which DataNodes are in which rack.
@@ -39,6 +42,7 @@ impl AdminCommand {
             Self::Pipeline(noun) => noun.verbose,
             Self::Container(noun) => noun.verbose,
             Self::Safemode(noun) => noun.verbose,
+            Self::Om(noun) => noun.verbose,
             Self::Scm(noun) => noun.verbose,
             Self::PrintTopology(args) => args.verbose,
         }
@@ -70,6 +74,7 @@ pub(crate) async fn run(command: AdminCommand, conf: &Configuration) -> Result<(
         AdminCommand::Pipeline(noun) => pipeline::run(noun.command, conf).await,
         AdminCommand::Container(noun) => container::run(noun.command, conf).await,
         AdminCommand::Safemode(noun) => safemode::run(noun.command, noun.verbose, conf).await,
+        AdminCommand::Om(noun) => om::run(noun.command, conf).await,
         AdminCommand::Scm(noun) => scm::run(noun.command, conf).await,
         AdminCommand::PrintTopology(args) => topology::run(args, conf).await,
     }

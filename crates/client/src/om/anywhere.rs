@@ -1,0 +1,101 @@
+//! Reads from any OM of the service: which one is asked.
+//!
+//! Every few seconds each OM is asked how far it is; how long the answer takes is how far away it
+//! is. Of those that are near enough to the most advanced one, and answered, reads go to the nearest,
+//! or to any of several that are about as near. One that fails a read is left alone until it answers
+//! a probe again; the read goes on to the next one and at last to the leader.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rand::RngExt;
+
+/// What the last probe of an OM said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) latency: Duration,
+    /// Entries it has applied.
+    pub(crate) applied: u64,
+}
+
+/// How reads from any OM are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FollowerReads {
+    /// They show every write that was acknowledged to anybody.
+    Linearizable,
+    /// They show what the OM has, which may be behind by so many log entries.
+    Local {
+        /// The bound.
+        max_lag: u64,
+    },
+}
+
+/// The OMs by their last probes.
+pub(crate) struct Nearest {
+    max_lag: u64,
+    seen: Mutex<Vec<Option<Seen>>>,
+}
+
+impl Nearest {
+    pub(crate) fn new(count: usize, max_lag: u64) -> Self {
+        Self { max_lag, seen: Mutex::new(vec![None; count]) }
+    }
+
+    /// Notes the outcome of a probe.
+    pub(crate) fn note(&self, target: usize, outcome: Option<Seen>) {
+        if let Some(slot) = self.seen.lock().get_mut(target) {
+            *slot = outcome;
+        }
+    }
+
+    /// Whom to ask next: none of `tried`.
+    pub(crate) fn pick(&self, tried: &[usize]) -> Option<usize> {
+        let seen = self.seen.lock();
+        let newest = seen.iter().flatten().map(|s| s.applied).max()?;
+        let able = |n: &usize| -> Option<Duration> {
+            let known = seen.get(*n).copied().flatten()?;
+            let near = known.applied.saturating_add(self.max_lag) >= newest;
+            (near && !tried.contains(n)).then_some(known.latency)
+        };
+        let nearest = (0..seen.len()).filter_map(|n| able(&n)).min()?;
+        // Others as near share the work; what is measured wavers by as much.
+        let reach = nearest * 2 + Duration::from_micros(500);
+        let good: Vec<usize> =
+            (0..seen.len()).filter(|n| able(n).is_some_and(|l| l <= reach)).collect();
+        good.get(rand::rng().random_range(0..good.len().max(1))).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(micros: u64, applied: u64) -> Option<Seen> {
+        Some(Seen { latency: Duration::from_micros(micros), applied })
+    }
+
+    #[test]
+    fn the_nearest_of_those_that_are_not_behind_is_asked() {
+        let oms = Nearest::new(3, 100);
+        assert_eq!(oms.pick(&[]), None, "nobody answered yet");
+        oms.note(0, seen(100, 800));
+        oms.note(1, seen(2_000, 1_000));
+        oms.note(2, seen(9_000, 950));
+        assert_eq!(oms.pick(&[]), Some(1), "0 is behind, 2 is far");
+        assert_eq!(oms.pick(&[1]), Some(2));
+        assert_eq!(oms.pick(&[1, 2]), None);
+        oms.note(0, seen(100, 990));
+        assert_eq!(oms.pick(&[]), Some(0));
+        oms.note(0, None);
+        assert_eq!(oms.pick(&[]), Some(1), "0 does not answer any more");
+    }
+
+    #[test]
+    fn those_that_are_as_near_share_the_reads() {
+        let oms = Nearest::new(2, 0);
+        oms.note(0, seen(100, 5));
+        oms.note(1, seen(150, 5));
+        let asked: std::collections::BTreeSet<_> = (0..100).map(|_| oms.pick(&[])).collect();
+        assert_eq!(asked.len(), 2);
+    }
+}

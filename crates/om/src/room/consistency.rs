@@ -1,0 +1,65 @@
+//! What a read must show before it may be answered here.
+//!
+//! * On the **leader**: everything, which its lease says without a question to anybody.
+//! * On **another OM**, for clients that ask for `LINEARIZABLE_ALLOW_FOLLOWER`: everything as well;
+//!   it asks the leader how far that is, once for all who wait, and waits until it has applied it.
+//! * On **another OM**, for clients that ask for `LOCAL_LEASE`: what it has, unless it knows of too
+//!   many entries that it lacks, or has heard nothing for too long to know.
+//!
+//! A client that says up to where it has written sees that much, whichever way.
+
+use std::time::Duration;
+
+use framed::Status;
+use proto::ozone::{OmRequest, ReadConsistencyHint, ReadConsistencyProto as Consistency};
+
+use super::Room;
+use super::write::not_leader;
+
+/// How long a read waits for the writes of its own client.
+const OWN_WRITES: Duration = Duration::from_secs(1);
+
+/// When an OM that does not lead may answer from what it has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LocalReads {
+    /// At all.
+    pub(crate) enabled: bool,
+    /// Entries that it may lack.
+    pub(crate) entries: u64,
+    /// Milliseconds in which it may have heard nothing from the leader.
+    pub(crate) millis: u64,
+}
+
+impl Room {
+    /// Returns when the tables show what `request` must see.
+    pub(super) async fn consistent(&self, request: &OmRequest) -> Result<(), Status> {
+        let group = &self.parts.group;
+        if let Some(at) = request.read_from.filter(|at| group.applied() < *at) {
+            match tokio::time::timeout(OWN_WRITES, group.wait_applied(at)).await {
+                Ok(applied) => applied.map_err(|e| self.read_status(&e))?,
+                Err(_) => return Err(not_leader(self)),
+            }
+        }
+        if group.can_read_now() {
+            return Ok(());
+        }
+        let hint = request.read_consistency_hint.as_deref();
+        let read = match hint.map(ReadConsistencyHint::read_consistency) {
+            Some(Consistency::LinearizableAllowFollower) => group.read_index_anywhere().await,
+            Some(Consistency::LocalLease) if self.recent_enough(hint) => return Ok(()),
+            _ => group.read_index().await,
+        };
+        read.map(|_| ()).map_err(|e| self.read_status(&e))
+    }
+
+    /// Whether this OM is near enough to its leader, by its own bounds and the client's.
+    fn recent_enough(&self, hint: Option<&ReadConsistencyHint>) -> bool {
+        let own = &self.parts.local_reads;
+        let asked = hint.and_then(|h| h.local_lease_context.as_ref());
+        let entries = asked.and_then(|a| a.log_limit).map_or(own.entries, |n| n.min(own.entries));
+        let millis = asked.and_then(|a| a.lease_time_ms).map_or(own.millis, |n| n.min(own.millis));
+        let known = self.parts.group.staleness();
+        let heard = known.silent.is_some_and(|silent| silent.as_millis() <= u128::from(millis));
+        own.enabled && heard && known.entries <= entries
+    }
+}

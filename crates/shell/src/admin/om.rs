@@ -1,0 +1,201 @@
+//! `o3 admin om`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use client::{Client, ClientOptions};
+use config::Configuration;
+use proto::hdds::TransferLeadershipRequestProto;
+use proto::om_admin::OmStateResponse;
+use proto::ozone::{OmRequest, OmResponse, Status, Type};
+use serde_json::{Value, json};
+
+use crate::{ShellError, output};
+
+/// What can be asked of the OMs of a service.
+#[derive(Debug, Clone, Subcommand)]
+pub enum OmCommand {
+    /// Who leads and who follows.
+    Roles(Roles),
+    /// Let another OM lead.
+    Transfer(Transfer),
+    /// How far each OM is, nearest first: what clients choose by that read from any OM.
+    Lag(Lag),
+}
+
+/// Who leads and who follows.
+#[derive(Debug, Clone, Args)]
+pub struct Roles {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    om: OmArgs,
+}
+
+/// Let another OM lead.
+#[derive(Debug, Clone, Args)]
+pub struct Transfer {
+    /// Id of the OM that is to lead.
+    #[arg(
+        short = 'n',
+        long = "newLeaderId",
+        value_name = "ID",
+        required_unless_present = "random"
+    )]
+    new_leader: Option<String>,
+    /// Any but the one that leads.
+    #[arg(short, long, conflicts_with = "new_leader")]
+    random: bool,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    om: OmArgs,
+}
+
+/// How far each OM is.
+#[derive(Debug, Clone, Args)]
+pub struct Lag {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    om: OmArgs,
+}
+
+/// Which service.
+#[derive(Debug, Clone, Args)]
+struct OmArgs {
+    /// The OM service, when several are configured.
+    #[arg(long = "service-id", visible_alias = "om-service-id", value_name = "ID")]
+    service: Option<String>,
+}
+
+impl OmArgs {
+    fn client(&self, conf: &Configuration) -> Result<Client, ShellError> {
+        let conf = match &self.service {
+            Some(id) => conf.with("ozone.om.service.ids", id),
+            None => conf.clone(),
+        };
+        Ok(Client::new(ClientOptions::from_configuration(&conf))?)
+    }
+}
+
+/// Runs one.
+pub(crate) async fn run(command: OmCommand, conf: &Configuration) -> Result<(), ShellError> {
+    match command {
+        OmCommand::Roles(args) => roles(args, conf).await,
+        OmCommand::Transfer(args) => transfer(args, conf).await,
+        OmCommand::Lag(args) => lag(args, conf).await,
+    }
+}
+
+async fn roles(args: Roles, conf: &Configuration) -> Result<(), ShellError> {
+    let request =
+        OmRequest { service_list_request: Some(Box::default()), ..request(Type::ServiceList) };
+    let answer = ask(&args.om.client(conf)?, request).await?;
+    let services = answer.service_list_response.unwrap_or_default().service_info;
+    let oms = services.into_iter().filter_map(|s| s.om_role.map(|role| (s.hostname, role)));
+    if args.json {
+        let all: Vec<Value> = oms
+            .map(|(host, role)| {
+                json!({ host: { "serverRole": role.server_role, "nodeId": role.node_id } })
+            })
+            .collect();
+        return output::value(&all.into());
+    }
+    for (host, role) in oms {
+        output::line(format!("{} : {} ({host})", role.node_id, role.server_role))?;
+    }
+    Ok(())
+}
+
+async fn transfer(args: Transfer, conf: &Configuration) -> Result<(), ShellError> {
+    let client = args.om.client(conf)?;
+    let wanted = args.new_leader.unwrap_or_default();
+    let asked = TransferLeadershipRequestProto { new_leader_id: wanted.clone() };
+    let request = OmRequest {
+        transfer_om_leadership_request: Some(Box::new(asked)),
+        ..request(Type::TransferLeadership)
+    };
+    ask(&client, request).await?;
+    if args.json {
+        let leader = match args.random {
+            true => Value::Null,
+            false => wanted.into(),
+        };
+        return output::value(&json!({ "transferred": true, "leader": leader }));
+    }
+    output::line(match args.random {
+        true => "Transfer leadership successfully to random node.".to_owned(),
+        false => format!("Transfer leadership successfully to {wanted}."),
+    })
+}
+
+async fn lag(args: Lag, conf: &Configuration) -> Result<(), ShellError> {
+    let client = args.om.client(conf)?;
+    // The first answers take as long as connecting does.
+    client.om_states().await;
+    let mut states = client.om_states().await;
+    let latency =
+        |s: &client::Result<(OmStateResponse, Duration)>| s.as_ref().ok().map(|(_, l)| *l);
+    states.sort_by_key(|(_, s)| latency(s).unwrap_or(Duration::MAX));
+    let answered = states.iter().filter_map(|(_, s)| s.as_ref().ok());
+    let newest = answered.map(|(s, _)| s.committed).max().unwrap_or_default();
+    if args.json {
+        let all: Vec<Value> = states
+            .iter()
+            .map(|(address, state)| match state {
+                Ok((s, latency)) => json!({
+                    "nodeId": s.node_id,
+                    "address": address,
+                    "role": s.role,
+                    "term": s.term,
+                    "applied": s.applied,
+                    "lag": newest.saturating_sub(s.applied),
+                    "leaderHeardMs": s.silent_ms,
+                    "latencyMicros": u64::try_from(latency.as_micros()).unwrap_or(u64::MAX),
+                }),
+                Err(e) => json!({ "address": address, "error": e.to_string() }),
+            })
+            .collect();
+        return output::value(&all.into());
+    }
+    let header = ["OM", "ROLE", "ADDRESS", "LATENCY", "APPLIED", "LAG", "LEADER HEARD"];
+    output::line(row(header.map(str::to_owned)))?;
+    for (address, state) in &states {
+        output::line(match state {
+            Ok((s, latency)) => row([
+                s.node_id.clone(),
+                s.role.clone(),
+                address.clone(),
+                format!("{:.2} ms", latency.as_secs_f64() * 1e3),
+                s.applied.to_string(),
+                newest.saturating_sub(s.applied).to_string(),
+                s.silent_ms.map_or("never".to_owned(), |ms| format!("{ms} ms ago")),
+            ]),
+            Err(e) => format!("{:<10}{:<11}{address:<24}{e}", "?", "DOWN"),
+        })?;
+    }
+    Ok(())
+}
+
+fn row([om, role, address, latency, applied, lag, heard]: [String; 7]) -> String {
+    format!("{om:<10}{role:<11}{address:<24}{latency:>10}{applied:>12}{lag:>8}  {heard}")
+}
+
+fn request(command: Type) -> OmRequest {
+    OmRequest { cmd_type: command as i32, version: Some(3), ..OmRequest::default() }
+}
+
+async fn ask(client: &Client, request: OmRequest) -> Result<OmResponse, ShellError> {
+    let answer = client.submit(request).await?;
+    match answer.status() {
+        Status::Ok => Ok(answer),
+        status => {
+            let message = answer.message.unwrap_or_default();
+            Err(ShellError::Refused(format!("{} {message}", status.as_str_name())))
+        }
+    }
+}
