@@ -119,6 +119,10 @@ impl Room {
         let mut response =
             OmResponse::decode(answer).map_err(|e| Status::internal(format!("own answer: {e}")))?;
         response.leader_om_node_id = Some(self.parts.facts.members.me.node_id.clone());
+        if response.written_at.is_none() {
+            // An answer that was kept does not say where it is; it is not behind this.
+            response.written_at = Some(self.parts.group.applied());
+        }
         let wish = LocationWish { refresh: false, sort: false };
         match self.locate(&mut response, wish, caller).await {
             Ok(()) => Ok(Bytes::from(response.encode_to_vec())),
