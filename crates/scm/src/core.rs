@@ -142,6 +142,21 @@ impl Core {
         Err(RequestError::NotLeader(leader.leader.and_then(|id| self.leader_hint(id))))
     }
 
+    /// What this SCM does among the SCMs, for people.
+    pub fn role(&self) -> String {
+        let leader = self.group.leader();
+        match leader.leader {
+            _ if leader.ready => "leader".to_owned(),
+            Some(id) if id == self.identity.scm_id => "leader, catching up".to_owned(),
+            Some(id) => {
+                let members = self.identity.members.as_ref();
+                let name = members.and_then(|m| m.by_id(id)).map(|m| m.node.node_id.clone());
+                format!("follower of {}", name.unwrap_or_else(|| id.to_string()))
+            }
+            None => "no leader is known".to_owned(),
+        }
+    }
+
     /// Where another SCM listens for clients.
     fn leader_hint(&self, id: Uuid) -> Option<String> {
         let members = self.identity.members.as_ref()?;

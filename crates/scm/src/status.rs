@@ -33,7 +33,15 @@ impl Status {
                 ("Cluster id", core.identity.cluster_id.clone()),
                 ("SCM id", core.identity.scm_id.to_string()),
                 ("Safe mode", safe_mode.to_owned()),
-                ("Raft", format!("term {}, applied {}", leader.term, core.group().applied())),
+                (
+                    "Raft",
+                    format!(
+                        "{}, term {}, applied {}",
+                        core.role(),
+                        leader.term,
+                        core.group().applied()
+                    ),
+                ),
                 ("Door for clients", self.addresses.client.to_string()),
                 ("Door for OM", self.addresses.block.to_string()),
                 ("Door for DataNodes", self.addresses.datanode.to_string()),

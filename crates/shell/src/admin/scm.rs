@@ -50,13 +50,25 @@ pub(crate) async fn run(command: ScmCommand, conf: &Configuration) -> Result<(),
     if !args.json {
         return roles.iter().try_for_each(output::line);
     }
-    let by_host: Map<String, Value> = roles.iter().filter_map(|r| role(r)).collect();
-    output::value(&by_host.into())
+    output::value(&by_host(&roles).into())
 }
 
 async fn transfer(args: Transfer, conf: &Configuration) -> Result<(), ShellError> {
     args.scm.client(conf).transfer_leadership(args.new_leader.as_deref()).await?;
     output::line("Transfer leadership successfully.")
+}
+
+/// By their hosts, as Ozone prints them; SCMs that share one are told apart by their ports.
+fn by_host(roles: &[String]) -> Map<String, Value> {
+    let mut all = Map::new();
+    for (host, value) in roles.iter().filter_map(|r| role(r)) {
+        let key = match all.contains_key(&host) {
+            true => value["address"].as_str().unwrap_or(&host).to_owned(),
+            false => host,
+        };
+        all.insert(key, value);
+    }
+    all
 }
 
 /// `host:ratisPort:ROLE:scmId:ip`.
@@ -75,7 +87,14 @@ fn role(text: &str) -> Option<(String, Value)> {
 
 #[cfg(test)]
 mod tests {
-    use super::role;
+    use super::{by_host, role};
+
+    #[test]
+    fn scms_of_one_host_are_all_there() {
+        let all = by_host(&["h:1:LEADER:a:ip".into(), "h:2:FOLLOWER:b:ip".into()]);
+        assert_eq!(all["h"]["ID"], "a");
+        assert_eq!(all["h:2"]["ID"], "b");
+    }
 
     #[test]
     fn a_role_is_taken_apart() {
