@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use client::{Client, ClientOptions};
 use config::Configuration;
 use om::{Om, OmHandle, OmOptions};
+use proto::om_admin::OmStateResponse;
 use proto::ozone::*;
 
 use super::{WITHIN, World};
@@ -60,9 +61,7 @@ impl Service {
             service.oms.push(Some(om));
         }
         // One that no leader has spoken to yet might have had a past, and does not vote.
-        for n in 0..NODES.len() {
-            assert!(service.om(n).ready(WITHIN).await, "{n} does not find a leader");
-        }
+        service.settled().await;
         service
     }
 
@@ -109,6 +108,23 @@ impl Service {
                 panic!("nobody leads: {:?}", self.client().om_states().await);
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Waits until every OM that is up has everything.
+    pub async fn settled(&self) {
+        let deadline = Instant::now() + WITHIN;
+        let client = self.client();
+        loop {
+            let states = client.om_states().await;
+            let up: Vec<_> = states.iter().filter_map(|(_, s)| s.as_ref().ok()).collect();
+            let newest = up.iter().map(|(s, _)| s.committed).max().unwrap_or_default();
+            let whole = |s: &OmStateResponse| s.applied == newest && s.leader_id.is_some();
+            if newest > 0 && up.len() == self.up().len() && up.iter().all(|(s, _)| whole(s)) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "not all have everything: {states:?}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
