@@ -49,6 +49,11 @@ impl Configuration {
         let host = self.get_for(&keys::OZONE_SCM_ADDRESS, &suffix);
         // Only the host counts there; each door has a port of its own.
         let host = HostPort::parse_with(&host, Some(0)).map_or(host, |address| address.host);
+        // Without a host of its own a node is where its clients find it.
+        let host = match host.is_empty() {
+            true => self.get_for(&keys::OZONE_SCM_CLIENT_ADDRESS, &suffix).host,
+            false => host,
+        };
         let door = |address: &'static Key<HostPort>, port: Option<&'static Key<u16>>| {
             if self.raw(&format!("{}.{suffix}", address.name())).is_some() {
                 return self.get_for(address, &suffix);
@@ -57,20 +62,15 @@ impl Configuration {
                 port.map_or_else(|| self.get(address).port, |key| self.get_for(key, &suffix));
             HostPort::new(host.clone(), port)
         };
-        let client = door(&keys::OZONE_SCM_CLIENT_ADDRESS, Some(&keys::OZONE_SCM_CLIENT_PORT));
-        let raft = HostPort::new(
-            if host.is_empty() { client.host.clone() } else { host.clone() },
-            self.get_for(&keys::OZONE_SCM_RATIS_PORT, &suffix),
-        );
         ScmNode {
+            client: door(&keys::OZONE_SCM_CLIENT_ADDRESS, Some(&keys::OZONE_SCM_CLIENT_PORT)),
             block: door(
                 &keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS,
                 Some(&keys::OZONE_SCM_BLOCK_CLIENT_PORT),
             ),
             datanode: door(&keys::OZONE_SCM_DATANODE_ADDRESS, Some(&keys::OZONE_SCM_DATANODE_PORT)),
             http: door(&keys::OZONE_SCM_HTTP_ADDRESS, None),
-            raft,
-            client,
+            raft: HostPort::new(host.clone(), self.get_for(&keys::OZONE_SCM_RATIS_PORT, &suffix)),
             node_id,
         }
     }
@@ -89,6 +89,18 @@ mod tests {
     fn without_a_service_there_is_none() {
         assert_eq!(conf(&[("ozone.scm.names", "a,b")]).scm_service(), None);
         assert_eq!(conf(&[("ozone.scm.service.ids", "s")]).scm_service(), None);
+    }
+
+    #[test]
+    fn a_node_without_a_host_is_where_its_clients_find_it() {
+        let conf = conf(&[
+            ("ozone.scm.service.ids", "s"),
+            ("ozone.scm.nodes.s", "one"),
+            ("ozone.scm.client.address.s.one", "host1:99"),
+        ]);
+        let node = conf.scm_service().unwrap().nodes.remove(0);
+        let all = [&node.client, &node.block, &node.datanode, &node.raft].map(|a| a.to_string());
+        assert_eq!(all, ["host1:99", "host1:9863", "host1:9861", "host1:9894"]);
     }
 
     #[test]

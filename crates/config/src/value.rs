@@ -1,6 +1,7 @@
 //! The types a value can have, and how each is written.
 
 use std::fmt;
+use std::net::{ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -219,6 +220,22 @@ impl HostPort {
             host => host,
         };
         HostPort::new(host, self.port)
+    }
+
+    /// Whether this machine has the address: only then can a socket be bound to it. Asks the resolver.
+    pub fn is_local(&self) -> bool {
+        let found = (self.host.as_str(), 0).to_socket_addrs();
+        found.is_ok_and(|mut all| all.any(|a| UdpSocket::bind(a).is_ok()))
+    }
+
+    /// The one of several servers whose address this machine has; `None` when there is none such, or more than one.
+    /// A server that is alone is it.
+    pub fn only_local<T>(servers: &[T], address: impl Fn(&T) -> &HostPort) -> Option<&T> {
+        if let [only] = servers {
+            return Some(only);
+        }
+        let mut here = servers.iter().filter(|server| address(server).is_local());
+        here.next().filter(|_| here.next().is_none())
     }
 
     /// Reads `host:port`, `[v6]:port` or `host` alone, then with `default_port`.

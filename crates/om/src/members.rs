@@ -1,7 +1,5 @@
 //! The OMs of a service, as the configuration names them: one Raft group.
 
-use std::net::{ToSocketAddrs, UdpSocket};
-
 use config::keys::om as keys;
 use config::{Configuration, HostPort};
 use uuid::Uuid;
@@ -83,7 +81,10 @@ impl Members {
                 key: keys::OZONE_OM_NODE_ID.name(),
                 reason: format!("{node_id} is not in ozone.om.nodes.{service_id}"),
             })?,
-            false => of_this_host(&all, &service_id)?,
+            false => HostPort::only_local(&all, |m| &m.rpc).ok_or_else(|| Error::Setting {
+                key: keys::OZONE_OM_NODE_ID.name(),
+                reason: format!("set it: not one OM of ozone.om.nodes.{service_id} has an address of this host, or several have"),
+            })?,
         };
         Ok(Self { service_id, shared: true, me: me.clone(), all })
     }
@@ -92,30 +93,6 @@ impl Members {
     pub(crate) fn by_raft_id(&self, id: Uuid) -> Option<&Member> {
         self.all.iter().find(|m| m.raft_id == id)
     }
-}
-
-/// The one member whose address is this host's.
-fn of_this_host<'a>(all: &'a [Member], service: &str) -> Result<&'a Member, Error> {
-    if let [only] = all {
-        return Ok(only);
-    }
-    let mut here = all.iter().filter(|m| is_local(&m.rpc));
-    match (here.next(), here.next()) {
-        (Some(one), None) => Ok(one),
-        (first, _) => Err(Error::Setting {
-            key: keys::OZONE_OM_NODE_ID.name(),
-            reason: format!(
-                "set it: {} OM of ozone.om.nodes.{service} has an address of this host",
-                if first.is_some() { "more than one" } else { "no" }
-            ),
-        }),
-    }
-}
-
-/// Whether this host has the address: only then can a socket be bound to it.
-fn is_local(address: &HostPort) -> bool {
-    let found = (address.host.as_str(), 0).to_socket_addrs();
-    found.is_ok_and(|mut all| all.any(|a| UdpSocket::bind(a).is_ok()))
 }
 
 #[cfg(test)]

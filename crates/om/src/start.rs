@@ -8,7 +8,7 @@ use std::time::Duration;
 use config::keys::om as keys;
 use config::{Configuration, HostPort};
 use framed::{Server, ServerOptions};
-use multiraft::transport::framed::FramedTransport;
+use multiraft::transport::framed::{Door, FramedTransport};
 use multiraft::{
     Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, RaftHost, TrimOptions,
 };
@@ -25,7 +25,7 @@ use crate::background::{
     DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
     OpenKeyCleanupService, TrashEmptier,
 };
-use crate::doors::{FramedDoor, HadoopDoor, METHODS, RaftDoor, grpc};
+use crate::doors::{FramedDoor, HadoopDoor, METHODS, grpc};
 use crate::error::Error;
 use crate::groups::Groups;
 use crate::handle::{Addresses, OmHandle, Running, StopOnDrop};
@@ -272,7 +272,8 @@ impl Listeners {
     fn open_raft(&mut self, host: &RaftHost) -> Result<Option<Server>, Error> {
         let Some(listener) = self.raft.take() else { return Ok(None) };
         let at = listener.local_addr();
-        let served = Server::serve(listener, RaftDoor::new(host.clone()), ServerOptions::default());
+        let served =
+            Server::serve(listener, Door::new(host.clone(), METHODS), ServerOptions::default());
         let fail = |e| BindError::new(keys::OZONE_OM_RATIS_PORT.name(), format!("{at:?}"), e);
         served.map(Some).map_err(|e| fail(e).into())
     }

@@ -174,8 +174,8 @@ impl Core {
         self.cluster().note_state_machine_ready();
     }
 
-    /// This SCM leads now: what rested begins.
-    pub fn lead(&self) {
+    /// What rested begins: this SCM leads now, or is out of safe mode.
+    pub fn wake_services(&self) {
         self.progress.notify_waiters();
         for name in names::ALL {
             self.services.run(name);
@@ -276,10 +276,7 @@ impl Core {
     /// Safe mode is over: what was held back begins.
     pub fn safe_mode_left(&self) {
         self.serving_since.get_or_init(Instant::now);
-        self.progress.notify_waiters();
-        for name in names::ALL {
-            self.services.run(name);
-        }
+        self.wake_services();
     }
 
     /// Whether it is long enough since safe mode that a replica nobody has reported is missing.

@@ -1,7 +1,5 @@
 //! The SCMs of the service, as the configuration names them: one Raft group.
 
-use std::net::{ToSocketAddrs, UdpSocket};
-
 use config::keys::scm as keys;
 use config::{Configuration, HostPort, ScmNode};
 use uuid::Uuid;
@@ -44,7 +42,7 @@ impl Members {
             .collect();
         let named = conf.get(&keys::OZONE_SCM_NODE_ID);
         let me = match named.is_empty() {
-            true => of_this_host(&all),
+            true => HostPort::only_local(&all, |m| &m.node.client),
             false => all.iter().find(|m| m.node.node_id == named),
         };
         let me = me.cloned().ok_or(ScmError::WhichNode { service: id, named })?;
@@ -71,24 +69,6 @@ impl Members {
 /// The id of an SCM of a service.
 fn scm_id(service: &str, node: &str) -> Uuid {
     Uuid::new_v3(&Uuid::NAMESPACE_OID, format!("scm {service}/{node}").as_bytes())
-}
-
-/// The one SCM whose address is this host's.
-fn of_this_host(all: &[Member]) -> Option<&Member> {
-    if let [only] = all {
-        return Some(only);
-    }
-    let mut here = all.iter().filter(|m| is_local(&m.node.client));
-    match (here.next(), here.next()) {
-        (Some(one), None) => Some(one),
-        _ => None,
-    }
-}
-
-/// Whether this host has the address: only then can a socket be bound to it.
-fn is_local(address: &HostPort) -> bool {
-    let found = (address.host.as_str(), 0).to_socket_addrs();
-    found.is_ok_and(|mut all| all.any(|a| UdpSocket::bind(a).is_ok()))
 }
 
 #[cfg(test)]

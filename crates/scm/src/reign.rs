@@ -41,7 +41,7 @@ fn turn(core: &Core, now: LeaderState) {
     }
     if now.ready {
         tracing::info!(term = now.term, "this SCM leads");
-        core.lead();
+        core.wake_services();
     } else if now.leader != Some(core.identity.scm_id) {
         core.follow();
     }

@@ -9,7 +9,7 @@ use config::{Configuration, HostPort};
 use framed::{Guest, Server, ServerOptions};
 use futures::future::BoxFuture;
 use metastore::{Store, StoreOptions};
-use multiraft::transport::framed::FramedTransport;
+use multiraft::transport::framed::{Door as RaftDoor, FramedTransport};
 use multiraft::transport::{Frame, Target, Transport, TransportError};
 use multiraft::{
     Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, RaftHost, TrimOptions,
@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::core::{Core, Identity, Parts};
-use crate::door::{Door, HadoopDoor, METHODS, RaftDoor};
+use crate::door::{Door, HadoopDoor, METHODS};
 use crate::error::ScmError;
 use crate::handle::{Doors, ScmAddresses, ScmHandle};
 use crate::machine::{self, ScmMachine};
@@ -284,7 +284,11 @@ async fn open_doors(
             let bound_to = &options.datanode_address.host;
             let address = HostPort::new(bound_to.clone(), members.me.node.raft.port);
             let served = TcpListener::bind(address.to_string()).await.and_then(|listener| {
-                Server::serve(listener, RaftDoor::new(host.clone()), ServerOptions::default())
+                Server::serve(
+                    listener,
+                    RaftDoor::new(host.clone(), METHODS),
+                    ServerOptions::default(),
+                )
             });
             Some(served.map_err(|e| BindError::new(key, &address, e))?)
         }

@@ -87,11 +87,10 @@ async fn begin_arrival(
                 Arrival::begin(&store, id, manifest)?
             }
         };
-        let (blocks, bytes) = arrival.totals();
-        let last = arrival.last().map(|l| l.0);
+        let reached = reached(&arrival);
         (slot.attempt, slot.touched) = (attempt, Instant::now());
         slot.arrival = Some(arrival);
-        Ok(PushResponse { here: false, last, blocks, bytes })
+        Ok(reached)
     });
     begun.await
 }
@@ -119,10 +118,9 @@ async fn go_on(
         };
         match taken {
             Ok(()) => {
-                let (blocks, bytes) = arrival.totals();
-                let last = arrival.last().map(|l| l.0);
+                let reached = reached(&arrival);
                 slot.arrival = Some(arrival);
-                Ok(PushResponse { here: false, last, blocks, bytes })
+                Ok(reached)
             }
             Err(error) => {
                 // Nothing of it can be trusted.
@@ -139,6 +137,12 @@ async fn go_on(
         node.news.container_changed(id);
     }
     done
+}
+
+/// How far a copy has come.
+fn reached(arrival: &Arrival) -> PushResponse {
+    let (blocks, bytes) = arrival.totals();
+    PushResponse { here: false, last: arrival.last().map(|l| l.0), blocks, bytes }
 }
 
 fn finish(

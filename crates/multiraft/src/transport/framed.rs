@@ -2,14 +2,15 @@
 //! node for messages, calls for snapshot pieces and payload fetches.
 //!
 //! The receiving side is a handler of the role's server: it passes calls of the three methods
-//! to [`serve`].
+//! to [`serve`], or has a [`Door`] for them alone.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use framed::{
-    Call, ClientOptions, ClientPool, HandlerFuture, Reply, SendError, Sender, SenderOptions, Status,
+    Call, ClientOptions, ClientPool, Code, Handler, HandlerFuture, Reply, SendError, Sender,
+    SenderOptions, Status,
 };
 use futures::future::BoxFuture;
 use parking_lot::RwLock;
@@ -126,6 +127,29 @@ impl Transport for FramedTransport {
         let frame = Frame { header: request, payload: Vec::new() };
         let call = self.call(to, self.methods.fetch, frame);
         Box::pin(async move { call.await.map(|reply| reply.payload) })
+    }
+}
+
+/// A door for the members of groups and nobody else: for servers whose other doors are on other ports.
+pub struct Door {
+    host: RaftHost,
+    methods: Methods,
+}
+
+impl Door {
+    /// A door to `host`.
+    pub fn new(host: RaftHost, methods: Methods) -> Arc<Self> {
+        Arc::new(Self { host, methods })
+    }
+}
+
+impl Handler for Door {
+    fn call(&self, call: Call) -> HandlerFuture {
+        serve(&self.host, self.methods, call).unwrap_or_else(|call| {
+            let message = format!("method {} is not one of Raft", call.method);
+            let refused = Status::new(Code::Unimplemented, message);
+            Box::pin(std::future::ready(Err(refused)))
+        })
     }
 }
 

@@ -3,14 +3,22 @@
 //! * [`FramedDoor`]: our own framed protocol, on `ozone.om.address`
 //! * [`HadoopDoor`]: Hadoop RPC for published Java clients, on the same port
 //! * [`grpc`]: Ozone's gRPC service, on `ozone.om.grpc.port`
-//! * [`RaftDoor`]: the other OMs of the service, on `ozone.om.ratis.port`
+//! * Raft, for the other OMs of the service, on `ozone.om.ratis.port`: `multiraft` has the door, [`METHODS`] its numbers
+
+use multiraft::transport::framed::Methods;
+use proto::method;
 
 mod admin;
 mod framed;
 pub(crate) mod grpc;
 mod hadoop;
-mod raft;
 
 pub(crate) use self::framed::FramedDoor;
 pub(crate) use self::hadoop::HadoopDoor;
-pub(crate) use self::raft::{METHODS, RaftDoor};
+
+/// Numbers of Raft's calls on the door for the other OMs.
+pub(crate) const METHODS: Methods = Methods {
+    messages: method::RAFT,
+    snapshot: method::RAFT_SNAPSHOT,
+    fetch: method::PAYLOAD_FETCH,
+};

@@ -7,17 +7,23 @@ mod block;
 mod datanode;
 mod hadoop;
 mod location;
-mod raft;
 
 use std::sync::Arc;
 
 use framed::{Call, Code, Handler, HandlerFuture, Reply, Status};
+use multiraft::transport::framed::Methods;
 use proto::method;
 use service::RpcCall;
 
 pub use self::hadoop::HadoopDoor;
-pub use self::raft::{METHODS, RaftDoor};
 use crate::core::Core;
+
+/// Numbers of Raft's calls on the door for the other SCMs.
+pub const METHODS: Methods = Methods {
+    messages: method::RAFT,
+    snapshot: method::RAFT_SNAPSHOT,
+    fetch: method::PAYLOAD_FETCH,
+};
 
 /// Takes the calls of all doors.
 pub struct Door {
