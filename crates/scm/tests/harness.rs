@@ -186,6 +186,21 @@ impl Harness {
         response.get_container_response.map(|r| r.container_info)
     }
 
+    /// Replicas that SCM knows of a container.
+    pub async fn replicas(&self, id: i64) -> usize {
+        let response = self
+            .location(LocationType::GetContainerReplicas, |r| {
+                r.get_container_replicas_request =
+                    Some(proto::container_location::GetContainerReplicasRequestProto {
+                        container_id: id,
+                        ..Default::default()
+                    });
+            })
+            .await;
+        let replicas = response.get_container_replicas_response;
+        replicas.map_or(0, |r| r.container_replica.len())
+    }
+
     /// Transactions in the deletion log.
     pub async fn deletions(&self) -> u64 {
         let kind = LocationType::GetDeletedBlocksTransactionSummary;
