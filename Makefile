@@ -33,7 +33,7 @@ clients: ## real clients: boto3, aws CLI, rclone, Ozone's own Java tools
 	@$(ENV) cargo build --release --quiet -p o3 && export O3_BIN="$$CARGO_TARGET_DIR/release/o3" && \
 		clients/python/run && clients/java/run
 
-faults: ## kill and stop processes of a cluster under load: ROUNDS=10 SEED=any
+faults: ## kill, stop and part processes of a cluster under load: ROUNDS=10 SEED=any
 	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/faults/run $(ARGS)
 
 spark: ## PySpark on ofs:// against local files (downloads PySpark)

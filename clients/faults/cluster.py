@@ -1,8 +1,12 @@
-"""A cluster of real processes on loopback: 3 OMs, 3 SCMs, 6 DataNodes, each of them killed, stopped and started by process id."""
+"""A cluster of real processes: 3 OMs, 3 SCMs, 6 DataNodes, each of them killed, stopped and started by process id.
+
+They are on loopback, or each in a network namespace of its own.
+"""
 
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -45,10 +49,10 @@ def wait_for(what, seconds, condition):
 class Node:
     """One process. Its data outlives it."""
 
-    def __init__(self, directory, role, name, http, arguments):
-        self.role, self.name, self.http = role, name, http
+    def __init__(self, directory, role, name, host, enter, http, arguments):
+        self.role, self.name, self.host, self.http = role, name, host, http
         self.log = os.path.join(directory, f"{name}.log")
-        self.command = [os.environ["O3_BIN"], role, "--conf", directory, *arguments]
+        self.command = [*enter, os.environ["O3_BIN"], role, "--conf", directory, *arguments]
         self.process = None
         self.stopped = False
 
@@ -88,7 +92,7 @@ class Node:
     def facts(self):
         """What its status page says in its tables of facts, or None when it does not answer."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/status.json", timeout=1) as answer:
+            with urllib.request.urlopen(f"http://{self.host}:{self.http}/status.json", timeout=1) as answer:
                 page = json.load(answer)
         except (OSError, ValueError):
             return None
@@ -109,12 +113,20 @@ class Node:
         collect(page)
         return found
 
+    def raft_role(self):
+        """Whether it says that it leads, and in which term."""
+        facts = self.facts() or {}
+        if "role" in facts:
+            return facts["role"] == "LEADER", int(facts.get("term", 0))
+        said = re.match(r"leader, term (\d+)", facts.get("Raft", ""))
+        return (True, int(said[1])) if said else (False, 0)
+
 
 class Cluster:
     """All of them."""
 
-    def __init__(self, directory, oms=3, scms=3, datanodes=6):
-        self.directory = directory
+    def __init__(self, directory, network=None, oms=3, scms=3, datanodes=6):
+        self.directory, self.network = directory, network
         port = free_ports()
         settings = {
             "ozone.metadata.dirs": os.path.join(directory, "meta"),
@@ -124,44 +136,44 @@ class Cluster:
             f"ozone.scm.nodes.{SCM_SERVICE}": ",".join(f"scm{i}" for i in range(1, scms + 1)),
         }
         self.oms, self.scms, self.datanodes = [], [], []
-        self.scm_raft_ports = {}
         for i in range(1, oms + 1):
-            suffix, http = f"{OM_SERVICE}.om{i}", next(port)
-            settings[f"ozone.om.address.{suffix}"] = f"127.0.0.1:{next(port)}"
+            suffix, http, host = f"{OM_SERVICE}.om{i}", next(port), self._host(f"om{i}")
+            settings[f"ozone.om.address.{suffix}"] = f"{host}:{next(port)}"
             settings[f"ozone.om.ratis.port.{suffix}"] = str(next(port))
-            settings[f"ozone.om.http-address.{suffix}"] = f"127.0.0.1:{http}"
+            settings[f"ozone.om.http-address.{suffix}"] = f"{host}:{http}"
             own = {
                 "ozone.om.node.id": f"om{i}",
                 "ozone.om.db.dirs": os.path.join(directory, f"om{i}"),
                 "ozone.metadata.dirs": os.path.join(directory, f"om{i}-meta"),
                 "ozone.om.grpc.port": next(port),
             }
-            self.oms.append(self._node("om", f"om{i}", http, own))
+            self.oms.append(self._node("om", f"om{i}", host, http, own))
         for i in range(1, scms + 1):
-            suffix, http, raft = f"{SCM_SERVICE}.scm{i}", next(port), next(port)
-            settings[f"ozone.scm.address.{suffix}"] = "127.0.0.1"
+            suffix, http, host = f"{SCM_SERVICE}.scm{i}", next(port), self._host(f"scm{i}")
+            settings[f"ozone.scm.address.{suffix}"] = host
             for door in ("client", "block.client", "datanode"):
-                settings[f"ozone.scm.{door}.address.{suffix}"] = f"127.0.0.1:{next(port)}"
-            settings[f"ozone.scm.ratis.port.{suffix}"] = str(raft)
-            settings[f"ozone.scm.http-address.{suffix}"] = f"127.0.0.1:{http}"
+                settings[f"ozone.scm.{door}.address.{suffix}"] = f"{host}:{next(port)}"
+            settings[f"ozone.scm.ratis.port.{suffix}"] = str(next(port))
+            settings[f"ozone.scm.http-address.{suffix}"] = f"{host}:{http}"
             own = {
                 "ozone.scm.node.id": f"scm{i}",
                 "ozone.scm.db.dirs": os.path.join(directory, f"scm{i}"),
                 "ozone.metadata.dirs": os.path.join(directory, f"scm{i}-meta"),
             }
-            self.scms.append(self._node("scm", f"scm{i}", http, own))
-            self.scm_raft_ports[str(raft)] = self.scms[-1]
+            self.scms.append(self._node("scm", f"scm{i}", host, http, own))
         for i in range(1, datanodes + 1):
-            http = next(port)
+            http, host = next(port), self._host(f"dn{i}")
             own = {
                 "hdds.datanode.dir": os.path.join(directory, f"dn{i}"),
                 "ozone.metadata.dirs": os.path.join(directory, f"dn{i}-meta"),
-                "hdds.datanode.http-address": f"127.0.0.1:{http}",
+                "hdds.datanode.http-address": f"{host}:{http}",
+                "hdds.datanode.hostname": host,
+                "trioxide.datanode.bind.host": host,
                 "hdds.container.ipc.port": next(port),
                 "hdds.container.ratis.ipc.port": next(port),
                 "trioxide.datanode.port": next(port),
             }
-            self.datanodes.append(self._node("datanode", f"dn{i}", http, own))
+            self.datanodes.append(self._node("datanode", f"dn{i}", host, http, own))
         self.nodes = self.scms + self.oms + self.datanodes
         with open(os.path.join(directory, "ozone-site.xml"), "w") as site:
             site.write("<configuration>\n")
@@ -169,9 +181,13 @@ class Cluster:
                 site.write(f"<property><name>{escape(key)}</name><value>{escape(value)}</value></property>\n")
             site.write("</configuration>\n")
 
-    def _node(self, role, name, http, own):
+    def _host(self, name):
+        return self.network.add(name) if self.network else "127.0.0.1"
+
+    def _node(self, role, name, host, http, own):
+        enter = self.network.enter(name) if self.network else []
         arguments = [part for key, value in own.items() for part in ("-D", f"{key}={value}")]
-        return Node(self.directory, role, name, http, arguments)
+        return Node(self.directory, role, name, host, enter, http, arguments)
 
     def command(self, *arguments):
         return [os.environ["O3_BIN"], *arguments, "--conf", self.directory]
@@ -187,32 +203,17 @@ class Cluster:
         return done.returncode == 0 and "out of" in done.stdout
 
     def leader(self, role):
-        """Who leads, None while nobody does."""
-        return self.om_leader() if role == "om" else self.scm_leader()
-
-    def om_leader(self):
-        """Of those that say so the one with the newest term: one that hung does not know yet that it no longer leads."""
-        said = [(node, node.facts() or {}) for node in self.oms if not node.stopped]
-        leading = [(int(facts.get("term", 0)), node.name, node) for node, facts in said if facts.get("role") == "LEADER"]
+        """Who leads, None while nobody does. Of those that say so the one with the newest term: one that hung, or does not
+        hear of the others, does not know yet that it no longer leads."""
+        nodes = self.oms if role == "om" else self.scms
+        said = [(node, *node.raft_role()) for node in nodes if not node.stopped]
+        leading = [(term, node.name, node) for node, leads, term in said if leads]
         return max(leading)[2] if leading else None
-
-    def scm_leader(self):
-        try:
-            done = subprocess.run(
-                self.command("admin", "scm", "roles"), capture_output=True, text=True, timeout=20
-            )
-        except subprocess.TimeoutExpired:
-            return None
-        for line in done.stdout.splitlines():
-            parts = line.split(":")
-            if len(parts) > 2 and parts[2] == "LEADER":
-                return self.scm_raft_ports.get(parts[1])
-        return None
 
     def whole(self):
         """Whether everybody answers and somebody leads."""
         self.nobody_ended()
-        return all(node.facts() is not None for node in self.nodes) and self.om_leader() and self.scm_leader()
+        return all(node.facts() is not None for node in self.nodes) and self.leader("om") and self.leader("scm")
 
     def nobody_ended(self, expected=()):
         for node in self.nodes:

@@ -1,4 +1,5 @@
-"""Kills and stops leaders and followers in an order that a seed decides, while `o3 freon ockc` writes, reads and checks."""
+"""Kills and stops leaders and followers, and cuts and worsens the paths between them, in an order that a seed decides, while
+`o3 freon ockc` writes, reads and checks."""
 
 import argparse
 import json
@@ -13,67 +14,30 @@ import tempfile
 import time
 
 from cluster import Cluster, Failed, wait_for
+from faults import BACK_WITHIN, PATHS, PROCESSES, Fault, order
+from network import CLIENT, Network, NoNetwork
 
-# How long a victim is away, and how long the cluster has between two faults, in seconds.
-AWAY, BETWEEN = (1.5, 4.0), (0.5, 1.5)
-# Within this time everybody must be back after a fault.
-BACK_WITHIN = 60
+# How long the cluster has between two faults, in seconds.
+BETWEEN = (0.5, 1.5)
 # Without a successful write for longer than this, something hangs.
 HANG_MS = 30_000
-# One of these happens each round; when all have happened they are shuffled again.
-FAULTS = [
-    (how, role, who)
-    for how in ("kill", "stop")
-    for role, who in [
-        ("om", "leader"),
-        ("om", "follower"),
-        ("scm", "leader"),
-        ("scm", "follower"),
-        ("datanode", "any"),
-    ]
-] + [("kill", "om", "leader"), ("kill", "datanode", "any")]
-
-
-def order(dice, rounds):
-    """So many faults in random order, each kind as often as any other; a short run has one OM leader kill at least."""
-    chosen = []
-    while len(chosen) < rounds:
-        portion = FAULTS[:]
-        dice.shuffle(portion)
-        chosen += portion
-    chosen = chosen[:rounds]
-    if ("kill", "om", "leader") not in chosen:
-        chosen[0] = ("kill", "om", "leader")
-    return chosen
-
-
-def victim(cluster, role, who, dice):
-    if role == "datanode":
-        return dice.choice(cluster.datanodes)
-    wait_for(f"a leader of {role}", BACK_WITHIN, lambda: cluster.leader(role))
-    leader = cluster.leader(role)
-    if leader is None:
-        raise Failed(f"{role} has lost its leader by itself")
-    others = [node for node in (cluster.oms if role == "om" else cluster.scms) if node is not leader]
-    return leader if who == "leader" else dice.choice(others)
 
 
 def one_round(cluster, fault, dice):
-    how, role, who = fault
-    target = victim(cluster, role, who, dice)
-    away, between = dice.uniform(*AWAY), dice.uniform(*BETWEEN)
+    fault = Fault(cluster, fault, dice)
+    between = dice.uniform(*BETWEEN)
     began = time.time()
-    target.kill() if how == "kill" else target.stop()
-    time.sleep(away)
-    cluster.nobody_ended(expected=[target])
-    target.start() if how == "kill" else target.resume()
-    back = wait_for(f"all is well after {how} of {target.name}", BACK_WITHIN, cluster.whole)
+    fault.begin()
+    time.sleep(fault.away)
+    cluster.nobody_ended(expected=fault.may_be_down())
+    fault.end()
+    back = wait_for(f"all is well after {fault.kind} ({fault})", BACK_WITHIN, cluster.whole)
     time.sleep(between)
     return {
-        "fault": f"{how} {role} {who}".removesuffix(" any"),
-        "node": target.name,
+        "fault": fault.kind,
+        "node": str(fault),
         "beganUnixMs": began * 1e3,
-        "awayMs": away * 1e3,
+        "awayMs": fault.away * 1e3,
         "backMs": back * 1e3,
         "endedUnixMs": time.time() * 1e3,
     }
@@ -115,23 +79,30 @@ def run_load(cluster, args):
 
 def judge(args, directory):
     dice = random.Random(args.seed)
-    cluster = Cluster(directory)
     result = {"seed": args.seed, "rounds": args.rounds, "wrong": []}
+    network = None if args.without_partitions else Network()
+    cluster = Cluster(directory, network)
+    faults = [fault for fault in PROCESSES + (PATHS if network else []) if args.only in " ".join(fault)]
     events, load, output = [], None, None
     say = (lambda *_: None) if args.json else (lambda text: print(text, flush=True))
     try:
+        if network:
+            network.prove("om1", "dn1")
+            network.prove(CLIENT, "scm1")
         cluster.start()
         load, output = run_load(cluster, args)
         time.sleep(2)
-        for number, fault in enumerate(order(dice, args.rounds), 1):
+        for number, fault in enumerate(order(dice, args.rounds, faults), 1):
             event = one_round(cluster, fault, dice)
             events.append(event)
             if load.poll() is not None:
                 raise Failed(f"the load ended by itself with {load.returncode}")
-            say(f"{number:4}  {event['fault']:<20} {event['node']:<6} away {event['awayMs']:6.0f} ms, back {event['backMs']:6.0f} ms")
-    except Failed as failed:
+            say(f"{number:4}  {event['fault']:<22} {event['node']:<16} away {event['awayMs']:6.0f} ms, back {event['backMs']:6.0f} ms")
+    except (Failed, NoNetwork) as failed:
         result["wrong"].append(str(failed))
     finally:
+        if network:
+            network.heal()
         status = None
         if load is not None:
             load.send_signal(signal.SIGTERM)
@@ -161,10 +132,10 @@ def judge(args, directory):
 
 
 def table(result):
-    lines = [f"{'fault':<20} {'times':>5} {'no write: median':>17} {'worst':>9} {'all well again: worst':>22}"]
+    lines = [f"{'fault':<22} {'times':>5} {'no write: median':>17} {'worst':>9} {'all well again: worst':>22}"]
     for kind, row in result["faults"].items():
         lines.append(
-            f"{kind:<20} {row['times']:>5} {row['medianMs']:>14.0f} ms {row['worstMs']:>6.0f} ms {row['worstBackMs']:>19.0f} ms"
+            f"{kind:<22} {row['times']:>5} {row['medianMs']:>14.0f} ms {row['worstMs']:>6.0f} ms {row['worstBackMs']:>19.0f} ms"
         )
     load = result.get("load")
     if load:
@@ -185,6 +156,8 @@ def arguments():
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 31))))
     parser.add_argument("--writers", type=int, default=6)
     parser.add_argument("--readers", type=int, default=2)
+    parser.add_argument("--only", default="", help='only faults with this in their name, as "om leader" or "cut"')
+    parser.add_argument("--without-partitions", action="store_true", help="all on loopback, nothing is cut")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parser.add_argument("--keep", action="store_true", help="keep data and logs, also when all is well")
     return parser.parse_args()
@@ -192,12 +165,21 @@ def arguments():
 
 def main():
     args = arguments()
+    if args.rounds < 1 or not any(args.only in " ".join(fault) for fault in PROCESSES + PATHS):
+        sys.exit(f"no fault is called {args.only!r}")
     # Told to end, it ends what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     directory = tempfile.mkdtemp(prefix="o3-faults-")
     if not args.json:
         print(f"seed {args.seed}, {args.rounds} rounds, logs in {directory}", flush=True)
-    result = judge(args, directory)
+    try:
+        result = judge(args, directory)
+    except NoNetwork as why:
+        shutil.rmtree(directory)
+        sys.exit(
+            f"faults: this machine gives no network to partition: {why}\n"
+            "faults: --without-partitions runs the other faults only (ARGS=--without-partitions make faults)"
+        )
     print(json.dumps(result) if args.json else table(result))
     if args.keep or result["wrong"]:
         print(f"logs and data are in {directory}", file=sys.stderr)
