@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use client::{Client, CreateKey, ErrorKind, ListKeys};
 use futures::TryStreamExt;
@@ -23,6 +24,27 @@ async fn the_leader_is_found_behind_others() {
     let before = state.requests.lock().len();
     client.key_info(&path("absent")).await.unwrap_err();
     assert_eq!(state.requests.lock().len(), before + 1, "the leader is remembered");
+}
+
+#[tokio::test]
+async fn a_leader_that_hangs_is_left_for_the_one_that_leads() {
+    let state = Arc::<State>::default();
+    let (a, b) = (Om::start(state.clone()).await, Om::start(state.clone()).await);
+    *state.leader.lock() = Some(a.address.clone());
+    let client = Client::new(options(vec![a.address.clone(), b.address.clone()])).unwrap();
+    client.key_info(&path("absent")).await.unwrap_err();
+    *state.hangs.lock() = Some(a.address);
+    let elected = Duration::from_millis(700);
+    let began = Instant::now();
+    let election = async {
+        tokio::time::sleep(elected).await;
+        *state.leader.lock() = Some(b.address.clone());
+    };
+    let absent = path("absent");
+    let (asked, ()) = tokio::join!(client.key_info(&absent), election);
+    assert!(asked.unwrap_err().is_status(Status::KeyNotFound));
+    let took = began.elapsed();
+    assert!(took >= elected && took < Duration::from_secs(2), "{took:?}");
 }
 
 #[tokio::test]

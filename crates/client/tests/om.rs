@@ -29,6 +29,8 @@ pub struct State {
     pub moved: Mutex<Option<Pipeline>>,
     next: AtomicU64,
     pub lost: AtomicBool,
+    /// The OM of this address answers nothing any more.
+    pub hangs: Mutex<Option<String>>,
 }
 
 impl State {
@@ -194,6 +196,16 @@ struct Service(Arc<State>, Arc<Mutex<String>>);
 
 impl Handler for Service {
     fn call(&self, call: Call) -> HandlerFuture {
+        if self.0.hangs.lock().as_ref() == Some(&*self.1.lock()) {
+            return Box::pin(std::future::pending());
+        }
+        if call.method == proto::method::OM_STATE {
+            let leads = self.0.leader.lock().as_ref().is_none_or(|l| *l == *self.1.lock());
+            let role = if leads { "LEADER" } else { "FOLLOWER" }.to_owned();
+            let state =
+                proto::om_admin::OmStateResponse { role, ready: true, ..Default::default() };
+            return Box::pin(async move { Ok(message::reply(&state)) });
+        }
         let request = OmRequest::decode(call.header).unwrap();
         self.0.requests.lock().push(request.clone());
         if let Some(leader) = &*self.0.leader.lock()

@@ -5,6 +5,7 @@ pub(crate) mod anywhere;
 pub(crate) mod args;
 pub(crate) mod bucket;
 pub(crate) mod command;
+mod displaced;
 pub(crate) mod key;
 pub(crate) mod multipart;
 pub(crate) mod s3;

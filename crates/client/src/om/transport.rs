@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use framed::{CallError, Code, Status};
+use futures::FutureExt;
 use prost::Message;
 use proto::method;
 use proto::om_admin::OmStateResponse;
@@ -13,6 +14,7 @@ use rand::RngExt;
 use tokio::time::Instant;
 
 use super::anywhere::{Nearest, Seen};
+use super::displaced::Displaced;
 use crate::{Error, Result};
 
 /// First pause between attempts; doubled each time up to the configured longest.
@@ -20,12 +22,15 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 
 /// Longest pause while there is no leader: elections take about a second, and who asks more often is served sooner.
 const ELECTION_BACKOFF: Duration = Duration::from_millis(200);
-/// How long one of several servers may take for the first attempt. It may be a leader that hangs while another was
-/// elected long ago; later attempts get twice as long each, for requests that do take long.
+/// How long one of several servers may take for the first attempt when no other is known to lead: it may hang, and the
+/// others be out of our reach for a while. Later attempts get twice as long each, for requests that do take long.
 const FIRST_ATTEMPT: Duration = Duration::from_secs(4);
 
 /// How long a server may take to say how it stands.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The same when a call waits for it.
+const URGENT_PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The servers of one service, one of which leads.
 #[derive(Clone)]
@@ -43,6 +48,7 @@ struct Inner {
     deadline: Duration,
     max_backoff: Duration,
     anywhere: Option<Anywhere>,
+    displaced: Displaced,
 }
 
 /// Reads from any server.
@@ -111,7 +117,7 @@ impl Transport {
     /// Asks each server how it stands, all at once.
     pub(crate) async fn states(&self) -> Vec<(String, Result<State>)> {
         let asked = (0..self.inner.targets.len()).map(async |n| {
-            let state = self.inner.state(n).await;
+            let state = self.inner.state(n, PROBE_TIMEOUT).await;
             (self.inner.targets[n].address.clone(), state)
         });
         futures::future::join_all(asked).await
@@ -176,6 +182,7 @@ impl Transport {
             deadline: patience.deadline,
             max_backoff: patience.max_backoff,
             anywhere,
+            displaced: Displaced::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -200,7 +207,17 @@ impl Transport {
             let left = deadline.saturating_duration_since(Instant::now());
             let timeout = patience.min(inner.attempt_timeout).min(left);
             let call = target.client.call(inner.method, request.clone(), Bytes::new(), timeout);
-            let error = match call.await {
+            let at = current % count;
+            let answer = tokio::select! {
+                answer = call => answer,
+                leader = inner.displaced(at), if careful => {
+                    tracing::debug!(om = target.address, "this OM hangs, another one leads");
+                    repeated = true;
+                    current = leader;
+                    continue;
+                }
+            };
+            let error = match answer {
                 Ok(reply) => {
                     if count > 1 {
                         inner.current.store(current % count, Ordering::Relaxed);
@@ -267,8 +284,8 @@ impl Inner {
     /// making a connection does not count.
     async fn probe(&self, anywhere: &Anywhere) {
         let probes = (0..self.targets.len()).map(async |n| {
-            let answered = match self.state(n).await {
-                Ok(_) => self.state(n).await,
+            let answered = match self.state(n, PROBE_TIMEOUT).await {
+                Ok(_) => self.state(n, PROBE_TIMEOUT).await,
                 Err(e) => Err(e),
             };
             let seen = answered.ok().map(|(s, latency)| Seen { latency, applied: s.applied });
@@ -277,10 +294,19 @@ impl Inner {
         futures::future::join_all(probes).await;
     }
 
-    async fn state(&self, n: usize) -> Result<State> {
+    /// Waits until another server than this one leads.
+    async fn displaced(&self, current: usize) -> usize {
+        let ask = |n| {
+            let state = self.state(n, URGENT_PROBE_TIMEOUT);
+            state.map(|state| state.ok().map(|(state, _)| state)).boxed()
+        };
+        self.displaced.by(current, self.targets.len(), ask).await
+    }
+
+    async fn state(&self, n: usize, timeout: Duration) -> Result<State> {
         let asked = Instant::now();
         let target = &self.targets[n];
-        let timeout = PROBE_TIMEOUT.min(self.attempt_timeout);
+        let timeout = timeout.min(self.attempt_timeout);
         let call = target.client.call(method::OM_STATE, Bytes::new(), Bytes::new(), timeout);
         let answer = match call.await {
             Ok(reply) => reply.header,
