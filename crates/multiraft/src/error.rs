@@ -129,6 +129,29 @@ pub enum ProposeError {
     Shutdown,
 }
 
+/// The members of a group were not changed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ChangeError {
+    /// This replica does not lead, or no longer: a leader that is to go hands over first.
+    #[error("not the leader{}", hint.map(|h| format!(", try {h}")).unwrap_or_default())]
+    NotLeader {
+        /// Who leads, or will, when known.
+        hint: Option<Uuid>,
+    },
+    /// Another change is under way. Try again later.
+    #[error("another change of members is under way")]
+    Busy,
+    /// It cannot be.
+    #[error("members cannot be changed like that: {0}")]
+    Refused(String),
+    /// Leadership was lost while the change was on its way: it may or may not come about.
+    #[error("leadership was lost while the change was in flight; its outcome is unknown")]
+    Dropped,
+    /// The group was stopped or failed.
+    #[error("raft group is stopped")]
+    Shutdown,
+}
+
 /// A linearizable read is not possible here now.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {

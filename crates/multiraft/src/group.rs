@@ -8,7 +8,8 @@ use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
-use crate::error::{ProposeError, ReadError, TransportError};
+use crate::error::{ChangeError, ProposeError, ReadError, TransportError};
+use crate::membership::{Change, Membership, Standing};
 use crate::payload::Placement;
 use crate::progress::MemberProgress;
 use crate::shared::{GroupShared, Permit};
@@ -104,6 +105,8 @@ pub struct GroupStatus {
 pub struct FollowerStatus {
     /// Which member.
     pub node: Uuid,
+    /// Whether it votes.
+    pub standing: Standing,
     /// Entries it confirmed.
     pub matched: u64,
     /// Whether it was heard of within the last election timeout.
@@ -265,6 +268,34 @@ impl Group {
     /// Changes whenever [`progress`](Self::progress) does.
     pub fn progress_changes(&self) -> watch::Receiver<u64> {
         self.shared.progress.changes()
+    }
+
+    /// Who belongs to the group, as far as this replica knows.
+    pub fn membership(&self) -> Membership {
+        self.shared.membership.borrow().clone()
+    }
+
+    /// Notified of every change of members.
+    pub fn membership_changes(&self) -> watch::Receiver<Membership> {
+        self.shared.membership.subscribe()
+    }
+
+    /// Whether this replica knows that it was removed from the group. It may belong to it again later.
+    pub fn removed(&self) -> watch::Receiver<bool> {
+        self.shared.removed.subscribe()
+    }
+
+    /// Changes the members, on the leader; returns when the change is committed. What is so already
+    /// stays so. A leader that is to go hands over first and says that it does not lead: ask the
+    /// next one. A member that was added gets its vote later; watch
+    /// [`membership_changes`](Self::membership_changes) for that.
+    ///
+    /// # Errors
+    /// When this replica does not lead, another change is under way, or this one makes no sense.
+    pub async fn change(&self, change: Change) -> Result<u64, ChangeError> {
+        let (sender, receiver) = oneshot::channel();
+        self.shared.inbox.push(Event::Change { group: self.shared.number, change, sender });
+        receiver.await.map_err(|_| ChangeError::Shutdown)?
     }
 
     /// Asks the leader (this replica, else nothing happens) to hand over to `to` as soon as

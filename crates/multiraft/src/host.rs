@@ -22,6 +22,7 @@ use crate::inbox::Inbox;
 use crate::log::write::{Done, WriteTask};
 use crate::log::{LogHandle, PersistedGroup};
 use crate::machine::StateMachine;
+use crate::membership::Membership;
 use crate::metrics::{HostMetrics, add};
 use crate::options::{GroupConfig, HostOptions, LogOptions};
 use crate::progress::ProgressBoard;
@@ -30,7 +31,7 @@ use crate::snapshot::receive::Receiver;
 use crate::transport::Transport;
 use crate::transport::frame::{FetchRequest, decode};
 use crate::turn::Loop;
-use crate::turn::core::{GroupCore, members};
+use crate::turn::core::{GroupCore, recall_members};
 use crate::turn::event::Event;
 
 /// Messages for one loop, each with its group.
@@ -181,10 +182,11 @@ impl RaftHost {
         let turn = core.next.fetch_add(1, Ordering::Relaxed);
         let inbox = core.loops[turn % core.loops.len()].clone();
         let apply = core.applies[turn % core.applies.len()].clone();
-        let shared = Arc::new(self.shared(&config, number, inbox.clone())?);
+        let (membership, fresh) = recall_members(&config)?;
+        let shared = Arc::new(self.shared(&config, number, inbox.clone(), membership));
         let log = config.log.clone();
-        let applied = machine.applied();
-        let group = GroupCore::open(config, &core.options, shared.clone(), apply.clone(), applied)?;
+        let (at, options) = (machine.applied(), &core.options);
+        let group = GroupCore::open(config, options, shared.clone(), apply.clone(), at, fresh)?;
         log.core.groups.lock().insert(number, inbox.clone());
         apply.push(ApplyTask::Start { shared: shared.clone(), machine });
         inbox.push(Event::Start(Box::new(group)));
@@ -197,17 +199,19 @@ impl RaftHost {
         config: &GroupConfig,
         number: u64,
         inbox: Arc<Inbox<Event>>,
-    ) -> Result<GroupShared, GroupError> {
+        membership: Membership,
+    ) -> GroupShared {
         let options = &self.core.options;
-        let members = members(config)?;
-        let progress = ProgressBoard::new(config.me, members.iter().map(|m| m.target.node));
-        let others = members.into_iter().map(|m| m.target);
+        let nodes = membership.members.iter().map(|m| m.peer.node);
+        let progress = ProgressBoard::new(config.me, nodes);
         let nobody = LeaderState { leader: None, term: 0, ready: false };
-        Ok(GroupShared {
+        let removed = !membership.contains(config.me);
+        GroupShared {
             id: config.id,
             number,
             me: config.me,
-            others: others.filter(|t| t.node != config.me).collect(),
+            membership: watch::Sender::new(membership),
+            removed: watch::Sender::new(removed),
             payloads: config.payloads.clone(),
             health: config.log.core.health.clone(),
             leader: watch::Sender::new(nobody),
@@ -234,7 +238,7 @@ impl RaftHost {
             metrics: self.core.metrics.clone(),
             request_timeout: options.request_timeout,
             snapshot_rate: options.snapshot_rate,
-        })
+        }
     }
 
     /// A running group.

@@ -27,6 +27,7 @@ mod inbox;
 mod log;
 mod logger;
 mod machine;
+mod membership;
 mod metrics;
 mod options;
 mod payload;
@@ -38,7 +39,8 @@ pub mod transport;
 mod turn;
 
 pub use error::{
-    FrameError, GroupError, HostError, LogError, ProposeError, ReadError, TransportError,
+    ChangeError, FrameError, GroupError, HostError, LogError, ProposeError, ReadError,
+    TransportError,
 };
 pub use group::{
     Applied, FollowerStatus, Group, GroupStatus, LeaderState, Proposal, Role, Staleness,
@@ -46,6 +48,7 @@ pub use group::{
 pub use host::RaftHost;
 pub use log::{LogHandle, PersistedGroup};
 pub use machine::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
+pub use membership::{Change, Member, Membership, Standing};
 pub use metrics::{HostMetrics, LogMetrics};
 pub use options::{GroupConfig, HostOptions, LogOptions, Peer, TrimOptions};
 pub use payload::{PayloadStore, Placement};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::log::LogHandle;
+use crate::membership::Membership;
 use crate::payload::PayloadStore;
 
 /// How a [`RaftHost`](crate::RaftHost) runs.
@@ -150,8 +151,13 @@ pub struct GroupConfig {
     pub id: Uuid,
     /// Which of `peers` this node is.
     pub me: Uuid,
-    /// All members, this node included; the same on every member.
+    /// The members that a new group begins with, this node included; the same on every member.
+    /// Of a group that is in the log already the log knows better; only where members are, and
+    /// their priorities, are taken from here.
     pub peers: Vec<Peer>,
+    /// For a group that runs elsewhere already and that this node was added to: its members, as
+    /// one of them says. `peers` do not matter then.
+    pub joined: Option<Membership>,
     /// The log that holds this group's entries.
     pub log: LogHandle,
     /// When the log is trimmed.
@@ -167,12 +173,19 @@ pub struct GroupConfig {
 impl GroupConfig {
     /// A group with the default thresholds and all payloads in the log.
     pub fn new(id: Uuid, me: Uuid, peers: Vec<Peer>, log: LogHandle) -> Self {
-        Self { id, me, peers, log, trim: TrimOptions::default(), payloads: None, lease_reads: true }
+        let trim = TrimOptions::default();
+        Self { id, me, peers, joined: None, log, trim, payloads: None, lease_reads: true }
     }
 
     /// Does without read leases: elections after a restart begin at once.
     pub fn without_leases(mut self) -> Self {
         self.lease_reads = false;
+        self
+    }
+
+    /// Joins a group that runs elsewhere.
+    pub fn joining(mut self, membership: Membership) -> Self {
+        self.joined = Some(membership);
         self
     }
 

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::RwLock;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -24,7 +25,7 @@ pub struct MemberProgress {
 pub(crate) struct ProgressBoard {
     me: Uuid,
     began: Instant,
-    members: Box<[Known]>,
+    members: RwLock<Box<[Known]>>,
     /// Counts the changes.
     changes: watch::Sender<u64>,
 }
@@ -37,13 +38,44 @@ struct Known {
     heard: AtomicU64,
 }
 
+impl Known {
+    fn nothing(node: Uuid) -> Self {
+        let zero = || AtomicU64::new(0);
+        Self { node, matched: zero(), committed: zero(), heard: zero() }
+    }
+
+    fn copy(&self) -> Self {
+        let copy = |from: &AtomicU64| AtomicU64::new(from.load(Ordering::Acquire));
+        let (matched, committed) = (copy(&self.matched), copy(&self.committed));
+        Self { node: self.node, matched, committed, heard: copy(&self.heard) }
+    }
+}
+
 impl ProgressBoard {
     /// Of the given members nothing is known yet.
     pub(crate) fn new(me: Uuid, nodes: impl IntoIterator<Item = Uuid>) -> Self {
-        let zero = || AtomicU64::new(0);
-        let known = |node| Known { node, matched: zero(), committed: zero(), heard: zero() };
-        let members = nodes.into_iter().map(known).collect();
+        let members = RwLock::new(nodes.into_iter().map(Known::nothing).collect());
         Self { me, began: Instant::now(), members, changes: watch::Sender::new(0) }
+    }
+
+    /// Other members: of those that stay all that is known is kept.
+    pub(crate) fn set_members(&self, nodes: impl IntoIterator<Item = Uuid>) {
+        let now = self.now();
+        let mut members = self.members.write();
+        let keep = |node: Uuid| match members.iter().find(|known| known.node == node) {
+            Some(known) => known.copy(),
+            None => Known { heard: AtomicU64::new(now), ..Known::nothing(node) },
+        };
+        let next = nodes.into_iter().map(keep).collect();
+        *members = next;
+    }
+
+    /// How long a member has said nothing.
+    pub(crate) fn silent(&self, node: Uuid) -> Option<Duration> {
+        let now = self.now();
+        let members = self.members.read();
+        let known = members.iter().find(|known| known.node == node)?;
+        Some(Duration::from_millis(now.saturating_sub(known.heard.load(Ordering::Relaxed))))
     }
 
     fn now(&self) -> u64 {
@@ -52,7 +84,7 @@ impl ProgressBoard {
 
     /// A member said something.
     pub(crate) fn heard(&self, node: Uuid) {
-        if let Some(known) = self.members.iter().find(|known| known.node == node) {
+        if let Some(known) = self.members.read().iter().find(|known| known.node == node) {
             known.heard.store(self.now(), Ordering::Relaxed);
         }
     }
@@ -60,13 +92,14 @@ impl ProgressBoard {
     /// From now on this node asks: nobody has been silent yet.
     pub(crate) fn listen(&self) {
         let now = self.now();
-        self.members.iter().for_each(|known| known.heard.store(now, Ordering::Relaxed));
+        self.members.read().iter().for_each(|known| known.heard.store(now, Ordering::Relaxed));
     }
 
     /// Notes how far a member is; says whether that is news. What is committed stays so, whoever
     /// leads: an older figure of a new leader is no news.
     pub(crate) fn note(&self, node: Uuid, matched: u64, committed: u64) -> bool {
-        let Some(known) = self.members.iter().find(|known| known.node == node) else {
+        let members = self.members.read();
+        let Some(known) = members.iter().find(|known| known.node == node) else {
             return false;
         };
         let stored = known.matched.swap(matched, Ordering::AcqRel) != matched;
@@ -90,7 +123,7 @@ impl ProgressBoard {
             committed: known.committed.load(Ordering::Acquire),
             silent: Duration::from_millis(silent(known)),
         };
-        self.members.iter().map(progress).collect()
+        self.members.read().iter().map(progress).collect()
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
@@ -114,5 +147,10 @@ mod tests {
         assert_eq!((known[0].node, known[0].matched, known[0].committed), (a, 0, 0));
         assert_eq!((known[1].node, known[1].matched, known[1].committed), (b, 0, 5));
         assert_eq!(known[0].silent, Duration::ZERO, "itself");
+        let c = Uuid::from_u128(3);
+        board.set_members([b, c]);
+        let known = board.read();
+        assert_eq!((known[0].node, known[0].committed), (b, 5), "who stays is known as before");
+        assert_eq!((known[1].node, known.len()), (c, 2));
     }
 }

@@ -14,6 +14,7 @@ use crate::error::{ProposeError, TransportError};
 use crate::group::{LeaderState, Staleness};
 use crate::inbox::Inbox;
 use crate::log::LogHealth;
+use crate::membership::Membership;
 use crate::metrics::{HostMetrics, add};
 use crate::payload::PayloadStore;
 use crate::progress::ProgressBoard;
@@ -30,8 +31,10 @@ pub(crate) struct GroupShared {
     /// `id` folded: the key in loops, apply threads and the log.
     pub(crate) number: u64,
     pub(crate) me: Uuid,
-    /// All members but this one.
-    pub(crate) others: Vec<Target>,
+    /// Who belongs to the group; stored by the loop when that changes.
+    pub(crate) membership: watch::Sender<Membership>,
+    /// Whether the others have said that this node is no member any more.
+    pub(crate) removed: watch::Sender<bool>,
     pub(crate) payloads: Option<Arc<dyn PayloadStore>>,
     pub(crate) health: Arc<LogHealth>,
     pub(crate) leader: watch::Sender<LeaderState>,
@@ -119,9 +122,16 @@ impl GroupShared {
         lease == FOREVER || (lease != 0 && self.now() < lease)
     }
 
+    /// All members but this one.
+    fn others(&self) -> Vec<Target> {
+        let membership = self.membership.borrow();
+        let others = membership.members.iter().map(|m| &m.peer).filter(|p| p.node != self.me);
+        others.map(|p| Target { node: p.node, address: p.address.clone() }).collect()
+    }
+
     pub(crate) async fn fetch_payload(&self, header: Bytes) -> Result<Bytes, TransportError> {
         let leader = self.leader.borrow().leader;
-        let mut order: Vec<&Target> = self.others.iter().collect();
+        let mut order: Vec<Target> = self.others();
         order.sort_by_key(|target| Some(target.node) != leader);
         let request = FetchRequest { group: self.id, header }.encode();
         let mut last = TransportError::Unreachable {
@@ -129,7 +139,7 @@ impl GroupShared {
             detail: String::from("the group has one member"),
         };
         for target in order {
-            match self.transport.fetch_payload(target, request.clone()).await {
+            match self.transport.fetch_payload(&target, request.clone()).await {
                 Ok(payload) => return Ok(payload),
                 Err(error) => last = error,
             }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use multiraft::{Group, Proposal, TrimOptions};
+use multiraft::{Change, Group, Proposal, TrimOptions};
 use parking_lot::Mutex;
+use tokio::task::JoinHandle;
 
 use crate::support::{Cluster, until};
 
@@ -31,6 +32,44 @@ struct World {
     newest: AtomicU64,
     reads: AtomicU64,
     done: AtomicBool,
+}
+
+impl World {
+    /// As many clients of each kind as there are to be.
+    fn clients(self: &Arc<Self>, writers: usize, readers: usize) -> Vec<JoinHandle<()>> {
+        let writers = (0..writers).map(|n| tokio::spawn(write(self.clone(), n)));
+        let readers = (0..readers).map(|n| tokio::spawn(read(self.clone(), n)));
+        writers.chain(readers).collect()
+    }
+
+    /// Waits until writes get through again.
+    async fn go_on(&self) {
+        let before = self.newest.load(Ordering::Acquire);
+        until("writes go on", || self.newest.load(Ordering::Acquire) > before + 20).await;
+    }
+
+    /// Ends the clients; nothing that was acknowledged may be missing from any of `of`.
+    async fn settle(&self, clients: Vec<JoinHandle<()>>, cluster: &Cluster, of: &[usize]) {
+        self.done.store(true, Ordering::Release);
+        for client in clients {
+            client.await.unwrap();
+        }
+        let newest = self.newest.load(Ordering::Acquire);
+        until("all replicas catch up and agree", || {
+            let first = cluster.entries(of[0]);
+            let same =
+                |n: &usize| cluster.group(*n).applied() >= newest && cluster.entries(*n) == first;
+            of.iter().all(same)
+        })
+        .await;
+        let entries = cluster.entries(of[0]);
+        for (index, header) in self.acknowledged.lock().iter() {
+            let found = entries.get(index).map(|e| &e[..]);
+            assert_eq!(found, Some(header.as_bytes()), "entry {index}");
+        }
+        assert!(self.reads.load(Ordering::Relaxed) > 0);
+        self.groups.lock().clear();
+    }
 }
 
 async fn write(world: Arc<World>, client: usize) {
@@ -85,8 +124,7 @@ async fn storm(seed: u64) {
     (0..3).for_each(|n| cluster.start(n));
     let world = Arc::new(World::default());
     show(&world, &cluster);
-    let writers: Vec<_> = (0..4).map(|n| tokio::spawn(write(world.clone(), n))).collect();
-    let readers: Vec<_> = (0..3).map(|n| tokio::spawn(read(world.clone(), n))).collect();
+    let clients = world.clients(4, 3);
     for _ in 0..14 {
         let n = dice.roll(3);
         match dice.roll(6) {
@@ -113,33 +151,97 @@ async fn storm(seed: u64) {
     }
     cluster.network.heal();
     // Everybody gets through again.
-    let before = world.newest.load(Ordering::Acquire);
-    until("writes after the storm", || world.newest.load(Ordering::Acquire) > before + 20).await;
-    world.done.store(true, Ordering::Release);
-    for task in writers.into_iter().chain(readers) {
-        task.await.unwrap();
-    }
-    let newest = world.newest.load(Ordering::Acquire);
-    until("all replicas catch up and agree", || {
-        let first = cluster.entries(0);
-        (0..3).all(|n| cluster.group(n).applied() >= newest && cluster.entries(n) == first)
-    })
-    .await;
-    let entries = cluster.entries(0);
-    for (index, header) in world.acknowledged.lock().iter() {
-        let found = entries.get(index).map(|e| &e[..]);
-        assert_eq!(found, Some(header.as_bytes()), "seed {seed}: entry {index}");
-    }
-    assert!(world.reads.load(Ordering::Relaxed) > 0);
-    world.groups.lock().clear();
+    world.go_on().await;
+    world.settle(clients, &cluster, &[0, 1, 2]).await;
     cluster.shutdown().await;
+}
+
+/// Three members become four, five and three again, under load, with a node killed in each step.
+async fn members_come_and_go(seed: u64) {
+    let mut dice = Dice(seed);
+    let mut cluster = Cluster::new(3);
+    cluster.trim = TrimOptions { entries: 200, bytes: u64::MAX, keep: 20 };
+    cluster.files = seed.is_multiple_of(2);
+    (0..3).for_each(|n| cluster.start(n));
+    let world = Arc::new(World::default());
+    show(&world, &cluster);
+    let clients = world.clients(4, 3);
+    let mut members = vec![0, 1, 2];
+    for _ in 0..2 {
+        world.go_on().await;
+        let (new, down) = (cluster.grow(), members[dice.roll(members.len())]);
+        cluster.join(&members, new).await;
+        members.push(new);
+        show(&world, &cluster);
+        tokio::time::sleep(Duration::from_millis(dice.roll(200) as u64)).await;
+        kill(&world, &mut cluster, down).await;
+        world.go_on().await;
+        cluster.start(down);
+        show(&world, &cluster);
+        cluster.votes(&members, new).await;
+    }
+    for _ in 0..2 {
+        world.go_on().await;
+        // The leader, or anybody.
+        let gone = match dice.roll(2) {
+            0 => cluster.leader_of(&members).await,
+            _ => members[dice.roll(members.len())],
+        };
+        let down = members[dice.roll(members.len())];
+        let removal = cluster.change(&members, Change::Remove(cluster.nodes[gone].id));
+        let removed = tokio::time::timeout(Duration::from_millis(dice.roll(60) as u64), removal);
+        let done = removed.await.is_ok();
+        kill(&world, &mut cluster, down).await;
+        tokio::time::sleep(Duration::from_millis(dice.roll(200) as u64)).await;
+        cluster.start(down);
+        show(&world, &cluster);
+        if !done {
+            cluster.change(&members, Change::Remove(cluster.nodes[gone].id)).await;
+        }
+        members.retain(|n| *n != gone);
+        world.go_on().await;
+        if dice.roll(2) == 0 {
+            kill(&world, &mut cluster, gone).await;
+        }
+    }
+    // All of them at once, too.
+    for n in members.clone() {
+        kill(&world, &mut cluster, n).await;
+    }
+    members.iter().for_each(|n| cluster.start(*n));
+    show(&world, &cluster);
+    world.go_on().await;
+    for n in &members {
+        let known: Vec<_> = cluster.group(*n).membership().voters().map(|m| m.peer.node).collect();
+        assert_eq!(known.len(), 3, "seed {seed}");
+        assert!(members.iter().all(|n| known.contains(&cluster.nodes[*n].id)), "seed {seed}");
+    }
+    world.settle(clients, &cluster, &members).await;
+    cluster.shutdown().await;
+}
+
+/// Ends a node; its machine forgets what it did not flush.
+async fn kill(world: &World, cluster: &mut Cluster, n: usize) {
+    world.groups.lock().clear();
+    cluster.stop(n, true).await;
+    show(world, cluster);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_acknowledged_is_lost_while_members_come_and_go() {
+    for seed in 1..=storms(2) {
+        members_come_and_go(seed).await;
+    }
+}
+
+/// More seeds, to look for trouble: MULTIRAFT_STORMS=100.
+fn storms(usual: u64) -> u64 {
+    std::env::var("MULTIRAFT_STORMS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_acknowledged_is_lost_and_no_read_is_stale_in_a_storm() {
-    // More seeds, to look for trouble: MULTIRAFT_STORMS=100.
-    let count = std::env::var("MULTIRAFT_STORMS").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
-    for seed in 1..=count {
+    for seed in 1..=storms(3) {
         storm(seed).await;
     }
 }

@@ -7,6 +7,7 @@ mod chaos;
 mod crash;
 mod damage;
 mod many;
+mod members;
 mod over_tcp;
 mod payload;
 mod replicate;

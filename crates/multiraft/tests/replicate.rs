@@ -156,6 +156,8 @@ async fn the_member_of_highest_priority_leads_while_it_is_healthy() {
     (0..3).for_each(|n| cluster.start(n));
     until("the first choice leads", || cluster.group(1).leader().ready).await;
     cluster.put(&[1], "a").await;
+    // Who has heard of no leader yet does not vote.
+    cluster.agree(1).await;
     cluster.stop(1, false).await;
     cluster.put(&[0, 2], "b").await;
     cluster.start(1);

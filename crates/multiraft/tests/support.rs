@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use multiraft::transport::memory::MemoryNetwork;
 use multiraft::{
-    Applied, Committed, Group, GroupConfig, HostOptions, LogHandle, LogOptions, LogPosition,
-    MachineError, PayloadStore, Peer, Proposal, ProposeError, RaftHost, SnapshotSource,
-    StateMachine, TrimOptions,
+    Applied, Change, ChangeError, Committed, Group, GroupConfig, HostOptions, LogHandle,
+    LogOptions, LogPosition, MachineError, Membership, PayloadStore, Peer, Proposal, ProposeError,
+    RaftHost, SnapshotSource, Standing, StateMachine, TrimOptions,
 };
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -145,6 +145,23 @@ pub struct Node {
     pub host: Option<RaftHost>,
     pub log: Option<LogHandle>,
     pub group: Option<Group>,
+    /// For one that was added to a running group: what it was told then.
+    pub joined: Option<Membership>,
+}
+
+impl Node {
+    fn new() -> Self {
+        Self {
+            id: Uuid::new_v4(),
+            dir: tempfile::tempdir().unwrap(),
+            store: Arc::default(),
+            payloads: None,
+            host: None,
+            log: None,
+            group: None,
+            joined: None,
+        }
+    }
 }
 
 /// Several nodes with one group.
@@ -152,6 +169,8 @@ pub struct Cluster {
     pub network: MemoryNetwork,
     pub id: Uuid,
     pub nodes: Vec<Node>,
+    /// How many of them the group begins with.
+    pub first: usize,
     pub trim: TrimOptions,
     pub log: LogOptions,
     pub files: bool,
@@ -163,19 +182,11 @@ pub struct Cluster {
 impl Cluster {
     /// Nodes that are not started yet.
     pub fn new(size: usize) -> Self {
-        let node = |_| Node {
-            id: Uuid::new_v4(),
-            dir: tempfile::tempdir().unwrap(),
-            store: Arc::default(),
-            payloads: None,
-            host: None,
-            log: None,
-            group: None,
-        };
         Self {
             network: MemoryNetwork::new(),
             id: Uuid::new_v4(),
-            nodes: (0..size).map(node).collect(),
+            nodes: (0..size).map(|_| Node::new()).collect(),
+            first: size,
             trim: TrimOptions::default(),
             log: LogOptions { file_size: 1 << 20, ..LogOptions::default() },
             files: false,
@@ -205,15 +216,56 @@ impl Cluster {
     }
 
     pub fn config(&self, n: usize, log: LogHandle) -> GroupConfig {
-        let peers = self.nodes.iter().zip(&self.priorities).map(|(node, priority)| Peer {
-            node: node.id,
-            address: node.id.to_string(),
-            priority: *priority,
-        });
-        let mut config = GroupConfig::new(self.id, self.nodes[n].id, peers.collect(), log);
+        let peers = (0..self.first).map(|n| self.peer(n)).collect();
+        let mut config = GroupConfig::new(self.id, self.nodes[n].id, peers, log);
+        config.joined = self.nodes[n].joined.clone();
         config.trim = self.trim.clone();
         config.payloads = self.nodes[n].payloads.clone();
         config
+    }
+
+    pub fn peer(&self, n: usize) -> Peer {
+        let node = self.nodes[n].id;
+        Peer { node, address: node.to_string(), priority: self.priorities[n] }
+    }
+
+    /// A further node that no group knows yet.
+    pub fn grow(&mut self) -> usize {
+        self.nodes.push(Node::new());
+        self.priorities.push(0);
+        self.nodes.len() - 1
+    }
+
+    /// Changes the members on whoever of `of` leads, as an operator would.
+    pub async fn change(&self, of: &[usize], change: Change) -> u64 {
+        let started = Instant::now();
+        loop {
+            let leader = self.leader_of(of).await;
+            match self.group(leader).change(change.clone()).await {
+                Ok(index) => return index,
+                Err(ChangeError::NotLeader { .. } | ChangeError::Busy | ChangeError::Dropped) => {}
+                Err(error) => panic!("{error}"),
+            }
+            assert!(started.elapsed() < Duration::from_secs(30), "nobody does {change:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Adds a node and starts it with what the leader says.
+    pub async fn join(&mut self, of: &[usize], n: usize) {
+        self.change(of, Change::Add(self.peer(n))).await;
+        let leader = self.leader_of(of).await;
+        self.nodes[n].joined = Some(self.group(leader).membership());
+        self.start(n);
+    }
+
+    /// Waits until `n` votes, as all of `of` know.
+    pub async fn votes(&self, of: &[usize], n: usize) {
+        let node = self.nodes[n].id;
+        let votes = |membership: Membership| {
+            membership.find(node).is_some_and(|m| m.standing == Standing::Voter)
+        };
+        until("it votes", || of.iter().all(|n| votes(self.group(*n).membership()))).await;
     }
 
     pub fn start(&mut self, n: usize) {

@@ -158,7 +158,7 @@ impl Pipelines {
             let Some(log) = self.inner.parts.logs.get(disk.id()) else { continue };
             for persisted in self.inner.parts.host.list_groups_on(log) {
                 let id = PipelineId(persisted.id);
-                if let Err(error) = self.open(id, persisted.peers, disk.clone()).await {
+                if let Err(error) = self.open(id, persisted.peers(), disk.clone()).await {
                     tracing::error!(pipeline = %id, disk = disk.id(), %error, "cannot open a pipeline");
                     self.inner.parts.news.pipeline_failed(id, error.to_string());
                 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use raft::eraftpb::Entry;
+use raft::eraftpb::{Entry, EntryType};
 use rustc_hash::FxHashMap;
 
 use super::ApplyTask;
@@ -208,7 +208,8 @@ impl Machine {
 
 /// What the state machine sees of an entry; nothing of those that Raft itself makes.
 fn commit(entry: Entry) -> Option<Committed> {
-    if entry.data.is_empty() && entry.context.is_empty() {
+    let own = entry.get_entry_type() != EntryType::EntryNormal;
+    if own || (entry.data.is_empty() && entry.context.is_empty()) {
         return None;
     }
     let payload = if is_external(&entry) { Bytes::new() } else { entry.context };

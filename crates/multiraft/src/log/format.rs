@@ -1,19 +1,26 @@
 //! What a log keeps for each group beside its entries: who its members are, and where its
 //! entries begin.
 //!
-//! Three records per group, under one-byte keys: [`META`] (written once), [`HARD`] (Raft's
+//! Three records per group, under one-byte keys: [`META`] (who the members are), [`HARD`] (Raft's
 //! term and vote, a protobuf `HardState`), [`TRUNCATED`] (position before the first entry).
 
+use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
 
+use crate::error::FrameError;
 use crate::machine::LogPosition;
+use crate::membership::Membership;
 use crate::options::Peer;
+use crate::transport::wire::{Reader, put_uuid};
 
 pub(crate) const META: &[u8] = b"m";
 pub(crate) const HARD: &[u8] = b"h";
 pub(crate) const TRUNCATED: &[u8] = b"t";
 
-const VERSION: u8 = 1;
+/// Members that never changed.
+const FIXED: u8 = 1;
+/// Members as of an entry.
+const VERSION: u8 = 2;
 
 /// A group as its log remembers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,42 +30,47 @@ pub struct PersistedGroup {
     /// Which member this node is.
     pub me: Uuid,
     /// All members.
-    pub peers: Vec<Peer>,
+    pub membership: Membership,
 }
 
 impl PersistedGroup {
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
-        out.extend_from_slice(self.id.as_bytes());
-        out.extend_from_slice(self.me.as_bytes());
-        out.extend_from_slice(&(self.peers.len() as u32).to_le_bytes());
-        for peer in &self.peers {
-            out.extend_from_slice(peer.node.as_bytes());
-            out.extend_from_slice(&peer.priority.to_le_bytes());
-            out.extend_from_slice(&(peer.address.len() as u32).to_le_bytes());
-            out.extend_from_slice(peer.address.as_bytes());
-        }
-        out
+    /// Where all members are.
+    pub fn peers(&self) -> Vec<Peer> {
+        self.membership.members.iter().map(|m| m.peer.clone()).collect()
     }
 
-    pub(crate) fn decode(mut data: &[u8]) -> Option<Self> {
-        let data = &mut data;
-        if take(data, 1)? != [VERSION] {
-            return None;
-        }
-        let id = uuid(data)?;
-        let me = uuid(data)?;
-        let count = u32_le(data)?;
-        let mut peers = Vec::new();
-        for _ in 0..count {
-            let node = uuid(data)?;
-            let priority = i64::from_le_bytes(take(data, 8)?.try_into().ok()?);
-            let len = u32_le(data)? as usize;
-            let address = std::str::from_utf8(take(data, len)?).ok()?.to_owned();
-            peers.push(Peer { node, address, priority });
-        }
-        data.is_empty().then_some(Self { id, me, peers })
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = BytesMut::new();
+        out.put_u8(VERSION);
+        put_uuid(&mut out, self.id);
+        put_uuid(&mut out, self.me);
+        self.membership.put(&mut out);
+        out.to_vec()
     }
+
+    pub(crate) fn decode(data: &[u8]) -> Option<Self> {
+        let mut reader = Reader(Bytes::copy_from_slice(data));
+        let version = reader.u8().ok()?;
+        let (id, me) = (reader.uuid().ok()?, reader.uuid().ok()?);
+        let membership = match version {
+            FIXED => Membership::first(&peers(&mut reader).ok()?),
+            VERSION => Membership::take(&mut reader).ok()?,
+            _ => return None,
+        };
+        reader.end().ok()?;
+        Some(Self { id, me, membership })
+    }
+}
+
+fn peers(reader: &mut Reader) -> Result<Vec<Peer>, FrameError> {
+    let mut peers = Vec::new();
+    for _ in 0..reader.u32()? {
+        let (node, priority) = (reader.uuid()?, reader.u64()? as i64);
+        let address = String::from_utf8(reader.block()?.to_vec());
+        let address = address.map_err(|e| FrameError(e.to_string()))?;
+        peers.push(Peer { node, address, priority });
+    }
+    Ok(peers)
 }
 
 pub(crate) fn encode_position(at: LogPosition) -> Vec<u8> {
@@ -78,36 +90,39 @@ fn take<'a>(data: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
     Some(head)
 }
 
-fn uuid(data: &mut &[u8]) -> Option<Uuid> {
-    Uuid::from_slice(take(data, 16)?).ok()
-}
-
-fn u32_le(data: &mut &[u8]) -> Option<u32> {
-    Some(u32::from_le_bytes(take(data, 4)?.try_into().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_group_survives_the_round_trip_and_its_bytes_do_not_change() {
-        let group = PersistedGroup {
-            id: Uuid::from_u128(1),
-            me: Uuid::from_u128(2),
-            peers: vec![Peer { node: Uuid::from_u128(2), address: "a:1".into(), priority: 7 }],
-        };
+        let peer = Peer { node: Uuid::from_u128(2), address: "a:1".into(), priority: 7 };
+        let first = Membership::first(&[peer]);
+        let membership = Membership { index: 9, ..first.clone() };
+        let group = PersistedGroup { id: Uuid::from_u128(1), me: Uuid::from_u128(2), membership };
         let bytes = group.encode();
+        let mut golden = vec![2u8];
+        golden.extend_from_slice(&1u128.to_be_bytes());
+        golden.extend_from_slice(&2u128.to_be_bytes());
+        golden.extend_from_slice(&[1, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
+        golden.extend_from_slice(&2u128.to_be_bytes());
+        golden.extend_from_slice(&[7, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, b'a', b':', b'1']);
+        assert_eq!(bytes, golden);
+        for cut in 0..bytes.len() {
+            assert_eq!(PersistedGroup::decode(&bytes[..cut]), None, "cut at {cut}");
+        }
+        assert_eq!(PersistedGroup::decode(&bytes), Some(group.clone()));
+        // As it was written before members could change.
         let mut golden = vec![1u8];
         golden.extend_from_slice(&1u128.to_be_bytes());
         golden.extend_from_slice(&2u128.to_be_bytes());
         golden.extend_from_slice(&[1, 0, 0, 0]);
         golden.extend_from_slice(&2u128.to_be_bytes());
         golden.extend_from_slice(&[7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, b'a', b':', b'1']);
-        assert_eq!(bytes, golden);
-        assert_eq!(PersistedGroup::decode(&bytes), Some(group));
-        for cut in 0..bytes.len() {
-            assert_eq!(PersistedGroup::decode(&bytes[..cut]), None, "cut at {cut}");
+        let group = PersistedGroup { membership: first, ..group };
+        assert_eq!(PersistedGroup::decode(&golden), Some(group));
+        for cut in 0..golden.len() {
+            assert_eq!(PersistedGroup::decode(&golden[..cut]), None, "cut at {cut}");
         }
     }
 

@@ -23,7 +23,7 @@ const RETRY: Duration = Duration::from_millis(200);
 #[derive(Default)]
 pub(crate) struct WriteTask {
     pub(crate) region: u64,
-    /// Members, for a group that is new.
+    /// Members, for a group that is new or whose members have changed.
     pub(crate) meta: Option<Vec<u8>>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) hard_state: Option<HardState>,
@@ -44,6 +44,8 @@ pub(crate) enum Done {
     Nobody,
     /// A loop, with the number of the ready.
     Ready { inbox: Arc<Inbox<Event>>, number: u64 },
+    /// A loop that waits for the members to be on disk.
+    Members { inbox: Arc<Inbox<Event>> },
     /// Somebody who waits.
     Waiter(oneshot::Sender<()>),
 }
@@ -171,6 +173,7 @@ fn tell(tasks: &mut [WriteTask]) {
             Done::Waiter(sender) => {
                 let _ = sender.send(());
             }
+            Done::Members { inbox } => inbox.push(Event::MembersStored { group: task.region }),
             Done::Ready { inbox, number } => {
                 let item = (task.region, number);
                 match loops.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &inbox)) {

@@ -11,11 +11,16 @@ pub(crate) mod send;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use raft::eraftpb::Message;
+use bytes::{Bytes, BytesMut};
+use raft::eraftpb::{Message, Snapshot};
 use uuid::Uuid;
 
+use crate::error::FrameError;
 use crate::machine::{LogPosition, SnapshotSource};
+use crate::membership::Membership;
+
+/// Bytes of a snapshot's id, which comes before the members in Raft's snapshot message.
+const ID: usize = 16;
 
 /// A directory that is removed when the last user is done.
 #[derive(Debug)]
@@ -61,9 +66,24 @@ impl Outgoing {
     }
 }
 
+/// Says in Raft's snapshot who the members are. They may be those of a later entry than the
+/// snapshot's last: whoever restores it passes over the changes up to there.
+pub(crate) fn describe_members(snapshot: &mut Snapshot, membership: &Membership) {
+    let mut data = BytesMut::from(snapshot.data.get(..ID).unwrap_or_default());
+    membership.put(&mut data);
+    snapshot.data = data.freeze();
+    snapshot.mut_metadata().set_conf_state(membership.conf_state());
+}
+
+/// The members that Raft's snapshot names.
+pub(crate) fn members_in(snapshot: &Snapshot) -> Result<Membership, FrameError> {
+    let data = snapshot.data.get(ID..).ok_or_else(|| FrameError(String::from("no members")))?;
+    Membership::decode(Bytes::copy_from_slice(data))
+}
+
 /// The snapshot that a Raft message is about.
 pub(crate) fn id_in(message: &Message) -> Option<Uuid> {
-    Uuid::from_slice(&message.get_snapshot().data).ok()
+    Uuid::from_slice(message.get_snapshot().data.get(..ID)?).ok()
 }
 
 /// A snapshot that came in whole.

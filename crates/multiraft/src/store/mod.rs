@@ -20,6 +20,8 @@ use self::terms::Terms;
 use crate::error::LogError;
 use crate::log::LogHandle;
 use crate::machine::LogPosition;
+use crate::membership::Membership;
+use crate::snapshot::describe_members;
 
 /// Stands for a payload that the payload store has, in entries in the cache and on disk.
 pub(crate) static STRIPPED: &[u8] = b"\x00payload stored\x00";
@@ -131,8 +133,12 @@ impl GroupStorage {
         self.hard_state.commit = index;
     }
 
-    pub(crate) fn conf_state(&self) -> &ConfState {
-        &self.conf_state
+    /// Sets what Raft is told of the members, also by a snapshot that can be sent.
+    pub(crate) fn set_members(&mut self, membership: &Membership) {
+        self.conf_state = membership.conf_state();
+        if let Some(snapshot) = &mut self.snapshot {
+            describe_members(snapshot, membership);
+        }
     }
 
     /// Takes entries that Raft appended, possibly over a conflicting tail.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use raft::eraftpb::{ConfState, Entry, Message};
+use raft::eraftpb::{Entry, Message};
 use raft::{Config, RawNode, Storage};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
@@ -17,11 +17,13 @@ use crate::log::LogHandle;
 use crate::log::format::PersistedGroup;
 use crate::log::write::{Done, WriteTask};
 use crate::machine::LogPosition;
-use crate::options::{GroupConfig, HostOptions, TrimOptions};
+use crate::membership::{Member, Membership, Standing};
+use crate::options::{GroupConfig, HostOptions, Peer, TrimOptions};
 use crate::shared::GroupShared;
 use crate::snapshot::{Incoming, Outgoing};
 use crate::store::GroupStorage;
 use crate::transport::Target;
+use crate::turn::change::Changing;
 use crate::turn::event::Reply;
 use crate::turn::lead::Leadership;
 use crate::turn::propose::Preparing;
@@ -29,10 +31,11 @@ use crate::turn::read::Reads;
 use crate::turn::receive::QueuedAppend;
 
 /// Another member, or this one.
-pub(crate) struct Member {
+pub(crate) struct MemberCore {
     pub(crate) raft_id: u64,
     pub(crate) target: Target,
     pub(crate) priority: i64,
+    pub(crate) standing: Standing,
 }
 
 /// A proposal in the log that is not applied yet.
@@ -64,7 +67,8 @@ pub(crate) struct GroupCore {
     pub(crate) apply: Arc<Inbox<ApplyTask>>,
     pub(crate) node: RawNode<GroupStorage>,
     pub(crate) my_id: u64,
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<MemberCore>,
+    pub(crate) changing: Changing,
     pub(crate) cache_bytes: u64,
     pub(crate) cache_counted: u64,
     pub(crate) snapshot_piece: usize,
@@ -107,23 +111,15 @@ pub(crate) struct GroupCore {
     pub(crate) dirty: bool,
 }
 
-/// Who is who in a group; checked.
-pub(crate) fn members(config: &GroupConfig) -> Result<Vec<Member>, GroupError> {
-    let invalid = |detail: &str| GroupError::Invalid { group: config.id, detail: detail.into() };
-    let member = |peer: &crate::Peer| Member {
-        raft_id: fold(peer.node),
-        target: Target { node: peer.node, address: peer.address.clone() },
-        priority: peer.priority,
+/// The members as a loop needs them.
+pub(crate) fn member_cores(membership: &Membership) -> Vec<MemberCore> {
+    let core = |member: &Member| MemberCore {
+        raft_id: fold(member.peer.node),
+        target: Target { node: member.peer.node, address: member.peer.address.clone() },
+        priority: member.peer.priority,
+        standing: member.standing,
     };
-    let mut members: Vec<Member> = config.peers.iter().map(member).collect();
-    members.sort_by_key(|m| m.raft_id);
-    if members.windows(2).any(|pair| pair[0].raft_id == pair[1].raft_id) {
-        return Err(invalid("a node is a member twice"));
-    }
-    if !members.iter().any(|m| m.target.node == config.me) {
-        return Err(invalid("this node is not a member"));
-    }
-    Ok(members)
+    membership.members.iter().map(core).collect()
 }
 
 impl GroupCore {
@@ -134,13 +130,13 @@ impl GroupCore {
         shared: Arc<GroupShared>,
         apply: Arc<Inbox<ApplyTask>>,
         applied: LogPosition,
+        fresh: bool,
     ) -> Result<Self, GroupError> {
-        let members = members(&config)?;
         let region = shared.number;
         let log = config.log.clone();
-        let fresh = write_meta(&config, region)?;
-        let conf_state =
-            ConfState { voters: members.iter().map(|m| m.raft_id).collect(), ..Default::default() };
+        let membership = shared.membership.borrow().clone();
+        let members = member_cores(&membership);
+        let conf_state = membership.conf_state();
         let mut hard_state = log.hard_state(region)?;
         let known_before = !fresh && hard_state.term > 0;
         if hard_state.term < applied.term {
@@ -171,7 +167,7 @@ impl GroupCore {
         check_tail(&log, region, applied.index + 1, store.last().index)?;
         let (last, first) = (store.last().index, store.first());
         let my_id = fold(config.me);
-        let priority = |m: &&Member| (m.raft_id == my_id).then_some(m.priority);
+        let priority = |m: &&MemberCore| (m.raft_id == my_id).then_some(m.priority);
         let raft_config = Config {
             id: my_id,
             election_tick: options.election_ticks(),
@@ -207,6 +203,7 @@ impl GroupCore {
             node,
             my_id,
             members,
+            changing: Changing::default(),
             cache_bytes: options.entry_cache_bytes as u64,
             cache_counted: 0,
             snapshot_piece: options.snapshot_piece,
@@ -239,16 +236,23 @@ impl GroupCore {
         })
     }
 
+    /// Whether there is no other member.
     pub(crate) fn alone(&self) -> bool {
         self.members.len() == 1
     }
 
-    pub(crate) fn member(&self, raft_id: u64) -> Option<&Member> {
+    /// Whether nobody else votes.
+    pub(crate) fn sole_voter(&self) -> bool {
+        let mut voters = self.members.iter().filter(|m| m.standing.votes());
+        voters.next().is_some_and(|m| m.raft_id == self.my_id) && voters.next().is_none()
+    }
+
+    pub(crate) fn member(&self, raft_id: u64) -> Option<&MemberCore> {
         self.members.iter().find(|m| m.raft_id == raft_id)
     }
 
     pub(crate) fn node_of(&self, raft_id: u64) -> Option<Uuid> {
-        self.member(raft_id).map(|m| m.target.node)
+        self.target_of(raft_id).map(|target| target.node)
     }
 
     pub(crate) fn region(&self) -> u64 {
@@ -262,29 +266,51 @@ impl GroupCore {
     }
 }
 
-/// Writes the group's members into the log if they are new there; says whether the group is.
-fn write_meta(config: &GroupConfig, region: u64) -> Result<bool, GroupError> {
-    let meta = PersistedGroup { id: config.id, me: config.me, peers: config.peers.clone() };
+/// The members of a group, by its log or, when it is new there, by its configuration; says whether
+/// it is new. What the log does not have yet is on its way there.
+pub(crate) fn recall_members(config: &GroupConfig) -> Result<(Membership, bool), GroupError> {
+    let region = fold(config.id);
     let known = config.log.meta(region);
-    let invalid = |detail: String| Err(GroupError::Invalid { group: config.id, detail });
-    if let Some(known) = &known {
-        let nodes = |g: &PersistedGroup| {
-            let mut nodes: Vec<Uuid> = g.peers.iter().map(|p| p.node).collect();
-            nodes.sort();
-            nodes
-        };
-        if known.id != config.id {
-            return invalid(format!("its number is taken by group {} in this log", known.id));
+    let invalid = |detail: String| GroupError::Invalid { group: config.id, detail };
+    let membership = match &known {
+        Some(known) if known.id != config.id => {
+            let detail = format!("its number is taken by group {} in this log", known.id);
+            return Err(invalid(detail));
         }
-        if known.me != config.me || nodes(known) != nodes(&meta) {
-            return invalid(String::from("the members given differ from those in the log"));
+        Some(known) if known.me != config.me => {
+            let detail = format!("this node is {} in the log", known.me);
+            return Err(invalid(detail));
         }
+        Some(known) => with_places(known.membership.clone(), &config.peers),
+        None => match &config.joined {
+            Some(membership) => membership.clone(),
+            None => Membership::first(&config.peers),
+        },
+    };
+    if membership.members.windows(2).any(|pair| fold(pair[0].peer.node) == fold(pair[1].peer.node))
+    {
+        return Err(invalid(String::from("a node is a member twice")));
     }
+    if known.is_none() && !membership.contains(config.me) {
+        return Err(invalid(String::from("this node is not a member")));
+    }
+    let (id, me) = (config.id, config.me);
+    let meta = PersistedGroup { id, me, membership };
     if known.as_ref() != Some(&meta) {
         let task = WriteTask { region, meta: Some(meta.encode()), ..Default::default() };
         config.log.core.tasks.push(task);
     }
-    Ok(known.is_none())
+    Ok((meta.membership, known.is_none()))
+}
+
+/// Where members are, and their priorities, is what this node's configuration says.
+fn with_places(mut membership: Membership, peers: &[Peer]) -> Membership {
+    for member in &mut membership.members {
+        if let Some(peer) = peers.iter().find(|peer| peer.node == member.peer.node) {
+            member.peer.clone_from(peer);
+        }
+    }
+    membership
 }
 
 /// Reads the entries that will be replayed once, so that damage is found now.

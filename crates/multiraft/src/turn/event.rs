@@ -8,12 +8,16 @@ use raft::eraftpb::{Entry, Message};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::error::{ProposeError, ReadError};
+use crate::error::{ChangeError, ProposeError, ReadError};
 use crate::group::{Applied, GroupStatus};
 use crate::machine::LogPosition;
+use crate::membership::Change;
 use crate::shared::Permit;
 use crate::snapshot::{Incoming, Outgoing};
 use crate::turn::core::GroupCore;
+
+/// Who waits for a change of members; the answer is the entry that made it so.
+pub(crate) type ChangeSender = oneshot::Sender<Result<u64, ChangeError>>;
 
 /// Who waits for a proposal.
 pub(crate) struct Reply {
@@ -142,6 +146,15 @@ pub(crate) enum Event {
     Transfer {
         group: u64,
         to: Option<Uuid>,
+    },
+    Change {
+        group: u64,
+        change: Change,
+        sender: ChangeSender,
+    },
+    /// The members are on disk.
+    MembersStored {
+        group: u64,
     },
     /// The log's purge wants this group to let go of old entries.
     TrimWanted {

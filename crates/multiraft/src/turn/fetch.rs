@@ -11,7 +11,7 @@ use super::out::Out;
 use crate::apply::ApplyTask;
 use crate::metrics::add;
 use crate::shared::GroupShared;
-use crate::snapshot::Outgoing;
+use crate::snapshot::{Outgoing, describe_members};
 use crate::store::{Want, is_stripped};
 
 /// How long a snapshot waits for a follower that was lost while it was sent. It holds disk space.
@@ -117,11 +117,10 @@ impl GroupCore {
             }
         };
         let mut snapshot = Snapshot { data: outgoing.describe(), ..Snapshot::default() };
-        let conf_state = self.node.store().conf_state().clone();
         let metadata = snapshot.mut_metadata();
         metadata.index = outgoing.at.index;
         metadata.term = outgoing.at.term;
-        metadata.set_conf_state(conf_state);
+        describe_members(&mut snapshot, &self.shared.membership.borrow());
         self.node.mut_store().snapshot = Some(snapshot);
         self.outgoing = Some(outgoing);
     }

@@ -6,7 +6,8 @@
 //! * **A replica that was a member before it started neither votes nor asks for votes for one
 //!   lease** (unless the group does without leases). Before it went down it may have confirmed a leader's read lease; until that has
 //!   run out nobody else may lead.
-//! * A leader that sees a healthy member of higher priority hands over to it.
+//! * A leader that sees a healthy member of higher priority hands over to it. Members without a vote
+//!   (`change.rs`) never lead, and who was removed asks for no votes.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,9 +15,10 @@ use std::time::{Duration, Instant};
 use raft::{INVALID_ID, StateRole};
 use uuid::Uuid;
 
-use super::core::{GroupCore, Member};
+use super::core::{GroupCore, MemberCore};
 use super::out::Out;
 use crate::apply::ApplyTask;
+use crate::error::ChangeError;
 use crate::group::LeaderState;
 use crate::metrics::add;
 use crate::options::HostOptions;
@@ -32,6 +34,7 @@ pub(crate) struct Leadership {
     serve_from: Option<u64>,
     ticks: u64,
     election_ticks: u64,
+    heartbeat_ticks: u64,
     /// Ticks since leadership was lost with proposals in flight.
     lost: Option<u64>,
     /// Term in which this replica tried to hand over. The request to take over may arrive
@@ -58,15 +61,16 @@ enum Newcomer {
 
 impl Leadership {
     pub(crate) fn new(
-        members: &[Member],
+        members: &[MemberCore],
         me: u64,
         options: &HostOptions,
         lease_reads: bool,
         known_before: bool,
         empty: bool,
     ) -> Self {
-        let rank = |m: &&Member| (m.priority, std::cmp::Reverse(m.target.node));
-        let first = members.iter().max_by_key(rank).map(|m| m.raft_id);
+        let rank = |m: &&MemberCore| (m.priority, std::cmp::Reverse(m.target.node));
+        let voters = members.iter().filter(|m| m.standing.votes());
+        let first = voters.max_by_key(rank).map(|m| m.raft_id);
         let ticks = options.election_ticks();
         let election_timeout = options.tick * ticks as u32;
         let lease = if lease_reads { election_timeout / 3 } else { Duration::ZERO };
@@ -80,6 +84,7 @@ impl Leadership {
             serve_from: None,
             ticks: 0,
             election_ticks: ticks as u64,
+            heartbeat_ticks: options.heartbeat_ticks() as u64,
             lost: None,
             handed_over: 0,
             election_timeout,
@@ -133,7 +138,10 @@ impl GroupCore {
         }
         self.lead.ticks += 1;
         self.lead.lockout = self.lead.lockout.saturating_sub(1);
-        if !self.lead.locked_out() || self.node.raft.state == StateRole::Leader {
+        // Raft asks for no votes before it knows that changes of members are applied.
+        self.advance_applied();
+        let idle = self.lead.locked_out() || self.is_removed();
+        if !idle || self.node.raft.state == StateRole::Leader {
             self.node.tick();
         }
         let raft = &self.node.raft;
@@ -161,6 +169,10 @@ impl GroupCore {
             } else {
                 self.hand_to_higher_priority();
             }
+            self.promote();
+        }
+        if self.lead.ticks.is_multiple_of(self.lead.heartbeat_ticks) {
+            self.tell_membership(out);
         }
         self.maybe_trim(out);
         self.node.has_ready() || self.has_waiting_work()
@@ -181,7 +193,8 @@ impl GroupCore {
             let progress = raft.prs().get(id);
             progress.is_some_and(|p| p.recent_active && p.matched + 1024 >= last)
         };
-        let better = self.members.iter().filter(|m| m.priority > mine && near(m.raft_id));
+        let voters = self.members.iter().filter(|m| m.standing.votes());
+        let better = voters.filter(|m| m.priority > mine && near(m.raft_id));
         if let Some(to) = better.max_by_key(|m| m.priority).map(|m| m.raft_id) {
             self.transfer(to);
         }
@@ -196,16 +209,16 @@ impl GroupCore {
     /// Hands leadership to `to`, or to whoever is furthest, or just gives it up.
     pub(crate) fn on_transfer(&mut self, to: Option<Uuid>) {
         let raft = &self.node.raft;
-        if raft.state != StateRole::Leader || self.alone() {
+        if raft.state != StateRole::Leader || self.sole_voter() {
             return;
         }
-        let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
+        let others = self.members.iter().filter(|m| m.raft_id != self.my_id && m.standing.votes());
         let target = match to {
             Some(node) => others.clone().find(|m| m.target.node == node).map(|m| m.raft_id),
             None => {
-                let matched = |m: &&Member| raft.prs().get(m.raft_id).map_or(0, |p| p.matched);
+                let matched = |m: &&MemberCore| raft.prs().get(m.raft_id).map_or(0, |p| p.matched);
                 let active =
-                    |m: &&Member| raft.prs().get(m.raft_id).is_some_and(|p| p.recent_active);
+                    |m: &&MemberCore| raft.prs().get(m.raft_id).is_some_and(|p| p.recent_active);
                 others.filter(active).max_by_key(matched).map(|m| m.raft_id)
             }
         };
@@ -237,6 +250,7 @@ impl GroupCore {
         } else {
             self.lead.serve_from = None;
             self.end_reads();
+            self.end_changes(&ChangeError::Dropped);
             if was_me && !self.waiting.is_empty() {
                 // They may still be committed by the next leader; wait a while for that.
                 self.lead.lost = Some(self.lead.ticks);
@@ -263,7 +277,7 @@ impl GroupCore {
             return;
         }
         self.lead.serve_from = None;
-        if self.alone() {
+        if self.sole_voter() {
             self.shared.lease_until.store(FOREVER, Ordering::Release);
         }
         let term = self.node.raft.term;

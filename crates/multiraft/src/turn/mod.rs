@@ -1,5 +1,6 @@
 //! A loop thread: it owns groups and turns whatever happened into what follows from it.
 
+pub(crate) mod change;
 pub(crate) mod core;
 pub(crate) mod event;
 mod fetch;
@@ -158,6 +159,10 @@ impl Loop {
                 let _ = sender.send(g.status());
             }),
             Event::Transfer { group, to } => self.with(group, |g, _| g.on_transfer(to)),
+            Event::Change { group, change, sender } => {
+                self.with(group, |g, _| g.on_change(change, sender));
+            }
+            Event::MembersStored { group } => self.with(group, |g, out| g.on_members_stored(out)),
             Event::TrimWanted { group } => self.with(group, |g, out| g.on_trim_wanted(out)),
         }
     }
@@ -212,10 +217,11 @@ impl GroupCore {
             StateRole::Follower => Role::Follower,
             StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
         };
-        let follower = |m: &core::Member| {
+        let follower = |m: &core::MemberCore| {
             let progress = raft.prs().get(m.raft_id)?;
-            let node = m.target.node;
-            Some(FollowerStatus { node, matched: progress.matched, active: progress.recent_active })
+            let (node, standing) = (m.target.node, m.standing);
+            let (matched, active) = (progress.matched, progress.recent_active);
+            Some(FollowerStatus { node, standing, matched, active })
         };
         let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
         let followers =

@@ -9,7 +9,7 @@ use raft::{INVALID_ID, StateRole};
 use super::core::{GroupCore, Waiting};
 use super::event::{NewProposal, PayloadState, Reply};
 use super::out::Out;
-use crate::error::ProposeError;
+use crate::error::{ChangeError, ProposeError};
 use crate::group::Applied;
 use crate::metrics::add;
 use crate::store::set_external;
@@ -130,6 +130,7 @@ impl GroupCore {
             reply.send(Err(error.clone()));
         }
         self.drop_waiting();
+        self.end_changes(&ChangeError::Shutdown);
         self.reads.refuse_all();
     }
 }

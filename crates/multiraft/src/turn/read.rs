@@ -139,7 +139,7 @@ impl GroupCore {
 
     fn extend_lease(&mut self, from: Instant) {
         let raft = &self.node.raft;
-        let none = self.alone() || self.lead.lease.is_zero();
+        let none = self.sole_voter() || self.lead.lease.is_zero();
         if none || raft.state != StateRole::Leader || self.lead.handed_over == raft.term {
             return;
         }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use raft::eraftpb::{Entry, Message, MessageType};
 use raft::{Ready, StateRole};
 
+use super::change::announcement;
 use super::core::{GroupCore, Outstanding, Restoring};
 use super::out::Out;
 use crate::apply::ApplyTask;
@@ -77,6 +78,13 @@ impl GroupCore {
             task.truncate = Some(at);
             task.drop_through = self.node.store().last().index;
             self.node.mut_store().reset(at);
+            match snapshot::members_in(ready.snapshot()) {
+                Ok(membership) => self.set_membership(membership, out),
+                Err(error) => {
+                    self.fail(format!("a snapshot without members: {error}"), out);
+                    return;
+                }
+            }
         }
         let entries = ready.take_entries();
         self.node.mut_store().append(&entries);
@@ -126,7 +134,9 @@ impl GroupCore {
         self.shared.applying_bytes.fetch_add(bytes_of(&entries), Ordering::Relaxed);
         let replies = self.replies_for(&entries);
         self.shrink_cache();
-        out.apply(&self.apply, ApplyTask::Entries { group: self.region(), entries, replies });
+        // Members of a later entry of these do no harm to an earlier one.
+        self.take_changes(&entries, out);
+        self.to_machine(ApplyTask::Entries { group: self.region(), entries, replies }, out);
     }
 
     fn shrink_cache(&mut self) {
@@ -182,13 +192,22 @@ impl GroupCore {
             self.send_snapshot(message, out);
             return;
         }
-        let Some(member) = self.member(message.to) else { return };
+        let Some(target) = self.target_of(message.to) else { return };
+        let asks = matches!(
+            message.get_msg_type(),
+            MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
+        );
+        if asks {
+            // Whoever is asked may not know this candidate.
+            let known = announcement(message.to, self.my_id, &self.shared.membership.borrow());
+            out.send(&target, self.shared.id, known);
+        }
         let stripped = message.get_msg_type() == MessageType::MsgAppend
             && message.get_entries().iter().any(crate::store::is_stripped);
         if stripped {
             self.send_with_payloads(message, out);
         } else {
-            out.send(&member.target, self.shared.id, message);
+            out.send(&target, self.shared.id, message);
         }
     }
 
@@ -208,7 +227,7 @@ impl GroupCore {
             return;
         };
         self.restoring = Some(Restoring { at, task, held: Vec::new() });
-        out.apply(&self.apply, ApplyTask::Restore { group: self.region(), incoming, at });
+        self.to_machine(ApplyTask::Restore { group: self.region(), incoming, at }, out);
     }
 
     /// The state machine holds the snapshot durably: the log may follow.
@@ -257,7 +276,7 @@ impl GroupCore {
 
     fn send_snapshot(&mut self, message: Message, out: &mut Out) {
         let (to, group) = (message.to, self.region());
-        let target = self.member(to).map(|m| m.target.clone());
+        let target = self.target_of(to);
         let matching = self.outgoing.clone().filter(|o| snapshot::id_in(&message) == Some(o.id));
         let (Some(target), Some(outgoing)) = (target, matching) else {
             // Raft must not be stepped while a ready is being handled.

@@ -30,7 +30,15 @@ pub(crate) struct QueuedAppend {
 
 impl GroupCore {
     pub(crate) fn on_message(&mut self, message: Message, out: &mut Out) {
-        if message.to != self.my_id || self.member(message.from).is_none() {
+        if message.to != self.my_id || message.from == self.my_id {
+            add(&out.metrics.messages_dropped, 1);
+            return;
+        }
+        if message.get_msg_type() == MessageType::MsgCheckQuorum {
+            self.on_announcement(&message, out);
+            return;
+        }
+        if self.member(message.from).is_none() && !self.may_come(&message) {
             add(&out.metrics.messages_dropped, 1);
             return;
         }
@@ -67,6 +75,22 @@ impl GroupCore {
             MessageType::MsgPropose | MessageType::MsgReadIndex | MessageType::MsgSnapshot => {}
             _ => self.step(message),
         }
+    }
+
+    /// Whether a message of a node that is no member here is to be heard: this one may have missed
+    /// that it became one. Where it is must be known, for the answer.
+    fn may_come(&self, message: &Message) -> bool {
+        let kind = matches!(
+            message.get_msg_type(),
+            MessageType::MsgAppend
+                | MessageType::MsgHeartbeat
+                | MessageType::MsgSnapshot
+                | MessageType::MsgReadIndexResp
+                | MessageType::MsgTimeoutNow
+                | MessageType::MsgRequestVote
+                | MessageType::MsgRequestPreVote
+        );
+        kind && self.target_of(message.from).is_some()
     }
 
     /// Hears from the leader how far it is.
@@ -189,9 +213,8 @@ impl GroupCore {
 
     /// Sends an append whose payloads must be read from the payload store first.
     pub(crate) fn send_with_payloads(&mut self, message: Message, out: &Out) {
-        let Some(member) = self.member(message.to) else { return };
-        let (shared, target, metrics) =
-            (self.shared.clone(), member.target.clone(), out.metrics.clone());
+        let Some(target) = self.target_of(message.to) else { return };
+        let (shared, metrics) = (self.shared.clone(), out.metrics.clone());
         self.shared.runtime.spawn(async move {
             let mut message = message;
             let entries = std::mem::take(message.mut_entries()).into_vec();

@@ -2,13 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use raft::{StateRole, Storage};
+use raft::{ProgressState, StateRole, Storage};
 
 use super::core::GroupCore;
 use super::out::Out;
 use crate::apply::ApplyTask;
 use crate::log::write::WriteTask;
 use crate::machine::LogPosition;
+use crate::membership::Standing;
 use crate::metrics::add;
 
 impl GroupCore {
@@ -73,9 +74,19 @@ impl GroupCore {
         let snapshot = self.outgoing.as_ref().map(|o| o.at.index);
         let progress = self.node.raft.prs();
         let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
-        let needed = others.filter_map(|m| progress.get(m.raft_id)).filter_map(|p| {
-            let patience = if p.recent_active { near } else { away };
-            (p.matched.saturating_add(patience) >= flushed).then_some(p.matched)
+        let known = others.filter_map(|m| progress.get(m.raft_id).map(|p| (m.standing, p)));
+        let needed = known.filter_map(|(standing, p)| {
+            let patience = match (p.recent_active, standing) {
+                // Without the entries behind its snapshot it would need another one, and so on.
+                (true, Standing::Joining | Standing::Listener) if !forced => u64::MAX,
+                (true, _) => near,
+                (false, _) => away,
+            };
+            // Who is being sent a snapshot goes on behind that.
+            let restoring = p.state == ProgressState::Snapshot;
+            let from = if restoring { p.matched.max(p.pending_snapshot) } else { p.matched };
+            let useful = from > 0 && from.saturating_add(patience) >= flushed;
+            useful.then_some(from)
         });
         needed.chain(snapshot).min().unwrap_or(u64::MAX)
     }

@@ -1,0 +1,220 @@
+//! Members that come and go while the group runs.
+
+use std::time::Duration;
+
+use multiraft::{Change, ChangeError, Proposal, Standing, TrimOptions};
+
+use crate::support::{Cluster, until, until_async};
+
+async fn settled(size: usize) -> Cluster {
+    let mut cluster = Cluster::new(size);
+    cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
+    (0..size).for_each(|n| cluster.start(n));
+    let all: Vec<usize> = (0..size).collect();
+    cluster.put(&all, "first").await;
+    cluster.agree(1).await;
+    cluster
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_is_added_gets_everything_and_then_its_vote() {
+    let mut cluster = settled(3).await;
+    for n in 0..100 {
+        cluster.put(&[0, 1, 2], &n.to_string()).await;
+    }
+    let new = cluster.grow();
+    cluster.join(&[0, 1, 2], new).await;
+    assert!(!cluster.group(new).membership().find(cluster.nodes[new].id).unwrap().standing.votes());
+    cluster.votes(&[0, 1, 2, new], new).await;
+    cluster.agree(101).await;
+    assert!(cluster.nodes[new].store.lock().restores > 0, "the log does not reach back that far");
+    // Every change has been told to everybody, with where the new one is.
+    let membership = cluster.group(0).membership();
+    assert_eq!(membership.find(cluster.nodes[new].id).unwrap().peer, cluster.peer(new));
+    // It counts: with two of four down there is no majority, with one there is.
+    let leader = cluster.leader().await;
+    let others: Vec<usize> = (0..3).filter(|n| *n != leader).collect();
+    cluster.stop(others[0], false).await;
+    cluster.put(&[leader, others[1], new], "three of four").await;
+    cluster.stop(others[1], false).await;
+    let group = cluster.group(leader);
+    let proposed = group.propose(Proposal::new("two of four"));
+    assert!(tokio::time::timeout(Duration::from_millis(500), proposed).await.is_err());
+    // And it may lead. Whoever was given nothing knows of it only by its log.
+    cluster.start(others[0]);
+    cluster.start(others[1]);
+    cluster.leader().await;
+    cluster.change(&[0, 1, 2, new], Change::Remove(cluster.nodes[leader].id)).await;
+    cluster.stop(leader, false).await;
+    let left = [others[0], others[1], new];
+    cluster.put(&left, "three of three").await;
+    until_async("the new one leads", || async {
+        let now = cluster.leader_of(&left).await;
+        cluster.group(now).transfer_leader(cluster.nodes[new].id);
+        cluster.group(new).leader().ready
+    })
+    .await;
+    cluster.put(&left, "led by the new one").await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_is_to_go_hands_over_first() {
+    let cluster = settled(3).await;
+    let leader = cluster.leader().await;
+    let gone = cluster.nodes[leader].id;
+    let refused = cluster.group(leader).change(Change::Remove(gone)).await;
+    assert!(matches!(refused, Err(ChangeError::NotLeader { hint: Some(to) }) if to != gone));
+    cluster.change(&[0, 1, 2], Change::Remove(gone)).await;
+    let left: Vec<usize> = (0..3).filter(|n| *n != leader).collect();
+    cluster.put(&left, "without it").await;
+    let mut removed = cluster.group(leader).removed();
+    tokio::time::timeout(Duration::from_secs(10), removed.wait_for(|removed| *removed))
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(cluster.group(leader).propose(Proposal::new("no")).await.is_err());
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_replica_disturbs_nobody_also_when_it_does_not_know() {
+    let mut cluster = settled(3).await;
+    let leader = cluster.leader().await;
+    let (gone, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    // It is away while it is removed, and nobody who is left is asked to tell it.
+    cluster.stop(gone, false).await;
+    cluster.change(&[leader, other], Change::Remove(cluster.nodes[gone].id)).await;
+    let term = cluster.group(leader).leader().term;
+    cluster.start(gone);
+    assert!(cluster.group(gone).membership().contains(cluster.nodes[gone].id));
+    let mut removed = cluster.group(gone).removed();
+    tokio::time::timeout(Duration::from_secs(10), removed.wait_for(|removed| *removed))
+        .await
+        .unwrap()
+        .unwrap();
+    for n in 0..20 {
+        cluster.put(&[leader, other], &n.to_string()).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(cluster.group(leader).leader().term, term, "nobody had to be elected");
+    assert_eq!(cluster.entries(gone).len(), 1, "it gets nothing any more");
+    // It may come back: with all that it still has.
+    cluster.stop(gone, false).await;
+    cluster.join(&[leader, other], gone).await;
+    cluster.votes(&[0, 1, 2], gone).await;
+    cluster.agree(21).await;
+    assert!(!*cluster.group(gone).removed().borrow());
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_away_finds_a_group_of_others() {
+    let mut cluster = settled(3).await;
+    cluster.stop(2, true).await;
+    let mut members = vec![0, 1];
+    for _ in 0..2 {
+        let new = cluster.grow();
+        cluster.join(&members, new).await;
+        members.push(new);
+        cluster.votes(&members, new).await;
+    }
+    for gone in [0, 1] {
+        cluster.change(&members, Change::Remove(cluster.nodes[gone].id)).await;
+        members.retain(|n| *n != gone);
+        cluster.stop(gone, false).await;
+    }
+    for n in 0..50 {
+        cluster.put(&members, &n.to_string()).await;
+    }
+    // All that it knows of are gone.
+    cluster.start(2);
+    members.push(2);
+    until("it caught up", || cluster.entries(2).len() == 51).await;
+    let leader = cluster.leader().await;
+    let other = members.iter().copied().find(|n| *n != leader && *n != 2).unwrap();
+    cluster.stop(other, false).await;
+    cluster.put(&[leader, 2], "with it").await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_joins_is_waited_for_by_the_log() {
+    let mut cluster = settled(3).await;
+    let new = cluster.grow();
+    cluster.join(&[0, 1, 2], new).await;
+    cluster.votes(&[0, 1, 2, new], new).await;
+    let listener = cluster.grow();
+    cluster.change(&[0, 1, 2], Change::AddListener(cluster.peer(listener))).await;
+    let leader = cluster.leader().await;
+    cluster.nodes[listener].joined = Some(cluster.group(leader).membership());
+    cluster.start(listener);
+    until("it has all", || cluster.entries(listener).len() == 1).await;
+    // It stays without a vote, and away for longer than the log is kept.
+    cluster.stop(listener, false).await;
+    tokio::time::sleep(cluster.options(0).election_timeout * 3).await;
+    for n in 0..200 {
+        cluster.put(&[0, 1, 2, new], &n.to_string()).await;
+    }
+    let before = cluster.nodes[listener].store.lock().restores;
+    cluster.start(listener);
+    until("it has all again", || cluster.entries(listener).len() == 201).await;
+    assert!(cluster.nodes[listener].store.lock().restores > before);
+    let standing = |n: usize| {
+        let membership = cluster.group(n).membership();
+        membership.find(cluster.nodes[listener].id).map(|m| m.standing)
+    };
+    assert_eq!(standing(0), Some(Standing::Listener));
+    let group = cluster.group(listener);
+    let index = cluster.put(&[0, 1, 2, new], "seen").await.index;
+    assert!(group.read_index_anywhere().await.unwrap() >= index);
+    // Until it gets one.
+    cluster.change(&[0, 1, 2, new], Change::Promote(cluster.nodes[listener].id)).await;
+    cluster.votes(&[0, 1, 2, new, listener], listener).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_of_one_grows_and_shrinks() {
+    let mut cluster = settled(1).await;
+    assert!(cluster.group(0).can_read_now());
+    let new = cluster.grow();
+    cluster.join(&[0], new).await;
+    cluster.votes(&[0, new], new).await;
+    cluster.put(&[0, new], "both").await;
+    // What one of two says is not the whole truth.
+    cluster.stop(new, false).await;
+    until("no lease is left", || !cluster.group(0).holds_lease()).await;
+    assert!(cluster.group(0).read_index().await.is_err());
+    cluster.start(new);
+    cluster.change(&[0, new], Change::Remove(cluster.nodes[0].id)).await;
+    cluster.stop(0, false).await;
+    cluster.put(&[new], "alone").await;
+    until("it needs nobody", || cluster.group(new).holds_lease()).await;
+    cluster.stop(new, true).await;
+    cluster.start(new);
+    cluster.put(&[new], "alone again").await;
+    assert_eq!(cluster.entries(new).len(), 4);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_removed_when_the_rest_does_not_answer() {
+    let mut cluster = settled(3).await;
+    let leader = cluster.leader().await;
+    let (down, up) = ((leader + 1) % 3, (leader + 2) % 3);
+    cluster.stop(down, false).await;
+    let of = cluster.nodes[up].id;
+    until_async("it is known to be away", || async {
+        let refused = cluster.group(leader).status().await.unwrap();
+        refused.followers.iter().any(|f| f.node == cluster.nodes[down].id && !f.active)
+    })
+    .await;
+    tokio::time::sleep(cluster.options(0).election_timeout * 2).await;
+    let refused = cluster.group(leader).change(Change::Remove(of)).await;
+    assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
+    // The one that is down may go.
+    cluster.change(&[leader, up], Change::Remove(cluster.nodes[down].id)).await;
+    cluster.put(&[leader, up], "two").await;
+    cluster.shutdown().await;
+}
