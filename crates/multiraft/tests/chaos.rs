@@ -1,7 +1,7 @@
 //! Everything at once: clients propose and read while nodes crash, links are cut and leaders
 //! change. Nothing acknowledged is lost, all replicas agree, no read is stale.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use multiraft::{Change, Group, Proposal, TrimOptions};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
+use uuid::Uuid;
 
 use crate::support::{Cluster, until};
 
@@ -211,11 +212,15 @@ async fn members_come_and_go(seed: u64) {
     members.iter().for_each(|n| cluster.start(*n));
     show(&world, &cluster);
     world.go_on().await;
-    for n in &members {
-        let known: Vec<_> = cluster.group(*n).membership().voters().map(|m| m.peer.node).collect();
-        assert_eq!(known.len(), 3, "seed {seed}");
-        assert!(members.iter().all(|n| known.contains(&cluster.nodes[*n].id)), "seed {seed}");
-    }
+    let ids: BTreeSet<Uuid> = members.iter().map(|n| cluster.nodes[*n].id).collect();
+    until("all know the same three members", || {
+        let voters = |n: &usize| {
+            let membership = cluster.group(*n).membership();
+            membership.voters().map(|m| m.peer.node).collect::<BTreeSet<Uuid>>()
+        };
+        members.iter().all(|n| voters(n) == ids)
+    })
+    .await;
     world.settle(clients, &cluster, &members).await;
     cluster.shutdown().await;
 }
