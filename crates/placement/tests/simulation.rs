@@ -258,10 +258,9 @@ impl World {
                 ..Decision::default()
             });
         }
-        if let Some(id) = self.cluster.plan_rebalance() {
-            let close = Change::ClosePipeline { id, now: self.now };
-            self.carry_out(Decision { changes: vec![close], ..Decision::default() });
-        }
+        let closed = self.cluster.plan_rebalance().into_iter();
+        let changes = closed.map(|id| Change::ClosePipeline { id, now: self.now }).collect();
+        self.carry_out(Decision { changes, ..Decision::default() });
         for decision in [
             self.cluster.scrub_pipelines(self.now),
             self.cluster.review_containers(self.now),

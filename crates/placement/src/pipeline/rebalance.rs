@@ -2,7 +2,9 @@
 //!
 //! Nodes come one after the other, so the first pipelines are made of whoever was there. When all are made and still
 //! a node takes part in none, two pipelines have the same members, or all members of one are in one rack, a pipeline is
-//! closed if that lets the rest be made better. One at a time, so that writers always find others.
+//! closed if that lets the rest be made better. One at a time, so that writers always find others; only when no single
+//! one helps, two at once, which change members with each other. (One after the other they would not: in place of the
+//! first one the same would be made again, for ever.)
 
 use types::{PipelineId, PipelineState, ReplicationConfig};
 
@@ -27,20 +29,20 @@ struct Worth {
 }
 
 impl Cluster {
-    /// The pipeline to close for the sake of better ones, if there is one. To be asked when nothing is planned and no
-    /// pipeline is on its way.
-    pub fn plan_rebalance(&self) -> Option<PipelineId> {
+    /// The pipelines to close together for the sake of better ones: none, one or two. To be asked when nothing is planned
+    /// and no pipeline is on its way.
+    pub fn plan_rebalance(&self) -> Vec<PipelineId> {
         let config = ReplicationConfig::RATIS_THREE;
         let allocated = |e: &PipelineEntry| e.record.state == PipelineState::Allocated;
         if self.safe_mode.is_on() || self.pipelines.iter().any(allocated) {
-            return None;
+            return Vec::new();
         }
         let board = self.board(config);
         let made = self.count_pipelines(config);
         let most = board.most(3).min(self.cluster_limit());
         let now = worth(&board, made);
         if now.faults.0 == 0 && made >= most {
-            return None;
+            return Vec::new();
         }
         let mut candidates: Vec<_> = self
             .pipelines
@@ -69,25 +71,28 @@ impl Cluster {
         let few = self.nodes.len() <= FEW_NODES;
         let candidates: Vec<_> = candidates.into_iter().map(|(_, e)| e).collect();
         let tried = candidates.iter().take(if few { TRIED } else { 1 });
-        let best = first_best(tried.map(|e| (better(&[e]), e.record.id)));
-        if let Some((worth, id)) = best
+        let best = first_best(tried.map(|e| (better(&[e]), vec![e.record.id])));
+        if let Some((worth, ids)) = best
             && worth > now
         {
-            return Some(id);
+            return ids;
         }
-        // Members of a bad one may have to change places with those of another: then that is closed next.
-        let bad = candidates.iter().take(if few { TRIED_FIRST } else { 0 });
-        let pairs = bad.enumerate().flat_map(|(i, a)| {
+        // Members of a bad one may have to change places with those of another. Writers need a third one meanwhile.
+        let tried_first = if few && candidates.len() > 2 { TRIED_FIRST } else { 0 };
+        let pairs = candidates.iter().take(tried_first).enumerate().flat_map(|(i, a)| {
             let others = candidates.iter().take(TRIED).skip(i + 1);
             others.map(move |b| [*a, *b])
         });
-        let best = first_best(pairs.map(|pair| (better(&pair), pair[0].record.id)))?;
-        (best.0 > now).then_some(best.1)
+        let best =
+            first_best(pairs.map(|pair| (better(&pair), pair.map(|e| e.record.id).to_vec())));
+        best.filter(|(worth, _)| *worth > now).map(|(_, ids)| ids).unwrap_or_default()
     }
 }
 
 /// The first of the best.
-fn first_best(tried: impl Iterator<Item = (Worth, PipelineId)>) -> Option<(Worth, PipelineId)> {
+fn first_best(
+    tried: impl Iterator<Item = (Worth, Vec<PipelineId>)>,
+) -> Option<(Worth, Vec<PipelineId>)> {
     tried.reduce(|best, other| if other.0 > best.0 { other } else { best })
 }
 

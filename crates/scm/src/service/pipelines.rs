@@ -1,4 +1,4 @@
-//! Creates the pipelines that are missing, and closes one at a time for the sake of better ones. Woken when a node
+//! Creates the pipelines that are missing, and closes one or two at a time for the sake of better ones. Woken when a node
 //! comes or goes and when a pipeline opens or closes.
 
 use std::sync::Arc;
@@ -36,11 +36,11 @@ impl BackgroundService for PipelineCreator {
             let new = |plan| cluster.build_pipeline(&plan, PipelineId::random(), now);
             let mut changes: Vec<_> =
                 plans.into_iter().map(|plan| Change::AddPipeline(new(plan))).collect();
-            if changes.is_empty()
-                && let Some(id) = cluster.plan_rebalance()
-            {
-                tracing::info!(pipeline = %id, "pipeline is closed so that better ones can be made");
-                changes.push(Change::ClosePipeline { id, now });
+            if changes.is_empty() {
+                for id in cluster.plan_rebalance() {
+                    tracing::info!(pipeline = %id, "pipeline is closed so that better ones can be made");
+                    changes.push(Change::ClosePipeline { id, now });
+                }
             }
             changes
         };
