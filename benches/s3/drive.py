@@ -13,6 +13,8 @@ import urllib.request
 
 ready, server, work = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 SECONDS = os.environ.get("SECONDS_EACH", "8")
+# Before anything is counted, of the first size.
+WARM_UP = os.environ.get("WARM_UP", "0")
 CONNECTIONS = os.environ.get("CONNECTIONS", "16")
 SIZES = [int(size) for size in os.environ.get("SIZES", "4096 102400 4194304 67108864").split()]
 KEYS = 500
@@ -51,7 +53,7 @@ def resident():
         return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) >> 10
 
 
-def send(method, size, keys):
+def send(method, size, keys, seconds=SECONDS, told=True):
     urls, body = os.path.join(work, "urls"), os.path.join(work, "body")
     with open(urls, "w") as file:
         file.writelines(presign(method, f"/bench/{size}/{number}") + "\n" for number in range(keys))
@@ -75,10 +77,12 @@ def send(method, size, keys):
             end
         """)
     connections = CONNECTIONS if size < 1 << 24 else "4"
-    command = ["wrk", "-t", "1", "-c", connections, "-d", SECONDS + "s", "--timeout", "60s", "-s", script, ready["s3"]]
+    command = ["wrk", "-t", "1", "-c", connections, "-d", seconds + "s", "--timeout", "60s", "-s", script, ready["s3"]]
     begun = cpu()
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     spent = cpu() - begun
+    if not told:
+        return
     requests, errors, p50, p99 = map(float, re.search(r"RESULT (\S+) (\S+) (\S+) (\S+)", out).groups())
     took = float(re.search(r"requests in ([\d.]+)s", out)[1])
     print(f"| {method} {size} | {connections} | {requests / took:,.0f} | {requests * size / took / 2**20:,.0f} "
@@ -88,6 +92,8 @@ def send(method, size, keys):
 urllib.request.urlopen(urllib.request.Request(ready["s3"] + presign("PUT", "/bench"), method="PUT")).read()
 print("| request | connections | requests/s | MiB/s | p50 / p99 ms | server CPU ms a request | resident MiB | errors |")
 print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+if WARM_UP != "0":
+    send("PUT", SIZES[0], KEYS, WARM_UP, told=False)
 for size in SIZES:
     keys = max(4, min(KEYS, (1 << 29) // size))
     send("PUT", size, keys)
