@@ -1,6 +1,6 @@
 //! `o3 server`: all roles in one process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use crate::settings::Settings;
 #[command(after_help = "Examples:\n  \
     o3 server --dir ./data                                    1 OM, 1 SCM, 3 DataNodes, S3 on port 9878\n  \
     o3 server --dir ./data --datanodes 1                      the smallest: one copy of everything\n  \
+    o3 server --dir ./data --oms 3 --scms 3 --datanodes 6     nothing has only one of it\n  \
     o3 server --dir /tmp/t --json -D trioxide.server.ports=free    for scripts: one line when ready\n  \
     O3_ACCESS_KEY=me O3_SECRET_KEY=secret o3 server --dir ./data   with a key pair of your own\n\n\
     The key pair is made at the first start and kept. Stop with Ctrl-C or SIGTERM.")]
@@ -28,9 +29,18 @@ pub struct ServerArgs {
     /// Directory for all data; made when it does not exist
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
+    /// Number of OMs, one Raft group; default: as many as the directory has, or 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=7))]
+    oms: Option<u16>,
+    /// Number of SCMs, one Raft group; default: as many as the directory has, or 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=7))]
+    scms: Option<u16>,
     /// Number of DataNodes; default: as many as the directory has, or 3
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     datanodes: Option<u16>,
+    /// Disks of each DataNode, as directories; default: as many as the first has, or 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    disks: Option<u16>,
     /// Address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
     bind: String,
@@ -64,7 +74,10 @@ impl Daemon for ServerArgs {
     async fn start(self, conf: Configuration) -> anyhow::Result<Running> {
         let options = ServerOptions {
             dir: self.dir,
+            oms: self.oms.map(usize::from),
+            scms: self.scms.map(usize::from),
             datanodes: self.datanodes.map(usize::from),
+            disks: self.disks.map(usize::from),
             bind: self.bind,
             conf,
             credentials: OmOptions::from_env()
@@ -95,8 +108,11 @@ fn line(server: &Server, took: Duration) -> String {
     let ready = json!({
         "event": "ready",
         "ready_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        "om": endpoints.om,
-        "scm": endpoints.scm,
+        "om": endpoints.oms.first(),
+        "scm": endpoints.scms.first(),
+        "oms": endpoints.oms,
+        "scms": endpoints.scms,
+        "conf": server.directory().site(),
         "s3": endpoints.s3,
         "access_key": credentials.access_key,
         "secret_key": credentials.secret_key,
@@ -104,31 +120,37 @@ fn line(server: &Server, took: Duration) -> String {
     format!("{ready}\n")
 }
 
-/// What tells a client where a door is; nothing when that is where it looks by itself.
-fn definition(key: &'static Key<HostPort>, address: &str) -> String {
+/// What tells a client where the doors are; nothing when they are where it looks by itself.
+fn definition(key: &'static Key<HostPort>, addresses: &[String], site: &Path) -> String {
     let default = HostPort::parse_with(key.spec().default, None).map(|d| d.connect().to_string());
-    if default.as_deref() == Some(address) {
-        String::new()
-    } else {
-        format!(" -D {}={address}", key.name())
+    match addresses {
+        [one] if default.as_ref() == Some(one) => String::new(),
+        [one] => format!(" -D {}={one}", key.name()),
+        _ => format!(" --conf {}", site.display()),
     }
+}
+
+/// "1 OM", "3 OMs".
+fn count(of: &[String], role: &str) -> String {
+    format!("{} {role}{}", of.len(), if of.len() == 1 { "" } else { "s" })
 }
 
 /// What a person sees: where everything is, and lines to copy.
 fn block(server: &Server, took: Duration) -> String {
     let (e, c) = (server.endpoints(), server.credentials());
-    let datanodes = e.datanodes.len();
+    let site = server.directory().site();
     let pages: String =
         e.pages.iter().map(|(role, url)| format!("    {role:<12}{url}\n")).collect();
     format!(
         "\
-Trioxide is ready ({ms} ms): 1 OM, 1 SCM, {datanodes} DataNode{s}, S3 gateway, data in {dir}
+Trioxide is ready ({ms} ms): {oms}, {scms}, {datanodes}, S3 gateway, data in {dir}
 
   S3          {s3}
   OM          {om}
   SCM         {scm}
   access key  {access}
   secret key  {secret}
+  for clients {site}
 
   Status pages
 {pages}
@@ -148,13 +170,16 @@ Trioxide is ready ({ms} ms): 1 OM, 1 SCM, {datanodes} DataNode{s}, S3 gateway, d
 ",
         ms = took.as_millis(),
         o3 = std::env::args().next().unwrap_or_else(|| "o3".to_owned()),
-        at_om = definition(&om::OZONE_OM_ADDRESS, &e.om),
-        at_scm = definition(&scm::OZONE_SCM_CLIENT_ADDRESS, &e.scm),
-        s = if datanodes == 1 { "" } else { "s" },
+        at_om = definition(&om::OZONE_OM_ADDRESS, &e.oms, &site),
+        at_scm = definition(&scm::OZONE_SCM_CLIENT_ADDRESS, &e.scms, &site),
+        oms = count(&e.oms, "OM"),
+        scms = count(&e.scms, "SCM"),
+        datanodes = count(&e.datanodes, "DataNode"),
         dir = server.directory().path().display(),
         s3 = e.s3,
-        om = e.om,
-        scm = e.scm,
+        om = e.oms.join(" "),
+        scm = e.scms.join(" "),
+        site = site.display(),
         access = c.access_key,
         secret = c.secret_key,
     )

@@ -2,14 +2,17 @@
 //!
 //! What is set explicitly is kept, so that `-D ozone.om.address=127.0.0.1:0` moves OM. What is not set is put on the
 //! server's interface with Ozone's port, or with any free one when `trioxide.server.ports` says so. DataNodes always
-//! take free ports, for there are several; an explicit port goes to the first of them.
+//! take free ports, for there are several; an explicit port goes to the first of them. Several OMs or SCMs form a
+//! service: see `members.rs`.
 
+use std::io;
 use std::path::Path;
 
 use config::keys::{datanode, hdds, om, s3g, scm, trioxide};
 use config::{Configuration, HostPort, Key};
 
 use crate::directory::Directory;
+use crate::members::{self, Ports};
 
 /// Memory for OM's cached blocks when everything shares one process.
 const OM_CACHE: &str = "256MB";
@@ -20,13 +23,26 @@ pub struct Base {
     conf: Configuration,
     bind: String,
     free_ports: bool,
+    oms: usize,
+    scms: usize,
+    disks: usize,
+    /// The settings that make services of several OMs and SCMs.
+    services: Vec<(String, String)>,
 }
 
 impl Base {
     /// From the server's configuration, the address to bind everything to, and the number of DataNodes.
     pub fn new(conf: &Configuration, bind: &str, datanodes: usize) -> Base {
         let free_ports = conf.get(&trioxide::TRIOXIDE_SERVER_PORTS) == "free";
-        let mut base = Base { conf: conf.clone(), bind: bind.to_string(), free_ports };
+        let mut base = Base {
+            conf: conf.clone(),
+            bind: bind.to_string(),
+            free_ports,
+            oms: 1,
+            scms: 1,
+            disks: 1,
+            services: Vec::new(),
+        };
         for key in [
             &om::OZONE_OM_ADDRESS,
             &om::OZONE_OM_HTTP_ADDRESS,
@@ -45,12 +61,47 @@ impl Base {
         }
         base.default(&datanode::HDDS_DATANODE_BIND_HOST, bind);
         base.default(&trioxide::TRIOXIDE_OM_CACHE_SIZE, OM_CACHE);
-        // All of them are coming: no pipeline is made of the first few only.
-        base.default(&scm::HDDS_SCM_SAFEMODE_MIN_DATANODE, &datanodes.min(3).to_string());
+        // All of them are coming: no pipeline is made of the first few only, to be closed when the others are there.
+        base.default(&scm::HDDS_SCM_SAFEMODE_MIN_DATANODE, &datanodes.to_string());
         if datanodes < 3 {
             base.default(&hdds::OZONE_SERVER_DEFAULT_REPLICATION, "1");
         }
         base
+    }
+
+    /// The same server with so many OMs and SCMs, each a service when there are several.
+    ///
+    /// # Errors
+    /// When no free ports can be had.
+    pub fn with_members(mut self, oms: usize, scms: usize) -> io::Result<Base> {
+        let mut ports = Ports::new(&self.bind, self.free_ports);
+        (self.oms, self.scms) = (oms, scms);
+        self.services.clear();
+        if oms > 1 {
+            self.services.extend(members::oms(&self.conf, oms, &mut ports)?);
+        }
+        if scms > 1 {
+            self.services.extend(members::scms(&self.conf, scms, &mut ports)?);
+        }
+        for (name, value) in &self.services {
+            self.conf = self.conf.with(name, value);
+        }
+        Ok(self)
+    }
+
+    /// The same server with so many disks on each DataNode.
+    pub fn with_disks(self, disks: usize) -> Base {
+        Base { disks, ..self }
+    }
+
+    /// How many OMs.
+    pub fn oms(&self) -> usize {
+        self.oms
+    }
+
+    /// How many SCMs.
+    pub fn scms(&self) -> usize {
+        self.scms
     }
 
     /// Puts a door on the server's interface unless its address is set.
@@ -65,10 +116,14 @@ impl Base {
         }
     }
 
-    /// SCM's configuration.
-    pub fn scm(&self, directory: &Directory) -> Configuration {
-        rooted(&self.conf, &directory.scm())
-            .with(scm::OZONE_SCM_DB_DIRS.name(), directory.scm().display())
+    /// An SCM's configuration; they count from 1.
+    pub fn scm(&self, directory: &Directory, number: usize) -> Configuration {
+        let dir = directory.scm(number);
+        let conf = rooted(&self.conf, &dir).with(scm::OZONE_SCM_DB_DIRS.name(), dir.display());
+        match self.scms {
+            1 => conf,
+            _ => conf.with(scm::OZONE_SCM_NODE_ID.name(), members::scm_id(number)),
+        }
     }
 
     /// The same server once SCM is up and its ports are known.
@@ -81,10 +136,14 @@ impl Base {
         Base { conf, ..self.clone() }
     }
 
-    /// OM's configuration.
-    pub fn om(&self, directory: &Directory) -> Configuration {
-        rooted(&self.conf, &directory.om())
-            .with(om::OZONE_OM_DB_DIRS.name(), directory.om().display())
+    /// An OM's configuration; they count from 1.
+    pub fn om(&self, directory: &Directory, number: usize) -> Configuration {
+        let dir = directory.om(number);
+        let conf = rooted(&self.conf, &dir).with(om::OZONE_OM_DB_DIRS.name(), dir.display());
+        match self.oms {
+            1 => conf,
+            _ => conf.with(om::OZONE_OM_NODE_ID.name(), members::om_id(number)),
+        }
     }
 
     /// A DataNode's configuration; they count from 1.
@@ -93,10 +152,9 @@ impl Base {
             .with(datanode::OZONE_SCM_DATANODE_ID_DIR.name(), directory.datanode(number).display());
         // An explicit list of disks is the first DataNode's.
         if number > 1 || !conf.is_set(&datanode::HDDS_DATANODE_DIR) {
-            conf = conf.with(
-                datanode::HDDS_DATANODE_DIR.name(),
-                directory.datanode_data(number).display(),
-            );
+            let disk = |disk| directory.datanode_disk(number, disk).display().to_string();
+            let disks: Vec<_> = (1..=self.disks).map(disk).collect();
+            conf = conf.with(datanode::HDDS_DATANODE_DIR.name(), disks.join(","));
         }
         for port in [
             &datanode::HDDS_CONTAINER_IPC_PORT,
@@ -120,11 +178,30 @@ impl Base {
 
     /// The configuration of the S3 gateway and of other clients, once OM is up.
     pub fn client(&self, om_address: &HostPort, grpc_port: Option<u16>) -> Configuration {
+        if self.oms > 1 {
+            return self.conf.clone();
+        }
         let conf = self.conf.with(om::OZONE_OM_ADDRESS.name(), om_address);
         match grpc_port {
             Some(port) => conf.with(om::OZONE_OM_GRPC_PORT.name(), port),
             None => conf,
         }
+    }
+
+    /// What a client outside of this process must be told, given its configuration within.
+    pub fn site(&self, client: &Configuration) -> Vec<(String, String)> {
+        let mut settings = Vec::new();
+        let mut door = |key: &'static Key<HostPort>| {
+            settings.push((key.name().to_owned(), client.get(key).connect().to_string()));
+        };
+        if self.oms == 1 {
+            door(&om::OZONE_OM_ADDRESS);
+        }
+        if self.scms == 1 {
+            door(&scm::OZONE_SCM_CLIENT_ADDRESS);
+        }
+        settings.extend(self.services.iter().cloned());
+        settings
     }
 }
 

@@ -3,8 +3,11 @@
 //! ```text
 //! DIR/in_use.lock       held while the server runs
 //! DIR/om  DIR/scm       metadata of OM and SCM
+//! DIR/om2 DIR/scm2      of further ones
+//! DIR/ozone-site.xml    for clients of this server, written at every start
 //! DIR/datanode1/        identity of a DataNode
 //! DIR/datanode1/data    its disk
+//! DIR/datanode1/data2   a further one
 //! ```
 //! Each role keeps its own VERSION file; what is checked there is not checked again here.
 
@@ -14,6 +17,9 @@ use std::path::{Path, PathBuf};
 use service::{DataDir, DataDirError};
 
 const DATANODE: &str = "datanode";
+const OM: &str = "om";
+const SCM: &str = "scm";
+const DISK: &str = "data";
 
 /// The locked directory.
 #[derive(Debug)]
@@ -35,14 +41,26 @@ impl Directory {
         self.lock.path()
     }
 
-    /// Where OM's metadata is.
-    pub fn om(&self) -> PathBuf {
-        self.lock.path().join("om")
+    /// Where an OM's metadata is; they count from 1.
+    pub fn om(&self, number: usize) -> PathBuf {
+        self.member(OM, number)
     }
 
-    /// Where SCM's metadata is.
-    pub fn scm(&self) -> PathBuf {
-        self.lock.path().join("scm")
+    /// Where an SCM's metadata is; they count from 1.
+    pub fn scm(&self, number: usize) -> PathBuf {
+        self.member(SCM, number)
+    }
+
+    /// Where the configuration for clients is.
+    pub fn site(&self) -> PathBuf {
+        self.lock.path().join("ozone-site.xml")
+    }
+
+    fn member(&self, role: &str, number: usize) -> PathBuf {
+        match number {
+            1 => self.lock.path().join(role),
+            _ => self.lock.path().join(format!("{role}{number}")),
+        }
     }
 
     /// Where the identity of a DataNode is; they count from 1.
@@ -50,20 +68,46 @@ impl Directory {
         self.lock.path().join(format!("{DATANODE}{number}"))
     }
 
-    /// The disk of a DataNode.
-    pub fn datanode_data(&self, number: usize) -> PathBuf {
-        self.datanode(number).join("data")
+    /// A disk of a DataNode; both count from 1.
+    pub fn datanode_disk(&self, number: usize, disk: usize) -> PathBuf {
+        let node = self.datanode(number);
+        match disk {
+            1 => node.join(DISK),
+            _ => node.join(format!("{DISK}{disk}")),
+        }
     }
 
     /// The highest number of a DataNode that lived here before; 0 for none.
     pub fn known_datanodes(&self) -> io::Result<usize> {
-        let mut highest = 0;
-        for entry in std::fs::read_dir(self.lock.path())? {
-            let name = entry?.file_name();
-            let number =
-                name.to_str().and_then(|n| n.strip_prefix(DATANODE)).and_then(|n| n.parse().ok());
-            highest = highest.max(number.unwrap_or(0));
-        }
-        Ok(highest)
+        highest(self.lock.path(), DATANODE)
     }
+
+    /// How many disks the first DataNode has; 0 when there is none.
+    pub fn known_disks(&self) -> io::Result<usize> {
+        match self.datanode(1) {
+            node if node.exists() => Ok(highest(&node, DISK)?.max(1)),
+            _ => Ok(0),
+        }
+    }
+
+    /// How many OMs lived here before.
+    pub fn known_oms(&self) -> io::Result<usize> {
+        Ok(highest(self.lock.path(), OM)?.max(usize::from(self.om(1).exists())))
+    }
+
+    /// How many SCMs lived here before.
+    pub fn known_scms(&self) -> io::Result<usize> {
+        Ok(highest(self.lock.path(), SCM)?.max(usize::from(self.scm(1).exists())))
+    }
+}
+
+/// The highest number that a name which begins like this ends with; 0 for none.
+fn highest(dir: &Path, name: &str) -> io::Result<usize> {
+    let mut highest = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?.file_name();
+        let number = entry.to_str().and_then(|n| n.strip_prefix(name)).and_then(|n| n.parse().ok());
+        highest = highest.max(number.unwrap_or(0));
+    }
+    Ok(highest)
 }

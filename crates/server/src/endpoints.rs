@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 /// Where everything listens.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Endpoints {
-    /// OM's framed door, `host:port`.
-    pub om: String,
-    /// OM's gRPC door, when it is open.
-    pub om_grpc: Option<String>,
-    /// SCM's door for clients and administrators.
-    pub scm: String,
+    /// The OMs' framed doors, `host:port`.
+    pub oms: Vec<String>,
+    /// The gRPC doors of the OMs that have one.
+    pub om_grpc: Vec<String>,
+    /// The SCMs' doors for clients and administrators.
+    pub scms: Vec<String>,
     /// The S3 gateway, `http://host:port`.
     pub s3: String,
     /// The DataNodes' framed doors.

@@ -17,6 +17,22 @@ pub enum ServerError {
         /// What the system said.
         source: io::Error,
     },
+    /// There are no free ports.
+    #[error("no ports for several OMs or SCMs on {bind}: {source}")]
+    Ports {
+        /// The interface.
+        bind: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A service of OMs or SCMs does not grow or shrink by itself.
+    #[error("the directory has {known} {role}s: start it with as many, or say no number")]
+    Members {
+        /// `OM` or `SCM`.
+        role: &'static str,
+        /// How many there are.
+        known: usize,
+    },
     /// SCM did not start.
     #[error("SCM: {0}")]
     Scm(#[from] scm::ScmError),

@@ -8,6 +8,7 @@ pub mod derive;
 mod directory;
 mod endpoints;
 mod error;
+mod members;
 mod roles;
 mod start;
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 use config::Configuration;
 use config::keys::hdds;
 use datanode::{Datanode, DatanodeHandle, DatanodeOptions};
-use futures::FutureExt;
 use futures::future::{join_all, select_all};
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use om::{Om, OmHandle, OmOptions, RootCredentials};
 use s3gateway::{GatewayOptions, S3Gateway, S3GatewayHandle};
 use scm::{Scm, ScmHandle};
@@ -21,11 +22,16 @@ use crate::error::ServerError;
 /// How often the log says why the cluster takes no writes yet.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
+/// How long several OMs have for their first leader and what it makes first.
+const FIRST_LEADER: Duration = Duration::from_secs(60);
+/// How often it is looked whether something is there that nobody tells of.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// Handles of what runs.
 #[derive(Default)]
 pub struct Roles {
-    scm: Option<ScmHandle>,
-    om: Option<OmHandle>,
+    scms: Vec<ScmHandle>,
+    oms: Vec<OmHandle>,
     datanodes: Vec<DatanodeHandle>,
     s3: Option<S3GatewayHandle>,
 }
@@ -35,10 +41,12 @@ pub(crate) struct Started {
     pub endpoints: Endpoints,
     pub credentials: Credentials,
     pub client: Configuration,
+    /// What a client of another process must be told.
+    pub site: Vec<(String, String)>,
 }
 
 impl Roles {
-    /// Starts SCM; then OM and the DataNodes beside each other; then the S3 gateway. Returns when a pipeline is open.
+    /// Starts the SCMs; then OMs and DataNodes beside each other; then the S3 gateway. Returns when a pipeline is open.
     pub(crate) async fn start(
         &mut self,
         base: &Base,
@@ -46,45 +54,56 @@ impl Roles {
         datanodes: usize,
         root: Option<RootCredentials>,
     ) -> Result<Started, ServerError> {
-        let scm = self.scm.insert(Scm::start(&base.scm(directory)).await?);
-        let at = scm.addresses();
-        let base =
-            base.with_scm(&reachable(at.client), &reachable(at.block), &reachable(at.datanode));
-        let mut endpoints =
-            Endpoints { scm: reachable(at.client).to_string(), ..Endpoints::default() };
-        endpoints.page("SCM", at.http);
+        let scms = (1..=base.scms()).map(|number| {
+            let conf = base.scm(directory, number);
+            async move { Scm::start(&conf).await.map_err(ServerError::from) }
+        });
+        gather(&mut self.scms, scms).await?;
+        let no_scm = || ServerError::Stopped("no SCM".to_owned());
+        let scm = self.scms.first().ok_or_else(no_scm)?;
+        let base = match base.scms() {
+            1 => {
+                let at = scm.addresses();
+                base.with_scm(&reachable(at.client), &reachable(at.block), &reachable(at.datanode))
+            }
+            _ => base.clone(),
+        };
+        let mut endpoints = Endpoints::default();
+        for (scm, name) in self.scms.iter().zip(names("SCM", self.scms.len())) {
+            endpoints.scms.push(reachable(scm.addresses().client).to_string());
+            endpoints.page(name, scm.addresses().http);
+        }
 
-        let om_conf = base.om(directory);
         let om_options =
             OmOptions { cluster_id: Some(scm.cluster_id().to_owned()), root_credentials: root };
-        let datanodes = (1..=datanodes).map(async |number| {
-            Datanode::start(&base.datanode(directory, number), DatanodeOptions::default())
-                .await
-                .map_err(|source| ServerError::Datanode { number, source })
+        let oms = (1..=base.oms()).map(|number| {
+            let (conf, options) = (base.om(directory, number), om_options.clone());
+            async move { Om::start(&conf, options).await.map_err(ServerError::from) }
         });
-        let (om, datanodes) = tokio::join!(Om::start(&om_conf, om_options), join_all(datanodes));
-        // Keep what started even when another did not, so that it is stopped in good order.
-        let mut failure = None;
-        for datanode in datanodes {
-            match datanode {
-                Ok(handle) => self.datanodes.push(handle),
-                Err(error) => failure = failure.or(Some(error)),
+        let datanodes = (1..=datanodes).map(|number| {
+            let conf = base.datanode(directory, number);
+            async move {
+                let started = Datanode::start(&conf, DatanodeOptions::default()).await;
+                started.map_err(|source| ServerError::Datanode { number, source })
             }
+        });
+        let Self { oms: om_handles, datanodes: datanode_handles, .. } = self;
+        let started = tokio::join!(gather(om_handles, oms), gather(datanode_handles, datanodes));
+        started.0?;
+        started.1?;
+        for (om, name) in self.oms.iter().zip(names("OM", self.oms.len())) {
+            let at = om.addresses();
+            endpoints.oms.push(reachable(at.framed).to_string());
+            endpoints.om_grpc.extend(at.grpc.map(|at| reachable(at).to_string()));
+            endpoints.page(name, at.http);
         }
-        let om = self.om.insert(om?);
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        let no_root = || ServerError::Stopped("OM has no root S3 key pair".to_owned());
-        let (om_at, root) = (om.addresses(), om.root_credentials().ok_or_else(no_root)?);
-        endpoints.om = reachable(om_at.framed).to_string();
-        endpoints.om_grpc = om_at.grpc.map(|at| reachable(at).to_string());
-        endpoints.page("OM", om_at.http);
         for (index, datanode) in self.datanodes.iter().enumerate() {
             let at = datanode.addresses();
             endpoints.datanodes.push(reachable(at.native).to_string());
             endpoints.page(format!("DataNode {}", index + 1), at.http);
         }
+        let root = self.root_credentials().await?;
+        let om_at = self.oms.first().map(OmHandle::addresses).ok_or_else(no_root)?;
 
         let client = base.client(&reachable(om_at.framed), om_at.grpc.map(|at| at.port()));
         let mut options = GatewayOptions::from_configuration(&client);
@@ -96,27 +115,49 @@ impl Roles {
 
         self.wait_for_writes(&client).await?;
         let credentials = Credentials { access_key: root.access_key, secret_key: root.secret_key };
-        Ok(Started { endpoints, credentials, client })
+        Ok(Started { endpoints, credentials, site: base.site(&client), client })
+    }
+
+    /// The root key pair, which the first OM to lead makes.
+    async fn root_credentials(&self) -> Result<RootCredentials, ServerError> {
+        let made = async {
+            loop {
+                if let Some(root) = self.oms.iter().find_map(OmHandle::root_credentials) {
+                    return root;
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        tokio::time::timeout(FIRST_LEADER, made).await.map_err(|_| no_root())
     }
 
     /// Waits until blocks of the default replication can be had: SCM is out of safe mode and a pipeline is open.
     async fn wait_for_writes(&self, conf: &Configuration) -> Result<(), ServerError> {
-        let Some(scm) = &self.scm else { return Ok(()) };
         let kind = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION_TYPE);
         let factor = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION);
         let replication = ReplicationConfig::parse(&kind, &factor);
         let ready = async {
-            match replication {
-                Ok(replication) => scm.ready_for(replication).await,
-                // Not for us to judge: OM has taken it.
-                Err(_) => scm.ready().await,
+            loop {
+                let Some(scm) = self.scms.iter().find(|scm| scm.leads()) else {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                    continue;
+                };
+                let ready = match &replication {
+                    Ok(replication) => scm.ready_for(*replication).boxed(),
+                    // Not for us to judge: OM has taken it.
+                    Err(_) => scm.ready().boxed(),
+                };
+                // Another may lead meanwhile.
+                if tokio::time::timeout(Duration::from_secs(1), ready).await.is_ok() {
+                    return;
+                }
             }
         };
         let tell = async {
             loop {
                 tokio::time::sleep(TELL_EVERY).await;
-                let state =
-                    if scm.in_safe_mode() { "SCM is in safe mode" } else { "no pipeline is open" };
+                let safe = self.scms.iter().any(ScmHandle::in_safe_mode);
+                let state = if safe { "SCM is in safe mode" } else { "no pipeline is open" };
                 warn!(state, "no writes yet, waiting; 'o3 admin safemode status' tells more");
             }
         };
@@ -130,7 +171,7 @@ impl Roles {
     /// Waits until a role stops by itself, and says why.
     pub(crate) async fn failed(&self) -> ServerError {
         let mut ends = Vec::new();
-        if let Some(om) = &self.om {
+        for om in &self.oms {
             let end = om.stopped().map(|()| ServerError::Stopped("OM stopped".to_owned()));
             ends.push(end.boxed());
         }
@@ -153,14 +194,14 @@ impl Roles {
         Some(self.datanodes.remove(index))
     }
 
-    /// SCM's handle.
+    /// The SCM that leads; the first when none does.
     pub fn scm(&self) -> Option<&ScmHandle> {
-        self.scm.as_ref()
+        self.scms.iter().find(|scm| scm.leads()).or(self.scms.first())
     }
 
-    /// OM's handle.
+    /// The OM that leads; the first when none does.
     pub fn om(&self) -> Option<&OmHandle> {
-        self.om.as_ref()
+        self.oms.iter().find(|om| om.is_leader()).or(self.oms.first())
     }
 
     /// Stops everything: first who asks, last who is asked.
@@ -168,12 +209,44 @@ impl Roles {
         if let Some(s3) = self.s3.take() {
             s3.shutdown().await;
         }
-        if let Some(om) = self.om.take() {
-            om.shutdown().await;
-        }
+        join_all(self.oms.drain(..).map(OmHandle::shutdown)).await;
         join_all(self.datanodes.drain(..).map(DatanodeHandle::shutdown)).await;
-        if let Some(scm) = self.scm.take() {
-            scm.shutdown().await;
+        join_all(self.scms.drain(..).map(ScmHandle::shutdown)).await;
+    }
+}
+
+/// Runs what starts the members of a role beside each other. What started is kept, in order, even when another did
+/// not start, so that it is stopped in good order.
+async fn gather<H>(
+    kept: &mut Vec<H>,
+    starting: impl Iterator<Item = impl Future<Output = Result<H, ServerError>>>,
+) -> Result<(), ServerError> {
+    let numbered = starting.enumerate().map(async |(n, starting)| (n, starting.await));
+    let mut ends: FuturesUnordered<_> = numbered.collect();
+    let (mut started, mut failure) = (Vec::new(), None);
+    while let Some((number, end)) = ends.next().await {
+        match end {
+            Ok(handle) => started.push((number, handle)),
+            Err(error) => {
+                // The others may be waiting for it.
+                failure = Some(error);
+                break;
+            }
         }
     }
+    started.sort_by_key(|(number, _)| *number);
+    kept.extend(started.into_iter().map(|(_, handle)| handle));
+    failure.map_or(Ok(()), Err)
+}
+
+/// What the members of a role are called.
+fn names(role: &str, count: usize) -> Vec<String> {
+    match count {
+        1 => vec![role.to_owned()],
+        _ => (1..=count).map(|number| format!("{role} {number}")).collect(),
+    }
+}
+
+fn no_root() -> ServerError {
+    ServerError::Stopped("OM has no root S3 key pair".to_owned())
 }

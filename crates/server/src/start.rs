@@ -20,8 +20,14 @@ const DATANODES: usize = 3;
 pub struct ServerOptions {
     /// Directory of all data.
     pub dir: PathBuf,
+    /// Number of OMs; as many as the directory has, or one, when not said.
+    pub oms: Option<usize>,
+    /// Number of SCMs; as many as the directory has, or one, when not said.
+    pub scms: Option<usize>,
     /// Number of DataNodes; as many as the directory has, or three, when not said.
     pub datanodes: Option<usize>,
+    /// Disks (directories) of each DataNode; as many as the first has, or one, when not said.
+    pub disks: Option<usize>,
     /// Address all doors are bound to.
     pub bind: String,
     /// The configuration all roles' are derived from.
@@ -56,19 +62,36 @@ impl Server {
                 "fewer DataNodes than the directory has: replicas on the others are missing"
             );
         }
+        let oms = members("OM", options.oms, directory.known_oms().map_err(unreadable)?)?;
+        let scms = members("SCM", options.scms, directory.known_scms().map_err(unreadable)?)?;
+        let disks = directory.known_disks().map_err(unreadable)?;
+        let disks = options.disks.unwrap_or(disks.max(1)).max(disks);
+        let no_ports = |source| ServerError::Ports { bind: options.bind.clone(), source };
         let base = Base::new(&options.conf, &options.bind, datanodes);
+        let base = base.with_members(oms, scms).map_err(no_ports)?.with_disks(disks);
         let root = options
             .credentials
             .map(|c| RootCredentials { access_key: c.access_key, secret_key: c.secret_key });
         let mut roles = Roles::default();
         match roles.start(&base, &directory, datanodes, root).await {
-            Ok(started) => Ok(Server {
-                directory,
-                roles,
-                endpoints: started.endpoints,
-                credentials: started.credentials,
-                client: started.client,
-            }),
+            Ok(started) => {
+                let server = Server {
+                    directory,
+                    roles,
+                    endpoints: started.endpoints,
+                    credentials: started.credentials,
+                    client: started.client,
+                };
+                let path = server.directory.site();
+                let settings = started.site.iter().map(|(name, value)| (&**name, &**value));
+                match std::fs::write(&path, config::site_xml(settings)) {
+                    Ok(()) => Ok(server),
+                    Err(source) => {
+                        server.shutdown().await;
+                        Err(ServerError::Directory { path, source })
+                    }
+                }
+            }
             Err(error) => {
                 roles.stop().await;
                 Err(error)
@@ -109,5 +132,14 @@ impl Server {
     /// Stops all roles in good order; what is acknowledged is durable whether this is called or not.
     pub async fn shutdown(mut self) {
         self.roles.stop().await;
+    }
+}
+
+/// How many OMs or SCMs there are to be.
+fn members(role: &'static str, asked: Option<usize>, known: usize) -> Result<usize, ServerError> {
+    match asked {
+        Some(asked) if known > 0 && asked != known => Err(ServerError::Members { role, known }),
+        Some(asked) => Ok(asked),
+        None => Ok(known.max(1)),
     }
 }

@@ -22,10 +22,10 @@ fn server(definitions: &[&str], datanodes: usize) -> Fixture {
 #[test]
 fn doors_have_ozones_ports_on_the_servers_interface() {
     let f = server(&[], 3);
-    let scm = f.base.scm(&f.directory);
+    let scm = f.base.scm(&f.directory, 1);
     assert_eq!(scm.get(&scm::OZONE_SCM_CLIENT_ADDRESS).to_string(), "127.0.0.1:9860");
     assert_eq!(scm.get(&scm::OZONE_SCM_DATANODE_ADDRESS).to_string(), "127.0.0.1:9861");
-    let om = f.base.om(&f.directory);
+    let om = f.base.om(&f.directory, 1);
     assert_eq!(om.get(&om::OZONE_OM_ADDRESS).to_string(), "127.0.0.1:9862");
     assert_eq!(om.get(&s3g::OZONE_S3G_HTTP_ADDRESS).to_string(), "127.0.0.1:9878");
 }
@@ -33,7 +33,7 @@ fn doors_have_ozones_ports_on_the_servers_interface() {
 #[test]
 fn free_ports_can_be_asked_for_all_doors_at_once() {
     let f = server(&["trioxide.server.ports=free"], 3);
-    let conf = f.base.om(&f.directory);
+    let conf = f.base.om(&f.directory, 1);
     let doors = [
         &om::OZONE_OM_ADDRESS,
         &om::OZONE_OM_HTTP_ADDRESS,
@@ -61,8 +61,8 @@ fn what_is_set_is_kept() {
         ],
         1,
     );
-    assert_eq!(f.base.om(&f.directory).get(&om::OZONE_OM_ADDRESS).to_string(), "127.0.0.2:0");
-    assert_eq!(f.base.om(&f.directory).get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION), "3");
+    assert_eq!(f.base.om(&f.directory, 1).get(&om::OZONE_OM_ADDRESS).to_string(), "127.0.0.2:0");
+    assert_eq!(f.base.om(&f.directory, 1).get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION), "3");
     assert_eq!(f.base.datanode(&f.directory, 1).get(&datanode::HDDS_CONTAINER_IPC_PORT), 9859);
     assert_eq!(f.base.datanode(&f.directory, 2).get(&datanode::HDDS_CONTAINER_IPC_PORT), 0);
 }
@@ -71,7 +71,7 @@ fn what_is_set_is_kept() {
 fn too_few_datanodes_for_three_replicas_mean_one_replica() {
     let replication = |datanodes| {
         let f = server(&[], datanodes);
-        f.base.om(&f.directory).get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION)
+        f.base.om(&f.directory, 1).get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION)
     };
     assert_eq!([1, 2, 3, 4].map(replication), ["1", "1", "3", "3"]);
 }
@@ -79,12 +79,12 @@ fn too_few_datanodes_for_three_replicas_mean_one_replica() {
 #[test]
 fn roles_have_directories_of_their_own() {
     let f = server(&["ozone.metadata.dirs=/elsewhere"], 3);
-    let om = f.base.om(&f.directory).directory(&om::OZONE_OM_DB_DIRS).unwrap();
-    let scm = f.base.scm(&f.directory).directory(&scm::OZONE_SCM_DB_DIRS).unwrap();
-    assert_eq!((om, scm), (f.directory.om(), f.directory.scm()));
+    let om = f.base.om(&f.directory, 1).directory(&om::OZONE_OM_DB_DIRS).unwrap();
+    let scm = f.base.scm(&f.directory, 1).directory(&scm::OZONE_SCM_DB_DIRS).unwrap();
+    assert_eq!((om, scm), (f.directory.om(1), f.directory.scm(1)));
     for number in 1..=3 {
         let conf = f.base.datanode(&f.directory, number);
-        assert_eq!(conf.get(&datanode::HDDS_DATANODE_DIR), [f.directory.datanode_data(number)]);
+        assert_eq!(conf.get(&datanode::HDDS_DATANODE_DIR), [f.directory.datanode_disk(number, 1)]);
         assert_eq!(
             conf.directory(&datanode::OZONE_SCM_DATANODE_ID_DIR).unwrap(),
             f.directory.datanode(number)
@@ -98,10 +98,60 @@ fn those_who_start_later_know_where_the_others_listen() {
     let at = |port| HostPort::new("127.0.0.1", port);
     let base = f.base.with_scm(&at(1), &at(2), &at(3));
     assert_eq!(base.datanode(&f.directory, 1).get(&scm::OZONE_SCM_DATANODE_ADDRESS).port, 3);
-    assert_eq!(base.om(&f.directory).get(&scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS).port, 2);
+    assert_eq!(base.om(&f.directory, 1).get(&scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS).port, 2);
     let client = base.client(&at(4), Some(5));
     assert_eq!(
         (client.get(&om::OZONE_OM_ADDRESS).port, client.get(&om::OZONE_OM_GRPC_PORT)),
         (4, 5)
     );
+}
+
+#[test]
+fn several_oms_and_scms_are_services_whose_members_have_ports_of_their_own() {
+    let f = server(&["ozone.om.address=127.0.0.2:5000"], 3);
+    let base = f.base.clone().with_members(3, 2).unwrap();
+    let conf = base.om(&f.directory, 2);
+    let of = |name: &str| conf.raw(name).unwrap().to_owned();
+    assert_eq!(of("ozone.om.node.id"), "om2");
+    assert_eq!(of("ozone.om.nodes.omservice"), "om1,om2,om3");
+    let addresses = ["om1", "om2", "om3"].map(|n| of(&format!("ozone.om.address.omservice.{n}")));
+    assert_eq!(addresses, ["127.0.0.2:5000", "127.0.0.2:5100", "127.0.0.2:5200"]);
+    assert_eq!(conf.directory(&om::OZONE_OM_DB_DIRS).unwrap(), f.directory.om(2));
+    let scm = base.scm(&f.directory, 2);
+    assert_eq!(scm.raw("ozone.scm.node.id"), Some("scm2"));
+    let service = scm.scm_service().unwrap();
+    assert_eq!(service.nodes[1].block.to_string(), "127.0.0.1:9963");
+    let mut all: Vec<_> = (base.site(&conf).into_iter()).map(|(_, value)| value).collect();
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    // The SCMs' host is one and the same.
+    assert_eq!(all.len(), count - 1, "no address is given out twice");
+}
+
+#[test]
+fn free_ports_are_all_different() {
+    let f = server(&["trioxide.server.ports=free"], 3);
+    let base = f.base.clone().with_members(3, 3).unwrap();
+    let doors = base.site(&base.om(&f.directory, 1)).into_iter().filter_map(|(name, value)| {
+        let port = value.rsplit(':').next()?.parse::<u16>().ok()?;
+        (!name.contains("nodes")).then_some(port)
+    });
+    let mut ports: Vec<_> = doors.collect();
+    assert_eq!(ports.len(), 3 * 4 + 3 * 5);
+    assert!(!ports.contains(&0));
+    ports.sort();
+    ports.dedup();
+    assert_eq!(ports.len(), 3 * 4 + 3 * 5);
+}
+
+#[test]
+fn datanodes_have_as_many_disks_as_are_asked_for() {
+    let f = server(&[], 3);
+    let conf = f.base.clone().with_disks(3).datanode(&f.directory, 2);
+    let disks = [1, 2, 3].map(|disk| f.directory.datanode_disk(2, disk));
+    assert_eq!(conf.get(&datanode::HDDS_DATANODE_DIR), disks);
+    assert_eq!(f.directory.known_disks().unwrap(), 0);
+    std::fs::create_dir_all(f.directory.datanode_disk(1, 4)).unwrap();
+    assert_eq!(f.directory.known_disks().unwrap(), 4);
 }

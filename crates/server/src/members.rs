@@ -1,0 +1,125 @@
+//! Several OMs or SCMs of one server: the service they form, and where each of them listens.
+//!
+//! The first has Ozone's ports, each further one those plus another hundred: OMs on 9862, 9962, 10062.
+
+use std::io;
+use std::net::TcpListener;
+
+use config::keys::{om, scm};
+use config::{Configuration, HostPort, Key};
+
+const OM_SERVICE: &str = "omservice";
+const SCM_SERVICE: &str = "scmservice";
+/// From the ports of one member to those of the next.
+const STEP: u16 = 100;
+
+type Settings = Vec<(String, String)>;
+
+/// The id of an OM; they count from 1.
+pub(crate) fn om_id(number: usize) -> String {
+    format!("om{number}")
+}
+
+/// The id of an SCM; they count from 1.
+pub(crate) fn scm_id(number: usize) -> String {
+    format!("scm{number}")
+}
+
+/// Gives out ports. All members must know each other's before the first of them listens.
+pub(crate) struct Ports {
+    bind: String,
+    free: bool,
+    /// Held until all are given out, so that none is given out twice.
+    held: Vec<TcpListener>,
+}
+
+impl Ports {
+    pub(crate) fn new(bind: &str, free: bool) -> Self {
+        Self { bind: bind.to_owned(), free, held: Vec::new() }
+    }
+
+    /// The port of a member, given that of the first; 0 stands for any.
+    fn of(&mut self, first: u16, number: usize) -> io::Result<u16> {
+        if self.free || first == 0 {
+            let listener = TcpListener::bind((self.bind.as_str(), 0))?;
+            let port = listener.local_addr()?.port();
+            self.held.push(listener);
+            return Ok(port);
+        }
+        let further = u16::try_from(number - 1).ok().and_then(|n| n.checked_mul(STEP));
+        let port = further.and_then(|distance| first.checked_add(distance));
+        port.ok_or_else(|| io::Error::other(format!("no port for number {number} from {first}")))
+    }
+}
+
+/// What makes a service of so many OMs.
+pub(crate) fn oms(conf: &Configuration, count: usize, ports: &mut Ports) -> io::Result<Settings> {
+    let ids: Vec<_> = (1..=count).map(om_id).collect();
+    let mut all = vec![
+        (om::OZONE_OM_SERVICE_IDS.name().to_owned(), OM_SERVICE.to_owned()),
+        (format!("{}.{OM_SERVICE}", om::OZONE_OM_NODES.name()), ids.join(",")),
+    ];
+    for (id, number) in ids.iter().zip(1..) {
+        let member = Member { suffix: format!("{OM_SERVICE}.{id}"), number };
+        member.address(&mut all, conf, ports, &om::OZONE_OM_ADDRESS)?;
+        member.address(&mut all, conf, ports, &om::OZONE_OM_HTTP_ADDRESS)?;
+        member.port(&mut all, conf, ports, &om::OZONE_OM_GRPC_PORT)?;
+        member.port(&mut all, conf, ports, &om::OZONE_OM_RATIS_PORT)?;
+    }
+    Ok(all)
+}
+
+/// What makes a service of so many SCMs.
+pub(crate) fn scms(conf: &Configuration, count: usize, ports: &mut Ports) -> io::Result<Settings> {
+    let ids: Vec<_> = (1..=count).map(scm_id).collect();
+    let mut all = vec![
+        (scm::OZONE_SCM_SERVICE_IDS.name().to_owned(), SCM_SERVICE.to_owned()),
+        (format!("{}.{SCM_SERVICE}", scm::OZONE_SCM_NODES.name()), ids.join(",")),
+    ];
+    for (id, number) in ids.iter().zip(1..) {
+        let member = Member { suffix: format!("{SCM_SERVICE}.{id}"), number };
+        let host = conf.get(&scm::OZONE_SCM_CLIENT_ADDRESS).host;
+        all.push((format!("{}.{}", scm::OZONE_SCM_ADDRESS.name(), member.suffix), host));
+        member.address(&mut all, conf, ports, &scm::OZONE_SCM_CLIENT_ADDRESS)?;
+        member.address(&mut all, conf, ports, &scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS)?;
+        member.address(&mut all, conf, ports, &scm::OZONE_SCM_DATANODE_ADDRESS)?;
+        member.address(&mut all, conf, ports, &scm::OZONE_SCM_HTTP_ADDRESS)?;
+        member.port(&mut all, conf, ports, &scm::OZONE_SCM_RATIS_PORT)?;
+    }
+    Ok(all)
+}
+
+/// One of several.
+struct Member {
+    /// What its keys end with.
+    suffix: String,
+    number: usize,
+}
+
+impl Member {
+    fn address(
+        &self,
+        all: &mut Settings,
+        conf: &Configuration,
+        ports: &mut Ports,
+        key: &'static Key<HostPort>,
+    ) -> io::Result<()> {
+        let first = conf.get(key);
+        let port = ports.of(first.port, self.number)?;
+        let address = HostPort::new(first.host, port).to_string();
+        all.push((format!("{}.{}", key.name(), self.suffix), address));
+        Ok(())
+    }
+
+    fn port(
+        &self,
+        all: &mut Settings,
+        conf: &Configuration,
+        ports: &mut Ports,
+        key: &'static Key<u16>,
+    ) -> io::Result<()> {
+        let port = ports.of(conf.get(key), self.number)?;
+        all.push((format!("{}.{}", key.name(), self.suffix), port.to_string()));
+        Ok(())
+    }
+}
