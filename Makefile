@@ -9,7 +9,11 @@ DATA  ?= ./data
 # Further arguments for `o3 server`, e.g. make run ARGS="--datanodes 4"
 ARGS  ?=
 
-.PHONY: run test build unit clients faults spark lint tidy docs help
+# What `make simulate` runs.
+SEED  ?= 1
+COUNT ?= 100
+
+.PHONY: run test build unit clients faults simulate spark lint tidy docs help
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -35,6 +39,9 @@ clients: ## real clients: boto3, aws CLI, rclone, Ozone's own Java tools
 
 faults: ## kill, stop and part processes of a cluster under load: ROUNDS=10 SEED=any
 	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/faults/run $(ARGS)
+
+simulate: ## clusters on virtual time: SEED=1 COUNT=100 ARGS="--seconds 600"
+	@$(ENV) cargo run --release --quiet -p simulation -- run --seed $(SEED) --count $(COUNT) $(ARGS)
 
 spark: ## PySpark on ofs:// against local files (downloads PySpark)
 	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/spark/run

@@ -6,6 +6,7 @@ use super::manifest::Manifest;
 /// Groups from the top down. A crate may use crates of the groups below its own, and those that
 /// [`WITHIN`] names.
 const GROUPS: &[(&str, &[&str])] = &[
+    ("simulation", &["simulation"]),
     ("binary", &["o3"]),
     ("assembly", &["server"]),
     ("servers", &["om", "scm", "datanode", "s3gateway"]),

@@ -22,13 +22,17 @@ const BATCH_HEADER: usize = 16;
 
 /// The newest file of the append queue in `dir`, with its number.
 fn newest(dir: &Path) -> std::io::Result<Option<(u64, PathBuf)>> {
+    newest_before(dir, u64::MAX)
+}
+
+fn newest_before(dir: &Path, limit: u64) -> std::io::Result<Option<(u64, PathBuf)>> {
     let mut newest = None;
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name();
         let Some(stem) = name.to_str().and_then(|n| n.strip_suffix(".raftlog")) else { continue };
         let Ok(seq) = stem.parse::<u64>() else { continue };
-        if newest.as_ref().is_none_or(|(other, _)| seq > *other) {
+        if seq < limit && newest.as_ref().is_none_or(|(other, _)| seq > *other) {
             newest = Some((seq, entry.path()));
         }
     }
@@ -36,16 +40,34 @@ fn newest(dir: &Path) -> std::io::Result<Option<(u64, PathBuf)>> {
 }
 
 /// What is wrong with the newest file in `dir`, if its damage is not a torn tail.
+///
+/// A newest file that was never begun goes first: on a full disk the engine makes the next file, cannot write its
+/// header, and goes on with the one before once there is room. That one is the newest in truth, and may have a tail.
 pub(super) fn corruption(dir: &Path) -> std::io::Result<Option<(PathBuf, String)>> {
-    let Some((seq, path)) = newest(dir)? else { return Ok(None) };
-    let data = std::fs::read(&path)?;
-    Ok(broken_in_the_middle(&data, seq as u32).map(|detail| (path, detail)))
+    while let Some((seq, path)) = newest(dir)? {
+        let data = std::fs::read(&path)?;
+        let first = newest_before(dir, seq)?.is_none();
+        if first || begun(&data) || any_batch(&data, 0, seq as u32).is_some() {
+            return Ok(broken_in_the_middle(&data, seq as u32).map(|detail| (path, detail)));
+        }
+        tracing::warn!(file = %path.display(), "a raft log file that was never begun is removed");
+        std::fs::remove_file(&path)?;
+    }
+    Ok(None)
+}
+
+/// Whether a file has its header: version 2, no alignment, the only one that we write.
+fn begun(data: &[u8]) -> bool {
+    let rest = data.strip_prefix(MAGIC).and_then(|d| d.first_chunk::<16>());
+    rest.is_some_and(|rest| u128::from_be_bytes(*rest) == 2 << 64)
+}
+
+fn any_batch(data: &[u8], from: usize, signature: u32) -> Option<usize> {
+    (from..data.len()).find(|at| valid_batch(data, *at, signature).is_some())
 }
 
 fn broken_in_the_middle(data: &[u8], signature: u32) -> Option<String> {
-    // Version 2, no alignment: the only header that we write.
-    let rest = data.strip_prefix(MAGIC).and_then(|d| d.first_chunk::<16>());
-    let header_ok = rest.is_some_and(|rest| u128::from_be_bytes(*rest) == 2 << 64);
+    let header_ok = begun(data);
     let mut at = if header_ok { FILE_HEADER } else { 0 };
     if header_ok {
         while let Some(len) = valid_batch(data, at, signature) {
@@ -55,7 +77,7 @@ fn broken_in_the_middle(data: &[u8], signature: u32) -> Option<String> {
     if at >= data.len() {
         return None;
     }
-    let next = (at + 1..data.len()).find(|next| valid_batch(data, *next, signature).is_some())?;
+    let next = any_batch(data, at + 1, signature)?;
     Some(format!("damaged bytes at offset {at}, with valid data behind them at offset {next}"))
 }
 

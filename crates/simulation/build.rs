@@ -1,0 +1,22 @@
+//! Exports the C library's functions that the program defines, so that shared libraries take them, too.
+
+use std::fs;
+use std::path::Path;
+
+fn main() {
+    println!("cargo:rerun-if-changed=src/world");
+    let Ok(files) = fs::read_dir(Path::new("src/world")) else { return };
+    for file in files.flatten() {
+        let Ok(text) = fs::read_to_string(file.path()) else { continue };
+        for line in text.lines() {
+            let found = line.trim_start().strip_prefix("unsafe extern \"C\" fn ");
+            let name = found.and_then(|rest| rest.split('(').next());
+            if let Some(name) = name.filter(|name| !name.starts_with('$') && *name != "end") {
+                println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
+            }
+        }
+    }
+    for name in ["pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "getsockname", "getpeername"] {
+        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
+    }
+}

@@ -1,0 +1,121 @@
+//! What clients saw, and whether one copy that does one thing at a time could have answered the same
+//! (linearizability; the search is Wing and Gong's, with what was tried before remembered as Lowe does).
+
+pub mod register;
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+/// Time of an answer that never came.
+pub const NEVER: u64 = u64::MAX;
+
+/// One call of one client.
+#[derive(Debug, Clone)]
+pub struct Event<O, A> {
+    /// What for.
+    pub op: O,
+    /// What came back; nothing when it is not known whether the call was done.
+    pub answer: Option<A>,
+    /// When it was asked.
+    pub asked: u64,
+    /// When it was answered, [`NEVER`] without an answer.
+    pub answered: u64,
+}
+
+/// What one copy would do.
+pub trait Model {
+    /// Its state.
+    type State: Clone + Eq + Hash;
+    /// What it is asked.
+    type Op;
+    /// What it answers.
+    type Answer;
+
+    /// The state after `op`, when `answer` is what it would have answered.
+    fn step(
+        &self,
+        state: &Self::State,
+        op: &Self::Op,
+        answer: Option<&Self::Answer>,
+    ) -> Option<Self::State>;
+}
+
+/// What a search comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is an order.
+    Linearizable,
+    /// There is none.
+    Not,
+    /// The search was given up.
+    Unknown,
+}
+
+struct Search<'a, M: Model> {
+    model: &'a M,
+    events: &'a [Event<M::Op, M::Answer>],
+    seen: HashSet<(Vec<u64>, M::State)>,
+    left: u64,
+}
+
+/// Searches for an order of the events, which are sorted by `asked`, in at most `most` steps.
+pub fn check<M: Model>(
+    model: &M,
+    start: M::State,
+    events: &[Event<M::Op, M::Answer>],
+    most: u64,
+) -> Verdict {
+    let done = vec![0; events.len().div_ceil(64)];
+    let mut search = Search { model, events, seen: HashSet::new(), left: most };
+    match search.goes_on(done, &start, 0) {
+        true => Verdict::Linearizable,
+        false if search.left == 0 => Verdict::Unknown,
+        false => Verdict::Not,
+    }
+}
+
+impl<M: Model> Search<'_, M> {
+    /// Whether what is left can be put in order; everything before `first` is done.
+    fn goes_on(&mut self, done: Vec<u64>, state: &M::State, mut first: usize) -> bool {
+        let is_done = |at: usize| done[at / 64] >> (at % 64) & 1 == 1;
+        while first < self.events.len() && is_done(first) {
+            first += 1;
+        }
+        // Nobody who asked after somebody was answered can be before him.
+        let mut limit = NEVER;
+        let mut candidates = Vec::new();
+        for (at, event) in self.events.iter().enumerate().skip(first) {
+            if event.asked > limit {
+                break;
+            }
+            if !is_done(at) {
+                limit = limit.min(event.answered);
+                candidates.push(at);
+            }
+        }
+        if limit == NEVER {
+            // What nobody was told of may as well not have happened.
+            return true;
+        }
+        if self.left == 0 || !self.seen.insert((done.clone(), state.clone())) {
+            return false;
+        }
+        self.left -= 1;
+        // Those with an answer first: what nobody was told of is needed rarely.
+        candidates.sort_by_key(|at| self.events[*at].answered);
+        for at in candidates {
+            let event = &self.events[at];
+            if event.asked > limit {
+                continue;
+            }
+            if let Some(next) = self.model.step(state, &event.op, event.answer.as_ref()) {
+                let mut more = done.clone();
+                more[at / 64] |= 1 << (at % 64);
+                if self.goes_on(more, &next, first) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}

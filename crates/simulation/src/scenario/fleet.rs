@@ -1,0 +1,77 @@
+//! The servers of a scenario: one process on a machine each, started again from its disk.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::world::clock::Clock;
+use crate::world::node::{self, End};
+use crate::world::{disk, world};
+
+/// What a server's process does, given the directory of its data.
+pub type Run = Arc<dyn Fn(&Path) + Send + Sync>;
+
+/// A server.
+pub struct Member {
+    /// What it is called.
+    pub name: String,
+    /// Where it runs.
+    pub machine: usize,
+    process: Option<usize>,
+    generation: usize,
+    run: Run,
+}
+
+/// All servers.
+#[derive(Default)]
+pub struct Fleet {
+    /// In the order of their making.
+    pub members: Vec<Member>,
+}
+
+impl Fleet {
+    /// Adds a server on a machine of its own, not started yet.
+    pub fn add(&mut self, name: impl Into<String>, clock: Clock, run: Run) -> usize {
+        let machine = node::add_machine(clock);
+        let name = name.into();
+        self.members.push(Member { name, machine, process: None, generation: 0, run });
+        self.members.len() - 1
+    }
+
+    /// Whether a server runs.
+    pub fn runs(&self, number: usize) -> bool {
+        self.members[number].process.is_some_and(|process| world().processes[process].alive)
+    }
+
+    /// Starts a server that does not run. Its directory gets another name each time: what is left of its last process
+    /// in this one knows the old name.
+    pub fn start(&mut self, number: usize) -> std::io::Result<()> {
+        if self.runs(number) {
+            return Ok(());
+        }
+        let member = &mut self.members[number];
+        let home = disk::directory(member.machine);
+        let named = |generation: usize| home.join(format!("life-{generation}"));
+        member.generation += 1;
+        let dir: PathBuf = named(member.generation);
+        match member.generation {
+            1 => std::fs::create_dir_all(&dir)?,
+            later => std::fs::rename(named(later - 1), &dir)?,
+        }
+        let run = member.run.clone();
+        let (process, _) = node::start(member.machine, &member.name, move || run(&dir));
+        member.process = Some(process);
+        Ok(())
+    }
+
+    /// Starts all that do not run.
+    pub fn start_all(&mut self) -> std::io::Result<()> {
+        (0..self.members.len()).try_for_each(|number| self.start(number))
+    }
+
+    /// Ends a server.
+    pub fn kill(&mut self, number: usize, end: End) {
+        if let Some(process) = self.members[number].process {
+            node::kill(process, end);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What is simulated: each scenario builds its machines, lets clients work while a [`storm`] goes over them, lets
+//! everything heal, and judges what the clients saw.
+
+pub mod fleet;
+pub mod raft;
+pub mod storm;
+
+use std::time::Duration;
+
+use crate::world::clock::SECOND;
+use crate::world::world;
+
+/// What a run came to.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What must not be. Empty: the run is good.
+    pub violations: Vec<String>,
+    /// Calls of clients that were answered.
+    pub answered: usize,
+    /// Calls whose outcome nobody knows.
+    pub unknown: usize,
+    /// Histories whose search was given up.
+    pub undecided: usize,
+    /// Faults, by kind.
+    pub faults: std::collections::BTreeMap<&'static str, usize>,
+}
+
+/// Nanoseconds since the beginning.
+pub fn now() -> u64 {
+    world().now
+}
+
+/// Lets time go by.
+pub fn sleep(nanos: u64) {
+    std::thread::sleep(Duration::from_nanos(nanos));
+}
+
+/// Waits until something holds; says whether it did within so many seconds.
+pub fn within(seconds: u64, mut holds: impl FnMut() -> bool) -> bool {
+    let until = now() + seconds * SECOND;
+    while !holds() {
+        if now() >= until {
+            return false;
+        }
+        sleep(SECOND / 10);
+    }
+    true
+}

@@ -1,0 +1,113 @@
+//! What clients ask of a host: words, the values among them without spaces.
+
+use crate::history::register::{Answer, Op};
+
+/// The method of a client's call.
+pub const CALL: u16 = 10;
+/// The method that shows all a replica holds.
+pub const DUMP: u16 = 11;
+/// Where hosts listen.
+pub const PORT: u16 = 9000;
+
+/// How a read is made sure of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Through {
+    /// The leader's lease or a round to the others.
+    Leader,
+    /// Any replica, which asks the leader.
+    Anywhere,
+}
+
+/// A call to a register of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Which group.
+    pub group: u64,
+    /// Which register.
+    pub key: u64,
+    /// What to do.
+    pub op: Op,
+    /// How, when it is a read.
+    pub through: Through,
+}
+
+impl Request {
+    /// As words.
+    pub fn encode(&self) -> String {
+        let op = match &self.op {
+            Op::Read if self.through == Through::Leader => "read".to_owned(),
+            Op::Read => "anywhere".to_owned(),
+            Op::Write(value) => format!("write {value}"),
+            Op::Swap(from, to) => format!("swap {from} {to}"),
+        };
+        format!("{} {} {op}", self.group, self.key)
+    }
+
+    /// From words.
+    pub fn decode(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let group = words.next()?.parse().ok()?;
+        let key = words.next()?.parse().ok()?;
+        let (op, through) = match words.next()? {
+            "read" => (Op::Read, Through::Leader),
+            "anywhere" => (Op::Read, Through::Anywhere),
+            "write" => (Op::Write(words.next()?.to_owned()), Through::Leader),
+            "swap" => {
+                let from = words.next()?.to_owned();
+                (Op::Swap(from, words.next()?.to_owned()), Through::Leader)
+            }
+            _ => return None,
+        };
+        Some(Self { group, key, op, through })
+    }
+}
+
+/// An answer as a word.
+pub fn encode_answer(answer: &Answer) -> String {
+    match answer {
+        Answer::Value(None) => "nothing".to_owned(),
+        Answer::Value(Some(value)) => format!("={value}"),
+        Answer::Written => "written".to_owned(),
+        Answer::Swapped => "swapped".to_owned(),
+        Answer::Refused(None) => "refused".to_owned(),
+        Answer::Refused(Some(value)) => format!("!{value}"),
+    }
+}
+
+/// An answer from a word.
+pub fn decode_answer(text: &str) -> Option<Answer> {
+    Some(match text {
+        "nothing" => Answer::Value(None),
+        "written" => Answer::Written,
+        "swapped" => Answer::Swapped,
+        "refused" => Answer::Refused(None),
+        value => match value.strip_prefix('=') {
+            Some(value) => Answer::Value(Some(value.to_owned())),
+            None => Answer::Refused(Some(value.strip_prefix('!')?.to_owned())),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_answers_come_back_as_they_were() {
+        for op in [Op::Read, Op::Write("a".into()), Op::Swap("a".into(), "b".into())] {
+            let request = Request { group: 1, key: 2, op, through: Through::Leader };
+            assert_eq!(Request::decode(&request.encode()), Some(request));
+        }
+        let x = Some(String::from("x"));
+        for answer in [
+            Answer::Value(None),
+            Answer::Value(x.clone()),
+            Answer::Written,
+            Answer::Swapped,
+            Answer::Refused(None),
+            Answer::Refused(x),
+        ] {
+            assert_eq!(decode_answer(&encode_answer(&answer)), Some(answer));
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Several Raft groups on three or five hosts, each group a small key-value store: clients write, swap and read
+//! registers through any host; every register's history must be linearizable, and in the end all replicas be the same.
+
+mod client;
+mod machine;
+mod message;
+mod server;
+mod unruly;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use self::client::{Seen, work};
+use self::server::Setup;
+use super::fleet::Fleet;
+use super::storm::{Storm, Weather};
+use super::{Outcome, now, within};
+use crate::history::{Verdict, register};
+use crate::world::clock::{Clock, SECOND};
+use crate::world::random::Random;
+use crate::world::{node, world};
+
+/// Registers of a group.
+const KEYS: u64 = 3;
+/// Clocks run wrong by at most so many millionths.
+const DRIFT: u64 = 200;
+/// Steps of the search of one history.
+const SEARCH: u64 = 2_000_000;
+/// How long after the storm everything must work again, in seconds.
+const HEALED: u64 = 120;
+
+/// Runs it for so many seconds of storm.
+pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
+    let mut random = Random::new(seed);
+    let hosts = *random.pick(&[3, 3, 5]);
+    let groups = random.range(1, 7);
+    let restless = *random.pick(&[0, 4, 32]);
+    world().make_restless(restless);
+    let unruly = random.one_in(2);
+    let setup = Arc::new(Setup { hosts, groups, unruly, seed });
+    let mut fleet = Fleet::default();
+    for number in 0..hosts {
+        let drift = random.below(2 * DRIFT) as i64 - DRIFT as i64;
+        let setup = setup.clone();
+        let run = move |dir: &std::path::Path| server::run(&setup, number, dir);
+        fleet.add(format!("host-{number}"), Clock { drift, offset: 0 }, Arc::new(run));
+    }
+    fleet.start_all()?;
+    let seen: Seen = Arc::default();
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut clients = Vec::new();
+    let mut ends = Vec::new();
+    for number in 0..random.range(2, 6) as usize {
+        let machine = node::add_machine(Clock::default());
+        clients.push(machine);
+        let (setup, seen, stop, random) =
+            (setup.clone(), seen.clone(), stop.clone(), random.split());
+        let run = move || work(number, &setup, random, &seen, &stop);
+        ends.push(node::start(machine, &format!("client-{number}"), run).1);
+    }
+    let weather = Weather { down: hosts, ..Weather::default() };
+    let storm = Storm::new(&mut fleet, clients, weather, random.split());
+    let mut outcome = Outcome { faults: storm.rage(seconds * SECOND)?, ..Outcome::default() };
+    let calm = now();
+    // Everything works again: each register is written and read once more.
+    let all = (groups * KEYS) as usize;
+    let worked = |seen: &Seen| {
+        let seen = seen.lock();
+        let fresh = |events: &Vec<client::Seen1>| {
+            let later = |e: &client::Seen1| e.asked > calm && e.answer.is_some();
+            let read = events.iter().any(|e| later(e) && e.op == register::Op::Read);
+            read && events.iter().any(|e| later(e) && e.op != register::Op::Read)
+        };
+        seen.values().filter(|events| fresh(events)).count() == all
+    };
+    let healed = within(HEALED, || {
+        // Who had given up on a full disk is started again, as an operator would.
+        fleet.start_all().is_ok() && worked(&seen)
+    });
+    if !healed {
+        outcome.violations.push(format!("not every register works {HEALED} s after the storm"));
+    }
+    stop.store(true, Ordering::Release);
+    within(30, || ends.iter().all(|end| end.load(Ordering::Acquire)));
+    compare(&setup, &mut outcome);
+    judge(&seen, &mut outcome);
+    Ok(outcome)
+}
+
+fn judge(seen: &Seen, outcome: &mut Outcome) {
+    let seen: FxHashMap<_, _> = std::mem::take(&mut *seen.lock());
+    let mut registers: Vec<_> = seen.into_iter().collect();
+    registers.sort_by(|a, b| a.0.cmp(&b.0));
+    for ((group, key), events) in registers {
+        outcome.answered += events.iter().filter(|e| e.answer.is_some()).count();
+        outcome.unknown += events.iter().filter(|e| e.answer.is_none()).count();
+        match register::verdict(events.clone(), SEARCH) {
+            Verdict::Linearizable => {}
+            Verdict::Unknown => outcome.undecided += 1,
+            Verdict::Not => {
+                let mut text = format!("register {key} of group {group} is not linearizable:");
+                let mut events = events;
+                events.sort_by_key(|e| e.asked);
+                for event in events {
+                    text.push_str(&format!("\n  {event:?}"));
+                }
+                outcome.violations.push(text);
+            }
+        }
+    }
+}
+
+/// All replicas of a group hold the same, once they had time to catch up.
+fn compare(setup: &Setup, outcome: &mut Outcome) {
+    let dumps: Arc<Mutex<Vec<Option<String>>>> = Arc::new(Mutex::new(Vec::new()));
+    let machine = node::add_machine(Clock::default());
+    for group in 0..setup.groups {
+        let mut last = Vec::new();
+        let same = within(HEALED, || {
+            for host in 0..setup.hosts {
+                let dumps = dumps.clone();
+                let run = move || dumps.lock().push(client::dump(group, host));
+                let (_, end) = node::start(machine, "dump", run);
+                within(60, || end.load(Ordering::Acquire));
+            }
+            last = std::mem::take(&mut *dumps.lock());
+            last.iter().all(|dump| *dump == last[0] && dump.is_some())
+        });
+        if !same {
+            outcome.violations.push(format!("replicas of group {group} differ: {last:#?}"));
+        }
+    }
+}

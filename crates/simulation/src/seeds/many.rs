@@ -1,0 +1,110 @@
+//! Many seeds, each in a process of its own.
+
+use std::collections::VecDeque;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use anyhow::Context;
+
+use super::Many;
+
+struct Running {
+    seed: u64,
+    child: Child,
+    dir: PathBuf,
+}
+
+#[derive(Default)]
+struct Sum {
+    runs: u64,
+    bad: Vec<u64>,
+    seconds: u64,
+    answered: u64,
+    unknown: u64,
+    undecided: u64,
+}
+
+fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
+    let one = &many.first;
+    let base = one.dir.clone().unwrap_or_else(usual_dir);
+    let dir = base.join(format!("simulation-{}-{seed}", std::process::id()));
+    std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
+    let mut command = Command::new(std::env::current_exe()?);
+    let scenario = format!("{:?}", one.scenario).to_lowercase();
+    command.args(["one", "--scenario", &scenario, "--seed", &seed.to_string()]);
+    command.args(["--seconds", &one.seconds.to_string(), "--dir"]).arg(&dir);
+    // Few arenas: threads are many, and only one of them runs.
+    command.env("MALLOC_ARENA_MAX", "1").stdin(Stdio::null()).stdout(Stdio::piped());
+    // SAFETY: two system calls, which a child may make before it becomes the new program.
+    unsafe {
+        command.pre_exec(|| {
+            // The same addresses each time: some hashes are of addresses.
+            libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            // Whoever ends this program ends its runs.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    Ok(Running { seed, child: command.spawn()?, dir })
+}
+
+/// Memory, where there is a file system of it: nothing of a run is to be kept.
+fn usual_dir() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { std::env::temp_dir() }
+}
+
+fn end(running: Running, sum: &mut Sum) -> anyhow::Result<()> {
+    let output = running.child.wait_with_output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    sum.runs += 1;
+    let result = text.lines().find(|line| line.starts_with("result "));
+    let number = |name: &str| -> u64 {
+        let words = result.unwrap_or_default().split(' ');
+        let value = words.filter_map(|w| w.split_once('=')).find(|(n, _)| *n == name);
+        value.and_then(|(_, v)| v.parse().ok()).unwrap_or(0)
+    };
+    sum.seconds += number("seconds");
+    sum.answered += number("answered");
+    sum.unknown += number("unknown");
+    sum.undecided += number("undecided");
+    if !output.status.success() {
+        println!("seed {} failed: {}", running.seed, output.status);
+        sum.bad.push(running.seed);
+    }
+    std::fs::remove_dir_all(&running.dir)?;
+    Ok(())
+}
+
+/// Runs them; false when one found something.
+pub fn run(many: &Many) -> anyhow::Result<bool> {
+    let began = Instant::now();
+    let mut sum = Sum::default();
+    let mut running = VecDeque::new();
+    let last = many.first.seed.saturating_add(many.count);
+    for seed in many.first.seed..last {
+        if running.len() as u64 >= many.jobs.max(1)
+            && let Some(first) = running.pop_front()
+        {
+            end(first, &mut sum)?;
+        }
+        running.push_back(begin(many, seed)?);
+    }
+    for left in running {
+        end(left, &mut sum)?;
+    }
+    println!(
+        "{} runs, {:.2} simulated hours in {:.0} s: {} calls answered, {} of unknown outcome, {} histories undecided, failed: {:?}",
+        sum.runs,
+        sum.seconds as f64 / 3600.0,
+        began.elapsed().as_secs_f64(),
+        sum.answered,
+        sum.unknown,
+        sum.undecided,
+        sum.bad,
+    );
+    Ok(sum.bad.is_empty())
+}

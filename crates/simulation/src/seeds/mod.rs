@@ -1,0 +1,69 @@
+//! From a command line to runs and their sum.
+
+mod many;
+mod one;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, ValueEnum};
+
+/// Simulates clusters from seeds.
+#[derive(Debug, Parser)]
+#[command(name = "simulation")]
+pub enum Command {
+    /// Runs seeds one after the other; fails when one of them finds something.
+    Run(Many),
+    /// Runs one seed in this process, as `run` does in a process of its own.
+    #[command(hide = true)]
+    One(One),
+}
+
+/// What is simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Scenario {
+    /// Hosts with several Raft groups of registers.
+    Raft,
+}
+
+/// One seed.
+#[derive(Debug, Clone, Args)]
+pub struct One {
+    /// What to simulate.
+    #[arg(long, value_enum, default_value = "raft")]
+    scenario: Scenario,
+    /// Where every choice comes from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Simulated seconds of faults; what comes before and after is not counted in.
+    #[arg(long, default_value_t = 120)]
+    seconds: u64,
+    /// Where the simulated disks are.
+    #[arg(long)]
+    dir: Option<PathBuf>,
+}
+
+/// Several seeds.
+#[derive(Debug, Args)]
+pub struct Many {
+    #[command(flatten)]
+    first: One,
+    /// How many seeds, from the first on.
+    #[arg(long, default_value_t = 1)]
+    count: u64,
+    /// How many at the same time.
+    #[arg(long, default_value_t = 2)]
+    jobs: u64,
+}
+
+impl Command {
+    /// Does what was asked; false when something was found.
+    ///
+    /// # Errors
+    /// When a run cannot be made.
+    pub fn run(self) -> anyhow::Result<bool> {
+        match self {
+            Self::Run(many) => many::run(&many),
+            Self::One(one) => one::run(&one),
+        }
+    }
+}

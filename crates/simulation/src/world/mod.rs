@@ -1,0 +1,104 @@
+//! The world that the simulated processes live in.
+//!
+//! The product's code runs as it is, on real threads. What is not real is what the threads ask of the operating
+//! system: this program defines the C library's functions for clocks, random bytes, threads and their locks, sockets,
+//! epoll and files itself (`#[no_mangle]`), and the linker takes these in place of the library's.
+//!
+//! * **One thread runs at a time** ([`schedule`]). It runs until it waits for something (a lock, a socket, a time), then
+//!   another one that can run is picked by the seed. What a thread does in between takes no time.
+//! * **Time stands still** while anybody can run and jumps to the next thing that is due when nobody can ([`clock`]).
+//! * **The network** is a set of pipes between sockets ([`socket`]), with a delay for each direction of each pair of
+//!   machines, which can be cut ([`link`]).
+//! * **Disks** are directories of the real file system ([`disk`]); what was overwritten since the last fsync is kept
+//!   aside, so that it can be put back as a loss of power would.
+//! * **A process** is the threads that one thread began, their sockets and files ([`node`]). It ends like one that is
+//!   killed: its threads are never picked again.
+//!
+//! Everything that is picked comes from one seeded generator, so that a seed gives the same run again. What remains
+//! outside: addresses of memory, and what the real file system answers.
+
+pub mod clock;
+pub mod disk;
+pub mod epoll;
+pub mod link;
+mod lock;
+pub mod node;
+pub mod random;
+pub mod real;
+pub mod schedule;
+pub mod socket;
+mod thread;
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use rustc_hash::FxHashMap;
+
+use self::disk::Files;
+use self::epoll::Descriptors;
+use self::link::Links;
+use self::node::{Machine, Process};
+use self::random::Random;
+use self::schedule::Schedule;
+
+pub use self::schedule::{maybe_yield, park, wait_on, wake, yield_now};
+
+/// All there is. Only the thread that runs touches it.
+pub struct World {
+    /// Nanoseconds since the beginning.
+    pub now: u64,
+    /// Of every choice.
+    pub random: Random,
+    /// The machines; the first is the one that looks on.
+    pub machines: Vec<Machine>,
+    /// Every process there ever was; the first is the one that looks on.
+    pub processes: Vec<Process>,
+    /// Delays and cuts.
+    pub links: Links,
+    schedule: Schedule,
+    handles: FxHashMap<libc::pthread_t, usize>,
+    descriptors: Descriptors,
+    files: Files,
+}
+
+static WORLD: AtomicPtr<World> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Whether the calling thread is one of the world's.
+pub fn inside() -> bool {
+    schedule::me().is_some()
+}
+
+/// The world. Nobody may hold on to it while waiting.
+pub fn world() -> &'static mut World {
+    // SAFETY: made before the first thread enters it, never freed, and only one thread runs at a time.
+    unsafe { &mut *WORLD.load(Ordering::Relaxed) }
+}
+
+/// The machine of the calling thread.
+pub fn machine() -> &'static mut Machine {
+    let world = world();
+    let process = world.schedule.process_of_me();
+    let number = world.processes[process].machine;
+    &mut world.machines[number]
+}
+
+/// The calling thread's machine, for logs.
+pub fn place() -> usize {
+    machine().number
+}
+
+/// Makes the world; the calling thread is its first.
+pub fn create(seed: u64, root: &std::path::Path) {
+    let world = World {
+        now: 0,
+        random: Random::new(seed),
+        machines: vec![Machine::new(0)],
+        processes: vec![Process::new(0)],
+        links: Links::default(),
+        schedule: Schedule::default(),
+        handles: FxHashMap::default(),
+        descriptors: Descriptors::default(),
+        files: Files::new(root),
+    };
+    WORLD.store(Box::into_raw(Box::new(world)), Ordering::Relaxed);
+    schedule::begin();
+}

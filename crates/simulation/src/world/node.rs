@@ -1,0 +1,156 @@
+//! Machines, and the processes on them.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use libc::{c_int, size_t};
+
+use super::clock::Clock;
+use super::disk::Disk;
+use super::random::Random;
+use super::{inside, machine, park, real, world};
+
+/// A machine.
+#[derive(Debug)]
+pub struct Machine {
+    /// Its place in the world; also the end of its address.
+    pub number: usize,
+    /// How its clocks go wrong.
+    pub clock: Clock,
+    /// How its disks go wrong.
+    pub disk: Disk,
+    /// Whether it has power.
+    pub up: bool,
+}
+
+impl Machine {
+    pub(super) fn new(number: usize) -> Self {
+        Self { number, clock: Clock::default(), disk: Disk::default(), up: true }
+    }
+}
+
+/// A process: ends when it is killed, or with the world.
+#[derive(Debug)]
+pub struct Process {
+    /// Where it runs.
+    pub machine: usize,
+    /// Whether it still does.
+    pub alive: bool,
+}
+
+impl Process {
+    pub(super) fn new(machine: usize) -> Self {
+        Self { machine, alive: true }
+    }
+}
+
+/// How a process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// As by `kill -9`: what was written is there.
+    Killed,
+    /// With the machine's power: what was not synced may be lost.
+    PowerLost,
+}
+
+/// Adds a machine.
+pub fn add_machine(clock: Clock) -> usize {
+    let machines = &mut world().machines;
+    let number = machines.len();
+    machines.push(Machine { clock, ..Machine::new(number) });
+    number
+}
+
+/// The address of a machine.
+pub fn address(machine: usize) -> String {
+    format!("10.0.0.{machine}")
+}
+
+/// Starts a process on a machine: a thread, and all those that it starts.
+pub fn start(
+    machine: usize,
+    name: &str,
+    run: impl FnOnce() + Send + 'static,
+) -> (usize, Arc<AtomicBool>) {
+    let world = world();
+    let process = world.processes.len();
+    world.processes.push(Process::new(machine));
+    world.machines[machine].up = true;
+    world.start_for(Some(process));
+    let ended = Arc::new(AtomicBool::new(false));
+    let at_end = ended.clone();
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    let started = thread.stack_size(8 << 20).spawn(move || {
+        run();
+        at_end.store(true, Ordering::Release);
+    });
+    super::world().start_for(None);
+    if started.is_err() {
+        real::fatal("the machine has no more threads");
+    }
+    (process, ended)
+}
+
+/// Ends a process. Its disk is as it is now, its peers hear of it as they would, and its threads run no further than
+/// to where they let go of what other processes' threads (which share RocksDB's pool) may wait for.
+pub fn kill(process: usize, end: End) {
+    let world = world();
+    if !std::mem::replace(&mut world.processes[process].alive, false) {
+        return;
+    }
+    let machine = world.processes[process].machine;
+    if end == End::PowerLost {
+        world.machines[machine].up = false;
+        let mut random: Random = world.random.split();
+        super::disk::lose(machine, &mut random);
+    }
+    super::disk::forget_open_files(machine);
+    super::socket::abandon(process, end);
+    leave_if(process);
+}
+
+/// Ends the calling thread's process.
+pub fn exit() {
+    kill(world().schedule.process_of_me(), End::Killed);
+}
+
+fn leave_if(process: usize) {
+    let world = world();
+    if world.holds_nothing(process) {
+        let mine = world.schedule.process_of_me() == process;
+        world.forget_threads(process);
+        if mine {
+            loop {
+                park(None);
+            }
+        }
+    }
+}
+
+/// Ends the calling thread's process for good when it was killed and holds nothing any more.
+pub(super) fn leave_if_dead() {
+    let process = world().schedule.process_of_me();
+    if !world().processes[process].alive {
+        leave_if(process);
+    }
+}
+
+/// See `gethostname(2)`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gethostname(name: *mut c_char, len: size_t) -> c_int {
+    if !inside() {
+        // SAFETY: passed on as it came.
+        return unsafe { real::gethostname(name, len) };
+    }
+    let address = address(machine().number);
+    if address.len() >= len {
+        return real::fail(libc::ENAMETOOLONG);
+    }
+    // SAFETY: there is room for it and a zero byte.
+    unsafe {
+        std::ptr::copy_nonoverlapping(address.as_ptr().cast(), name, address.len());
+        *name.add(address.len()) = 0;
+    }
+    0
+}

@@ -1,0 +1,78 @@
+//! One seeded generator: of every choice of the world, and of the bytes that the process takes for random.
+
+use libc::{c_int, c_uint, c_void, size_t, ssize_t};
+
+use super::{inside, real, world};
+
+/// SplitMix64: small, and any seed is a good one.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// From a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed ^ 0x5851_f42d_4c95_7f2d)
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    /// Below a bound, which must not be 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    /// From `low` up to and without `high`.
+    pub fn range(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high.saturating_sub(low).max(1))
+    }
+
+    /// True once in `of` times.
+    pub fn one_in(&mut self, of: u64) -> bool {
+        of > 0 && self.below(of) == 0
+    }
+
+    /// One of several.
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
+
+    /// A generator of its own, for a part whose choices must not depend on the others'.
+    pub fn split(&mut self) -> Self {
+        Self(self.next())
+    }
+}
+
+/// Fills a buffer as `getrandom` does.
+pub(super) fn fill(buffer: *mut c_void, len: size_t) -> ssize_t {
+    let random = &mut world().random;
+    for at in 0..len {
+        // SAFETY: the caller gave a buffer of that length.
+        unsafe { *buffer.cast::<u8>().add(at) = random.next() as u8 };
+    }
+    len as ssize_t
+}
+
+/// See `getrandom(2)`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn getrandom(buffer: *mut c_void, len: size_t, flags: c_uint) -> ssize_t {
+    match inside() {
+        true => fill(buffer, len),
+        // SAFETY: passed on as it came.
+        false => unsafe { real::getrandom(buffer, len, flags) },
+    }
+}
+
+/// See `getentropy(3)`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn getentropy(buffer: *mut c_void, len: size_t) -> c_int {
+    // SAFETY: passed on as it came.
+    let got = unsafe { getrandom(buffer, len, 0) };
+    if got == len as ssize_t { 0 } else { -1 }
+}

@@ -1,0 +1,364 @@
+//! Who runs: one thread at a time, the next one picked by the seed.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustc_hash::FxHashMap;
+
+use super::{World, real, world};
+
+/// What threads wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// A lock at an address.
+    At(usize),
+    /// The end of a thread.
+    Join(usize),
+    /// Something ready on an epoll.
+    Epoll(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    Ready,
+    Waiting,
+    Done,
+}
+
+struct Thread {
+    process: usize,
+    /// Whose the threads are that it starts, when not its own's.
+    starts: Option<usize>,
+    name: String,
+    state: State,
+    /// Opened by whoever picks this thread.
+    gate: &'static AtomicU32,
+    /// Counts its waits, so that a timer of an earlier one is known.
+    waits: u64,
+    woken: bool,
+    /// Locks of the C library that it holds.
+    locks: i32,
+}
+
+/// What becomes due.
+pub enum Due {
+    /// A thread's wait, by its number.
+    Wait(usize, u64),
+    /// Anything.
+    Call(Box<dyn FnOnce(&mut World)>),
+}
+
+struct Timer {
+    at: u64,
+    order: u64,
+    due: Due,
+}
+
+impl PartialEq for Timer {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.order) == (other.at, other.order)
+    }
+}
+
+impl Eq for Timer {}
+
+impl PartialOrd for Timer {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timer {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Schedule {
+    threads: Vec<Thread>,
+    ready: Vec<usize>,
+    timers: BinaryHeap<Reverse<Timer>>,
+    order: u64,
+    queues: FxHashMap<Key, VecDeque<usize>>,
+    switches: u64,
+    trace: u64,
+    /// A thread that could go on lets another one run once in so many times; 0: never.
+    restless: u64,
+}
+
+thread_local! {
+    static ME: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// The calling thread's number, when it is one of the world's.
+pub(super) fn me() -> Option<usize> {
+    let me = ME.get();
+    (me != usize::MAX).then_some(me)
+}
+
+/// The calling thread is the first.
+pub(super) fn begin() {
+    let first = world().add_thread();
+    let schedule = &mut world().schedule;
+    schedule.ready.clear();
+    schedule.threads[first].state = State::Running;
+    ME.set(first);
+}
+
+/// The calling thread takes the place kept for it, and waits for its first turn.
+pub(super) fn enter(number: usize) {
+    wait_at_gate(world_gate(number));
+    ME.set(number);
+}
+
+fn world_gate(number: usize) -> &'static AtomicU32 {
+    world().schedule.threads[number].gate
+}
+
+fn wait_at_gate(gate: &'static AtomicU32) {
+    while gate.swap(0, Ordering::Acquire) == 0 {
+        let op = i64::from(libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG);
+        // SAFETY: the gate lives for ever; a wake in between is seen by the swap.
+        unsafe { real::syscall(libc::SYS_futex, gate.as_ptr() as i64, op, 0, 0, 0, 0) };
+    }
+}
+
+fn open_gate(gate: &'static AtomicU32) {
+    gate.store(1, Ordering::Release);
+    let op = i64::from(libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG);
+    // SAFETY: the gate lives for ever.
+    unsafe { real::syscall(libc::SYS_futex, gate.as_ptr() as i64, op, 1, 0, 0, 0) };
+}
+
+/// The calling thread is at its end: lets the next one run, for good.
+pub(super) fn finish() {
+    let Some(me) = me() else { return };
+    world().schedule.threads[me].state = State::Done;
+    wake(Key::Join(me), usize::MAX);
+    let next = world().pick();
+    let gate = world_gate(next);
+    ME.set(usize::MAX);
+    open_gate(gate);
+}
+
+/// Lets others run until somebody wakes the thread (true) or the deadline is past (false).
+pub fn park(deadline: Option<u64>) -> bool {
+    let Some(me) = me() else { return false };
+    let schedule = &mut world().schedule;
+    let thread = &mut schedule.threads[me];
+    thread.waits += 1;
+    (thread.state, thread.woken) = (State::Waiting, false);
+    let waits = thread.waits;
+    if let Some(at) = deadline {
+        schedule.at(at, Due::Wait(me, waits));
+    }
+    give_way(me);
+    world().schedule.threads[me].woken
+}
+
+/// Waits in line for `key`.
+pub fn wait_on(key: Key, deadline: Option<u64>) -> bool {
+    let Some(me) = me() else { return false };
+    world().schedule.queues.entry(key).or_default().push_back(me);
+    let woken = park(deadline);
+    if !woken && let Some(queue) = world().schedule.queues.get_mut(&key) {
+        queue.retain(|waiting| *waiting != me);
+    }
+    woken
+}
+
+/// Wakes up to `most` who wait for `key`.
+pub fn wake(key: Key, most: usize) -> usize {
+    world().wake(key, most)
+}
+
+/// Lets another thread run; this one can go on at once.
+pub fn yield_now() {
+    let Some(me) = me() else { return };
+    let schedule = &mut world().schedule;
+    schedule.threads[me].state = State::Ready;
+    schedule.ready.push(me);
+    give_way(me);
+}
+
+/// Now and then lets another thread run.
+pub fn maybe_yield() {
+    let world = world();
+    let restless = world.schedule.restless;
+    if restless > 0 && !world.schedule.ready.is_empty() && world.random.one_in(restless) {
+        yield_now();
+    }
+}
+
+fn give_way(me: usize) {
+    let next = world().pick();
+    if next != me {
+        let mine = world_gate(me);
+        open_gate(world_gate(next));
+        wait_at_gate(mine);
+    }
+}
+
+impl Schedule {
+    fn at(&mut self, at: u64, due: Due) {
+        self.order += 1;
+        self.timers.push(Reverse(Timer { at, order: self.order, due }));
+    }
+
+    pub(super) fn process_of_me(&self) -> usize {
+        me().map_or(0, |me| self.threads[me].process)
+    }
+
+    fn make_ready(&mut self, number: usize, woken: bool) {
+        let thread = &mut self.threads[number];
+        (thread.state, thread.woken) = (State::Ready, woken);
+        self.ready.push(number);
+    }
+}
+
+impl World {
+    /// Has something done at a time.
+    pub fn at(&mut self, at: u64, call: impl FnOnce(&mut World) + 'static) {
+        self.schedule.at(at, Due::Call(Box::new(call)));
+    }
+
+    /// Lets threads that could go on give way once in so many times.
+    pub fn make_restless(&mut self, once_in: u64) {
+        self.schedule.restless = once_in;
+    }
+
+    /// How often another thread was picked, and a number that two runs share only if they went the same way.
+    pub fn trace(&self) -> (u64, u64) {
+        (self.schedule.switches, self.schedule.trace)
+    }
+
+    pub(super) fn add_thread(&mut self) -> usize {
+        let threads = &self.schedule.threads;
+        let process = me().map_or(0, |me| threads[me].starts.unwrap_or(threads[me].process));
+        let number = self.schedule.threads.len();
+        self.schedule.threads.push(Thread {
+            process,
+            starts: None,
+            name: String::new(),
+            state: State::Ready,
+            gate: Box::leak(Box::new(AtomicU32::new(0))),
+            waits: 0,
+            woken: true,
+            locks: 0,
+        });
+        self.schedule.ready.push(number);
+        number
+    }
+
+    pub(super) fn name_thread(&mut self, name: String, shared: bool) {
+        let Some(me) = me() else { return };
+        let thread = &mut self.schedule.threads[me];
+        thread.name = name;
+        if shared {
+            thread.process = 0;
+        }
+    }
+
+    /// Threads that the calling one starts from now on are of another process, or of its own again.
+    pub(super) fn start_for(&mut self, process: Option<usize>) {
+        if let Some(me) = me() {
+            self.schedule.threads[me].starts = process;
+        }
+    }
+
+    pub(super) fn is_done(&self, number: usize) -> bool {
+        self.schedule.threads[number].state == State::Done
+    }
+
+    /// Counts the C library's locks that the thread holds.
+    pub(super) fn holds(&mut self, really: bool, more: i32) {
+        if really && let Some(me) = me() {
+            self.schedule.threads[me].locks += more;
+        }
+    }
+
+    /// Whether no thread of a process holds a lock of the C library, which others may wait for.
+    pub(super) fn holds_nothing(&self, process: usize) -> bool {
+        self.schedule.threads.iter().all(|t| t.process != process || t.locks <= 0)
+    }
+
+    /// Never picks a thread of that process again.
+    pub(super) fn forget_threads(&mut self, process: usize) {
+        let Schedule { threads, ready, .. } = &mut self.schedule;
+        ready.retain(|number| threads[*number].process != process);
+        for thread in threads.iter_mut().filter(|t| t.process == process) {
+            thread.state = State::Done;
+        }
+    }
+
+    /// Wakes up to `most` who wait for `key`; the dead do not count.
+    pub fn wake(&mut self, key: Key, most: usize) -> usize {
+        let schedule = &mut self.schedule;
+        let Some(mut queue) = schedule.queues.remove(&key) else { return 0 };
+        let mut woken = 0;
+        while woken < most
+            && let Some(number) = queue.pop_front()
+        {
+            if schedule.threads[number].state == State::Waiting {
+                schedule.make_ready(number, true);
+                woken += 1;
+            }
+        }
+        if !queue.is_empty() {
+            schedule.queues.insert(key, queue);
+        }
+        woken
+    }
+
+    /// Who runs next; time goes on when nobody can.
+    fn pick(&mut self) -> usize {
+        loop {
+            let none = self.schedule.ready.is_empty();
+            let due = |timer: &Reverse<Timer>| timer.0.at <= self.now || none;
+            if self.schedule.timers.peek().is_some_and(due)
+                && let Some(Reverse(timer)) = self.schedule.timers.pop()
+            {
+                self.now = self.now.max(timer.at);
+                match timer.due {
+                    Due::Call(call) => call(self),
+                    Due::Wait(number, waits) => {
+                        let thread = &self.schedule.threads[number];
+                        if thread.state == State::Waiting && thread.waits == waits {
+                            self.schedule.make_ready(number, false);
+                        }
+                    }
+                }
+                continue;
+            }
+            if none {
+                self.stuck();
+            }
+            let ready = self.schedule.ready.len() as u64;
+            let at = if ready == 1 { 0 } else { self.random.below(ready) };
+            let schedule = &mut self.schedule;
+            let next = schedule.ready.swap_remove(at as usize);
+            schedule.threads[next].state = State::Running;
+            schedule.switches += 1;
+            schedule.trace = (schedule.trace.rotate_left(5) ^ (next as u64) ^ self.now)
+                .wrapping_mul(0x517c_c1b7_2722_0a95);
+            return next;
+        }
+    }
+
+    fn stuck(&self) -> ! {
+        for (number, thread) in self.schedule.threads.iter().enumerate() {
+            if thread.state == State::Waiting {
+                let waits_for = self.schedule.queues.iter().find(|(_, q)| q.contains(&number));
+                let (process, name) = (thread.process, &thread.name);
+                let key = waits_for.map(|(key, _)| *key);
+                real::say(&format!("thread {number} {name} of process {process}: {key:?}\n"));
+            }
+        }
+        real::fatal("all threads wait and nothing is due")
+    }
+}

@@ -1,0 +1,52 @@
+//! Each seed is a whole life of a cluster. A seed that found a bug stays here.
+
+use std::process::Command;
+
+/// A scenario, its first seed and how many, simulated seconds of faults.
+struct Runs {
+    scenario: &'static str,
+    seed: u64,
+    count: u64,
+    seconds: u64,
+}
+
+/// What `simulation run` says, when it is content.
+fn run(runs: &Runs) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_simulation"))
+        .args(["run", "--scenario", runs.scenario])
+        .args(["--seed", &runs.seed.to_string(), "--count", &runs.count.to_string()])
+        .args(["--seconds", &runs.seconds.to_string()])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// Seeds that found something, with what it was.
+const FOUND: [(Runs, &str); 1] = [(
+    Runs { scenario: "raft", seed: 2, count: 16, seconds: 120 },
+    "a log was refused after a full disk and a kill: the file made in vain was taken for the newest",
+)];
+
+#[test]
+fn seeds_that_found_something_find_nothing_any_more() {
+    for (runs, what) in &FOUND {
+        println!("{what}:\n{}", run(runs));
+    }
+}
+
+#[test]
+fn groups_of_registers_stay_linearizable() {
+    let text = run(&Runs { scenario: "raft", seed: 1000, count: 40, seconds: 120 });
+    println!("{}", text.lines().last().unwrap_or_default());
+}
+
+#[test]
+fn a_seed_gives_the_same_run_again() {
+    let once = || {
+        let text = run(&Runs { scenario: "raft", seed: 7, count: 1, seconds: 60 });
+        text.lines().find(|line| line.starts_with("result ")).unwrap().to_owned()
+    };
+    assert_eq!(once(), once());
+}
