@@ -9,10 +9,6 @@ DATA  ?= ./data
 # Further arguments for `o3 server`, e.g. make run ARGS="--datanodes 4"
 ARGS  ?=
 
-# What `make simulate` runs.
-SEED  ?= 1
-COUNT ?= 100
-
 .PHONY: run test build unit clients faults simulate spark lint tidy docs help
 
 help: ## this list
@@ -41,7 +37,7 @@ faults: ## kill, stop and part processes of a cluster under load: ROUNDS=10 SEED
 	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/faults/run $(ARGS)
 
 simulate: ## clusters on virtual time: SEED=1 COUNT=100 ARGS="--seconds 600"
-	@$(ENV) cargo run --release --quiet -p simulation -- run --seed $(SEED) --count $(COUNT) $(ARGS)
+	@$(ENV) cargo run --release --quiet -p simulation -- run --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
 
 spark: ## PySpark on ofs:// against local files (downloads PySpark)
 	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/spark/run

@@ -1,6 +1,7 @@
 //! Replicas that lag behind the trimmed log.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use multiraft::TrimOptions;
 
@@ -50,6 +51,39 @@ async fn a_replica_behind_the_log_is_restored_from_files() {
         let left = std::fs::read_dir(&dir).map(|entries| entries.count()).unwrap_or(0);
         assert_eq!(left, 0, "snapshots are removed after use");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_restores_for_long_asks_for_no_votes_meanwhile() {
+    let mut cluster = Cluster::new(3);
+    cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
+    (0..3).for_each(|n| cluster.start(n));
+    let leader = cluster.leader().await;
+    let (follower, third) = ((leader + 1) % 3, (leader + 2) % 3);
+    cluster.put(&[0, 1, 2], "first").await;
+    cluster.stop(follower, true).await;
+    for n in 0..300 {
+        cluster.put(&cluster.up(), &format!("entry number {n}")).await;
+    }
+    for n in cluster.up() {
+        while cluster.group(n).status().await.unwrap().first_index < 100 {
+            tokio::task::yield_now().await;
+        }
+    }
+    cluster.nodes[follower].store.lock().restore_takes = Duration::from_secs(2);
+    cluster.start(follower);
+    let store = cluster.nodes[follower].store.clone();
+    until("it restores", || store.lock().restoring).await;
+    // It hears of nobody for several election timeouts.
+    cluster.stop(leader, false).await;
+    cluster.stop(third, false).await;
+    until("it has restored", || !store.lock().restoring).await;
+    cluster.start(leader);
+    cluster.start(third);
+    cluster.put(&[0, 1, 2], "after").await;
+    cluster.agree(302).await;
+    assert_eq!(cluster.group(follower).status().await.unwrap().failed, None);
+    cluster.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,6 +32,9 @@ pub struct Store {
     pub restores: u64,
     pub rounds: u64,
     pub broken: bool,
+    /// How long a restore takes, and whether one is under way.
+    pub restore_takes: Duration,
+    pub restoring: bool,
 }
 
 /// Remembers every entry; as snapshot either one block or a directory of files.
@@ -110,7 +113,14 @@ impl StateMachine for Recorder {
                 parts.concat()
             }
         };
+        let takes = {
+            let mut store = self.store.lock();
+            store.restoring = true;
+            store.restore_takes
+        };
+        std::thread::sleep(takes);
         let mut store = self.store.lock();
+        store.restoring = false;
         store.live = State { at, entries: decode(&block) };
         store.durable = store.live.clone();
         store.restores += 1;

@@ -140,12 +140,12 @@ impl GroupCore {
         self.lead.lockout = self.lead.lockout.saturating_sub(1);
         // Raft asks for no votes before it knows that changes of members are applied.
         self.advance_applied();
-        let idle = self.lead.locked_out() || self.is_removed();
+        let idle = self.lead.locked_out() || self.is_removed() || self.behind_its_log();
         if !idle || self.node.raft.state == StateRole::Leader {
             self.node.tick();
         }
         let raft = &self.node.raft;
-        if self.lead.eager && !self.lead.locked_out() && self.lead.ticks % 2 == 1 {
+        if self.lead.eager && !idle && self.lead.ticks % 2 == 1 {
             if raft.leader_id != INVALID_ID {
                 self.lead.eager = false;
             } else if raft.state != StateRole::Candidate {
@@ -176,6 +176,12 @@ impl GroupCore {
         }
         self.maybe_trim(out);
         self.node.has_ready() || self.has_waiting_work()
+    }
+
+    /// Whether a snapshot is in the log that the state machine does not hold yet. Before it asks for votes Raft looks
+    /// through the entries that are not applied, and these are not there.
+    pub(crate) fn behind_its_log(&self) -> bool {
+        self.restoring.is_some() || self.node.raft.raft_log.applied + 1 < self.node.store().first()
     }
 
     fn has_waiting_work(&self) -> bool {

@@ -71,6 +71,7 @@ impl GroupCore {
             {
                 self.step(message);
             }
+            MessageType::MsgTimeoutNow if self.behind_its_log() => {}
             // Proposals are never forwarded, snapshots come as streams.
             MessageType::MsgPropose | MessageType::MsgReadIndex | MessageType::MsgSnapshot => {}
             _ => self.step(message),

@@ -93,7 +93,7 @@ pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
 fn judge(seen: &Seen, outcome: &mut Outcome) {
     let seen: FxHashMap<_, _> = std::mem::take(&mut *seen.lock());
     let mut registers: Vec<_> = seen.into_iter().collect();
-    registers.sort_by(|a, b| a.0.cmp(&b.0));
+    registers.sort_by_key(|(register, _)| *register);
     for ((group, key), events) in registers {
         outcome.answered += events.iter().filter(|e| e.answer.is_some()).count();
         outcome.unknown += events.iter().filter(|e| e.answer.is_none()).count();
