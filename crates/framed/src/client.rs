@@ -251,7 +251,7 @@ async fn connect(address: &str, options: &ClientOptions) -> io::Result<Arc<Conne
     });
     let weak = Arc::downgrade(&connection);
     tokio::spawn(async move {
-        if let Err(e) = write_frames(write, frames, |_, _| {}).await
+        if let Err(e) = write_frames(write, frames, |_| {}).await
             && let Some(connection) = weak.upgrade()
         {
             connection.fail(&e.to_string());

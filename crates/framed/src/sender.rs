@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::client::open;
 use crate::frame::Kind;
-use crate::write::{OutFrame, Payload, write_frames};
+use crate::write::{OutFrame, Payload, write_queue};
 
 /// Limits of a [`Sender`].
 #[derive(Debug, Clone)]
@@ -96,46 +96,23 @@ async fn run(
     queued: Arc<AtomicUsize>,
 ) {
     while let Some(first) = frames.recv().await {
-        let mut next = Some(first);
+        let taken = |bytes: usize| {
+            queued.fetch_sub(bytes, Ordering::Relaxed);
+        };
         match open(&address, options.connect_timeout).await {
-            Ok(socket) => {
-                let (out, rest) = mpsc::unbounded_channel();
-                let counter = queued.clone();
-                let mut handed: std::collections::VecDeque<usize> = Default::default();
-                let (done, mut finished) = mpsc::unbounded_channel();
-                let mut writing = tokio::spawn(write_frames(socket, rest, move |count, _| {
-                    let _ = done.send(count);
-                }));
-                loop {
-                    if let Some(frame) = next.take() {
-                        handed.push_back(frame.wire_len());
-                        let _ = out.send(frame);
-                    }
-                    tokio::select! {
-                        frame = frames.recv() => match frame {
-                            Some(frame) => next = Some(frame),
-                            None => return,
-                        },
-                        Some(count) = finished.recv() => {
-                            let bytes: usize = handed.drain(..count.min(handed.len())).sum();
-                            counter.fetch_sub(bytes, Ordering::Relaxed);
-                        },
-                        ended = &mut writing => {
-                            tracing::debug!(%address, ?ended, "connection lost");
-                            counter.fetch_sub(handed.drain(..).sum(), Ordering::Relaxed);
-                            break;
-                        },
-                    }
-                }
-            }
+            Ok(socket) => match write_queue(socket, first, &mut frames, taken).await {
+                Ok(()) => return,
+                Err(error) => tracing::debug!(%address, %error, "connection lost"),
+            },
             Err(e) => {
                 tracing::debug!(%address, error = %e, "cannot connect");
+                taken(first.wire_len());
                 tokio::time::sleep(options.reconnect).await;
             }
         }
         // What waited for the lost connection is stale by now.
-        while let Some(frame) = next.take().or_else(|| frames.try_recv().ok()) {
-            queued.fetch_sub(frame.wire_len(), Ordering::Relaxed);
+        while let Ok(frame) = frames.try_recv() {
+            taken(frame.wire_len());
         }
     }
 }

@@ -252,7 +252,7 @@ async fn serve_connection(
     let stats = shared.stats.clone();
     let weak = Arc::downgrade(&answers);
     let writer = tokio::spawn(async move {
-        write_frames(write, frames, |_, bytes| {
+        write_frames(write, frames, |bytes| {
             stats.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
             if let Some(answers) = weak.upgrade() {
                 answers.unsent.fetch_sub(bytes, Ordering::Relaxed);

@@ -116,25 +116,50 @@ impl WriteBatch {
     }
 }
 
-/// Writes frames until the channel closes. `written` learns how many payload and header bytes
-/// each batch had.
+impl WriteBatch {
+    /// Takes a frame, and what else is queued as long as the batch has room.
+    fn fill(&mut self, first: OutFrame, frames: &mut mpsc::UnboundedReceiver<OutFrame>) {
+        self.frame(first);
+        let mut count = 1;
+        while self.bytes < BATCH_BYTES && count < BATCH_FRAMES {
+            let Ok(frame) = frames.try_recv() else { break };
+            self.frame(frame);
+            count += 1;
+        }
+    }
+}
+
+/// Writes frames until the channel closes. `written` learns how many bytes each batch had.
 pub(crate) async fn write_frames(
     mut socket: impl AsyncWrite + Unpin,
     mut frames: mpsc::UnboundedReceiver<OutFrame>,
-    mut written: impl FnMut(usize, usize),
+    mut written: impl FnMut(usize),
 ) -> io::Result<()> {
     let mut batch = WriteBatch::default();
     while let Some(frame) = frames.recv().await {
-        batch.frame(frame);
-        let mut count = 1;
-        while batch.bytes < BATCH_BYTES && count < BATCH_FRAMES {
-            let Ok(frame) = frames.try_recv() else { break };
-            batch.frame(frame);
-            count += 1;
-        }
+        batch.fill(frame, &mut frames);
         let bytes = batch.bytes;
         batch.write(&mut socket).await?;
-        written(count, bytes);
+        written(bytes);
+    }
+    socket.shutdown().await
+}
+
+/// Writes `first` and what follows it in a queue that outlives the connection. `taken` learns how
+/// many bytes each batch takes out of the queue.
+pub(crate) async fn write_queue(
+    mut socket: impl AsyncWrite + Unpin,
+    first: OutFrame,
+    frames: &mut mpsc::UnboundedReceiver<OutFrame>,
+    mut taken: impl FnMut(usize),
+) -> io::Result<()> {
+    let mut batch = WriteBatch::default();
+    let mut next = Some(first);
+    while let Some(frame) = next {
+        batch.fill(frame, frames);
+        taken(batch.bytes);
+        batch.write(&mut socket).await?;
+        next = frames.recv().await;
     }
     socket.shutdown().await
 }
