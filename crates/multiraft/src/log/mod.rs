@@ -2,12 +2,13 @@
 //!
 //! [`LogHandle`] is the cheap handle; `write.rs` the thread that writes, `purge.rs` the one
 //! that gives space back, `check.rs` what refuses a damaged directory, `format.rs` the records
-//! beside the entries. The engine is raft-engine: append-only files, an index in memory, files
+//! beside the entries, `regions.rs` the numbers that groups have in the engine. The engine is raft-engine: append-only files, an index in memory, files
 //! recycled so that a write does not change file metadata.
 
 mod check;
 pub(crate) mod format;
 mod purge;
+mod regions;
 pub(crate) mod write;
 
 use std::path::{Path, PathBuf};
@@ -21,8 +22,10 @@ use raft_engine::{Config, Engine, MessageExt, ReadableSize, RecoveryMode};
 use rustc_hash::FxHashMap;
 
 pub use self::format::PersistedGroup;
+use self::regions::Regions;
 use self::write::WriteTask;
 use crate::error::LogError;
+use crate::id::fold;
 use crate::inbox::Inbox;
 use crate::machine::LogPosition;
 use crate::metrics::LogMetrics;
@@ -43,6 +46,7 @@ impl MessageExt for EntryExt {
 pub(crate) struct LogCore {
     pub(crate) dir: PathBuf,
     pub(crate) engine: Engine,
+    pub(crate) regions: Mutex<Regions>,
     pub(crate) options: LogOptions,
     pub(crate) tasks: Inbox<WriteTask>,
     pub(crate) metrics: Arc<LogMetrics>,
@@ -91,9 +95,13 @@ impl LogHandle {
         // Snapshots that were on their way when the process ended are of no use.
         let _ = std::fs::remove_dir_all(dir.join(SNAPSHOTS));
         let engine = Engine::open(engine_config(dir, &options)).map_err(|e| open_error(dir, e))?;
+        let group = |region| Some(fold(meta(&engine, region)?.id));
+        let held: Vec<u64> = engine.raft_groups();
+        let regions = Regions::load(held.into_iter().map(|region| (region, group(region))));
         let core = Arc::new(LogCore {
             dir: dir.to_owned(),
             engine,
+            regions: Mutex::new(regions),
             options,
             tasks: Inbox::new(),
             metrics: Arc::default(),
@@ -136,9 +144,7 @@ impl LogHandle {
     /// The groups it holds, to open them again after a restart.
     pub fn groups(&self) -> Vec<PersistedGroup> {
         let engine = &self.core.engine;
-        let regions = engine.raft_groups();
-        let meta = |region| engine.get(region, format::META);
-        regions.into_iter().filter_map(meta).filter_map(|m| PersistedGroup::decode(&m)).collect()
+        engine.raft_groups().into_iter().filter_map(|region| meta(engine, region)).collect()
     }
 
     /// Writes what is queued, then stops the log's threads. Groups on it must be stopped
@@ -158,21 +164,33 @@ impl LogHandle {
         self.core.dir.join(SNAPSHOTS)
     }
 
-    pub(crate) fn meta(&self, region: u64) -> Option<PersistedGroup> {
-        self.core.engine.get(region, format::META).and_then(|m| PersistedGroup::decode(&m))
+    /// Under which number the engine has a group, if it has it.
+    fn region(&self, group: u64) -> Option<u64> {
+        self.core.regions.lock().get(group)
     }
 
-    pub(crate) fn hard_state(&self, region: u64) -> Result<HardState, LogError> {
+    pub(crate) fn meta(&self, group: u64) -> Option<PersistedGroup> {
+        meta(&self.core.engine, self.region(group)?)
+    }
+
+    pub(crate) fn hard_state(&self, group: u64) -> Result<HardState, LogError> {
+        let Some(region) = self.region(group) else { return Ok(HardState::default()) };
         let found = self.core.engine.get_message::<HardState>(region, format::HARD);
         Ok(found.map_err(|e| self.read_error(e))?.unwrap_or_default())
     }
 
-    pub(crate) fn truncated(&self, region: u64) -> LogPosition {
-        let value = self.core.engine.get(region, format::TRUNCATED);
+    pub(crate) fn truncated(&self, group: u64) -> LogPosition {
+        let value = self.region(group).and_then(|r| self.core.engine.get(r, format::TRUNCATED));
         value.and_then(|v| format::decode_position(&v)).unwrap_or_default()
     }
 
-    pub(crate) fn entry(&self, region: u64, index: u64) -> Result<Option<Entry>, LogError> {
+    /// The last entry of a group, if it has any.
+    pub(crate) fn last_index(&self, group: u64) -> Option<u64> {
+        self.core.engine.last_index(self.region(group)?)
+    }
+
+    pub(crate) fn entry(&self, group: u64, index: u64) -> Result<Option<Entry>, LogError> {
+        let Some(region) = self.region(group) else { return Ok(None) };
         let found = self.core.engine.get_entry::<EntryExt>(region, index);
         found.map_err(|e| self.read_error(e))
     }
@@ -181,12 +199,13 @@ impl LogHandle {
     /// as fit `max_bytes`.
     pub(crate) fn entries(
         &self,
-        region: u64,
+        group: u64,
         low: u64,
         high: u64,
         max_bytes: Option<usize>,
         into: &mut Vec<Entry>,
     ) -> Result<(), LogError> {
+        let Some(region) = self.region(group) else { return Ok(()) };
         let engine = &self.core.engine;
         let fetched = engine.fetch_entries_to::<EntryExt>(region, low, high, max_bytes, into);
         fetched.map(|_| ()).map_err(|e| self.read_error(e))
@@ -195,6 +214,10 @@ impl LogHandle {
     fn read_error(&self, error: raft_engine::Error) -> LogError {
         open_error(&self.core.dir, error)
     }
+}
+
+fn meta(engine: &Engine, region: u64) -> Option<PersistedGroup> {
+    engine.get(region, format::META).and_then(|m| PersistedGroup::decode(&m))
 }
 
 /// Why a log cannot be written at present; outlives the log itself.

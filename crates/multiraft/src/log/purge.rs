@@ -17,9 +17,13 @@ pub(super) fn run(core: Arc<LogCore>) {
         none.clear();
         match core.engine.purge_expired_files() {
             Ok(regions) => {
-                let groups = core.groups.lock();
-                for group in regions {
-                    if let Some(inbox) = groups.get(&group) {
+                let groups: Vec<u64> = {
+                    let known = core.regions.lock();
+                    regions.into_iter().filter_map(|region| known.group(region)).collect()
+                };
+                let running = core.groups.lock();
+                for group in groups {
+                    if let Some(inbox) = running.get(&group) {
                         inbox.push(Event::TrimWanted { group });
                     }
                 }

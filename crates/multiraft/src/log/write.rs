@@ -10,6 +10,7 @@ use raft_engine::{Command, LogBatch};
 use tokio::sync::oneshot;
 
 use super::format::{HARD, META, TRUNCATED, encode_position};
+use super::regions::Regions;
 use super::{EntryExt, LogCore};
 use crate::inbox::Inbox;
 use crate::machine::LogPosition;
@@ -22,6 +23,7 @@ const RETRY: Duration = Duration::from_millis(200);
 /// One group's part of a write.
 #[derive(Default)]
 pub(crate) struct WriteTask {
+    /// The group's folded id.
     pub(crate) region: u64,
     /// Members, for a group that is new or whose members have changed.
     pub(crate) meta: Option<Vec<u8>>,
@@ -67,23 +69,36 @@ impl WriteTask {
             || !matches!(self.done, Done::Nobody)
     }
 
-    fn add_to(&self, batch: &mut LogBatch) -> raft_engine::Result<()> {
+    fn is_empty(&self) -> bool {
+        self.meta.is_none()
+            && self.entries.is_empty()
+            && self.hard_state.is_none()
+            && self.truncate.is_none()
+    }
+
+    fn add_to(&self, batch: &mut LogBatch, regions: &mut Regions) -> raft_engine::Result<()> {
         if self.erase {
-            batch.add_command(self.region, Command::Clean);
+            if let Some(region) = regions.get(self.region) {
+                batch.add_command(region, Command::Clean);
+            }
             return Ok(());
         }
+        if self.is_empty() {
+            return Ok(());
+        }
+        let region = regions.claim(self.region);
         if let Some(meta) = &self.meta {
-            batch.put(self.region, META.to_vec(), meta.clone())?;
+            batch.put(region, META.to_vec(), meta.clone())?;
         }
         if let Some(at) = self.truncate {
             let index = at.index.max(self.drop_through) + 1;
-            batch.add_command(self.region, Command::Compact { index });
-            batch.put(self.region, TRUNCATED.to_vec(), encode_position(at))?;
+            batch.add_command(region, Command::Compact { index });
+            batch.put(region, TRUNCATED.to_vec(), encode_position(at))?;
         }
         if let Some(hard_state) = &self.hard_state {
-            batch.put_message(self.region, HARD.to_vec(), hard_state)?;
+            batch.put_message(region, HARD.to_vec(), hard_state)?;
         }
-        batch.add_entries::<EntryExt>(self.region, &self.entries)
+        batch.add_entries::<EntryExt>(region, &self.entries)
     }
 }
 
@@ -128,13 +143,17 @@ fn write_until_done(
     let sync = core.options.fsync && tasks.iter().any(WriteTask::needs_sync);
     loop {
         let started = Instant::now();
-        for task in tasks {
-            task.add_to(batch).map_err(|e| e.to_string())?;
+        {
+            let regions = &mut core.regions.lock();
+            for task in tasks {
+                task.add_to(batch, regions).map_err(|e| e.to_string())?;
+            }
         }
         let written = catch_unwind(AssertUnwindSafe(|| core.engine.write(batch, sync)))
             .map_err(|_| String::from("fsync failed"))?;
         match written {
             Ok(bytes) => {
+                release_erased(core, tasks);
                 let metrics = &core.metrics;
                 add(&metrics.writes, 1);
                 add(&metrics.entries, tasks.iter().map(|t| t.entries.len() as u64).sum());
@@ -160,6 +179,16 @@ fn write_until_done(
                 }
                 std::thread::sleep(RETRY);
             }
+        }
+    }
+}
+
+/// Numbers of groups that are gone may be used again.
+fn release_erased(core: &LogCore, tasks: &[WriteTask]) {
+    for (n, erased) in tasks.iter().enumerate().filter(|(_, task)| task.erase) {
+        let here = |task: &WriteTask| task.region == erased.region && !task.is_empty();
+        if !tasks[n + 1..].iter().any(here) {
+            core.regions.lock().release(erased.region);
         }
     }
 }

@@ -92,7 +92,7 @@ impl GroupStorage {
         let truncated = log.truncated(region);
         let mut last = truncated;
         let mut terms = Terms::default();
-        if let Some(index) = log.core.engine.last_index(region) {
+        if let Some(index) = log.last_index(region) {
             let first = truncated.index + 1;
             let term_of = |index| match log.entry(region, index)? {
                 Some(entry) => Ok(entry.term),

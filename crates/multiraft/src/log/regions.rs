@@ -1,0 +1,106 @@
+//! Under which number the engine keeps a group.
+//!
+//! Not under the group's own: the engine never quite forgets a number (what says that a group was
+//! erased becomes an empty table in memory when old files are purged), so that a process in which
+//! groups come and go would grow for ever. The numbers of groups that are erased are given to
+//! others instead, and there are only as many as there were groups at a time.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// See the module. Groups are named by their folded ids.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    of_group: FxHashMap<u64, u64>,
+    of_region: FxHashMap<u64, u64>,
+    /// Numbers in the engine that belong to no group we know: not to be touched.
+    unknown: FxHashSet<u64>,
+    free: Vec<u64>,
+    last: u64,
+}
+
+impl Regions {
+    /// What an engine holds: its numbers, each with its group.
+    pub(crate) fn load(held: impl IntoIterator<Item = (u64, Option<u64>)>) -> Self {
+        let mut regions = Self::default();
+        for (region, group) in held {
+            match group {
+                Some(group) => regions.bind(group, region),
+                None => drop(regions.unknown.insert(region)),
+            }
+        }
+        regions
+    }
+
+    fn bind(&mut self, group: u64, region: u64) {
+        self.of_group.insert(group, region);
+        self.of_region.insert(region, group);
+    }
+
+    /// The number of a group that the engine has something of.
+    pub(crate) fn get(&self, group: u64) -> Option<u64> {
+        self.of_group.get(&group).copied()
+    }
+
+    /// The group of a number.
+    pub(crate) fn group(&self, region: u64) -> Option<u64> {
+        self.of_region.get(&region).copied()
+    }
+
+    /// The number of a group, which gets one if it has none.
+    pub(crate) fn claim(&mut self, group: u64) -> u64 {
+        if let Some(region) = self.get(group) {
+            return region;
+        }
+        let region = self.free.pop().unwrap_or_else(|| self.fresh());
+        self.bind(group, region);
+        region
+    }
+
+    fn fresh(&mut self) -> u64 {
+        loop {
+            self.last += 1;
+            let taken = self.of_region.contains_key(&self.last);
+            if !taken && !self.unknown.contains(&self.last) {
+                return self.last;
+            }
+        }
+    }
+
+    /// A group is erased.
+    pub(crate) fn release(&mut self, group: u64) {
+        if let Some(region) = self.of_group.remove(&group) {
+            self.of_region.remove(&region);
+            self.free.push(region);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_numbers_as_there_were_groups_at_a_time() {
+        let mut regions = Regions::default();
+        for group in 0..1000 {
+            let region = regions.claim(group);
+            assert_eq!((regions.get(group), regions.group(region)), (Some(region), Some(group)));
+            assert_eq!(regions.claim(group), region, "it keeps its number");
+            assert!(region <= 3);
+            if group >= 2 {
+                regions.release(group - 2);
+                assert_eq!(regions.get(group - 2), None);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_in_the_engine_are_not_given_away() {
+        let mut regions = Regions::load([(1, Some(77)), (2, None), (u64::MAX, Some(u64::MAX))]);
+        assert_eq!((regions.get(77), regions.get(u64::MAX)), (Some(1), Some(u64::MAX)));
+        assert_eq!((regions.claim(5), regions.claim(6)), (3, 4));
+        regions.release(77);
+        assert_eq!((regions.claim(7), regions.claim(8)), (1, 5));
+        regions.release(1234);
+    }
+}
