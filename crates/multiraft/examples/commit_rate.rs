@@ -7,73 +7,25 @@
 //! replicas run as three hosts of this process over a network in memory, so the CPU is that of
 //! all three together.
 
+mod bench;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use multiraft::transport::memory::MemoryNetwork;
-use multiraft::{
-    Committed, GroupConfig, HostOptions, LogOptions, LogPosition, MachineError, Peer, Proposal,
-    RaftHost, SnapshotSource, StateMachine,
-};
+use multiraft::{GroupConfig, HostOptions, LogOptions, Peer, Proposal, RaftHost};
 use uuid::Uuid;
 
-/// Applies nothing: what is left is what replication costs.
-#[derive(Default)]
-struct Nothing(LogPosition);
-
-impl StateMachine for Nothing {
-    fn applied(&self) -> LogPosition {
-        self.0
-    }
-
-    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
-        if let Some(last) = entries.last() {
-            self.0 = LogPosition { term: last.term, index: last.index };
-        }
-        Ok(vec![Bytes::new(); entries.len()])
-    }
-
-    fn flush(&mut self) -> Result<LogPosition, MachineError> {
-        Ok(self.0)
-    }
-
-    fn snapshot(&mut self) -> Result<SnapshotSource, MachineError> {
-        Ok(SnapshotSource::Bytes(Bytes::new()))
-    }
-
-    fn restore(&mut self, _: SnapshotSource, at: LogPosition) -> Result<(), MachineError> {
-        self.0 = at;
-        Ok(())
-    }
-}
-
-/// User and system time of this process.
-fn cpu() -> Duration {
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-    let ticks = |n: usize| fields.get(n).and_then(|f| f.parse::<u64>().ok()).unwrap_or(0);
-    // Linux counts in hundredths of a second.
-    Duration::from_millis((ticks(11) + ticks(12)) * 10)
-}
-
-fn argument(name: &str, default: usize) -> usize {
-    let mut arguments = std::env::args();
-    let found = arguments.by_ref().any(|a| a == name).then(|| arguments.next()).flatten();
-    found.and_then(|value| value.parse().ok()).unwrap_or(default)
-}
-
-fn flag(name: &str) -> bool {
-    std::env::args().any(|a| a == name)
-}
+use crate::bench::{Nothing, argument, cpu, directory, flag};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (groups, replicas) = (argument("--groups", 1), argument("--replicas", 1));
     let (proposers, bytes) = (argument("--proposers", 64), argument("--bytes", 200));
     let seconds = argument("--seconds", 5);
-    let parent = std::env::args().skip_while(|a| a != "--dir").nth(1).unwrap_or_else(|| ".".into());
+    let parent = directory();
     let network = MemoryNetwork::new();
     let nodes: Vec<Uuid> = (0..replicas).map(|_| Uuid::new_v4()).collect();
     let mut hosts = Vec::new();

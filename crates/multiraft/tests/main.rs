@@ -11,6 +11,7 @@ mod members;
 mod over_tcp;
 mod payload;
 mod replicate;
+mod resting;
 mod single;
 mod snapshot;
 mod support;

@@ -76,6 +76,8 @@ pub(crate) struct GroupCore {
     pub(crate) queued: Vec<(Entry, Reply)>,
     pub(crate) preparing: FxHashMap<u64, VecDeque<Preparing>>,
     pub(crate) waiting: VecDeque<Waiting>,
+    /// Last entry that was proposed in this leadership.
+    pub(crate) proposed: u64,
 
     pub(crate) outstanding: VecDeque<Outstanding>,
     /// Messages that may go once the ready of that number is on disk.
@@ -210,6 +212,7 @@ impl GroupCore {
             queued: Vec::new(),
             preparing: FxHashMap::default(),
             waiting: VecDeque::new(),
+            proposed: 0,
             outstanding: VecDeque::new(),
             delayed: VecDeque::new(),
             persisted: last,

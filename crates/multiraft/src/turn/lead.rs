@@ -131,8 +131,8 @@ impl GroupCore {
         }
     }
 
-    /// One tick of the clock. True when something may have come of it.
-    pub(crate) fn tick(&mut self, now: Instant, out: &mut Out) -> bool {
+    /// One tick of the clock, the loop's `number`th. True when something may have come of it.
+    pub(crate) fn tick(&mut self, now: Instant, number: u64, out: &mut Out) -> bool {
         if self.failed.is_some() {
             return false;
         }
@@ -141,7 +141,13 @@ impl GroupCore {
         // Raft asks for no votes before it knows that changes of members are applied.
         self.advance_applied();
         let idle = self.lead.locked_out() || self.is_removed() || self.behind_its_log();
-        if !idle || self.node.raft.state == StateRole::Leader {
+        let leads = self.node.raft.state == StateRole::Leader;
+        // A new leader's clock stands until it goes with the loop's: heartbeats of all groups fall
+        // on the same ticks, and those for one node travel in one frame.
+        let elapsed = self.node.raft.heartbeat_elapsed() as u64;
+        let aligned = elapsed == number.wrapping_sub(1) % self.lead.heartbeat_ticks;
+        let due = if leads { aligned } else { !idle };
+        if due {
             self.node.tick();
         }
         let raft = &self.node.raft;
@@ -244,6 +250,7 @@ impl GroupCore {
         let is_me = role == StateRole::Leader && leader == self.my_id;
         let before = *self.shared.leader.borrow();
         let was_me = before.leader == Some(self.shared.me);
+        self.proposed = 0;
         if is_me {
             // Raft appended an empty entry of the new term; behind it everything is known.
             self.lead.serve_from = Some(self.node.raft.raft_log.last_index());

@@ -34,6 +34,8 @@ use crate::transport::Transport;
 pub(crate) struct Loop {
     inbox: Arc<Inbox<Event>>,
     tick: Duration,
+    /// Ticks so far: the heartbeats of all groups fall on the same ones.
+    ticks: u64,
     groups: FxHashMap<u64, GroupCore>,
     dirty: Vec<u64>,
     out: Out,
@@ -49,7 +51,8 @@ impl Loop {
         metrics: Arc<HostMetrics>,
     ) -> Self {
         let out = Out::new(me, transport, metrics.clone());
-        Self { inbox, tick, groups: FxHashMap::default(), dirty: Vec::new(), out, metrics }
+        let groups = FxHashMap::default();
+        Self { inbox, tick, ticks: 0, groups, dirty: Vec::new(), out, metrics }
     }
 
     /// Runs until the inbox is closed.
@@ -75,9 +78,10 @@ impl Loop {
     }
 
     fn tick_all(&mut self, now: Instant) {
-        let Self { groups, dirty, out, .. } = self;
+        self.ticks += 1;
+        let Self { groups, dirty, out, ticks, .. } = self;
         for (number, group) in groups.iter_mut() {
-            let ticked = guarded(group, out, |group, out| group.tick(now, out));
+            let ticked = guarded(group, out, |group, out| group.tick(now, *ticks, out));
             if ticked.unwrap_or(true) && !group.dirty {
                 group.dirty = true;
                 dirty.push(*number);

@@ -65,9 +65,24 @@ impl GroupCore {
         ProposeError::NotLeader { hint: hint.and_then(|id| self.node_of(id)) }
     }
 
-    /// Everything queued becomes one proposal message.
+    /// Whether what is queued waits for what was proposed before: a leader with followers lets one
+    /// batch gather while another is on its way to the disks of a majority, so that messages, writes
+    /// and wake-ups are few when proposals are many. (Where payloads go their own way, proposals are
+    /// few and large.)
+    fn gathers(&self) -> bool {
+        let raft = &self.node.raft;
+        let gathers = !self.alone() && self.shared.payloads.is_none();
+        let proposed = self.proposed.min(raft.raft_log.last_index());
+        gathers && raft.state == StateRole::Leader && proposed > raft.raft_log.committed
+    }
+
+    /// Everything queued becomes one proposal message, unless it is to gather.
     pub(crate) fn propose_queued(&mut self, out: &Out) {
-        if self.queued.is_empty() {
+        let gathers = self.gathers();
+        // The batch that follows tells followers what is committed.
+        let follows = gathers && !self.queued.is_empty();
+        self.node.raft.skip_bcast_commit(follows);
+        if self.queued.is_empty() || gathers {
             return;
         }
         let queued = std::mem::take(&mut self.queued);
@@ -88,6 +103,7 @@ impl GroupCore {
             return;
         }
         add(&out.metrics.proposals, replies.len() as u64);
+        self.proposed = first + replies.len() as u64 - 1;
         let waiting = |(index, reply)| Waiting { index, term, reply };
         self.waiting.extend((first..).zip(replies).map(waiting));
     }

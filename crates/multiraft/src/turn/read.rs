@@ -94,7 +94,7 @@ impl GroupCore {
         }
     }
 
-    fn start_round(&mut self) {
+    pub(crate) fn start_round(&mut self) {
         let raft = &self.node.raft;
         // Before it has committed an entry of its own term a leader does not know what is
         // committed; readers wait. Those of a follower share what it asks of the leader.

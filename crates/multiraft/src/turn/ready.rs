@@ -24,9 +24,13 @@ impl GroupCore {
             return;
         }
         self.advance_applied();
-        self.propose_queued(out);
         self.start_reads();
-        while self.node.has_ready() {
+        loop {
+            // What is committed now may have been what the next batch waited for.
+            self.propose_queued(out);
+            if !self.node.has_ready() {
+                break;
+            }
             let ready = self.node.ready();
             self.one_ready(ready, out);
         }

@@ -69,7 +69,7 @@ impl GroupCore {
                 if self.node.raft.state == StateRole::Leader
                     && self.node.raft.commit_to_current_term() =>
             {
-                self.step(message);
+                self.answer_read(message, out);
             }
             MessageType::MsgTimeoutNow if self.behind_its_log() => {}
             // Proposals are never forwarded, snapshots come as streams.
@@ -92,6 +92,25 @@ impl GroupCore {
                 | MessageType::MsgRequestPreVote
         );
         kind && self.target_of(message.from).is_some()
+    }
+
+    /// Tells a follower what its read must show. While the lease holds nobody else can have
+    /// committed anything, and the answer needs no round.
+    fn answer_read(&mut self, mut message: Message, out: &mut Out) {
+        if !self.shared.lease_held() {
+            if !self.lead.lease.is_zero() {
+                // The next ones are to find a lease.
+                self.start_round();
+            }
+            self.step(message);
+            return;
+        }
+        let raft = &self.node.raft;
+        let mut answer = Message { to: message.from, from: self.my_id, ..Message::default() };
+        answer.set_msg_type(MessageType::MsgReadIndexResp);
+        (answer.term, answer.index) = (raft.term, raft.raft_log.committed);
+        answer.set_entries(message.take_entries());
+        self.send(answer, out);
     }
 
     /// Hears from the leader how far it is.
