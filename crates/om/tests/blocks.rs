@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proto::hdds;
 use proto::ozone::{Status, Type};
 
 use crate::support::requests::*;
-use crate::support::{World, blocks};
+use crate::support::{FakeScm, World, blocks};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_come_from_a_pool_and_never_twice() {
@@ -144,5 +144,58 @@ async fn metadata_is_served_without_scm() {
     let answer = om.try_ask(write, Duration::from_secs(20)).await.unwrap();
     assert_eq!(answer.status(), Status::InternalError);
     assert!(answer.message.unwrap().contains("not reachable"));
+    om.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_scm_that_hangs_is_left_as_soon_as_another_one_leads() {
+    let world = World::new().await;
+    let others = [FakeScm::new("cluster-1"), FakeScm::new("cluster-1")];
+    let doors = [others[0].serve().await, others[1].serve().await];
+    others.iter().for_each(|scm| scm.follows.store(true, Ordering::Relaxed));
+    let addresses = [world.scm_door.local_addr(), doors[0].local_addr(), doors[1].local_addr()];
+    let mut world = world
+        .with("ozone.scm.service.ids", "scms")
+        .with("ozone.scm.nodes.scms", "a,b,c")
+        .with("trioxide.om.block.pool.size", "1");
+    let names = [
+        (
+            "ozone.scm.address.scms.a",
+            "ozone.scm.client.address.scms.a",
+            "ozone.scm.block.client.address.scms.a",
+        ),
+        (
+            "ozone.scm.address.scms.b",
+            "ozone.scm.client.address.scms.b",
+            "ozone.scm.block.client.address.scms.b",
+        ),
+        (
+            "ozone.scm.address.scms.c",
+            "ozone.scm.client.address.scms.c",
+            "ozone.scm.block.client.address.scms.c",
+        ),
+    ];
+    for ((host, client, block), address) in names.into_iter().zip(addresses) {
+        world = world.with(host, "127.0.0.1").with(client, address).with(block, address);
+    }
+    let om = world.start().await;
+    om.bucket("vol", "bkt").await;
+    om.put("vol", "bkt", "before", 10).await;
+    world.scm.hangs.store(true, Ordering::Relaxed);
+    let began = Instant::now();
+    let elected = Duration::from_millis(700);
+    let election = async {
+        tokio::time::sleep(elected).await;
+        others[1].follows.store(false, Ordering::Relaxed);
+    };
+    // More than any pool holds.
+    let write = async {
+        for i in 0..8 {
+            om.put("vol", "bkt", &format!("k{i}"), 600 << 20).await;
+        }
+    };
+    tokio::join!(write, election);
+    let took = began.elapsed();
+    assert!(took >= elected && took < Duration::from_secs(3), "{took:?}");
     om.handle.shutdown().await;
 }

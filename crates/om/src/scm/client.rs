@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use framed::{CallError, Client, ClientOptions, Code};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use prost::Message;
 use proto::block_location::{
     self, AllocateBlockResponse, AllocateScmBlockRequestProto, DeleteKeyBlocksResultProto,
@@ -58,6 +60,9 @@ const ROUND_PAUSE: Duration = Duration::from_millis(100);
 
 /// Longest wait for one SCM of several: longer than SCM itself waits for a pipeline.
 const ATTEMPT: Duration = Duration::from_secs(6);
+
+/// An answer that takes longer makes the other SCMs be asked, too, and again after as long.
+const HEDGE: Duration = Duration::from_millis(500);
 
 /// Connections to the SCMs.
 #[derive(Clone)]
@@ -233,8 +238,9 @@ impl ScmClient {
         Err(ScmError::Refused(message))
     }
 
-    /// Asks the SCM that answered last, then the others, as long as there is time: all requests
-    /// may be repeated. An SCM that is alone is asked once.
+    /// Asks the SCM that answered last, then the others, as long as there is time: all requests may be repeated. The
+    /// others are asked, too, when it takes long: it may hang, or be cut off from the rest. An SCM that is alone is
+    /// asked once.
     async fn call<Q: Message, A: Message + Default>(
         &self,
         door: Door,
@@ -250,7 +256,14 @@ impl ScmClient {
             if count > 1 {
                 left = left.min(ATTEMPT);
             }
-            match target.call(door, request, left).await {
+            let answer = tokio::select! {
+                answer = target.call(door, request, left) => answer,
+                (n, answer) = self.others(current % count, door, request, deadline), if count > 1 => {
+                    self.current.store(n, Ordering::Relaxed);
+                    return answer;
+                }
+            };
+            match answer {
                 Err(ScmError::Unreachable { .. }) if count > 1 && Instant::now() < deadline => {
                     // Whoever sees it first moves everybody on.
                     let next = current.wrapping_add(1);
@@ -264,6 +277,33 @@ impl ScmClient {
             }
         }
         Err(ScmError::Refused(String::from("no SCM is configured")))
+    }
+
+    /// Asks all SCMs but one, a little later, until one of them answers; only the one that leads does.
+    async fn others<Q: Message, A: Message + Default>(
+        &self,
+        but: usize,
+        door: Door,
+        request: &Q,
+        deadline: Instant,
+    ) -> (usize, Result<A, ScmError>) {
+        tokio::time::sleep(HEDGE).await;
+        let others = self.targets.iter().enumerate().filter(|(n, _)| *n != but);
+        let mut asked: FuturesUnordered<_> = others
+            .map(|(n, target)| async move {
+                loop {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    match target.call(door, request, left).await {
+                        Err(ScmError::Unreachable { .. }) => tokio::time::sleep(HEDGE).await,
+                        answer => return (n, answer),
+                    }
+                }
+            })
+            .collect();
+        match asked.next().await {
+            Some(answered) => answered,
+            None => std::future::pending().await,
+        }
     }
 }
 

@@ -27,6 +27,10 @@ const CONTAINERS: i64 = 4;
 pub struct FakeScm {
     pub cluster_id: Mutex<String>,
     pub safe_mode: AtomicBool,
+    /// Answers nothing.
+    pub hangs: AtomicBool,
+    /// Is not the one that leads.
+    pub follows: AtomicBool,
     pub allocate_calls: AtomicU64,
     pub allocated: AtomicU64,
     pub locate_calls: AtomicU64,
@@ -47,6 +51,8 @@ impl FakeScm {
         Arc::new(Self {
             cluster_id: Mutex::new(cluster_id.to_owned()),
             safe_mode: AtomicBool::new(false),
+            hangs: AtomicBool::new(false),
+            follows: AtomicBool::new(false),
             allocate_calls: AtomicU64::new(0),
             allocated: AtomicU64::new(0),
             locate_calls: AtomicU64::new(0),
@@ -224,6 +230,12 @@ impl Handler for Door {
     fn call(&self, call: Call) -> HandlerFuture {
         let scm = Arc::clone(&self.0);
         Box::pin(async move {
+            if scm.hangs.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+            if scm.follows.load(Ordering::Relaxed) {
+                return Err(Status::not_leader("another one leads", String::new()));
+            }
             match call.method {
                 method::SCM_BLOCK => {
                     let request = framed::message::decode(call.header)?;

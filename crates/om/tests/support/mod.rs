@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use config::Configuration;
-use fake_scm::FakeScm;
+pub use fake_scm::FakeScm;
 use framed::{CallError, Client, ClientOptions, Server};
 use om::{Om, OmHandle, OmOptions};
 use prost::Message;
