@@ -14,6 +14,8 @@ import time
 import urllib.request
 from xml.sax.saxutils import escape
 
+# What S3 clients sign with.
+ACCESS_KEY, SECRET_KEY = "faults", "a-secret-of-this-run"
 OM_SERVICE, SCM_SERVICE = "omservice", "scmservice"
 # Below the ports that systems give to outgoing connections: those would take a port while its process is down.
 PORTS = range(15000, 32000)
@@ -58,7 +60,10 @@ class Node:
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            keys = {"O3_ACCESS_KEY": ACCESS_KEY, "O3_SECRET_KEY": SECRET_KEY}
+            self.process = subprocess.Popen(
+                self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, **keys}
+            )
         self.stopped = False
 
     def kill(self):
@@ -125,7 +130,7 @@ class Node:
 class Cluster:
     """All of them."""
 
-    def __init__(self, directory, network=None, oms=3, scms=3, datanodes=6):
+    def __init__(self, directory, network=None, oms=3, scms=3, datanodes=6, gateways=0):
         self.directory, self.network = directory, network
         port = free_ports()
         settings = {
@@ -135,7 +140,7 @@ class Cluster:
             "ozone.scm.service.ids": SCM_SERVICE,
             f"ozone.scm.nodes.{SCM_SERVICE}": ",".join(f"scm{i}" for i in range(1, scms + 1)),
         }
-        self.oms, self.scms, self.datanodes = [], [], []
+        self.oms, self.scms, self.datanodes, self.gateways = [], [], [], []
         for i in range(1, oms + 1):
             suffix, http, host = f"{OM_SERVICE}.om{i}", next(port), self._host(f"om{i}")
             settings[f"ozone.om.address.{suffix}"] = f"{host}:{next(port)}"
@@ -174,7 +179,16 @@ class Cluster:
                 "trioxide.datanode.port": next(port),
             }
             self.datanodes.append(self._node("datanode", f"dn{i}", host, http, own))
-        self.nodes = self.scms + self.oms + self.datanodes
+        for i in range(1, gateways + 1):
+            http, door, host = next(port), next(port), self._host(f"s3g{i}")
+            own = {
+                "ozone.metadata.dirs": os.path.join(directory, f"s3g{i}-meta"),
+                "ozone.s3g.http-address": f"{host}:{door}",
+                "ozone.s3g.webadmin.http-address": f"{host}:{http}",
+            }
+            self.gateways.append(self._node("s3g", f"s3g{i}", host, http, own))
+            self.gateways[-1].endpoint = f"http://{host}:{door}"
+        self.nodes = self.scms + self.oms + self.datanodes + self.gateways
         with open(os.path.join(directory, "ozone-site.xml"), "w") as site:
             site.write("<configuration>\n")
             for key, value in settings.items():

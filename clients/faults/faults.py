@@ -12,6 +12,7 @@ EVERYBODY = [("om", "leader"), ("om", "follower"), ("scm", "leader"), ("scm", "f
 # One of these happens each round; when all have happened they are shuffled again.
 PROCESSES = [(how, role, who) for how in ("kill", "stop") for role, who in EVERYBODY]
 PROCESSES += [("kill", "om", "leader"), ("kill", "datanode", "any")]
+GATEWAYS = [("kill", "gateway", "any"), ("stop", "gateway", "any")]
 # cut: nobody hears it, it hears nobody. parted: as cut, but clients still reach it: a leader that does not know that it no
 # longer is one. mute, deaf: the same in one direction, among servers. late, lossy: its packets come 50 to 150 ms late and
 # out of order, or one of ten does not come. split: a minority of every role is parted from the rest.
@@ -36,8 +37,8 @@ def victims(cluster, role, who, dice):
     """Who it happens to."""
     if role == "minority":
         return [dice.choice(cluster.oms), dice.choice(cluster.scms), *dice.sample(cluster.datanodes, 2)]
-    if role == "datanode":
-        return [dice.choice(cluster.datanodes)]
+    if role in ("datanode", "gateway"):
+        return [dice.choice(cluster.datanodes if role == "datanode" else cluster.gateways)]
     wait_for(f"a leader of {role}", BACK_WITHIN, lambda: cluster.leader(role))
     leader = cluster.leader(role)
     if leader is None:
@@ -54,7 +55,7 @@ class Fault:
         self.how, role, who = fault
         self.kind = f"{self.how} {role} {who}".removesuffix(" any")
         self.victims = victims(cluster, role, who, dice)
-        self.away = dice.uniform(*(AWAY if fault in PROCESSES else CUT))
+        self.away = dice.uniform(*(CUT if fault in PATHS else AWAY))
 
     def __str__(self):
         return " ".join(node.name for node in self.victims)

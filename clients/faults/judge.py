@@ -1,5 +1,5 @@
 """Kills and stops leaders and followers, and cuts and worsens the paths between them, in an order that a seed decides, while
-`o3 freon ockc` writes, reads and checks."""
+programs write, read and check."""
 
 import argparse
 import json
@@ -13,8 +13,9 @@ import sys
 import tempfile
 import time
 
+import loads
 from cluster import Cluster, Failed, wait_for
-from faults import BACK_WITHIN, PATHS, PROCESSES, Fault, order
+from faults import BACK_WITHIN, GATEWAYS, PATHS, PROCESSES, Fault, order
 from network import CLIENT, Network, NoNetwork
 
 # How long the cluster has between two faults, in seconds.
@@ -43,14 +44,17 @@ def one_round(cluster, fault, dice):
     }
 
 
-def unavailability(event, gaps):
-    """The longest time without a successful write that a fault is to blame for."""
-    during = [
-        gap["ms"]
-        for gap in gaps
-        if gap["beganUnixMs"] + gap["ms"] >= event["beganUnixMs"] and gap["beganUnixMs"] <= event["endedUnixMs"]
-    ]
-    return max(during, default=0.0)
+def blame(events, gaps):
+    """Tells each event the longest time without a successful write that it is to blame for: a gap is the fault of the event
+    that most of it fell into."""
+    for event in events:
+        event["unavailableMs"] = 0.0
+    for gap in gaps:
+        begin, end = gap["beganUnixMs"], gap["beganUnixMs"] + gap["ms"]
+        shares = [(min(end, e["endedUnixMs"]) - max(begin, e["beganUnixMs"]), n) for n, e in enumerate(events)]
+        share, most = max(shares, default=(0, 0))
+        if share > 0:
+            events[most]["unavailableMs"] = max(events[most]["unavailableMs"], gap["ms"])
 
 
 def summary(events):
@@ -69,62 +73,43 @@ def summary(events):
     }
 
 
-def run_load(cluster, args):
-    load = ["freon", "ockc", "--json", "--duration", "24h", "-t", str(args.writers), "--readers", str(args.readers)]
-    load += ["--keys", "3", "--sizes", "10KB,300KB", "-F", "THREE"]
-    output = open(os.path.join(cluster.directory, "load.json"), "w+")
-    errors = open(os.path.join(cluster.directory, "load.log"), "w")
-    return subprocess.Popen(cluster.command(*load), stdout=output, stderr=errors), output
-
-
 def judge(args, directory):
     dice = random.Random(args.seed)
     result = {"seed": args.seed, "rounds": args.rounds, "wrong": []}
     network = None if args.without_partitions else Network()
-    cluster = Cluster(directory, network)
-    faults = [fault for fault in PROCESSES + (PATHS if network else []) if args.only in " ".join(fault)]
-    events, load, output = [], None, None
+    cluster = Cluster(directory, network, gateways=1 if args.s3 else 0)
+    faults = PROCESSES + (PATHS if network else []) + (GATEWAYS if args.s3 else [])
+    faults = [fault for fault in faults if args.only in " ".join(fault)]
+    events, running = [], []
     say = (lambda *_: None) if args.json else (lambda text: print(text, flush=True))
     try:
         if network:
-            network.prove("om1", "dn1")
-            network.prove(CLIENT, "scm1")
+            network.prove(CLIENT, "om1")
         cluster.start()
-        load, output = run_load(cluster, args)
+        running = loads.start(cluster, args)
         time.sleep(2)
         for number, fault in enumerate(order(dice, args.rounds, faults), 1):
             event = one_round(cluster, fault, dice)
             events.append(event)
-            if load.poll() is not None:
-                raise Failed(f"the load ended by itself with {load.returncode}")
+            ended = [load.name for load in running if load.ended_by_itself()]
+            if ended:
+                raise Failed(f"load {' '.join(ended)} ended by itself")
             say(f"{number:4}  {event['fault']:<22} {event['node']:<16} away {event['awayMs']:6.0f} ms, back {event['backMs']:6.0f} ms")
     except (Failed, NoNetwork) as failed:
         result["wrong"].append(str(failed))
     finally:
         if network:
             network.heal()
-        status = None
-        if load is not None:
-            load.send_signal(signal.SIGTERM)
-            try:
-                status = load.wait(timeout=240)
-            except subprocess.TimeoutExpired:
-                load.kill()
-                load.wait()
-                result["wrong"].append("the load did not end: an operation hangs")
+        for load in running:
+            load.tell_to_end()
+        for load in running:
+            result[load.name], wrong = load.end()
+            result["wrong"] += wrong
         late = cluster.end()
     result["wrong"] += [f"{name} did not end when told to" for name in late]
     result["wrong"] += cluster.panics()
-    if output is not None:
-        output.seek(0)
-        text = output.read()
-        result["load"] = json.loads(text) if text.strip() else {}
-    if status not in (0, None):
-        result["wrong"].append(f"the load found faults: exit status {status}")
-        result["wrong"] += result.get("load", {}).get("violations", [])
-    gaps = result.get("load", {}).get("gaps", {})
-    for event in events:
-        event["unavailableMs"] = unavailability(event, gaps.get("long", []))
+    gaps = result.get("native", {}).get("gaps", {})
+    blame(events, gaps.get("long", []))
     if gaps.get("longestMs", 0) > HANG_MS:
         result["wrong"].append(f"no write succeeded for {gaps['longestMs']:.0f} ms")
     result["faults"], result["events"] = summary(events), events
@@ -137,7 +122,7 @@ def table(result):
         lines.append(
             f"{kind:<22} {row['times']:>5} {row['medianMs']:>14.0f} ms {row['worstMs']:>6.0f} ms {row['worstBackMs']:>19.0f} ms"
         )
-    load = result.get("load")
+    load = result.get("native")
     if load:
         for side in ("writes", "reads"):
             row = load[side]
@@ -145,6 +130,12 @@ def table(result):
         lines.append(", ".join(f"{name} {load[name]}" for name in ("lost", "stale", "torn", "unreadable", "late")))
         lines += [f"failure: {text}" for text in load["failures"]]
         lines += [f"slow: {text}" for text in load["slow"]]
+    for name in ("s3", "java"):
+        found = dict(result.get(name, {}))
+        failures = found.pop("failures", [])
+        if found:
+            lines.append(f"{name}: " + ", ".join(f"{what} {value:.0f}" for what, value in found.items() if what != "violations"))
+            lines += [f"{name} failure: {text}" for text in failures]
     lines += [f"WRONG: {text}" for text in result["wrong"]]
     lines.append(f"seed {result['seed']}: " + ("FAILED" if result["wrong"] else "nothing lost, nothing stale"))
     return "\n".join(lines)
@@ -158,6 +149,8 @@ def arguments():
     parser.add_argument("--readers", type=int, default=2)
     parser.add_argument("--only", default="", help='only faults with this in their name, as "om leader" or "cut"')
     parser.add_argument("--without-partitions", action="store_true", help="all on loopback, nothing is cut")
+    parser.add_argument("--s3", action="store_true", help="boto3 through a gateway, beside the native load")
+    parser.add_argument("--java", default="", metavar="JARS", help="the published Java client, beside the native load")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parser.add_argument("--keep", action="store_true", help="keep data and logs, also when all is well")
     return parser.parse_args()
@@ -165,7 +158,7 @@ def arguments():
 
 def main():
     args = arguments()
-    if args.rounds < 1 or not any(args.only in " ".join(fault) for fault in PROCESSES + PATHS):
+    if args.rounds < 1 or not any(args.only in " ".join(fault) for fault in PROCESSES + PATHS + GATEWAYS):
         sys.exit(f"no fault is called {args.only!r}")
     # Told to end, it ends what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -17,6 +17,8 @@ CLIENT = "client"
 PREFIX = "10.99.0."
 NOWHERE = "02:ff:00:00:00:ff"
 RELAY = "02:ff:00:00:00:01"
+# So long a packet may take that shows that a path is open, in seconds.
+PATIENCE = 0.5
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -159,14 +161,14 @@ class Network:
         address = self.addresses[receiver]
         listen = (
             "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
-            f"s.bind(('{address}', 9)); s.settimeout(1); print(flush=True); s.recv(9)"
+            f"s.bind(('{address}', 9)); s.settimeout({PATIENCE}); print(flush=True); s.recv(9)"
         )
         send = f"import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('{address}', 9))"
         listener = subprocess.Popen(
-            [*self.enter(receiver), sys.executable, "-c", listen], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            [*self.enter(receiver), sys.executable, "-I", "-S", "-c", listen], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         listener.stdout.readline()
-        run(*self.enter(sender), sys.executable, "-c", send)
+        run(*self.enter(sender), sys.executable, "-I", "-S", "-c", send)
         return listener.wait() == 0
 
     def end(self):

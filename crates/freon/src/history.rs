@@ -1,7 +1,7 @@
 //! What a history of overwrites and reads allows, and what it does not.
 //!
-//! Each key has one writer, which writes versions 1, 2, 3, … one after the other. From that follows what a read may
-//! return without any search:
+//! Each key has one writer, which writes versions 1, 2, 3, … one after the other; a deletion is a version, too, which
+//! reads as absent. From that follows what a read may return without any search:
 //!
 //! * **not older than the floor**: the newest version that was acknowledged, or returned by a read, before this read began;
 //! * **not newer than what was begun** before it ended;
@@ -53,6 +53,7 @@ struct Key {
     begun: u64,
     floor: u64,
     unknown: BTreeSet<u64>,
+    deletions: BTreeSet<u64>,
 }
 
 /// The histories of all keys, shared by everybody who writes and reads.
@@ -84,6 +85,20 @@ impl History {
         })
     }
 
+    /// A deletion begins: the version that it is.
+    pub(crate) fn begin_deletion(&self, key: usize) -> u64 {
+        self.with(key, |k| {
+            k.begun += 1;
+            k.deletions.insert(k.begun);
+            k.begun
+        })
+    }
+
+    /// The newest version that was begun.
+    pub(crate) fn newest(&self, key: usize) -> u64 {
+        self.with(key, |k| k.begun)
+    }
+
     /// A write was acknowledged.
     pub(crate) fn acknowledged(&self, key: usize, version: u64) {
         self.with(key, |k| k.floor = k.floor.max(version));
@@ -103,9 +118,17 @@ impl History {
     pub(crate) fn judge(&self, key: usize, floor: Floor, seen: Seen) -> Verdict {
         self.with(key, |k| match seen {
             Seen::Torn => Verdict::Torn,
-            Seen::Version(version) if version == 0 || version > k.begun => Verdict::Torn,
-            Seen::Absent if floor.0 > 0 => Verdict::Lost,
-            Seen::Absent => Verdict::Fine,
+            Seen::Version(v) if v == 0 || v > k.begun || k.deletions.contains(&v) => Verdict::Torn,
+            Seen::Absent => match k.deletions.range(floor.0..).next() {
+                Some(deletion) => {
+                    // It may have been a later one; this one at least.
+                    k.floor = k.floor.max(*deletion);
+                    Verdict::Fine
+                }
+                None if floor.0 == 0 => Verdict::Fine,
+                None if k.deletions.intersection(&k.unknown).next().is_some() => Verdict::Late,
+                None => Verdict::Lost,
+            },
             Seen::Version(version) if version >= floor.0 => {
                 // From now on nobody may see an older one, whether it was acknowledged or not.
                 k.floor = k.floor.max(version);
@@ -185,6 +208,33 @@ mod tests {
         history.acknowledged(0, third);
         assert_eq!(history.judge_last(0, Seen::Version(2)), Verdict::Late);
         assert_eq!(history.judge_last(0, Seen::Version(1)), Verdict::Lost);
+    }
+
+    #[test]
+    fn what_was_deleted_is_absent_and_what_came_before_it_is_stale() {
+        let history = written(1);
+        let before = history.floor(0);
+        assert_eq!(history.judge(0, before, Seen::Absent), Verdict::Lost, "nobody deletes it");
+        let deletion = history.begin_deletion(0);
+        assert_eq!(history.judge(0, before, Seen::Version(1)), Verdict::Fine, "under way");
+        assert_eq!(history.judge(0, before, Seen::Absent), Verdict::Fine);
+        assert_eq!(history.judge(0, history.floor(0), Seen::Version(1)), Verdict::Stale, "seen");
+        assert_eq!(history.judge(0, before, Seen::Version(deletion)), Verdict::Torn);
+        history.acknowledged(0, deletion);
+        assert_eq!(history.judge_last(0, Seen::Absent), Verdict::Fine);
+        let third = history.begin(0);
+        history.acknowledged(0, third);
+        assert_eq!(history.judge_last(0, Seen::Absent), Verdict::Lost, "written again");
+    }
+
+    #[test]
+    fn a_deletion_of_unknown_outcome_may_take_effect_late() {
+        let history = written(1);
+        let deletion = history.begin_deletion(0);
+        history.unknown(0, deletion);
+        let third = history.begin(0);
+        history.acknowledged(0, third);
+        assert_eq!(history.judge_last(0, Seen::Absent), Verdict::Late);
     }
 
     #[test]

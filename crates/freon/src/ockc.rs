@@ -1,12 +1,14 @@
 //! `ockc`: overwrite keys while others read them, and check what was seen.
 
+mod change;
+
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
-use client::{Client, CreateKey, ErrorKind, FinishOptions};
+use client::{Client, ErrorKind, KeyPath};
 use config::Configuration;
 use futures::future::join_all;
 use rand::RngExt;
@@ -49,6 +51,12 @@ pub struct Ockc {
     /// Sizes that versions of a key have in turn.
     #[arg(long, default_value = "10KB,300KB", value_delimiter = ',', value_parser = size)]
     sizes: Vec<u64>,
+    /// Of so many of 100 changes of a key it is deleted.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=50), value_name = "PERCENT")]
+    deletes: u32,
+    /// Of so many of 100 changes of a key it is deleted and another one renamed to it.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=50), value_name = "PERCENT")]
+    renames: u32,
     /// An operation that takes longer has failed.
     #[arg(long, default_value = "90s", value_parser = duration, value_name = "TIME")]
     timeout: Duration,
@@ -67,6 +75,8 @@ pub struct Ockc {
 struct Run {
     target: Target,
     sizes: Vec<u64>,
+    deletes: u32,
+    renames: u32,
     prefix: String,
     timeout: Duration,
     history: History,
@@ -87,6 +97,8 @@ pub(crate) async fn run(args: Ockc, conf: &Configuration) -> Result<ExitCode, Fr
     let run = Arc::new(Run {
         target,
         sizes: args.sizes,
+        deletes: args.deletes,
+        renames: args.renames,
         prefix,
         timeout: args.timeout,
         history: History::new(args.writers * args.keys),
@@ -102,7 +114,7 @@ pub(crate) async fn run(args: Ockc, conf: &Configuration) -> Result<ExitCode, Fr
                     break;
                 }
                 let key = writer * args.keys + turn;
-                run.write(key).await;
+                run.change(key).await;
                 run.read(key).await;
             }
         })
@@ -169,46 +181,14 @@ impl Run {
         }
     }
 
-    /// Writes the next version of a key.
-    async fn write(&self, key: usize) {
-        let version = self.history.begin(key);
-        let content = edition::write(key as u64, version, &self.sizes);
-        let path = self.target.key(&self.prefix, key as u64);
-        let began = Instant::now();
-        let written = self.attempt(async |client| {
-            let mut args = CreateKey::new(path).size_hint(content.len() as u64);
-            args.replication = self.target.replication;
-            let mut writer = client.create_key(args).await?;
-            let opened = began.elapsed();
-            writer.write(content).await?;
-            writer.finish(FinishOptions::default()).await?;
-            Ok(opened)
-        });
-        match written.await {
-            Ok(opened) => {
-                self.history.acknowledged(key, version);
-                let slow = || {
-                    at(
-                        began,
-                        &format!("write of {key}, version {version}, opened after {opened:.1?}"),
-                    )
-                };
-                self.note(|f| f.wrote(began, slow));
-            }
-            Err(e) => {
-                self.history.unknown(key, version);
-                self.note(|f| {
-                    f.write_failed(|| at(began, &format!("write of {key}, version {version}: {e}")))
-                });
-                tokio::time::sleep(AFTER_FAILURE).await;
-            }
-        }
-    }
-
     /// What a key holds.
     async fn look(&self, key: usize) -> Result<Seen, String> {
-        let path = self.target.key(&self.prefix, key as u64);
-        let found = self.attempt(async |client| match client.open_key(&path).await {
+        self.look_at(&self.target.key(&self.prefix, key as u64), key).await
+    }
+
+    /// What there is at a path, taken for a version of a key.
+    async fn look_at(&self, path: &KeyPath, key: usize) -> Result<Seen, String> {
+        let found = self.attempt(async |client| match client.open_key(path).await {
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
             Ok(reader) => reader.read_all().await.map(Some),
@@ -271,12 +251,10 @@ impl Run {
     ) -> String {
         let path = self.target.key(&self.prefix, key as u64);
         let known = floor.version();
-        at(
-            began,
-            &format!(
-                "{verdict:?}: read of {path} returned {seen:?}, version {known} was there before it began"
-            ),
-        )
+        let text = format!(
+            "{verdict:?}: read of {path} returned {seen:?}, version {known} was there before it began"
+        );
+        at(began, &text)
     }
 }
 
