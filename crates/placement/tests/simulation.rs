@@ -507,8 +507,12 @@ impl World {
                     && c.pipeline.is_some_and(|p| self.cluster.pipelines.is_open(p))
             };
             // One that lost a majority of its origins with their disks: who knows what was written last.
-            let stuck = self.cluster.health_report().samples.remove("QUASI_CLOSED_STUCK");
-            let stuck = stuck.unwrap_or_default();
+            let samples = self.cluster.health_report().samples;
+            let stuck: Vec<_> = samples
+                .into_iter()
+                .filter(|(health, _)| health.starts_with("QUASI_CLOSED_STUCK"))
+                .flat_map(|(_, ids)| ids)
+                .collect();
             let in_state = self.cluster.containers.in_state(state);
             let left: Vec<_> = in_state
                 .filter(|id| !waits(id) && !stuck.contains(id) && !self.is_moot(*id))

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proto::hdds::LifeCycleState;
 use types::ContainerId;
 
+use super::standing::Standing;
 use crate::{Cluster, Container, ReplicaState};
 
 /// Life cycle states in the order that the report lists them.
@@ -18,8 +19,9 @@ pub const STATES: [LifeCycleState; 7] = [
     LifeCycleState::Recovering,
 ];
 
-/// Kinds of trouble, and none, in the order that the report lists them.
-pub const TROUBLES: [&str; 10] = [
+/// What a container's health can be, in the order that the report lists it. Each container has one of them; those that
+/// have two names in one say two things. (MISSING_UNDER_REPLICATED is for erasure coded ones.)
+pub const HEALTHS: [&str; 16] = [
     "HEALTHY",
     "UNDER_REPLICATED",
     "MIS_REPLICATED",
@@ -30,89 +32,111 @@ pub const TROUBLES: [&str; 10] = [
     "OPEN_UNHEALTHY",
     "QUASI_CLOSED_STUCK",
     "OPEN_WITHOUT_PIPELINE",
+    "UNHEALTHY_UNDER_REPLICATED",
+    "UNHEALTHY_OVER_REPLICATED",
+    "MISSING_UNDER_REPLICATED",
+    "QUASI_CLOSED_STUCK_UNDER_REPLICATED",
+    "QUASI_CLOSED_STUCK_OVER_REPLICATED",
+    "QUASI_CLOSED_STUCK_MISSING",
 ];
 
 /// How the containers are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HealthReport {
-    /// Number of containers per state and per kind of trouble.
+    /// Number of containers per state and per health.
     pub counts: BTreeMap<&'static str, u64>,
-    /// Some containers per kind of trouble, as many as the settings say.
+    /// Some containers of every health that needs looking at, as many as the settings say.
     pub samples: BTreeMap<&'static str, Vec<ContainerId>>,
 }
 
 impl Cluster {
-    /// Counts the containers by state and by trouble.
+    /// Counts the containers by state and by health.
     pub fn health_report(&self) -> HealthReport {
         let mut report = HealthReport::default();
         for state in STATES {
             report.counts.insert(state.as_str_name(), self.containers.count(state) as u64);
         }
-        for trouble in TROUBLES {
-            report.counts.insert(trouble, 0);
+        for health in HEALTHS {
+            report.counts.insert(health, 0);
         }
         for container in self.containers.from(ContainerId(0)).filter(|c| !c.suppressed) {
-            let troubles = self.troubles(container);
-            if troubles.is_empty() {
-                *report.counts.entry("HEALTHY").or_default() += 1;
+            let health = self.health(container);
+            *report.counts.entry(health).or_default() += 1;
+            if health == "HEALTHY" {
+                continue;
             }
-            for trouble in troubles {
-                *report.counts.entry(trouble).or_default() += 1;
-                let sample = report.samples.entry(trouble).or_default();
-                if sample.len() < self.settings.replication.sample_limit {
-                    sample.push(container.id);
-                }
+            let sample = report.samples.entry(health).or_default();
+            if sample.len() < self.settings.replication.sample_limit {
+                sample.push(container.id);
             }
         }
         report
     }
 
-    fn troubles(&self, c: &Container) -> Vec<&'static str> {
-        let replicas = self.replicas.of(c.id);
-        let mut found = Vec::new();
+    /// The health of a container: one of [`HEALTHS`].
+    pub fn health(&self, c: &Container) -> &'static str {
         if c.state == LifeCycleState::Open {
-            if !c.pipeline.is_some_and(|p| self.pipelines.takes_or_will_take_writes(p)) {
-                found.push("OPEN_WITHOUT_PIPELINE");
-            }
-            if replicas.iter().any(|r| r.state != ReplicaState::Open) {
-                found.push("OPEN_UNHEALTHY");
-            }
+            return self.health_of_open(c);
         }
-        if let Some(standing) = self.standing(c) {
-            let empty = c.keys == 0 && replicas.iter().all(|r| r.is_empty);
-            if standing.is_lost() {
-                match standing.bad.is_empty() && standing.going.is_empty() {
-                    true if empty => {}
-                    true => found.push("MISSING"),
-                    false => {}
-                }
-            } else {
-                if standing.missing(false) > 0 {
-                    found.push("UNDER_REPLICATED");
-                }
-                if standing.misplaced {
-                    found.push("MIS_REPLICATED");
-                }
-                if standing.excess() > 0 {
-                    found.push("OVER_REPLICATED");
-                }
-                if c.state == LifeCycleState::QuasiClosed && !self.last_write_is_known(c, u64::MAX)
-                {
-                    found.push("QUASI_CLOSED_STUCK");
-                }
-            }
-            if empty {
-                found.push("EMPTY");
-            }
+        match self.standing(c) {
+            Some(standing) => self.health_of_settled(c, &standing),
+            None => "HEALTHY",
         }
-        let bad =
-            |r: &crate::Replica| matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid);
-        let behind = !replicas.is_empty()
-            && c.state == LifeCycleState::Closed
-            && self.enough_sequence(c) < c.sequence_id;
-        if behind || replicas.iter().any(bad) {
-            found.push("UNHEALTHY");
+    }
+
+    fn health_of_open(&self, c: &Container) -> &'static str {
+        let replicas = self.replicas.of(c.id);
+        if !c.pipeline.is_some_and(|p| self.pipelines.takes_or_will_take_writes(p)) {
+            "OPEN_WITHOUT_PIPELINE"
+        } else if replicas.iter().any(|r| r.state != ReplicaState::Open) {
+            "OPEN_UNHEALTHY"
+        } else {
+            "HEALTHY"
         }
-        found
+    }
+
+    fn health_of_settled(&self, c: &Container, s: &Standing) -> &'static str {
+        let replicas = self.replicas.of(c.id);
+        // Nobody will ever know what was written last.
+        let stuck = c.state == LifeCycleState::QuasiClosed
+            && !self.last_write_is_known(c, crate::Millis::MAX);
+        let empty = c.keys == 0 && replicas.iter().all(|r| r.is_empty);
+        // What is empty here may not be so with those that nobody hears of.
+        if empty && (!stuck || replicas.is_empty()) {
+            return "EMPTY";
+        }
+        if s.is_lost() {
+            let here = s.bad.len();
+            return match (here + s.going.len(), stuck) {
+                (0, true) => "QUASI_CLOSED_STUCK_MISSING",
+                (0, false) => "MISSING",
+                // There are replicas, and none that anybody can vouch for.
+                _ if here < s.required => "UNHEALTHY_UNDER_REPLICATED",
+                _ if here > s.required => "UNHEALTHY_OVER_REPLICATED",
+                _ => "UNHEALTHY",
+            };
+        }
+        let missing = s.missing(false) > 0;
+        if stuck {
+            return match (missing, s.excess() > 0) {
+                (true, _) => "QUASI_CLOSED_STUCK_UNDER_REPLICATED",
+                (_, true) => "QUASI_CLOSED_STUCK_OVER_REPLICATED",
+                _ => "QUASI_CLOSED_STUCK",
+            };
+        }
+        let bad = replicas
+            .iter()
+            .any(|r| matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid));
+        // The best there is lacks writes that the record knows of.
+        let behind = c.state == LifeCycleState::Closed && self.enough_sequence(c) < c.sequence_id;
+        match () {
+            () if behind && missing => "UNHEALTHY_UNDER_REPLICATED",
+            () if behind && s.excess() > 0 => "UNHEALTHY_OVER_REPLICATED",
+            () if missing => "UNDER_REPLICATED",
+            () if bad || behind => "UNHEALTHY",
+            () if s.misplaced => "MIS_REPLICATED",
+            () if s.excess() > 0 => "OVER_REPLICATED",
+            () => "HEALTHY",
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! The replication manager's report: containers by state and by trouble.
+//! The replication manager's report: containers by state and by health.
 
-use placement::replica::health::{STATES, TROUBLES};
+use placement::replica::health::{HEALTHS, STATES};
 use proto::container_location::ReplicationManagerReportResponseProto;
 use proto::hdds::{ContainerId, KeyContainerIdList, KeyIntValue, ReplicationManagerReportProto};
 
@@ -24,7 +24,7 @@ pub fn report(core: &Core) -> ReplicationManagerReportResponseProto {
     ReplicationManagerReportResponseProto {
         report: ReplicationManagerReportProto {
             timestamp: core.clock.now() as i64,
-            stat: states.chain(TROUBLES.into_iter().map(count)).collect(),
+            stat: states.chain(HEALTHS.into_iter().map(count)).collect(),
             stat_sample: health.samples.iter().map(sample).collect(),
             sample_limit: Some(limit as i32),
         },
