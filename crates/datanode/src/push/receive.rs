@@ -76,10 +76,7 @@ async fn begin_arrival(
     let begun = blocking(move || {
         let kept = slot.arrival.take();
         let arrival = match kept {
-            Some(mut kept) if *kept.manifest() == manifest => {
-                kept.forget_partial();
-                kept
-            }
+            Some(kept) if *kept.manifest() == manifest => kept,
             other => {
                 if let Some(other) = other {
                     other.discard();
@@ -142,7 +139,15 @@ async fn go_on(
 /// How far a copy has come.
 fn reached(arrival: &Arrival) -> PushResponse {
     let (blocks, bytes) = arrival.totals();
-    PushResponse { here: false, last: arrival.last().map(|l| l.0), blocks, bytes }
+    let partial = arrival.partial();
+    PushResponse {
+        here: false,
+        last: arrival.last().map(|l| l.0),
+        blocks,
+        bytes,
+        partial: partial.map(|(local, _)| local.0),
+        partial_chunks: partial.map_or(0, |(_, chunks)| chunks as u64),
+    }
 }
 
 fn finish(
@@ -152,7 +157,7 @@ fn finish(
     bytes: u64,
 ) -> Result<PushResponse, StorageError> {
     arrival.publish(store, blocks, bytes)?;
-    Ok(PushResponse { here: true, last: None, blocks, bytes })
+    Ok(PushResponse { here: true, blocks, bytes, ..PushResponse::default() })
 }
 
 /// Runs what blocks on the disk.

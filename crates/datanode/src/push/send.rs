@@ -134,9 +134,14 @@ impl Pusher {
             tracing::info!(container = %id, target = %client.address(), "the copy is there already");
             return Ok(());
         }
-        if let Some(last) = reached.last {
-            tracing::info!(container = %id, target = %client.address(), blocks = reached.blocks, "a copy goes on where it was cut off");
-            export.skip_to(LocalId(last));
+        if reached.last.is_some() || reached.partial.is_some() {
+            tracing::info!(
+                container = %id, target = %client.address(), blocks = reached.blocks,
+                chunks = reached.partial_chunks, "a copy goes on where it was cut off"
+            );
+            let chunks = usize::try_from(reached.partial_chunks).unwrap_or(0);
+            let within = reached.partial.map(|local| (LocalId(local), chunks));
+            export.skip_to(reached.last.map(LocalId), within);
         }
         let (mut blocks, mut bytes, mut sent) = (reached.blocks, reached.bytes, 0);
         loop {

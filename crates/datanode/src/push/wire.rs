@@ -103,6 +103,12 @@ pub struct PushResponse {
     /// Bytes of the blocks that are here by now.
     #[prost(uint64, tag = "4")]
     pub bytes: u64,
+    /// To the first step: the block behind `last` of which some chunks came before.
+    #[prost(uint64, optional, tag = "5")]
+    pub partial: Option<u64>,
+    /// How many.
+    #[prost(uint64, tag = "6")]
+    pub partial_chunks: u64,
 }
 
 impl BeginProto {

@@ -12,6 +12,7 @@ use container::chunks;
 use container::segment::{RecordHeader, SegmentHeader, SegmentInfo, padding, record_len};
 use metastore::{Batch, Durability};
 use prost::Message;
+use proto::datanode::ChunkInfo;
 use types::{BlockId, ContainerId, LocalId};
 
 use super::{Manifest, Part};
@@ -32,9 +33,17 @@ pub struct Arrival {
     pub(super) sums: Sums,
     segment: Option<(u32, File)>,
     segment_size: u64,
-    /// The block of several chunks that is arriving.
-    block: Option<(LocalId, File)>,
+    /// The block that is arriving chunk by chunk.
+    block: Option<Partial>,
     last: Option<LocalId>,
+}
+
+/// A block of which some chunks have come.
+struct Partial {
+    local: LocalId,
+    file: File,
+    /// What has come, in order.
+    chunks: Vec<ChunkInfo>,
 }
 
 impl Arrival {
@@ -80,19 +89,19 @@ impl Arrival {
         &self.manifest
     }
 
-    /// The last block that is here whole: where a copy that was cut off goes on.
+    /// The last block that is here whole: behind it a copy that was cut off goes on.
     pub fn last(&self) -> Option<LocalId> {
         self.last
+    }
+
+    /// The block behind that one of which some chunks are here, and how many.
+    pub fn partial(&self) -> Option<(LocalId, usize)> {
+        self.block.as_ref().map(|b| (b.local, b.chunks.len()))
     }
 
     /// Blocks and bytes that are here.
     pub fn totals(&self) -> (u64, u64) {
         (self.sums.blocks, self.sums.used)
-    }
-
-    /// Forgets a block of which only some chunks have come.
-    pub fn forget_partial(&mut self) {
-        self.block = None;
     }
 
     /// Takes a part: the parts of a block come one after the other.
@@ -123,17 +132,14 @@ impl Arrival {
             checksum::verify(&chunk.checksum_data, bytes)
                 .map_err(|error| StorageError::Checksum { block, error })?;
         }
+        self.leave_other(part.local)?;
         let packed = self.append(part.local, row.bcsid(), &part.data)?;
         self.put(part.local, row, Some(packed))
     }
 
     fn take_chunk(&mut self, part: &Part) -> Result<()> {
-        let path = self.dir.join("chunks").join(format!("{}.block", part.local));
         let row = self.row(part)?;
-        if part.chunk.is_some() && self.block.as_ref().is_none_or(|(l, _)| *l != part.local) {
-            let file = File::create(&path).map_err(|e| self.failed(e))?;
-            self.block = Some((part.local, file));
-        }
+        self.leave_other(part.local)?;
         if let Some(chunk) = &part.chunk {
             let block = BlockId { container: self.id, local: part.local, bcsid: 0 };
             if chunk.len != part.data.len() as u64 {
@@ -142,18 +148,27 @@ impl Arrival {
             }
             checksum::verify(&chunk.checksum_data, &part.data)
                 .map_err(|error| StorageError::Checksum { block, error })?;
-            if let Some((_, file)) = &self.block {
-                file.write_all_at(&part.data, chunk.offset).map_err(|e| self.failed(e))?;
-            }
+            let mut partial = match self.block.take() {
+                // The sender begins this block anew.
+                Some(partial) if partial.chunks.first() != Some(chunk) => partial,
+                _ => self.begin_block(part.local)?,
+            };
+            let written = partial.file.write_all_at(&part.data, chunk.offset);
+            written.map_err(|e| self.failed(e))?;
+            partial.chunks.push(chunk.clone());
+            self.block = Some(partial);
         }
         let Some(row) = row else { return Ok(()) };
         let block = self.block_id(&row, part.local);
         let expected = chunks::validate_list(&row.clone().into_wire())
             .map_err(|error| StorageError::Chunks { block, error })?;
-        let found = match self.block.take().filter(|(local, _)| *local == part.local) {
-            Some((_, file)) => {
-                file.sync_data().map_err(|e| self.failed(e))?;
-                file.metadata().map_err(|e| self.failed(e))?.len()
+        let found = match self.block.take() {
+            Some(partial) if partial.chunks != row.chunks => {
+                return Err(self.odd(&format!("block {} came with other chunks", part.local)));
+            }
+            Some(partial) => {
+                partial.file.sync_data().map_err(|e| self.failed(e))?;
+                partial.file.metadata().map_err(|e| self.failed(e))?.len()
             }
             None => 0,
         };
@@ -161,6 +176,28 @@ impl Arrival {
             return Err(StorageError::FileInconsistent { block, expected, found });
         }
         self.put(part.local, row, None)
+    }
+
+    fn block_path(&self, local: LocalId) -> PathBuf {
+        self.dir.join("chunks").join(format!("{local}.block"))
+    }
+
+    fn begin_block(&self, local: LocalId) -> Result<Partial> {
+        let file = File::create(self.block_path(local)).map_err(|e| self.failed(e))?;
+        Ok(Partial { local, file, chunks: Vec::new() })
+    }
+
+    /// Another block comes than the one of which there are some chunks: that one was deleted at the source.
+    fn leave_other(&mut self, local: LocalId) -> Result<()> {
+        match self.block.take() {
+            Some(left) if left.local != local => {
+                fs::remove_file(self.block_path(left.local)).map_err(|e| self.failed(e))
+            }
+            same => {
+                self.block = same;
+                Ok(())
+            }
+        }
     }
 
     /// Gives a packed block its place in this replica's own segments.

@@ -46,6 +46,8 @@ pub struct Export {
     rows: VecDeque<StoredBlock>,
     /// Chunks of the first row that were read already.
     chunks_done: usize,
+    /// The block to go on in, and behind how many of its chunks.
+    within: Option<(LocalId, usize)>,
     /// The last block whose row was read.
     last: Option<LocalId>,
     ended: bool,
@@ -69,14 +71,16 @@ impl Export {
             deleted,
             rows: VecDeque::new(),
             chunks_done: 0,
+            within: None,
             last: None,
             ended: false,
         })
     }
 
-    /// Goes on behind a block, in the order of the rows.
-    pub fn skip_to(&mut self, after: LocalId) {
-        (self.last, self.chunks_done, self.ended) = (Some(after), 0, false);
+    /// Goes on behind a block, in the order of the rows, and in the next one, if it is `within`, behind so many chunks.
+    pub fn skip_to(&mut self, after: Option<LocalId>, within: Option<(LocalId, usize)>) {
+        (self.last, self.chunks_done, self.ended) = (after, 0, false);
+        self.within = within;
         self.rows.clear();
     }
 
@@ -106,6 +110,12 @@ impl Export {
                 break;
             }
             let Some(row) = self.rows.front().cloned() else { break };
+            if let Some((local, chunks)) = self.within.take()
+                && row.block_id.local_id as u64 == local.0
+                && chunks < row.chunks.len()
+            {
+                self.chunks_done = chunks;
+            }
             let Some(part) = self.part(&row).await? else {
                 // Deleted since its row was read.
                 self.rows.pop_front();
