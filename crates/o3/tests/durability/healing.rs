@@ -1,5 +1,6 @@
 //! Six DataNodes as processes in two racks: what dies, comes back, is wiped or gets a new disk is healed.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -28,6 +29,11 @@ fn role(kind: &str, definitions: &[(&str, String)]) -> Command {
         command.args(["-D", &format!("{key}={value}")]);
     }
     command
+}
+
+fn folders_of(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
 fn free() -> String {
@@ -112,6 +118,31 @@ impl Cluster {
 
     fn restart(&mut self, n: usize) {
         self.datanodes[n] = Some(self.datanode(n));
+    }
+
+    /// The containers that have a folder in a directory of a node: what SCM believes does not count here.
+    fn on_disk(&self, n: usize, disks: &[&str]) -> BTreeSet<ContainerId> {
+        let folders = disks.iter().flat_map(|disk| {
+            let current = self.home(n).join(disk).join("hdds");
+            let mut below = folders_of(&current);
+            // hdds/CLUSTER/current/containerDirN/ID, or without the cluster.
+            for _ in 0..3 {
+                below.extend(below.clone().iter().flat_map(|folder| folders_of(folder)));
+            }
+            below
+        });
+        let id = |folder: std::path::PathBuf| {
+            let within = folder.parent()?.file_name()?.to_str()?.starts_with("containerDir");
+            let id = folder.file_name()?.to_str()?.parse().ok()?;
+            within.then_some(ContainerId(id))
+        };
+        folders.filter_map(id).collect()
+    }
+
+    /// Whether each of these containers is on the disks of three nodes.
+    fn are_on_three(&self, ids: &BTreeSet<ContainerId>) -> bool {
+        let found: Vec<_> = (0..NODES).map(|n| self.on_disk(n, &["d1", "d2"])).collect();
+        ids.iter().all(|id| found.iter().filter(|of| of.contains(id)).count() == 3)
     }
 
     fn client(&self) -> Client {
@@ -236,23 +267,66 @@ fn containers_return_to_three_replicas_on_two_racks_whatever_happens_to_a_datano
     });
 
     // A node's disk is replaced: what was on it is made again.
+    let lost = cluster.on_disk(1, &["d1"]);
+    assert!(!lost.is_empty(), "nothing to heal");
     cluster.kill(1);
     std::fs::remove_dir_all(cluster.home(1).join("d1")).unwrap();
+    assert!(!cluster.are_on_three(&lost));
     cluster.restart(1);
     runtime.block_on(async {
-        let took =
-            until("the disk's replicas are made again", async || is_healed(&scm, None).await);
-        println!("healed {:?} after a disk was replaced", took.await);
+        let took = until("the disk's replicas are made again", async || {
+            cluster.are_on_three(&lost) && is_healed(&scm, None).await
+        });
+        let took = took.await;
+        println!("healed {took:?} after a disk with {} containers was replaced", lost.len());
+        ledger.verify(&client).await;
     });
 
     // A node comes back as somebody else, with nothing.
+    let lost = cluster.on_disk(2, &["d1", "d2"]);
+    assert!(!lost.is_empty(), "nothing to heal");
     cluster.kill(2);
     std::fs::remove_dir_all(cluster.home(2)).unwrap();
     cluster.restart(2);
     runtime.block_on(async {
         until("the old one is dead", async || dead(&scm, 1).await).await;
-        let took = until("its replicas are made again", async || is_healed(&scm, None).await).await;
-        println!("healed {took:?} after a node was wiped");
+        let took = until("its replicas are made again", async || {
+            cluster.are_on_three(&lost) && is_healed(&scm, None).await
+        });
+        let took = took.await;
+        println!(
+            "healed {took:?} after a node with {} containers was wiped and counted as dead",
+            lost.len()
+        );
+        ledger.verify(&client).await;
+    });
+
+    // A node is away until its pipelines are closed, and their logs with them, while the others write on: what it has of
+    // their containers is old.
+    let before = ledger.acknowledged();
+    runtime.block_on(async {
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let writer = tokio::spawn(ledger.clone().write(client.clone(), 1, 7, stop.clone()));
+        let more = ledger.acknowledged() + 30;
+        until("there are open containers again", async || ledger.acknowledged() > more).await;
+        cluster.kill(3);
+        let more = ledger.acknowledged() + 60;
+        until("it is dead", async || dead(&scm, 2).await).await;
+        until("much was written without it", async || ledger.acknowledged() > more).await;
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(writer.await.unwrap().is_none());
+        cluster.restart(3);
+        until("it is back", async || dead(&scm, 1).await).await;
+        let begun = Instant::now();
+        close_all(&scm).await;
+        let with_blocks = containers(&scm).await.into_iter().filter(|(_, _, keys)| *keys > 0);
+        let ids = with_blocks.map(|(id, _, _)| id).collect();
+        until("all is on three", async || cluster.are_on_three(&ids)).await;
+        println!(
+            "settled {:?} after a node was back that had missed some of {} writes",
+            begun.elapsed(),
+            ledger.acknowledged() - before
+        );
         ledger.verify(&client).await;
     });
 }
