@@ -253,10 +253,20 @@ impl Cluster {
             let leader = self.leader_of(of).await;
             match self.group(leader).change(change.clone()).await {
                 Ok(index) => return index,
-                Err(ChangeError::NotLeader { .. } | ChangeError::Busy | ChangeError::Dropped) => {}
+                Err(
+                    error @ (ChangeError::NotLeader { .. }
+                    | ChangeError::Busy
+                    | ChangeError::Dropped),
+                ) => {
+                    if started.elapsed() > Duration::from_secs(30) {
+                        for n in self.up() {
+                            eprintln!("{n}: {:?}", self.group(n).status().await);
+                        }
+                        panic!("{leader} does not do {change:?}: {error}");
+                    }
+                }
                 Err(error) => panic!("{error}"),
             }
-            assert!(started.elapsed() < Duration::from_secs(30), "nobody does {change:?}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -119,12 +119,9 @@ impl GroupCore {
         }
         if matches!(change, Change::Remove(_)) {
             self.check_majority(&before)?;
+            // A leader removes itself, too, and hands over when that is committed. Were it to hand over
+            // first, whoever asks for the removal would chase leaders that a slow machine replaces.
             self.check_majority(&after)?;
-            if change.node() == self.shared.me {
-                // Whoever takes over can remove this one.
-                self.on_transfer(None);
-                return Err(self.change_elsewhere());
-            }
         }
         let index = raft.raft_log.last_index() + 1;
         let mut message = Message { from: self.my_id, ..Message::default() };
@@ -198,7 +195,7 @@ impl GroupCore {
         let after = Membership { index: entry.index, ..decoded };
         let goes = !after.find(self.shared.me).is_some_and(|m| m.standing.votes());
         if goes && self.node.raft.state == StateRole::Leader {
-            // An earlier leader began it, and went. Raft has no leader outside of the group.
+            // Raft has no leader outside of the group.
             self.on_transfer(None);
             let term = self.node.raft.term;
             self.node.raft.become_follower(term, INVALID_ID);
