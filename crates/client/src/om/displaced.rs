@@ -67,14 +67,17 @@ async fn newest_leader(current: usize, count: usize, ask: &impl Ask<'_>) -> Opti
     let mut heard = None;
     let others = loop {
         tokio::select! {
-            others = &mut others => break others,
+            biased;
             state = &mut own, if heard.is_none() => heard = Some(state),
+            others = &mut others => break others,
         }
     };
-    let leads = |(n, state): (usize, Option<OmStateResponse>)| {
-        state.filter(|s| s.role == "LEADER" && s.ready).map(|s| (s.term, n))
-    };
-    others.into_iter().chain(heard).filter_map(leads).max()
+    let known = others.into_iter().chain(heard).filter_map(|(n, state)| Some((n, state?)));
+    let known: Vec<_> = known.collect();
+    // One that leads in an older term than others know of leads no longer.
+    let term = known.iter().map(|(_, state)| state.term).max()?;
+    let leads = |s: &OmStateResponse| s.role == "LEADER" && s.ready && s.term == term;
+    known.iter().find(|(_, state)| leads(state)).map(|(n, _)| (term, *n))
 }
 
 #[cfg(test)]
@@ -102,6 +105,13 @@ mod tests {
         let ask = |n: usize| ready(state("LEADER", [7, 6, 0][n])).boxed();
         assert_eq!(newest_leader(0, 3, &ask).await, Some((7, 0)));
         assert_eq!(newest_leader(1, 3, &ask).await, Some((7, 0)));
+        // The leader does not answer, but others have heard of it.
+        let ask = |n: usize| match n {
+            0 => pending().boxed(),
+            1 => ready(state("LEADER", 6)).boxed(),
+            _ => ready(state("FOLLOWER", 7)).boxed(),
+        };
+        assert_eq!(newest_leader(0, 3, &ask).await, None);
     }
 
     #[tokio::test]
