@@ -135,6 +135,19 @@ async fn a_lost_datanode_costs_a_new_block_on_another_pipeline() {
 }
 
 #[tokio::test]
+async fn a_leader_that_hangs_is_left_for_another_pipeline_long_before_the_time_for_a_request_is_over()
+ {
+    let cluster = Cluster::start(2).await;
+    let hangs = &cluster.pipelines[0][0].faults;
+    *hangs.gate.lock() = Some(Arc::new(Semaphore::new(0)));
+    let began = std::time::Instant::now();
+    cluster.put("k", data(100_000)).await.unwrap();
+    let limit = crate::support::options(Vec::new()).write_timeout;
+    assert!(began.elapsed() < limit / 2, "{:?}", began.elapsed());
+    assert_eq!(cluster.get("k").await.unwrap(), data(100_000));
+}
+
+#[tokio::test]
 async fn without_another_pipeline_the_members_that_are_left_are_asked() {
     for size in [SMALL, 3 * CHUNK] {
         let mut cluster = Cluster::start(1).await;

@@ -26,6 +26,9 @@ pub(super) struct BlockOptions {
     pub(super) timeout: Duration,
 }
 
+/// This share of the time for a request is enough when there are other pipelines: 10 s of 60 s.
+const HANG_SHARE: u32 = 6;
+
 impl From<&ClientOptions> for BlockOptions {
     fn from(options: &ClientOptions) -> Self {
         Self { flush_size: options.flush_size, timeout: options.write_timeout }
@@ -328,7 +331,11 @@ impl BlockWriter {
         command: Command<'_, Q>,
         parts: Vec<Bytes>,
     ) -> impl Future<Output = Result<A, Failure>> + Send + use<Q, A> {
-        let timeout = self.options.timeout;
+        // Whoever answers nothing for long hangs or is cut off, and another pipeline is there at once.
+        let timeout = match self.reluctant {
+            true => self.options.timeout,
+            false => self.options.timeout / HANG_SHARE,
+        };
         self.datanodes
             .call(self.node(), &self.target, command, parts, 0, timeout)
             .map(|reply| reply.map(|(message, _)| message))
