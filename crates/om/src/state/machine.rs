@@ -103,10 +103,10 @@ impl OmStateMachine {
         tables: &Tables,
         overlay: &mut Overlay<&Tables>,
     ) -> Result<Bytes, Error> {
-        let decision = match self.decided.take(&entry.header) {
-            Some(decision) => decision,
+        let (decision, awaited) = match self.decided.take(&entry.header) {
+            Some(decision) => (decision, true),
             None => match OmRequest::decode(entry.header.clone()) {
-                Ok(request) => Decision { request, blocks: Vec::new() },
+                Ok(request) => (Decision { request, blocks: Vec::new() }, false),
                 // Every replica fails alike, and none changes anything.
                 Err(e) => return Ok(undecodable(&e)),
             },
@@ -127,7 +127,10 @@ impl OmStateMachine {
         let mut response = applied.response;
         let plain = Bytes::from(response.encode_to_vec());
         if let Some(call) = call {
-            tables.retries().keep(call, entry.index, &plain);
+            tables.retries().keep(call, &plain);
+        }
+        if !awaited {
+            return Ok(Bytes::new());
         }
         if decision.blocks.is_empty() {
             return Ok(self.signed(&plain, entry.index));
@@ -180,12 +183,12 @@ impl OmStateMachine {
             TRANSACTION_INFO_KEY,
             transaction_info(at.term, at.index),
         );
-        tables.retries().write(&mut batch);
+        tables.retries().write(&mut batch, at.index);
         let moving = moved.then(|| tables.moves().begin());
         tables.store().write(batch, Durability::NoWal)?;
         tables.directories().changed(directories);
         drop(moving);
-        tables.retries().written();
+        tables.retries().written(at.index);
         tables.round_written(buckets);
         if deleted_directories {
             self.events.deleted_directories.notify_one();

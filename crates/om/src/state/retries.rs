@@ -5,11 +5,14 @@
 //! replica keeps the answer when it applies the entry, in the same batch as what the entry did:
 //! whoever leads next answers the call and does not do it again.
 //!
-//! The answers are a ring of rows: an entry's slot is its index modulo the size, so the newest
-//! are there, a slot is only ever overwritten, and what is kept is bounded. Answers are kept
-//! without what differs between replicas (places of blocks, the name of the leader).
+//! The answers of a round of entries are one row, named after the last of them, so that keeping
+//! them costs little beside what the entries do. Rows that are too far behind go as others come:
+//! what is kept is bounded. Answers are kept without what differs between replicas (places of
+//! blocks, the name of the leader).
 
-use bytes::{Buf, Bytes};
+use std::collections::VecDeque;
+
+use bytes::Bytes;
 use metastore::{Batch, IterRange, Preset, Store, Table as StoreTable, TableSpec};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -18,15 +21,15 @@ use crate::error::Error;
 
 /// Our own column family, beside Ozone's.
 const TABLE: &str = "trioxideRetryTable";
-/// Answers kept, one to a log entry: at 10,000 writes a second those of the last seconds, which
+/// Log entries whose answers are kept: at 10,000 writes a second those of the last seconds, which
 /// is when clients try again.
-const SLOTS: u64 = 65_536;
+const ENTRIES: u64 = 65_536;
 /// Longest answer that is kept. Longer ones list what failed of many, and can be asked for again.
 const LONGEST: usize = 64 << 10;
 
 /// What the ring is opened with.
 pub(crate) const fn spec() -> TableSpec {
-    TableSpec::new(TABLE, Preset::Point)
+    TableSpec::new(TABLE, Preset::Queue)
 }
 
 /// Which call: the client's id (a UUID), and the call's number.
@@ -45,28 +48,34 @@ impl CallKey {
 
 #[derive(Default)]
 struct State {
-    /// Slots of calls that are in the table.
-    slots: FxHashMap<CallKey, u32>,
-    /// The call that each slot is about.
-    calls: Vec<Option<CallKey>>,
+    /// The row of each call that is in the table.
+    calls: FxHashMap<CallKey, u64>,
+    /// Rows in the table, oldest first, with the calls in them.
+    rows: VecDeque<(u64, Vec<CallKey>)>,
     /// Answers of the round that is being applied: not in the table yet.
-    round: FxHashMap<CallKey, (u32, Bytes)>,
+    round: FxHashMap<CallKey, Bytes>,
 }
 
 impl State {
-    fn take(&mut self, slot: u32, call: CallKey) {
-        let at = slot as usize;
-        if self.calls.len() <= at {
-            self.calls.resize(at + 1, None);
-        }
-        let Some(place) = self.calls.get_mut(at) else { return };
-        if let Some(old) = place.replace(call)
-            && self.slots.get(&old) == Some(&slot)
-        {
-            self.slots.remove(&old);
-        }
-        self.slots.insert(call, slot);
+    fn add(&mut self, row: u64, calls: Vec<CallKey>) {
+        self.calls.extend(calls.iter().map(|call| (*call, row)));
+        self.rows.push_back((row, calls));
     }
+
+    /// Forgets rows that are too far behind `newest`.
+    fn forget(&mut self, newest: u64) {
+        while let Some((row, calls)) = self.rows.pop_front_if(|(row, _)| is_past(*row, newest)) {
+            for call in calls {
+                if self.calls.get(&call) == Some(&row) {
+                    self.calls.remove(&call);
+                }
+            }
+        }
+    }
+}
+
+fn is_past(row: u64, newest: u64) -> bool {
+    row.saturating_add(ENTRIES) <= newest
 }
 
 /// The kept answers of the database in use.
@@ -80,10 +89,8 @@ impl Retries {
         let mut rows = store.iter(StoreTable::named(TABLE), IterRange::all())?;
         rows.first();
         rows.for_each(|key, value| {
-            if let (Ok(slot), Some((call, _))) =
-                (key.try_into().map(u32::from_be_bytes), split(value))
-            {
-                fresh.take(slot, call);
+            if let Ok(row) = key.try_into().map(u64::from_be_bytes) {
+                fresh.add(row, Answers(value).map(|(call, _)| call).collect());
             }
             true
         })?;
@@ -94,7 +101,7 @@ impl Retries {
     /// The answer of a call that was carried out, if it is kept. For the apply thread, which sees
     /// the round under way, too.
     pub(crate) fn applied(&self, call: CallKey, store: &Store) -> Result<Option<Bytes>, Error> {
-        if let Some((_, answer)) = self.0.lock().round.get(&call) {
+        if let Some(answer) = self.0.lock().round.get(&call) {
             return Ok(Some(answer.clone()));
         }
         self.known(call, store)
@@ -102,53 +109,77 @@ impl Retries {
 
     /// The answer of a call that was carried out and written, if it is kept.
     pub(crate) fn known(&self, call: CallKey, store: &Store) -> Result<Option<Bytes>, Error> {
-        let Some(slot) = self.0.lock().slots.get(&call).copied() else { return Ok(None) };
-        let row = store.get(StoreTable::named(TABLE), &slot.to_be_bytes())?;
-        // The slot may have been taken by another call since.
-        let found =
-            row.and_then(|row| split(&row.to_bytes()).map(|(c, a)| (c, Bytes::copy_from_slice(a))));
-        Ok(found.filter(|(owner, _)| *owner == call).map(|(_, answer)| answer))
+        let Some(row) = self.0.lock().calls.get(&call).copied() else { return Ok(None) };
+        let value = store.get(StoreTable::named(TABLE), &row.to_be_bytes())?;
+        // The row may have gone since.
+        let found = value.and_then(|value| {
+            let mut answers = Answers(&value);
+            answers.find(|(known, _)| *known == call).map(|(_, a)| Bytes::copy_from_slice(a))
+        });
+        Ok(found)
     }
 
-    /// Keeps the answer of the entry at `index`.
-    pub(crate) fn keep(&self, call: CallKey, index: u64, answer: &Bytes) {
+    /// Keeps the answer of an entry of the round.
+    pub(crate) fn keep(&self, call: CallKey, answer: &Bytes) {
         if answer.len() <= LONGEST {
-            let slot = (index % SLOTS) as u32;
-            self.0.lock().round.insert(call, (slot, answer.clone()));
+            self.0.lock().round.insert(call, answer.clone());
         }
     }
 
-    /// Adds the answers of the round to its batch.
-    pub(crate) fn write(&self, batch: &mut Batch) {
-        for (call, (slot, answer)) in &self.0.lock().round {
-            batch.put(StoreTable::named(TABLE), slot.to_be_bytes(), join(*call, answer));
+    /// Adds the answers of the round that ends at `last` to its batch.
+    pub(crate) fn write(&self, batch: &mut Batch, last: u64) {
+        let state = self.0.lock();
+        if state.round.is_empty() {
+            return;
+        }
+        let bytes = state.round.values().map(|answer| HEAD + answer.len()).sum();
+        let mut value = Vec::with_capacity(bytes);
+        for (call, answer) in &state.round {
+            put(&mut value, *call, answer);
+        }
+        batch.put(StoreTable::named(TABLE), last.to_be_bytes(), value);
+        for (row, _) in state.rows.iter().take_while(|(row, _)| is_past(*row, last)) {
+            batch.delete(StoreTable::named(TABLE), row.to_be_bytes());
         }
     }
 
-    /// The round is written: its answers are found in the table from now on.
-    pub(crate) fn written(&self) {
+    /// The round that ends at `last` is written: its answers are found in the table from now on.
+    pub(crate) fn written(&self, last: u64) {
         let mut state = self.0.lock();
-        for (call, (slot, _)) in std::mem::take(&mut state.round) {
-            state.take(slot, call);
+        if state.round.is_empty() {
+            return;
         }
+        let calls = state.round.drain().map(|(call, _)| call).collect();
+        state.add(last, calls);
+        state.forget(last);
     }
 }
 
-/// Client id (16 bytes), call number (4, big-endian), answer.
-fn join(call: CallKey, answer: &[u8]) -> Vec<u8> {
-    let mut value = Vec::with_capacity(20 + answer.len());
+/// Bytes in front of an answer: client id (16), call number (4, big-endian), length (4,
+/// little-endian).
+const HEAD: usize = 24;
+
+fn put(value: &mut Vec<u8>, call: CallKey, answer: &[u8]) {
     value.extend_from_slice(&call.client);
     value.extend_from_slice(&call.call.to_be_bytes());
+    value.extend_from_slice(&(answer.len() as u32).to_le_bytes());
     value.extend_from_slice(answer);
-    value
 }
 
-fn split(mut value: &[u8]) -> Option<(CallKey, &[u8])> {
-    let client = *value.first_chunk::<16>()?;
-    value.advance(16);
-    let call = i32::from_be_bytes(*value.first_chunk::<4>()?);
-    value.advance(4);
-    Some((CallKey { client, call }, value))
+/// The calls of a row with their answers.
+struct Answers<'a>(&'a [u8]);
+
+impl<'a> Iterator for Answers<'a> {
+    type Item = (CallKey, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (client, rest) = self.0.split_first_chunk::<16>()?;
+        let (call, rest) = rest.split_first_chunk::<4>()?;
+        let (len, rest) = rest.split_first_chunk::<4>()?;
+        let (answer, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+        self.0 = rest;
+        Some((CallKey { client: *client, call: i32::from_be_bytes(*call) }, answer))
+    }
 }
 
 #[cfg(test)]
@@ -161,14 +192,27 @@ mod tests {
         CallKey { client: [7; 16], call: number }
     }
 
-    fn round(retries: &Retries, store: &Store, answers: &[(i32, u64, &'static str)]) {
-        for (number, index, answer) in answers {
-            retries.keep(call(*number), *index, &Bytes::from_static(answer.as_bytes()));
+    /// A round of answers that ends at `last`.
+    fn round(retries: &Retries, store: &Store, last: u64, answers: &[(i32, &'static str)]) {
+        for (number, answer) in answers {
+            retries.keep(call(*number), &Bytes::from_static(answer.as_bytes()));
         }
         let mut batch = Batch::new();
-        retries.write(&mut batch);
+        retries.write(&mut batch, last);
         store.write(batch, Durability::NoWal).unwrap();
-        retries.written();
+        retries.written(last);
+    }
+
+    fn rows(store: &Store) -> usize {
+        let mut count = 0;
+        let mut rows = store.iter(StoreTable::named(TABLE), IterRange::all()).unwrap();
+        rows.first();
+        rows.for_each(|_, _| {
+            count += 1;
+            true
+        })
+        .unwrap();
+        count
     }
 
     #[test]
@@ -177,31 +221,37 @@ mod tests {
         let options = StoreOptions::default();
         let store = Store::open(dir.path(), &[spec()], &options).unwrap();
         let retries = Retries::default();
-        retries.keep(call(1), 10, &Bytes::from_static(b"one"));
+        retries.keep(call(1), &Bytes::from_static(b"one"));
         assert_eq!(retries.applied(call(1), &store).unwrap().unwrap(), "one");
         assert!(retries.known(call(1), &store).unwrap().is_none(), "not written yet");
-        round(&retries, &store, &[(2, 11, "two")]);
+        round(&retries, &store, 11, &[(2, "two"), (4, "")]);
         assert_eq!(retries.known(call(1), &store).unwrap().unwrap(), "one");
+        round(&retries, &store, 12, &[]);
+        assert_eq!(rows(&store), 1, "a round without answers leaves nothing");
         let after = Retries::default();
         after.load(&store).unwrap();
         assert_eq!(after.known(call(2), &store).unwrap().unwrap(), "two");
+        assert_eq!(after.known(call(4), &store).unwrap().unwrap(), "");
         assert!(after.known(call(3), &store).unwrap().is_none());
         let other = CallKey { client: [8; 16], call: 2 };
         assert!(after.known(other, &store).unwrap().is_none());
     }
 
     #[test]
-    fn the_newest_answers_take_the_place_of_the_oldest() {
+    fn rows_that_are_too_far_behind_go_as_others_come() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), &[spec()], &StoreOptions::default()).unwrap();
         let retries = Retries::default();
-        round(&retries, &store, &[(1, 5, "old"), (2, 6, "stays")]);
-        round(&retries, &store, &[(3, 5 + SLOTS, "new")]);
+        round(&retries, &store, 5, &[(1, "old"), (5, "again")]);
+        round(&retries, &store, 6, &[(2, "stays"), (5, "and again")]);
+        round(&retries, &store, 5 + ENTRIES, &[(3, "new")]);
+        assert_eq!(rows(&store), 2);
         assert!(retries.known(call(1), &store).unwrap().is_none());
         assert_eq!(retries.known(call(2), &store).unwrap().unwrap(), "stays");
         assert_eq!(retries.known(call(3), &store).unwrap().unwrap(), "new");
-        retries.keep(call(4), 7, &Bytes::from(vec![0; LONGEST + 1]));
+        assert_eq!(retries.known(call(5), &store).unwrap().unwrap(), "and again");
+        retries.keep(call(4), &Bytes::from(vec![0; LONGEST + 1]));
         assert!(retries.applied(call(4), &store).unwrap().is_none());
-        assert_eq!(retries.0.lock().slots.len(), 2);
+        assert_eq!(retries.0.lock().calls.len(), 3);
     }
 }
