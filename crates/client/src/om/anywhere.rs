@@ -2,17 +2,19 @@
 //!
 //! Every few seconds each OM is asked how far it is; how long the answer takes is how far away it
 //! is. Of those that are near enough to the most advanced one, and answered, reads go to the nearest,
-//! or to any of several that are about as near. One that fails a read is left alone until it answers
-//! a probe again; the read goes on to the next one and at last to the leader.
+//! or to any of several that are about as near. How long reads take counts, too: an OM that has much
+//! to do answers a probe now and then as fast as others. One that fails a read is left alone until it
+//! answers a probe again; the read goes on to the next one and at last to the leader.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rand::RngExt;
 
-/// What the last probe of an OM said.
+/// What is known of an OM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
+    /// How long it takes to answer, smoothed.
     pub(crate) latency: Duration,
     /// Entries it has applied.
     pub(crate) applied: u64,
@@ -41,10 +43,18 @@ impl Nearest {
         Self { max_lag, seen: Mutex::new(vec![None; count]) }
     }
 
-    /// Notes the outcome of a probe.
+    /// Notes the outcome of a probe, which is worth as much as all that was seen before.
     pub(crate) fn note(&self, target: usize, outcome: Option<Seen>) {
         if let Some(slot) = self.seen.lock().get_mut(target) {
-            *slot = outcome;
+            let latency = |now: Duration| slot.map_or(now, |before| (before.latency + now) / 2);
+            *slot = outcome.map(|seen| Seen { latency: latency(seen.latency), ..seen });
+        }
+    }
+
+    /// Notes how long a read took. One says little, but there are many.
+    pub(crate) fn took(&self, target: usize, time: Duration) {
+        if let Some(Some(seen)) = self.seen.lock().get_mut(target) {
+            seen.latency = (seen.latency * 7 + time) / 8;
         }
     }
 
@@ -88,6 +98,22 @@ mod tests {
         assert_eq!(oms.pick(&[]), Some(0));
         oms.note(0, None);
         assert_eq!(oms.pick(&[]), Some(1), "0 does not answer any more");
+    }
+
+    #[test]
+    fn one_that_takes_long_to_read_is_left_for_those_that_do_not() {
+        let oms = Nearest::new(2, 0);
+        oms.note(0, seen(100, 5));
+        oms.note(1, seen(150, 5));
+        for _ in 0..3 {
+            oms.took(0, Duration::from_millis(8));
+            oms.took(1, Duration::from_micros(150));
+        }
+        assert!((0..100).all(|_| oms.pick(&[]) == Some(1)));
+        oms.note(0, seen(100, 5));
+        assert!((0..100).all(|_| oms.pick(&[]) == Some(1)), "one fast answer is not enough");
+        (0..5).for_each(|_| oms.note(0, seen(100, 5)));
+        assert!((0..100).any(|_| oms.pick(&[]) == Some(0)));
     }
 
     #[test]

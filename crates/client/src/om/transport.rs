@@ -137,8 +137,12 @@ impl Transport {
             let target = &inner.targets[picked];
             let timeout = FIRST_ATTEMPT.min(inner.attempt_timeout);
             let call = target.client.call(inner.method, request.clone(), Bytes::new(), timeout);
+            let began = Instant::now();
             match call.await {
-                Ok(reply) => return Ok(Answer { bytes: reply.header, repeated: false }),
+                Ok(reply) => {
+                    anywhere.nearest.took(picked, began.elapsed());
+                    return Ok(Answer { bytes: reply.header, repeated: false });
+                }
                 Err(error) => {
                     tracing::debug!(om = target.address, %error, "this OM does not answer reads");
                     if error.status().is_none_or(|s| s.code != Code::NotLeader) {
