@@ -27,8 +27,15 @@ pub struct Report {
     pub server_cpu: Option<Duration>,
 }
 
-const QUANTILES: [(&str, f64); 6] =
-    [("p50", 0.5), ("p75", 0.75), ("p95", 0.95), ("p98", 0.98), ("p99", 0.99), ("p99.9", 0.999)];
+const QUANTILES: [(&str, f64); 7] = [
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p98", 0.98),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+];
 
 fn millis(d: Duration) -> f64 {
     d.as_secs_f64() * 1e3

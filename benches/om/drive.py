@@ -1,0 +1,128 @@
+"""Drives benches/om/run. Every figure is of one run, so that ratios hold.
+
+creates: keys opened and committed by 64 clients, with one OM and then with three, all on this
+    machine. The rate, and the CPU of every OM per key: where all share the same cores, that is
+    what decides the rate. With CORES each OM gets that share of a core and no more, by a cgroup,
+    as if it had a machine of its own.
+
+reads: lookups with three OMs, by what clients ask for: the leader only, any OM with nothing
+    acknowledged missing, any OM with what it has. Each OM gets CORES (0.4), the clients what is
+    left. First nothing else runs; then WRITERS clients keep the leader as busy as it can be.
+"""
+
+import json
+import os
+import sys
+import time
+
+from cluster import Cluster
+
+KEYS = int(os.environ.get("KEYS", "60000"))
+CLIENTS = os.environ.get("CLIENTS", "64")
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+CORES = float(os.environ.get("CORES", "0"))
+WRITERS = os.environ.get("WRITERS", "64")
+READERS = os.environ.get("READERS", "16")
+SECONDS = os.environ.get("SECONDS_EACH", "5")
+
+ANYWHERE = "ozone.client.follower.read.enabled=true"
+KIND = "ozone.client.follower.read.default.consistency"
+MODES = {
+    "leader only": [],
+    "any OM, linearizable": [ANYWHERE, f"{KIND}=LINEARIZABLE_ALLOW_FOLLOWER"],
+    "any OM, what it has": [ANYWHERE, f"{KIND}=LOCAL_LEASE"],
+}
+
+
+def ommg(cluster, operation, prefix, *arguments):
+    report = cluster.run(
+        "freon", "ommg", "-o", operation, "-t", CLIENTS, "-p", prefix, "--json", *arguments
+    )
+    return json.loads(report)
+
+
+def limit(cluster, cores):
+    if not all([cluster.limit(name, cores) for name in cluster.names]):
+        sys.exit("cgroups cannot be made here")
+    print(f"each OM has {cores} of a core")
+
+
+def creates(o3, work):
+    best = {}
+    for count in (1, 3):
+        cluster = Cluster(o3, f"{work}/{count}", count)
+        try:
+            cluster.wait_ready()
+            ommg(cluster, "CREATE_KEY", "warm", "-n", str(KEYS // 4))
+            if CORES:
+                limit(cluster, CORES)
+            leader = cluster.leader()
+            for number in range(ROUNDS):
+                before = {name: cluster.cpu(name) for name in cluster.names}
+                report = ommg(cluster, "CREATE_KEY", f"r{number}", "-n", str(KEYS))
+                used = {n: (cluster.cpu(n) - before[n]) * 1e6 / KEYS for n in cluster.names}
+                rate, p50 = report["testsPerSecond"], report["timers"]["CREATE_KEY"]["p50Ms"]
+                followers = [f"{used[n]:.1f}" for n in cluster.names if n != leader]
+                print(
+                    f"{count} OM: {rate:,.0f} keys/s, p50 {p50:.2f} ms, CPU a key: "
+                    f"leader {used[leader]:.1f} us, followers {' '.join(followers) or '-'}",
+                    flush=True,
+                )
+                best[count] = max(best.get(count, 0), rate)
+            if cluster.leader() != leader:
+                sys.exit("the leader changed meanwhile: these figures are of no use")
+        finally:
+            cluster.stop()
+    print(f"three OMs create at {best[3] / best[1]:.0%} of one OM's rate")
+
+
+def read(cluster, flags):
+    settings = [part for flag in flags for part in ("-D", flag)]
+    report = cluster.run(
+        "freon", "ommg", "-o", "HEAD_KEY", "-t", READERS, "-p", "keys", "-n", str(KEYS),
+        "--random", "--duration", f"{SECONDS}s", "--json", *settings,
+    )  # fmt: skip
+    report = json.loads(report)
+    timer = report["timers"]["HEAD_KEY"]
+    return report["testsPerSecond"], timer["p50Ms"], timer["p90Ms"], timer["p99Ms"]
+
+
+def reads(o3, work):
+    local = "ozone.om.follower.read.local.lease.enabled"
+    cluster = Cluster(o3, f"{work}/reads", 3, {local: "true"})
+    try:
+        cluster.wait_ready()
+        ommg(cluster, "CREATE_KEY", "keys", "-n", str(KEYS))
+        limit(cluster, CORES or 0.4)
+        for busy in (False, True):
+            if busy:
+                writer = cluster.begin(
+                    "freon", "ommg", "-o", "CREATE_KEY", "-t", WRITERS, "-p", "w",
+                    "--duration", "10m", "--json",
+                )  # fmt: skip
+                time.sleep(2)
+            for name, flags in MODES.items():
+                before = {n: cluster.cpu(n) for n in cluster.names}
+                rate, p50, p90, p99 = read(cluster, flags)
+                leader = cluster.leader()
+                used = {n: (cluster.cpu(n) - before[n]) / float(SECONDS) for n in cluster.names}
+                others = " ".join(f"{used[n]:.2f}" for n in cluster.names if n != leader)
+                print(
+                    f"{'beside writes' if busy else 'reads alone'}, {name}: {rate:,.0f}/s, "
+                    f"p50 {p50:.2f} p90 {p90:.2f} p99 {p99:.2f} ms; "
+                    f"cores used: leader {used[leader]:.2f}, followers {others}",
+                    flush=True,
+                )
+            if busy:
+                writer.terminate()
+                writer.wait()
+    finally:
+        cluster.stop()
+
+
+def main():
+    o3, work, what = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
+    {"creates": creates, "reads": reads}[what](o3, work)
+
+
+main()
