@@ -13,7 +13,7 @@ use proto::ozone::{OmRequest, OmResponse};
 use crate::datanode::Datanodes;
 use crate::om::anywhere::FollowerReads;
 use crate::om::command::{self, CallId, Command, Reply};
-use crate::om::transport::{Patience, Transport};
+use crate::om::transport::Transport;
 use crate::write::ExcludeList;
 use crate::{ClientOptions, Error, Result};
 
@@ -58,12 +58,7 @@ impl Client {
         if options.om_addresses.is_empty() {
             return Err(Error::Usage("no om address is configured".into()));
         }
-        let patience = Patience {
-            connect_timeout: options.connect_timeout,
-            attempt_timeout: options.attempt_timeout,
-            deadline: options.deadline,
-            max_backoff: options.max_backoff,
-        };
+        let patience = options.patience();
         let id = uuid::Uuid::new_v4();
         let client_id = format!("client-{}", id.simple());
         let user: Arc<str> = options.user.as_str().into();

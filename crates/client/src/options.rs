@@ -6,6 +6,7 @@ use config::{Configuration, HostPort, keys};
 use proto::datanode::ChecksumType;
 
 use crate::om::anywhere::FollowerReads;
+use crate::om::transport::Patience;
 
 /// Which checksum chunks get, and over how many bytes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +155,15 @@ impl ClientOptions {
         self
     }
 
+    pub(crate) fn patience(&self) -> Patience {
+        Patience {
+            connect_timeout: self.connect_timeout,
+            attempt_timeout: self.attempt_timeout,
+            deadline: self.deadline,
+            max_backoff: self.max_backoff,
+        }
+    }
+
     fn check_addresses(mut self, default: HostPort) -> Self {
         if self.om_addresses.is_empty() {
             self.om_addresses.push(default.connect().to_string());
@@ -168,8 +178,10 @@ fn om_addresses(conf: &Configuration) -> Vec<String> {
     services
         .iter()
         .map(|service| {
+            let gone = conf.get_for(&keys::om::OZONE_OM_DECOMMISSIONED_NODES, service);
             conf.get_for(&keys::om::OZONE_OM_NODES, service)
                 .iter()
+                .filter(|node| !gone.contains(node))
                 .map(|node| {
                     let suffix = format!("{service}.{node}");
                     conf.get_for(&keys::om::OZONE_OM_ADDRESS, &suffix).connect().to_string()

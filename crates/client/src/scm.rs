@@ -9,7 +9,7 @@ use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocatio
 use proto::hdds;
 use types::{ContainerId, DatanodeId, PipelineId, ReplicationConfig};
 
-use crate::om::transport::{Patience, Transport};
+use crate::om::transport::Transport;
 use crate::{ClientOptions, Error, ErrorKind, Result};
 
 /// A client of SCM's client door. Clones share connections.
@@ -39,13 +39,7 @@ impl ScmClient {
 
     /// A client with these options.
     pub fn new(options: &ClientOptions) -> Self {
-        let patience = Patience {
-            connect_timeout: options.connect_timeout,
-            attempt_timeout: options.attempt_timeout,
-            deadline: options.deadline,
-            max_backoff: options.max_backoff,
-        };
-        Self { transport: Transport::scm(&options.scm_addresses, patience) }
+        Self { transport: Transport::scm(&options.scm_addresses, options.patience()) }
     }
 
     /// Sends any request; an answer that is not `OK` is an error.
@@ -89,6 +83,18 @@ impl ScmClient {
         request.transfer_scm_leadership_request =
             Some(hdds::TransferLeadershipRequestProto { new_leader_id });
         self.submit(&request).await.map(drop)
+    }
+
+    /// Removes an SCM from the service, by its id or node id; says why not when it was not.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn decommission_scm(&self, id: &str) -> Result<Option<String>> {
+        let mut request = request(Type::DecommissionScm);
+        request.decommission_scm_request =
+            Some(cl::DecommissionScmRequestProto { scm_id: id.to_owned() });
+        let answer = self.submit(&request).await?.decommission_scm_response.unwrap_or_default();
+        Ok((!answer.success).then(|| answer.error_msg.unwrap_or_default()))
     }
 
     /// The DataNodes in a state; all when none is given.

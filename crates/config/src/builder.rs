@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::configuration::{Configuration, Setting, Warning};
+use crate::configuration::{Configuration, Setting, Sources, Warning};
 use crate::declare::KeySpec;
 use crate::error::ConfigError;
 use crate::keys;
@@ -23,8 +23,9 @@ const CONTAINER_IMAGE_PREFIX: &str = "OZONE-SITE.XML_";
 const OWN_PREFIXES: [&str; 4] = ["ozone.", "hdds.", "trioxide.", "net.topology."];
 
 /// Collects the sources. The order of calls does not matter: file < environment < definitions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Builder {
+    paths: Vec<PathBuf>,
     file: Vec<(String, String, Origin)>,
     environment: BTreeMap<String, String>,
     definitions: Vec<(String, String)>,
@@ -37,6 +38,7 @@ impl Builder {
     /// Adds a file (XML, or TOML by its extension), or the `ozone-site.xml` or `ozone-site.toml` of a directory.
     pub fn file(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let mut path = path.as_ref().to_path_buf();
+        self.paths.push(path.clone());
         if path.is_dir() {
             let named = FILE_NAMES.iter().map(|name| path.join(name)).find(|p| p.exists());
             path = named.unwrap_or_else(|| path.join("ozone-site.xml"));
@@ -106,7 +108,14 @@ impl Builder {
         derive_scm_addresses(&mut settings)?;
         check(&settings)?;
         let warnings = unknown_keys(&settings)?;
-        Ok(Configuration::new(settings, warnings))
+        Ok(Configuration::new(settings, warnings, Sources { builder: self, derived: Vec::new() }))
+    }
+
+    /// The same sources, with the files read again.
+    pub(crate) fn reread(&self) -> Result<Self, ConfigError> {
+        let (environment, definitions) = (self.environment.clone(), self.definitions.clone());
+        let fresh = Self { environment, definitions, ..Self::default() };
+        self.paths.iter().try_fold(fresh, |builder, path| builder.file(path))
     }
 
     /// All sources laid over each other.
@@ -151,11 +160,13 @@ pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
 }
 
 /// Keys that may carry a service id and a node id.
-const SUFFIXED: [&str; 19] = [
+const SUFFIXED: [&str; 21] = [
     "ozone.om.address",
     "ozone.om.http-address",
     "ozone.om.grpc.port",
     "ozone.om.nodes",
+    "ozone.om.decommissioned.nodes",
+    "ozone.om.listener.nodes",
     "ozone.om.ratis.port",
     "ozone.om.db.dirs",
     "ozone.om.ratis.storage.dir",

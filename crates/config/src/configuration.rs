@@ -56,10 +56,19 @@ pub struct Entry {
     pub spec: Option<&'static KeySpec>,
 }
 
+/// What it was made of, to make it again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sources {
+    pub builder: Builder,
+    /// What a program set afterwards.
+    pub derived: Vec<(String, String)>,
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     settings: BTreeMap<String, Setting>,
     warnings: Vec<Warning>,
+    sources: Sources,
 }
 
 /// The configuration of a process: built once, checked as a whole, cheap to clone.
@@ -74,8 +83,23 @@ impl Configuration {
         Builder::default()
     }
 
-    pub(crate) fn new(settings: BTreeMap<String, Setting>, warnings: Vec<Warning>) -> Self {
-        Configuration { inner: Arc::new(Inner { settings, warnings }) }
+    pub(crate) fn new(
+        settings: BTreeMap<String, Setting>,
+        warnings: Vec<Warning>,
+        sources: Sources,
+    ) -> Self {
+        Configuration { inner: Arc::new(Inner { settings, warnings, sources }) }
+    }
+
+    /// What its sources say now: files are read again; the environment, definitions and what a program
+    /// set are as they were.
+    ///
+    /// # Errors
+    /// When a file cannot be read or says something impossible by now.
+    pub fn reloaded(&self) -> Result<Configuration, ConfigError> {
+        let sources = &self.inner.sources;
+        let fresh = sources.builder.reread()?.build()?;
+        sources.derived.iter().try_fold(fresh, |conf, (key, value)| conf.try_with(key, value))
     }
 
     /// The value of a key.
@@ -165,8 +189,10 @@ impl Configuration {
             })?;
         }
         let mut settings = self.inner.settings.clone();
+        let mut sources = self.inner.sources.clone();
+        sources.derived.push((key.to_string(), value.clone()));
         settings.insert(key.to_string(), Setting { raw: value.clone(), resolved: value, origin });
-        Ok(Configuration::new(settings, self.inner.warnings.clone()))
+        Ok(Configuration::new(settings, self.inner.warnings.clone(), sources))
     }
 
     /// What the user should know, such as unknown keys.

@@ -309,6 +309,12 @@ impl Group {
         self.shared.inbox.push(Event::Transfer { group: self.shared.number, to: None });
     }
 
+    /// Has the state machine flush and the log begin behind `index`, as soon as that is applied. A
+    /// leader waits for the members that keep up. Not remembered over a restart.
+    pub fn trim_to(&self, index: u64) {
+        self.shared.inbox.push(Event::TrimTo { group: self.shared.number, index });
+    }
+
     /// Fetches the payload of an entry from another member, the leader first. For a replica
     /// that has the header of an entry but not its payload.
     pub async fn fetch_payload(&self, header: Bytes) -> Result<Bytes, TransportError> {

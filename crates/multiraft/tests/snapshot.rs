@@ -224,3 +224,31 @@ async fn the_log_waits_for_a_member_that_is_away_for_a_bounded_stretch() {
     assert!(cluster.nodes[follower].store.lock().restores > 0, "that was too long");
     cluster.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_begins_behind_what_is_not_to_stay_on_every_member() {
+    // By itself it would keep all of it.
+    let mut cluster = Cluster::started(3);
+    for n in 0..50 {
+        cluster.put(&[0, 1, 2], &n.to_string()).await;
+    }
+    cluster.agree(50).await;
+    let last = cluster.put(&[0, 1, 2], "last").await.index;
+    for n in 0..3 {
+        // Also before it is applied.
+        cluster.group(n).trim_to(last);
+        until_async("it is trimmed", || async {
+            cluster.group(n).status().await.unwrap().first_index > last
+        })
+        .await;
+    }
+    cluster.put(&[0, 1, 2], "after").await;
+    cluster.agree(52).await;
+    for n in 0..3 {
+        cluster.stop(n, true).await;
+    }
+    (0..3).for_each(|n| cluster.start(n));
+    cluster.put(&[0, 1, 2], "after a restart").await;
+    cluster.agree(53).await;
+    cluster.shutdown().await;
+}

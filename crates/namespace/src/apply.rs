@@ -7,7 +7,9 @@ use crate::error::OmError;
 use crate::prepare::unsupported;
 use crate::tables::Table;
 use crate::view::{View, ViewError};
-use crate::{acl, bucket, file, fso, key, multipart, quota, s3secret, service, tagging, volume};
+use crate::{
+    acl, bucket, file, fso, key, multipart, quota, s3secret, service, tagging, upgrade, volume,
+};
 
 /// Where in the log an entry stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,6 +180,8 @@ fn dispatch(r: OmRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmErr
         Type::QuotaRepair => {
             quota::repair::apply(part(r.quota_repair_request, "QuotaRepairRequest")?, cx)
         }
+        Type::Prepare => upgrade::prepare::apply(&part(r.prepare_request, "PrepareRequest")?, cx),
+        Type::CancelPrepare => Ok(upgrade::cancel_prepare::apply(cx)),
         Type::EchoRpc => Ok(service::echo(&part(r.echo_rpc_request, "EchoRPCRequest")?)),
         _ => Err(unsupported(r.cmd_type)),
     }

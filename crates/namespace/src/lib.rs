@@ -40,6 +40,7 @@ mod service;
 mod settings;
 pub mod tables;
 mod tagging;
+mod upgrade;
 mod usage;
 mod view;
 mod volume;
@@ -59,6 +60,9 @@ pub use row::Bucket;
 pub use s3secret::create_s3_secret_request;
 pub use settings::Settings;
 pub use tables::Table;
+pub use upgrade::{
+    PREPARED_INFO_KEY, allowed_when_prepared, parse_prepared_info, prepared_refusal,
+};
 pub use usage::replicated_size;
 pub use view::{View, ViewError};
 pub use volume::create_s3_volume_request;

@@ -51,6 +51,8 @@ pub fn route(request: &OmRequest) -> Route {
         | Type::CreateFile
         | Type::CreateDirectory
         | Type::PurgeDirectories
+        | Type::Prepare
+        | Type::CancelPrepare
         | Type::SetS3Secret
         | Type::RevokeS3Secret => Route::Write,
         // A look at an existing secret need not go through the log.
@@ -88,7 +90,6 @@ pub fn route(request: &OmRequest) -> Route {
         | Type::FinalizeUpgradeProgress
         | Type::PrepareStatus
         | Type::TransferLeadership
-        | Type::CancelPrepare
         | Type::GetDelegationToken => Route::Server,
         _ => Route::Unsupported,
     }

@@ -80,6 +80,14 @@ pub enum Error {
     /// The group has no leader here.
     #[error("OM does not lead its group: {0}")]
     NoLeader(String),
+    /// It was not let into the service.
+    #[error("OM {node} cannot join the service: {reason}")]
+    NotJoined {
+        /// Which OM.
+        node: String,
+        /// Why.
+        reason: String,
+    },
     /// What the first start has to write was refused.
     #[error("first start: {0}")]
     FirstStart(String),

@@ -77,7 +77,7 @@ impl OmHandle {
     pub fn leader(&self) -> Option<String> {
         let parts = self.running.room.parts();
         let leader = parts.group.leader().leader?;
-        parts.facts.members.by_raft_id(leader).map(|m| m.node_id.clone())
+        parts.facts.members.by_raft_id(leader).map(|m| m.node_id)
     }
 
     /// Its id within the service.
@@ -96,7 +96,7 @@ impl OmHandle {
     async fn hand_over(&self) {
         let parts = self.running.room.parts();
         let me = parts.facts.members.me.raft_id;
-        if parts.facts.members.all.len() > 1 && parts.group.is_leader() {
+        if parts.group.membership().voters().count() > 1 && parts.group.is_leader() {
             let mut changes = parts.group.leader_changes();
             parts.group.step_down();
             let gone = changes.wait_for(|s| s.leader.is_some_and(|leader| leader != me));

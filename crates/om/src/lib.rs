@@ -9,7 +9,9 @@
 //! | `state` | the replicated state machine over `om.db`, the view the rules read |
 //! | `scm` | blocks held ready, places of containers, deletions |
 //! | `background` | key deletion, clean-up of open keys and uploads |
-//! | `start`, `identity`, `first_start` | from a directory to an open door |
+//! | `start`, `identity`, `first_start`, `join` | from a directory to an open door |
+//! | `prepared` | all OMs at the same state, before another version |
+//! | `members`, `reign` | the other OMs, and what comes with leadership |
 //!
 //! The rules themselves (what a command does to which row) are the crate `namespace`.
 //!
@@ -27,9 +29,11 @@ mod groups;
 mod handle;
 mod identity;
 mod ids;
+mod join;
 mod members;
 mod metrics;
 mod options;
+mod prepared;
 mod reign;
 mod room;
 mod scm;
@@ -40,5 +44,5 @@ mod tables;
 
 pub use error::Error;
 pub use handle::{Addresses, OmHandle};
-pub use options::{OmOptions, RootCredentials};
+pub use options::{Bootstrap, OmOptions, RootCredentials};
 pub use start::Om;

@@ -39,6 +39,15 @@ pub struct OmOptions {
     pub cluster_id: Option<String>,
     /// The root S3 key pair; made at the first start when not given.
     pub root_credentials: Option<RootCredentials>,
+    /// Joins a service that runs already.
+    pub bootstrap: Option<Bootstrap>,
+}
+
+/// How an OM joins a service that runs already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bootstrap {
+    /// Whether the others need not have it in their configuration, nor answer.
+    pub force: bool,
 }
 
 impl OmOptions {
@@ -51,7 +60,7 @@ impl OmOptions {
             }
             _ => None,
         };
-        Self { cluster_id: None, root_credentials }
+        Self { root_credentials, ..Self::default() }
     }
 }
 

@@ -57,6 +57,7 @@ pub(crate) fn watch(
 fn tell(room: &Room, state: &LeaderState) {
     let members = &room.parts().facts.members;
     let leader = state.leader.and_then(|id| members.by_raft_id(id));
-    let (leader, term) = (leader.map_or("nobody", |m| m.node_id.as_str()), state.term);
+    let leader = leader.as_ref().map_or("nobody", |m| m.node_id.as_str());
+    let term = state.term;
     tracing::info!(node = members.me.node_id, leader, term, ready = state.ready, "OM leader");
 }

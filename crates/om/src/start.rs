@@ -10,7 +10,7 @@ use config::{Configuration, HostPort};
 use framed::{Server, ServerOptions};
 use multiraft::transport::framed::{Door, FramedTransport};
 use multiraft::{
-    Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, RaftHost, TrimOptions,
+    Group, GroupConfig, HostOptions, LogHandle, LogOptions, Membership, RaftHost, TrimOptions,
 };
 use service::{
     AuditLog, BackgroundServices, BindError, MetricsRegistry, Role, RpcMetrics, Shutdown,
@@ -30,13 +30,13 @@ use crate::error::Error;
 use crate::groups::Groups;
 use crate::handle::{Addresses, OmHandle, Running, StopOnDrop};
 use crate::identity::{Identity, check_cluster, name_uuid};
-use crate::members::{Member, Members};
+use crate::members::Members;
 use crate::options::{OmOptions, Setup};
 use crate::room::{Admission, Limits, Room, RoomParts, ServerFacts};
 use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::{CurrentTables, Decided, MachineEvents, OmStateMachine};
 use crate::status::OmPage;
-use crate::{background, first_start, metrics, reign};
+use crate::{background, first_start, join, metrics, prepared, reign};
 
 /// How long a starting OM waits to lead its group; replaying a long log takes most of it.
 const LEAD_WITHIN: Duration = Duration::from_secs(120);
@@ -63,7 +63,8 @@ impl Om {
         let setup = Setup::read(conf)?;
         let scm = ScmClient::new(setup.scm.clone(), setup.scm_timeout);
         let identity = Identity::open(&setup, &options, &scm).await?;
-        let state = State::open(&setup, &identity).await?;
+        let joined = join::membership(&setup, options.bootstrap).await?;
+        let state = State::open(&setup, &identity, joined).await?;
         let mut doors = Listeners::bind(&setup).await?;
 
         let shutdown = Shutdown::new();
@@ -85,6 +86,7 @@ impl Om {
             current: Arc::clone(&state.current),
             group: state.group.clone(),
             decided: Arc::clone(&state.decided),
+            prepared: state.events.prepared.subscribe(),
             pool: BlockPool::new(scm.clone(), Arc::clone(&locations), setup.pool.clone()),
             scm: scm.clone(),
             locations,
@@ -112,6 +114,7 @@ impl Om {
                 // Set once: an OM is either alone or not.
                 let _ = room.parts().root_access_key.set(access_key.clone());
                 reign::watch(&room, given, access_key, &shutdown);
+                join::watch(&room, &shutdown);
                 door
             }
         };
@@ -139,6 +142,7 @@ impl Om {
             // Set once: this is the only place that does.
             let _ = room.parts().facts.http_port.set(http.local_addr().port());
         }
+        prepared::watch(&room, &shutdown);
         watch_cluster(&setup, scm, &identity.cluster_id, &shutdown);
         let addresses = Addresses {
             framed: doors.framed_address,
@@ -178,7 +182,11 @@ struct State {
 }
 
 impl State {
-    async fn open(setup: &Setup, identity: &Identity) -> Result<Self, Error> {
+    async fn open(
+        setup: &Setup,
+        identity: &Identity,
+        joined: Option<Membership>,
+    ) -> Result<Self, Error> {
         let me = setup.members.me.raft_id;
         let options = HostOptions {
             election_timeout: setup.election_timeout,
@@ -189,13 +197,19 @@ impl State {
         let transport = FramedTransport::new(METHODS, options.request_timeout);
         let host = RaftHost::start(options, transport)?;
         let (setup, snapshots) = (setup.clone(), identity.home().join("snapshots"));
-        let opening = tokio::task::spawn_blocking(move || open_blocking(&setup, snapshots, host));
+        let open = move || open_blocking(&setup, snapshots, host, joined);
+        let opening = tokio::task::spawn_blocking(open);
         opening.await.map_err(|e| Error::io(identity.home(), std::io::Error::other(e)))?
     }
 }
 
 /// Opens tables, log and group: waits for the disk.
-fn open_blocking(setup: &Setup, snapshots: PathBuf, host: RaftHost) -> Result<State, Error> {
+fn open_blocking(
+    setup: &Setup,
+    snapshots: PathBuf,
+    host: RaftHost,
+    joined: Option<Membership>,
+) -> Result<State, Error> {
     let current = Arc::new(CurrentTables::open(&setup.dir, setup.store.clone(), setup.caches)?);
     let decided = Decided::new(rand::random());
     let events = Arc::new(MachineEvents::default());
@@ -208,11 +222,9 @@ fn open_blocking(setup: &Setup, snapshots: PathBuf, host: RaftHost) -> Result<St
     )?;
     let log = host.open_log(&setup.raft_dir, LogOptions::default())?;
     let me = host.node();
-    let peer =
-        |m: &Member| Peer { node: m.raft_id, address: m.raft.connect().to_string(), priority: 0 };
-    let peers = setup.members.all.iter().map(peer).collect();
     let id = name_uuid(&setup.members.service_id);
-    let mut config = GroupConfig::new(id, me, peers, log.clone());
+    let mut config = GroupConfig::new(id, me, setup.members.first(), log.clone());
+    config.joined = joined;
     config.trim = TrimOptions {
         entries: setup.trim_entries,
         bytes: TRIM_BYTES,

@@ -27,7 +27,6 @@ async fn commands_of_absent_features_get_ozones_answer_for_them() {
             "there are no delegation tokens: security is off",
         ),
         (Type::DbUpdates, Status::NotSupportedOperation, "DBUpdates is not supported"),
-        (Type::Prepare, Status::NotSupportedOperation, "Prepare is not supported"),
         (Type::ListTrash, Status::NotSupportedOperation, "ListTrash is not supported"),
     ];
     for (command, status, message) in cases {

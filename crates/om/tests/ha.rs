@@ -23,11 +23,6 @@ fn delete_volume(volume: &str) -> OmRequest {
     }
 }
 
-fn info_volume(volume: &str) -> OmRequest {
-    let info = InfoVolumeRequest { volume_name: volume.into() };
-    OmRequest { info_volume_request: Some(Box::new(info)), ..request(Type::InfoVolume) }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn followers_send_clients_to_the_leader_and_the_leader_names_all() {
     let service = Service::start(World::new().await).await;

@@ -150,7 +150,7 @@ impl Core {
             Some(id) if id == self.identity.scm_id => "leader, catching up".to_owned(),
             Some(id) => {
                 let members = self.identity.members.as_ref();
-                let name = members.and_then(|m| m.by_id(id)).map(|m| m.node.node_id.clone());
+                let name = members.and_then(|m| m.by_id(id)).map(|m| m.node.node_id);
                 format!("follower of {}", name.unwrap_or_else(|| id.to_string()))
             }
             None => "no leader is known".to_owned(),
@@ -160,7 +160,7 @@ impl Core {
     /// Where another SCM listens for clients.
     fn leader_hint(&self, id: Uuid) -> Option<String> {
         let members = self.identity.members.as_ref()?;
-        let other = members.others().find(|m| m.scm_id == id)?;
+        let other = members.by_id(id).filter(|m| m.scm_id != members.me.scm_id)?;
         Some(other.node.client.connect().to_string())
     }
 

@@ -58,6 +58,14 @@ pub enum ScmError {
         /// Who this is.
         expected: String,
     },
+    /// It was not let into the service.
+    #[error("SCM {node} cannot join the service: {reason}")]
+    NotJoined {
+        /// Which SCM.
+        node: String,
+        /// Why.
+        reason: String,
+    },
     /// A thread of blocking work ended early.
     #[error("start was interrupted: {0}")]
     Interrupted(String),

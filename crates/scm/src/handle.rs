@@ -105,6 +105,11 @@ impl ScmHandle {
         }
     }
 
+    /// Returns when it stops by itself, as an SCM does that was decommissioned.
+    pub async fn stopped(&self) {
+        self.core.shutdown.cancelled().await;
+    }
+
     /// Stops gracefully within the configured time: finishes calls, makes the tables durable, lets go of the
     /// directory.
     pub async fn shutdown(self) {

@@ -1,7 +1,10 @@
 //! The SCMs of the service, as the configuration names them: one Raft group.
 
+use std::sync::Arc;
+
 use config::keys::scm as keys;
 use config::{Configuration, HostPort, ScmNode};
+use parking_lot::RwLock;
 use uuid::Uuid;
 
 use crate::ScmError;
@@ -21,10 +24,26 @@ pub struct Member {
 pub struct Members {
     /// This one.
     pub me: Member,
-    /// All, this one included.
-    pub all: Vec<Member>,
+    known: Arc<RwLock<Known>>,
     /// Makes a new cluster when nobody knows one.
     pub primordial: bool,
+}
+
+/// What the configuration said when it was read last.
+#[derive(Debug)]
+struct Known {
+    conf: Configuration,
+    /// All, this one included.
+    all: Arc<Vec<Member>>,
+}
+
+/// All SCMs of the service that the configuration names, and its id.
+fn all(conf: &Configuration) -> Option<(String, Vec<Member>)> {
+    let service = conf.scm_service()?;
+    let id = service.id;
+    let member = |node: ScmNode| Member { scm_id: scm_id(&id, &node.node_id), node };
+    let all = service.nodes.into_iter().map(member).collect();
+    Some((id, all))
 }
 
 impl Members {
@@ -33,13 +52,7 @@ impl Members {
     /// # Errors
     /// When it is not clear which SCM of the service this one is.
     pub fn read(conf: &Configuration) -> Result<Option<Self>, ScmError> {
-        let Some(service) = conf.scm_service() else { return Ok(None) };
-        let id = service.id;
-        let all: Vec<Member> = service
-            .nodes
-            .into_iter()
-            .map(|node| Member { scm_id: scm_id(&id, &node.node_id), node })
-            .collect();
+        let Some((id, all)) = all(conf) else { return Ok(None) };
         let named = conf.get(&keys::OZONE_SCM_NODE_ID);
         let me = match named.is_empty() {
             true => HostPort::only_local(&all, |m| &m.node.client),
@@ -52,17 +65,36 @@ impl Members {
             false => Some(first),
         };
         let primordial = first.as_deref() == Some(&me.node.node_id);
-        Ok(Some(Self { me, all, primordial }))
+        let known = Known { conf: conf.clone(), all: Arc::new(all) };
+        Ok(Some(Self { me, known: Arc::new(RwLock::new(known)), primordial }))
+    }
+
+    /// All that the configuration names, this one included.
+    pub fn all(&self) -> Arc<Vec<Member>> {
+        Arc::clone(&self.known.read().all)
     }
 
     /// The SCM with an id.
-    pub fn by_id(&self, id: Uuid) -> Option<&Member> {
-        self.all.iter().find(|m| m.scm_id == id)
+    pub fn by_id(&self, id: Uuid) -> Option<Member> {
+        self.all().iter().find(|m| m.scm_id == id).cloned()
     }
 
     /// The others.
-    pub fn others(&self) -> impl Iterator<Item = &Member> {
-        self.all.iter().filter(|m| m.scm_id != self.me.scm_id)
+    pub fn others(&self) -> Vec<Member> {
+        self.all().iter().filter(|m| m.scm_id != self.me.scm_id).cloned().collect()
+    }
+
+    /// Reads the configuration again: an operator names a new SCM there before it joins. Reads files.
+    pub fn reload(&self) {
+        let conf = self.known.read().conf.clone();
+        match conf.reloaded() {
+            Ok(conf) => {
+                if let Some((_, all)) = all(&conf) {
+                    *self.known.write() = Known { conf, all: Arc::new(all) };
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the configuration was not read again"),
+        }
     }
 }
 
@@ -97,7 +129,7 @@ mod tests {
         assert_eq!((b.me.node.node_id.as_str(), b.primordial), ("b", false));
         let a = Members::read(&conf.with("ozone.scm.node.id", "a")).unwrap().unwrap();
         assert!(a.primordial);
-        assert_eq!(a.by_id(b.me.scm_id), Some(&b.me));
+        assert_eq!(a.by_id(b.me.scm_id), Some(b.me));
         assert!(Members::read(&conf.with("ozone.scm.node.id", "c")).is_err());
         let twice = conf.with("ozone.scm.address.s.a", "127.0.0.1");
         assert!(Members::read(&twice).is_err(), "two of this host must be told apart");

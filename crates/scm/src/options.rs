@@ -61,6 +61,8 @@ pub struct ScmOptions {
     pub trim_entries: u64,
     /// The other SCMs, if there are any.
     pub members: Option<Members>,
+    /// Whether a service that runs already is to be joined.
+    pub bootstrap: bool,
     /// Silence of a leader after which an election begins.
     pub election_timeout: Duration,
     /// How long a shutdown may take.
@@ -127,6 +129,7 @@ impl ScmOptions {
             trim_entries: conf.get(&scm::OZONE_SCM_HA_RATIS_SNAPSHOT_THRESHOLD).max(1),
             election_timeout: conf.get(&trioxide::TRIOXIDE_SCM_ELECTION_TIMEOUT),
             members,
+            bootstrap: false,
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
             dir,
         })

@@ -35,6 +35,38 @@ pub fn watch(core: &Arc<Core>) {
     });
 }
 
+/// Watches who belongs to the service, until the end: of whom nothing is known the configuration is read again, and an
+/// SCM that was removed stops.
+pub fn watch_members(core: &Arc<Core>) {
+    let core = Arc::clone(core);
+    let Some(members) = core.identity.members.clone() else { return };
+    let mut changes = core.group().membership_changes();
+    let mut removed = core.group().removed();
+    tokio::spawn(async move {
+        let watch = async {
+            loop {
+                let membership = changes.borrow_and_update().clone();
+                let unknown = |m: &multiraft::Member| members.by_id(m.peer.node).is_none();
+                if membership.members.iter().any(unknown) {
+                    members.reload();
+                }
+                for member in membership.members.iter().filter(|m| unknown(m)) {
+                    let address = &member.peer.address;
+                    tracing::warn!(%address, "an SCM of the service is not in ozone.scm.nodes: clients are not sent to it");
+                }
+                tokio::select! {
+                    changed = changes.changed() => if changed.is_err() { return false },
+                    gone = removed.wait_for(|removed| *removed) => return gone.is_ok(),
+                }
+            }
+        };
+        if core.shutdown.until(watch).await == Some(true) {
+            tracing::error!(scm = %core.identity.scm_id, "SCM stops: it was decommissioned");
+            core.shutdown.trigger();
+        }
+    });
+}
+
 fn turn(core: &Core, now: LeaderState) {
     if now.leader.is_none() {
         return;

@@ -27,6 +27,7 @@ use crate::clock::Clock;
 use crate::core::{Core, Identity, Parts};
 use crate::door::{Door, HadoopDoor, METHODS};
 use crate::error::ScmError;
+use crate::first_start::Told;
 use crate::handle::{Doors, ScmAddresses, ScmHandle};
 use crate::machine::{self, ScmMachine};
 use crate::members::Member;
@@ -66,7 +67,7 @@ impl Scm {
         let cluster = Arc::new(Mutex::new(Cluster::new(options.settings.clone())));
         let joins = match &options.members {
             Some(members) if !is_formatted(&options)? => {
-                Some(first_start::cluster_id(members).await)
+                Some(first_start::ask(members, options.bootstrap).await?)
             }
             _ => None,
         };
@@ -111,6 +112,7 @@ impl Scm {
                 services::spawn(&core);
                 if core.is_shared() {
                     reign::watch(&core);
+                    reign::watch_members(&core);
                 }
                 core.try_leave_safe_mode();
                 tracing::info!(
@@ -146,14 +148,15 @@ impl State {
         options: &ScmOptions,
         cluster: Arc<Mutex<Cluster>>,
         now: u64,
-        joins: Option<String>,
+        told: Option<Told>,
     ) -> Result<Self, ScmError> {
         let my_id = options.members.as_ref().map(|members| members.me.scm_id);
         let expected =
             Expected { node_type: Some("SCM"), cluster_id: None, layout_version: LAYOUT_VERSION };
         let (dir, version, fresh) =
             DataDir::open_or_format(options.dir.join(HOME), VERSION_PATH, &expected, || {
-                let cluster_id = joins.unwrap_or_else(|| format!("CID-{}", Uuid::new_v4()));
+                let known = told.as_ref().map(|told| told.cluster_id.clone());
+                let cluster_id = known.unwrap_or_else(|| format!("CID-{}", Uuid::new_v4()));
                 VersionFile::new("SCM", &cluster_id, now, LAYOUT_VERSION)
                     .with("scmUuid", my_id.unwrap_or_else(Uuid::new_v4))
                     .with("scmHA", true)
@@ -209,7 +212,7 @@ impl State {
         let log = host.open_log(&options.raft_dir, log_options)?;
         let peers = match &options.members {
             None => vec![Peer { node: scm_id, address: String::new(), priority: 0 }],
-            Some(members) => members.all.iter().map(peer).collect(),
+            Some(members) => members.all().iter().map(peer).collect(),
         };
         let group_config = GroupConfig {
             trim: TrimOptions {
@@ -217,6 +220,7 @@ impl State {
                 keep: options.trim_entries / 10,
                 ..TrimOptions::default()
             },
+            joined: told.and_then(|told| told.membership),
             ..GroupConfig::new(group_id(&cluster_id), scm_id, peers, log.clone())
         };
         let machine = ScmMachine::new(cluster, store.clone(), applied);

@@ -180,7 +180,7 @@ async fn what_is_missing_and_what_is_not_offered_are_told_apart() {
     assert_eq!(missing.status(), scm_container_location_response::Status::ContainerIsMissing);
 
     let request = ScmContainerLocationRequest {
-        cmd_type: Type::DecommissionScm as i32,
+        cmd_type: Type::GetContainerToken as i32,
         ..Default::default()
     };
     let refused = framed::message::call::<_, ScmContainerLocationResponse>(
@@ -192,7 +192,7 @@ async fn what_is_missing_and_what_is_not_offered_are_told_apart() {
     .await
     .unwrap_err();
     assert_eq!(refused.code(), Some(Code::Unimplemented));
-    assert!(refused.to_string().contains("DecommissionScm is not supported"), "{refused}");
+    assert!(refused.to_string().contains("GetContainerToken is not supported"), "{refused}");
     h.scm.shutdown().await;
 }
 

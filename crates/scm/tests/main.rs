@@ -9,6 +9,7 @@ mod failure;
 mod hadoop;
 mod harness;
 mod leaving;
+mod members;
 mod racks;
 mod registration;
 mod restart;

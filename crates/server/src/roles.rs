@@ -74,8 +74,11 @@ impl Roles {
             endpoints.page(name, scm.addresses().http);
         }
 
-        let om_options =
-            OmOptions { cluster_id: Some(scm.cluster_id().to_owned()), root_credentials: root };
+        let om_options = OmOptions {
+            cluster_id: Some(scm.cluster_id().to_owned()),
+            root_credentials: root,
+            bootstrap: None,
+        };
         let oms = (1..=base.oms()).map(|number| {
             let (conf, options) = (base.om(directory, number), om_options.clone());
             async move { Om::start(&conf, options).await.map_err(ServerError::from) }

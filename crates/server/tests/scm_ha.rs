@@ -10,7 +10,7 @@ use client::{BucketSpec, Client, CreateKey, KeyPath, ScmClient};
 use config::Configuration;
 use datanode::{Datanode, DatanodeHandle, DatanodeOptions};
 use om::{Om, OmHandle, OmOptions};
-use scm::{Scm, ScmHandle};
+use scm::{Scm, ScmHandle, ScmOptions};
 
 const NODES: [&str; 3] = ["scm1", "scm2", "scm3"];
 /// How long anything may take on a busy machine.
@@ -22,11 +22,21 @@ fn free_addresses(count: usize) -> Vec<std::net::SocketAddr> {
     all.iter().map(|listener| listener.local_addr().unwrap()).collect()
 }
 
+/// Writes the file that all read: which SCMs there are.
+fn write_file(dir: &Path, properties: &[(String, String)]) {
+    let property = |(key, value): &(String, String)| {
+        format!("<property><name>{key}</name><value>{value}</value></property>")
+    };
+    let all: String = properties.iter().map(property).collect();
+    std::fs::write(dir.join("ozone-site.xml"), format!("<configuration>{all}</configuration>"))
+        .unwrap();
+}
+
 fn configuration(dir: &Path) -> Configuration {
-    let mut conf = Configuration::default();
+    write_file(dir, &[("ozone.scm.nodes.service".into(), NODES.join(","))]);
+    let mut conf = Configuration::builder().file(dir).unwrap().build().unwrap();
     for (key, value) in [
         ("ozone.scm.service.ids", "service"),
-        ("ozone.scm.nodes.service", "scm1,scm2,scm3"),
         ("ozone.scm.http.enabled", "false"),
         ("ozone.om.address", "127.0.0.1:0"),
         ("ozone.om.grpc.port", "0"),
@@ -168,5 +178,63 @@ async fn leadership_is_handed_over_and_shown() {
     let id = cluster.scms[before].as_ref().unwrap().scm_id().to_string();
     assert!(leaders.len() == 1 && leaders[0].contains(&id), "{:?}", info.peer_roles);
     cluster.write("after").await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
+    let mut cluster = Cluster::start().await;
+    cluster.write("before").await;
+    // What an operator does first: the new one is in the file of all.
+    let addresses = free_addresses(4);
+    let of_new = [
+        ("client.address", addresses[0].to_string()),
+        ("block.client.address", addresses[1].to_string()),
+        ("datanode.address", addresses[2].to_string()),
+        ("address", "127.0.0.1".to_owned()),
+        ("ratis.port", addresses[3].port().to_string()),
+        ("db.dirs", cluster.dir.path().join("scm4").display().to_string()),
+    ];
+    let mut file: Vec<(String, String)> = of_new
+        .into_iter()
+        .map(|(key, value)| (format!("ozone.scm.{key}.service.scm4"), value))
+        .collect();
+    file.push(("ozone.scm.nodes.service".into(), "scm1,scm2,scm3,scm4".into()));
+    write_file(cluster.dir.path(), &file);
+    let conf = cluster.conf.reloaded().unwrap().with("ozone.scm.node.id", "scm4");
+    let alone = Scm::start(&conf).await.err().unwrap().to_string();
+    assert!(alone.contains("--bootstrap"), "{alone}");
+    let options = ScmOptions::from_configuration(&conf).unwrap();
+    let new = Scm::start_with(ScmOptions { bootstrap: true, ..options }).await.unwrap();
+    assert_eq!(new.cluster_id(), cluster.scms[0].as_ref().unwrap().cluster_id());
+    let admin = ScmClient::connect(&conf);
+    let roles = async |count: usize| {
+        let all = async {
+            loop {
+                let roles = admin.scm_info().await.unwrap().peer_roles;
+                if roles.len() == count && !roles.iter().any(|r| r.contains(":LEARNER:")) {
+                    return roles;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, all).await.expect("in time")
+    };
+    assert!(roles(4).await.iter().any(|r| r.contains(&new.scm_id().to_string())));
+    let first = cluster.leader().await;
+    assert!(admin.decommission_scm("scm9").await.unwrap().is_some(), "nobody");
+    let gone = cluster.scms[first].as_ref().unwrap().scm_id().to_string();
+    assert_eq!(admin.decommission_scm(&gone).await.unwrap(), None);
+    let left = cluster.scms[first].take().unwrap();
+    tokio::time::timeout(PATIENCE, left.stopped()).await.expect("it stops by itself");
+    left.shutdown().await;
+    cluster.write("without the first").await;
+    let others: Vec<usize> = (0..3).filter(|n| *n != first).collect();
+    assert!(!roles(3).await.iter().any(|r| r.contains(&gone)));
+    // With the new one three belong to it: one more may go.
+    cluster.stop_scm(others[0]).await;
+    cluster.write("with the new one").await;
+    cluster.scms[others[0]] = Some(start_scm(&cluster.conf, others[0]).await);
+    new.shutdown().await;
     cluster.stop().await;
 }

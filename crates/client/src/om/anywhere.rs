@@ -45,10 +45,14 @@ impl Nearest {
 
     /// Notes the outcome of a probe, which is worth as much as all that was seen before.
     pub(crate) fn note(&self, target: usize, outcome: Option<Seen>) {
-        if let Some(slot) = self.seen.lock().get_mut(target) {
-            let latency = |now: Duration| slot.map_or(now, |before| (before.latency + now) / 2);
-            *slot = outcome.map(|seen| Seen { latency: latency(seen.latency), ..seen });
+        let mut seen = self.seen.lock();
+        if target >= seen.len() {
+            // One that was not configured.
+            seen.resize(target + 1, None);
         }
+        let before = seen[target];
+        let latency = |now: Duration| before.map_or(now, |before| (before.latency + now) / 2);
+        seen[target] = outcome.map(|seen| Seen { latency: latency(seen.latency), ..seen });
     }
 
     /// Notes how long a read took. One says little, but there are many.

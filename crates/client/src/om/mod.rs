@@ -1,6 +1,7 @@
 //! What OM is asked: one file per noun, over [`command`] (which messages belong together) and [`transport`] (who
 //! is asked, how often, how long).
 
+mod admin;
 pub(crate) mod anywhere;
 pub(crate) mod args;
 pub(crate) mod bucket;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use framed::{CallError, Code, Status};
 use futures::FutureExt;
+use parking_lot::RwLock;
 use prost::Message;
 use proto::method;
 use proto::om_admin::OmStateResponse;
@@ -32,6 +33,9 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The same when a call waits for it.
 const URGENT_PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// Most servers of a service, with those that others name.
+const MOST_TARGETS: usize = 16;
+
 /// The servers of one service, one of which leads.
 #[derive(Clone)]
 pub(crate) struct Transport {
@@ -41,7 +45,9 @@ pub(crate) struct Transport {
 struct Inner {
     service: &'static str,
     method: u16,
-    targets: Vec<Target>,
+    /// Those that are configured, and whoever one of them said to lead: services change their servers.
+    targets: RwLock<Vec<Arc<Target>>>,
+    options: framed::ClientOptions,
     /// The target that answered last.
     current: AtomicUsize,
     attempt_timeout: Duration,
@@ -116,9 +122,9 @@ impl Transport {
 
     /// Asks each server how it stands, all at once.
     pub(crate) async fn states(&self) -> Vec<(String, Result<State>)> {
-        let asked = (0..self.inner.targets.len()).map(async |n| {
-            let state = self.inner.state(n, PROBE_TIMEOUT).await;
-            (self.inner.targets[n].address.clone(), state)
+        let asked = self.inner.all().into_iter().map(async |target| {
+            let state = self.inner.state(&target, PROBE_TIMEOUT).await;
+            (target.address.clone(), state)
         });
         futures::future::join_all(asked).await
     }
@@ -134,7 +140,7 @@ impl Transport {
         }
         let mut tried = Vec::new();
         while let Some(picked) = anywhere.nearest.pick(&tried) {
-            let target = &inner.targets[picked];
+            let Some(target) = inner.target(picked) else { break };
             let timeout = FIRST_ATTEMPT.min(inner.attempt_timeout);
             let call = target.client.call(inner.method, request.clone(), Bytes::new(), timeout);
             let began = Instant::now();
@@ -155,6 +161,11 @@ impl Transport {
         self.call(request).await
     }
 
+    /// OMs, for what administrators ask.
+    pub(crate) fn om_admin(addresses: &[String], patience: Patience) -> Self {
+        Self::new("om", method::OM_ADMIN, addresses, patience, None)
+    }
+
     pub(crate) fn scm(addresses: &[String], patience: Patience) -> Self {
         Self::new("scm", method::SCM_CONTAINER_LOCATION, addresses, patience, None)
     }
@@ -172,15 +183,14 @@ impl Transport {
         };
         let targets = addresses
             .iter()
-            .map(|address| Target {
-                address: address.clone(),
-                client: framed::Client::new(address.clone(), options.clone()),
-            })
+            .map(|address| Arc::new(Target::new(address.clone(), &options)))
             .collect();
+        let targets = RwLock::new(targets);
         let inner = Inner {
             service,
             method,
             targets,
+            options,
             current: AtomicUsize::new(0),
             attempt_timeout: patience.attempt_timeout,
             deadline: patience.deadline,
@@ -200,12 +210,12 @@ impl Transport {
         let mut repeated = false;
         let mut backoff = FIRST_BACKOFF;
         let mut tried_without_pause = 0;
-        let count = inner.targets.len().max(1);
         // Only OM knows a call that comes again.
-        let careful = count > 1 && inner.method == method::OM;
+        let careful = inner.count() > 1 && inner.method == method::OM;
         let mut patience = if careful { FIRST_ATTEMPT } else { inner.attempt_timeout };
         loop {
-            let Some(target) = inner.targets.get(current % count) else {
+            let count = inner.count().max(1);
+            let Some(target) = inner.target(current % count) else {
                 return Err(inner.unavailable("no address is configured"));
             };
             let left = deadline.saturating_duration_since(Instant::now());
@@ -283,13 +293,45 @@ async fn probe_on(inner: Weak<Inner>, interval: Duration) {
     }
 }
 
+impl Target {
+    fn new(address: String, options: &framed::ClientOptions) -> Self {
+        Self { client: framed::Client::new(address.clone(), options.clone()), address }
+    }
+}
+
 impl Inner {
+    fn count(&self) -> usize {
+        self.targets.read().len()
+    }
+
+    fn target(&self, n: usize) -> Option<Arc<Target>> {
+        self.targets.read().get(n).cloned()
+    }
+
+    fn all(&self) -> Vec<Arc<Target>> {
+        self.targets.read().clone()
+    }
+
+    /// Which of the servers is at an address; one that nobody knew of is noted.
+    fn position(&self, address: &str) -> Option<usize> {
+        let mut targets = self.targets.write();
+        if let Some(known) = targets.iter().position(|target| target.address == address) {
+            return Some(known);
+        }
+        if targets.len() >= MOST_TARGETS || !address.contains(':') {
+            return None;
+        }
+        tracing::info!(service = self.service, address, "a server that is not configured leads");
+        targets.push(Arc::new(Target::new(address.to_owned(), &self.options)));
+        Some(targets.len() - 1)
+    }
+
     /// Asks every server how far it is; how long that takes is measured by a second question, so that
     /// making a connection does not count.
     async fn probe(&self, anywhere: &Anywhere) {
-        let probes = (0..self.targets.len()).map(async |n| {
-            let answered = match self.state(n, PROBE_TIMEOUT).await {
-                Ok(_) => self.state(n, PROBE_TIMEOUT).await,
+        let probes = self.all().into_iter().enumerate().map(async |(n, target)| {
+            let answered = match self.state(&target, PROBE_TIMEOUT).await {
+                Ok(_) => self.state(&target, PROBE_TIMEOUT).await,
                 Err(e) => Err(e),
             };
             let seen = answered.ok().map(|(s, latency)| Seen { latency, applied: s.applied });
@@ -300,16 +342,16 @@ impl Inner {
 
     /// Waits until another server than this one leads.
     async fn displaced(&self, current: usize) -> usize {
-        let ask = |n| {
-            let state = self.state(n, URGENT_PROBE_TIMEOUT);
+        let all = self.all();
+        let ask = |n: usize| {
+            let state = self.state(&all[n], URGENT_PROBE_TIMEOUT);
             state.map(|state| state.ok().map(|(state, _)| state)).boxed()
         };
-        self.displaced.by(current, self.targets.len(), ask).await
+        self.displaced.by(current, all.len(), ask).await
     }
 
-    async fn state(&self, n: usize, timeout: Duration) -> Result<State> {
+    async fn state(&self, target: &Target, timeout: Duration) -> Result<State> {
         let asked = Instant::now();
-        let target = &self.targets[n];
         let timeout = timeout.min(self.attempt_timeout);
         let call = target.client.call(method::OM_STATE, Bytes::new(), Bytes::new(), timeout);
         let answer = match call.await {
@@ -324,13 +366,10 @@ impl Inner {
     fn next(&self, error: &CallError, current: usize, timeout: Duration) -> Next {
         match error {
             CallError::Status { status, .. } => match status.code {
-                Code::NotLeader => {
-                    let hint = status.hint();
-                    match self.targets.iter().position(|t| Some(t.address.as_str()) == hint) {
-                        Some(target) => Next::Hinted(target),
-                        None => Next::Elsewhere,
-                    }
-                }
+                Code::NotLeader => match status.hint().and_then(|hint| self.position(hint)) {
+                    Some(target) => Next::Hinted(target),
+                    None => Next::Elsewhere,
+                },
                 Code::Unavailable => Next::Unsure,
                 Code::Busy => Next::Later,
                 Code::NotReady => Next::Hinted(current),

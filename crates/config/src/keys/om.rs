@@ -33,6 +33,10 @@ keys! {
     OZONE_OM_NODE_ID: String = "ozone.om.node.id", "om1", [OM];
     /// The ids of the OMs of a service, as ozone.om.nodes.SERVICE: one Raft group. Their addresses stand under ozone.om.address.SERVICE.NODE.
     OZONE_OM_NODES: Vec<String> = "ozone.om.nodes", "", [OM, CLIENT, S3G];
+    /// Those of ozone.om.nodes.SERVICE, as ozone.om.decommissioned.nodes.SERVICE, that are not to run any more: an operator removes them with "o3 admin om decommission".
+    OZONE_OM_DECOMMISSIONED_NODES: Vec<String> = "ozone.om.decommissioned.nodes", "", [OM, CLIENT, S3G];
+    /// Those of ozone.om.nodes.SERVICE, as ozone.om.listener.nodes.SERVICE, that follow and never vote or lead. They join with "o3 om --bootstrap".
+    OZONE_OM_LISTENER_NODES: Vec<String> = "ozone.om.listener.nodes", "", [OM];
     /// Port on which the OMs of a service replicate to each other, on the host of ozone.om.address. Our own protocol.
     OZONE_OM_RATIS_PORT: u16 = "ozone.om.ratis.port", "9872", [OM];
     /// Let an OM that does not lead answer, from what it has, reads of clients that ask for LOCAL_LEASE.

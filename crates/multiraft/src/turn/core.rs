@@ -99,6 +99,8 @@ pub(crate) struct GroupCore {
     pub(crate) bytes_in_log: u64,
     pub(crate) flushing: bool,
     pub(crate) trim_forced: bool,
+    /// Somebody wants the log to begin behind this entry.
+    pub(crate) trim_goal: Option<u64>,
 
     pub(crate) taking_snapshot: bool,
     pub(crate) outgoing: Option<Outgoing>,
@@ -228,6 +230,7 @@ impl GroupCore {
             bytes_in_log: (last + 1 - first) * 64,
             flushing: false,
             trim_forced: false,
+            trim_goal: None,
             taking_snapshot: false,
             outgoing: None,
             outgoing_unused: None,

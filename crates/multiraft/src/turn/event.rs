@@ -156,6 +156,11 @@ pub(crate) enum Event {
     MembersStored {
         group: u64,
     },
+    /// Nothing up to `index` is to stay in the log.
+    TrimTo {
+        group: u64,
+        index: u64,
+    },
     /// The log's purge wants this group to let go of old entries.
     TrimWanted {
         group: u64,

@@ -167,6 +167,7 @@ impl Loop {
                 self.with(group, |g, _| g.on_change(change, sender));
             }
             Event::MembersStored { group } => self.with(group, |g, out| g.on_members_stored(out)),
+            Event::TrimTo { group, index } => self.with(group, |g, out| g.on_trim_to(index, out)),
             Event::TrimWanted { group } => self.with(group, |g, out| g.on_trim_wanted(out)),
         }
     }

@@ -20,7 +20,12 @@ impl GroupCore {
         }
         let applied = self.shared.applied.load(Ordering::Acquire);
         let entries = (applied + 1).saturating_sub(self.node.store().first());
-        let due = entries >= self.trim.entries.saturating_add(self.trim.keep)
+        let first = self.node.store().first();
+        // Not before all that is wanted is applied, and no longer than that takes.
+        self.trim_goal.take_if(|goal| first > *goal);
+        let goal = self.trim_goal.is_some_and(|goal| goal <= applied);
+        let due = goal
+            || entries >= self.trim.entries.saturating_add(self.trim.keep)
             || (self.bytes_in_log >= self.trim.bytes && entries > 0)
             || (self.trim_forced && entries > 0);
         if due {
@@ -36,11 +41,16 @@ impl GroupCore {
         self.maybe_trim(out);
     }
 
+    pub(crate) fn on_trim_to(&mut self, index: u64, out: &mut Out) {
+        self.trim_goal = Some(self.trim_goal.map_or(index, |goal| goal.max(index)));
+        self.maybe_trim(out);
+    }
+
     /// The state machine holds everything up to `at` durably: the log lets go of it, but for
     /// what followers nearby may still ask for.
     pub(crate) fn on_flushed(&mut self, at: LogPosition, out: &mut Out) {
         self.flushing = false;
-        let forced = std::mem::take(&mut self.trim_forced);
+        let forced = std::mem::take(&mut self.trim_forced) || self.trim_goal.is_some();
         let by_bytes = self.bytes_in_log >= self.trim.bytes;
         let keep = if forced || by_bytes { 0 } else { self.trim.keep };
         let applied = self.node.raft.raft_log.applied;

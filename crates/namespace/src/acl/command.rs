@@ -138,6 +138,7 @@ fn write(guard: &Guard<'_>, r: &OmRequest) -> Verdict {
         | Type::DeleteOpenKeys
         | Type::AbortExpiredMultiPartUploads
         | Type::QuotaRepair => guard.require_admin("do what OM does by itself"),
+        Type::Prepare | Type::CancelPrepare => guard.require_admin("prepare OM for an upgrade"),
         // Judged key by key.
         Type::DeleteKeys | Type::RenameKeys => Ok(()),
         _ => return None,

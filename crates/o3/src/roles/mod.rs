@@ -22,14 +22,18 @@ pub enum RoleCommand {
         o3 om --conf /etc/ozone/ozone-site.xml\n  \
         o3 om -D ozone.om.db.dirs=/data/om -D ozone.scm.names=scm1 -D ozone.om.address=om1:9862\n\n\
         The first start initialises the directory, and makes the root S3 key pair unless\n\
-        O3_ACCESS_KEY and O3_SECRET_KEY give it.")]
-    Om(RoleArgs),
+        O3_ACCESS_KEY and O3_SECRET_KEY give it.\n\n\
+        Another OM for a service that runs: name it in ozone.om.nodes.SERVICE of all, then\n  \
+        o3 om --bootstrap -D ozone.om.node.id=om4")]
+    Om(OmArgs),
     /// Run a Storage Container Manager: nodes, pipelines, containers, blocks
     #[command(after_help = "Examples:\n  \
         o3 scm --conf /etc/ozone/ozone-site.xml\n  \
         o3 scm -D ozone.scm.db.dirs=/data/scm -D ozone.scm.names=scm1\n\n\
-        The first start makes the cluster id.")]
-    Scm(RoleArgs),
+        The first start makes the cluster id.\n\n\
+        Another SCM for a service that runs: name it in ozone.scm.nodes.SERVICE of all, then\n  \
+        o3 scm --bootstrap -D ozone.scm.node.id=scm4")]
+    Scm(ScmArgs),
     /// Run a DataNode: blocks on disks
     #[command(after_help = "Examples:\n  \
         o3 datanode --conf /etc/ozone/ozone-site.xml\n  \
@@ -49,6 +53,27 @@ pub enum RoleCommand {
 }
 
 #[derive(Debug, Args)]
+pub struct OmArgs {
+    /// Join a service that runs already; does nothing for an OM that belongs to it
+    #[arg(long)]
+    bootstrap: bool,
+    /// Join though the other OMs do not have this one in their configuration, or do not answer
+    #[arg(long, requires = "bootstrap")]
+    force: bool,
+    #[command(flatten)]
+    role: RoleArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ScmArgs {
+    /// Join a service that runs already; does nothing for an SCM that belongs to it
+    #[arg(long)]
+    bootstrap: bool,
+    #[command(flatten)]
+    role: RoleArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct RoleArgs {
     /// Print one line of JSON when ready
     #[arg(long)]
@@ -60,10 +85,13 @@ pub struct RoleArgs {
 pub fn run(command: RoleCommand, began: Instant) -> anyhow::Result<ExitCode> {
     match command {
         RoleCommand::Om(args) => {
-            daemon::run(om::Om(args.json), args.settings.load_and_warn()?, began)
+            let bootstrap = args.bootstrap.then_some(::om::Bootstrap { force: args.force });
+            let om = om::Om { json: args.role.json, bootstrap };
+            daemon::run(om, args.role.settings.load_and_warn()?, began)
         }
         RoleCommand::Scm(args) => {
-            daemon::run(scm::Scm(args.json), args.settings.load_and_warn()?, began)
+            let scm = scm::Scm { json: args.role.json, bootstrap: args.bootstrap };
+            daemon::run(scm, args.role.settings.load_and_warn()?, began)
         }
         RoleCommand::Datanode(args) => {
             daemon::run(datanode::Datanode(args.json), args.settings.load_and_warn()?, began)

@@ -4,20 +4,26 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use config::Configuration;
-use om::{OmHandle, OmOptions};
+use om::{Bootstrap, OmHandle, OmOptions};
 
 use super::{Running, announce};
 use crate::daemon::Daemon;
 
-/// An Ozone Manager; says whether to tell of it as JSON.
-pub struct Om(pub bool);
+/// An Ozone Manager.
+pub struct Om {
+    /// Whether to tell of it as JSON.
+    pub json: bool,
+    /// Whether it joins a service that runs already.
+    pub bootstrap: Option<Bootstrap>,
+}
 
 impl Daemon for Om {
     type Running = Running<OmHandle>;
 
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running> {
-        let handle = om::Om::start(&conf, OmOptions::from_env()).await?;
-        Ok(Running { handle, json: self.0 })
+        let options = OmOptions { bootstrap: self.bootstrap, ..OmOptions::from_env() };
+        let handle = om::Om::start(&conf, options).await?;
+        Ok(Running { handle, json: self.json })
     }
 
     fn announce(running: &Self::Running, took: Duration) -> anyhow::Result<()> {

@@ -2,21 +2,29 @@
 
 use std::time::Duration;
 
+use anyhow::anyhow;
 use config::Configuration;
-use scm::ScmHandle;
+use scm::{ScmHandle, ScmOptions};
 
 use super::{Running, announce};
 use crate::daemon::Daemon;
 
-/// A Storage Container Manager; says whether to tell of it as JSON.
-pub struct Scm(pub bool);
+/// A Storage Container Manager.
+pub struct Scm {
+    /// Whether to tell of it as JSON.
+    pub json: bool,
+    /// Whether it joins a service that runs already.
+    pub bootstrap: bool,
+}
 
 impl Daemon for Scm {
     type Running = Running<ScmHandle>;
 
     /// It serves as soon as it has started: what keeps it in safe mode is for DataNodes to end.
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running> {
-        Ok(Running { handle: scm::Scm::start(&conf).await?, json: self.0 })
+        let options = ScmOptions::from_configuration(&conf)?;
+        let options = ScmOptions { bootstrap: self.bootstrap, ..options };
+        Ok(Running { handle: scm::Scm::start_with(options).await?, json: self.json })
     }
 
     fn announce(running: &Self::Running, took: Duration) -> anyhow::Result<()> {
@@ -31,8 +39,9 @@ impl Daemon for Scm {
         announce(running.json, "scm", &shown, took)
     }
 
-    async fn failed(_: &Self::Running) -> anyhow::Error {
-        std::future::pending().await
+    async fn failed(running: &Self::Running) -> anyhow::Error {
+        running.handle.stopped().await;
+        anyhow!("SCM stopped; the reason is in its log")
     }
 
     async fn stop(running: Self::Running) {

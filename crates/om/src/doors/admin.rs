@@ -1,20 +1,32 @@
-//! OMAdminProtocol, on the Hadoop RPC door: what `ozone admin om` and `ozone repair` ask of one OM
-//! rather than of the service. Whatever cannot be done is an answer that says so.
+//! OMAdminProtocol: what `ozone admin om` and `ozone repair` ask over Hadoop RPC, and `o3 admin om` and
+//! an OM that joins over the framed transport, of one OM rather than of the service. Whatever cannot be
+//! done is an answer that says so.
 
 use bytes::Bytes;
-use hadoop_rpc::Fault;
+use framed::{Code, Reply, Status};
 use metastore::Table as StoreTable;
 use prost::Message;
 use proto::om_admin::{
-    CompactRequest, CompactResponse, DecommissionOmRequest, DecommissionOmResponse, NodeState,
-    OmConfigurationResponse, OmNodeInfo, TriggerSnapshotDefragResponse,
+    BootstrapOmRequest, BootstrapOmResponse, CompactRequest, CompactResponse,
+    DecommissionOmRequest, DecommissionOmResponse, NodeState, OmAdminCall, OmConfigurationResponse,
+    OmNodeInfo, TriggerSnapshotDefragResponse,
 };
 
 use crate::members::Member;
-use crate::room::Room;
+use crate::room::{NotChanged, Room};
 
 /// Name of the protocol.
 pub(super) const PROTOCOL: &str = "org.apache.hadoop.ozone.om.protocol.OMAdminProtocol";
+
+/// Why there is no answer.
+pub(super) enum Refused {
+    /// Who asks is no administrator.
+    Denied(String),
+    /// Nobody knows this method.
+    NoSuchMethod(String),
+    /// Not here, or not now.
+    Status(Status),
+}
 
 /// Answers one call.
 pub(super) async fn answer(
@@ -22,18 +34,18 @@ pub(super) async fn answer(
     method: &str,
     body: Bytes,
     user: &str,
-) -> Result<Bytes, Fault> {
+) -> Result<Bytes, Refused> {
     if !room.is_admin(user) {
-        let class = "org.apache.hadoop.security.AccessControlException";
-        return Err(Fault::application(class, format!("{user} is no administrator")));
+        return Err(Refused::Denied(format!("{user} is no administrator")));
     }
-    let undecodable = |e: prost::DecodeError| Fault::undecodable(e.to_string());
+    let undecodable = |e: prost::DecodeError| Refused::Status(Status::invalid(e.to_string()));
     let answer = match method {
         "getOMConfiguration" => configuration(room).encode_to_vec(),
         "decommission" => {
             let request = DecommissionOmRequest::decode(body).map_err(undecodable)?;
-            let message = format!("{} cannot be decommissioned by this release", request.node_id);
-            DecommissionOmResponse { success: false, error_msg: Some(message) }.encode_to_vec()
+            let done = room.decommission(&request.node_id, &request.node_address).await;
+            let error_msg = refusal(done)?;
+            DecommissionOmResponse { success: error_msg.is_none(), error_msg }.encode_to_vec()
         }
         "compactDB" => {
             let request = CompactRequest::decode(body).map_err(undecodable)?;
@@ -46,32 +58,80 @@ pub(super) async fn answer(
             TriggerSnapshotDefragResponse { success: false, error_msg: Some(message), result }
                 .encode_to_vec()
         }
-        _ => return Err(Fault::no_such_method(PROTOCOL, method)),
+        _ => return Err(Refused::NoSuchMethod(method.to_owned())),
     };
     Ok(Bytes::from(answer))
 }
 
+/// The same over the framed transport, where OMs let others into the service, too.
+pub(super) async fn answer_framed(room: &Room, call: Bytes) -> Result<Reply, Status> {
+    let call: OmAdminCall = framed::message::decode(call)?;
+    if call.method == "bootstrap" {
+        let request: BootstrapOmRequest = framed::message::decode(call.body)?;
+        let response = match room.bootstrap(&request).await {
+            Ok(membership) => {
+                let membership = Some(membership.encode());
+                BootstrapOmResponse { success: true, error_msg: None, membership }
+            }
+            Err(NotChanged::Refused(reason)) => {
+                BootstrapOmResponse { success: false, error_msg: Some(reason), membership: None }
+            }
+            Err(NotChanged::Elsewhere(status)) => return Err(status),
+        };
+        return Ok(framed::message::reply(&response));
+    }
+    if call.method == "getOMConfiguration" {
+        // OMs ask each other for it, as nobody in particular.
+        return Ok(framed::message::reply(&configuration(room)));
+    }
+    let answered = answer(room, &call.method, call.body, &call.user).await;
+    let header = answered.map_err(|refused| match refused {
+        Refused::Denied(message) => Status::invalid(message),
+        Refused::NoSuchMethod(method) => {
+            Status::new(Code::Unimplemented, format!("OM does not serve {method}"))
+        }
+        Refused::Status(status) => status,
+    })?;
+    Ok(Reply { header, payload: Bytes::new() })
+}
+
+/// What an answer says of why something was not done; an error when another OM is to be asked.
+fn refusal(done: Result<(), NotChanged>) -> Result<Option<String>, Refused> {
+    match done {
+        Ok(()) => Ok(None),
+        Err(NotChanged::Refused(reason)) => Ok(Some(reason)),
+        Err(NotChanged::Elsewhere(status)) => Err(Refused::Status(status)),
+    }
+}
+
+/// Who belongs to the service, and who is to belong to it as the configuration says by now.
 fn configuration(room: &Room) -> OmConfigurationResponse {
     let facts = &room.parts().facts;
     let members = &facts.members;
+    members.reload();
     let node = |member: &Member| {
         let me = member.raft_id == members.me.raft_id;
         let rpc_port = u32::from(if me { facts.rpc_port } else { member.rpc.port });
+        let state =
+            if member.decommissioned { NodeState::Decommissioned } else { NodeState::Active };
         OmNodeInfo {
             node_id: member.node_id.clone(),
             host_address: member.rpc.connect().host,
             rpc_port,
             ratis_port: if members.shared { u32::from(member.raft.port) } else { rpc_port },
-            node_state: Some(NodeState::Active as i32),
-            is_listener: Some(false),
+            node_state: Some(state as i32),
+            is_listener: Some(member.listener),
         }
     };
-    let nodes: Vec<OmNodeInfo> = members.all.iter().map(node).collect();
+    let (all, membership) = (members.all(), room.parts().group.membership());
+    let belongs = all.iter().filter(|m| membership.contains(m.raft_id)).map(node);
+    let in_memory = belongs.map(|node| OmNodeInfo { node_state: None, ..node }).collect();
     OmConfigurationResponse {
         success: true,
         error_msg: None,
-        nodes_in_memory: nodes.clone(),
-        nodes_in_new_conf: nodes,
+        nodes_in_memory: in_memory,
+        nodes_in_new_conf: all.iter().map(node).collect(),
+        membership: Some(membership.encode()),
     }
 }
 

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use framed::{Call, Code, Handler, HandlerFuture, Reply, Status};
 use proto::method;
 
+use super::admin;
 use crate::room::{Caller, Room};
 
 /// Takes framed calls to the room.
@@ -26,6 +27,9 @@ impl Handler for FramedDoor {
         Box::pin(async move {
             if call.method == method::OM_STATE {
                 return Ok(framed::message::reply(&room.state()));
+            }
+            if call.method == method::OM_ADMIN {
+                return admin::answer_framed(&room, call.header).await;
             }
             if call.method != method::OM {
                 let message = format!("OM does not serve method {}", call.method);

@@ -55,7 +55,8 @@ impl Service for HadoopDoor {
         if call.protocol == admin::PROTOCOL {
             let room = Arc::clone(&self.room);
             return Work::Repeatable(Box::pin(async move {
-                admin::answer(&room, &call.method, call.body, &call.user).await
+                let answer = admin::answer(&room, &call.method, call.body, &call.user).await;
+                answer.map_err(admin_fault)
             }));
         }
         let refuse = |fault| Work::Repeatable(Box::pin(ready(Err(fault))));
@@ -77,6 +78,17 @@ impl Service for HadoopDoor {
         let room = Arc::clone(&self.room);
         let work = Box::pin(async move { room.submit(request, caller).await.map_err(fault) });
         if writes { Work::Once(work) } else { Work::Repeatable(work) }
+    }
+}
+
+/// The exception of a refusal of what only an administrator may ask.
+fn admin_fault(refused: admin::Refused) -> Fault {
+    match refused {
+        admin::Refused::Denied(message) => {
+            Fault::application("org.apache.hadoop.security.AccessControlException", message)
+        }
+        admin::Refused::NoSuchMethod(method) => Fault::no_such_method(admin::PROTOCOL, &method),
+        admin::Refused::Status(status) => fault(status),
     }
 }
 

@@ -5,9 +5,8 @@ use bytes::Bytes;
 use prost::Message;
 use proto::hdds::{UpgradeFinalizationStatus, upgrade_finalization_status};
 use proto::ozone::{
-    CancelPrepareResponse, FinalizeUpgradeProgressResponse, FinalizeUpgradeResponse,
-    GetDelegationTokenResponseProto, OmRequest, OmResponse, PrepareStatusResponse,
-    Status as OmStatus, Type, prepare_status_response,
+    FinalizeUpgradeProgressResponse, FinalizeUpgradeResponse, GetDelegationTokenResponseProto,
+    OmRequest, OmResponse, Status as OmStatus, Type,
 };
 
 use super::outcome::refusal;
@@ -54,8 +53,7 @@ pub(super) fn refuse(request: &OmRequest) -> Bytes {
 }
 
 /// Answers what can be answered without the feature; `false` when the command is none of those.
-/// `applied` is the index of the last write.
-pub(super) fn answer(command: Type, response: &mut OmResponse, applied: u64) -> bool {
+pub(super) fn answer(command: Type, response: &mut OmResponse) -> bool {
     // This release has one layout: whoever asks to finalize it comes late.
     let finalized = || UpgradeFinalizationStatus {
         status: upgrade_finalization_status::Status::AlreadyFinalized as i32,
@@ -69,15 +67,6 @@ pub(super) fn answer(command: Type, response: &mut OmResponse, applied: u64) -> 
         Type::FinalizeUpgradeProgress => {
             let answer = FinalizeUpgradeProgressResponse { status: finalized() };
             response.finalize_upgrade_progress_response = Some(Box::new(answer));
-        }
-        Type::PrepareStatus => {
-            response.prepare_status_response = Some(Box::new(PrepareStatusResponse {
-                status: prepare_status_response::PrepareStatus::NotPrepared as i32,
-                current_txn_index: Some(applied),
-            }));
-        }
-        Type::CancelPrepare => {
-            response.cancel_prepare_response = Some(Box::new(CancelPrepareResponse {}));
         }
         // With security off there is no token to give, which is not an error.
         Type::GetDelegationToken => {

@@ -3,16 +3,31 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use multiraft::Standing;
 use proto::om_admin::OmStateResponse;
 use proto::ozone::{OmRequest, Status as OmStatus};
+use uuid::Uuid;
 
 use super::Room;
 use super::outcome::refusal;
+use crate::members::Member;
 
 /// How long a hand-over may take.
 const HAND_OVER: Duration = Duration::from_secs(30);
 
 impl Room {
+    /// What a member is called in lists of roles.
+    pub(crate) fn role_of(&self, raft_id: Uuid, leads: bool) -> &'static str {
+        let standing = self.parts.group.membership().find(raft_id).map(|m| m.standing);
+        match standing {
+            _ if leads => "LEADER",
+            Some(Standing::Voter) => "FOLLOWER",
+            Some(Standing::Joining) => "LEARNER",
+            Some(Standing::Listener) => "LISTENER",
+            None => "REMOVED",
+        }
+    }
+
     /// How this OM stands.
     pub(crate) fn state(&self) -> OmStateResponse {
         let (group, members) = (&self.parts.group, &self.parts.facts.members);
@@ -23,8 +38,8 @@ impl Room {
         let applied = group.applied();
         OmStateResponse {
             node_id: members.me.node_id.clone(),
-            role: if leads { "LEADER" } else { "FOLLOWER" }.to_owned(),
-            leader_id: leader.map(|m| m.node_id.clone()),
+            role: self.role_of(members.me.raft_id, leads).to_owned(),
+            leader_id: leader.map(|m| m.node_id),
             term: state.term,
             applied,
             committed: applied + stale.entries,
@@ -44,16 +59,22 @@ impl Room {
             refusal(request.cmd_type, request.trace_id.clone(), status, message)
         };
         let me = members.me.raft_id;
+        let membership = group.membership();
+        let all = members.all();
         let target = if wanted.is_empty() {
             None
         } else {
-            let found = members.all.iter().find(|m| m.node_id == wanted);
+            let votes = |m: &&Member| {
+                let known = membership.find(m.raft_id);
+                m.node_id == wanted && known.is_some_and(|known| known.standing.votes())
+            };
+            let found = all.iter().find(votes);
             Some(found.ok_or_else(|| refuse(format!("There is no OM {wanted} in the service")))?)
         };
         if target.is_some_and(|m| m.raft_id == me) {
             return Ok(());
         }
-        if members.all.len() == 1 {
+        if membership.voters().count() == 1 {
             return Err(refuse("This OM is the only one of its service".to_owned()));
         }
         let mut changes = group.leader_changes();

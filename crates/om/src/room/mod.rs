@@ -12,7 +12,9 @@ mod audit;
 mod consistency;
 mod lead;
 mod locate;
+mod members;
 mod outcome;
+mod prepared;
 mod quota_repair;
 mod read;
 mod server;
@@ -29,9 +31,11 @@ use namespace::{Route, Settings};
 use prost::Message;
 use proto::ozone::{OmRequest, OmResponse, Type};
 use service::{AuditLog, RpcMethod, RpcMetrics};
+use tokio::sync::watch;
 
 pub(crate) use admission::{Admission, Limits};
 pub(crate) use consistency::LocalReads;
+pub(crate) use members::NotChanged;
 pub(crate) use outcome::Outcome;
 pub(crate) use server::ServerFacts;
 pub(crate) use write::LeaderIds;
@@ -78,6 +82,8 @@ pub(crate) struct RoomParts {
     pub(crate) current: Arc<CurrentTables>,
     pub(crate) group: Group,
     pub(crate) decided: Arc<Decided>,
+    /// The entry behind which writes are refused, while OM is prepared for another version.
+    pub(crate) prepared: watch::Receiver<Option<u64>>,
     pub(crate) scm: ScmClient,
     pub(crate) pool: Arc<BlockPool>,
     pub(crate) locations: Arc<Locations>,

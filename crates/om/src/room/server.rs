@@ -5,8 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use framed::Status;
-use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info};
-use namespace::{Table, View};
 use proto::hdds::NodeType;
 use proto::ozone::{
     FsServerDefaultsProto, GetQuotaRepairStatusResponse, OmRequest, OmResponse, OmRoleInfo,
@@ -41,6 +39,9 @@ impl Room {
         request: OmRequest,
         user: &str,
     ) -> Result<Bytes, Status> {
+        if request.cmd_type == Type::PrepareStatus as i32 {
+            return self.prepare_status(&request).await;
+        }
         self.leading()?;
         let mut response = OmResponse {
             cmd_type: request.cmd_type,
@@ -113,7 +114,7 @@ impl Room {
                 let answer = GetQuotaRepairStatusResponse { status };
                 response.get_quota_repair_status_response = Some(Box::new(answer));
             }
-            Ok(command) if absent::answer(command, &mut response, self.last_write()?) => {}
+            Ok(command) if absent::answer(command, &mut response) => {}
             _ => return Ok(absent::refuse(&request)),
         }
         response.trace_id = request.trace_id;
@@ -134,14 +135,6 @@ impl Room {
     pub(crate) fn is_admin(&self, user: &str) -> bool {
         let policy = &self.parts.settings.authorization;
         !policy.enabled || policy.admins.include(user, &self.parts.groups.of(user))
-    }
-
-    /// Index of the last write that was applied.
-    fn last_write(&self) -> Result<u64, Status> {
-        let row = self.tables()?.get(Table::TransactionInfoTable, TRANSACTION_INFO_KEY);
-        let row = row.map_err(|e| Status::internal(e.to_string()))?;
-        let position = row.and_then(|value| parse_transaction_info(&value));
-        Ok(position.map_or(0, |(_, index)| index))
     }
 
     fn service_list(&self) -> ServiceListResponse {
@@ -169,13 +162,16 @@ impl Room {
                 service_ports: ports,
                 om_role: Some(OmRoleInfo {
                     node_id: member.node_id.clone(),
-                    server_role: if leads { "LEADER" } else { "FOLLOWER" }.to_owned(),
+                    server_role: self.role_of(member.raft_id, leads).to_owned(),
                 }),
                 om_version: Some(OM_VERSION),
                 server_defaults: Some(FsServerDefaultsProto::default()),
             }
         };
-        let mut service_info: Vec<ServiceInfo> = facts.members.all.iter().map(om).collect();
+        let membership = self.parts.group.membership();
+        let all = facts.members.all();
+        let belongs = all.iter().filter(|member| membership.contains(member.raft_id));
+        let mut service_info: Vec<ServiceInfo> = belongs.map(om).collect();
         service_info.push(ServiceInfo {
             node_type: NodeType::Scm as i32,
             hostname: facts.scm_host.clone(),

@@ -67,6 +67,10 @@ impl Room {
         {
             return self.with_places(answer, caller).await;
         }
+        if let Some(refused) = self.refuse_prepared(&request) {
+            self.still_led(parts.group.leader().term).await?;
+            return Ok(refused);
+        }
         (request.rpc_client_id, request.rpc_call_id) = match call {
             Some(call) => (Some(Bytes::copy_from_slice(&call.client)), Some(call.call)),
             None => (None, None),

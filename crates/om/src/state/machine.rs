@@ -13,10 +13,13 @@ use bytes::Bytes;
 use metastore::{Batch, Durability};
 use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
 use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info, transaction_info};
-use namespace::{Overlay, RowChange, Table, TransactionPosition, View, ViewError};
+use namespace::{
+    Overlay, PREPARED_INFO_KEY, RowChange, Table, TransactionPosition, View, ViewError,
+    allowed_when_prepared, parse_prepared_info, prepared_refusal,
+};
 use prost::Message;
-use proto::ozone::{DirectoryInfo, KeyLocation, OmRequest, OmResponse, Status};
-use tokio::sync::Notify;
+use proto::ozone::{DirectoryInfo, KeyLocation, OmRequest, OmResponse, Status, Type};
+use tokio::sync::{Notify, watch};
 
 use super::{CallKey, CurrentTables, Decided, Decision, Tables};
 use crate::error::Error;
@@ -52,6 +55,8 @@ pub(crate) struct MachineEvents {
     pub(crate) rounds: AtomicU64,
     /// Flushes of the tables.
     pub(crate) flushes: AtomicU64,
+    /// The entry behind which writes are refused, while OM is prepared for another version.
+    pub(crate) prepared: watch::Sender<Option<u64>>,
 }
 
 /// The state machine over `om.db`.
@@ -64,6 +69,8 @@ pub(crate) struct OmStateMachine {
     /// The end of every answer to a write: which replica leads.
     signature: Vec<u8>,
     applied: LogPosition,
+    /// As [`MachineEvents::prepared`], for the round that is being applied.
+    prepared: Option<u64>,
 }
 
 impl OmStateMachine {
@@ -78,8 +85,11 @@ impl OmStateMachine {
         let mut signature = Vec::new();
         prost::encoding::string::encode(LEADER_FIELD, &node_id, &mut signature);
         let applied = LogPosition::default();
-        let mut machine = Self { current, decided, events, snapshots, signature, applied };
+        let prepared = None;
+        let mut machine =
+            Self { current, decided, events, snapshots, signature, applied, prepared };
         machine.applied = machine.stored_position()?;
+        machine.load_prepared()?;
         Ok(machine)
     }
 
@@ -97,8 +107,16 @@ impl OmStateMachine {
         Ok(LogPosition { term, index })
     }
 
+    /// Reads whether OM is prepared.
+    fn load_prepared(&mut self) -> Result<(), Error> {
+        let row = self.tables()?.get(Table::MetaTable, PREPARED_INFO_KEY)?;
+        self.prepared = row.and_then(|value| parse_prepared_info(&value));
+        self.events.prepared.send_replace(self.prepared);
+        Ok(())
+    }
+
     fn apply_one(
-        &self,
+        &mut self,
         entry: &Committed,
         tables: &Tables,
         overlay: &mut Overlay<&Tables>,
@@ -122,9 +140,19 @@ impl OmStateMachine {
             return Ok(Bytes::from(again));
         }
         let at = TransactionPosition { term: entry.term, index: entry.index };
+        if self.prepared.is_some() && !allowed_when_prepared(&decision.request) {
+            // It was on its way when OM was prepared. Not kept: it may be done when it comes again.
+            return Ok(self.signed(&refused_when_prepared(decision.request), entry.index));
+        }
+        let command = decision.request.cmd_type;
         let applied = namespace::apply(decision.request, at, overlay)?;
         overlay.absorb(applied.effects);
         let mut response = applied.response;
+        if command == Type::Prepare as i32 {
+            self.prepared = response.prepare_response.as_ref().map(|r| r.txn_id);
+        } else if command == Type::CancelPrepare as i32 {
+            self.prepared = None;
+        }
         let plain = Bytes::from(response.encode_to_vec());
         if let Some(call) = call {
             tables.retries().keep(call, &plain);
@@ -216,6 +244,8 @@ impl StateMachine for OmStateMachine {
         }
         self.write(&tables, overlay, at)?;
         self.applied = at;
+        let now = self.prepared;
+        self.events.prepared.send_if_modified(|known| std::mem::replace(known, now) != now);
         self.events.entries.fetch_add(entries.len() as u64, Ordering::Relaxed);
         self.events.rounds.fetch_add(1, Ordering::Relaxed);
         Ok(responses)
@@ -260,6 +290,7 @@ impl StateMachine for OmStateMachine {
         tables.store().write(batch, Durability::NoWal).map_err(Error::from)?;
         tables.store().flush().map_err(Error::from)?;
         self.applied = at;
+        self.load_prepared()?;
         Ok(())
     }
 }
@@ -285,6 +316,20 @@ fn attach(response: &mut OmResponse, blocks: &[FreshBlock]) {
             location.pipeline = Some(Box::new((*block.pipeline).clone()));
         }
     });
+}
+
+/// The answer to a write while OM is prepared for another version.
+fn refused_when_prepared(request: OmRequest) -> Vec<u8> {
+    let message = Some(prepared_refusal(&request));
+    let response = OmResponse {
+        cmd_type: request.cmd_type,
+        trace_id: request.trace_id,
+        success: Some(false),
+        status: Status::NotSupportedOperationWhenPrepared as i32,
+        message,
+        ..OmResponse::default()
+    };
+    response.encode_to_vec()
 }
 
 fn undecodable(e: &prost::DecodeError) -> Bytes {

@@ -93,6 +93,7 @@ impl FakeScm {
                     cluster_id: self.cluster_id.lock().unwrap().clone(),
                     scm_id: "scm".to_owned(),
                     peer_roles: Vec::new(),
+                    membership: None,
                 });
             }
             block_location::Type::AllocateScmBlock => {

@@ -41,8 +41,12 @@ impl World {
     }
 
     pub fn conf(&self, dir: &Path) -> Configuration {
-        let conf = Configuration::builder().build().unwrap();
-        let conf = conf
+        let file = self.dir.path().join("ozone-site.xml");
+        let builder = Configuration::builder();
+        let builder = if file.exists() { builder.file(&file).unwrap() } else { builder };
+        let conf = builder
+            .build()
+            .unwrap()
             .with("ozone.om.db.dirs", dir.display())
             .with("ozone.om.address", "127.0.0.1:0")
             .with("ozone.om.grpc.port", 0)

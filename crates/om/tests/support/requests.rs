@@ -19,6 +19,11 @@ pub fn request(command: Type) -> OmRequest {
     }
 }
 
+pub fn info_volume(volume: &str) -> OmRequest {
+    let info = InfoVolumeRequest { volume_name: volume.into() };
+    OmRequest { info_volume_request: Some(Box::new(info)), ..request(Type::InfoVolume) }
+}
+
 pub fn create_volume(volume: &str) -> OmRequest {
     let volume_info = VolumeInfo {
         admin_name: "ann".to_owned(),

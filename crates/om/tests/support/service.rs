@@ -32,6 +32,9 @@ pub fn free_ports(count: usize) -> Vec<u16> {
 pub struct Service {
     pub world: World,
     conf: Configuration,
+    nodes: Vec<String>,
+    /// Addresses of those that came later.
+    later: Vec<(String, String)>,
     /// `None` while an OM is down.
     pub oms: Vec<Option<OmHandle>>,
 }
@@ -43,10 +46,9 @@ impl Service {
         let filter = tracing_subscriber::EnvFilter::from_default_env();
         let _ = tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init();
         let ports = free_ports(2 * NODES.len());
-        let mut conf = world
-            .conf(world.dir.path())
-            .with("ozone.om.service.ids", "svc")
-            .with("ozone.om.nodes.svc", NODES.join(","));
+        let nodes: Vec<String> = NODES.iter().map(|node| (*node).to_owned()).collect();
+        write_file(&world, &nodes, &[], &[]);
+        let mut conf = world.conf(world.dir.path()).with("ozone.om.service.ids", "svc");
         for (n, node) in NODES.iter().enumerate() {
             conf = conf
                 .with(
@@ -55,7 +57,7 @@ impl Service {
                 )
                 .with(&format!("ozone.om.ratis.port.svc.{node}"), ports[2 * n + 1]);
         }
-        let mut service = Self { world, conf, oms: Vec::new() };
+        let mut service = Self { world, conf, nodes, later: Vec::new(), oms: Vec::new() };
         for n in 0..NODES.len() {
             let om = service.make(n).await;
             service.oms.push(Some(om));
@@ -67,11 +69,47 @@ impl Service {
 
     /// Where an OM keeps its files.
     pub fn dir(&self, n: usize) -> PathBuf {
-        self.world.dir.path().join(NODES[n])
+        self.world.dir.path().join(self.node(n))
+    }
+
+    /// The id of an OM.
+    pub fn node(&self, n: usize) -> &str {
+        &self.nodes[n]
     }
 
     pub fn conf(&self, n: usize) -> Configuration {
-        self.conf.with("ozone.om.db.dirs", self.dir(n).display()).with("ozone.om.node.id", NODES[n])
+        // As a process would that starts now.
+        let mut conf = self.conf.reloaded().unwrap();
+        if n >= NODES.len() {
+            conf = conf.with("ozone.om.nodes.svc", self.nodes.join(","));
+            conf = self.later.iter().fold(conf, |conf, (key, value)| conf.with(key, value));
+        }
+        conf.with("ozone.om.db.dirs", self.dir(n).display()).with("ozone.om.node.id", self.node(n))
+    }
+
+    /// A further OM, which only its own configuration names until the file is written.
+    pub fn grow(&mut self, node: &str) -> usize {
+        let ports = free_ports(2);
+        let address = format!("127.0.0.1:{}", ports[0]);
+        self.later.push((format!("ozone.om.address.svc.{node}"), address));
+        self.later.push((format!("ozone.om.ratis.port.svc.{node}"), ports[1].to_string()));
+        self.nodes.push(node.to_owned());
+        self.oms.push(None);
+        self.oms.len() - 1
+    }
+
+    /// Writes the file that all OMs read: who there is, and who is to go.
+    pub fn write_file(&self, gone: &[&str]) {
+        write_file(&self.world, &self.nodes, gone, &self.later);
+    }
+
+    /// Waits until something is so.
+    pub async fn until(&self, what: &str, mut so: impl AsyncFnMut() -> bool) {
+        let deadline = Instant::now() + WITHIN;
+        while !so().await {
+            assert!(Instant::now() < deadline, "never: {what}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// Changes a setting for OMs that start from now on.
@@ -134,11 +172,11 @@ impl Service {
     }
 
     pub fn client(&self) -> Client {
-        Client::connect(&self.conf).unwrap()
+        Client::connect(&self.conf.reloaded().unwrap()).unwrap()
     }
 
     pub fn client_options(&self) -> ClientOptions {
-        ClientOptions::from_configuration(&self.conf)
+        ClientOptions::from_configuration(&self.conf.reloaded().unwrap())
     }
 
     pub async fn stop(mut self) {
@@ -146,6 +184,17 @@ impl Service {
             om.shutdown().await;
         }
     }
+}
+
+fn write_file(world: &World, nodes: &[String], gone: &[&str], later: &[(String, String)]) {
+    let property = |key: &str, value: &str| {
+        format!("<property><name>{key}</name><value>{value}</value></property>")
+    };
+    let nodes = property("ozone.om.nodes.svc", &nodes.join(","));
+    let gone = property("ozone.om.decommissioned.nodes.svc", &gone.join(","));
+    let later: String = later.iter().map(|(key, value)| property(key, value)).collect();
+    let xml = format!("<configuration>{nodes}{gone}{later}</configuration>");
+    std::fs::write(world.dir.path().join("ozone-site.xml"), xml).unwrap();
 }
 
 /// The answer, which must be a success.

@@ -1,12 +1,15 @@
 //! Who this SCM is, and its metrics as JSON.
 
+use multiraft::Standing;
 use proto::container_location::GetMetricsResponseProto;
 use proto::hdds::GetScmInfoResponseProto;
 
 use crate::core::Core;
+use crate::members::Member;
 
 /// GetScmInfo: the ids, and the role of each SCM as `host:raftPort:ROLE:scmId:ip`.
 pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
+    let membership = core.group().membership();
     let role = |leads: bool| if leads { "LEADER" } else { "FOLLOWER" };
     let leader = core.group().leader().leader;
     let id = &core.identity;
@@ -16,20 +19,26 @@ pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
             let role = role(core.group().is_leader());
             vec![format!("{}:{}:{role}:{}:{}", id.host, id.port, id.scm_id, id.ip)]
         }
-        Some(members) => members
-            .all
-            .iter()
-            .map(|m| {
-                let (raft, role) = (&m.node.raft, role(leader == Some(m.scm_id)));
+        Some(members) => {
+            let all = members.all();
+            let line = |m: &Member| {
+                let raft = &m.node.raft;
+                let role = match membership.find(m.scm_id)?.standing {
+                    Standing::Voter => role(leader == Some(m.scm_id)),
+                    Standing::Joining => "LEARNER",
+                    Standing::Listener => "LISTENER",
+                };
                 let ip = crate::start::resolve(raft);
-                format!("{}:{}:{role}:{}:{ip}", raft.host, raft.port, m.scm_id)
-            })
-            .collect(),
+                Some(format!("{}:{}:{role}:{}:{ip}", raft.host, raft.port, m.scm_id))
+            };
+            all.iter().filter_map(line).collect()
+        }
     };
     GetScmInfoResponseProto {
         cluster_id: id.cluster_id.clone(),
         scm_id: id.scm_id.to_string(),
         peer_roles,
+        membership: id.members.is_some().then(|| membership.encode()),
     }
 }
 

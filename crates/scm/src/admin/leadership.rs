@@ -25,11 +25,11 @@ pub async fn transfer(
     let named =
         |m: &&crate::members::Member| m.scm_id.to_string() == wanted || m.node.node_id == wanted;
     let to: Uuid = match wanted {
-        "" => match alive(core).await.or_else(|| members.others().next().map(|m| m.scm_id)) {
+        "" => match alive(core).await.or_else(|| members.others().first().map(|m| m.scm_id)) {
             Some(other) => other,
             None => return refused("there is no other SCM".to_owned()),
         },
-        _ => match members.all.iter().find(named) {
+        _ => match members.all().iter().find(named) {
             Some(member) => member.scm_id,
             None => return refused(format!("no SCM of this service is {wanted}")),
         },
@@ -49,6 +49,7 @@ pub async fn transfer(
 /// A follower that answers, the one furthest in the log.
 async fn alive(core: &Core) -> Option<Uuid> {
     let status = core.group().status().await?;
-    let active = status.followers.into_iter().filter(|follower| follower.active);
+    let fit = |follower: &multiraft::FollowerStatus| follower.active && follower.standing.votes();
+    let active = status.followers.into_iter().filter(fit);
     active.max_by_key(|follower| follower.matched).map(|follower| follower.node)
 }

@@ -5,6 +5,7 @@ pub mod container;
 pub mod deletion;
 pub mod info;
 pub mod leadership;
+pub mod members;
 pub mod node;
 pub mod pipeline;
 pub mod replication;

@@ -4,7 +4,7 @@ use framed::message::{decode, reply};
 use framed::{Call, Reply, Status as Refusal};
 use proto::block_location::{ScmBlockLocationRequest, ScmBlockLocationResponse, Status, Type};
 
-use crate::admin::info;
+use crate::admin::{info, members};
 use crate::block::{allocate, delete, sort};
 use crate::core::Core;
 use crate::error::RequestError;
@@ -62,7 +62,11 @@ async fn dispatch(
             let body = request.sort_datanodes_request.as_ref().ok_or_else(missing)?;
             response.sort_datanodes_response = Some(sort::sort(core, body).await);
         }
-        Type::AddScm | Type::GetClusterTree => {
+        Type::AddScm => {
+            let body = request.add_scm_request_proto.as_ref().ok_or_else(missing)?;
+            response.add_scm_response = Some(members::add(core, body).await?);
+        }
+        Type::GetClusterTree => {
             return Err(RequestError::Unsupported(kind.as_str_name().to_owned()));
         }
     }

@@ -10,8 +10,8 @@ use proto::container_location::scm_container_location_response::Status;
 use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocationResponse, Type};
 
 use crate::admin::{
-    balancer, container, deletion, info, leadership, node, pipeline, replication, report, safemode,
-    upgrade, workflow,
+    balancer, container, deletion, info, leadership, members, node, pipeline, replication, report,
+    safemode, upgrade, workflow,
 };
 use crate::core::Core;
 use crate::error::RequestError;
@@ -162,6 +162,10 @@ async fn dispatch(
         Type::TransferLeadership => {
             let body = r.transfer_scm_leadership_request.ok_or_else(m)?;
             out.transfer_scm_leadership_response = Some(leadership::transfer(core, &body).await?);
+        }
+        Type::DecommissionScm => {
+            let body = r.decommission_scm_request.ok_or_else(m)?;
+            out.decommission_scm_response = Some(members::decommission(core, &body).await?);
         }
         Type::GetScmInfo => out.get_scm_info_response = Some(info::scm_info(core)),
         Type::GetMetrics => {

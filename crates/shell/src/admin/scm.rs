@@ -14,6 +14,18 @@ pub enum ScmCommand {
     Roles(Roles),
     /// Make another SCM the leader.
     Transfer(Transfer),
+    /// Remove an SCM from the service.
+    Decommission(Decommission),
+}
+
+/// Remove an SCM from the service.
+#[derive(Debug, Clone, Args)]
+pub struct Decommission {
+    /// The id of the SCM, as `roles` shows it, or its node id.
+    #[arg(long = "nodeid", visible_alias = "node-id", value_name = "ID")]
+    node: String,
+    #[command(flatten)]
+    scm: ScmArgs,
 }
 
 /// Make another SCM the leader.
@@ -45,6 +57,7 @@ pub(crate) async fn run(command: ScmCommand, conf: &Configuration) -> Result<(),
     let args = match command {
         ScmCommand::Roles(args) => args,
         ScmCommand::Transfer(args) => return transfer(args, conf).await,
+        ScmCommand::Decommission(args) => return decommission(args, conf).await,
     };
     let roles = args.scm.client(conf).scm_info().await?.peer_roles;
     if !args.json {
@@ -56,6 +69,14 @@ pub(crate) async fn run(command: ScmCommand, conf: &Configuration) -> Result<(),
 async fn transfer(args: Transfer, conf: &Configuration) -> Result<(), ShellError> {
     args.scm.client(conf).transfer_leadership(args.new_leader.as_deref()).await?;
     output::line("Transfer leadership successfully.")
+}
+
+async fn decommission(args: Decommission, conf: &Configuration) -> Result<(), ShellError> {
+    let Decommission { node, scm } = args;
+    match scm.client(conf).decommission_scm(&node).await? {
+        None => output::line(format!("Decommissioned Scm {node}")),
+        Some(why) => Err(ShellError::Refused(format!("Error decommissioning Scm {node}: {why}"))),
+    }
 }
 
 /// By their hosts, as Ozone prints them; SCMs that share one are told apart by their ports.

@@ -1,5 +1,8 @@
 //! `o3 admin om`.
 
+mod decommission;
+mod prepare;
+
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -21,6 +24,13 @@ pub enum OmCommand {
     Transfer(Transfer),
     /// How far each OM is, nearest first: what clients choose by that read from any OM.
     Lag(Lag),
+    /// Get all OMs to the same state, with nothing left in their logs, before another version runs. Writes are refused from then on.
+    Prepare(prepare::Prepare),
+    /// Let writes happen again.
+    #[command(name = "cancelprepare")]
+    CancelPrepare(prepare::CancelPrepare),
+    /// Remove an OM from the service. Name it in ozone.om.decommissioned.nodes.SERVICE of all OMs before.
+    Decommission(decommission::Decommission),
 }
 
 /// Who leads and who follows.
@@ -88,6 +98,9 @@ pub(crate) async fn run(command: OmCommand, conf: &Configuration) -> Result<(), 
         OmCommand::Roles(args) => roles(args, conf).await,
         OmCommand::Transfer(args) => transfer(args, conf).await,
         OmCommand::Lag(args) => lag(args, conf).await,
+        OmCommand::Prepare(args) => prepare::prepare(args, conf).await,
+        OmCommand::CancelPrepare(args) => prepare::cancel(args, conf).await,
+        OmCommand::Decommission(args) => decommission::run(args, conf).await,
     }
 }
 

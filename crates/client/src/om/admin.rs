@@ -1,0 +1,85 @@
+//! What administrators ask of OMs: who is configured, and that one goes.
+
+use bytes::Bytes;
+use prost::Message;
+use proto::om_admin::{
+    DecommissionOmRequest, DecommissionOmResponse, OmAdminCall, OmConfigurationRequest,
+    OmConfigurationResponse,
+};
+use proto::ozone::{OmRequest, OmResponse, PrepareStatusRequest, PrepareStatusResponse, Type};
+
+use super::transport::Transport;
+use crate::{Client, Error, Result};
+
+impl Client {
+    /// What each OM has in its configuration by now, and who belongs to the service as far as it knows.
+    pub async fn om_configurations(&self) -> Vec<(String, Result<OmConfigurationResponse>)> {
+        let options = self.options();
+        let asked = options.om_addresses.iter().map(async |address| {
+            let one = Transport::om_admin(std::slice::from_ref(address), options.patience());
+            let answer = self.ask(&one, "getOMConfiguration", &OmConfigurationRequest {}).await;
+            (address.clone(), answer)
+        });
+        futures::future::join_all(asked).await
+    }
+
+    /// How far each OM is with getting prepared at `index`.
+    pub async fn om_prepare_states(
+        &self,
+        index: u64,
+    ) -> Vec<(String, Result<PrepareStatusResponse>)> {
+        let options = self.options();
+        let request = OmRequest {
+            cmd_type: Type::PrepareStatus as i32,
+            client_id: "admin".to_owned(),
+            prepare_status_request: Some(Box::new(PrepareStatusRequest { txn_id: index })),
+            ..OmRequest::default()
+        };
+        let request = Bytes::from(request.encode_to_vec());
+        let asked = options.om_addresses.iter().map(async |address| {
+            let patience = options.patience();
+            let one = Transport::om(std::slice::from_ref(address), patience, None);
+            (address.clone(), prepare_state(&one, request.clone()).await)
+        });
+        futures::future::join_all(asked).await
+    }
+
+    /// Removes an OM from the service; what is answered says whether it was done.
+    ///
+    /// # Errors
+    /// When no OM answers.
+    pub async fn decommission_om(
+        &self,
+        node_id: &str,
+        address: &str,
+    ) -> Result<DecommissionOmResponse> {
+        let options = self.options();
+        let leader = Transport::om_admin(&options.om_addresses, options.patience());
+        let (node_id, node_address) = (node_id.to_owned(), address.to_owned());
+        let request = DecommissionOmRequest { node_id, node_address };
+        self.ask(&leader, "decommission", &request).await
+    }
+
+    async fn ask<A: Message + Default>(
+        &self,
+        whom: &Transport,
+        name: &str,
+        request: &impl Message,
+    ) -> Result<A> {
+        let call = OmAdminCall {
+            method: name.to_owned(),
+            user: self.options().user.clone(),
+            body: Bytes::from(request.encode_to_vec()),
+        };
+        let answer = whom.call(Bytes::from(call.encode_to_vec())).await?;
+        A::decode(answer.bytes).map_err(|e| Error::protocol("om", e.to_string()))
+    }
+}
+
+async fn prepare_state(om: &Transport, request: Bytes) -> Result<PrepareStatusResponse> {
+    let answer = om.call(request).await?;
+    let decoded = OmResponse::decode(answer.bytes);
+    let response = decoded.map_err(|e| Error::protocol("om", e.to_string()))?;
+    let missing = || Error::protocol("om", "an answer without the state of preparation");
+    response.prepare_status_response.map(|r| *r).ok_or_else(missing)
+}

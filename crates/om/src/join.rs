@@ -1,0 +1,187 @@
+//! An OM that joins a service that runs already, and one that is removed from it.
+//!
+//! An operator adds the new OM to the configuration of all and starts it with `--bootstrap`. It makes
+//! sure that the others read the same, and asks the leader to be let in: it becomes a member of the
+//! Raft group without a vote, gets the tables, and then its vote. The others need no restart.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use framed::{CallError, Client, ClientOptions, Code};
+use multiraft::Membership;
+use prost::Message;
+use proto::method;
+use proto::om_admin::{
+    BootstrapOmRequest, BootstrapOmResponse, OmAdminCall, OmConfigurationRequest,
+    OmConfigurationResponse,
+};
+use service::Shutdown;
+
+use crate::error::Error;
+use crate::members::Member;
+use crate::options::{Bootstrap, Setup};
+use crate::room::Room;
+
+/// Patience with one OM's word on its configuration.
+const ASK: Duration = Duration::from_secs(5);
+/// The same at an ordinary first start, when the others may not be up.
+const GLANCE: Duration = Duration::from_secs(1);
+/// Patience with the leader.
+const LET_IN: Duration = Duration::from_secs(40);
+/// How long somebody who leads is looked for.
+const WITHIN: Duration = Duration::from_secs(120);
+/// Pause after all were asked in vain.
+const AGAIN: Duration = Duration::from_millis(300);
+
+/// The members of the Raft group that this OM joins; nothing when it begins one with the others, or
+/// belongs to one already.
+pub(crate) async fn membership(
+    setup: &Setup,
+    bootstrap: Option<Bootstrap>,
+) -> Result<Option<Membership>, Error> {
+    let me = &setup.members.me;
+    if me.decommissioned {
+        return Err(refused(me, "the configuration says that it is decommissioned"));
+    }
+    // Of a group that it knows its log says more than the others.
+    if !setup.members.shared || setup.raft_dir.exists() {
+        return Ok(None);
+    }
+    match bootstrap {
+        Some(Bootstrap { force }) => join(setup, force).await.map(Some),
+        None => {
+            let others = setup.members.others();
+            let asked = others.iter().map(|other| configuration(other, GLANCE));
+            let known = futures::future::join_all(asked).await;
+            let runs_without = known.iter().flatten().any(|answer| {
+                let nodes = &answer.nodes_in_memory;
+                !nodes.is_empty() && !nodes.iter().any(|node| node.node_id == me.node_id)
+            });
+            if runs_without {
+                return Err(refused(me, "it runs without this OM; start it with --bootstrap"));
+            }
+            // One that lost its disk: the members may have changed since they began.
+            let told = known.into_iter().flatten().filter_map(|answer| answer.membership);
+            let told = told.filter_map(|bytes| Membership::decode(bytes).ok());
+            Ok(told.max_by_key(|m| m.index).filter(|m| m.index > 0 && m.contains(me.raft_id)))
+        }
+    }
+}
+
+fn refused(me: &Member, reason: impl Into<String>) -> Error {
+    Error::NotJoined { node: me.node_id.clone(), reason: reason.into() }
+}
+
+async fn join(setup: &Setup, force: bool) -> Result<Membership, Error> {
+    let (me, others) = (&setup.members.me, setup.members.others());
+    if !force {
+        check_configurations(me, &others).await?;
+    }
+    let request = BootstrapOmRequest {
+        node_id: me.node_id.clone(),
+        host_address: me.raft.connect().host,
+        ratis_port: u32::from(me.raft.port),
+        is_listener: Some(me.listener),
+        force: Some(force),
+    };
+    let until = Instant::now() + WITHIN;
+    let mut last = String::from("there is no other OM in its configuration");
+    while Instant::now() < until {
+        for other in &others {
+            let answer: Result<BootstrapOmResponse, CallError> =
+                call(other, "bootstrap", &request, LET_IN).await;
+            match answer {
+                Ok(BootstrapOmResponse { success: true, membership: Some(bytes), .. }) => {
+                    let membership = Membership::decode(bytes);
+                    return membership.map_err(|e| refused(me, e.to_string()));
+                }
+                Ok(answer) => return Err(refused(me, answer.error_msg.unwrap_or_default())),
+                Err(e) => {
+                    // Followers are asked, too, and say nothing of interest.
+                    if e.status().is_none_or(|status| status.code != Code::NotLeader) {
+                        last = e.to_string();
+                    }
+                }
+            }
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+    Err(refused(me, format!("nobody let it in: {last}")))
+}
+
+/// All others must know of this OM: they read their configuration again to tell.
+async fn check_configurations(me: &Member, others: &[Member]) -> Result<(), Error> {
+    let asked = others.iter().map(|other| configuration(other, ASK));
+    let answers = futures::future::join_all(asked).await;
+    for (other, answer) in others.iter().zip(answers) {
+        let id = &other.node_id;
+        let hint = "--force does without";
+        let Some(answer) = answer else {
+            let reason = format!("OM {id} does not say whether its configuration has it; {hint}");
+            return Err(refused(me, reason));
+        };
+        let known = answer
+            .nodes_in_new_conf
+            .iter()
+            .any(|node| node.node_id == me.node_id && node.ratis_port == u32::from(me.raft.port));
+        if !known {
+            let reason =
+                format!("it is not in OM {id}'s configuration as it is in its own; {hint}");
+            return Err(refused(me, reason));
+        }
+    }
+    Ok(())
+}
+
+async fn configuration(other: &Member, timeout: Duration) -> Option<OmConfigurationResponse> {
+    call(other, "getOMConfiguration", &OmConfigurationRequest {}, timeout).await.ok()
+}
+
+async fn call<A: Message + Default>(
+    other: &Member,
+    name: &str,
+    request: &impl Message,
+    timeout: Duration,
+) -> Result<A, CallError> {
+    let options = ClientOptions { connections: 1, ..ClientOptions::default() };
+    let client = Client::new(other.rpc.connect().to_string(), options);
+    let call = OmAdminCall {
+        method: name.to_owned(),
+        user: "om".to_owned(),
+        body: Bytes::from(request.encode_to_vec()),
+    };
+    framed::message::call(&client, method::OM_ADMIN, &call, timeout).await
+}
+
+/// Watches who belongs to the service, until `shutdown`: of whom nothing is known the configuration is
+/// read again, and an OM that was removed stops.
+pub(crate) fn watch(room: &Arc<Room>, shutdown: &Shutdown) {
+    let (room, stop) = (Arc::clone(room), shutdown.clone());
+    tokio::spawn(async move {
+        let members = room.parts().facts.members.clone();
+        let mut changes = room.parts().group.membership_changes();
+        let mut removed = room.parts().group.removed();
+        let watch = async {
+            loop {
+                let membership = changes.borrow_and_update().clone();
+                let unknown = |m: &multiraft::Member| members.by_raft_id(m.peer.node).is_none();
+                if membership.members.iter().any(unknown) {
+                    members.reload();
+                }
+                for member in membership.members.iter().filter(|m| unknown(m)) {
+                    let address = &member.peer.address;
+                    tracing::warn!(%address, "an OM of the service is not in ozone.om.nodes: clients are not sent to it");
+                }
+                tokio::select! {
+                    changed = changes.changed() => if changed.is_err() { return false },
+                    gone = removed.wait_for(|removed| *removed) => return gone.is_ok(),
+                }
+            }
+        };
+        if stop.until(watch).await == Some(true) {
+            tracing::error!(node = members.me.node_id, "OM stops: it was decommissioned");
+            stop.trigger();
+        }
+    });
+}

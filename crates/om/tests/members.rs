@@ -1,0 +1,157 @@
+//! OMs that join a running service and leave it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use client::Client;
+use om::{Bootstrap, Om, OmOptions};
+use proto::ozone::*;
+
+use crate::support::service::{Service, ok};
+use crate::support::{World, requests};
+
+fn service_list() -> OmRequest {
+    OmRequest {
+        cmd_type: Type::ServiceList as i32,
+        service_list_request: Some(Box::default()),
+        ..OmRequest::default()
+    }
+}
+
+async fn roles(client: &Client) -> Vec<(String, String)> {
+    let answer = ok(client, service_list()).await;
+    let services = answer.service_list_response.unwrap().service_info;
+    let mut roles: Vec<_> = services
+        .into_iter()
+        .filter_map(|s| s.om_role)
+        .map(|role| (role.node_id, role.server_role))
+        .collect();
+    roles.sort();
+    roles
+}
+
+/// Writes volumes until told to stop; each must be acknowledged.
+fn writer(
+    client: Client,
+    stop: Arc<AtomicBool>,
+    written: Arc<AtomicUsize>,
+) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        while !stop.load(Ordering::Acquire) {
+            let n = written.load(Ordering::Acquire);
+            ok(&client, requests::create_volume(&format!("written{n}"))).await;
+            written.fetch_add(1, Ordering::AcqRel);
+            // A user may have 1,024 volumes.
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned() {
+    let mut service = Service::start(World::new().await).await;
+    let client = service.client();
+    let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let writing = writer(service.client(), stop.clone(), written.clone());
+    // The running ones read their file again; it does not name the new one yet.
+    let new = service.grow("om4");
+    let start = |service: &Service, force| {
+        let options = OmOptions { bootstrap: Some(Bootstrap { force }), ..OmOptions::default() };
+        let conf = service.conf(new);
+        async move { Om::start(&conf, options).await }
+    };
+    let refused = start(&service, false).await.err().unwrap().to_string();
+    assert!(refused.contains("configuration"), "{refused}");
+    // Nor does it begin a service of its own.
+    let alone = Om::start(&service.conf(new), OmOptions::default()).await;
+    assert!(alone.err().unwrap().to_string().contains("--bootstrap"));
+    service.write_file(&[]);
+    let om = start(&service, false).await.unwrap();
+    service.oms[new] = Some(om);
+    let member = |roles: &[(String, String)], role: &str| {
+        roles.iter().any(|(node, known)| node == "om4" && known == role)
+    };
+    service.until("it votes", async || member(&roles(&client).await, "FOLLOWER")).await;
+    assert_eq!(roles(&client).await.len(), 4);
+    service
+        .until("all know of it", async || {
+            let known = client.om_configurations().await;
+            known.iter().all(|(_, answer)| {
+                let answer = answer.as_ref().unwrap();
+                answer.nodes_in_memory.len() == 4 && answer.nodes_in_new_conf.len() == 4
+            })
+        })
+        .await;
+    // The leader goes; whoever asked is sent on to the next one.
+    let leader = service.leader().await;
+    let gone = service.node(leader).to_owned();
+    service.write_file(&[&gone]);
+    let wrong = client.decommission_om(&gone, "192.0.2.1").await.unwrap();
+    assert!(!wrong.success, "that is not where it is");
+    let answer = client.decommission_om(&gone, "127.0.0.1").await.unwrap();
+    assert!(answer.success, "{answer:?}");
+    tokio::time::timeout(Duration::from_secs(20), service.om(leader).stopped()).await.unwrap();
+    service.kill(leader).await;
+    let left = roles(&client).await;
+    assert!(left.len() == 3 && !left.iter().any(|(node, _)| *node == gone), "{left:?}");
+    let again = Om::start(&service.conf(leader), OmOptions::default()).await;
+    assert!(again.is_err(), "the configuration says that it is gone");
+    let unknown = client.decommission_om("om9", "127.0.0.1").await.unwrap();
+    assert!(!unknown.success);
+    // All that were acknowledged are there, whoever leads.
+    let before = written.load(Ordering::Acquire);
+    service.until("writes go on", async || written.load(Ordering::Acquire) > before + 10).await;
+    stop.store(true, Ordering::Release);
+    writing.await.unwrap();
+    let next = service.leader().await;
+    service.kill(next).await;
+    service.leader().await;
+    let client = service.client();
+    for n in 0..written.load(Ordering::Acquire) {
+        ok(&client, requests::info_volume(&format!("written{n}"))).await;
+    }
+    // What was changed is still so after a restart of all.
+    service.revive(next).await;
+    for n in service.up() {
+        service.kill(n).await;
+        service.revive(n).await;
+    }
+    service.leader().await;
+    service.settled().await;
+    assert_eq!(roles(&service.client()).await.len(), 3);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_om_that_lost_its_disk_comes_back_into_a_changed_service() {
+    let mut service = Service::start(World::new().await).await;
+    let new = service.grow("om4");
+    service.write_file(&[]);
+    let options = OmOptions { bootstrap: Some(Bootstrap { force: true }), ..OmOptions::default() };
+    service.oms[new] = Some(Om::start(&service.conf(new), options).await.unwrap());
+    let client = service.client();
+    service
+        .until("four belong to it", async || {
+            roles(&client).await.iter().all(|(_, role)| role != "LEARNER")
+                && roles(&client).await.len() == 4
+        })
+        .await;
+    let leader = service.leader().await;
+    let gone = (0..3).find(|n| *n != leader).unwrap();
+    let wiped = (0..3).find(|n| *n != leader && *n != gone).unwrap();
+    let node = service.node(gone).to_owned();
+    service.write_file(&[&node]);
+    assert!(client.decommission_om(&node, "127.0.0.1").await.unwrap().success);
+    service.kill(gone).await;
+    ok(&client, requests::create_volume("vol1")).await;
+    service.kill(wiped).await;
+    std::fs::remove_dir_all(service.dir(wiped)).unwrap();
+    service.revive(wiped).await;
+    service.settled().await;
+    let leader = service.leader().await;
+    service.kill(leader).await;
+    service.leader().await;
+    ok(&service.client(), requests::info_volume("vol1")).await;
+    service.stop().await;
+}

@@ -1,0 +1,105 @@
+//! Changes of the service's SCMs: one joins, one is decommissioned.
+
+use std::time::Duration;
+
+use multiraft::{Change, ChangeError, Membership, Peer};
+use proto::container_location::{DecommissionScmRequestProto, DecommissionScmResponseProto};
+use proto::hdds::{AddScmRequestProto, AddScmResponseProto};
+use uuid::Uuid;
+
+use crate::core::Core;
+use crate::error::RequestError;
+
+/// Pause while an earlier change of members is under way.
+const AGAIN: Duration = Duration::from_millis(50);
+/// How long a change may take.
+const WITHIN: Duration = Duration::from_secs(30);
+/// How long a leader that is to go waits for another to take over.
+const HAND_OVER: Duration = Duration::from_secs(5);
+
+/// Lets another SCM into the service.
+pub async fn add(
+    core: &Core,
+    request: &AddScmRequestProto,
+) -> Result<AddScmResponseProto, RequestError> {
+    core.check_leader()?;
+    let Some(members) = &core.identity.members else {
+        let why = "this SCM is not configured as one of a service";
+        return Err(RequestError::Refused(why.to_owned()));
+    };
+    if request.cluster_id != core.identity.cluster_id {
+        let why = format!("this is cluster {}", core.identity.cluster_id);
+        return Err(RequestError::Refused(why));
+    }
+    let id: Uuid = request.scm_id.parse().map_err(|_| {
+        RequestError::Invalid(format!("{} is not the id of an SCM", request.scm_id))
+    })?;
+    let peer = Peer { node: id, address: request.ratis_addr.clone(), priority: 0 };
+    change(core, Change::Add(peer)).await?;
+    members.reload();
+    tracing::info!(scm = %id, address = request.ratis_addr, "an SCM joins the service");
+    let membership: Membership = core.group().membership();
+    Ok(AddScmResponseProto {
+        success: true,
+        scm_id: Some(id.to_string()),
+        membership: Some(membership.encode()),
+    })
+}
+
+/// Removes the SCM that is named by its id or node id. What cannot be done is said in the answer.
+pub async fn decommission(
+    core: &Core,
+    request: &DecommissionScmRequestProto,
+) -> Result<DecommissionScmResponseProto, RequestError> {
+    let wanted = request.scm_id.as_str();
+    let refused =
+        |why: String| DecommissionScmResponseProto { success: false, error_msg: Some(why) };
+    let Some(members) = &core.identity.members else {
+        return Ok(refused("there is only one SCM".to_owned()));
+    };
+    members.reload();
+    let all = members.all();
+    let named = all.iter().find(|m| m.node.node_id == wanted).map(|m| m.scm_id);
+    let Some(id) = named.or_else(|| wanted.parse().ok()) else {
+        return Ok(refused(format!("no SCM of this service is {wanted}")));
+    };
+    if !core.group().membership().contains(id) {
+        return Ok(refused(format!("SCM {wanted} does not belong to the service")));
+    }
+    match change(core, Change::Remove(id)).await {
+        Ok(()) => {
+            tracing::info!(scm = %id, "an SCM was removed from the service");
+            Ok(DecommissionScmResponseProto { success: true, error_msg: None })
+        }
+        Err(RequestError::Refused(why)) => Ok(refused(why)),
+        Err(error) => Err(error),
+    }
+}
+
+async fn change(core: &Core, change: Change) -> Result<(), RequestError> {
+    let changed = async {
+        loop {
+            match core.group().change(change.clone()).await {
+                Ok(_) => return Ok(()),
+                Err(ChangeError::Busy) => tokio::time::sleep(AGAIN).await,
+                Err(ChangeError::Refused(why)) => return Err(RequestError::Refused(why)),
+                Err(ChangeError::NotLeader { .. }) => return Err(handed_over(core).await),
+                Err(error @ (ChangeError::Dropped | ChangeError::Shutdown)) => {
+                    return Err(RequestError::Failed(error.to_string()));
+                }
+            }
+        }
+    };
+    let late = || Err(RequestError::Failed("members did not change in time".to_owned()));
+    tokio::time::timeout(WITHIN, changed).await.unwrap_or_else(|_| late())
+}
+
+/// This SCM does not lead any more; whoever asked is told who does.
+async fn handed_over(core: &Core) -> RequestError {
+    let me = core.identity.scm_id;
+    let mut changes = core.group().leader_changes();
+    let other = changes.wait_for(|state| state.leader.is_some_and(|leader| leader != me));
+    // Without one, whoever asked goes round until there is.
+    let _ = tokio::time::timeout(HAND_OVER, other).await;
+    core.check_leader().err().unwrap_or(RequestError::NotLeader(None))
+}

@@ -1,0 +1,152 @@
+//! SCMs that join a running service and leave it.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+
+use config::Configuration;
+use framed::{Client, ClientOptions};
+use proto::container_location::{
+    DecommissionScmRequestProto, DecommissionScmResponseProto, ScmContainerLocationRequest,
+    ScmContainerLocationResponse, Type,
+};
+use proto::hdds::GetScmInfoResponseProto;
+use proto::method;
+use scm::{Scm, ScmHandle, ScmOptions};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Addresses that nobody has at this moment.
+fn free_addresses(count: usize) -> Vec<SocketAddr> {
+    let all: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    all.iter().map(|listener| listener.local_addr().unwrap()).collect()
+}
+
+/// Writes the file that all read: who there is, and where.
+fn write_file(dir: &Path, nodes: &[(String, Vec<SocketAddr>)]) {
+    let property = |key: String, value: String| {
+        format!("<property><name>ozone.scm.{key}</name><value>{value}</value></property>")
+    };
+    let names: Vec<&str> = nodes.iter().map(|(node, _)| node.as_str()).collect();
+    let mut all = property("nodes.s".into(), names.join(","));
+    for (node, at) in nodes {
+        all += &property(format!("client.address.s.{node}"), at[0].to_string());
+        all += &property(format!("block.client.address.s.{node}"), at[1].to_string());
+        all += &property(format!("datanode.address.s.{node}"), at[2].to_string());
+        all += &property(format!("ratis.port.s.{node}"), at[3].port().to_string());
+        all += &property(format!("db.dirs.s.{node}"), dir.join(node).display().to_string());
+    }
+    let xml = format!("<configuration>{all}</configuration>");
+    std::fs::write(dir.join("ozone-site.xml"), xml).unwrap();
+}
+
+fn configuration(dir: &Path, node: &str) -> Configuration {
+    let conf = Configuration::builder().file(dir).unwrap().build().unwrap();
+    conf.with("ozone.scm.service.ids", "s")
+        .with("ozone.scm.http.enabled", "false")
+        .with("ozone.scm.node.id", node)
+}
+
+async fn call(
+    scm: &ScmHandle,
+    request: &ScmContainerLocationRequest,
+) -> ScmContainerLocationResponse {
+    let address = scm.addresses().client.to_string();
+    let client = Client::new(address, ClientOptions::default());
+    let method = method::SCM_CONTAINER_LOCATION;
+    framed::message::call(&client, method, request, PATIENCE).await.unwrap()
+}
+
+async fn info(scm: &ScmHandle) -> GetScmInfoResponseProto {
+    let mut request = ScmContainerLocationRequest::default();
+    request.set_cmd_type(Type::GetScmInfo);
+    request.get_scm_info_request = Some(Default::default());
+    call(scm, &request).await.get_scm_info_response.unwrap()
+}
+
+async fn decommission(scm: &ScmHandle, id: &str) -> DecommissionScmResponseProto {
+    let mut request = ScmContainerLocationRequest::default();
+    request.set_cmd_type(Type::DecommissionScm);
+    request.decommission_scm_request = Some(DecommissionScmRequestProto { scm_id: id.to_owned() });
+    call(scm, &request).await.decommission_scm_response.unwrap()
+}
+
+async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
+    let wait = async {
+        while !so().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("never: {what}"));
+}
+
+async fn leader(scms: &[Option<ScmHandle>]) -> usize {
+    let leads = |scm: &Option<ScmHandle>| scm.as_ref().is_some_and(ScmHandle::leads);
+    until("one leads", async || scms.iter().any(leads)).await;
+    scms.iter().position(leads).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut nodes: Vec<(String, Vec<SocketAddr>)> = free_addresses(16)
+        .chunks(4)
+        .enumerate()
+        .map(|(n, at)| (format!("scm{}", n + 1), at.to_vec()))
+        .collect();
+    let new = nodes.pop().unwrap();
+    write_file(dir.path(), &nodes);
+    let start = |node: &str| {
+        let conf = configuration(dir.path(), node);
+        async move { Scm::start(&conf).await }
+    };
+    let (one, two, three) = tokio::join!(start("scm1"), start("scm2"), start("scm3"));
+    let mut scms = vec![Some(one.unwrap()), Some(two.unwrap()), Some(three.unwrap())];
+    leader(&scms).await;
+    // All have met a leader.
+    for scm in scms.iter().flatten() {
+        until("it follows", async || {
+            info(scm).await.peer_roles.iter().any(|role| role.contains(":LEADER:"))
+        })
+        .await;
+    }
+    nodes.push(new);
+    write_file(dir.path(), &nodes);
+    let alone = start("scm4").await.err().unwrap().to_string();
+    assert!(alone.contains("--bootstrap"), "{alone}");
+    let options = ScmOptions::from_configuration(&configuration(dir.path(), "scm4")).unwrap();
+    let joined = Scm::start_with(ScmOptions { bootstrap: true, ..options }).await.unwrap();
+    assert_eq!(joined.cluster_id(), scms[0].as_ref().unwrap().cluster_id());
+    let id = joined.scm_id().to_string();
+    scms.push(Some(joined));
+    let first = leader(&scms).await;
+    until("it votes", async || {
+        let roles = info(scms[first].as_ref().unwrap()).await.peer_roles;
+        roles.len() == 4 && roles.iter().any(|r| r.contains(&id) && r.contains(":FOLLOWER:"))
+    })
+    .await;
+    // The leader goes, by its own hand, and stops by itself.
+    let leads = scms[first].take().unwrap();
+    let nobody = decommission(&leads, "scm9").await;
+    assert!(!nobody.success && nobody.error_msg.unwrap().contains("scm9"));
+    let gone = leads.scm_id().to_string();
+    assert!(decommission(&leads, &gone).await.success);
+    tokio::time::timeout(PATIENCE, leads.stopped()).await.expect("it stops by itself");
+    leads.shutdown().await;
+    let second = leader(&scms).await;
+    until("three are left", async || {
+        let roles = info(scms[second].as_ref().unwrap()).await.peer_roles;
+        roles.len() == 3 && !roles.iter().any(|role| role.contains(&gone))
+    })
+    .await;
+    // The fourth counts: with one more down two of three go on.
+    let down = (0..3).find(|n| *n != second && scms[*n].is_some());
+    if let Some(down) = down {
+        scms[down].take().unwrap().shutdown().await;
+        let leads = leader(&scms).await;
+        assert!(!decommission(scms[leads].as_ref().unwrap(), "scm9").await.success);
+        scms[down] = Some(start(&format!("scm{}", down + 1)).await.unwrap());
+    }
+    futures::future::join_all(scms.into_iter().flatten().map(ScmHandle::shutdown)).await;
+}
