@@ -67,13 +67,18 @@ async fn a_commit_whose_answer_was_lost_is_found_done() {
 }
 
 #[tokio::test]
-async fn a_deletion_whose_answer_was_lost_is_no_failure() {
+async fn a_deletion_whose_answer_was_lost_is_sent_again_as_the_same_call() {
     let cluster = Cluster::start(1).await;
     cluster.put("k", data(10)).await.unwrap();
     *cluster.state().lose_answer_of.lock() = Some(Type::DeleteKey);
-    cluster.client.delete_key(&path("k")).await.unwrap();
+    // This OM forgot the call. A real one answers it as it did before, and nobody but OM can know: the key may as well
+    // have been deleted by somebody else.
     let error = cluster.client.delete_key(&path("k")).await.unwrap_err();
-    assert!(error.is_status(Status::KeyNotFound), "but what is not there is told otherwise");
+    assert!(error.is_status(Status::KeyNotFound), "{error}");
+    let asked = cluster.state().asked(Type::DeleteKey);
+    assert_eq!(asked.len(), 2);
+    let call = |n: usize| (asked[n].rpc_client_id.clone(), asked[n].rpc_call_id);
+    assert!(call(0).1.is_some() && call(0) == call(1));
 }
 
 #[tokio::test]

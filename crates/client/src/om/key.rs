@@ -145,13 +145,7 @@ impl Client {
     /// `KEY_NOT_FOUND`, `KEY_ALREADY_EXISTS`, or a failure to reach OM.
     pub async fn rename_key(&self, path: &KeyPath, to: &str) -> Result<()> {
         let request = om::RenameKeyRequest { key_args: path.args(), to_key_name: to.to_owned() };
-        let (reply, repeated) = self.om_reply::<command::RenameKey>(&request).await?;
-        if repeated && reply.status == Status::KeyNotFound {
-            // The first attempt may have done it: then the key stands under its new name.
-            let renamed = KeyPath { key: to.to_owned(), ..path.clone() };
-            return self.key_info(&renamed).await.map(drop);
-        }
-        reply.ok().map(drop)
+        self.om::<command::RenameKey>(&request).await.map(drop)
     }
 
     /// Deletes a key.
@@ -160,11 +154,7 @@ impl Client {
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
     pub async fn delete_key(&self, path: &KeyPath) -> Result<()> {
         let request = om::DeleteKeyRequest { key_args: path.args() };
-        let (reply, repeated) = self.om_reply::<command::DeleteKey>(&request).await?;
-        if repeated && reply.status == Status::KeyNotFound {
-            return Ok(());
-        }
-        reply.ok().map(drop)
+        self.om::<command::DeleteKey>(&request).await.map(drop)
     }
 
     /// Deletes keys of one bucket; returns those that could not be deleted, with OM's status name and words.

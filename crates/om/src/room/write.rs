@@ -87,6 +87,16 @@ impl Room {
             Ok(prepared) => prepared,
             Err(refused) => {
                 self.still_led(term).await?;
+                // The first attempt of a call that comes again may have been applied just now, and be what it is
+                // refused for.
+                if let Some(call) = call
+                    && let Some(answer) = self
+                        .tables()?
+                        .answered(call)
+                        .map_err(|e| Status::internal(e.to_string()))?
+                {
+                    return self.with_places(answer, caller).await;
+                }
                 let (status, message) = (refused.status(), refused.to_string());
                 return Ok(refusal(cmd_type, trace_id, status, message));
             }

@@ -1,11 +1,11 @@
 //! The servers of a scenario: one process on a machine each, started again from its disk.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::world::clock::Clock;
 use crate::world::node::{self, End};
-use crate::world::{disk, world};
+use crate::world::world;
 
 /// What a server's process does, given the directory of its data.
 pub type Run = Arc<dyn Fn(&Path) + Send + Sync>;
@@ -17,7 +17,6 @@ pub struct Member {
     /// Where it runs.
     pub machine: usize,
     process: Option<usize>,
-    generation: usize,
     run: Run,
 }
 
@@ -33,7 +32,7 @@ impl Fleet {
     pub fn add(&mut self, name: impl Into<String>, clock: Clock, run: Run) -> usize {
         let machine = node::add_machine(clock);
         let name = name.into();
-        self.members.push(Member { name, machine, process: None, generation: 0, run });
+        self.members.push(Member { name, machine, process: None, run });
         self.members.len() - 1
     }
 
@@ -42,21 +41,14 @@ impl Fleet {
         self.members[number].process.is_some_and(|process| world().processes[process].alive)
     }
 
-    /// Starts a server that does not run. Its directory gets another name each time: what is left of its last process
-    /// in this one knows the old name.
+    /// Starts a server that does not run.
     pub fn start(&mut self, number: usize) -> std::io::Result<()> {
         if self.runs(number) {
             return Ok(());
         }
         let member = &mut self.members[number];
-        let home = disk::directory(member.machine);
-        let named = |generation: usize| home.join(format!("life-{generation}"));
-        member.generation += 1;
-        let dir: PathBuf = named(member.generation);
-        match member.generation {
-            1 => std::fs::create_dir_all(&dir)?,
-            later => std::fs::rename(named(later - 1), &dir)?,
-        }
+        let dir = node::home(member.machine);
+        std::fs::create_dir_all(&dir)?;
         let run = member.run.clone();
         let (process, _) = node::start(member.machine, &member.name, move || run(&dir));
         member.process = Some(process);

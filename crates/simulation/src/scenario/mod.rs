@@ -1,6 +1,7 @@
 //! What is simulated: each scenario builds its machines, lets clients work while a [`storm`] goes over them, lets
 //! everything heal, and judges what the clients saw.
 
+pub mod cluster;
 pub mod fleet;
 pub mod raft;
 pub mod storm;

@@ -23,6 +23,8 @@ pub enum Command {
 pub enum Scenario {
     /// Hosts with several Raft groups of registers.
     Raft,
+    /// OMs, SCMs, DataNodes and native clients.
+    Cluster,
 }
 
 /// One seed.

@@ -7,7 +7,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
 use super::{One, Scenario};
-use crate::scenario::{Outcome, raft};
+use crate::scenario::{Outcome, cluster, raft};
 use crate::world::clock::SECOND;
 use crate::world::{create, place, real, world};
 
@@ -55,18 +55,32 @@ pub fn run(one: &One) -> anyhow::Result<bool> {
         let thread = std::thread::current().name().unwrap_or_default().to_owned();
         real::say(&format!("panic in {thread}: {info}\n"));
     }));
+    raise_limit();
     // A run that comes to no end, in real time, is one that found something.
     // SAFETY: the signal ends the process.
     unsafe { libc::alarm(PATIENCE) };
     create(one.seed, &dir);
     let mut outcome = match one.scenario {
         Scenario::Raft => raft::run(one.seed, one.seconds)?,
+        Scenario::Cluster => cluster::run(one.seed, one.seconds)?,
     };
     let panics = PANICS.load(Ordering::Relaxed);
     if panics > 0 {
         outcome.violations.push(format!("{panics} panics"));
     }
     Ok(report(one.seed, &outcome))
+}
+
+/// All processes of a run share the descriptors of one.
+fn raise_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: asks for a limit, and sets it to what is allowed.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
 }
 
 /// Prints what came of it and ends the process: threads of dead processes are still there.

@@ -9,6 +9,9 @@ const LOOPBACK: u64 = 20_000;
 /// How long a message on a cut link waits until it is tried again, as TCP does.
 pub const AGAIN: u64 = 200_000_000;
 
+/// What a message now and then takes longer at most.
+const LONG: u64 = 2_000_000_000;
+
 /// How slow a direction is.
 #[derive(Debug, Clone, Copy)]
 pub struct Delay {
@@ -63,7 +66,7 @@ impl World {
             return LOOPBACK;
         }
         let delay = self.links.slow.get(&(from, to)).copied().unwrap_or(self.links.usual);
-        let long = if self.random.one_in(1000) { 20 * delay.more } else { 0 };
+        let long = if self.random.one_in(1000) { LONG.min(20 * delay.more) } else { 0 };
         delay.least + self.random.below(delay.more.max(1)) + long
     }
 }

@@ -1,6 +1,7 @@
 //! Machines, and the processes on them.
 
 use std::ffi::c_char;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,11 +23,13 @@ pub struct Machine {
     pub disk: Disk,
     /// Whether it has power.
     pub up: bool,
+    /// Counts the processes that ended here.
+    lives: usize,
 }
 
 impl Machine {
     pub(super) fn new(number: usize) -> Self {
-        Self { number, clock: Clock::default(), disk: Disk::default(), up: true }
+        Self { number, clock: Clock::default(), disk: Disk::default(), up: true, lives: 0 }
     }
 }
 
@@ -60,6 +63,12 @@ pub fn add_machine(clock: Clock) -> usize {
     let number = machines.len();
     machines.push(Machine { clock, ..Machine::new(number) });
     number
+}
+
+/// The directory of the process that runs on a machine, or is to. It has another name for each: what is left of an
+/// earlier one in this process (threads of RocksDB's pools, which all share) knows the old one, and changes nothing.
+pub fn home(machine: usize) -> PathBuf {
+    super::disk::directory(machine).join(format!("life-{}", world().machines[machine].lives))
 }
 
 /// The address of a machine.
@@ -106,6 +115,11 @@ pub fn kill(process: usize, end: End) {
         super::disk::lose(machine, &mut random);
     }
     super::disk::forget_open_files(machine);
+    let old = home(machine);
+    world.machines[machine].lives += 1;
+    if old.exists() && std::fs::rename(&old, home(machine)).is_err() {
+        real::fatal("the directory of a process that ended cannot be renamed");
+    }
     super::socket::abandon(process, end);
     leave_if(process);
 }
