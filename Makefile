@@ -34,13 +34,13 @@ clients: ## real clients: boto3, aws CLI, rclone, Ozone's own Java tools
 		clients/python/run && clients/java/run
 
 faults: ## kill, stop and part processes of a cluster under load: ROUNDS=10 SEED=any
-	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" ROUNDS="$(or $(ROUNDS),10)" clients/faults/run $(ARGS)
+	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" ROUNDS="$(or $(ROUNDS),10)" SEED="$(SEED)" clients/faults/run $(ARGS)
 
 simulate: ## clusters on virtual time: SEED=1 COUNT=100 ARGS="--seconds 600"
 	@$(ENV) cargo run --release --quiet -p simulation -- run --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
 
 somefaults: ## six rounds of faults, about a minute
-	@$(MAKE) --no-print-directory faults ROUNDS=6 ARGS="--s3 $(ARGS)"
+	@$(MAKE) --no-print-directory faults ROUNDS=6 SEED=101 ARGS="--s3 --partitions-where-possible $(ARGS)"
 
 spark: ## PySpark on ofs:// against local files (downloads PySpark)
 	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/spark/run

@@ -144,7 +144,7 @@ def table(result):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=int(os.environ.get("ROUNDS", "10")))
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 31))))
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 31)))
     parser.add_argument("--writers", type=int, default=6)
     parser.add_argument("--readers", type=int, default=2)
     parser.add_argument("--only", default="", help='only faults with this in their name, as "om leader" or "cut"')
