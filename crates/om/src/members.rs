@@ -160,6 +160,11 @@ impl Members {
         match conf.reloaded() {
             Ok(conf) => {
                 let all = Arc::new(all(&conf, &self.service_id));
+                if all.is_empty() {
+                    // Half written, or not this service's any more: nothing to go by.
+                    tracing::warn!(service = %self.service_id, "the configuration names no OM: not taken");
+                    return;
+                }
                 *self.known.write() = Known { conf, all };
             }
             Err(error) => tracing::warn!(%error, "the configuration was not read again"),
