@@ -34,7 +34,9 @@ pub async fn add(
     let id: Uuid = request.scm_id.parse().map_err(|_| {
         RequestError::Invalid(format!("{} is not the id of an SCM", request.scm_id))
     })?;
-    let peer = Peer { node: id, address: request.ratis_addr.clone(), priority: 0 };
+    // OMs and DataNodes that have not read the new file cannot find it: others lead while they can. Its own file says
+    // otherwise from the next start on.
+    let peer = Peer { node: id, address: request.ratis_addr.clone(), priority: -1 };
     change(core, Change::Add(peer)).await?;
     members.reload();
     tracing::info!(scm = %id, address = request.ratis_addr, "an SCM joins the service");
