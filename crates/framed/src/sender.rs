@@ -18,8 +18,10 @@ pub struct SenderOptions {
     pub max_queued: usize,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
-    /// Wait between attempts to connect.
-    pub reconnect: Duration,
+    /// Wait after the first attempt to connect that failed; it doubles with each further one.
+    pub first_reconnect: Duration,
+    /// The longest wait between attempts.
+    pub max_reconnect: Duration,
 }
 
 impl Default for SenderOptions {
@@ -27,7 +29,8 @@ impl Default for SenderOptions {
         Self {
             max_queued: 64 << 20,
             connect_timeout: Duration::from_secs(3),
-            reconnect: Duration::from_millis(100),
+            first_reconnect: Duration::from_millis(5),
+            max_reconnect: Duration::from_millis(100),
         }
     }
 }
@@ -95,19 +98,24 @@ async fn run(
     mut frames: mpsc::UnboundedReceiver<OutFrame>,
     queued: Arc<AtomicUsize>,
 ) {
+    let mut wait = options.first_reconnect;
     while let Some(first) = frames.recv().await {
         let taken = |bytes: usize| {
             queued.fetch_sub(bytes, Ordering::Relaxed);
         };
         match open(&address, options.connect_timeout).await {
-            Ok(socket) => match write_queue(socket, first, &mut frames, taken).await {
-                Ok(()) => return,
-                Err(error) => tracing::debug!(%address, %error, "connection lost"),
-            },
+            Ok(socket) => {
+                wait = options.first_reconnect;
+                match write_queue(socket, first, &mut frames, taken).await {
+                    Ok(()) => return,
+                    Err(error) => tracing::debug!(%address, %error, "connection lost"),
+                }
+            }
             Err(e) => {
                 tracing::debug!(%address, error = %e, "cannot connect");
                 taken(first.wire_len());
-                tokio::time::sleep(options.reconnect).await;
+                tokio::time::sleep(wait).await;
+                wait = options.max_reconnect.min(wait * 2);
             }
         }
         // What waited for the lost connection is stale by now.

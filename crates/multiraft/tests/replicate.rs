@@ -135,6 +135,33 @@ async fn leadership_is_handed_over_on_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_led_first_votes_for_the_next_while_the_third_is_not_there() {
+    let mut cluster = Cluster::new(3);
+    (0..2).for_each(|n| cluster.start(n));
+    cluster.put(&[0, 1], "one").await;
+    cluster.agree(1).await;
+    let old = cluster.leader().await;
+    let new = 1 - old;
+    cluster.group(old).transfer_leader(cluster.nodes[new].id);
+    until("the other leads", || cluster.group(new).leader().ready).await;
+    cluster.put(&[new], "two").await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_starts_late_does_not_wait_for_a_heartbeat() {
+    let mut cluster = Cluster::new(3);
+    // Longer than the test waits for anything.
+    cluster.heartbeat = Duration::from_secs(60);
+    cluster.election_timeout = Duration::from_secs(300);
+    (0..2).for_each(|n| cluster.start(n));
+    cluster.put(&[0, 1], "one").await;
+    cluster.start(2);
+    cluster.agree(1).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_steps_down_is_followed_by_another() {
     let cluster = Cluster::started(3);
     let old = cluster.leader().await;

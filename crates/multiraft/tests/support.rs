@@ -187,6 +187,9 @@ pub struct Cluster {
     pub cache: usize,
     pub snapshot_rate: u64,
     pub priorities: Vec<i64>,
+    /// Between two heartbeats.
+    pub heartbeat: Duration,
+    pub election_timeout: Duration,
 }
 
 impl Cluster {
@@ -203,6 +206,8 @@ impl Cluster {
             cache: 16 << 20,
             snapshot_rate: 0,
             priorities: vec![0; size],
+            heartbeat: Duration::from_millis(30),
+            election_timeout: Duration::from_millis(200),
         }
     }
 
@@ -216,8 +221,8 @@ impl Cluster {
     pub fn options(&self, n: usize) -> HostOptions {
         HostOptions {
             tick: Duration::from_millis(10),
-            heartbeat: Duration::from_millis(30),
-            election_timeout: Duration::from_millis(200),
+            heartbeat: self.heartbeat,
+            election_timeout: self.election_timeout,
             entry_cache_bytes: self.cache,
             snapshot_piece: 1000,
             snapshot_rate: self.snapshot_rate,

@@ -66,6 +66,11 @@ impl ScmHandle {
         self.core.check_leader().is_ok()
     }
 
+    /// The SCM that leads as far as this one has heard.
+    pub fn leader(&self) -> Option<uuid::Uuid> {
+        self.core.group().leader().leader
+    }
+
     /// Id of this SCM.
     pub fn scm_id(&self) -> uuid::Uuid {
         self.core.identity.scm_id

@@ -1,6 +1,6 @@
 //! SCMs that join a running service and leave it.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,15 +13,10 @@ use proto::container_location::{
 use proto::hdds::GetScmInfoResponseProto;
 use proto::method;
 use scm::{Scm, ScmHandle, ScmOptions};
+use testkit::free_addresses;
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Addresses that nobody has at this moment.
-fn free_addresses(count: usize) -> Vec<SocketAddr> {
-    let all: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    all.iter().map(|listener| listener.local_addr().unwrap()).collect()
-}
 
 /// Writes the file that all read: who there is, and where.
 fn write_file(dir: &Path, nodes: &[(String, Vec<SocketAddr>)]) {

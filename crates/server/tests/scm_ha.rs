@@ -1,6 +1,5 @@
 //! Three SCMs, real DataNodes, an OM and a client: the cluster goes on without the SCM that led.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,16 +10,11 @@ use config::Configuration;
 use datanode::{Datanode, DatanodeHandle, DatanodeOptions};
 use om::{Om, OmHandle, OmOptions};
 use scm::{Scm, ScmHandle, ScmOptions};
+use testkit::free_addresses;
 
 const NODES: [&str; 3] = ["scm1", "scm2", "scm3"];
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Addresses that nobody has at this moment; the configuration must name them before anybody listens.
-fn free_addresses(count: usize) -> Vec<std::net::SocketAddr> {
-    let all: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    all.iter().map(|listener| listener.local_addr().unwrap()).collect()
-}
 
 /// Writes the file that all read: which SCMs there are.
 fn write_file(dir: &Path, properties: &[(String, String)]) {
@@ -81,6 +75,7 @@ async fn start_scm(conf: &Configuration, number: usize) -> ScmHandle {
 
 impl Cluster {
     async fn start() -> Self {
+        testkit::log();
         let dir = tempfile::tempdir().unwrap();
         let conf = configuration(dir.path());
         let scms = tokio::join!(start_scm(&conf, 0), start_scm(&conf, 1), start_scm(&conf, 2));
@@ -144,7 +139,14 @@ async fn the_cluster_goes_on_without_the_scm_that_led() {
         cluster.scms.iter().flatten().map(|scm| scm.cluster_id().to_owned()).collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "one cluster: {ids:?}");
 
+    // A new SCM gives no vote before a leader has spoken to it.
     let first = cluster.leader().await;
+    let heard = async {
+        while cluster.scms.iter().flatten().any(|scm| scm.leader().is_none()) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, heard).await.expect("all SCMs hear who leads");
     cluster.stop_scm(first).await;
     cluster.write("without the first").await;
     let second = cluster.leader().await;

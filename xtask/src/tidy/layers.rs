@@ -6,6 +6,8 @@ use super::manifest::Manifest;
 /// Groups from the top down. A crate may use crates of the groups below its own, and those that
 /// [`WITHIN`] names.
 const GROUPS: &[(&str, &[&str])] = &[
+    // What is shipped may not use it; tests may.
+    ("for tests", &["testkit"]),
     ("simulation", &["simulation"]),
     ("binary", &["o3"]),
     ("assembly", &["server"]),
@@ -95,6 +97,7 @@ mod tests {
         assert_eq!(errors("om", &["namespace", "multiraft", "tokio"]), 0);
         assert_eq!(errors("om", &["scm"]), 1, "servers meet in proto");
         assert_eq!(errors("namespace", &["om"]), 1, "upwards");
+        assert_eq!(errors("om", &["testkit"]), 1, "for tests only");
         assert_eq!(errors("stranger", &[]), 1, "every crate has a group");
     }
 }

@@ -12,6 +12,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use raft::eraftpb::{Message, MessageType};
 use raft::{INVALID_ID, StateRole};
 use uuid::Uuid;
 
@@ -44,6 +45,8 @@ pub(crate) struct Leadership {
     pub(crate) lease: Duration,
     /// See [`Newcomer`].
     newcomer: Newcomer,
+    /// Whether it was said that a vote was refused for that.
+    told: bool,
 }
 
 /// A replica without a past may have had one: it may have voted and confirmed entries before its
@@ -90,12 +93,19 @@ impl Leadership {
             election_timeout,
             lease,
             newcomer: if new { Newcomer::Waiting } else { Newcomer::No },
+            told: false,
         }
     }
 
     /// Whether a candidate whose log ends at `last` may have this replica's vote.
-    pub(crate) fn may_vote(&self, last: u64) -> bool {
-        !self.locked_out() && (self.newcomer == Newcomer::No || last == 0)
+    pub(crate) fn may_vote(&mut self, last: u64) -> bool {
+        let refused = self.newcomer != Newcomer::No && last > 0;
+        if refused && !std::mem::replace(&mut self.told, true) {
+            tracing::warn!(
+                "a new or emptied raft log: no vote for a member that has one before a leader was heard"
+            );
+        }
+        !self.locked_out() && !refused
     }
 
     /// Whether it may lack what it once confirmed.
@@ -108,6 +118,11 @@ impl Leadership {
         if self.newcomer == Newcomer::Waiting {
             self.newcomer = Newcomer::CatchingUp(commit);
         }
+    }
+
+    /// It was elected: a majority had nothing that it lacks.
+    fn elected(&mut self) {
+        self.newcomer = Newcomer::No;
     }
 
     /// The log holds everything up to `persisted`.
@@ -180,8 +195,26 @@ impl GroupCore {
         if self.lead.ticks.is_multiple_of(self.lead.heartbeat_ticks) {
             self.tell_membership(out);
         }
+        self.greet(out);
         self.maybe_trim(out);
         self.node.has_ready() || self.has_waiting_work()
+    }
+
+    /// A replica that no leader has spoken to says that it is there. A leader that missed it does not wait for its
+    /// next heartbeat then: until they have met this replica votes for nobody who has a log.
+    fn greet(&mut self, out: &mut Out) {
+        let raft = &self.node.raft;
+        let follows = raft.state == StateRole::Follower && raft.leader_id == INVALID_ID;
+        if self.lead.newcomer != Newcomer::Waiting || !follows || self.is_removed() {
+            return;
+        }
+        let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
+        for to in others.map(|m| m.raft_id).collect::<Vec<_>>() {
+            // An answer to no heartbeat; without a term it counts in every term.
+            let mut greeting = Message { to, from: self.my_id, ..Message::default() };
+            greeting.set_msg_type(MessageType::MsgHeartbeatResponse);
+            self.send(greeting, out);
+        }
     }
 
     /// Whether a snapshot is in the log that the state machine does not hold yet. Before it asks for votes Raft looks
@@ -255,6 +288,7 @@ impl GroupCore {
             // Raft appended an empty entry of the new term; behind it everything is known.
             self.lead.serve_from = Some(self.node.raft.raft_log.last_index());
             self.lead.lost = None;
+            self.lead.elected();
             self.shared.progress.listen();
             self.shared.notify_applied.store(true, Ordering::SeqCst);
             if !was_me {

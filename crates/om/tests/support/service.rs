@@ -1,8 +1,6 @@
 //! A service of several OMs in one process, and the native client.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use client::{Client, ClientOptions};
@@ -10,24 +8,12 @@ use config::Configuration;
 use om::{Om, OmHandle, OmOptions};
 use proto::om_admin::OmStateResponse;
 use proto::ozone::*;
+use testkit::free_ports;
 
 use super::{WITHIN, World};
 
 /// Ids of the OMs.
 pub const NODES: [&str; 3] = ["om1", "om2", "om3"];
-
-/// Ports nobody uses. They are below those that the system gives to connections, so that nobody
-/// gets one by chance while an OM is down.
-pub fn free_ports(count: usize) -> Vec<u16> {
-    static TAKEN: AtomicU16 = AtomicU16::new(0);
-    // Tests of one process take one after the other, processes begin at different ones.
-    let first = 10_000 + (std::process::id() % 100) as u16 * 200;
-    let next = std::iter::repeat_with(|| first + TAKEN.fetch_add(1, Ordering::Relaxed) % 2_000);
-    let free = next.take(2_000).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
-    let ports: Vec<u16> = free.take(count).collect();
-    assert_eq!(ports.len(), count, "ports");
-    ports
-}
 
 pub struct Service {
     pub world: World,
@@ -42,9 +28,7 @@ pub struct Service {
 impl Service {
     /// All of them, starting.
     pub async fn start(world: World) -> Self {
-        // RUST_LOG says what is to be seen of a test that fails.
-        let filter = tracing_subscriber::EnvFilter::from_default_env();
-        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init();
+        testkit::log();
         let ports = free_ports(2 * NODES.len());
         let nodes: Vec<String> = NODES.iter().map(|node| (*node).to_owned()).collect();
         write_file(&world, &nodes, &[], &[]);
