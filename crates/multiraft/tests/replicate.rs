@@ -149,6 +149,23 @@ async fn who_led_first_votes_for_the_next_while_the_third_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_ranks_first_and_is_not_heard_leaves_a_vote_before_the_first_term_unanswered() {
+    let mut cluster = Cluster::new(3);
+    cluster.priorities = vec![1, 0, 0];
+    let first = cluster.nodes[0].id;
+    for n in 1..3 {
+        cluster.network.cut_one_way(first, cluster.nodes[n].id);
+    }
+    (0..3).for_each(|n| cluster.start(n));
+    // It hears the others ask and would refuse; nobody's term has begun.
+    cluster.put(&[1, 2], "one").await;
+    cluster.network.heal();
+    until("the first leads", || cluster.group(0).leader().ready).await;
+    cluster.agree(1).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_starts_late_does_not_wait_for_a_heartbeat() {
     let mut cluster = Cluster::new(3);
     // Longer than the test waits for anything.

@@ -3,6 +3,7 @@
 
 mod config_command;
 mod durability;
+mod members;
 mod process;
 mod roles;
 mod server;

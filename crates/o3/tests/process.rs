@@ -96,9 +96,14 @@ impl Daemon {
     }
 
     /// Asks it to stop, and waits until it has.
-    pub fn terminate(mut self) -> ExitStatus {
+    pub fn terminate(self) -> ExitStatus {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
+        self.ended()
+    }
+
+    /// Waits until it has stopped.
+    pub fn ended(mut self) -> ExitStatus {
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
             if let Some(status) = self.child.try_wait().unwrap() {

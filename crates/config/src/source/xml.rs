@@ -22,7 +22,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
     let mut reader = Reader::from_str(text);
     let mut found = Vec::new();
     let mut property = Property::default();
-    let mut seen_root = false;
+    let (mut seen_root, mut root_open) = (false, false);
     loop {
         let at = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
         let fail = |message: String| Malformed { line: line_of(text, at), message };
@@ -32,7 +32,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
         })?;
         match event {
             Event::Start(tag) => match tag.name().as_ref() {
-                b"configuration" => seen_root = true,
+                b"configuration" => (seen_root, root_open) = (true, true),
                 b"property" if property.open => {
                     return Err(fail("a <property> inside another".into()));
                 }
@@ -110,10 +110,15 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
                         });
                     }
                 }
+                b"configuration" => root_open = false,
                 _ => property.text = None,
             },
             Event::Eof if property.open => {
                 return Err(fail("the file ends inside a <property>".into()));
+            }
+            // Half written, perhaps: what is missing would silently take its defaults.
+            Event::Eof if root_open => {
+                return Err(fail("the file ends before </configuration>".into()));
             }
             Event::Eof if !seen_root => return Err(fail("expected <configuration>".into())),
             Event::Eof => return Ok(found),

@@ -78,6 +78,11 @@ impl MemoryNetwork {
         }
     }
 
+    /// Loses what `from` sends to `to`; the other direction works.
+    pub fn cut_one_way(&self, from: Uuid, to: Uuid) {
+        self.state.lock().cut.insert((from, to));
+    }
+
     /// Mends every cut, and stops loss and delay.
     pub fn heal(&self) {
         let mut state = self.state.lock();

@@ -29,6 +29,7 @@ use crate::turn::lead::Leadership;
 use crate::turn::propose::Preparing;
 use crate::turn::read::Reads;
 use crate::turn::receive::QueuedAppend;
+use crate::turn::search::Search;
 
 /// Another member, or this one.
 pub(crate) struct MemberCore {
@@ -94,6 +95,7 @@ pub(crate) struct GroupCore {
 
     pub(crate) reads: Reads,
     pub(crate) lead: Leadership,
+    pub(crate) search: Search,
 
     pub(crate) trim: TrimOptions,
     pub(crate) bytes_in_log: u64,
@@ -193,6 +195,7 @@ impl GroupCore {
         shared.applied.store(applied.index, std::sync::atomic::Ordering::Release);
         shared.last_index.store(last, std::sync::atomic::Ordering::Relaxed);
         Ok(Self {
+            search: Search::default(),
             lead: Leadership::new(
                 &members,
                 my_id,

@@ -132,6 +132,11 @@ impl Leadership {
         }
     }
 
+    /// Ticks of an election timeout.
+    pub(crate) fn election_ticks(&self) -> u64 {
+        self.election_ticks
+    }
+
     /// Whether votes are neither given nor asked for now.
     pub(crate) fn locked_out(&self) -> bool {
         self.lockout > 0
@@ -174,6 +179,7 @@ impl GroupCore {
                 let _ = self.node.campaign();
             }
         }
+        self.search(idle);
         let given_up = |lost| self.lead.ticks - lost > self.lead.election_ticks;
         if self.lead.lost.is_some_and(given_up) {
             self.lead.lost = None;

@@ -10,6 +10,7 @@ mod propose;
 mod read;
 mod ready;
 mod receive;
+mod search;
 mod trim;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

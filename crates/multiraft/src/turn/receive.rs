@@ -48,7 +48,7 @@ impl GroupCore {
         self.note_leader(&message);
         match message.get_msg_type() {
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
-                if !self.lead.may_vote(message.index) => {}
+                if self.has_no_answer(&message) || !self.lead.may_vote(message.index) => {}
             MessageType::MsgHeartbeat => {
                 // A leader that knows this replica from before its log was lost is ahead of it.
                 let mut message = message;
@@ -76,6 +76,18 @@ impl GroupCore {
             MessageType::MsgPropose | MessageType::MsgReadIndex | MessageType::MsgSnapshot => {}
             _ => self.step(message),
         }
+    }
+
+    /// Whether Raft's library could not answer, and would panic: it gives its own term with a refusal, or that of
+    /// the request with a vote, and takes none for a mistake. In the first term of all it refuses who ranks below it.
+    fn has_no_answer(&self, vote: &Message) -> bool {
+        let raft = &self.node.raft;
+        let theirs = match vote.priority {
+            0 => i64::try_from(vote.deprecated_priority).unwrap_or(i64::MAX),
+            priority => priority,
+        };
+        let refused = theirs < raft.priority && vote.index <= raft.raft_log.last_index();
+        vote.term == 0 || (raft.term == 0 && refused)
     }
 
     /// Whether a message of a node that is no member here is to be heard: this one may have missed

@@ -1,0 +1,208 @@
+//! Services of processes that get a member and lose one, as an operator does it.
+
+use std::path::Path;
+use std::process::Output;
+use std::time::Instant;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use testkit::free_ports;
+
+use crate::process::{Daemon, PATIENCE, o3, stderr, stdout};
+
+/// A directory with `ozone-site.xml`, and the processes that read it.
+struct Service {
+    dir: TempDir,
+    properties: Vec<(String, String)>,
+}
+
+impl Service {
+    fn new() -> Service {
+        Service { dir: tempfile::tempdir().unwrap(), properties: Vec::new() }
+    }
+
+    fn set(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        let key = key.into();
+        self.properties.retain(|(known, _)| *known != key);
+        self.properties.push((key, value.into()));
+        let property = |(k, v): &(String, String)| {
+            format!("<property><name>{k}</name><value>{v}</value></property>\n")
+        };
+        let all: String = self.properties.iter().map(property).collect();
+        let file = self.dir.path().join("ozone-site.xml");
+        std::fs::write(file, format!("<configuration>\n{all}</configuration>\n")).unwrap();
+    }
+
+    /// Names the first `count` members of a role, with a port for each of its `doors`.
+    fn name(&mut self, role: &str, doors: &[&str], count: usize) {
+        let nodes: Vec<String> = (1..=count).map(|n| format!("{role}{n}")).collect();
+        self.set(format!("ozone.{role}.nodes.svc"), nodes.join(","));
+        for node in nodes {
+            let known = format!("ozone.{role}.ratis.port.svc.{node}");
+            if self.properties.iter().any(|(key, _)| *key == known) {
+                continue;
+            }
+            let ports = free_ports(doors.len() + 1);
+            self.set(known, ports[0].to_string());
+            for (door, port) in doors.iter().zip(&ports[1..]) {
+                self.set(format!("ozone.{role}.{door}.svc.{node}"), format!("127.0.0.1:{port}"));
+            }
+            if role == "scm" {
+                self.set(format!("ozone.scm.address.svc.{node}"), "127.0.0.1");
+            } else {
+                self.set(format!("ozone.om.grpc.port.svc.{node}"), "0");
+            }
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    fn start(&self, role: &str, node: &str, more: &[&str]) -> Daemon {
+        let mut command = o3(&[role, "--json", "--conf", &self.path("")]);
+        command.args(["-D", &format!("ozone.{role}.node.id={node}")]);
+        command.args(["-D", &format!("ozone.metadata.dirs={}", self.path(node))]);
+        Daemon::start({
+            command.args(more);
+            command
+        })
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        o3(args).args(["--conf", &self.path("")]).output().unwrap()
+    }
+
+    /// Runs a command until it succeeds: who leads may be on its way.
+    fn done(&self, args: &[&str]) -> String {
+        let began = Instant::now();
+        loop {
+            let output = self.run(args);
+            if output.status.success() {
+                return stdout(&output);
+            }
+            assert!(began.elapsed() < PATIENCE, "{args:?}: {}", stderr(&output));
+        }
+    }
+
+    /// Node ids and roles of a listing.
+    fn roles(&self, args: &[&str]) -> Vec<String> {
+        let listing: Value = serde_json::from_str(&self.done(args)).unwrap();
+        listing.as_array().unwrap().iter().map(Value::to_string).collect()
+    }
+
+    /// Waits until a listing of `count` members has nobody that does not vote yet.
+    fn all_vote(&self, args: &[&str], count: usize) {
+        let began = Instant::now();
+        loop {
+            let roles = self.roles(args);
+            if roles.len() == count && !roles.iter().any(|role| role.contains("LEARNER")) {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "{roles:?}");
+        }
+    }
+}
+
+const SCM_DOORS: [&str; 4] =
+    ["client.address", "block.client.address", "datanode.address", "http-address"];
+const OM_DOORS: [&str; 2] = ["address", "http-address"];
+const OM_ROLES: [&str; 4] = ["admin", "om", "roles", "--json"];
+const SCM_ROLES: [&str; 4] = ["admin", "scm", "roles", "--json"];
+
+/// Who of a listing leads.
+fn leader(roles: &[String], names: &[&str]) -> usize {
+    let line = roles.iter().find(|role| role.contains("LEADER")).unwrap();
+    names.iter().position(|name| line.contains(name)).unwrap_or_else(|| panic!("{line}"))
+}
+
+fn files_below(dir: &str) -> bool {
+    std::fs::read_dir(Path::new(dir)).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+#[test]
+fn a_fourth_om_joins_the_leader_goes_for_good_and_all_are_prepared() {
+    let mut service = Service::new();
+    service.set("ozone.scm.service.ids", "svc");
+    service.set("ozone.om.service.ids", "svc");
+    service.name("scm", &SCM_DOORS, 1);
+    service.name("om", &OM_DOORS, 3);
+    let scm = service.start("scm", "scm1", &[]);
+    let mut oms: Vec<Option<Daemon>> =
+        ["om1", "om2", "om3"].iter().map(|node| Some(service.start("om", node, &[]))).collect();
+    service.done(&["sh", "volume", "create", "before"]);
+
+    service.name("om", &OM_DOORS, 4);
+    let refused = service.run(&["om", "-D", "ozone.om.node.id=om4"]);
+    assert!(
+        !refused.status.success() && stderr(&refused).contains("--bootstrap"),
+        "{}",
+        stderr(&refused)
+    );
+    oms.push(Some(service.start("om", "om4", &["--bootstrap"])));
+    service.all_vote(&OM_ROLES, 4);
+    assert!(files_below(&service.path("om4")));
+
+    let names = ["om1", "om2", "om3", "om4"];
+    let first = leader(&service.roles(&OM_ROLES), &names);
+    let gone = ["admin", "om", "decommission", "--nodeid", names[first], "--hostname", "127.0.0.1"];
+    let unmarked = service.run(&gone);
+    assert!(stderr(&unmarked).contains("ozone.om.decommissioned.nodes"), "{}", stderr(&unmarked));
+    service.set("ozone.om.decommissioned.nodes.svc", names[first]);
+    let said = service.done(&gone);
+    assert!(said.contains(&format!("Successfully decommissioned OM {}", names[first])), "{said}");
+    assert!(oms[first].take().unwrap().ended().success(), "it stops by itself");
+    service.all_vote(&OM_ROLES, 3);
+    service.done(&["sh", "volume", "create", "without"]);
+
+    let said = service.done(&["admin", "om", "prepare"]);
+    assert_eq!(said.matches("PREPARE_COMPLETED").count(), 3, "{said}");
+    let refused = service.run(&["sh", "volume", "create", "prepared"]);
+    assert!(
+        !refused.status.success() && stderr(&refused).contains("PREPARED"),
+        "{}",
+        stderr(&refused)
+    );
+    // Prepared they stay, whoever starts again; reads go on.
+    let another = names.iter().enumerate().position(|(n, _)| oms[n].is_some()).unwrap();
+    oms[another].take().unwrap().kill();
+    oms[another] = Some(service.start("om", names[another], &[]));
+    assert!(service.done(&["sh", "volume", "list"]).contains("without"));
+    assert!(!service.run(&["sh", "volume", "create", "prepared"]).status.success());
+    service.done(&["admin", "om", "cancelprepare"]);
+    service.done(&["sh", "volume", "create", "after"]);
+    for daemon in oms.into_iter().flatten().chain([scm]) {
+        assert!(daemon.terminate().success());
+    }
+}
+
+#[test]
+fn a_fourth_scm_joins_and_the_leader_goes_for_good() {
+    let mut service = Service::new();
+    service.set("ozone.scm.service.ids", "svc");
+    service.name("scm", &SCM_DOORS, 3);
+    let names = ["scm1", "scm2", "scm3", "scm4"];
+    let mut scms: Vec<Option<Daemon>> =
+        names[..3].iter().map(|node| Some(service.start("scm", node, &[]))).collect();
+    service.all_vote(&SCM_ROLES, 3);
+    service.name("scm", &SCM_DOORS, 4);
+    scms.push(Some(service.start("scm", "scm4", &["--bootstrap"])));
+    service.all_vote(&SCM_ROLES, 4);
+
+    let ports: Vec<String> = names
+        .iter()
+        .map(|node| {
+            let key = format!("ozone.scm.ratis.port.svc.{node}");
+            service.properties.iter().find(|(k, _)| *k == key).unwrap().1.clone()
+        })
+        .collect();
+    let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
+    let first = leader(&service.roles(&SCM_ROLES), &ports);
+    service.done(&["admin", "scm", "decommission", "--nodeid", names[first]]);
+    assert!(scms[first].take().unwrap().ended().success(), "it stops by itself");
+    service.all_vote(&SCM_ROLES, 3);
+    assert!(!service.roles(&SCM_ROLES).iter().any(|role| role.contains(ports[first])));
+    for daemon in scms.into_iter().flatten() {
+        assert!(daemon.terminate().success());
+    }
+}
