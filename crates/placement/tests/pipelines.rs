@@ -207,6 +207,17 @@ fn nothing_is_closed_for_better_pipelines_in_safe_mode_or_while_one_is_on_its_wa
 }
 
 #[test]
+fn no_three_nodes_get_a_pipeline_before_those_that_safe_mode_waits_for() {
+    let mut settings = threes(2);
+    settings.safe_mode.enabled = true;
+    settings.safe_mode.min_datanodes = 6;
+    let mut cluster = cluster(5, settings);
+    assert_eq!(cluster.plan_pipelines(), []);
+    register(&mut cluster, 6, &[], START);
+    assert_eq!(cluster.plan_pipelines().len(), 4);
+}
+
+#[test]
 fn two_members_are_in_one_rack_and_one_in_another() {
     let mut cluster = cluster(0, threes(3));
     // The first rack comes first: its pipelines give way when there is a second one.

@@ -27,11 +27,16 @@ pub struct PipelinePlan {
 }
 
 impl Cluster {
-    /// The pipelines that are missing, given the nodes there are.
+    /// The pipelines that are missing, given the nodes there are. In safe mode none of three nodes before as many have
+    /// registered as it waits for: those of the first few would soon be closed for better ones, and stay in the way of
+    /// an even choice of disks until then.
     pub fn plan_pipelines(&self) -> Vec<PipelinePlan> {
         let mut plans = Vec::new();
         if self.settings.create_factor_one {
             self.plan_factor_one(&mut plans);
+        }
+        if self.more_nodes_are_coming() {
+            return plans;
         }
         let config = ReplicationConfig::RATIS_THREE;
         let made = self.count_pipelines(config);

@@ -41,6 +41,11 @@ impl Cluster {
         }
     }
 
+    /// Whether safe mode still waits for DataNodes.
+    pub(crate) fn more_nodes_are_coming(&self) -> bool {
+        self.safe_mode.is_on() && !self.datanode_rule().holds
+    }
+
     fn container_rule(&self, name: &'static str, kind: &str, awaited: &Awaited) -> RuleStatus {
         let cutoff = self.settings.safe_mode.container_share;
         let (total, reported, share) = (awaited.total, awaited.reported(), awaited.share());
