@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::Output;
 use std::time::Instant;
 
-use serde_json::Value;
 use tempfile::TempDir;
 use testkit::free_ports;
 
@@ -85,10 +84,9 @@ impl Service {
         }
     }
 
-    /// Node ids and roles of a listing.
+    /// The lines of a listing.
     fn roles(&self, args: &[&str]) -> Vec<String> {
-        let listing: Value = serde_json::from_str(&self.done(args)).unwrap();
-        listing.as_array().unwrap().iter().map(Value::to_string).collect()
+        self.done(args).lines().map(str::to_owned).collect()
     }
 
     /// Waits until a listing of `count` members has nobody that does not vote yet.
@@ -107,8 +105,8 @@ impl Service {
 const SCM_DOORS: [&str; 4] =
     ["client.address", "block.client.address", "datanode.address", "http-address"];
 const OM_DOORS: [&str; 2] = ["address", "http-address"];
-const OM_ROLES: [&str; 4] = ["admin", "om", "roles", "--json"];
-const SCM_ROLES: [&str; 4] = ["admin", "scm", "roles", "--json"];
+const OM_ROLES: [&str; 3] = ["admin", "om", "roles"];
+const SCM_ROLES: [&str; 3] = ["admin", "scm", "roles"];
 
 /// Who of a listing leads.
 fn leader(roles: &[String], names: &[&str]) -> usize {
@@ -133,7 +131,8 @@ fn a_fourth_om_joins_the_leader_goes_for_good_and_all_are_prepared() {
     service.done(&["sh", "volume", "create", "before"]);
 
     service.name("om", &OM_DOORS, 4);
-    let refused = service.run(&["om", "-D", "ozone.om.node.id=om4"]);
+    let home = format!("ozone.metadata.dirs={}", service.path("om4"));
+    let refused = service.run(&["om", "-D", "ozone.om.node.id=om4", "-D", &home]);
     assert!(
         !refused.status.success() && stderr(&refused).contains("--bootstrap"),
         "{}",
@@ -151,7 +150,8 @@ fn a_fourth_om_joins_the_leader_goes_for_good_and_all_are_prepared() {
     service.set("ozone.om.decommissioned.nodes.svc", names[first]);
     let said = service.done(&gone);
     assert!(said.contains(&format!("Successfully decommissioned OM {}", names[first])), "{said}");
-    assert!(oms[first].take().unwrap().ended().success(), "it stops by itself");
+    // It stops by itself; as with Ozone's OM that is no success for whoever watches the process.
+    assert!(!oms[first].take().unwrap().ended().success());
     service.all_vote(&OM_ROLES, 3);
     service.done(&["sh", "volume", "create", "without"]);
 
@@ -199,7 +199,7 @@ fn a_fourth_scm_joins_and_the_leader_goes_for_good() {
     let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
     let first = leader(&service.roles(&SCM_ROLES), &ports);
     service.done(&["admin", "scm", "decommission", "--nodeid", names[first]]);
-    assert!(scms[first].take().unwrap().ended().success(), "it stops by itself");
+    assert!(!scms[first].take().unwrap().ended().success());
     service.all_vote(&SCM_ROLES, 3);
     assert!(!service.roles(&SCM_ROLES).iter().any(|role| role.contains(ports[first])));
     for daemon in scms.into_iter().flatten() {
