@@ -12,7 +12,7 @@ use types::{ContainerId, PipelineId};
 use crate::command::{Command, Refusal, write};
 use crate::node::Node;
 use crate::pipeline::Pipeline;
-use crate::storage::StorageError;
+use crate::storage::{ContainerStore, StorageError};
 
 /// How long a close waits for a quorum, or for a leader, before the replica is closed as it is.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,14 +36,14 @@ impl Node {
         };
         let state = container.info().state;
         if force && state == ContainerState::QuasiClosed {
-            self.store.close(id, None)?;
+            self.change(id, |store, id| store.close(id, None)).await?;
         } else if matches!(state, ContainerState::Open | ContainerState::Closing) {
-            self.store.mark_closing(id)?;
+            self.change(id, ContainerStore::mark_closing).await?;
             self.news.container_changed(id);
             let owner = container.info().pipeline.unwrap_or(pipeline);
             match self.pipelines.get(owner) {
                 Some(pipeline) => self.close_through(id, &pipeline).await?,
-                None => self.store.quasi_close(id)?,
+                None => self.change(id, ContainerStore::quasi_close).await?,
             }
         }
         self.news.container_changed(id);
@@ -78,9 +78,21 @@ impl Node {
         }
         if self.is_closing(id) {
             tracing::warn!(container = %id, pipeline = %pipeline.id, "no quorum closed the container");
-            self.store.quasi_close(id)?;
+            self.change(id, ContainerStore::quasi_close).await?;
         }
         Ok(())
+    }
+
+    /// Changes a container's state, not on a thread that serves requests: before a container is closed its disk is
+    /// flushed, and requests and heartbeats would wait for that.
+    pub(crate) async fn change(
+        &self,
+        id: ContainerId,
+        change: impl FnOnce(&ContainerStore, ContainerId) -> Result<(), StorageError> + Send + 'static,
+    ) -> Result<(), StorageError> {
+        let (store, container) = (self.store.clone(), self.store.container(id)?);
+        let changed = tokio::task::spawn_blocking(move || change(&store, id)).await;
+        changed.map_err(|error| StorageError::disk(container.path(), error))?
     }
 
     fn is_closing(&self, id: ContainerId) -> bool {

@@ -21,9 +21,9 @@ pub(super) async fn execute(node: &Node, command: Command) -> Answer {
         Some(Type::WriteChunk) => write_chunk(node, &command).await,
         Some(Type::PutBlock) => put_block(node, &command.request).await,
         Some(Type::PutSmallFile) => put_small_file(node, &command).await,
-        Some(Type::CloseContainer) => close(node, &command.request),
+        Some(Type::CloseContainer) => close(node, &command.request).await,
         Some(Type::FinalizeBlock) => finalize(node, &command.request).await,
-        Some(Type::DeleteContainer) => delete(node, &command.request),
+        Some(Type::DeleteContainer) => delete(node, &command.request).await,
         _ => Err(Failure::new(
             ResultCode::UnsupportedRequest,
             format!("{} is not supported", super::name(command.kind())),
@@ -122,9 +122,9 @@ async fn finalize(node: &Node, request: &ContainerCommandRequestProto) -> Done {
     })
 }
 
-fn close(node: &Node, request: &ContainerCommandRequestProto) -> Done {
+async fn close(node: &Node, request: &ContainerCommandRequestProto) -> Done {
     let id = ContainerId::from_wire(request.container_id);
-    node.store.close(id, None)?;
+    node.change(id, |store, id| store.close(id, None)).await?;
     Ok(ContainerCommandResponseProto {
         close_container: Some(CloseContainerResponseProto {
             hash: None,
@@ -134,10 +134,10 @@ fn close(node: &Node, request: &ContainerCommandRequestProto) -> Done {
     })
 }
 
-fn delete(node: &Node, request: &ContainerCommandRequestProto) -> Done {
+async fn delete(node: &Node, request: &ContainerCommandRequestProto) -> Done {
     let force = request.delete_container.as_ref().is_some_and(|delete| delete.force_delete());
     let id = ContainerId::from_wire(request.container_id);
-    node.store.delete_container(id, force)?;
+    node.change(id, move |store, id| store.delete_container(id, force)).await?;
     node.news.container_changed(id);
     Ok(ContainerCommandResponseProto {
         delete_container: Some(DeleteContainerResponseProto {}),
