@@ -36,14 +36,14 @@ impl Node {
         };
         let state = container.info().state;
         if force && state == ContainerState::QuasiClosed {
-            self.change(id, |store, id| store.close(id, None)).await?;
+            self.change_container(id, |store, id| store.close(id, None)).await?;
         } else if matches!(state, ContainerState::Open | ContainerState::Closing) {
-            self.change(id, ContainerStore::mark_closing).await?;
+            self.change_container(id, ContainerStore::mark_closing).await?;
             self.news.container_changed(id);
             let owner = container.info().pipeline.unwrap_or(pipeline);
             match self.pipelines.get(owner) {
                 Some(pipeline) => self.close_through(id, &pipeline).await?,
-                None => self.change(id, ContainerStore::quasi_close).await?,
+                None => self.change_container(id, ContainerStore::quasi_close).await?,
             }
         }
         self.news.container_changed(id);
@@ -78,14 +78,14 @@ impl Node {
         }
         if self.is_closing(id) {
             tracing::warn!(container = %id, pipeline = %pipeline.id, "no quorum closed the container");
-            self.change(id, ContainerStore::quasi_close).await?;
+            self.change_container(id, ContainerStore::quasi_close).await?;
         }
         Ok(())
     }
 
     /// Changes a container's state, not on a thread that serves requests: before a container is closed its disk is
     /// flushed, and requests and heartbeats would wait for that.
-    pub(crate) async fn change(
+    pub(crate) async fn change_container(
         &self,
         id: ContainerId,
         change: impl FnOnce(&ContainerStore, ContainerId) -> Result<(), StorageError> + Send + 'static,

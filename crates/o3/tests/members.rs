@@ -62,10 +62,8 @@ impl Service {
         let mut command = o3(&[role, "--json", "--conf", &self.path("")]);
         command.args(["-D", &format!("ozone.{role}.node.id={node}")]);
         command.args(["-D", &format!("ozone.metadata.dirs={}", self.path(node))]);
-        Daemon::start({
-            command.args(more);
-            command
-        })
+        command.args(more);
+        Daemon::start(command)
     }
 
     fn run(&self, args: &[&str]) -> Output {
@@ -164,7 +162,7 @@ fn a_fourth_om_joins_the_leader_goes_for_good_and_all_are_prepared() {
         stderr(&refused)
     );
     // Prepared they stay, whoever starts again; reads go on.
-    let another = names.iter().enumerate().position(|(n, _)| oms[n].is_some()).unwrap();
+    let another = oms.iter().position(Option::is_some).unwrap();
     oms[another].take().unwrap().kill();
     oms[another] = Some(service.start("om", names[another], &[]));
     assert!(service.done(&["sh", "volume", "list"]).contains("without"));

@@ -124,7 +124,7 @@ async fn finalize(node: &Node, request: &ContainerCommandRequestProto) -> Done {
 
 async fn close(node: &Node, request: &ContainerCommandRequestProto) -> Done {
     let id = ContainerId::from_wire(request.container_id);
-    node.change(id, |store, id| store.close(id, None)).await?;
+    node.change_container(id, |store, id| store.close(id, None)).await?;
     Ok(ContainerCommandResponseProto {
         close_container: Some(CloseContainerResponseProto {
             hash: None,
@@ -137,7 +137,7 @@ async fn close(node: &Node, request: &ContainerCommandRequestProto) -> Done {
 async fn delete(node: &Node, request: &ContainerCommandRequestProto) -> Done {
     let force = request.delete_container.as_ref().is_some_and(|delete| delete.force_delete());
     let id = ContainerId::from_wire(request.container_id);
-    node.change(id, move |store, id| store.delete_container(id, force)).await?;
+    node.change_container(id, move |store, id| store.delete_container(id, force)).await?;
     node.news.container_changed(id);
     Ok(ContainerCommandResponseProto {
         delete_container: Some(DeleteContainerResponseProto {}),

@@ -98,14 +98,16 @@ impl Leadership {
     }
 
     /// Whether a candidate whose log ends at `last` may have this replica's vote.
-    pub(crate) fn may_vote(&mut self, last: u64) -> bool {
-        let refused = self.newcomer != Newcomer::No && last > 0;
-        if refused && !std::mem::replace(&mut self.told, true) {
-            tracing::warn!(
-                "a new or emptied raft log: no vote for a member that has one before a leader was heard"
-            );
+    pub(crate) fn may_vote(&self, last: u64) -> bool {
+        !self.locked_out() && (self.newcomer == Newcomer::No || last == 0)
+    }
+
+    /// Says, once, that a vote was refused because of an empty log: an operator may wonder why nobody leads.
+    pub(crate) fn tell_refusal(&mut self, group: Uuid, last: u64) {
+        let newcomer = self.newcomer != Newcomer::No && last > 0;
+        if newcomer && !std::mem::replace(&mut self.told, true) {
+            tracing::warn!(%group, "a new or emptied raft log: no vote for a member that has one before a leader was heard");
         }
-        !self.locked_out() && !refused
     }
 
     /// Whether it may lack what it once confirmed.
@@ -179,7 +181,7 @@ impl GroupCore {
                 let _ = self.node.campaign();
             }
         }
-        self.search(idle);
+        self.look_for_leader(idle);
         let given_up = |lost| self.lead.ticks - lost > self.lead.election_ticks;
         if self.lead.lost.is_some_and(given_up) {
             self.lead.lost = None;

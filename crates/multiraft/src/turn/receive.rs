@@ -48,7 +48,10 @@ impl GroupCore {
         self.note_leader(&message);
         match message.get_msg_type() {
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
-                if self.has_no_answer(&message) || !self.lead.may_vote(message.index) => {}
+                if self.has_no_answer(&message) || !self.lead.may_vote(message.index) =>
+            {
+                self.lead.tell_refusal(self.shared.id, message.index);
+            }
             MessageType::MsgHeartbeat => {
                 // A leader that knows this replica from before its log was lost is ahead of it.
                 let mut message = message;

@@ -35,7 +35,7 @@ impl Search {
 
 impl GroupCore {
     /// One tick more without a leader, perhaps. `idle`: this replica may not ask for votes.
-    pub(crate) fn search(&mut self, idle: bool) {
+    pub(crate) fn look_for_leader(&mut self, idle: bool) {
         let raft = &self.node.raft;
         let state = raft.state;
         if idle || raft.leader_id != INVALID_ID {
