@@ -27,6 +27,10 @@ use uuid::Uuid;
 
 use crate::bench::{Nothing, argument, cpu, directory};
 
+/// As in `o3`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Failure = Box<dyn std::error::Error>;
 
 /// Bytes of the bare loop's file, which is used over and over.

@@ -272,7 +272,7 @@ impl RaftHost {
         let (sender, receiver) = oneshot::channel();
         let done = Done::Waiter(sender);
         let region = fold(id);
-        log.core.tasks.push(WriteTask { region, erase: true, done, ..Default::default() });
+        log.write([WriteTask { region, erase: true, done, ..Default::default() }]);
         receiver.await.map_err(|_| GroupError::Shutdown)
     }
 
@@ -288,7 +288,7 @@ impl RaftHost {
         // that gave up drops the sender, which is as good.)
         let (sender, written) = oneshot::channel();
         let done = Done::Waiter(sender);
-        running.log.core.tasks.push(WriteTask { region: number, done, ..Default::default() });
+        running.log.write([WriteTask { region: number, done, ..Default::default() }]);
         let _ = written.await;
         Ok(running.log)
     }

@@ -84,25 +84,9 @@ impl<T> Inbox<T> {
         true
     }
 
-    /// Whether items are still accepted.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.state.lock().closed
-    }
-
     /// Refuses further items; the receiver still gets those already there.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.wake.notify_one();
-    }
-
-    /// Refuses further items and drops those not taken yet, so that whoever waits for an
-    /// answer learns that none comes.
-    pub(crate) fn clear(&self) {
-        let dropped = {
-            let mut state = self.state.lock();
-            state.closed = true;
-            std::mem::take(&mut state.items)
-        };
-        drop(dropped);
     }
 }

@@ -1,13 +1,15 @@
 //! One log per disk, shared by all groups on it.
 //!
-//! [`LogHandle`] is the cheap handle; `write.rs` the thread that writes, `purge.rs` the one
-//! that gives space back, `check.rs` what refuses a damaged directory, `format.rs` the records
-//! beside the entries, `regions.rs` the numbers that groups have in the engine. The engine is raft-engine: append-only files, an index in memory, files
-//! recycled so that a write does not change file metadata.
+//! [`LogHandle`] is the cheap handle; `queue.rs` has what waits for the disk, `write.rs` the
+//! thread that writes it, `purge.rs` the one that gives space back, `check.rs` what refuses a
+//! damaged directory, `format.rs` the records beside the entries, `regions.rs` the numbers that
+//! groups have in the engine. The engine is raft-engine: append-only files, an index in memory,
+//! files recycled so that a write does not change file metadata.
 
 mod check;
 pub(crate) mod format;
 mod purge;
+mod queue;
 mod regions;
 pub(crate) mod write;
 
@@ -22,6 +24,7 @@ use raft_engine::{Config, Engine, MessageExt, ReadableSize, RecoveryMode};
 use rustc_hash::FxHashMap;
 
 pub use self::format::PersistedGroup;
+use self::queue::WriteQueue;
 use self::regions::Regions;
 use self::write::WriteTask;
 use crate::error::LogError;
@@ -48,7 +51,7 @@ pub(crate) struct LogCore {
     pub(crate) engine: Engine,
     pub(crate) regions: Mutex<Regions>,
     pub(crate) options: LogOptions,
-    pub(crate) tasks: Inbox<WriteTask>,
+    queue: WriteQueue,
     pub(crate) metrics: Arc<LogMetrics>,
     /// Running groups and the inbox of their loop.
     pub(crate) groups: Mutex<FxHashMap<u64, Arc<Inbox<Event>>>>,
@@ -70,7 +73,7 @@ struct Owner(Arc<LogCore>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.tasks.close();
+        self.0.queue.close();
         self.0.purge.close();
     }
 }
@@ -102,8 +105,8 @@ impl LogHandle {
             dir: dir.to_owned(),
             engine,
             regions: Mutex::new(regions),
+            queue: WriteQueue::new(options.max_batch_bytes),
             options,
-            tasks: Inbox::new(),
             metrics: Arc::default(),
             groups: Mutex::default(),
             health: Arc::default(),
@@ -150,7 +153,7 @@ impl LogHandle {
     /// Writes what is queued, then stops the log's threads. Groups on it must be stopped
     /// before.
     pub fn close(&self) {
-        self.core.tasks.close();
+        self.core.queue.close();
         self.core.purge.close();
         let threads = std::mem::take(&mut *self.core.threads.lock());
         for thread in threads {
@@ -158,6 +161,11 @@ impl LogHandle {
                 tracing::error!(log = %self.core.dir.display(), "a log thread panicked");
             }
         }
+    }
+
+    /// Queues writes. They are dropped, with whoever waits for them, when the log is closed.
+    pub(crate) fn write(&self, tasks: impl IntoIterator<Item = WriteTask>) {
+        self.core.queue.push(&self.core.regions, tasks);
     }
 
     pub(crate) fn snapshots_dir(&self) -> PathBuf {

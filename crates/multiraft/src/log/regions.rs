@@ -12,8 +12,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(crate) struct Regions {
     of_group: FxHashMap<u64, u64>,
     of_region: FxHashMap<u64, u64>,
-    /// Numbers in the engine that belong to no group we know: not to be touched.
-    unknown: FxHashSet<u64>,
+    /// Numbers in the engine that belong to no group we know, or to one that is being erased: not
+    /// to be touched.
+    reserved: FxHashSet<u64>,
     free: Vec<u64>,
     last: u64,
 }
@@ -25,7 +26,7 @@ impl Regions {
         for (region, group) in held {
             match group {
                 Some(group) => regions.bind(group, region),
-                None => drop(regions.unknown.insert(region)),
+                None => drop(regions.reserved.insert(region)),
             }
         }
         regions
@@ -60,16 +61,24 @@ impl Regions {
         loop {
             self.last += 1;
             let taken = self.of_region.contains_key(&self.last);
-            if !taken && !self.unknown.contains(&self.last) {
+            if !taken && !self.reserved.contains(&self.last) {
                 return self.last;
             }
         }
     }
 
-    /// A group is erased.
-    pub(crate) fn release(&mut self, group: u64) {
-        if let Some(region) = self.of_group.remove(&group) {
-            self.of_region.remove(&region);
+    /// A group is being erased: what is written for it from now on is of a new one. Its number
+    /// is still taken.
+    pub(crate) fn retire(&mut self, group: u64) -> Option<u64> {
+        let region = self.of_group.remove(&group)?;
+        self.of_region.remove(&region);
+        self.reserved.insert(region);
+        Some(region)
+    }
+
+    /// The group that had a number is erased: the number may be used again.
+    pub(crate) fn release(&mut self, region: u64) {
+        if self.reserved.remove(&region) {
             self.free.push(region);
         }
     }
@@ -86,9 +95,13 @@ mod tests {
             let region = regions.claim(group);
             assert_eq!((regions.get(group), regions.group(region)), (Some(region), Some(group)));
             assert_eq!(regions.claim(group), region, "it keeps its number");
-            assert!(region <= 3);
+            assert!(region <= 4);
             if group >= 2 {
-                regions.release(group - 2);
+                let retired = regions.retire(group - 2).unwrap();
+                assert_ne!(regions.claim(group - 2), retired, "not before it is erased");
+                let again = regions.retire(group - 2).unwrap();
+                regions.release(again);
+                regions.release(retired);
                 assert_eq!(regions.get(group - 2), None);
             }
         }
@@ -99,8 +112,9 @@ mod tests {
         let mut regions = Regions::load([(1, Some(77)), (2, None), (u64::MAX, Some(u64::MAX))]);
         assert_eq!((regions.get(77), regions.get(u64::MAX)), (Some(1), Some(u64::MAX)));
         assert_eq!((regions.claim(5), regions.claim(6)), (3, 4));
-        regions.release(77);
+        assert_eq!(regions.retire(77), Some(1));
+        regions.release(1);
         assert_eq!((regions.claim(7), regions.claim(8)), (1, 5));
-        regions.release(1234);
+        assert_eq!(regions.retire(1234), None);
     }
 }

@@ -1,5 +1,5 @@
 //! The writer thread of a log: everything that queued up during the last fsync goes out with
-//! the next one, whichever group it belongs to.
+//! the next one, whichever group it belongs to. `queue.rs` has it laid out by then.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use raft_engine::{Command, LogBatch};
 use tokio::sync::oneshot;
 
 use super::format::{HARD, META, TRUNCATED, encode_position};
+use super::queue::Laid;
 use super::regions::Regions;
 use super::{EntryExt, LogCore};
 use crate::inbox::Inbox;
@@ -76,17 +77,29 @@ impl WriteTask {
             && self.truncate.is_none()
     }
 
-    fn add_to(&self, batch: &mut LogBatch, regions: &mut Regions) -> raft_engine::Result<()> {
+    /// The engine's number of the group. A group that is new gets one; one that is erased loses
+    /// its own, which is free once the erasure is on disk.
+    pub(super) fn region_in(&self, regions: &mut Regions) -> Option<u64> {
         if self.erase {
-            if let Some(region) = regions.get(self.region) {
-                batch.add_command(region, Command::Clean);
-            }
-            return Ok(());
+            return regions.retire(self.region);
         }
         if self.is_empty() {
+            return None;
+        }
+        Some(regions.claim(self.region))
+    }
+
+    /// Encodes it. `region`: see [`region_in`](Self::region_in).
+    pub(super) fn add_to(
+        &self,
+        region: Option<u64>,
+        batch: &mut LogBatch,
+    ) -> raft_engine::Result<()> {
+        let Some(region) = region else { return Ok(()) };
+        if self.erase {
+            batch.add_command(region, Command::Clean);
             return Ok(());
         }
-        let region = regions.claim(self.region);
         if let Some(meta) = &self.meta {
             batch.put(region, META.to_vec(), meta.clone())?;
         }
@@ -103,60 +116,34 @@ impl WriteTask {
 }
 
 pub(super) fn run(core: Arc<LogCore>) {
-    let mut tasks = Vec::new();
-    // Used again and again, for its buffer.
-    let mut batch = LogBatch::default();
-    while core.tasks.take(&mut tasks, None) {
-        let mut rest = tasks.as_mut_slice();
-        while !rest.is_empty() {
-            let (now, later) = rest.split_at_mut(fitting(rest, core.options.max_batch_bytes));
-            if let Err(reason) = write_until_done(&core, now, &mut batch) {
-                give_up(&core, reason);
-                return;
-            }
-            tell(now);
-            rest = later;
+    while let Some(mut laid) = core.queue.take() {
+        if let Err(reason) = write_until_done(&core, &mut laid) {
+            give_up(&core, reason);
+            return;
         }
-        tasks.clear();
+        tell(&mut laid.tasks);
+        core.queue.reuse(laid);
     }
-}
-
-/// How many of `tasks` make one write; at least one.
-fn fitting(tasks: &[WriteTask], max_bytes: usize) -> usize {
-    let mut bytes = 0;
-    for (n, task) in tasks.iter().enumerate() {
-        bytes += task.bytes();
-        if n > 0 && bytes > max_bytes {
-            return n;
-        }
-    }
-    tasks.len()
 }
 
 /// Writes and syncs, again and again while the disk is full. An error is final: fsync failed,
 /// so nobody knows what is on disk.
-fn write_until_done(
-    core: &LogCore,
-    tasks: &[WriteTask],
-    batch: &mut LogBatch,
-) -> Result<(), String> {
-    let sync = core.options.fsync && tasks.iter().any(WriteTask::needs_sync);
+fn write_until_done(core: &LogCore, laid: &mut Laid) -> Result<(), String> {
+    if let Some(reason) = laid.broken.take() {
+        return Err(reason);
+    }
+    let sync = core.options.fsync && laid.tasks.iter().any(|(_, task)| task.needs_sync());
     loop {
         let started = Instant::now();
-        {
-            let regions = &mut core.regions.lock();
-            for task in tasks {
-                task.add_to(batch, regions).map_err(|e| e.to_string())?;
-            }
-        }
-        let written = catch_unwind(AssertUnwindSafe(|| core.engine.write(batch, sync)))
+        let written = catch_unwind(AssertUnwindSafe(|| core.engine.write(&mut laid.batch, sync)))
             .map_err(|_| String::from("fsync failed"))?;
         match written {
             Ok(bytes) => {
-                release_erased(core, tasks);
+                release_erased(core, &laid.tasks);
                 let metrics = &core.metrics;
                 add(&metrics.writes, 1);
-                add(&metrics.entries, tasks.iter().map(|t| t.entries.len() as u64).sum());
+                let entries = laid.tasks.iter().map(|(_, task)| task.entries.len() as u64);
+                add(&metrics.entries, entries.sum());
                 add(&metrics.bytes, bytes as u64);
                 add(&metrics.nanos, started.elapsed().as_nanos() as u64);
                 if core.health.trouble().is_some() {
@@ -166,37 +153,35 @@ fn write_until_done(
                 return Ok(());
             }
             Err(error) => {
-                // The engine empties a batch that it has written, and only that.
-                *batch = LogBatch::default();
                 add(&core.metrics.failures, 1);
                 let reason = error.to_string();
                 if core.health.trouble().as_ref() != Some(&reason) {
                     tracing::error!(log = %core.dir.display(), %reason, "raft log write failed, trying again until it works");
                     core.health.set(Some(reason));
                 }
-                if core.tasks.is_closed() {
+                if core.queue.is_closed() {
                     return Err(String::from("closed while the log could not be written"));
                 }
                 std::thread::sleep(RETRY);
+                // The engine empties a batch that it has written, and only that.
+                laid.lay_again().map_err(|e| e.to_string())?;
             }
         }
     }
 }
 
 /// Numbers of groups that are gone may be used again.
-fn release_erased(core: &LogCore, tasks: &[WriteTask]) {
-    for (n, erased) in tasks.iter().enumerate().filter(|(_, task)| task.erase) {
-        let here = |task: &WriteTask| task.region == erased.region && !task.is_empty();
-        if !tasks[n + 1..].iter().any(here) {
-            core.regions.lock().release(erased.region);
-        }
+fn release_erased(core: &LogCore, tasks: &[(Option<u64>, WriteTask)]) {
+    let erased = tasks.iter().filter(|(_, task)| task.erase);
+    for region in erased.filter_map(|(region, _)| *region) {
+        core.regions.lock().release(region);
     }
 }
 
 /// Tells everyone, each loop once.
-fn tell(tasks: &mut [WriteTask]) {
+fn tell(tasks: &mut [(Option<u64>, WriteTask)]) {
     let mut loops: Vec<(Arc<Inbox<Event>>, Readies)> = Vec::new();
-    for task in tasks {
+    for (_, task) in tasks {
         match std::mem::take(&mut task.done) {
             Done::Nobody => {}
             Done::Waiter(sender) => {
@@ -223,5 +208,5 @@ fn give_up(core: &LogCore, reason: String) {
     for (group, inbox) in core.groups.lock().iter() {
         inbox.push(Event::LogFailed { group: *group, reason: reason.clone() });
     }
-    core.tasks.clear();
+    core.queue.clear();
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use raft::eraftpb::{Entry, Message};
+use raft::eraftpb::{Entry, HardState, Message};
 use raft::{Config, RawNode, Storage};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
@@ -84,6 +84,8 @@ pub(crate) struct GroupCore {
     /// Messages that may go once the ready of that number is on disk.
     pub(crate) delayed: VecDeque<(u64, Vec<Message>)>,
     pub(crate) persisted: u64,
+    /// What the log has, or will have with the writes on their way.
+    pub(crate) stored: HardState,
     /// Last entry handed to the state machine.
     pub(crate) handed: u64,
 
@@ -166,7 +168,7 @@ impl GroupCore {
             // Entries behind that position, if any, are of a lost branch and go as well.
             let truncate = Some(applied);
             let drop_through = store.last().index;
-            log.core.tasks.push(WriteTask { region, truncate, drop_through, ..Default::default() });
+            log.write([WriteTask { region, truncate, drop_through, ..Default::default() }]);
             store.reset(applied);
         }
         store.set_commit(store.last().index.min(hard_state.commit));
@@ -221,6 +223,7 @@ impl GroupCore {
             outstanding: VecDeque::new(),
             delayed: VecDeque::new(),
             persisted: last,
+            stored: hard_state,
             handed: applied.index,
             appends: VecDeque::new(),
             append_tickets: 0,
@@ -307,7 +310,7 @@ pub(crate) fn recall_members(config: &GroupConfig) -> Result<(Membership, bool),
     let meta = PersistedGroup { id, me, membership };
     if known.as_ref() != Some(&meta) {
         let task = WriteTask { region, meta: Some(meta.encode()), ..Default::default() };
-        config.log.core.tasks.push(task);
+        config.log.write([task]);
     }
     Ok((meta.membership, known.is_none()))
 }

@@ -84,8 +84,8 @@ impl Out {
                 post(self.me, &self.transport, &self.metrics, letters);
             }
         }
-        for (log, mut tasks) in self.writes.drain(..) {
-            log.core.tasks.push_all(&mut tasks);
+        for (log, tasks) in self.writes.drain(..) {
+            log.write(tasks);
         }
         for (thread, tasks) in &mut self.applies {
             thread.push_all(tasks);

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use raft::eraftpb::{Entry, Message, MessageType};
+use raft::eraftpb::{Entry, HardState, Message, MessageType};
 use raft::{Ready, StateRole};
 
 use super::change::announcement;
@@ -15,6 +15,9 @@ use crate::apply::ApplyTask;
 use crate::machine::LogPosition;
 use crate::snapshot;
 use crate::store::{bytes_of, is_external, strip};
+
+/// The commit position is stored when it has moved by this many entries.
+const COMMIT_STEP: u64 = 16;
 
 impl GroupCore {
     /// Lets everything out that is there to come.
@@ -73,7 +76,10 @@ impl GroupCore {
         let must_write = ready.must_sync();
         let mut task = self.task(number);
         if must_write {
-            task.hard_state = ready.hs().cloned();
+            task.hard_state = ready.hs().filter(|state| self.must_store(state)).cloned();
+            if let Some(state) = &task.hard_state {
+                self.stored.clone_from(state);
+            }
         }
         let restored = ready.snapshot().get_metadata().clone();
         let is_snapshot = !ready.snapshot().is_empty();
@@ -124,6 +130,15 @@ impl GroupCore {
             }
         }
         self.hand_over(committed, out);
+    }
+
+    /// Whether a hard state has to go to the disk. How much is committed, Raft finds out again by
+    /// itself; it is stored now and then, so that a replica that is left alone knows about most
+    /// of it.
+    fn must_store(&self, state: &HardState) -> bool {
+        let known = &self.stored;
+        (state.term, state.vote) != (known.term, known.vote)
+            || state.commit >= known.commit + COMMIT_STEP
     }
 
     /// Gives committed entries to the state machine, with whoever waits for them.

@@ -1,0 +1,209 @@
+//! What waits for the next fsync, laid out already.
+//!
+//! Whoever has something to write encodes it itself, while the disk is still busy with what came
+//! before. The writer thread then finds one batch that is ready, and all it does between two
+//! fsyncs is to hand that to the engine: with dozens of groups in a batch, encoding there would
+//! leave the disk idle for a third of the time.
+
+use std::collections::VecDeque;
+
+use parking_lot::{Condvar, Mutex};
+use raft_engine::LogBatch;
+
+use super::regions::Regions;
+use super::write::WriteTask;
+
+/// Batches whose buffers are kept for later ones.
+const SPARE: usize = 2;
+
+/// Tasks that go to the disk together.
+#[derive(Default)]
+pub(super) struct Laid {
+    pub(super) batch: LogBatch,
+    /// Each with the number that its group has in the engine, if it has one.
+    pub(super) tasks: Vec<(Option<u64>, WriteTask)>,
+    /// Why it cannot be written.
+    pub(super) broken: Option<String>,
+    bytes: usize,
+}
+
+impl Laid {
+    fn add(&mut self, region: Option<u64>, task: WriteTask) {
+        self.bytes += task.bytes();
+        if let Err(error) = task.add_to(region, &mut self.batch) {
+            self.broken.get_or_insert_with(|| error.to_string());
+        }
+        self.tasks.push((region, task));
+    }
+
+    /// Encodes everything again, after a write that failed.
+    pub(super) fn lay_again(&mut self) -> raft_engine::Result<()> {
+        self.batch = LogBatch::default();
+        for (region, task) in &self.tasks {
+            task.add_to(*region, &mut self.batch)?;
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.tasks.clear();
+        self.bytes = 0;
+    }
+}
+
+#[derive(Default)]
+struct State {
+    laid: VecDeque<Laid>,
+    spare: Vec<Laid>,
+    asleep: bool,
+    closed: bool,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct WriteQueue {
+    state: Mutex<State>,
+    wake: Condvar,
+    /// A batch does not grow beyond this many bytes, except by its first task.
+    max_bytes: usize,
+}
+
+impl WriteQueue {
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self { max_bytes, ..Self::default() }
+    }
+
+    /// Adds tasks; they are dropped when the log is closed.
+    pub(super) fn push(
+        &self,
+        regions: &Mutex<Regions>,
+        tasks: impl IntoIterator<Item = WriteTask>,
+    ) {
+        let mut state = self.state.lock();
+        if state.closed {
+            drop(state);
+            // Whoever waits for a task learns from its end that it is not written.
+            tasks.into_iter().for_each(drop);
+            return;
+        }
+        {
+            let regions = &mut regions.lock();
+            for task in tasks {
+                let region = task.region_in(regions);
+                let last = state.laid.back();
+                let fits = last.is_some_and(|l| l.bytes + task.bytes() <= self.max_bytes);
+                if !fits {
+                    let laid = state.spare.pop().unwrap_or_default();
+                    state.laid.push_back(laid);
+                }
+                if let Some(laid) = state.laid.back_mut() {
+                    laid.add(region, task);
+                }
+            }
+        }
+        let wake = !state.laid.is_empty() && std::mem::take(&mut state.asleep);
+        drop(state);
+        if wake {
+            self.wake.notify_one();
+        }
+    }
+
+    /// The next batch, waiting for it. `None` when the log is closed and everything was taken.
+    pub(super) fn take(&self) -> Option<Laid> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(laid) = state.laid.pop_front() {
+                state.asleep = false;
+                return Some(laid);
+            }
+            if state.closed {
+                return None;
+            }
+            state.asleep = true;
+            self.wake.wait(&mut state);
+        }
+    }
+
+    /// Gives a batch back that was written, for its buffers.
+    pub(super) fn reuse(&self, mut laid: Laid) {
+        laid.clear();
+        let mut state = self.state.lock();
+        if state.spare.len() < SPARE {
+            state.spare.push(laid);
+        }
+    }
+
+    /// Whether tasks are still accepted.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
+    /// Refuses further tasks; those already there are still written.
+    pub(super) fn close(&self) {
+        self.state.lock().closed = true;
+        self.wake.notify_one();
+    }
+
+    /// Refuses further tasks and drops those not taken yet.
+    pub(super) fn clear(&self) {
+        let dropped = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            std::mem::take(&mut state.laid)
+        };
+        drop(dropped);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use raft::eraftpb::Entry;
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::log::write::Done;
+
+    fn task(group: u64, index: u64, bytes: usize) -> WriteTask {
+        let data = Bytes::from(vec![7; bytes]);
+        let entries = vec![Entry { index, term: 1, data, ..Default::default() }];
+        WriteTask { region: group, entries, ..Default::default() }
+    }
+
+    #[test]
+    fn what_does_not_fit_goes_into_the_next_batch() {
+        let (queue, regions) = (WriteQueue::new(1000), Mutex::default());
+        queue.push(&regions, [task(1, 1, 5000), task(1, 2, 300), task(2, 1, 300)]);
+        queue.push(&regions, [task(2, 2, 300), task(1, 3, 300)]);
+        queue.close();
+        let sizes = std::iter::from_fn(|| queue.take().map(|laid| laid.tasks.len()));
+        assert_eq!(sizes.collect::<Vec<_>>(), [1, 3, 1]);
+    }
+
+    #[test]
+    fn a_batch_is_laid_again_as_it_was() {
+        let (queue, regions) = (WriteQueue::new(1 << 20), Mutex::default());
+        let erase = WriteTask { region: 1, erase: true, ..Default::default() };
+        queue.push(&regions, [task(1, 1, 10), erase, task(1, 1, 20), task(2, 1, 30)]);
+        let mut laid = queue.take().unwrap();
+        let numbers: Vec<_> = laid.tasks.iter().map(|(region, _)| region.unwrap()).collect();
+        assert_eq!(numbers, [1, 1, 2, 3], "a group that comes back gets a number of its own");
+        let before = laid.batch.clone();
+        assert!(!before.is_empty());
+        laid.lay_again().unwrap();
+        assert_eq!(laid.batch, before);
+    }
+
+    #[test]
+    fn a_closed_queue_drops_what_comes() {
+        let (queue, regions) = (WriteQueue::new(1 << 20), Mutex::default());
+        let (sender, mut waiter) = oneshot::channel();
+        queue.push(&regions, [task(1, 1, 10)]);
+        queue.close();
+        let done = Done::Waiter(sender);
+        queue.push(&regions, [WriteTask { region: 1, done, ..Default::default() }]);
+        assert!(matches!(waiter.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
+        assert_eq!(queue.take().unwrap().tasks.len(), 1, "what was there is still written");
+        assert!(queue.take().is_none());
+    }
+}
