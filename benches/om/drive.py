@@ -3,7 +3,8 @@
 creates: keys opened and committed by 64 clients, with one OM and then with three, all on this
     machine. The rate, and the CPU of every OM per key: where all share the same cores, that is
     what decides the rate. With CORES each OM gets that share of a core and no more, by a cgroup,
-    as if it had a machine of its own.
+    as if it had a machine of its own. With OZONE, the path of a published `ozone` script, its
+    freon creates them, in a JVM for each round; it tells whole seconds, so KEYS should be many.
 
 reads: lookups with three OMs, by what clients ask for: the leader only, any OM with nothing
     acknowledged missing, any OM with what it has. Each OM gets CORES (0.4), the clients what is
@@ -12,12 +13,15 @@ reads: lookups with three OMs, by what clients ask for: the leader only, any OM 
 
 import json
 import os
+import re
+import subprocess
 import sys
 import time
 
 from cluster import Cluster
 
 KEYS = int(os.environ.get("KEYS", "60000"))
+OZONE = os.environ.get("OZONE")
 CLIENTS = os.environ.get("CLIENTS", "64")
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 CORES = float(os.environ.get("CORES", "0"))
@@ -41,6 +45,19 @@ def ommg(cluster, operation, prefix, *arguments):
     return json.loads(report)
 
 
+def create(cluster, prefix):
+    """Creates keys; the rate, and the median time of one in ms where the generator tells it."""
+    if not OZONE:
+        report = ommg(cluster, "CREATE_KEY", prefix, "-n", str(KEYS))
+        return report["testsPerSecond"], report["timers"]["CREATE_KEY"]["p50Ms"]
+    command = [OZONE, "freon", "ommg", "-o", "CREATE_KEY", "-t", CLIENTS, "-n", str(KEYS)]
+    done = subprocess.run([*command, "-p", prefix], env=cluster.env, capture_output=True, text=True)
+    told = dict(re.findall(r"^(.*): (\d+)$", done.stdout, re.MULTILINE))
+    if told.get("Successful executions") != str(KEYS):
+        sys.exit(f"{command}: {done.stdout}{done.stderr}")
+    return KEYS / int(told["Total execution time (sec)"]), None
+
+
 def limit(cluster, cores):
     if not all([cluster.limit(name, cores) for name in cluster.names]):
         sys.exit("cgroups cannot be made here")
@@ -59,12 +76,12 @@ def creates(o3, work):
             leader = cluster.leader()
             for number in range(ROUNDS):
                 before = {name: cluster.cpu(name) for name in cluster.names}
-                report = ommg(cluster, "CREATE_KEY", f"r{number}", "-n", str(KEYS))
+                rate, p50 = create(cluster, f"r{number}")
                 used = {n: (cluster.cpu(n) - before[n]) * 1e6 / KEYS for n in cluster.names}
-                rate, p50 = report["testsPerSecond"], report["timers"]["CREATE_KEY"]["p50Ms"]
+                median = f", p50 {p50:.2f} ms" if p50 else ""
                 followers = [f"{used[n]:.1f}" for n in cluster.names if n != leader]
                 print(
-                    f"{count} OM: {rate:,.0f} keys/s, p50 {p50:.2f} ms, CPU a key: "
+                    f"{count} OM: {rate:,.0f} keys/s{median}, CPU a key: "
                     f"leader {used[leader]:.1f} us, followers {' '.join(followers) or '-'}",
                     flush=True,
                 )
