@@ -72,7 +72,7 @@ impl Client {
             (max_lag, options.om_probe_interval)
         });
         let om = Transport::om(&options.om_addresses, patience, anywhere);
-        let datanodes = Datanodes::new(options.connect_timeout);
+        let datanodes = Datanodes::new(options.connect_timeout, options.silence);
         let excluded = ExcludeList::new(options.exclude_expiry);
         let inner = Arc::new(Inner {
             options,

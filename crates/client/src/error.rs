@@ -27,6 +27,9 @@ pub enum ErrorKind {
     Unavailable,
     /// No answer in time.
     Timeout,
+    /// What was being read is gone, because the key was overwritten, renamed or deleted meanwhile: opened again it is
+    /// the new version.
+    Overwritten,
     /// What was read is not what was written, on every replica.
     Corrupt,
     /// The server does not do that.
@@ -100,6 +103,16 @@ pub enum Error {
         /// The last replica's failure.
         last: Box<Error>,
     },
+    /// A key that was being read is another one by now, or none, and what it was cannot be read any more.
+    #[error("{key} was overwritten, renamed or deleted while it was read: {last}")]
+    Overwritten {
+        /// Which key.
+        key: String,
+        /// The block that it no longer has.
+        block: types::BlockId,
+        /// How reading the block failed.
+        last: Box<Error>,
+    },
     /// A key could not be written through any pipeline.
     #[error("cannot write {key} after {attempts} attempts: {last}")]
     WriteFailed {
@@ -133,6 +146,7 @@ impl Error {
             Self::Unavailable { .. } => ErrorKind::Unavailable,
             Self::Timeout { .. } => ErrorKind::Timeout,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
+            Self::Overwritten { .. } => ErrorKind::Overwritten,
             Self::NoReplica { last, .. } | Self::WriteFailed { last, .. } => last.kind(),
             Self::Protocol { .. } => ErrorKind::Internal,
             Self::Usage(_) => ErrorKind::Invalid,

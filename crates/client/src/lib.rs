@@ -5,7 +5,7 @@
 //! * [`KeyWriter`] cuts a key into blocks and chunks and writes them through pipelines; what a broken pipeline has
 //!   not acknowledged is written again to a new block elsewhere.
 //! * [`KeyReader`] reads ranges from the replicas, always verifying checksums; a bad or late replica costs a retry on
-//!   the next one.
+//!   the next one. It reads one version of a key or fails; [`newest()`] goes on to the next version.
 //! * [`ScmClient`] is for administration.
 //!
 //! Every call returns [`Error`]; [`Error::kind`] is what a program branches on.
@@ -31,7 +31,7 @@ pub use om::bucket::BucketChange;
 pub use om::multipart::{CompletedPart, CompletedUpload, CreateUpload, PartPage, UploadPage};
 pub use om::volume::{VolumeChange, VolumeScope};
 pub use options::{Checksum, ClientOptions};
-pub use read::KeyReader;
+pub use read::{KeyReader, Pieces, newest};
 pub use scm::{ListContainers, ScmClient};
 pub use write::{FinishOptions, KeyWriter};
 

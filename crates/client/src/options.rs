@@ -51,6 +51,8 @@ pub struct ClientOptions {
     pub read_timeout: Duration,
     /// How long a DataNode may take to answer a write.
     pub write_timeout: Duration,
+    /// A DataNode that owes an answer to a write and gives no sign of life for so long hangs.
+    pub silence: Duration,
     /// A read not answered by then is asked of the next replica too; the first answer counts.
     pub hedge_after: Duration,
     /// Size of a chunk.
@@ -116,6 +118,7 @@ impl ClientOptions {
             read_retries: conf.get(&c::OZONE_CLIENT_READ_MAX_RETRIES),
             read_timeout: conf.get(&c::OZONE_CLIENT_READ_TIMEOUT),
             write_timeout: conf.get(&c::HDDS_RATIS_RAFT_CLIENT_RPC_REQUEST_TIMEOUT),
+            silence: conf.get(&trioxide::TRIOXIDE_CLIENT_DATANODE_SILENCE),
             hedge_after: conf.get(&trioxide::TRIOXIDE_CLIENT_HEDGE_AFTER),
             chunk_size: chunk,
             flush_size: (max_unacknowledged / 2).max(chunk),

@@ -34,12 +34,27 @@ pub struct Faults {
     pub corrupt: AtomicBool,
     /// Says for so many reads that it has not caught up.
     pub behind: AtomicUsize,
+    /// Answers nothing any more, not even whether it is there.
+    pub hangs: AtomicBool,
     /// Never answers reads.
     pub silent: AtomicBool,
     /// Answers everything with "no such pipeline".
     pub no_pipeline: AtomicBool,
     /// Writes wait for a permit.
     pub gate: Mutex<Option<Arc<Semaphore>>>,
+    /// Reads of this block wait for a permit.
+    pub read_gate: Mutex<Option<(i64, Arc<Semaphore>)>>,
+}
+
+impl Blocks {
+    /// The blocks of a key are deleted, on all nodes.
+    pub fn delete(&self, key: &proto::ozone::KeyInfo) {
+        for location in &key.key_location_list[0].key_locations {
+            let local = location.block_id.container_block_id.local_id as u64;
+            self.records.lock().remove(&local).unwrap();
+            self.written.lock().remove(&local).unwrap();
+        }
+    }
 }
 
 pub struct Node {
@@ -55,6 +70,8 @@ pub struct Node {
 pub struct Seen {
     pub commands: Mutex<Vec<Type>>,
     pub bytes_in: AtomicUsize,
+    /// How often it was asked whether it is there.
+    pub pulses: AtomicUsize,
     puts: Mutex<HashMap<i64, usize>>,
 }
 
@@ -105,6 +122,13 @@ impl Node {
 
 impl Handler for Service {
     fn call(&self, call: Call) -> HandlerFuture {
+        if self.faults.hangs.load(Ordering::Relaxed) {
+            return Box::pin(std::future::pending());
+        }
+        if call.method == proto::method::ALIVE {
+            self.seen.pulses.fetch_add(1, Ordering::Relaxed);
+            return Box::pin(async { Ok(Reply::default()) });
+        }
         let request = dn::ContainerCommandRequestProto::decode(call.header).unwrap();
         let kind = request.cmd_type();
         self.seen.commands.lock().push(kind);
@@ -124,7 +148,17 @@ impl Handler for Service {
             let status = Status::not_leader("not me", leader.to_string());
             return Box::pin(async { Err(status) });
         }
-        let gate = self.faults.gate.lock().clone().filter(|_| writes);
+        let gate = match writes {
+            true => self.faults.gate.lock().clone(),
+            false => self.faults.read_gate.lock().clone().and_then(|(block, gate)| {
+                let read = [
+                    request.get_block.as_ref().map(|r| r.block_id.local_id),
+                    request.get_small_file.as_ref().map(|r| r.block.block_id.local_id),
+                    request.read_chunk.as_ref().map(|r| r.block_id.local_id),
+                ];
+                read.contains(&Some(block)).then_some(gate)
+            }),
+        };
         let answer = match &gate {
             None => Some(self.answer(&request, call.payload.clone())),
             Some(_) => None,
@@ -185,13 +219,14 @@ impl Service {
             Type::ReadChunk => {
                 let read = request.read_chunk.clone().unwrap();
                 let (from, length) = (read.chunk_data.offset, read.chunk_data.len);
-                out = self.load(read.block_id.local_id, from, length);
-                response.read_chunk = Some(dn::ReadChunkResponseProto {
-                    block_id: read.block_id,
-                    chunk_data: read.chunk_data,
-                    response_data: None,
-                });
-                Ok(())
+                self.record(&read.block_id).map(|_| {
+                    out = self.load(read.block_id.local_id, from, length);
+                    response.read_chunk = Some(dn::ReadChunkResponseProto {
+                        block_id: read.block_id,
+                        chunk_data: read.chunk_data,
+                        response_data: None,
+                    });
+                })
             }
             Type::GetSmallFile => {
                 let id = request.get_small_file.as_ref().unwrap().block.block_id;

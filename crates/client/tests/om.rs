@@ -11,6 +11,9 @@ use proto::ozone as om;
 use proto::ozone::{OmRequest, OmResponse, Status, Type};
 use types::{BlockId, ContainerId, LocalId, Pipeline};
 
+/// What becomes of an OM's state.
+pub type Happening = Box<dyn FnOnce(&State) + Send>;
+
 #[derive(Default)]
 pub struct State {
     pub pipelines: Mutex<Vec<Pipeline>>,
@@ -29,6 +32,8 @@ pub struct State {
     pub moved: Mutex<Option<Pipeline>>,
     next: AtomicU64,
     pub lost: AtomicBool,
+    /// Happens once, right after the next answer to GetKeyInfo was made.
+    pub after_look_up: Mutex<Option<Happening>>,
     /// The OM of this address answers nothing any more.
     pub hangs: Mutex<Option<String>>,
 }
@@ -215,6 +220,11 @@ impl Handler for Service {
             return Box::pin(async { Err(refusal) });
         }
         let response = self.0.answer(&request);
+        if request.cmd_type() == Type::GetKeyInfo
+            && let Some(happens) = self.0.after_look_up.lock().take()
+        {
+            happens(&self.0);
+        }
         let mut lose = self.0.lose_answer_of.lock();
         if *lose == Some(request.cmd_type()) {
             *lose = None;

@@ -5,9 +5,12 @@ use std::sync::atomic::Ordering;
 use client::ErrorKind;
 use futures::TryStreamExt;
 use proto::datanode::Type as Command;
+use proto::ozone::Status;
+use tokio::sync::Semaphore;
 
-use crate::datanode::Node;
-use crate::support::{BLOCK, CHUNK, Cluster, SMALL, data, path, pipeline};
+use crate::datanode::{Blocks, Node};
+use crate::om::State;
+use crate::support::{BLOCK, CHUNK, Cluster, SMALL, data, path, pipeline, replace};
 
 #[tokio::test]
 async fn any_range_is_that_part_of_the_key() {
@@ -114,5 +117,89 @@ async fn a_block_that_moved_is_found_again() {
             node.stop().await;
         }
         assert_eq!(reader.read_all().await.unwrap(), data(size));
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_overwritten_before_its_first_byte_is_there_is_read_anew() {
+    for size in [SMALL, 3 * CHUNK] {
+        let cluster = Cluster::start(1).await;
+        for begin in [false, true] {
+            cluster.put("k", data(size)).await.unwrap();
+            cluster.put("new", data(2 * size)).await.unwrap();
+            cluster.replace_after_look_up("k", "new");
+            let read = if begin {
+                let (reader, pieces) = cluster.client.begin_key(&path("k")).await.unwrap();
+                assert_eq!(reader.len(), 2 * size as u64);
+                pieces.try_collect::<Vec<_>>().await.unwrap().concat().into()
+            } else {
+                cluster.client.read_key(&path("k")).await.unwrap()
+            };
+            assert_eq!(read, data(2 * size), "{size} bytes, begin: {begin}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn bytes_of_two_versions_are_never_mixed() {
+    let cluster = Cluster::start(1).await;
+    let old = data(3 * BLOCK as usize);
+    let info = cluster.put("k", old.clone()).await.unwrap();
+    cluster.put("new", data(4 * BLOCK as usize)).await.unwrap();
+    let gate = cluster.hold_reads(&info, 1);
+    let reader = cluster.client.open_key(&path("k")).await.unwrap();
+    let mut pieces = reader.begin(0..reader.len()).await.unwrap();
+    replace(cluster.state(), &cluster.blocks, "k", "new");
+    gate.add_permits(Semaphore::MAX_PERMITS);
+    let mut got = Vec::new();
+    let error = loop {
+        match pieces.try_next().await {
+            Ok(piece) => got.extend_from_slice(&piece.expect("the old version is gone")),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::Overwritten, "{error}");
+    assert_eq!(got, old.slice(..BLOCK as usize));
+}
+
+#[tokio::test]
+async fn an_overwritten_key_is_read_on_while_its_blocks_are_there() {
+    let cluster = Cluster::start(1).await;
+    let old = data(3 * BLOCK as usize);
+    cluster.put("k", old.clone()).await.unwrap();
+    let reader = cluster.client.open_key(&path("k")).await.unwrap();
+    cluster.put("k", data(SMALL)).await.unwrap();
+    assert_eq!(reader.read_all().await.unwrap(), old);
+}
+
+#[tokio::test]
+async fn a_key_that_is_deleted_while_it_is_read_is_not_found() {
+    let cluster = Cluster::start(1).await;
+    cluster.put("k", data(SMALL)).await.unwrap();
+    let reader = cluster.client.open_key(&path("k")).await.unwrap();
+    let delete = |state: &State, blocks: &Blocks| {
+        blocks.delete(&state.keys.lock().remove("k").unwrap());
+    };
+    delete(cluster.state(), &cluster.blocks);
+    let error = reader.read_all().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Overwritten, "{error}");
+
+    cluster.put("k", data(SMALL)).await.unwrap();
+    let blocks = cluster.blocks.clone();
+    let happens = move |state: &State| delete(state, &blocks);
+    *cluster.state().after_look_up.lock() = Some(Box::new(happens));
+    let error = cluster.client.read_key(&path("k")).await.unwrap_err();
+    assert!(error.is_status(Status::KeyNotFound), "{error}");
+}
+
+#[tokio::test]
+async fn blocks_that_are_lost_are_not_taken_for_overwritten() {
+    for size in [SMALL, 3 * CHUNK] {
+        let cluster = Cluster::start(1).await;
+        let info = cluster.put("k", data(size)).await.unwrap();
+        cluster.blocks.delete(&info);
+        let error = cluster.client.read_key(&path("k")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert!(error.om_status().is_none(), "{error}");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use client::{Checksum, Client, ClientOptions, CreateKey, KeyPath};
+use tokio::sync::Semaphore;
 use types::{Pipeline, PipelineId, PipelineState, ReplicationConfig};
 
 use crate::datanode::{Blocks, Node};
@@ -25,6 +26,11 @@ pub struct Cluster {
 impl Cluster {
     /// So many pipelines of three nodes each.
     pub async fn start(pipelines: usize) -> Self {
+        Self::start_with(pipelines, |_| {}).await
+    }
+
+    /// With other options for the client.
+    pub async fn start_with(pipelines: usize, change: impl FnOnce(&mut ClientOptions)) -> Self {
         let (state, blocks) = (Arc::<State>::default(), Arc::<Blocks>::default());
         state.block_size.store(BLOCK, Ordering::Relaxed);
         state.preallocate.store(1, Ordering::Relaxed);
@@ -38,7 +44,9 @@ impl Cluster {
             nodes.push(members);
         }
         let om = Om::start(state).await;
-        let client = Client::new(options(vec![om.address.clone()])).unwrap();
+        let mut options = options(vec![om.address.clone()]);
+        change(&mut options);
+        let client = Client::new(options).unwrap();
         Self { om, blocks, pipelines: nodes, client }
     }
 
@@ -50,9 +58,33 @@ impl Cluster {
         self.client.put_key(CreateKey::new(path(key)), data).await
     }
 
-    pub async fn get(&self, key: &str) -> client::Result<Bytes> {
-        self.client.open_key(&path(key)).await?.read_all().await
+    /// The next look-up of a key is overtaken: it tells what was there, and then another key takes its place.
+    pub fn replace_after_look_up(&self, key: &'static str, with: &'static str) {
+        let blocks = self.blocks.clone();
+        let happens = move |state: &State| replace(state, &blocks, key, with);
+        *self.state().after_look_up.lock() = Some(Box::new(happens));
     }
+
+    /// Reads of one block of a key wait for permits.
+    pub fn hold_reads(&self, key: &proto::ozone::KeyInfo, block: usize) -> Arc<Semaphore> {
+        let gate = Arc::new(Semaphore::new(0));
+        let id = key.key_location_list[0].key_locations[block].block_id.container_block_id;
+        for node in self.pipelines.iter().flatten() {
+            *node.faults.read_gate.lock() = Some((id.local_id, gate.clone()));
+        }
+        gate
+    }
+
+    pub async fn get(&self, key: &str) -> client::Result<Bytes> {
+        self.client.read_key(&path(key)).await
+    }
+}
+
+/// One key takes the place of another, whose blocks are deleted at once.
+pub fn replace(state: &State, blocks: &Blocks, key: &str, with: &str) {
+    let mut keys = state.keys.lock();
+    let new = keys.remove(with).unwrap();
+    blocks.delete(&keys.insert(key.to_owned(), new).unwrap());
 }
 
 pub fn path(key: &str) -> KeyPath {
@@ -89,6 +121,7 @@ pub fn options(om_addresses: Vec<String>) -> ClientOptions {
         read_retries: 3,
         read_timeout: 10 * second,
         write_timeout: 10 * second,
+        silence: 10 * second,
         hedge_after: Duration::from_millis(20),
         chunk_size: CHUNK,
         flush_size: 2 * CHUNK,

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use client::{CreateKey, ErrorKind, FinishOptions};
+use client::{ClientOptions, CreateKey, ErrorKind, FinishOptions};
 use proto::datanode::Type as Command;
 use proto::ozone::Type;
 use tokio::sync::Semaphore;
@@ -145,6 +146,59 @@ async fn a_leader_that_hangs_is_left_for_another_pipeline_long_before_the_time_f
     let limit = crate::support::options(Vec::new()).write_timeout;
     assert!(began.elapsed() < limit / 2, "{:?}", began.elapsed());
     assert_eq!(cluster.get("k").await.unwrap(), data(100_000));
+}
+
+/// A write may take for ever, but nobody may be silent.
+fn patient(options: &mut ClientOptions) {
+    options.write_timeout = Duration::from_secs(1_000_000);
+    options.silence = Duration::from_millis(1500);
+}
+
+#[tokio::test]
+async fn a_datanode_without_a_sign_of_life_is_left_however_long_a_write_may_take() {
+    for size in [SMALL, 3 * CHUNK] {
+        let cluster = Cluster::start_with(2, patient).await;
+        cluster.pipelines[0][0].faults.hangs.store(true, Ordering::Relaxed);
+        cluster.put("k", data(size)).await.unwrap();
+        assert_eq!(cluster.get("k").await.unwrap(), data(size));
+        let seen = cluster.pipelines[1][0].seen.commands.lock().len();
+        assert!(seen > 0, "the other pipeline was written to");
+        cluster.put("next", data(size)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn without_another_pipeline_a_leader_without_a_sign_of_life_gives_way_to_the_next() {
+    let cluster = Cluster::start_with(1, patient).await;
+    let [hangs, next, other] = &cluster.pipelines[0][..] else { unreachable!() };
+    hangs.faults.hangs.store(true, Ordering::Relaxed);
+    for node in [next, other] {
+        *node.faults.leader.lock() = Some(next.details.id);
+    }
+    cluster.put("k", data(3 * CHUNK)).await.unwrap();
+    assert_eq!(cluster.get("k").await.unwrap(), data(3 * CHUNK));
+}
+
+#[tokio::test]
+async fn a_slow_datanode_that_shows_signs_of_life_is_waited_for() {
+    for size in [SMALL, 3 * CHUNK] {
+        let cluster = Cluster::start_with(2, patient).await;
+        let slow = &cluster.pipelines[0][0];
+        let gate = Arc::new(Semaphore::new(0));
+        *slow.faults.gate.lock() = Some(gate.clone());
+        let relent = async {
+            // Longer than it may be silent.
+            while slow.seen.pulses.load(Ordering::Relaxed) < 4 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            gate.add_permits(1_000_000);
+        };
+        let put = async { cluster.put("k", data(size)).await.unwrap() };
+        let (info, ()) = tokio::join!(put, relent);
+        assert_eq!(info.key_location_list[0].key_locations.len(), 1);
+        assert!(cluster.state().asked(Type::AllocateBlock).is_empty(), "nothing was left");
+        assert_eq!(cluster.get("k").await.unwrap(), data(size));
+    }
 }
 
 #[tokio::test]

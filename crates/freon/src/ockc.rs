@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
-use client::{Client, ErrorKind, KeyPath};
+use client::{Client, KeyPath};
 use config::Configuration;
 use futures::future::join_all;
+use proto::ozone::Status;
 use rand::RngExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
@@ -188,10 +189,11 @@ impl Run {
 
     /// What there is at a path, taken for a version of a key.
     async fn look_at(&self, path: &KeyPath, key: usize) -> Result<Seen, String> {
-        let found = self.attempt(async |client| match client.open_key(path).await {
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        let found = self.attempt(async |client| match client.read_key(path).await {
+            // OM says so; of a DataNode it would be a key whose blocks are lost.
+            Err(e) if e.is_status(Status::KeyNotFound) => Ok(None),
             Err(e) => Err(e),
-            Ok(reader) => reader.read_all().await.map(Some),
+            Ok(content) => Ok(Some(content)),
         });
         Ok(match found.await? {
             None => Seen::Absent,

@@ -51,8 +51,7 @@ pub(crate) async fn run(args: Ockr, conf: &Configuration) -> Result<Report, Freo
 }
 
 async fn read(target: &Target, prefix: &str, test: u64, keys: u64) -> Result<u64, FreonError> {
-    let reader = target.client(test).open_key(&target.key(prefix, test % keys)).await?;
-    let mut pieces = reader.stream(0..reader.len());
+    let (_, mut pieces) = target.client(test).begin_key(&target.key(prefix, test % keys)).await?;
     let mut bytes = 0;
     while let Some(piece) = pieces.try_next().await? {
         bytes += piece.len() as u64;

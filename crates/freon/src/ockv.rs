@@ -63,8 +63,7 @@ fn hex(digest: &[u8]) -> String {
 }
 
 async fn digest(client: &Client, key: &KeyPath) -> Result<(Vec<u8>, u64), FreonError> {
-    let reader = client.open_key(key).await?;
-    let mut pieces = reader.stream(0..reader.len());
+    let (_, mut pieces) = client.begin_key(key).await?;
     let mut sha = Sha256::new();
     let mut bytes = 0;
     while let Some(piece) = pieces.try_next().await? {

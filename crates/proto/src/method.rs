@@ -22,3 +22,5 @@ pub const OM_ADMIN: u16 = 21;
 pub const PAYLOAD_FETCH: u16 = 8;
 /// A piece of a container that one DataNode copies to another.
 pub const CONTAINER_PUSH: u16 = 9;
+/// Nothing → nothing: whether a DataNode is there.
+pub const ALIVE: u16 = 10;

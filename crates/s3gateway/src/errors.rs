@@ -108,6 +108,13 @@ fn of_kind(subject: Subject, kind: ErrorKind, error: &Error) -> (S3ErrorCode, St
         (ErrorKind::SafeMode, _) => {
             say(C::SlowDown, "The cluster is starting. Please try again in a moment.")
         }
+        (ErrorKind::Overwritten, _) => {
+            tracing::warn!(%error, "a read was overtaken by writes");
+            say(
+                C::ServiceUnavailable,
+                "The object was overwritten while it was read. Please try again.",
+            )
+        }
         (ErrorKind::Unavailable | ErrorKind::Timeout, _) => {
             tracing::warn!(%error, "service unavailable");
             say(C::ServiceUnavailable, "Service is unable to handle request. Please try again.")

@@ -2,6 +2,7 @@
 
 mod command;
 mod failure;
+mod pulse;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,10 @@ const BULK: usize = 64 << 10;
 pub(crate) struct Datanodes {
     small: ClientPool,
     bulk: ClientPool,
+    /// For questions whether somebody is there.
+    pulse: ClientPool,
+    /// A DataNode that gives no sign of life for so long hangs.
+    silence: Duration,
 }
 
 /// Which block a command is about, and with what right.
@@ -47,13 +52,14 @@ pub(crate) struct Command<'a, Q> {
 }
 
 impl Datanodes {
-    pub(crate) fn new(connect_timeout: Duration) -> Self {
+    pub(crate) fn new(connect_timeout: Duration, silence: Duration) -> Self {
         let options = |connections| framed::ClientOptions {
             connections,
             connect_timeout,
             ..Default::default()
         };
-        Self { small: ClientPool::new(options(1)), bulk: ClientPool::new(options(2)) }
+        let pool = |connections| ClientPool::new(options(connections));
+        Self { small: pool(1), bulk: pool(2), pulse: pool(1), silence }
     }
 
     /// Sends one command to one DataNode. `expect` is the size of the answer's payload, as far as it is known.

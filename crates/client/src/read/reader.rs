@@ -25,7 +25,13 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// a restart a pipeline needs a leader before it knows its last entries to be committed.
 const CATCH_UP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads one key. Cheap to clone; reads are independent of each other.
+/// Pieces of a key in order, each verified.
+pub type Pieces = BoxStream<'static, Result<Bytes>>;
+
+/// Reads one key as it was when it was looked up: what is read is never of two versions. Should the key be overwritten
+/// meanwhile and what is asked for be deleted, reading fails with [`ErrorKind::Overwritten`]; [`newest`](super::newest())
+/// is for those who would rather have the new version then. Cheap to clone; reads are independent
+/// of each other.
 #[derive(Clone)]
 pub struct KeyReader {
     inner: Arc<Inner>,
@@ -89,7 +95,7 @@ impl KeyReader {
 
     /// The bytes of `range` in order, read ahead in parallel; what lies beyond the end is left out. Every piece has
     /// been verified against its checksums.
-    pub fn stream(&self, range: Range<u64>) -> BoxStream<'static, Result<Bytes>> {
+    pub fn stream(&self, range: Range<u64>) -> Pieces {
         let range = range.start..range.end.min(self.len());
         if range.start >= range.end {
             return stream::empty().boxed();
@@ -111,6 +117,19 @@ impl KeyReader {
             })
             .buffered(parallel)
             .boxed()
+    }
+
+    /// As [`KeyReader::stream`], once the first bytes are there: a failure until then is told here, before anything
+    /// is given out, so that a key that was overwritten meanwhile can be opened anew.
+    ///
+    /// # Errors
+    /// As the stream's items.
+    pub async fn begin(&self, range: Range<u64>) -> Result<Pieces> {
+        let mut pieces = self.stream(range);
+        Ok(match pieces.try_next().await? {
+            Some(first) => stream::once(async { Ok(first) }).chain(pieces).boxed(),
+            None => pieces,
+        })
     }
 
     /// All bytes of `range` in memory.
@@ -213,32 +232,44 @@ impl Inner {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
+            tracing::debug!(key = %self.path, block = %block.id, %error, attempt, "read failed");
             let passing = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout)
                 && started.elapsed() < CATCH_UP_PATIENCE;
-            if !passing && attempt >= self.client.options().read_retries {
-                return Err(error);
-            }
-            tracing::debug!(key = %self.path, block = %block.id, %error, attempt, "read failed");
-            if attempt > 0 {
+            let again = passing || attempt < self.client.options().read_retries;
+            if again && attempt > 0 {
                 let pause = REFRESH_PAUSE * (1 << attempt.min(5));
                 tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
             }
             attempt += 1;
-            match self.client.locate_key(&self.path, true).await {
-                Ok(info) => {
-                    let ours = block.id.to_wire().container_block_id;
-                    let found = info
-                        .key_location_list
-                        .iter()
-                        .flat_map(|version| &version.key_locations)
-                        .find(|location| location.block_id.container_block_id == ours);
-                    // The key was overwritten since: what this reader reads may be deleted any time.
-                    let Some(location) = found else { return Err(error) };
-                    block.refresh(location)?;
-                }
-                Err(lookup) if lookup.kind() == ErrorKind::NotFound => return Err(error),
-                Err(lookup) => tracing::debug!(key = %self.path, %lookup, "no fresh location"),
+            self.locate_again(block, &error).await?;
+            if !again {
+                return Err(error);
             }
+        }
+    }
+    /// Looks up where a block is now whose replicas failed with `error`.
+    async fn locate_again(&self, block: &BlockRef, error: &Error) -> Result<()> {
+        let found = match self.client.locate_key(&self.path, true).await {
+            Ok(info) => {
+                let ours = block.id.to_wire().container_block_id;
+                let mut locations =
+                    info.key_location_list.into_iter().flat_map(|version| version.key_locations);
+                locations.find(|location| location.block_id.container_block_id == ours)
+            }
+            Err(lookup) if lookup.kind() == ErrorKind::NotFound => None,
+            Err(lookup) => {
+                tracing::debug!(key = %self.path, %lookup, "no fresh location");
+                return Ok(());
+            }
+        };
+        match found {
+            Some(location) => block.refresh(&location),
+            // What this reader reads is deleted any time.
+            None => Err(Error::Overwritten {
+                key: self.path.to_string(),
+                block: block.id,
+                last: Box::new(error.clone()),
+            }),
         }
     }
 }

@@ -336,9 +336,10 @@ impl BlockWriter {
             true => self.options.timeout,
             false => self.options.timeout / HANG_SHARE,
         };
-        self.datanodes
-            .call(self.node(), &self.target, command, parts, 0, timeout)
-            .map(|reply| reply.map(|(message, _)| message))
+        let node = self.node();
+        let call = self.datanodes.call(node, &self.target, command, parts, 0, timeout);
+        let call = call.map(|reply| reply.map(|(message, _)| message));
+        self.datanodes.watched(node, call)
     }
 
     fn on(&mut self, event: Event) -> Result<(), Failure> {

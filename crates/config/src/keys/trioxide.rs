@@ -51,6 +51,8 @@ keys! {
     TRIOXIDE_DATANODE_IO: String = "trioxide.datanode.io", "auto", [DATANODE], one of ["auto", "uring", "threads"];
     /// How long a client's metadata request may take altogether, fail-over and retries included.
     TRIOXIDE_CLIENT_DEADLINE: Duration = "trioxide.client.deadline", "60s", [CLIENT, S3G];
+    /// A DataNode that owes an answer to a write and gives no sign of life for so long, though asked, hangs: the data is written elsewhere. How long the write itself may take is another matter.
+    TRIOXIDE_CLIENT_DATANODE_SILENCE: Duration = "trioxide.client.datanode.silence", "2s", [CLIENT, S3G];
     /// A read not answered by then is asked of the next replica too; the first answer counts.
     TRIOXIDE_CLIENT_HEDGE_AFTER: Duration = "trioxide.client.hedge.after", "100ms", [CLIENT, S3G];
     /// Ports of `o3 server` where no address is set: Ozone's, or any free ones (several servers on one host).

@@ -27,6 +27,7 @@ impl Handler for NativeDoor {
         match call.method {
             method::CONTAINER => container(self.daemon.clone(), call).boxed(),
             method::RAFT | method::RAFT_SNAPSHOT | method::PAYLOAD_FETCH => self.raft(call),
+            method::ALIVE => ready(Ok(Reply::default())),
             method::CONTAINER_PUSH => push(self.daemon.clone(), call).boxed(),
             other => ready(Err(unknown(other))),
         }

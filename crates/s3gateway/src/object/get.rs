@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use client::KeyPath;
+use client::{Client, KeyPath, KeyReader, Pieces};
 use proto::ozone::KeyInfo;
 use s3s::dto::{
     ChecksumMode, ChecksumType, ETag, GetObjectInput, GetObjectOutput, HeadObjectInput,
@@ -95,15 +95,32 @@ pub(crate) async fn get(
     refuse::version(input.version_id.as_deref())?;
     refuse_customer_keys!(input);
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
-    let reader = client.open_key(&path).await.map_err(|e| s3_error(Subject::Object, e))?;
-    directory::check_object(gateway, &path, reader.info())?;
-    let found = find(reader.info(), conditions!(input), input.range, input.part_number)?;
+    let begun = client::newest(|| begin(gateway, &client, &path, &input)).await;
+    let (pieces, reader, found) = begun.map_err(|e| s3_error(Subject::Object, e))??;
     let mut output = output!(GetObjectOutput, found, input);
     output.tag_count = i32::try_from(reader.info().tags.len()).ok().filter(|count| *count > 0);
     output.storage_class = storage_class(reader.info());
     let length = found.range.end - found.range.start;
-    output.body = Some(ObjectBody::blob(reader.stream(found.range.clone()), length));
+    output.body = Some(ObjectBody::blob(pieces, length));
     Ok(answer(output, found.partial))
+}
+
+/// Opens an object and begins to read what is asked for. Nothing is answered before its first bytes are there: should
+/// it be overwritten until then it is looked up again, with its conditions and its range; later its connection is
+/// broken off.
+async fn begin(
+    gateway: &Gateway,
+    client: &Client,
+    path: &KeyPath,
+    input: &GetObjectInput,
+) -> client::Result<S3Result<(Pieces, KeyReader, Found)>> {
+    let reader = client.open_key(path).await?;
+    let asked = directory::check_object(gateway, path, reader.info())
+        .and_then(|()| find(reader.info(), conditions!(input), input.range, input.part_number));
+    Ok(match asked {
+        Ok(found) => Ok((reader.begin(found.range.clone()).await?, reader, found)),
+        Err(refused) => Err(refused),
+    })
 }
 
 pub(crate) async fn head(

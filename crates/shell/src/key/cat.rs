@@ -18,8 +18,7 @@ pub struct Cat {
 /// Runs it.
 pub(crate) async fn run(args: Cat, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
-    let reader = address.client(conf)?.open_key(&address.key()?).await?;
-    let mut pieces = reader.stream(0..reader.len());
+    let (_, mut pieces) = address.client(conf)?.begin_key(&address.key()?).await?;
     let mut out = tokio::io::stdout();
     let failed = || ShellError::local("standard output");
     while let Some(piece) = pieces.try_next().await? {

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: Cp, conf: &Configuration) -> Result<(), ShellError
 
 /// Copies content, metadata and tags.
 pub(super) async fn copy(client: &Client, from: &KeyPath, to: CreateKey) -> Result<(), ShellError> {
-    let reader = client.open_key(from).await?;
+    let (reader, mut pieces) = client.begin_key(from).await?;
     let pairs = |pairs: &[proto::hdds::KeyValue]| {
         pairs.iter().map(|p| (p.key.clone(), p.value().to_owned())).collect()
     };
@@ -46,7 +46,6 @@ pub(super) async fn copy(client: &Client, from: &KeyPath, to: CreateKey) -> Resu
         .tags(pairs(&reader.info().tags));
     let mut writer = client.create_key(to).await?;
     let bar = progress::bar(Some(reader.len()));
-    let mut pieces = reader.stream(0..reader.len());
     while let Some(piece) = pieces.try_next().await? {
         bar.inc(piece.len() as u64);
         writer.write(piece).await?;

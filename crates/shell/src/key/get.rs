@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use client::Pieces;
 use config::Configuration;
 use futures::TryStreamExt;
 use tokio::io::AsyncWriteExt;
@@ -40,12 +41,12 @@ pub(crate) async fn run(args: Get, conf: &Configuration) -> Result<(), ShellErro
             "{name} exists. Download would overwrite an existing file. Aborting."
         )));
     }
-    let reader = address.client(conf)?.open_key(&path).await?;
+    let (reader, pieces) = address.client(conf)?.begin_key(&path).await?;
     // Under another name until it is whole, so that a broken transfer leaves nothing that looks whole.
     let mut partial = file.clone().into_os_string();
     partial.push(format!(".{}.partial", std::process::id()));
     let partial = PathBuf::from(partial);
-    let fetched = fetch(&reader, &partial).await;
+    let fetched = fetch(pieces, reader.len(), &partial).await;
     if let Err(e) = fetched {
         let _ = tokio::fs::remove_file(&partial).await;
         return Err(e);
@@ -53,11 +54,10 @@ pub(crate) async fn run(args: Get, conf: &Configuration) -> Result<(), ShellErro
     tokio::fs::rename(&partial, &file).await.map_err(ShellError::local(name))
 }
 
-async fn fetch(reader: &client::KeyReader, to: &PathBuf) -> Result<(), ShellError> {
+async fn fetch(mut pieces: Pieces, length: u64, to: &PathBuf) -> Result<(), ShellError> {
     let name = to.display().to_string();
     let mut file = tokio::fs::File::create(to).await.map_err(ShellError::local(&name))?;
-    let bar = progress::bar(Some(reader.len()));
-    let mut pieces = reader.stream(0..reader.len());
+    let bar = progress::bar(Some(length));
     while let Some(piece) = pieces.try_next().await? {
         file.write_all(&piece).await.map_err(ShellError::local(&name))?;
         bar.inc(piece.len() as u64);

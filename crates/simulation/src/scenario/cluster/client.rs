@@ -148,20 +148,17 @@ async fn call(client: &Client, board: &Board, bucket: u64, op: Op) -> bool {
             let put = client.put_key(CreateKey::new(path(bucket, *key)), bytes_of(*content));
             outcome(put.await.map(|_| Answer::Done))
         }
-        Op::Get(key) => {
-            let read = async { client.open_key(&path(bucket, *key)).await?.read_all().await };
-            match read.await {
-                Ok(bytes) => match content_of(&bytes) {
-                    Some(content) => Some(Answer::Content(content)),
-                    None => {
-                        let told = format!("bucket {bucket} key {key} holds what nobody wrote");
-                        board.violations.lock().push(told);
-                        None
-                    }
-                },
-                Err(error) => outcome(Err(error)),
-            }
-        }
+        Op::Get(key) => match client.read_key(&path(bucket, *key)).await {
+            Ok(bytes) => match content_of(&bytes) {
+                Some(content) => Some(Answer::Content(content)),
+                None => {
+                    let told = format!("bucket {bucket} key {key} holds what nobody wrote");
+                    board.violations.lock().push(told);
+                    None
+                }
+            },
+            Err(error) => outcome(Err(error)),
+        },
         Op::Delete(key) => {
             outcome(client.delete_key(&path(bucket, *key)).await.map(|()| Answer::Done))
         }

@@ -1,0 +1,55 @@
+//! Reading keys that others overwrite: as long as nothing was given out, the new version is as good.
+
+use bytes::Bytes;
+
+use super::{KeyReader, Pieces};
+use crate::om::args::KeyPath;
+use crate::{Client, ErrorKind, Result};
+
+/// How many versions of a key are tried that is overwritten, and its old blocks deleted, faster than it is read.
+const MOST_VERSIONS: u32 = 10;
+
+/// Does `read` again, which opens a key and gives nothing out before it succeeds, when the key was overwritten
+/// meanwhile.
+///
+/// # Errors
+/// As `read`.
+pub async fn newest<T, F>(mut read: impl FnMut() -> F) -> Result<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    let mut versions = 1;
+    loop {
+        match read().await {
+            Err(error) if error.kind() == ErrorKind::Overwritten && versions < MOST_VERSIONS => {
+                tracing::debug!(%error, versions, "reading the new version");
+                versions += 1;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+impl Client {
+    /// Opens a key and begins to read all of it: the first bytes are there when this returns. It is the new version
+    /// when the key is overwritten before that; afterwards it is this version or a failure.
+    ///
+    /// # Errors
+    /// As [`Client::open_key`], and as the items of [`KeyReader::stream`].
+    pub async fn begin_key(&self, path: &KeyPath) -> Result<(KeyReader, Pieces)> {
+        newest(|| async {
+            let reader = self.open_key(path).await?;
+            let pieces = reader.begin(0..reader.len()).await?;
+            Ok((reader, pieces))
+        })
+        .await
+    }
+
+    /// A whole key in memory; the new version when it is overwritten meanwhile.
+    ///
+    /// # Errors
+    /// As [`Client::open_key`] and [`KeyReader::read`].
+    pub async fn read_key(&self, path: &KeyPath) -> Result<Bytes> {
+        newest(|| async { self.open_key(path).await?.read_all().await }).await
+    }
+}

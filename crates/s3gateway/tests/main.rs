@@ -1,0 +1,13 @@
+//! A gateway over a cluster in memory, which is the one of the client's tests.
+
+#[allow(dead_code)]
+#[path = "../../client/tests/datanode.rs"]
+mod datanode;
+#[allow(dead_code)]
+#[path = "../../client/tests/om.rs"]
+mod om;
+mod overwritten;
+mod request;
+#[allow(dead_code)]
+#[path = "../../client/tests/support.rs"]
+mod support;

@@ -1,0 +1,54 @@
+//! Objects that are overwritten while they are read.
+
+use config::{Configuration, HostPort};
+use s3gateway::{GatewayOptions, S3Gateway, S3GatewayHandle};
+use tokio::sync::Semaphore;
+
+use crate::request::{ACCESS_KEY, SECRET_KEY, get};
+use crate::support::{BLOCK, CHUNK, Cluster, SMALL, data, replace};
+
+async fn gateway(cluster: &Cluster) -> S3GatewayHandle {
+    let conf = Configuration::builder().build().unwrap();
+    let options = GatewayOptions {
+        address: HostPort::new("127.0.0.1", 0),
+        status_address: None,
+        volume: "vol".to_owned(),
+        credentials: Some((ACCESS_KEY.to_owned(), SECRET_KEY.to_owned())),
+        ..GatewayOptions::from_configuration(&conf)
+    };
+    S3Gateway::start_with(cluster.client.clone(), options).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_object_that_is_overwritten_before_its_first_byte_is_the_new_one() {
+    let cluster = Cluster::start(1).await;
+    let gateway = gateway(&cluster).await;
+    for size in [SMALL, 3 * CHUNK] {
+        cluster.put("k", data(size)).await.unwrap();
+        cluster.put("new", data(2 * size)).await.unwrap();
+        cluster.replace_after_look_up("k", "new");
+        let answer = get(gateway.address(), "/bucket/k").await;
+        assert_eq!((answer.status, answer.length), (200, 2 * size));
+        assert_eq!(answer.rest().await, data(2 * size));
+    }
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_connection_ends_when_an_object_is_overwritten_behind_its_first_bytes() {
+    let cluster = Cluster::start(1).await;
+    let gateway = gateway(&cluster).await;
+    let old = data(3 * BLOCK as usize);
+    let info = cluster.put("k", old.clone()).await.unwrap();
+    cluster.put("new", data(4 * BLOCK as usize)).await.unwrap();
+    let gate = cluster.hold_reads(&info, 1);
+    let mut answer = get(gateway.address(), "/bucket/k").await;
+    assert_eq!((answer.status, answer.length), (200, old.len()));
+    let mut got = answer.take(1).await;
+    replace(cluster.state(), &cluster.blocks, "k", "new");
+    gate.add_permits(Semaphore::MAX_PERMITS);
+    got.extend(answer.rest().await);
+    assert!(got.len() <= BLOCK as usize, "{} bytes of an object that is gone", got.len());
+    assert_eq!(got, old.slice(..got.len()));
+    gateway.shutdown().await;
+}
