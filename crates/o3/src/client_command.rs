@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use config::Configuration;
 use freon::FreonCommand;
+use service::logging;
 use shell::{AdminCommand, ShCommand};
 
 use crate::settings::Settings;
@@ -73,6 +74,10 @@ fn with_runtime(
     command: impl AsyncFnOnce(Configuration) -> ExitCode,
 ) -> anyhow::Result<ExitCode> {
     let conf = settings.load_and_warn()?;
+    // What these have to say they print; the log is for who looks for a fault.
+    if std::env::var_os("RUST_LOG").is_some() {
+        logging::init("warn", logging::Format::Text)?;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("o3")

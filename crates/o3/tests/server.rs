@@ -26,6 +26,23 @@ fn a_server_tells_how_to_reach_it_and_stops_when_asked() {
 }
 
 #[test]
+fn a_server_that_does_not_stop_in_time_ends_and_does_not_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["--datanodes", "8", "-D", "trioxide.shutdown.timeout=5ms"];
+    // A round in three found threads at work when the process fell apart.
+    for round in 0..6 {
+        let daemon = Daemon::start(server(dir.path(), &args));
+        let om = format!("ozone.om.address={}", daemon.text("om"));
+        let prefix = format!("round{round}");
+        let load = ["ockg", "-n", "300", "-t", "8", "--size", "20KB", "-p", prefix.as_str()];
+        let load = o3(&["freon", "-D", &om]).args(load).output().unwrap();
+        assert!(load.status.success(), "{}", stderr(&load));
+        let ended = daemon.terminate();
+        assert_eq!(ended.code(), Some(0), "round {round}: {ended}");
+    }
+}
+
+#[test]
 fn a_second_server_on_a_directory_is_refused_and_the_next_one_is_the_same_cluster() {
     let dir = tempfile::tempdir().unwrap();
     let first = Daemon::start(server(dir.path(), &["--datanodes", "1"]));
