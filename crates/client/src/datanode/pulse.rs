@@ -32,7 +32,18 @@ impl Datanodes {
             }
         }
     }
+
+    /// Whether a DataNode is there now.
+    pub(crate) async fn is_there(&self, node: &DatanodeDetails) -> bool {
+        let Some(address) = node.address(&PortName::Native) else { return false };
+        let client = self.pulse.get(&address);
+        let answer = client.call(method::ALIVE, Bytes::new(), Bytes::new(), BACK).await;
+        matches!(answer, Ok(_) | Err(CallError::Status { .. } | CallError::Decode { .. }))
+    }
 }
+
+/// How long a DataNode that is said to be back has to say so itself: somebody waits, and asks again soon.
+const BACK: Duration = Duration::from_millis(200);
 
 /// Waits until a DataNode gives no sign of life, and says how. It is asked after a third of the time that it has, and
 /// when it does not answer within another third once more: it may be this process that stood still.

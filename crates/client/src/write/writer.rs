@@ -198,6 +198,14 @@ impl KeyWriter {
     async fn recover(&mut self, failure: Failure) -> Result<()> {
         let Some(block) = &mut self.block else { return Ok(()) };
         tracing::debug!(key = %self.path, block = %block.id(), node = %block.node(), ?failure, "write failed");
+        // Said to lead, and given up lately: it may be back, and would be avoided for long.
+        if let Failure::NotLeader(Some(named)) = &failure
+            && self.client.excluded().avoids_datanode(*named)
+            && let Some(named) = block.pipeline().member(*named)
+            && self.client.datanodes().is_there(named).await
+        {
+            self.client.excluded().forgive(named.id);
+        }
         match self.patience.remedy(failure, block, self.client.excluded()) {
             Remedy::Fail(error) => Err(error),
             Remedy::Resend { leader, same, pause } => {
