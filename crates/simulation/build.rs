@@ -1,4 +1,5 @@
-//! Exports the C library's functions that the program defines, so that shared libraries take them, too.
+//! Exports the C library's functions that the program defines, so that shared libraries take them, too; and has
+//! RocksDB's calls of functions that the program wraps come to it.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +12,14 @@ fn main() {
         for line in text.lines() {
             let found = line.trim_start().strip_prefix("unsafe extern \"C\" fn ");
             let name = found.and_then(|rest| rest.split('(').next());
-            if let Some(name) = name.filter(|name| !name.starts_with('$') && *name != "end") {
-                println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
+            match name.filter(|name| !name.starts_with('$') && *name != "end") {
+                None => {}
+                Some(name) => match name.strip_prefix("__wrap_") {
+                    Some(theirs) => println!("cargo:rustc-link-arg-bins=-Wl,--wrap={theirs}"),
+                    None => {
+                        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}")
+                    }
+                },
             }
         }
     }

@@ -113,6 +113,7 @@ unsafe fn wait(cond: usize, mutex: *mut pthread_mutex_t, deadline: Option<u64>) 
     unsafe { real::pthread_mutex_unlock(mutex) };
     world().holds(true, -1);
     wake(Key::At(mutex as usize), 1);
+    super::node::leave_if_dead();
     let woken = wait_on(Key::At(cond), deadline);
     // SAFETY: the caller's mutex.
     unsafe { pthread_mutex_lock(mutex) };

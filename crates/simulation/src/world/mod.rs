@@ -11,8 +11,8 @@
 //!   machines, which can be cut ([`link`]).
 //! * **Disks** are directories of the real file system ([`disk`]); what was overwritten since the last fsync is kept
 //!   aside, so that it can be put back as a loss of power would.
-//! * **A process** is the threads that one thread began, their sockets and files ([`node`]). It ends like one that is
-//!   killed: its threads are never picked again.
+//! * **A process** is the threads that one thread began, their sockets and files ([`node`]), and RocksDB's threads that
+//!   work for it ([`pool`]). It ends like one that is killed: its threads are never picked again.
 //!
 //! Everything that is picked comes from one seeded generator, so that a seed gives the same run again. What remains
 //! outside: addresses of memory, and what the real file system answers.
@@ -23,6 +23,7 @@ pub mod epoll;
 pub mod link;
 mod lock;
 pub mod node;
+mod pool;
 pub mod random;
 pub mod real;
 pub mod schedule;
@@ -37,6 +38,7 @@ use self::disk::Files;
 use self::epoll::Descriptors;
 use self::link::Links;
 use self::node::{Machine, Process};
+use self::pool::Pools;
 use self::random::Random;
 use self::schedule::Schedule;
 
@@ -58,6 +60,7 @@ pub struct World {
     handles: FxHashMap<libc::pthread_t, usize>,
     descriptors: Descriptors,
     files: Files,
+    pools: Pools,
 }
 
 static WORLD: AtomicPtr<World> = AtomicPtr::new(std::ptr::null_mut());
@@ -98,6 +101,7 @@ pub fn create(seed: u64, root: &std::path::Path) {
         handles: FxHashMap::default(),
         descriptors: Descriptors::default(),
         files: Files::new(root),
+        pools: Pools::default(),
     };
     WORLD.store(Box::into_raw(Box::new(world)), Ordering::Relaxed);
     schedule::begin();

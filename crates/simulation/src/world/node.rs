@@ -65,8 +65,8 @@ pub fn add_machine(clock: Clock) -> usize {
     number
 }
 
-/// The directory of the process that runs on a machine, or is to. It has another name for each: what is left of an
-/// earlier one in this process (threads of RocksDB's pools, which all share) knows the old one, and changes nothing.
+/// The directory of the process that runs on a machine, or is to. It has another name for each: what an earlier one
+/// still does until it lets its last lock go is done to the old one, and changes nothing.
 pub fn home(machine: usize) -> PathBuf {
     super::disk::directory(machine).join(format!("life-{}", world().machines[machine].lives))
 }
@@ -101,8 +101,9 @@ pub fn start(
     (process, ended)
 }
 
-/// Ends a process. Its disk is as it is now, its peers hear of it as they would, and its threads run no further than
-/// to where they let go of what other processes' threads (which share RocksDB's pool) may wait for.
+/// Ends a process. Its disk is as it is now, its peers hear of it as they would, and its threads run no further, but for
+/// those that hold a lock of the C library: threads of other processes may wait for it, since they share what RocksDB
+/// has once only.
 pub fn kill(process: usize, end: End) {
     let world = world();
     if !std::mem::replace(&mut world.processes[process].alive, false) {
@@ -121,7 +122,7 @@ pub fn kill(process: usize, end: End) {
         real::fatal("the directory of a process that ended cannot be renamed");
     }
     super::socket::abandon(process, end);
-    leave_if(process);
+    leave(process);
 }
 
 /// Ends the calling thread's process.
@@ -129,24 +130,19 @@ pub fn exit() {
     kill(world().schedule.process_of_me(), End::Killed);
 }
 
-fn leave_if(process: usize) {
-    let world = world();
-    if world.holds_nothing(process) {
-        let mine = world.schedule.process_of_me() == process;
-        world.forget_threads(process);
-        if mine {
-            loop {
-                park(None);
-            }
+fn leave(process: usize) {
+    if world().forget_threads(process) {
+        loop {
+            park(None);
         }
     }
 }
 
-/// Ends the calling thread's process for good when it was killed and holds nothing any more.
+/// Ends the calling thread for good when its process was killed and it holds nothing any more.
 pub(super) fn leave_if_dead() {
     let process = world().schedule.process_of_me();
     if !world().processes[process].alive {
-        leave_if(process);
+        leave(process);
     }
 }
 

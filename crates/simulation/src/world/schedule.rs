@@ -255,13 +255,8 @@ impl World {
         number
     }
 
-    pub(super) fn name_thread(&mut self, name: String, shared: bool) {
-        let Some(me) = me() else { return };
-        let thread = &mut self.schedule.threads[me];
-        thread.name = name;
-        if shared {
-            thread.process = 0;
-        }
+    pub(super) fn name_thread(&mut self, number: usize, name: String) {
+        self.schedule.threads[number].name = name;
     }
 
     /// Threads that the calling one starts from now on are of another process, or of its own again.
@@ -282,18 +277,16 @@ impl World {
         }
     }
 
-    /// Whether no thread of a process holds a lock of the C library, which others may wait for.
-    pub(super) fn holds_nothing(&self, process: usize) -> bool {
-        self.schedule.threads.iter().all(|t| t.process != process || t.locks <= 0)
-    }
-
-    /// Never picks a thread of that process again.
-    pub(super) fn forget_threads(&mut self, process: usize) {
+    /// Never picks a thread of that process again, but for those that hold a lock of the C library, which threads of
+    /// other processes may wait for. Says whether the calling thread is forgotten.
+    pub(super) fn forget_threads(&mut self, process: usize) -> bool {
         let Schedule { threads, ready, .. } = &mut self.schedule;
-        ready.retain(|number| threads[*number].process != process);
-        for thread in threads.iter_mut().filter(|t| t.process == process) {
+        let ends = |thread: &Thread| thread.process == process && thread.locks <= 0;
+        ready.retain(|number| !ends(&threads[*number]));
+        for thread in threads.iter_mut().filter(|t| ends(t)) {
             thread.state = State::Done;
         }
+        me().is_some_and(|me| ends(&threads[me]))
     }
 
     /// Wakes up to `most` who wait for `key`; the dead do not count.

@@ -13,8 +13,6 @@ use super::{inside, wait_on, world, yield_now};
 
 /// Rounds of destructors that the C library makes for keys.
 const ROUNDS: usize = 4;
-/// RocksDB's pools are the process's, not those of the node whose call made them.
-const SHARED: &[u8] = b"rocksdb:";
 
 struct Beginning {
     number: usize,
@@ -102,8 +100,9 @@ unsafe extern "C" fn pthread_setname_np(thread: pthread_t, name: *const c_char) 
     if inside() {
         // SAFETY: the caller gave a C string.
         let given = unsafe { CStr::from_ptr(name) };
-        let shared = given.to_bytes().starts_with(SHARED);
-        world().name_thread(given.to_string_lossy().into_owned(), shared);
+        if let Some(number) = world().handles.get(&thread).copied() {
+            world().name_thread(number, given.to_string_lossy().into_owned());
+        }
     }
     // SAFETY: passed on as it came.
     unsafe { real::pthread_setname_np(thread, name) }
