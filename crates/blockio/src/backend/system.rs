@@ -1,12 +1,16 @@
 //! The real system calls.
+//!
+//! **Invariant.** What changes a file goes through the C library's functions, not past them: the simulation takes
+//! their place, so that a loss of power takes back what was not synced (docs/simulation.md).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::ReadWriteFlags;
 
 use super::Backend;
@@ -19,6 +23,11 @@ const NAMES_COVERED: [u64; 4] = [
     0x9123_683E, // btrfs
     0x0102_1994, // tmpfs, where nothing is durable anyway
 ];
+
+/// Offsets and lengths as the C library takes them.
+fn signed(offset: u64) -> io::Result<i64> {
+    i64::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
 
 /// The operating system.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,11 +60,15 @@ impl Backend for SystemBackend {
         parts: &[IoSlice<'_>],
         offset: u64,
     ) -> io::Result<usize> {
-        let written = match parts {
-            [part] => rustix::io::pwrite(file, part, offset),
-            parts => rustix::io::pwritev(file, parts, offset),
-        };
-        Ok(written?)
+        if let [part] = parts {
+            return file.write_at(part, offset);
+        }
+        let count = libc::c_int::try_from(parts.len()).unwrap_or(libc::c_int::MAX);
+        let at = signed(offset)?;
+        // SAFETY: an `IoSlice` is an `iovec`, and there are as many as said.
+        let written =
+            unsafe { libc::pwritev64(file.as_raw_fd(), parts.as_ptr().cast(), count, at) };
+        usize::try_from(written).map_err(|_| io::Error::last_os_error())
     }
 
     fn read(
@@ -86,8 +99,13 @@ impl Backend for SystemBackend {
     }
 
     fn punch(&self, file: &File, _path: &Path, range: Range<u64>) -> io::Result<()> {
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(rustix::fs::fallocate(file, flags, range.start, range.end - range.start)?)
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (at, len) = (signed(range.start)?, signed(range.end - range.start)?);
+        // SAFETY: the descriptor is the file's.
+        match unsafe { libc::fallocate64(file.as_raw_fd(), mode, at, len) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     fn truncate(&self, file: &File, _path: &Path, len: u64) -> io::Result<()> {

@@ -246,10 +246,15 @@ unsafe extern "C" fn ftruncate(fd: c_int, len: off64_t) -> c_int {
 /// See `fallocate(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fallocate64(fd: c_int, mode: c_int, at: off64_t, len: off64_t) -> c_int {
-    if let Some(file) = file_of(fd)
-        && let Err(error) = about_to_write(fd, file, at as u64, len as u64)
-    {
-        return real::fail(error);
+    if let Some(file) = file_of(fd) {
+        // A hole takes no room.
+        let changed = match mode & libc::FALLOC_FL_PUNCH_HOLE {
+            0 => len as u64,
+            _ => (len as u64).min(len_of(fd).saturating_sub(at as u64)),
+        };
+        if let Err(error) = about_to_write(fd, file, at as u64, changed) {
+            return real::fail(error);
+        }
     }
     // SAFETY: passed on as it came.
     unsafe { real::fallocate64(fd, mode, at, len) }
