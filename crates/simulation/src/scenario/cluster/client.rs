@@ -58,12 +58,13 @@ pub fn connect(layout: &Layout, reads: Reads) -> client::Result<Client> {
     Client::new(options)
 }
 
-fn path(bucket: u64, key: u8) -> KeyPath {
+/// A key.
+pub fn path(bucket: u64, key: u8) -> KeyPath {
     KeyPath::new(VOLUME, format!("bucket-{bucket}"), format!("key-{key}"))
 }
 
 /// The bytes of a content: its number, again and again.
-fn bytes_of(content: u64) -> Bytes {
+pub fn bytes_of(content: u64) -> Bytes {
     let len = if content % 4 == 3 { LARGE } else { 40 };
     let text = format!("{content:08}");
     text.bytes().cycle().take(len).collect::<Vec<u8>>().into()
@@ -127,12 +128,18 @@ pub fn look(layout: &Layout, board: &Board, buckets: u64, done: &AtomicBool) {
     on_runtime(async {
         let Ok(client) = connect(layout, Reads::Leader) else { return };
         for bucket in 0..buckets {
-            while !call(&client, board, bucket, Op::List).await {
+            while call(&client, board, bucket, Op::List).await.is_none() {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
             for key in 0..KEYS as u8 {
-                while !call(&client, board, bucket, Op::Get(key)).await {
-                    tokio::time::sleep(Duration::from_secs(1)).await;
+                let answer = loop {
+                    match call(&client, board, bucket, Op::Get(key)).await {
+                        Some(answer) => break answer,
+                        None => tokio::time::sleep(Duration::from_secs(1)).await,
+                    }
+                };
+                if let Answer::Content(content) = answer {
+                    board.kept.lock().insert((bucket, key), content);
                 }
             }
         }
@@ -140,8 +147,8 @@ pub fn look(layout: &Layout, board: &Board, buckets: u64, done: &AtomicBool) {
     });
 }
 
-/// Makes a call and notes it; says whether it was answered.
-async fn call(client: &Client, board: &Board, bucket: u64, op: Op) -> bool {
+/// Makes a call and notes it; nothing when it was not answered.
+async fn call(client: &Client, board: &Board, bucket: u64, op: Op) -> Option<Answer> {
     let asked = now();
     let answer = match &op {
         Op::Put(key, content) => {
@@ -176,11 +183,11 @@ async fn call(client: &Client, board: &Board, bucket: u64, op: Op) -> bool {
         }
     };
     let answered = if answer.is_some() { now() } else { NEVER };
-    let known = answer.is_some();
-    if known || !matches!(op, Op::Get(_) | Op::List) {
-        board.seen.lock().push(Seen { bucket, event: Event { op, answer, asked, answered } });
+    if answer.is_some() || !matches!(op, Op::Get(_) | Op::List) {
+        let event = Event { op, answer: answer.clone(), asked, answered };
+        board.seen.lock().push(Seen { bucket, event });
     }
-    known
+    answer
 }
 
 /// What a result says of the state; nothing when it says nothing.

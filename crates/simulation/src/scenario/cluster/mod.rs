@@ -10,8 +10,10 @@ mod bucket;
 mod client;
 mod configuration;
 mod lease;
+mod replicas;
 mod server;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -25,8 +27,9 @@ use super::storm::{Storm, Weather};
 use super::{Outcome, within};
 use crate::history::{Verdict, check};
 use crate::world::clock::{Clock, SECOND};
+use crate::world::node::{self, End};
 use crate::world::random::Random;
-use crate::world::{node, world};
+use crate::world::world;
 
 /// Clocks run wrong by at most so many millionths.
 const DRIFT: u64 = 200;
@@ -50,6 +53,10 @@ pub struct Board {
     ready: AtomicBool,
     seen: Mutex<Vec<Seen>>,
     lease: Mutex<lease::Seen>,
+    /// What keys held when they were read for the last time, by bucket and key.
+    kept: Mutex<BTreeMap<(u64, u8), u64>>,
+    /// Blocks that lack replicas, when they were last looked at.
+    lacking: Mutex<Vec<String>>,
     violations: Mutex<Vec<String>>,
 }
 
@@ -125,6 +132,18 @@ pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
     node::start(first, "look", last);
     if !within(HEALED, || fleet.start_all().is_ok() && looked.load(Ordering::Acquire)) {
         outcome.violations.push(format!("not every key can be read {HEALED} s after the storm"));
+    }
+    for number in 0..fleet.members.len() {
+        fleet.kill(number, End::PowerLost);
+    }
+    fleet.start_all()?;
+    let counted = Arc::new(AtomicBool::new(false));
+    let (of, here, done) = (layout.clone(), board.clone(), counted.clone());
+    node::start(first, "replicas", move || replicas::count(&of, &here, &done));
+    if !within(HEALED, || fleet.start_all().is_ok() && counted.load(Ordering::Acquire)) {
+        let told = format!("replicas are wrong or too few {HEALED} s after all lost power:");
+        let lacking = std::mem::take(&mut *board.lacking.lock());
+        outcome.violations.push(format!("{told}\n  {}", lacking.join("\n  ")));
     }
     judge(&board, buckets, &mut outcome);
     Ok(outcome)

@@ -1,0 +1,177 @@
+//! What the DataNodes have in the end: each block of each key is read from every DataNode that has it, after all
+//! machines lost power at once, so that what they tell is what is on their disks.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use client::{Client, ScmClient};
+use container::checksum;
+use framed::ClientPool;
+use prost::Message;
+use proto::datanode as dn;
+use proto::datanode::Result as Code;
+use types::{BlockId, DatanodeDetails, PortName};
+
+use super::Board;
+use super::client::{Reads, bytes_of, connect, path};
+use super::configuration::Layout;
+use super::server::on_runtime;
+
+/// Replicas that a block is to have.
+const WANTED: usize = 3;
+/// How long a DataNode may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A block that was acknowledged.
+struct Wanted {
+    key: String,
+    block: BlockId,
+    bytes: Bytes,
+}
+
+/// What a DataNode has of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Found {
+    /// All of it.
+    Good,
+    /// It says that it has nothing of that name.
+    Nothing,
+    /// It does not answer, or not yet.
+    Silent(String),
+    /// It has an earlier state of the block.
+    Behind(u64),
+    /// It has something else than what was acknowledged.
+    Wrong(String),
+}
+
+/// Looks until every block of every key has as many good replicas as it is to have, and no wrong one.
+pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
+    on_runtime(async {
+        let Ok(client) = connect(layout, Reads::Leader) else { return };
+        let mut wanted = wanted(&client, board).await;
+        let scm = ScmClient::connect(layout.client());
+        let pool = ClientPool::new(framed::ClientOptions::default());
+        while !wanted.is_empty() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let Ok(nodes) = scm.nodes(None, None).await else { continue };
+            let of_wire = |node: &proto::hdds::Node| DatanodeDetails::from_wire(&node.node_id).ok();
+            let nodes: Vec<_> = nodes.iter().filter_map(of_wire).collect();
+            let mut lacking = Vec::new();
+            let mut left = Vec::new();
+            for block in wanted {
+                let mut all = Vec::new();
+                for node in &nodes {
+                    all.push((node.host.clone(), look(&pool, node, &block).await));
+                }
+                let good = all.iter().filter(|(_, found)| *found == Found::Good).count();
+                if good < WANTED || all.iter().any(|(_, f)| matches!(f, Found::Wrong(_))) {
+                    lacking.push(format!("{} block {}: {all:?}", block.key, block.block));
+                    left.push(block);
+                }
+            }
+            *board.lacking.lock() = lacking;
+            wanted = left;
+        }
+        done.store(true, Ordering::Release);
+    });
+}
+
+/// The blocks of all keys, as OM knows them, with what was read of them last.
+async fn wanted(client: &Client, board: &Board) -> Vec<Wanted> {
+    let kept = board.kept.lock().clone();
+    let mut wanted = Vec::new();
+    for ((bucket, key), content) in kept {
+        let name = format!("bucket {bucket} key {key}");
+        let info = loop {
+            match client.key_info(&path(bucket, key)).await {
+                Ok(info) => break info,
+                Err(error) => *board.lacking.lock() = vec![format!("{name}: {error}")],
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        };
+        let mut rest = bytes_of(content);
+        for location in info.key_location_list.iter().flat_map(|list| &list.key_locations) {
+            let block = BlockId::from_wire(&location.block_id);
+            let bytes = rest.split_to((location.length as usize).min(rest.len()));
+            wanted.push(Wanted { key: name.clone(), block, bytes });
+        }
+        if !rest.is_empty() {
+            let told = format!("{name}: {} of its bytes are in no block", rest.len());
+            board.violations.lock().push(told);
+        }
+    }
+    wanted
+}
+
+/// What a DataNode has of a block.
+async fn look(pool: &ClientPool, node: &DatanodeDetails, wanted: &Wanted) -> Found {
+    let block_id = wanted.block.to_datanode(0);
+    let get = dn::ContainerCommandRequestProto {
+        cmd_type: dn::Type::GetBlock as i32,
+        get_block: Some(dn::GetBlockRequestProto { block_id }),
+        ..command(node, wanted)
+    };
+    let block = match ask(pool, node, get).await {
+        Ok((answer, _)) => answer.get_block.unwrap_or_default().block_data,
+        Err(found) => return found,
+    };
+    let bcsid = block.block_id.block_commit_sequence_id();
+    if bcsid < wanted.block.bcsid {
+        return Found::Behind(bcsid);
+    }
+    let mut bytes = Vec::new();
+    for chunk in block.chunks {
+        let read = dn::ContainerCommandRequestProto {
+            cmd_type: dn::Type::ReadChunk as i32,
+            read_chunk: Some(dn::ReadChunkRequestProto {
+                block_id,
+                chunk_data: chunk.clone(),
+                read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
+            }),
+            ..command(node, wanted)
+        };
+        match ask(pool, node, read).await {
+            Ok((_, data)) => {
+                if let Err(error) = checksum::verify(&chunk.checksum_data, &data) {
+                    return Found::Wrong(format!("chunk {}: {error}", chunk.chunk_name));
+                }
+                bytes.extend_from_slice(&data);
+            }
+            Err(Found::Nothing) => return Found::Wrong(format!("no chunk {}", chunk.chunk_name)),
+            Err(found) => return found,
+        }
+    }
+    match bytes == wanted.bytes {
+        true => Found::Good,
+        false => Found::Wrong(format!("{} bytes that nobody wrote there", bytes.len())),
+    }
+}
+
+fn command(node: &DatanodeDetails, wanted: &Wanted) -> dn::ContainerCommandRequestProto {
+    dn::ContainerCommandRequestProto {
+        container_id: wanted.block.container.to_wire(),
+        datanode_uuid: node.id.to_string(),
+        ..Default::default()
+    }
+}
+
+async fn ask(
+    pool: &ClientPool,
+    node: &DatanodeDetails,
+    request: dn::ContainerCommandRequestProto,
+) -> Result<(dn::ContainerCommandResponseProto, Bytes), Found> {
+    let silent = |why: String| Found::Silent(why);
+    let address = node.address(&PortName::Native);
+    let client = pool.get(&address.ok_or_else(|| silent("no address".to_owned()))?);
+    let header = request.encode_to_vec().into();
+    let call = client.call_parts(proto::method::CONTAINER, header, Vec::new(), PATIENCE);
+    let reply = call.await.map_err(|error| silent(error.to_string()))?;
+    let answer = dn::ContainerCommandResponseProto::decode(reply.header)
+        .map_err(|error| silent(error.to_string()))?;
+    match answer.result() {
+        Code::Success => Ok((answer, reply.payload)),
+        Code::ContainerNotFound | Code::NoSuchBlock => Err(Found::Nothing),
+        other => Err(silent(format!("{other:?} {}", answer.message()))),
+    }
+}
