@@ -1,8 +1,8 @@
 //! Services of processes that get a member and lose one, as an operator does it.
 
 use std::path::Path;
-use std::process::Output;
-use std::time::Instant;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use testkit::free_ports;
@@ -58,12 +58,29 @@ impl Service {
         self.dir.path().join(name).display().to_string()
     }
 
-    fn start(&self, role: &str, node: &str, more: &[&str]) -> Daemon {
+    fn command(&self, role: &str, node: &str, more: &[&str]) -> Command {
         let mut command = o3(&[role, "--json", "--conf", &self.path("")]);
         command.args(["-D", &format!("ozone.{role}.node.id={node}")]);
         command.args(["-D", &format!("ozone.metadata.dirs={}", self.path(node))]);
         command.args(more);
-        Daemon::start(command)
+        command
+    }
+
+    fn start(&self, role: &str, node: &str, more: &[&str]) -> Daemon {
+        Daemon::start(self.command(role, node, more))
+    }
+
+    /// Starts a member and kills it as soon as something is so.
+    fn kill_when(&self, role: &str, node: &str, more: &[&str], mut so: impl FnMut() -> bool) {
+        let mut command = self.command(role, node, more);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let began = Instant::now();
+        while !so() {
+            assert!(began.elapsed() < PATIENCE && child.try_wait().unwrap().is_none());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     fn run(&self, args: &[&str]) -> Output {
@@ -201,6 +218,70 @@ fn a_fourth_scm_joins_and_the_leader_goes_for_good() {
     service.all_vote(&SCM_ROLES, 3);
     assert!(!service.roles(&SCM_ROLES).iter().any(|role| role.contains(ports[first])));
     for daemon in scms.into_iter().flatten() {
+        assert!(daemon.terminate().success());
+    }
+}
+
+#[test]
+fn an_om_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
+    let mut service = Service::new();
+    service.set("ozone.scm.service.ids", "svc");
+    service.set("ozone.om.service.ids", "svc");
+    // The log does not reach back to its beginning: who joins gets a snapshot.
+    service.set("ozone.om.ratis.snapshot.auto.trigger.threshold", "20");
+    service.name("scm", &SCM_DOORS, 1);
+    service.name("om", &OM_DOORS, 3);
+    let scm = service.start("scm", "scm1", &[]);
+    let oms: Vec<Daemon> =
+        ["om1", "om2", "om3"].iter().map(|node| service.start("om", node, &[])).collect();
+    service.done(&["sh", "volume", "create", "vol1"]);
+    service.done(&["sh", "bucket", "create", "vol1/buck"]);
+    service.done(&["freon", "omkg", "-n", "200", "-t", "8", "-v", "vol1", "-b", "buck"]);
+
+    service.name("om", &OM_DOORS, 4);
+    let home = service.path("om4");
+    let has = |name: &str| files_below(&format!("{home}/{name}"));
+    let is = |name: &str| Path::new(&format!("{home}/{name}")).exists();
+    let listed = || service.roles(&OM_ROLES).len() == 4;
+    service.kill_when("om", "om4", &["--bootstrap"], || is("om/current/JOIN"));
+    service.kill_when("om", "om4", &[], || has("om/ratis"));
+    service.kill_when("om", "om4", &[], listed);
+    service.kill_when("om", "om4", &[], || {
+        has("om/ratis/snapshots") || has("om/snapshots") || listed()
+    });
+    let om4 = service.start("om", "om4", &[]);
+    service.all_vote(&OM_ROLES, 4);
+    assert!(!is("om/current/JOIN"));
+    // It counts: with one other down three of four go on.
+    let mut oms = oms;
+    oms.pop().unwrap().kill();
+    service.done(&["sh", "volume", "create", "after"]);
+    for daemon in oms.into_iter().chain([om4, scm]) {
+        assert!(daemon.terminate().success());
+    }
+}
+
+#[test]
+fn an_scm_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
+    let mut service = Service::new();
+    service.set("ozone.scm.service.ids", "svc");
+    service.name("scm", &SCM_DOORS, 3);
+    let mut scms: Vec<Daemon> =
+        ["scm1", "scm2", "scm3"].iter().map(|node| service.start("scm", node, &[])).collect();
+    service.all_vote(&SCM_ROLES, 3);
+    service.name("scm", &SCM_DOORS, 4);
+    let home = service.path("scm4");
+    let is = |name: &str| Path::new(&format!("{home}/{name}")).exists();
+    let listed = || service.roles(&SCM_ROLES).len() == 4;
+    service.kill_when("scm", "scm4", &["--bootstrap"], || is("scm/current/JOIN"));
+    service.kill_when("scm", "scm4", &[], listed);
+    service.kill_when("scm", "scm4", &[], listed);
+    scms.push(service.start("scm", "scm4", &[]));
+    service.all_vote(&SCM_ROLES, 4);
+    assert!(!is("scm/current/JOIN"));
+    scms.remove(0).kill();
+    service.done(&SCM_ROLES);
+    for daemon in scms {
         assert!(daemon.terminate().success());
     }
 }

@@ -3,6 +3,11 @@
 //! An operator adds the new OM to the configuration of all and starts it with `--bootstrap`. It makes
 //! sure that the others read the same, and asks the leader to be let in: it becomes a member of the
 //! Raft group without a vote, gets the tables, and then its vote. The others need no restart.
+//!
+//! **It may end at any point of that**, and goes on when it is started again, with `--bootstrap` or without. From before
+//! it asks until its log has the members on disk a note says that it joins ([`JoinNote`]): it then asks again, and who
+//! was let in already is told the members once more. Afterwards its log says who they are; a learner without entries
+//! gets them, or a snapshot, from whoever leads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +21,7 @@ use proto::om_admin::{
     BootstrapOmRequest, BootstrapOmResponse, OmAdminCall, OmConfigurationRequest,
     OmConfigurationResponse,
 };
-use service::Shutdown;
+use service::{JoinNote, Shutdown};
 
 use crate::error::Error;
 use crate::members::Member;
@@ -35,9 +40,11 @@ const WITHIN: Duration = Duration::from_secs(120);
 const AGAIN: Duration = Duration::from_millis(300);
 
 /// The members of the Raft group that this OM joins; nothing when it begins one with the others, or
-/// belongs to one already.
+/// belongs to one already (`known`).
 pub(crate) async fn membership(
     setup: &Setup,
+    note: &JoinNote,
+    known: bool,
     bootstrap: Option<Bootstrap>,
 ) -> Result<Option<Membership>, Error> {
     let me = &setup.members.me;
@@ -45,11 +52,22 @@ pub(crate) async fn membership(
         return Err(refused(me, "the configuration says that it is decommissioned"));
     }
     // Of a group that it knows its log says more than the others.
-    if !setup.members.shared || setup.raft_dir.exists() {
+    if !setup.members.shared || known {
         return Ok(None);
     }
+    if let Some(force) = note.read()? {
+        // It may have been let in before it ended: whoever leads says so again.
+        tracing::info!(om = me.node_id, "goes on joining the service");
+        return join(setup, note, force).await.map(Some);
+    }
     match bootstrap {
-        Some(Bootstrap { force }) => join(setup, force).await.map(Some),
+        Some(Bootstrap { force }) => {
+            if !force {
+                check_configurations(me, &setup.members.others()).await?;
+            }
+            note.write(force)?;
+            join(setup, note, force).await.map(Some)
+        }
         None => {
             let others = setup.members.others();
             let asked = others.iter().map(|other| configuration(other, GLANCE));
@@ -61,10 +79,11 @@ pub(crate) async fn membership(
             if runs_without {
                 return Err(refused(me, "it runs without this OM; start it with --bootstrap"));
             }
-            // One that lost its disk: the members may have changed since they began.
+            // One that lost its disk: the members may have changed since they began, and the file may name some that
+            // are still to join.
             let told = known.into_iter().flatten().filter_map(|answer| answer.membership);
             let told = told.filter_map(|bytes| Membership::decode(bytes).ok());
-            Ok(told.max_by_key(|m| m.index).filter(|m| m.index > 0 && m.contains(me.raft_id)))
+            Ok(told.max_by_key(|m| m.index).filter(|m| m.contains(me.raft_id)))
         }
     }
 }
@@ -73,11 +92,9 @@ fn refused(me: &Member, reason: impl Into<String>) -> Error {
     Error::NotJoined { node: me.node_id.clone(), reason: reason.into() }
 }
 
-async fn join(setup: &Setup, force: bool) -> Result<Membership, Error> {
+/// Asks to be let in until a leader answers.
+async fn join(setup: &Setup, note: &JoinNote, force: bool) -> Result<Membership, Error> {
     let (me, others) = (&setup.members.me, setup.members.others());
-    if !force {
-        check_configurations(me, &others).await?;
-    }
     let request = BootstrapOmRequest {
         node_id: me.node_id.clone(),
         host_address: me.raft.connect().host,
@@ -96,7 +113,11 @@ async fn join(setup: &Setup, force: bool) -> Result<Membership, Error> {
                     let membership = Membership::decode(bytes);
                     return membership.map_err(|e| refused(me, e.to_string()));
                 }
-                Ok(answer) => return Err(refused(me, answer.error_msg.unwrap_or_default())),
+                Ok(answer) => {
+                    // Nothing was begun that a later start would have to go on with.
+                    note.remove()?;
+                    return Err(refused(me, answer.error_msg.unwrap_or_default()));
+                }
                 Err(e) => {
                     // Followers are asked, too, and say nothing of interest.
                     if e.status().is_none_or(|status| status.code != Code::NotLeader) {

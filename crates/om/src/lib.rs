@@ -34,6 +34,7 @@ mod members;
 mod metrics;
 mod options;
 mod prepared;
+mod raft;
 mod reign;
 mod room;
 mod scm;

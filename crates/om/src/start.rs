@@ -1,17 +1,14 @@
 //! Starting an OM, from its directory to its doors.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use config::keys::om as keys;
 use config::{Configuration, HostPort};
 use framed::{Server, ServerOptions};
-use multiraft::transport::framed::{Door, FramedTransport};
-use multiraft::{
-    Group, GroupConfig, HostOptions, LogHandle, LogOptions, Membership, RaftHost, TrimOptions,
-};
+use multiraft::RaftHost;
+use multiraft::transport::framed::Door;
 use service::{
     AuditLog, BackgroundServices, BindError, MetricsRegistry, Role, RpcMetrics, Shutdown,
     StatusServer,
@@ -29,22 +26,16 @@ use crate::doors::{FramedDoor, HadoopDoor, METHODS, grpc};
 use crate::error::Error;
 use crate::groups::Groups;
 use crate::handle::{Addresses, OmHandle, Running, StopOnDrop};
-use crate::identity::{Identity, check_cluster, name_uuid};
+use crate::identity::{Identity, check_cluster};
 use crate::members::Members;
 use crate::options::{OmOptions, Setup};
+use crate::raft::{State, lead};
 use crate::room::{Admission, Limits, Room, RoomParts, ServerFacts};
 use crate::scm::{BlockPool, Locations, ScmClient};
-use crate::state::{CurrentTables, Decided, MachineEvents, OmStateMachine};
+use crate::state::MachineEvents;
 use crate::status::OmPage;
 use crate::{background, first_start, join, metrics, prepared, reign};
 
-/// How long a starting OM waits to lead its group; replaying a long log takes most of it.
-const LEAD_WITHIN: Duration = Duration::from_secs(120);
-/// Bytes of log after which the tables are flushed and the log trimmed: bounds what a start after
-/// a crash has to replay.
-const TRIM_BYTES: u64 = 64 << 20;
-/// Entries kept in a trimmed log for replicas that were away for a moment.
-const KEEP_ENTRIES: u64 = 5_000;
 /// How long rows gather in the deletedTable before they are handed to SCM.
 const GATHER_DELETED: Duration = Duration::from_millis(500);
 
@@ -63,8 +54,7 @@ impl Om {
         let setup = Setup::read(conf)?;
         let scm = ScmClient::new(setup.scm.clone(), setup.scm_timeout);
         let identity = Identity::open(&setup, &options, &scm).await?;
-        let joined = join::membership(&setup, options.bootstrap).await?;
-        let state = State::open(&setup, &identity, joined).await?;
+        let state = State::open(&setup, &identity, options.bootstrap).await?;
         let mut doors = Listeners::bind(&setup).await?;
 
         let shutdown = Shutdown::new();
@@ -169,86 +159,6 @@ impl Om {
             identity,
         }))
     }
-}
-
-/// The replicated state, running.
-struct State {
-    current: Arc<CurrentTables>,
-    decided: Arc<Decided>,
-    events: Arc<MachineEvents>,
-    host: RaftHost,
-    log: LogHandle,
-    group: Group,
-}
-
-impl State {
-    async fn open(
-        setup: &Setup,
-        identity: &Identity,
-        joined: Option<Membership>,
-    ) -> Result<Self, Error> {
-        let me = setup.members.me.raft_id;
-        let options = HostOptions {
-            election_timeout: setup.election_timeout,
-            heartbeat: setup.election_timeout / 5,
-            snapshot_rate: setup.snapshot_rate,
-            ..HostOptions::new(me)
-        };
-        let transport = FramedTransport::new(METHODS, options.request_timeout);
-        let host = RaftHost::start(options, transport)?;
-        let (setup, snapshots) = (setup.clone(), identity.home().join("snapshots"));
-        let open = move || open_blocking(&setup, snapshots, host, joined);
-        let opening = tokio::task::spawn_blocking(open);
-        opening.await.map_err(|e| Error::io(identity.home(), std::io::Error::other(e)))?
-    }
-}
-
-/// Opens tables, log and group: waits for the disk.
-fn open_blocking(
-    setup: &Setup,
-    snapshots: PathBuf,
-    host: RaftHost,
-    joined: Option<Membership>,
-) -> Result<State, Error> {
-    let current = Arc::new(CurrentTables::open(&setup.dir, setup.store.clone(), setup.caches)?);
-    let decided = Decided::new(rand::random());
-    let events = Arc::new(MachineEvents::default());
-    let machine = OmStateMachine::new(
-        Arc::clone(&current),
-        Arc::clone(&decided),
-        Arc::clone(&events),
-        snapshots,
-        setup.members.me.node_id.clone(),
-    )?;
-    let log = host.open_log(&setup.raft_dir, LogOptions::default())?;
-    let me = host.node();
-    let id = name_uuid(&setup.members.service_id);
-    let mut config = GroupConfig::new(id, me, setup.members.first(), log.clone());
-    config.joined = joined;
-    config.trim = TrimOptions {
-        entries: setup.trim_entries,
-        bytes: TRIM_BYTES,
-        keep: KEEP_ENTRIES.min(setup.trim_entries),
-    };
-    let group = host.start_group(config, Box::new(machine))?;
-    Ok(State { current, decided, events, host, log, group })
-}
-
-/// Waits until this OM leads and has applied what its log holds.
-async fn lead(group: &Group) -> Result<(), Error> {
-    let mut changes = group.leader_changes();
-    let ready = changes.wait_for(|state| state.ready);
-    match tokio::time::timeout(LEAD_WITHIN, ready).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(_)) => return Err(Error::NoLeader("the group stopped".to_owned())),
-        Err(_) => {
-            let failed = group.status().await.and_then(|s| s.failed);
-            let reason = failed.unwrap_or(format!("no leader within {LEAD_WITHIN:?}"));
-            return Err(Error::NoLeader(reason));
-        }
-    }
-    group.read_index().await.map_err(|e| Error::NoLeader(e.to_string()))?;
-    Ok(())
 }
 
 /// The doors' sockets, bound before anything is told about their ports.

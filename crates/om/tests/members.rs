@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use client::Client;
 use om::{Bootstrap, Om, OmOptions};
+use prost::Message;
+use proto::method;
+use proto::om_admin::{BootstrapOmRequest, BootstrapOmResponse, OmAdminCall};
 use proto::ozone::*;
 
 use crate::support::service::{Service, ok};
@@ -153,5 +156,94 @@ async fn an_om_that_lost_its_disk_comes_back_into_a_changed_service() {
     service.kill(leader).await;
     service.leader().await;
     ok(&service.client(), requests::info_volume("vol1")).await;
+    service.stop().await;
+}
+
+/// Has the leader let an OM in that does not run: as if it had ended before it heard the answer.
+async fn let_in(service: &Service, new: usize) {
+    let conf = service.conf(new);
+    let node = service.node(new);
+    let of = |key: &str| conf.raw(&format!("{key}.svc.{node}")).unwrap().to_owned();
+    let request = BootstrapOmRequest {
+        node_id: node.to_owned(),
+        host_address: String::from("127.0.0.1"),
+        ratis_port: of("ozone.om.ratis.port").parse().unwrap(),
+        is_listener: Some(false),
+        force: Some(false),
+    };
+    let call = OmAdminCall {
+        method: String::from("bootstrap"),
+        user: String::from("om"),
+        body: request.encode_to_vec().into(),
+    };
+    let leader = service.om(service.leader().await).addresses().framed.to_string();
+    let asked = framed::Client::new(leader, framed::ClientOptions::default());
+    let answer: BootstrapOmResponse =
+        framed::message::call(&asked, method::OM_ADMIN, &call, Duration::from_secs(20))
+            .await
+            .unwrap();
+    assert!(answer.success, "{answer:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_om_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
+    let mut service = Service::start(World::new().await).await;
+    let (fourth, fifth) = (service.grow("om4"), service.grow("om5"));
+    service.write_file(&[]);
+    // It ended while it looked for somebody to let it in.
+    let majority: Vec<usize> = service.up().into_iter().take(2).collect();
+    for n in &majority {
+        service.kill(*n).await;
+    }
+    let note = service.dir(fourth).join("om/current/JOIN");
+    let options = OmOptions { bootstrap: Some(Bootstrap { force: true }), ..OmOptions::default() };
+    let conf = service.conf(fourth);
+    tokio::select! {
+        started = Om::start(&conf, options) => panic!("nobody leads: {:?}", started.err()),
+        () = service.until("it asks", async || note.exists()) => {}
+    }
+    for n in majority {
+        service.revive(n).await;
+    }
+    service.leader().await;
+    service.revive(fourth).await;
+    let client = service.client();
+    let votes = async |count: usize| {
+        let roles = roles(&client).await;
+        roles.len() == count && roles.iter().all(|(_, role)| role != "LEARNER")
+    };
+    service.until("the fourth votes", async || votes(4).await).await;
+    assert!(!note.exists(), "its log knows the members now");
+    // It was let in, and ended when its log was there and nothing in it.
+    let_in(&service, fifth).await;
+    std::fs::create_dir_all(service.dir(fifth).join("om/ratis")).unwrap();
+    service.revive(fifth).await;
+    service.until("the fifth votes", async || votes(5).await).await;
+    // They count: two of five may go.
+    for _ in 0..2 {
+        let leader = service.leader().await;
+        service.kill(leader).await;
+    }
+    service.leader().await;
+    ok(&service.client(), requests::create_volume("after")).await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wiped_om_does_not_count_those_that_the_file_names_and_nobody_let_in() {
+    let mut service = Service::start(World::new().await).await;
+    service.grow("om4");
+    service.grow("om5");
+    service.write_file(&[]);
+    let wiped = (0..3).find(|n| !service.om(*n).is_leader()).unwrap();
+    service.kill(wiped).await;
+    std::fs::remove_dir_all(service.dir(wiped)).unwrap();
+    service.revive(wiped).await;
+    service.settled().await;
+    // With one more down two of three go on; two of five would not.
+    let leader = service.leader().await;
+    service.kill(leader).await;
+    service.leader().await;
+    ok(&service.client(), requests::create_volume("after")).await;
     service.stop().await;
 }

@@ -3,6 +3,9 @@
 //! Whoever has a cluster's directory already tells the others. When nobody has, the primordial SCM makes a cluster, and
 //! the others wait for it. An SCM that lost its disk learns its cluster like a new one. An SCM that the service runs
 //! without joins it when it is told to (`--bootstrap`): the leader adds it to the Raft group.
+//!
+//! **It may end at any point of that**: as long as its log does not have the group's members on disk it asks the others
+//! for them again, and a note ([`JoinNote`]) says that it was to join.
 
 use std::time::{Duration, Instant};
 
@@ -11,6 +14,7 @@ use multiraft::Membership;
 use proto::block_location::{ScmBlockLocationRequest, ScmBlockLocationResponse, Type};
 use proto::hdds::{AddScmRequestProto, GetScmInfoResponseProto};
 use proto::method;
+use service::JoinNote;
 use uuid::Uuid;
 
 use crate::ScmError;
@@ -25,52 +29,97 @@ const WITHIN: Duration = Duration::from_secs(120);
 /// Pause after all others were asked in vain.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// What a new SCM is told.
-pub struct Told {
-    /// The cluster.
-    pub cluster_id: String,
-    /// The members of the Raft group, when they are not those that it began with.
-    pub membership: Option<Membership>,
-}
-
-/// Asks the others. Waits, without an end, for an SCM that knows the cluster.
+/// Asks the others for the cluster. Waits, without an end, for an SCM that knows it. Gives the members of the Raft
+/// group, too, unless this SCM is still to join it.
 ///
 /// # Errors
-/// When the service runs without this SCM and is not to be joined, or does not let it in.
-pub async fn ask(members: &Members, bootstrap: bool) -> Result<Told, ScmError> {
+/// When the service runs without this SCM and is not to be joined.
+pub async fn cluster(
+    members: &Members,
+    bootstrap: bool,
+) -> Result<(String, Option<Membership>), ScmError> {
     let mut told = false;
     loop {
-        let others = members.others();
-        let asked = others.iter().map(|other| info(other.node.block.connect().to_string()));
-        let answers = futures::future::join_all(asked).await;
-        let known = answers.into_iter().flatten().map(|answer| {
-            let membership = answer.membership.and_then(|bytes| Membership::decode(bytes).ok());
-            (answer.cluster_id, membership)
-        });
-        let newest = known.max_by_key(|(_, m)| m.as_ref().map_or(0, |m| m.index));
-        if let Some((cluster_id, membership)) = newest {
+        let answers = ask_all(members).await;
+        if let Some((cluster_id, membership)) = newest(answers) {
             tracing::info!(cluster = cluster_id, "joining the cluster of the other SCMs");
-            let belongs = membership.as_ref().is_none_or(|m| m.contains(members.me.scm_id));
-            let membership = match (belongs, bootstrap) {
-                (true, _) => membership.filter(|m| m.index > 0),
-                (false, true) => Some(join(members, &cluster_id).await?),
-                (false, false) => {
-                    return Err(not_joined(
-                        members,
-                        "it runs without this SCM; start it with --bootstrap",
-                    ));
-                }
-            };
-            return Ok(Told { cluster_id, membership });
+            let membership = membership.filter(|m| m.contains(members.me.scm_id));
+            if membership.is_none() && !bootstrap {
+                return Err(runs_without(members));
+            }
+            return Ok((cluster_id, membership));
         }
         if members.primordial && !bootstrap {
-            return Ok(Told { cluster_id: format!("CID-{}", Uuid::new_v4()), membership: None });
+            return Ok((format!("CID-{}", Uuid::new_v4()), None));
         }
         if !std::mem::replace(&mut told, true) {
             tracing::info!("first start: waiting for another SCM to tell the cluster id");
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// The members of the Raft group, when the log of this SCM does not have them: it joins, or ended before they were on
+/// disk. Nothing when this SCM begins the group.
+///
+/// # Errors
+/// When the service runs without this SCM and is not to be joined, or does not let it in.
+pub async fn membership(
+    members: &Members,
+    cluster_id: &str,
+    note: &JoinNote,
+    bootstrap: bool,
+) -> Result<Option<Membership>, ScmError> {
+    let noted = note.read()?;
+    let joins = bootstrap || noted.is_some();
+    if noted.is_some() {
+        tracing::info!(scm = %members.me.scm_id, "goes on joining the service");
+    }
+    let mut told = false;
+    loop {
+        let answers = ask_all(members).await;
+        let same = answers.into_iter().filter(|answer| answer.cluster_id == cluster_id);
+        if let Some((_, membership)) = newest(same) {
+            return match membership.filter(|m| m.contains(members.me.scm_id)) {
+                Some(membership) => Ok(Some(membership)),
+                None if joins => {
+                    // It may be let in and not hear of it: its next start goes on.
+                    note.write(false)?;
+                    join(members, cluster_id).await.map(Some)
+                }
+                None => Err(runs_without(members)),
+            };
+        }
+        // Who made the cluster begins the group; the others wait for it, as long as it takes.
+        if members.primordial && !joins {
+            return Ok(None);
+        }
+        if !std::mem::replace(&mut told, true) {
+            tracing::info!("waiting for another SCM to tell who belongs to the service");
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn ask_all(members: &Members) -> Vec<GetScmInfoResponseProto> {
+    let others = members.others();
+    let asked = others.iter().map(|other| info(other.node.block.connect().to_string()));
+    futures::future::join_all(asked).await.into_iter().flatten().collect()
+}
+
+/// The cluster, and the members as of the latest change that one of the answers knows.
+fn newest(
+    answers: impl IntoIterator<Item = GetScmInfoResponseProto>,
+) -> Option<(String, Option<Membership>)> {
+    let known = answers.into_iter().map(|answer| {
+        let membership = answer.membership.and_then(|bytes| Membership::decode(bytes).ok());
+        (answer.cluster_id, membership)
+    });
+    known.max_by_key(|(_, m)| m.as_ref().map_or(0, |m| m.index))
+}
+
+fn runs_without(members: &Members) -> ScmError {
+    not_joined(members, "it runs without this SCM; start it with --bootstrap")
 }
 
 fn not_joined(members: &Members, reason: impl Into<String>) -> ScmError {

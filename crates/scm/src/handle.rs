@@ -8,7 +8,7 @@ use service::{BackgroundServices, StatusServer};
 use types::ReplicationConfig;
 
 use crate::core::Core;
-use crate::start::State;
+use crate::raft::State;
 
 /// Where SCM listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

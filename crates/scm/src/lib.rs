@@ -30,6 +30,7 @@ mod machine;
 mod members;
 mod metrics;
 mod options;
+mod raft;
 mod reign;
 mod report;
 mod service;

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use config::Configuration;
 use framed::{Client, ClientOptions};
+use proto::block_location::{self, ScmBlockLocationRequest, ScmBlockLocationResponse};
 use proto::container_location::{
     DecommissionScmRequestProto, DecommissionScmResponseProto, ScmContainerLocationRequest,
     ScmContainerLocationResponse, Type,
 };
-use proto::hdds::GetScmInfoResponseProto;
+use proto::hdds::{AddScmRequestProto, GetScmInfoResponseProto};
 use proto::method;
 use scm::{Scm, ScmHandle, ScmOptions};
 use testkit::free_addresses;
@@ -143,5 +144,85 @@ async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
         assert!(!decommission(scms[leads].as_ref().unwrap(), "scm9").await.success);
         scms[down] = Some(start(&format!("scm{}", down + 1)).await.unwrap());
     }
+    futures::future::join_all(scms.into_iter().flatten().map(ScmHandle::shutdown)).await;
+}
+
+/// Files and addresses of SCMs that are to be, and the first three of them, which run.
+async fn three_of(count: usize) -> (tempfile::TempDir, Vec<Option<ScmHandle>>) {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes: Vec<(String, Vec<SocketAddr>)> = free_addresses(count * 4)
+        .chunks(4)
+        .enumerate()
+        .map(|(n, at)| (format!("scm{}", n + 1), at.to_vec()))
+        .collect();
+    write_file(dir.path(), &nodes[..3]);
+    let conf = |node: &str| configuration(dir.path(), node);
+    let (a, b, c) = (conf("scm1"), conf("scm2"), conf("scm3"));
+    let (a, b, c) = tokio::join!(Scm::start(&a), Scm::start(&b), Scm::start(&c));
+    let scms = vec![Some(a.unwrap()), Some(b.unwrap()), Some(c.unwrap())];
+    leader(&scms).await;
+    for scm in scms.iter().flatten() {
+        until("it has met a leader", async || {
+            info(scm).await.peer_roles.iter().any(|role| role.contains(":LEADER:"))
+        })
+        .await;
+    }
+    write_file(dir.path(), &nodes);
+    (dir, scms)
+}
+
+/// Has the leader let an SCM in that does not run, whose directory was made and whose log was not: as if it had ended
+/// before it heard the answer.
+async fn let_in(leads: &ScmHandle, options: &ScmOptions) {
+    let me = &options.members.as_ref().unwrap().me;
+    let version = service::VersionFile::new("SCM", leads.cluster_id(), 1, 1);
+    let version = version.with("scmUuid", me.scm_id).with("scmHA", true);
+    version.write(&options.dir.join("scm/current/VERSION")).unwrap();
+    let request = ScmBlockLocationRequest {
+        cmd_type: block_location::Type::AddScm as i32,
+        add_scm_request_proto: Some(AddScmRequestProto {
+            cluster_id: leads.cluster_id().to_owned(),
+            scm_id: me.scm_id.to_string(),
+            ratis_addr: me.node.raft.to_string(),
+        }),
+        ..Default::default()
+    };
+    let client = Client::new(leads.addresses().block.to_string(), ClientOptions::default());
+    let answer: ScmBlockLocationResponse =
+        framed::message::call(&client, method::SCM_BLOCK, &request, PATIENCE).await.unwrap();
+    assert!(answer.add_scm_response.unwrap().success);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_scm_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
+    let (dir, mut scms) = three_of(5).await;
+    let options =
+        |node: &str| ScmOptions::from_configuration(&configuration(dir.path(), node)).unwrap();
+    let votes = async |scms: &[Option<ScmHandle>], count: usize| {
+        let roles = info(scms[leader(scms).await].as_ref().unwrap()).await.peer_roles;
+        roles.len() == count && !roles.iter().any(|role| role.contains(":LEARNER:"))
+    };
+    // It ended while it looked for somebody to let it in.
+    for scm in &mut scms[..2] {
+        scm.take().unwrap().shutdown().await;
+    }
+    let note = dir.path().join("scm4/scm/current/JOIN");
+    tokio::select! {
+        started = Scm::start_with(ScmOptions { bootstrap: true, ..options("scm4") }) => {
+            panic!("nobody leads: {:?}", started.err())
+        }
+        () = until("it asks", async || note.exists()) => {}
+    }
+    for (n, scm) in scms[..2].iter_mut().enumerate() {
+        let conf = configuration(dir.path(), &format!("scm{}", n + 1));
+        *scm = Some(Scm::start(&conf).await.unwrap());
+    }
+    scms.push(Some(Scm::start_with(options("scm4")).await.unwrap()));
+    until("the fourth votes", async || votes(&scms, 4).await).await;
+    assert!(!note.exists(), "its log knows the members now");
+    // It was let in, and ended before its log was there.
+    let_in(scms[leader(&scms).await].as_ref().unwrap(), &options("scm5")).await;
+    scms.push(Some(Scm::start_with(options("scm5")).await.unwrap()));
+    until("the fifth votes", async || votes(&scms, 5).await).await;
     futures::future::join_all(scms.into_iter().flatten().map(ScmHandle::shutdown)).await;
 }

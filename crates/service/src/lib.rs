@@ -7,6 +7,7 @@
 //! * [`AuditLog`]: one line per operation, written in the background.
 //! * [`BackgroundService`]: work that goes on by itself, in [`BackgroundServices`] that can list, run and pause it.
 //! * [`DataDir`] and [`VersionFile`]: a directory that belongs to one process, one cluster and one layout.
+//! * [`JoinNote`]: what a process that joins a service leaves for its next start.
 //! * [`BindError`]: a port that cannot be had, told with the key that names it.
 //! * [`logging`]: structured logs on stderr.
 
@@ -23,7 +24,7 @@ pub mod status;
 pub use audit::{AuditEvent, AuditLog, AuditOptions};
 pub use background::{BackgroundService, BackgroundServices, Progress, ServiceStatus};
 pub use bind::BindError;
-pub use data_dir::{DataDir, DataDirError, Expected, VersionFile};
+pub use data_dir::{DataDir, DataDirError, Expected, JoinNote, VersionFile};
 pub use metrics::{
     Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry,
     RpcCall, RpcMethod, RpcMetrics,

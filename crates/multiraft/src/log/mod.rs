@@ -22,11 +22,13 @@ use parking_lot::Mutex;
 use raft::eraftpb::{Entry, HardState};
 use raft_engine::{Config, Engine, MessageExt, ReadableSize, RecoveryMode};
 use rustc_hash::FxHashMap;
+use tokio::sync::oneshot;
+use uuid::Uuid;
 
 pub use self::format::PersistedGroup;
 use self::queue::WriteQueue;
 use self::regions::Regions;
-use self::write::WriteTask;
+use self::write::{Done, WriteTask};
 use crate::error::LogError;
 use crate::id::fold;
 use crate::inbox::Inbox;
@@ -148,6 +150,24 @@ impl LogHandle {
     pub fn groups(&self) -> Vec<PersistedGroup> {
         let engine = &self.core.engine;
         engine.raft_groups().into_iter().filter_map(|region| meta(engine, region)).collect()
+    }
+
+    /// Whether it holds a group: its members are on disk.
+    pub fn holds(&self, group: Uuid) -> bool {
+        self.meta(fold(group)).is_some_and(|known| known.id == group)
+    }
+
+    /// Waits until everything that was handed to the log so far is on disk.
+    ///
+    /// # Errors
+    /// When the log gives up before.
+    pub async fn settled(&self) -> Result<(), LogError> {
+        let (sender, written) = oneshot::channel();
+        self.write([WriteTask { done: Done::Waiter(sender), ..Default::default() }]);
+        written.await.map_err(|_| LogError::Io {
+            path: self.core.dir.clone(),
+            detail: self.trouble().unwrap_or_else(|| String::from("the log was closed")),
+        })
     }
 
     /// Writes what is queued, then stops the log's threads. Groups on it must be stopped

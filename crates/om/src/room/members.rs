@@ -41,7 +41,8 @@ impl Room {
         }
         members.reload();
         let node = name_uuid(id);
-        if members.by_raft_id(node).is_none() && request.force != Some(true) {
+        let belongs = self.parts.group.membership().contains(node);
+        if members.by_raft_id(node).is_none() && !belongs && request.force != Some(true) {
             let service = &members.service_id;
             let reason =
                 format!("{id} is not in ozone.om.nodes.{service} of OM {me}'s configuration");

@@ -4,12 +4,14 @@
 //! whose data this is. Opening refuses a directory in use, another cluster's or another role's data, and a layout
 //! newer than the program.
 
+mod join_note;
 mod lock;
 mod version;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use join_note::JoinNote;
 pub use lock::DataDir;
 pub use version::{Expected, VersionFile};
 
