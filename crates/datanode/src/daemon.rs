@@ -22,7 +22,7 @@ use crate::node::Node;
 use crate::pipeline::{Parts, Pipelines};
 use crate::push::Pusher;
 use crate::reclaim::Reclaim;
-use crate::scm::News;
+use crate::scm::{News, Sessions};
 use crate::settings::Settings;
 use crate::small_chunks::SmallChunks;
 use crate::storage::ContainerStore;
@@ -53,6 +53,7 @@ pub(crate) struct Daemon {
     pub settings: Settings,
     pub identity: Mutex<Identity>,
     pub news: Arc<News>,
+    pub sessions: Sessions,
     pub metrics: Metrics,
     pub services: BackgroundServices,
     pub shutdown: Shutdown,
@@ -69,7 +70,8 @@ impl Daemon {
     pub fn new(settings: Settings, identity: Identity, shutdown: Shutdown) -> Arc<Self> {
         let metrics = Metrics::new(identity.details().id);
         Arc::new(Self {
-            news: Arc::new(News::new(settings.scm.len())),
+            news: Arc::default(),
+            sessions: Sessions::default(),
             services: BackgroundServices::new(&metrics.registry, shutdown.clone()),
             metrics,
             identity: Mutex::new(identity),

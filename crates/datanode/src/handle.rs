@@ -54,12 +54,11 @@ pub struct Addresses {
 pub struct DatanodeHandle {
     daemon: Arc<Daemon>,
     doors: Doors,
-    sessions: Vec<JoinHandle<()>>,
 }
 
 impl DatanodeHandle {
-    pub(crate) fn new(daemon: Arc<Daemon>, doors: Doors, sessions: Vec<JoinHandle<()>>) -> Self {
-        Self { daemon, doors, sessions }
+    pub(crate) fn new(daemon: Arc<Daemon>, doors: Doors) -> Self {
+        Self { daemon, doors }
     }
 
     /// Its id.
@@ -128,9 +127,7 @@ impl DatanodeHandle {
     async fn stop(self) {
         self.daemon.shutdown.trigger();
         self.doors.native.shutdown().await;
-        for session in self.sessions {
-            let _ = session.await;
-        }
+        self.daemon.sessions.join().await;
         let deadline = tokio::time::Instant::now() + Duration::from_secs(2);
         for mut door in [self.doors.grpc, self.doors.ratis] {
             if tokio::time::timeout_at(deadline, &mut door).await.is_err() {

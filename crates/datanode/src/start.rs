@@ -19,7 +19,6 @@ use crate::door::native::NativeDoor;
 use crate::door::ratis::RatisDoor;
 use crate::handle::{DatanodeHandle, Doors};
 use crate::identity::Identity;
-use crate::scm::session;
 use crate::settings::{MAX_CHUNK, Settings};
 use crate::status::Page;
 use crate::{DatanodeError, DatanodeOptions};
@@ -54,15 +53,12 @@ impl Datanode {
         if let Some(cluster) = known_cluster
             && let Err(error) = daemon.open(&cluster).await
         {
-            let handle = DatanodeHandle::new(daemon, doors, Vec::new());
+            let handle = DatanodeHandle::new(daemon, doors);
             handle.shutdown().await;
             return Err(error);
         }
-        let sessions = daemon.settings.scm.clone().into_iter().enumerate();
-        let sessions = sessions
-            .map(|(index, scm)| tokio::spawn(session::run(daemon.clone(), scm, index)))
-            .collect();
-        Ok(DatanodeHandle::new(daemon, doors, sessions))
+        daemon.sessions.begin(&daemon);
+        Ok(DatanodeHandle::new(daemon, doors))
     }
 }
 

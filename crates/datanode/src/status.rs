@@ -57,6 +57,7 @@ fn about(daemon: &Daemon) -> Section {
             ("cluster", identity.cluster_id().unwrap_or("not known yet").to_owned()),
             ("host", format!("{} ({})", details.host, details.ip)),
             ("ports", ports.join(", ")),
+            ("SCMs", daemon.sessions.addresses().join(", ")),
             ("containers", containers.to_string()),
             ("containers arriving", arriving.to_string()),
         ],

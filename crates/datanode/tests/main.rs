@@ -10,6 +10,7 @@ mod growing;
 mod grpc;
 mod identity;
 mod pipelines;
+mod places;
 mod ratis;
 mod small_blocks;
 mod support;

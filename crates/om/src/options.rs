@@ -82,6 +82,8 @@ pub(crate) struct Setup {
     pub(crate) scm: Vec<ScmAddresses>,
     pub(crate) scm_client: HostPort,
     pub(crate) scm_timeout: Duration,
+    /// How often an SCM is asked where all of its service are; `None` without a service.
+    pub(crate) scm_refresh: Option<Duration>,
     pub(crate) store: StoreOptions,
     pub(crate) trim_entries: u64,
     pub(crate) settings: Settings,
@@ -136,6 +138,9 @@ impl Setup {
             http,
             scm,
             scm_client,
+            scm_refresh: conf
+                .scm_service()
+                .map(|_| conf.get(&trioxide::TRIOXIDE_OM_SCM_REFRESH_INTERVAL)),
             scm_timeout: conf.get(&keys::OZONE_OM_SCM_REQUEST_TIMEOUT),
             store: StoreOptions {
                 block_cache_bytes: conf.get(&trioxide::TRIOXIDE_OM_CACHE_SIZE).as_usize(),

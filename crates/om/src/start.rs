@@ -133,7 +133,7 @@ impl Om {
             let _ = room.parts().facts.http_port.set(http.local_addr().port());
         }
         prepared::watch(&room, &shutdown);
-        watch_cluster(&setup, scm, &identity.cluster_id, &shutdown);
+        watch_scms(&setup, scm, &identity.cluster_id, &shutdown);
         let addresses = Addresses {
             framed: doors.framed_address,
             grpc: doors.grpc.as_ref().map(|(_, address)| *address),
@@ -316,15 +316,26 @@ type Wake = (fn(&MachineEvents) -> &Notify, &'static str);
 
 /// An OM that started without SCM asks until it has seen that SCM is of its cluster; one of
 /// another cluster would be given our blocks to delete, so it must not go on.
-fn watch_cluster(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shutdown) {
+///
+/// It asks again now and then where the SCMs of a service are.
+fn watch_scms(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shutdown) {
     let (setup, expected, stop) = (setup.clone(), cluster_id.to_owned(), shutdown.clone());
     tokio::spawn(async move {
         let watch = async {
+            let mut checked = false;
             loop {
-                match scm.info(Duration::from_secs(2)).await {
-                    Ok(info) => return check_cluster(&setup, &info, &expected),
-                    Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,
+                let asked = scm.info(Duration::from_secs(2)).await;
+                if let (Ok(info), false) = (&asked, checked) {
+                    check_cluster(&setup, info, &expected)?;
+                    checked = true;
                 }
+                let pause = match setup.scm_refresh {
+                    // Without a service there is nobody else to hear of.
+                    None if checked => return Ok::<_, Error>(()),
+                    Some(refresh) if asked.is_ok() => refresh,
+                    _ => Duration::from_secs(1),
+                };
+                tokio::time::sleep(pause).await;
             }
         };
         if let Some(Err(foreign)) = stop.until(watch).await {

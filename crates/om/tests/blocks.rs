@@ -34,6 +34,46 @@ async fn blocks_come_from_a_pool_and_never_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn blocks_are_asked_of_an_scm_that_came_while_om_runs() {
+    let world = World::new().await;
+    let old = world.scm_door.local_addr();
+    let world = world
+        .with("ozone.scm.service.ids", "s")
+        .with("ozone.scm.nodes.s", "scm1")
+        .with("ozone.scm.client.address.s.scm1", old)
+        .with("ozone.scm.block.client.address.s.scm1", old)
+        .with("trioxide.om.block.pool.size", 1)
+        .with("trioxide.om.scm.refresh.interval", "20ms");
+    let om = world.start().await;
+    om.bucket("vol", "bkt").await;
+    let new = FakeScm::new("cluster-1");
+    let door = new.serve().await;
+    let place = hdds::ScmPlaceProto {
+        node_id: "scm2".to_owned(),
+        client_address: door.local_addr().to_string(),
+        block_address: door.local_addr().to_string(),
+        datanode_address: "127.0.0.1:1".to_owned(),
+    };
+    let places = |index, scms| Some(hdds::ScmPlacesProto { index, scms });
+    *new.places.lock().unwrap() = places(7, vec![place.clone()]);
+    *world.scm.places.lock().unwrap() = places(7, vec![place]);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    for n in 0.. {
+        // Asked of the new one as soon as OM has heard of it.
+        om.put("vol", "bkt", &format!("k{n}"), 10).await;
+        if new.allocate_calls.load(Ordering::Relaxed) > 0 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "the new SCM is not asked");
+    }
+    world.scm.hangs.store(true, Ordering::Relaxed);
+    for n in 0..20 {
+        om.put("vol", "bkt", &format!("later{n}"), 10).await;
+    }
+    om.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_large_key_gets_a_block_for_each_part_of_it() {
     let world = World::new().await;
     let om = world.start().await;

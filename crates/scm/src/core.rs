@@ -7,6 +7,7 @@ use std::time::Instant;
 use multiraft::{Group, Proposal};
 use parking_lot::{Mutex, MutexGuard};
 use placement::{Change, Cluster, Decision};
+use proto::hdds::ScmPlacesProto;
 use proto::scm_datanode::ScmCommandProto;
 use rustc_hash::FxHashMap;
 use service::{BackgroundServices, Shutdown};
@@ -167,6 +168,16 @@ impl Core {
     /// Whether this SCM is one of several.
     pub fn is_shared(&self) -> bool {
         self.identity.members.is_some()
+    }
+
+    /// Where the SCMs of the service are, when somebody who has heard of the change of members at `known` does not know.
+    pub fn news_of_scms(&self, known: u64) -> Option<ScmPlacesProto> {
+        let members = self.identity.members.as_ref()?;
+        let membership = self.group.membership();
+        if membership.index <= known {
+            return None;
+        }
+        members.places(&membership)
     }
 
     /// The log's state is known here: what was loaded at the start may have grown since.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use config::keys::scm as keys;
 use config::{Configuration, HostPort, ScmNode};
+use multiraft::Membership;
 use parking_lot::RwLock;
+use proto::hdds::{ScmPlaceProto, ScmPlacesProto};
 use uuid::Uuid;
 
 use crate::ScmError;
@@ -82,6 +84,21 @@ impl Members {
     /// The others.
     pub fn others(&self) -> Vec<Member> {
         self.all().iter().filter(|m| m.scm_id != self.me.scm_id).cloned().collect()
+    }
+
+    /// Where those of `membership` are; nothing when the configuration does not say so of all of them.
+    pub fn places(&self, membership: &Membership) -> Option<ScmPlacesProto> {
+        let place = |m: &multiraft::Member| {
+            let node = self.by_id(m.peer.node)?.node;
+            Some(ScmPlaceProto {
+                node_id: node.node_id,
+                client_address: node.client.to_string(),
+                block_address: node.block.to_string(),
+                datanode_address: node.datanode.to_string(),
+            })
+        };
+        let scms = membership.members.iter().map(place).collect::<Option<_>>()?;
+        Some(ScmPlacesProto { index: membership.index, scms })
     }
 
     /// Reads the configuration again: an operator names a new SCM there before it joins. Reads files.

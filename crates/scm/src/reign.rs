@@ -10,6 +10,8 @@ use multiraft::LeaderState;
 
 use crate::core::Core;
 
+/// How often the configuration is read again while it lacks somebody who belongs to the service.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Pause before a leader is asked again how far the log is.
 const AGAIN: Duration = Duration::from_millis(200);
 
@@ -54,8 +56,11 @@ pub fn watch_members(core: &Arc<Core>) {
                     let address = &member.peer.address;
                     tracing::warn!(%address, "an SCM of the service is not in ozone.scm.nodes: clients are not sent to it");
                 }
+                // OMs and DataNodes are told where the members are once all are known.
+                let known = !membership.members.iter().any(unknown);
                 tokio::select! {
                     changed = changes.changed() => if changed.is_err() { return false },
+                    () = tokio::time::sleep(LOOK_AGAIN), if !known => {}
                     gone = removed.wait_for(|removed| *removed) => return gone.is_ok(),
                 }
             }

@@ -38,6 +38,7 @@ fn configuration(dir: &Path) -> Configuration {
         ("trioxide.audit.enabled", "false"),
         // Blocks are soon asked of SCM again.
         ("trioxide.om.block.pool.size", "4"),
+        ("trioxide.om.scm.refresh.interval", "200ms"),
         ("hdds.container.ipc.random.port", "true"),
         ("hdds.container.ratis.ipc.random.port", "true"),
         ("trioxide.datanode.bind.host", "127.0.0.1"),
@@ -238,5 +239,60 @@ async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
     cluster.write("with the new one").await;
     cluster.scms[others[0]] = Some(start_scm(&cluster.conf, others[0]).await);
     new.shutdown().await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_scms_are_replaced_while_om_and_datanodes_run() {
+    let mut cluster = Cluster::start().await;
+    cluster.write("before").await;
+    let names = ["scm1", "scm2", "scm3", "scm4", "scm5", "scm6"];
+    let addresses = free_addresses(12);
+    let mut file = vec![("ozone.scm.nodes.service".to_owned(), names.join(","))];
+    for (node, at) in names[3..].iter().zip(addresses.chunks(4)) {
+        let of_new = [
+            ("client.address", at[0].to_string()),
+            ("block.client.address", at[1].to_string()),
+            ("datanode.address", at[2].to_string()),
+            ("address", "127.0.0.1".to_owned()),
+            ("ratis.port", at[3].port().to_string()),
+            ("db.dirs", cluster.dir.path().join(node).display().to_string()),
+        ];
+        let named = of_new.into_iter().map(|(k, v)| (format!("ozone.scm.{k}.service.{node}"), v));
+        file.extend(named);
+    }
+    write_file(cluster.dir.path(), &file);
+    let conf = cluster.conf.reloaded().unwrap();
+    let admin = ScmClient::connect(&conf);
+    let voting = async |count: usize| {
+        let all = async {
+            loop {
+                let roles = admin.scm_info().await.unwrap().peer_roles;
+                if roles.len() == count && !roles.iter().any(|r| r.contains(":LEARNER:")) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, all).await.expect("in time");
+    };
+    for (n, node) in names.iter().enumerate().skip(3) {
+        let options = ScmOptions::from_configuration(&conf.with("ozone.scm.node.id", node));
+        let options = ScmOptions { bootstrap: true, ..options.unwrap() };
+        cluster.scms.push(Some(Scm::start_with(options).await.unwrap()));
+        voting(n + 1).await;
+    }
+    for (n, node) in names.iter().enumerate().take(3) {
+        assert_eq!(admin.decommission_scm(node).await.unwrap(), None);
+        let gone = cluster.scms[n].take().unwrap();
+        tokio::time::timeout(PATIENCE, gone.stopped()).await.expect("it stops by itself");
+        gone.shutdown().await;
+        voting(5 - n).await;
+    }
+    // Nobody is left of those whom OM and DataNodes began with: new blocks come from the others.
+    cluster.write("with others").await;
+    let leader = cluster.leader().await;
+    cluster.stop_scm(leader).await;
+    cluster.write("when one of them fails").await;
     cluster.stop().await;
 }

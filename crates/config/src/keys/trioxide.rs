@@ -41,6 +41,8 @@ keys! {
     TRIOXIDE_CLIENT_OM_PROBE_INTERVAL: Duration = "trioxide.client.om.probe.interval", "3s", [CLIENT, S3G];
     /// Log entries by which an OM may be behind the most advanced one for such a client to read from it.
     TRIOXIDE_CLIENT_OM_MAX_LAG: u64 = "trioxide.client.om.max.lag", "10000", [CLIENT, S3G];
+    /// How often OM asks an SCM which SCMs belong to the service: one may have come or gone.
+    TRIOXIDE_OM_SCM_REFRESH_INTERVAL: Duration = "trioxide.om.scm.refresh.interval", "10s", [OM];
     /// Blocks OM holds ready per replication, so that creating a key needs no call to SCM.
     TRIOXIDE_OM_BLOCK_POOL_SIZE: u32 = "trioxide.om.block.pool.size", "1000", [OM];
     /// Age at which blocks held ready are dropped.

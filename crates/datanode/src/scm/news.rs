@@ -1,18 +1,18 @@
 //! What is waiting to be told to SCM. Every SCM has its own outbox: what one of them missed it is
-//! told later, whatever the others know.
+//! told later, whatever the others know. SCMs come and go.
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use proto::scm_datanode::CommandStatus;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::Notify;
 use types::{ContainerId, PipelineId};
 
 /// Everything that may interest SCM goes here. One per DataNode.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct News {
-    outboxes: Vec<Arc<Outbox>>,
+    outboxes: RwLock<Vec<Arc<Outbox>>>,
 }
 
 /// What one SCM is still to be told.
@@ -40,14 +40,16 @@ pub(crate) struct Batch {
 }
 
 impl News {
-    /// For that many SCMs.
-    pub fn new(scms: usize) -> Self {
-        Self { outboxes: (0..scms).map(|_| Arc::default()).collect() }
+    /// The outbox of an SCM that comes.
+    pub fn open(&self) -> Arc<Outbox> {
+        let outbox = Arc::<Outbox>::default();
+        self.outboxes.write().push(Arc::clone(&outbox));
+        outbox
     }
 
-    /// One SCM's outbox.
-    pub fn outbox(&self, scm: usize) -> Arc<Outbox> {
-        self.outboxes.get(scm).cloned().unwrap_or_default()
+    /// An SCM is gone: nothing is kept for it any more.
+    pub fn close(&self, outbox: &Arc<Outbox>) {
+        self.outboxes.write().retain(|known| !Arc::ptr_eq(known, outbox));
     }
 
     /// Something was applied: containers may have been made, closed or filled.
@@ -76,7 +78,7 @@ impl News {
     }
 
     fn tell(&self, add: impl Fn(&mut Batch)) {
-        for outbox in &self.outboxes {
+        for outbox in self.outboxes.read().iter() {
             outbox.add(&add);
         }
     }
@@ -120,8 +122,8 @@ mod tests {
 
     #[tokio::test]
     async fn every_scm_is_told_and_what_one_missed_comes_again() {
-        let news = News::new(2);
-        let (first, second) = (news.outbox(0), news.outbox(1));
+        let news = News::default();
+        let (first, second) = (news.open(), news.open());
         news.container_full(ContainerId(1));
         first.wait().await;
         let taken = first.take();
@@ -131,5 +133,8 @@ mod tests {
         assert!(first.take().full.is_empty());
         second.wait().await;
         assert_eq!(second.take().full.len(), 2);
+        news.close(&second);
+        news.container_full(ContainerId(3));
+        assert_eq!((first.take().full.len(), second.take().full.len()), (1, 0));
     }
 }

@@ -55,6 +55,7 @@ pub(crate) fn heartbeat(
             .then(|| pipelines(node, batch.pipelines.iter().copied())),
         data_node_layout_version: None,
         command_queue_report: None,
+        known_scms: None,
     }
 }
 

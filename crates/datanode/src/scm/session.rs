@@ -1,5 +1,5 @@
-//! The session with one SCM, for as long as the DataNode runs: version, register, heartbeats, and
-//! from the start again when SCM no longer knows us.
+//! The session with one SCM, until it is told to end: version, register, heartbeats, and from the
+//! start again when SCM no longer knows us.
 //!
 //! Two heartbeats are under way at a time. The *report* goes out at every interval and at once when
 //! there is news; SCM answers it at once. The *waiting* heartbeat carries nothing: SCM keeps it until
@@ -14,6 +14,7 @@ use framed::{CallError, Client, ClientOptions};
 use proto::scm_datanode as wire;
 use proto::scm_datanode::ScmCommandProto as Command;
 use proto::scm_datanode::scm_command_proto::Type as CommandType;
+use service::Shutdown;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -46,12 +47,18 @@ enum SessionError {
     Fatal(#[from] DatanodeError),
 }
 
-/// Keeps a session with the SCM at `address`, as number `index` of all, until shutdown.
-pub(crate) async fn run(daemon: Arc<Daemon>, address: HostPort, index: usize) {
+/// Keeps a session with the SCM at `address` until `stop`.
+pub(crate) async fn run(daemon: Arc<Daemon>, address: HostPort, stop: Shutdown) {
+    let outbox = daemon.news.open();
+    keep(&daemon, &address, &outbox, &stop).await;
+    daemon.news.close(&outbox);
+}
+
+async fn keep(daemon: &Arc<Daemon>, address: &HostPort, outbox: &Arc<Outbox>, stop: &Shutdown) {
     let options = ClientOptions { connections: 1, ..ClientOptions::default() };
     let session = Session {
         client: Client::new(address.to_string(), options),
-        outbox: daemon.news.outbox(index),
+        outbox: outbox.clone(),
         daemon: daemon.clone(),
         reregister: Notify::new(),
     };
@@ -59,7 +66,7 @@ pub(crate) async fn run(daemon: Arc<Daemon>, address: HostPort, index: usize) {
     let mut quiet = false;
     loop {
         let began = Instant::now();
-        let error = match daemon.shutdown.until(session.run()).await {
+        let error = match stop.until(session.run()).await {
             None => return,
             Some(error) => error,
         };
@@ -85,7 +92,7 @@ pub(crate) async fn run(daemon: Arc<Daemon>, address: HostPort, index: usize) {
             tracing::warn!(scm = %address, %error, "no session with SCM; trying until there is one");
         }
         quiet = true;
-        daemon.shutdown.until(tokio::time::sleep(pause)).await;
+        stop.until(tokio::time::sleep(pause)).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
@@ -226,9 +233,10 @@ impl Session {
     async fn heartbeat(
         &self,
         node: &Arc<Node>,
-        beat: wire::ScmHeartbeatRequestProto,
+        mut beat: wire::ScmHeartbeatRequestProto,
         timeout: Duration,
     ) -> Result<(), SessionError> {
+        beat.known_scms = Some(self.daemon.sessions.known());
         let request = wire::ScmDatanodeRequest {
             send_heartbeat_request: Some(beat),
             ..envelope(wire::Type::SendHeartbeat)
@@ -239,6 +247,9 @@ impl Session {
             .ok_or(SessionError::Incomplete("sendHeartbeatResponse"))?;
         for command in answer.commands {
             self.start(node, command);
+        }
+        if let Some(places) = &answer.scms {
+            self.daemon.sessions.hear(&self.daemon, places);
         }
         Ok(())
     }

@@ -29,6 +29,10 @@ pub struct Known {
     pub statuses: Vec<(DatanodeId, wire::CommandStatus)>,
     pub storage: HashMap<DatanodeId, Vec<wire::StorageReportProto>>,
     pub logs: HashMap<DatanodeId, Vec<wire::MetadataStorageReportProto>>,
+    /// Heartbeats with a report.
+    pub beats: usize,
+    /// What it says of the SCMs of its service.
+    pub places: Option<proto::hdds::ScmPlacesProto>,
     queues: HashMap<DatanodeId, Vec<wire::ScmCommandProto>>,
     next: i64,
 }
@@ -297,6 +301,7 @@ impl Scm {
             for report in &beat.incremental_container_report {
                 learn_replicas(known, node, &report.report);
             }
+            known.beats += 1;
             if let Some(all) = &beat.container_report {
                 known.replicas.retain(|(id, _), _| *id != node);
                 learn_replicas(known, node, &all.reports);
@@ -363,6 +368,7 @@ impl Scm {
                 datanode_uuid: node.to_string(),
                 commands,
                 term: Some(1),
+                scms: self.with(|known| known.places.clone()),
             });
         }
         response

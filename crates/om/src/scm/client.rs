@@ -1,12 +1,19 @@
 //! Calls to SCM over the framed protocol.
+//!
+//! The SCMs of a service come and go: with [`ScmClient::info`] one of them says where they all are, as of which change
+//! of members, and a later change than the last one known is taken up. It is not kept: an OM starts with what its
+//! configuration says.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
+use config::HostPort;
 use framed::{CallError, Client, ClientOptions, Code};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use prost::Message;
 use proto::block_location::{
     self, AllocateBlockResponse, AllocateScmBlockRequestProto, DeleteKeyBlocksResultProto,
@@ -40,7 +47,7 @@ pub(crate) enum ScmError {
 }
 
 /// Where SCM listens.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScmAddresses {
     /// `ozone.scm.block.client.address`
     pub(crate) block: String,
@@ -67,7 +74,9 @@ const HEDGE: Duration = Duration::from_millis(500);
 /// Connections to the SCMs.
 #[derive(Clone)]
 pub(crate) struct ScmClient {
-    targets: Arc<[Target]>,
+    targets: Arc<ArcSwap<Vec<Arc<Target>>>>,
+    /// The change of members that was heard of last.
+    heard: Arc<Mutex<u64>>,
     /// The one that answered last.
     current: Arc<AtomicUsize>,
     timeout: Duration,
@@ -90,17 +99,45 @@ enum Door {
 impl ScmClient {
     /// A client of the SCMs of a service, or of the one there is.
     pub(crate) fn new(addresses: Vec<ScmAddresses>, timeout: Duration) -> Self {
-        let options = ClientOptions { connections: 1, ..ClientOptions::default() };
-        let target = |addresses: ScmAddresses| Target {
-            block: Client::new(addresses.block.clone(), options.clone()),
-            container: Client::new(addresses.client.clone(), options.clone()),
-            addresses,
-        };
+        let targets: Vec<_> = addresses.into_iter().map(Target::new).map(Arc::new).collect();
         Self {
-            targets: addresses.into_iter().map(target).collect(),
+            targets: Arc::new(ArcSwap::from_pointee(targets)),
+            heard: Arc::default(),
             current: Arc::default(),
             timeout,
         }
+    }
+
+    /// An SCM said where they all are.
+    fn hear(&self, places: &hdds::ScmPlacesProto) {
+        let parse = |address: &String| {
+            HostPort::parse_with(address, None).map(|address| address.connect().to_string())
+        };
+        let addresses = places.scms.iter().map(|scm| {
+            let (block, client) = (parse(&scm.block_address)?, parse(&scm.client_address)?);
+            Some(ScmAddresses { block, client })
+        });
+        let Some(scms) = addresses.collect::<Option<Vec<_>>>().filter(|scms| !scms.is_empty())
+        else {
+            tracing::warn!(?places, "an SCM names SCMs that cannot be reached: not taken");
+            return;
+        };
+        let mut heard = self.heard.lock();
+        if places.index <= *heard {
+            return;
+        }
+        *heard = places.index;
+        let known = self.targets.load_full();
+        if known.iter().map(|target| &target.addresses).eq(&scms) {
+            return;
+        }
+        let names: Vec<_> = scms.iter().map(|scm| scm.client.as_str()).collect();
+        tracing::info!(scms = ?names, "the SCMs of the service changed");
+        let target = |addresses: ScmAddresses| {
+            let same = known.iter().find(|target| target.addresses == addresses);
+            same.cloned().unwrap_or_else(|| Arc::new(Target::new(addresses)))
+        };
+        self.targets.store(Arc::new(scms.into_iter().map(target).collect()));
     }
 
     /// Asks who SCM is; `timeout` instead of the usual one, because a starting OM does not wait
@@ -113,6 +150,9 @@ impl ScmClient {
         };
         let response = self.call_block(&request, timeout).await?;
         let info = response.get_scm_info_response.ok_or_else(|| no_answer("GetScmInfo"))?;
+        if let Some(places) = &info.places {
+            self.hear(places);
+        }
         Ok(ScmInfo { cluster_id: info.cluster_id, scm_id: info.scm_id })
     }
 
@@ -250,15 +290,16 @@ impl ScmClient {
         let deadline = Instant::now() + timeout;
         for attempt in 1usize.. {
             let current = self.current.load(Ordering::Relaxed);
-            let count = self.targets.len();
-            let Some(target) = self.targets.get(current % count.max(1)) else { break };
+            let targets = self.targets.load_full();
+            let count = targets.len();
+            let Some(target) = targets.get(current % count.max(1)) else { break };
             let mut left = deadline.saturating_duration_since(Instant::now());
             if count > 1 {
                 left = left.min(ATTEMPT);
             }
             let answer = tokio::select! {
                 answer = target.call(door, request, left) => answer,
-                (n, answer) = self.others(current % count, door, request, deadline), if count > 1 => {
+                (n, answer) = others(&targets, current % count, door, request, deadline), if count > 1 => {
                     self.current.store(n, Ordering::Relaxed);
                     return answer;
                 }
@@ -278,36 +319,45 @@ impl ScmClient {
         }
         Err(ScmError::Refused(String::from("no SCM is configured")))
     }
+}
 
-    /// Asks all SCMs but one, a little later, until one of them answers; only the one that leads does.
-    async fn others<Q: Message, A: Message + Default>(
-        &self,
-        but: usize,
-        door: Door,
-        request: &Q,
-        deadline: Instant,
-    ) -> (usize, Result<A, ScmError>) {
-        tokio::time::sleep(HEDGE).await;
-        let others = self.targets.iter().enumerate().filter(|(n, _)| *n != but);
-        let mut asked: FuturesUnordered<_> = others
-            .map(|(n, target)| async move {
-                loop {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    match target.call(door, request, left).await {
-                        Err(ScmError::Unreachable { .. }) => tokio::time::sleep(HEDGE).await,
-                        answer => return (n, answer),
-                    }
+/// Asks all SCMs but one, a little later, until one of them answers; only the one that leads does.
+async fn others<Q: Message, A: Message + Default>(
+    targets: &[Arc<Target>],
+    but: usize,
+    door: Door,
+    request: &Q,
+    deadline: Instant,
+) -> (usize, Result<A, ScmError>) {
+    tokio::time::sleep(HEDGE).await;
+    let others = targets.iter().enumerate().filter(|(n, _)| *n != but);
+    let mut asked: FuturesUnordered<_> = others
+        .map(|(n, target)| async move {
+            loop {
+                let left = deadline.saturating_duration_since(Instant::now());
+                match target.call(door, request, left).await {
+                    Err(ScmError::Unreachable { .. }) => tokio::time::sleep(HEDGE).await,
+                    answer => return (n, answer),
                 }
-            })
-            .collect();
-        match asked.next().await {
-            Some(answered) => answered,
-            None => std::future::pending().await,
-        }
+            }
+        })
+        .collect();
+    match asked.next().await {
+        Some(answered) => answered,
+        None => std::future::pending().await,
     }
 }
 
 impl Target {
+    fn new(addresses: ScmAddresses) -> Self {
+        let options = ClientOptions { connections: 1, ..ClientOptions::default() };
+        Self {
+            block: Client::new(addresses.block.clone(), options.clone()),
+            container: Client::new(addresses.client.clone(), options),
+            addresses,
+        }
+    }
+
     async fn call<Q: Message, A: Message + Default>(
         &self,
         door: Door,

@@ -41,6 +41,8 @@ pub struct FakeScm {
     /// Keys containing this are refused for deletion.
     pub refuse_deleting: Mutex<Option<String>>,
     pub excludes: Mutex<Vec<hdds::ExcludeListProto>>,
+    /// What it says of the SCMs of its service.
+    pub places: Mutex<Option<hdds::ScmPlacesProto>>,
     next_local: AtomicI64,
     pipelines: Vec<Pipeline>,
 }
@@ -60,6 +62,7 @@ impl FakeScm {
             deleted_blocks: Mutex::default(),
             refuse_deleting: Mutex::default(),
             excludes: Mutex::default(),
+            places: Mutex::default(),
             next_local: AtomicI64::new(117_883_640_217_600_001),
             pipelines,
         })
@@ -94,6 +97,7 @@ impl FakeScm {
                     scm_id: "scm".to_owned(),
                     peer_roles: Vec::new(),
                     membership: None,
+                    places: self.places.lock().unwrap().clone(),
                 });
             }
             block_location::Type::AllocateScmBlock => {

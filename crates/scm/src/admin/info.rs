@@ -39,6 +39,7 @@ pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
         scm_id: id.scm_id.to_string(),
         peer_roles,
         membership: id.members.is_some().then(|| membership.encode()),
+        places: core.news_of_scms(0),
     }
 }
 

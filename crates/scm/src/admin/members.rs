@@ -34,7 +34,7 @@ pub async fn add(
     let id: Uuid = request.scm_id.parse().map_err(|_| {
         RequestError::Invalid(format!("{} is not the id of an SCM", request.scm_id))
     })?;
-    // OMs and DataNodes that have not read the new file cannot find it: others lead while they can. Its own file says
+    // Published clients whose file does not name it cannot find it: others lead while they can. Its own file says
     // otherwise from the next start on.
     let peer = Peer { node: id, address: request.ratis_addr.clone(), priority: -1 };
     change(core, Change::Add(peer)).await?;

@@ -23,12 +23,12 @@ pub async fn heartbeat(
     let details = DatanodeDetails::from_wire(&request.datanode_details)?;
     let node = details.id;
     let Some(shift) = core.cluster().heartbeat(node, core.clock.now()) else {
-        let mut response = answer(core, node, &[]);
+        let mut response = answer(core, request, node, &[]);
         response.commands.push(command::reregister(core.term()));
         return Ok(response);
     };
     if core.must_register(node) {
-        let mut response = answer(core, node, &[]);
+        let mut response = answer(core, request, node, &[]);
         response.commands.push(command::reregister(core.term()));
         return Ok(response);
     }
@@ -44,21 +44,28 @@ pub async fn heartbeat(
     core.carry_out(told);
     if waits(request) {
         let orders = core.shutdown.until(core.commands.wait(node, command::HOLD)).await;
-        return Ok(answer(core, node, &orders.unwrap_or_default()));
+        return Ok(answer(core, request, node, &orders.unwrap_or_default()));
     }
     let decision = take_reports(core, node, request)?;
     core.carry_out(decision);
     if request.container_report.is_some() || request.pipeline_reports.is_some() {
         core.try_leave_safe_mode();
     }
-    Ok(answer(core, node, &core.commands.take(node)))
+    Ok(answer(core, request, node, &core.commands.take(node)))
 }
 
-fn answer(core: &Core, node: DatanodeId, orders: &[OrderKind]) -> ScmHeartbeatResponseProto {
+fn answer(
+    core: &Core,
+    request: &ScmHeartbeatRequestProto,
+    node: DatanodeId,
+    orders: &[OrderKind],
+) -> ScmHeartbeatResponseProto {
     ScmHeartbeatResponseProto {
         datanode_uuid: node.to_string(),
         commands: core.to_commands(orders),
         term: Some(core.term()),
+        // Who does not say what it knows is not of our own make.
+        scms: request.known_scms.and_then(|known| core.news_of_scms(known)),
     }
 }
 
