@@ -11,6 +11,9 @@ pub enum Error {
     /// Its directory cannot be used.
     #[error(transparent)]
     Directory(#[from] service::DataDirError),
+    /// The network topology schema cannot be used.
+    #[error(transparent)]
+    Schema(#[from] topology::SchemaError),
     /// A door cannot be opened.
     #[error(transparent)]
     Bind(#[from] service::BindError),

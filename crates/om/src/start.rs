@@ -52,6 +52,7 @@ impl Om {
     /// cannot be opened.
     pub async fn start(conf: &Configuration, options: OmOptions) -> Result<OmHandle, Error> {
         let setup = Setup::read(conf)?;
+        let racks = Racks::from_configuration(conf)?;
         let scm = ScmClient::new(setup.scm.clone(), setup.scm_timeout);
         let identity = Identity::open(&setup, &options, &scm).await?;
         let state = State::open(&setup, &identity, options.bootstrap).await?;
@@ -67,7 +68,7 @@ impl Om {
             }
             None => AuditLog::disabled(),
         };
-        let locations = Locations::new(scm.clone(), Racks::from_configuration(conf));
+        let locations = Locations::new(scm.clone(), racks);
         let groups = Groups::default();
         let default_user = default_user(&groups);
         let mut settings = setup.settings.clone();

@@ -12,6 +12,9 @@ pub enum ScmError {
     /// A setting is missing or does not fit.
     #[error(transparent)]
     Config(#[from] config::ConfigError),
+    /// The network topology schema cannot be used.
+    #[error(transparent)]
+    Schema(#[from] topology::SchemaError),
     /// The data directory is in use, another cluster's or of a newer layout.
     #[error(transparent)]
     DataDir(#[from] service::DataDirError),

@@ -115,7 +115,7 @@ impl ScmOptions {
                 None => conf.get(&scm::OZONE_SCM_HTTP_ADDRESS),
             }),
             settings: settings(conf),
-            racks: Arc::new(Racks::from_configuration(conf)),
+            racks: Arc::new(Racks::from_configuration(conf)?),
             watch_interval: conf.get(&scm::OZONE_SCM_HEARTBEAT_PROCESS_INTERVAL),
             pipeline_interval: conf.get(&scm::OZONE_SCM_PIPELINE_CREATION_INTERVAL),
             scrub_interval: conf.get(&scm::OZONE_SCM_PIPELINE_SCRUB_INTERVAL),

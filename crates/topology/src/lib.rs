@@ -1,23 +1,30 @@
 //! Which rack a host is in, as the operator says with Hadoop's keys: by a table (`TableMapping`) or by a script
 //! (`ScriptBasedMapping`).
 //!
+//! [`Schema`] says which layers there are and what it costs to pass them.
+//!
 //! [`Racks::location`] asks for the names of a host, best known name first, and answers with the place of the first
 //! one that is known. Without a table or script nobody has a place, which is
 //! [`DEFAULT_RACK`](types::topology::DEFAULT_RACK) for DataNodes.
 
+mod schema;
 mod script;
 mod table;
 
 use config::Configuration;
 use config::keys::scm as keys;
 
+pub use schema::{Misplaced, Schema, SchemaError};
 use script::Script;
 use table::Table;
+use types::topology::Costs;
 
 /// Where hosts are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Racks {
     source: Source,
+    schema: Schema,
+    costs: Costs,
 }
 
 #[derive(Debug, Default)]
@@ -30,7 +37,10 @@ enum Source {
 
 impl Racks {
     /// As the configuration says.
-    pub fn from_configuration(conf: &Configuration) -> Self {
+    ///
+    /// # Errors
+    /// When the schema cannot be used.
+    pub fn from_configuration(conf: &Configuration) -> Result<Self, SchemaError> {
         let table = conf.get(&keys::NET_TOPOLOGY_NODE_SWITCH_MAPPING_IMPL).contains("TableMapping");
         let source = if table {
             conf.get(&keys::NET_TOPOLOGY_TABLE_FILE_NAME)
@@ -39,7 +49,18 @@ impl Racks {
             conf.get(&keys::NET_TOPOLOGY_SCRIPT_FILE_NAME)
                 .map(|path| Source::Script(Script::new(path)))
         };
-        Self { source: source.unwrap_or_default() }
+        let schema = Schema::from_configuration(conf)?;
+        Ok(Self { source: source.unwrap_or_default(), costs: schema.costs(), schema })
+    }
+
+    /// The layers of the network.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// What it costs to pass the layers.
+    pub fn costs(&self) -> &Costs {
+        &self.costs
     }
 
     /// Whether there is a table or a script at all.

@@ -11,13 +11,35 @@ pub const DEFAULT_RACK: &str = "/default-rack";
 /// Distance of a reader that is no node of the cluster, and in no known rack, from any node.
 pub const FAR: u32 = u32::MAX;
 
-/// Steps from a leaf in one place up to the common ancestor and down to a leaf in the other, as Ozone counts them:
-/// 2 within a rack, 4 between racks of the same data centre.
-pub fn distance(a: &str, b: &str) -> u32 {
-    let (a, b): (Vec<_>, Vec<_>) = (parts(a).collect(), parts(b).collect());
-    let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-    // One step more on either side: the leaf is below the place.
-    (a.len() - common + b.len() - common + 2) as u32
+/// What it costs to pass each layer of the network, the root's cost first. Layers that are not named cost 1.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Costs {
+    layers: Vec<u32>,
+}
+
+impl Costs {
+    /// The costs of the layers, from the root down.
+    pub fn new(layers: impl IntoIterator<Item = u32>) -> Self {
+        Self { layers: layers.into_iter().collect() }
+    }
+
+    /// The cost of a layer; the root's is 0.
+    pub fn of(&self, layer: usize) -> u32 {
+        self.layers.get(layer).copied().unwrap_or(1)
+    }
+
+    /// From a leaf in one place up to the common ancestor and down to a leaf in the other, as Ozone counts it: the cost
+    /// of everything that is passed, of the ancestor on both ways. Where all cost 1 that is 2 within a rack, 4 between
+    /// racks of the same data centre.
+    pub fn distance(&self, a: &str, b: &str) -> u32 {
+        let (a, b): (Vec<_>, Vec<_>) = (parts(a).collect(), parts(b).collect());
+        let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+        let way = |place: &[&str]| -> u32 {
+            // What is at a position of the path is a layer below the root.
+            (common..=place.len()).map(|layer| self.of(layer)).fold(0, u32::saturating_add)
+        };
+        way(&a).saturating_add(way(&b))
+    }
 }
 
 /// A place as Ozone writes it: one slash before each part, none at the end. What names no place is the default rack.
@@ -26,7 +48,8 @@ pub fn normal(location: &str) -> String {
     if parts.is_empty() { DEFAULT_RACK.to_owned() } else { format!("/{}", parts.join("/")) }
 }
 
-fn parts(location: &str) -> impl Iterator<Item = &str> {
+/// The parts of a place.
+pub fn parts(location: &str) -> impl Iterator<Item = &str> {
     location.split('/').map(str::trim).filter(|part| !part.is_empty())
 }
 
@@ -37,14 +60,16 @@ pub struct Reader<'a> {
     pub address: &'a str,
     /// Where that is, if anybody knows.
     pub location: Option<&'a str>,
+    /// What the ways cost.
+    pub costs: &'a Costs,
 }
 
 impl Reader<'_> {
-    /// Steps to a node of that address, name and place: 0 on the same host.
+    /// What the way costs to a node of that address, name and place: 0 on the same host.
     pub fn distance(&self, ip: &str, host: &str, place: &str) -> u32 {
         match self.location {
             _ if ip == self.address || host == self.address => 0,
-            Some(location) => distance(location, place),
+            Some(location) => self.costs.distance(location, place),
             None => FAR,
         }
     }
@@ -73,8 +98,24 @@ mod tests {
             ("/d1/r1", "/r1", 5),
             ("r1/", "/r1", 2),
         ] {
-            assert_eq!(distance(a, b), steps, "{a} {b}");
-            assert_eq!(distance(b, a), steps, "{b} {a}");
+            let costs = Costs::default();
+            assert_eq!(costs.distance(a, b), steps, "{a} {b}");
+            assert_eq!(costs.distance(b, a), steps, "{b} {a}");
+        }
+    }
+
+    #[test]
+    fn layers_cost_what_they_are_said_to_cost() {
+        // Root, data centre, rack; what is below costs 1.
+        let costs = Costs::new([100, 10, 2]);
+        for (a, b, cost) in [
+            ("/d1/r1", "/d1/r1", 2 + 2),
+            ("/d1/r1", "/d1/r2", 2 + 10 + 10 + 2),
+            ("/d1/r1", "/d2/r1", 2 + 10 + 100 + 100 + 10 + 2),
+            ("/d1/r1/g", "/d1/r1/h", 1 + 2 + 2 + 1),
+        ] {
+            assert_eq!(costs.distance(a, b), cost, "{a} {b}");
+            assert_eq!(costs.distance(b, a), cost, "{b} {a}");
         }
     }
 
@@ -92,7 +133,9 @@ mod tests {
             ..DatanodeDetails::new(DatanodeId::default(), format!("10.0.0.{n}"), format!("h{n}"))
         };
         let nodes = [node(1, "/a"), node(2, "/b"), node(3, "/b"), node(4, "/c/d")];
-        let order = |address, location| nearest_first(&nodes, Reader { address, location });
+        let costs = Costs::default();
+        let order =
+            |address, location| nearest_first(&nodes, Reader { address, location, costs: &costs });
         assert_eq!(order("10.0.0.3", Some("/b")), [2, 1, 0, 3]);
         assert_eq!(order("10.0.0.9", Some("/b")), [1, 2, 0, 3]);
         assert_eq!(order("h4", None), [3, 0, 1, 2]);

@@ -121,6 +121,8 @@ keys! {
     NET_TOPOLOGY_NODE_SWITCH_MAPPING_IMPL: String = "net.topology.node.switch.mapping.impl", "org.apache.hadoop.net.ScriptBasedMapping", [OM, SCM];
     /// A file of two columns, host name or IP address and rack, such as `10.1.1.7 /rack3`. It is read again when it changes.
     NET_TOPOLOGY_TABLE_FILE_NAME: Option<PathBuf> = "net.topology.table.file.name", "", [OM, SCM];
+    /// The layers of the network and what it costs to pass each, as one of Ozone's files, XML or YAML: by its path, or one of network-topology-default.xml, network-topology-nodegroup.xml and network-topology-default.yaml. When it is set a node's rack must have as many parts as there are layers between root and node.
+    OZONE_SCM_NETWORK_TOPOLOGY_SCHEMA_FILE: String = "ozone.scm.network.topology.schema.file", "network-topology-default.xml", [OM, SCM];
     /// A program that prints the rack of each host name or IP address in its arguments.
     NET_TOPOLOGY_SCRIPT_FILE_NAME: Option<PathBuf> = "net.topology.script.file.name", "", [OM, SCM];
 }

@@ -11,7 +11,7 @@ use moka::sync::Cache;
 use proto::hdds;
 use topology::Racks;
 use types::PortName;
-use types::topology::Reader;
+use types::topology::{Costs, Reader};
 
 use super::{ScmClient, ScmError};
 
@@ -48,7 +48,7 @@ impl Locations {
         members: &[hdds::DatanodeDetailsProto],
         client: IpAddr,
     ) -> Vec<u32> {
-        member_orders(members, client, self.place(client).as_deref())
+        member_orders(members, client, self.place(client).as_deref(), self.racks.costs())
     }
 
     /// The rack of a client. Finding it out may take a script: the first reads of a client do without.
@@ -117,9 +117,10 @@ fn member_orders(
     members: &[hdds::DatanodeDetailsProto],
     client: IpAddr,
     location: Option<&str>,
+    costs: &Costs,
 ) -> Vec<u32> {
     let address = client.to_string();
-    let reader = Reader { address: &address, location };
+    let reader = Reader { address: &address, location, costs };
     let far = |m: &hdds::DatanodeDetailsProto| {
         reader.distance(&m.ip_address, &m.host_name, m.network_location())
     };
@@ -155,8 +156,19 @@ mod tests {
             (1, None, vec![]),
             (9, None, vec![]),
         ] {
-            let orders = member_orders(&members, IpAddr::from([10, 0, 0, client]), rack);
+            let client_ip = IpAddr::from([10, 0, 0, client]);
+            let orders = member_orders(&members, client_ip, rack, &Costs::default());
             assert_eq!(orders, order, "{client} in {rack:?}");
         }
+    }
+
+    #[test]
+    fn what_a_way_costs_counts() {
+        let members = [node("10.0.0.1", "/d2/r1"), node("10.0.0.2", "/d1/r2")];
+        let client = IpAddr::from([10, 0, 0, 9]);
+        let order = |costs| member_orders(&members, client, Some("/d1/r1"), &costs);
+        assert_eq!(order(Costs::default()), [1, 0]);
+        // The way between data centres is free: both are as near.
+        assert_eq!(order(Costs::new([0, 1, 1])), Vec::<u32>::new());
     }
 }

@@ -14,7 +14,8 @@ pub async fn sort(core: &Core, request: &SortDatanodesRequestProto) -> SortDatan
     let nodes: Vec<DatanodeDetails> =
         ids.filter_map(|id| cluster.nodes.get(id)).map(|n| n.details.clone()).collect();
     drop(cluster);
-    let reader = Reader { address: &request.client, location: location.as_deref() };
+    let costs = core.options.racks.costs();
+    let reader = Reader { address: &request.client, location: location.as_deref(), costs };
     let order = nearest_first(&nodes, reader);
     let sorted = order.iter().filter_map(|at| nodes.get(*at as usize));
     SortDatanodesResponseProto { node: sorted.map(DatanodeDetails::to_wire).collect() }

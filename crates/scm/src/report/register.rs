@@ -4,7 +4,6 @@ use placement::{Decision, node};
 use proto::scm_datanode::scm_registered_response_proto::ErrorCode;
 use proto::scm_datanode::{ScmRegisterRequestProto, ScmRegisteredResponseProto};
 use types::DatanodeDetails;
-use types::topology::DEFAULT_RACK;
 
 use super::convert;
 use crate::core::Core;
@@ -18,7 +17,11 @@ pub async fn register(
     let mut details = DatanodeDetails::from_wire(&request.datanode_details)?;
     // The operator's word, not the node's.
     let location = core.options.racks.location(&[&details.ip, &details.host]).await;
-    details.network_location = location.unwrap_or_else(|| DEFAULT_RACK.to_owned());
+    let schema = core.options.racks.schema();
+    details.network_location = location.unwrap_or_else(|| schema.default_place());
+    schema.check(&details.network_location).map_err(|why| {
+        RequestError::Invalid(format!("datanode {} cannot register: {why}", details.host))
+    })?;
     let id = details.id;
     let storage = convert::storage(&request.node_report);
     let pipelines = convert::pipelines(&request.pipeline_reports)?;

@@ -1,0 +1,188 @@
+//! The layers of the network, as `ozone.scm.network.topology.schema.file` describes them: Ozone's files, XML or YAML.
+//!
+//! The layers go from the root down to the nodes. Those between say at which depth a node's place has to be, and every
+//! layer but the last what a step over it costs; [`Costs`] is what distances are counted with. The files that Ozone has
+//! on its class path are known by their names.
+
+mod xml;
+mod yaml;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use config::Configuration;
+use config::keys::scm as keys;
+use types::topology::{Costs, parts};
+
+/// Ozone's files, for who names one that is no file.
+const SHIPPED: [(&str, &str); 3] = [
+    ("network-topology-default.xml", include_str!("network-topology-default.xml")),
+    ("network-topology-nodegroup.xml", include_str!("network-topology-nodegroup.xml")),
+    ("network-topology-default.yaml", include_str!("network-topology-default.yaml")),
+];
+
+/// A schema file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("ozone.scm.network.topology.schema.file: {}: {reason}", file.display())]
+pub struct SchemaError {
+    /// The file, as it is configured.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// A place does not fit the layers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place} is {depth} deep, and between root and node the schema has {expected} layers")]
+pub struct Misplaced {
+    /// The place.
+    pub place: String,
+    /// Its parts.
+    pub depth: usize,
+    /// The layers there are for them.
+    pub expected: usize,
+}
+
+/// What a layer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Root,
+    Inner,
+    Leaf,
+}
+
+/// A layer of the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Layer {
+    kind: Kind,
+    cost: u32,
+    /// What names in it begin with.
+    prefix: Option<String>,
+    /// The name of what is missing.
+    default: Option<String>,
+}
+
+/// The layers of the network, the root first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schema {
+    layers: Vec<Layer>,
+    enforce_prefix: bool,
+    /// Whether the operator named it: otherwise places may have any depth.
+    named: bool,
+}
+
+impl Default for Schema {
+    /// Racks and nodes, one for each step: Ozone's default.
+    fn default() -> Self {
+        let layer = |kind, cost, default: Option<&str>| {
+            let default = default.map(str::to_owned);
+            Layer { kind, cost, prefix: None, default }
+        };
+        let rack = layer(Kind::Inner, 1, Some("/default-rack"));
+        let layers = vec![layer(Kind::Root, 1, None), rack, layer(Kind::Leaf, 0, None)];
+        Self { layers, enforce_prefix: false, named: false }
+    }
+}
+
+impl Schema {
+    /// The configured one.
+    ///
+    /// # Errors
+    /// When there is no such file, or it is no schema.
+    pub fn from_configuration(conf: &Configuration) -> Result<Self, SchemaError> {
+        if !conf.is_set(&keys::OZONE_SCM_NETWORK_TOPOLOGY_SCHEMA_FILE) {
+            return Ok(Self::default());
+        }
+        Self::read(Path::new(&conf.get(&keys::OZONE_SCM_NETWORK_TOPOLOGY_SCHEMA_FILE)))
+    }
+
+    /// Reads a file, or what Ozone has under that name.
+    ///
+    /// # Errors
+    /// When there is neither, or it is no schema.
+    pub fn read(file: &Path) -> Result<Self, SchemaError> {
+        let fail = |reason: String| SchemaError { file: file.to_owned(), reason };
+        let shipped = SHIPPED.iter().find(|(name, _)| Path::new(name) == file);
+        let text = match (fs::read_to_string(file), shipped) {
+            (Ok(text), _) => text,
+            (Err(_), Some((_, text))) => (*text).to_owned(),
+            (Err(error), None) => return Err(fail(error.to_string())),
+        };
+        let extension = file.extension().unwrap_or_default().to_ascii_lowercase();
+        let parsed = match extension.to_str() {
+            Some("yaml" | "yml") => yaml::parse(&text),
+            _ => xml::parse(&text),
+        };
+        let (layers, enforce_prefix) = parsed.map_err(fail)?;
+        check(&layers, enforce_prefix).map_err(fail)?;
+        Ok(Self { layers, enforce_prefix, named: true })
+    }
+
+    /// What a step over each layer costs.
+    pub fn costs(&self) -> Costs {
+        Costs::new(self.layers.iter().map(|layer| layer.cost))
+    }
+
+    /// Where a node is that nobody placed: the default of each layer.
+    pub fn default_place(&self) -> String {
+        let names = self.inner().map(|layer| layer.default.as_deref().unwrap_or("default"));
+        let parts: Vec<&str> = names.flat_map(parts).collect();
+        format!("/{}", parts.join("/"))
+    }
+
+    /// Whether a node may be at a place.
+    ///
+    /// # Errors
+    /// When it has another depth than a schema that the operator named.
+    pub fn check(&self, place: &str) -> Result<(), Misplaced> {
+        let (depth, expected) = (parts(place).count(), self.inner().count());
+        if self.named && depth != expected {
+            return Err(Misplaced { place: place.to_owned(), depth, expected });
+        }
+        // As Ozone does, a name that does not begin as it should is taken, and said.
+        let odd = |(layer, part): (&Layer, &str)| {
+            let prefix = layer.prefix.as_deref().unwrap_or_default().to_lowercase();
+            !part.to_lowercase().starts_with(&prefix)
+        };
+        if self.enforce_prefix && self.inner().zip(parts(place)).any(odd) {
+            tracing::warn!(place, "a place has not the prefixes of the network topology schema");
+        }
+        Ok(())
+    }
+
+    fn inner(&self) -> impl Iterator<Item = &Layer> {
+        self.layers.iter().filter(|layer| layer.kind == Kind::Inner)
+    }
+}
+
+/// What must be so of both kinds of files.
+fn check(layers: &[Layer], enforce_prefix: bool) -> Result<(), String> {
+    let count = |kind: Kind| layers.iter().filter(|layer| layer.kind == kind).count();
+    let wrong = match (layers.first().map(|l| l.kind), layers.last().map(|l| l.kind)) {
+        _ if count(Kind::Root) > 1 => "multiple ROOT layers are found",
+        _ if count(Kind::Leaf) > 1 => "multiple LEAF layers are found",
+        _ if count(Kind::Root) == 0 => "no ROOT layer is found",
+        _ if count(Kind::Leaf) == 0 => "no LEAF layer is found",
+        (first, _) if first != Some(Kind::Root) => "topology path doesn't start with ROOT layer",
+        (_, last) if last != Some(Kind::Leaf) => "topology path doesn't end with LEAF layer",
+        _ if count(Kind::Inner) == 0 => "there is no layer between root and node",
+        _ if enforce_prefix
+            && layers.iter().any(|l| l.kind == Kind::Inner && l.prefix.is_none()) =>
+        {
+            "there is layer without prefix defined while prefix is enforced"
+        }
+        _ => return Ok(()),
+    };
+    Err(wrong.to_owned())
+}
+
+/// A cost as it is written; nothing is the cost of the kind.
+fn cost_of(written: Option<i64>, kind: Kind) -> Result<u32, String> {
+    let cost = written.unwrap_or(if kind == Kind::Leaf { 0 } else { 1 });
+    u32::try_from(cost).map_err(|_| format!("cost should be positive number or 0, not {cost}"))
+}
+
+/// What is written and not empty.
+fn filled(text: Option<String>) -> Option<String> {
+    text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
