@@ -136,11 +136,11 @@ async fn open_doors(
         }
     };
     let hadoop = HadoopDoor::serve(core.clone());
-    let guest = Some(Arc::new(hadoop.clone()) as _);
+    let guest = || Some(Arc::new(hadoop.clone()) as _);
     let key = keys::OZONE_SCM_CLIENT_ADDRESS.name();
-    let client = bind(key, &options.client_address, guest).await?;
+    let client = bind(key, &options.client_address, guest()).await?;
     let key = keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS.name();
-    let block = bind(key, &options.block_address, None).await?;
+    let block = bind(key, &options.block_address, guest()).await?;
     let key = keys::OZONE_SCM_DATANODE_ADDRESS.name();
     let datanode = bind(key, &options.datanode_address, None).await?;
     let mut addresses = ScmAddresses {

@@ -208,7 +208,8 @@ impl DatanodeDetails {
             persisted_op_state_expiry: Some(self.op_state_expiry),
             current_version: Some(self.version),
             uuid128: Some(uuid),
-            level: Some(3),
+            // The root is level 1, the node below its place.
+            level: Some(crate::topology::parts(&self.network_location).count() as u32 + 2),
             id: Some(hdds::DatanodeIdProto { uuid }),
         }
     }

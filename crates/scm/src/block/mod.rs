@@ -5,3 +5,4 @@ pub mod create;
 pub mod delete;
 mod ids;
 pub mod sort;
+pub mod tree;

@@ -1,44 +1,57 @@
 //! OM's door: blocks.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
 use framed::message::{decode, reply};
 use framed::{Call, Reply, Status as Refusal};
 use proto::block_location::{ScmBlockLocationRequest, ScmBlockLocationResponse, Status, Type};
 
 use crate::admin::{info, members};
-use crate::block::{allocate, delete, sort};
+use crate::block::{allocate, delete, sort, tree};
 use crate::core::Core;
 use crate::error::RequestError;
 
-pub async fn answer(core: &std::sync::Arc<Core>, call: Call) -> Result<Reply, Refusal> {
+/// Answers a framed call.
+pub async fn answer(core: &Arc<Core>, call: Call) -> Result<Reply, Refusal> {
     let request: ScmBlockLocationRequest = decode(call.header)?;
+    respond(core, request, call.peer, call.received).await.map_err(|error| error.to_status())
+}
+
+/// Answers a request, whatever door it came through. A refusal that the protocol has words for is in the answer.
+pub async fn respond(
+    core: &Arc<Core>,
+    request: ScmBlockLocationRequest,
+    peer: SocketAddr,
+    received: Instant,
+) -> Result<Reply, RequestError> {
     let kind = request.cmd_type();
-    let mut measured = core.metrics.block.call(kind.as_str_name(), call.received);
+    let mut measured = core.metrics.block.call(kind.as_str_name(), received);
     measured.started();
     let mut response =
         ScmBlockLocationResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);
     response.set_status(Status::Ok);
-    let result = match dispatch(core, kind, request, &mut response).await {
-        Ok(Some(at_hand)) => Ok(at_hand),
-        Ok(None) => Ok(reply(&response)),
-        Err(error) => match error.block_status() {
-            None => Err(error.to_status()),
-            Some(status) => {
-                tracing::warn!(peer = %call.peer, method = kind.as_str_name(), %error, "request refused");
-                response.success = Some(false);
-                response.message = Some(error.to_string());
-                response.set_status(status);
-                measured.finish(false);
-                return Ok(reply(&response));
-            }
-        },
+    let error = match dispatch(core, kind, request, &mut response).await {
+        Ok(at_hand) => {
+            measured.finish(true);
+            return Ok(at_hand.unwrap_or_else(|| reply(&response)));
+        }
+        Err(error) => error,
     };
-    super::finish(measured, result)
+    measured.finish(false);
+    let Some(status) = error.block_status() else { return Err(error) };
+    tracing::warn!(%peer, method = kind.as_str_name(), %error, "request refused");
+    response.success = Some(false);
+    response.message = Some(error.to_string());
+    response.set_status(status);
+    Ok(reply(&response))
 }
 
 /// Fills the response; or answers with one encoded already.
 async fn dispatch(
-    core: &std::sync::Arc<Core>,
+    core: &Arc<Core>,
     kind: Type,
     request: ScmBlockLocationRequest,
     response: &mut ScmBlockLocationResponse,
@@ -66,9 +79,7 @@ async fn dispatch(
             let body = request.add_scm_request_proto.as_ref().ok_or_else(missing)?;
             response.add_scm_response = Some(members::add(core, body).await?);
         }
-        Type::GetClusterTree => {
-            return Err(RequestError::Unsupported(kind.as_str_name().to_owned()));
-        }
+        Type::GetClusterTree => response.get_cluster_tree_response = Some(tree::tree(core)),
     }
     Ok(None)
 }

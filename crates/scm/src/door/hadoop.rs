@@ -1,8 +1,8 @@
-//! The Hadoop RPC door, on the clients' port: `StorageContainerLocationProtocol`, as Ozone's own
-//! administration commands speak it.
+//! The Hadoop RPC door, on the ports of clients and of OM: `StorageContainerLocationProtocol`, as
+//! Ozone's own administration commands speak it, and `ScmBlockLocationProtocol`, as its OM does.
 //!
-//! There is no status for most refusals in that protocol: a refusal is an exception, and its class
-//! tells the client whether to ask again.
+//! There is no status for most refusals in the first: a refusal is an exception, and its class tells
+//! the client whether to ask again. The second tells of most of them in its answers.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -10,16 +10,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hadoop_rpc::{Call, Fault, Server, ServerOptions, Service, Work};
 use prost::Message;
+use proto::block_location::ScmBlockLocationRequest;
 use proto::container_location::{ScmContainerLocationRequest, Type};
 
-use super::location;
+use super::{block, location};
 use crate::core::Core;
 use crate::error::RequestError;
 
-const PROTOCOL: &str = "org.apache.hadoop.hdds.scm.protocol.StorageContainerLocationProtocol";
+const LOCATION: &str = "org.apache.hadoop.hdds.scm.protocol.StorageContainerLocationProtocol";
+const BLOCK: &str = "org.apache.hadoop.hdds.scm.protocol.ScmBlockLocationProtocol";
 const VERSION: u64 = 1;
-/// Its only method.
+/// The only method of the one.
 const SUBMIT: &str = "submitRequest";
+/// The only method of the other.
+const SEND: &str = "send";
 /// Where Ozone's clients have IPC's exceptions: a fork of Hadoop's package.
 const IPC_PACKAGE: &str = "org.apache.hadoop.ipc_";
 
@@ -38,14 +42,20 @@ impl HadoopDoor {
 
 impl Service for HadoopDoor {
     fn version(&self, protocol: &str) -> Option<u64> {
-        (protocol == PROTOCOL).then_some(VERSION)
+        [LOCATION, BLOCK].contains(&protocol).then_some(VERSION)
     }
 
     fn call(&self, call: Call) -> Work {
-        let refuse = |fault| Work::Repeatable(Box::pin(ready(Err(fault))));
-        if call.method != SUBMIT {
-            return refuse(Fault::no_such_method(&call.protocol, &call.method));
+        match (call.protocol.as_str(), call.method.as_str()) {
+            (LOCATION, SUBMIT) => self.locate(call),
+            (BLOCK, SEND) => self.send(call),
+            _ => refuse(Fault::no_such_method(&call.protocol, &call.method)),
         }
+    }
+}
+
+impl HadoopDoor {
+    fn locate(&self, call: Call) -> Work {
         let request = match ScmContainerLocationRequest::decode(call.body) {
             Ok(request) => request,
             Err(e) => return refuse(Fault::undecodable(format!("location request: {e}"))),
@@ -60,6 +70,23 @@ impl Service for HadoopDoor {
         });
         if creates { Work::Once(work) } else { Work::Repeatable(work) }
     }
+
+    /// What OM asks may be done twice: blocks that nobody hears of are never written.
+    fn send(&self, call: Call) -> Work {
+        let request = match ScmBlockLocationRequest::decode(call.body) {
+            Ok(request) => request,
+            Err(e) => return refuse(Fault::undecodable(format!("block request: {e}"))),
+        };
+        let core = Arc::clone(&self.core);
+        Work::Repeatable(Box::pin(async move {
+            let answered = block::respond(&core, request, call.peer, call.received).await;
+            answered.map(|reply| reply.header).map_err(|error| fault(&core, &error))
+        }))
+    }
+}
+
+fn refuse(fault: Fault) -> Work {
+    Work::Repeatable(Box::pin(ready(Err(fault))))
 }
 
 /// Whether a request done twice would make a second thing. The others set a state: done twice,

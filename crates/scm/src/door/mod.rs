@@ -1,7 +1,7 @@
 //! The doors: three framed servers whose methods are those of Ozone's three SCM protocols.
 //!
 //! Every door answers every method, so that a client with one address reaches all of SCM. On the
-//! clients' port there is a fourth one, [`HadoopDoor`], for published Java clients.
+//! ports of clients and OM there is a fourth one, [`HadoopDoor`], for published Java programs.
 
 mod block;
 mod datanode;
