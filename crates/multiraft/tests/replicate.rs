@@ -182,6 +182,35 @@ async fn a_member_that_starts_late_does_not_wait_for_a_heartbeat() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn followers_hear_of_the_last_commit_without_a_heartbeat() {
+    let mut cluster = Cluster::new(3);
+    cluster.priorities = vec![1, 0, 0];
+    // Longer than the test waits for anything.
+    cluster.heartbeat = Duration::from_secs(60);
+    cluster.election_timeout = Duration::from_secs(300);
+    (0..3).rev().for_each(|n| cluster.start(n));
+    let all = [0, 1, 2];
+    let mut count = 0;
+    // One by one, and as many at once that they gather while others are on their way.
+    for at_once in [1, 1, 1, 2, 3, 10, 100, 1, 500, 1] {
+        for _ in 0..10 {
+            let puts = (count..count + at_once).map(|n| {
+                let (cluster, name) = (&cluster, n.to_string());
+                async move { cluster.put(&all, &name).await }
+            });
+            futures::future::join_all(puts).await;
+            count += at_once;
+            cluster.agree(count).await;
+        }
+    }
+    // So a read at a follower waits for the leader's answer and nothing else.
+    for follower in [1, 2] {
+        cluster.group(follower).read_index_anywhere().await.unwrap();
+    }
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_steps_down_is_followed_by_another() {
     let cluster = Cluster::started(3);
     let old = cluster.leader().await;
