@@ -6,6 +6,7 @@ mod closing;
 mod copying;
 mod crash;
 mod deletion;
+mod failing_disk;
 mod growing;
 mod grpc;
 mod identity;

@@ -92,6 +92,18 @@ impl Failure {
         Self::new(ResultCode::MalformedRequest, message)
     }
 
+    /// Whether the reason is the disk of this replica, not what the command asks for.
+    pub fn is_of_the_disk(&self) -> bool {
+        matches!(
+            self.code,
+            ResultCode::DiskOutOfSpace
+                | ResultCode::IoException
+                | ResultCode::UnableToReadMetadataDb
+                | ResultCode::ContainerMetadataError
+                | ResultCode::ContainerInternalError
+        )
+    }
+
     /// Whether it says that a block or container is not here at all.
     pub fn is_gone(&self) -> bool {
         matches!(

@@ -66,7 +66,9 @@ impl StateMachine for Machine {
 
     fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
         let mut batch = self.store.begin();
-        let responses = entries.iter().map(|entry| apply_one(&mut batch, entry)).collect();
+        let responses =
+            entries.iter().map(|entry| apply_one(&mut batch, entry)).collect::<Result<_, _>>();
+        let responses = responses.map_err(|failure| self.fail("applying an entry", failure))?;
         batch.commit().map_err(|error| self.fail("applying a round", error))?;
         self.news.look_for_changes();
         Ok(responses)
@@ -124,15 +126,22 @@ fn to_log(position: Position) -> LogPosition {
 }
 
 /// Puts one entry into the batch; its response is encoded. A command that fails is a response too.
-fn apply_one(batch: &mut ApplyBatch<'_>, entry: &Committed) -> Bytes {
+///
+/// # Errors
+/// When it failed for this disk's sake: the others carry it out, and a replica that went on without it would be taken
+/// for as good as theirs.
+fn apply_one(batch: &mut ApplyBatch<'_>, entry: &Committed) -> Result<Bytes, Failure> {
     let at = Position { term: entry.term, index: entry.index };
     let response = match ContainerCommandRequestProto::decode(entry.header.clone()) {
-        Ok(request) => apply_command(batch, at, &request, &entry.payload)
-            .unwrap_or_else(|failure| failure.response(&request)),
+        Ok(request) => match apply_command(batch, at, &request, &entry.payload) {
+            Ok(response) => response,
+            Err(failure) if failure.is_of_the_disk() => return Err(failure),
+            Err(failure) => failure.response(&request),
+        },
         Err(error) => Failure::malformed(error.to_string()).response(&Default::default()),
     };
     batch.advance(at);
-    response.encode_to_vec().into()
+    Ok(response.encode_to_vec().into())
 }
 
 fn apply_command(
