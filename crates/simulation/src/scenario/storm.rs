@@ -19,13 +19,11 @@ pub struct Weather {
     pub lasts: u64,
     /// Servers that may be down at the same time.
     pub down: usize,
-    /// Whether disks may be full.
-    pub full_disks: bool,
 }
 
 impl Default for Weather {
     fn default() -> Self {
-        Self { pause: 4 * SECOND, lasts: 8 * SECOND, down: 2, full_disks: true }
+        Self { pause: 4 * SECOND, lasts: 8 * SECOND, down: 2 }
     }
 }
 
@@ -168,7 +166,7 @@ impl<'a> Storm<'a> {
                 disk.sync_more = self.random.below(2 * SECOND) + 1;
                 self.later(Cure::Disk(machine));
             }
-            8 if self.weather.full_disks => {
+            8 => {
                 self.count("full disk");
                 world().machines[machine].disk.full = true;
                 self.later(Cure::Disk(machine));

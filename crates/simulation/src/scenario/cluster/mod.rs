@@ -116,7 +116,7 @@ pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
     let turn = board.clone();
     let (from, until) = (world().now, world().now + seconds * SECOND);
     next_bucket(turn, from, until);
-    let weather = Weather { down: 2, pause: 8 * SECOND, lasts: 12 * SECOND, full_disks: false };
+    let weather = Weather { down: 2, pause: 8 * SECOND, lasts: 12 * SECOND };
     outcome.faults =
         Storm::new(&mut fleet, machines, weather, random.split()).rage(seconds * SECOND)?;
 
