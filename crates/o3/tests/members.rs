@@ -234,9 +234,9 @@ fn an_om_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
     let scm = service.start("scm", "scm1", &[]);
     let oms: Vec<Daemon> =
         ["om1", "om2", "om3"].iter().map(|node| service.start("om", node, &[])).collect();
-    service.done(&["sh", "volume", "create", "vol1"]);
-    service.done(&["sh", "bucket", "create", "vol1/buck"]);
-    service.done(&["freon", "omkg", "-n", "200", "-t", "8", "-v", "vol1", "-b", "buck"]);
+    for n in 0..50 {
+        service.done(&["sh", "volume", "create", &format!("vol{n}")]);
+    }
 
     service.name("om", &OM_DOORS, 4);
     let home = service.path("om4");
