@@ -189,3 +189,34 @@ async fn a_lost_payload_is_fetched_from_a_peer() {
     assert!(cluster.group(0).fetch_payload(Bytes::from("write 9999")).await.is_err());
     cluster.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_is_back_does_not_wait_for_entries_that_were_overwritten() {
+    let (mut cluster, _payloads) = with_payloads(3);
+    (0..3).for_each(|n| cluster.start(n));
+    cluster.put(&[0, 1, 2], "common").await;
+    cluster.agree(1).await;
+    let old = cluster.leader().await;
+    let rest: Vec<usize> = (0..3).filter(|n| *n != old).collect();
+    let ids: Vec<_> = rest.iter().map(|n| cluster.nodes[*n].id).collect();
+    cluster.network.cut(&[cluster.nodes[old].id], &ids);
+    // With payloads of their own, proposals do not gather: each is in the log at once.
+    let propose = |n: u32| cluster.group(old).submit(Proposal::new(format!("lost {n}"))).unwrap();
+    let lost: Vec<_> = (0..8).map(propose).collect();
+    let new = cluster.group(cluster.leader_of(&rest).await);
+    let (id, term) = (cluster.nodes[old].id, new.leader().term);
+    cluster.network.heal();
+    until("it leads again", || {
+        new.transfer_leader(id);
+        let now = cluster.group(old).leader();
+        now.leader == Some(id) && now.term > term
+    })
+    .await;
+    // One entry of its own, at an index at which one is lost, and lost ones behind it.
+    let patience = Duration::from_secs(30);
+    tokio::time::timeout(patience, cluster.put(&[old], "after")).await.unwrap();
+    for waiting in lost {
+        assert!(matches!(waiting.await.unwrap(), Err(ProposeError::Dropped)));
+    }
+    cluster.shutdown().await;
+}

@@ -296,6 +296,7 @@ impl GroupCore {
             // Raft appended an empty entry of the new term; behind it everything is known.
             self.lead.serve_from = Some(self.node.raft.raft_log.last_index());
             self.lead.lost = None;
+            self.drop_overwritten();
             self.lead.elected();
             self.shared.progress.listen();
             self.shared.notify_applied.store(true, Ordering::SeqCst);

@@ -31,6 +31,9 @@ use crate::inbox::Inbox;
 use crate::metrics::{HostMetrics, add};
 use crate::transport::Transport;
 
+/// State machines begin with what is committed after so many groups, while the loop is at the rest.
+const DRAINED_AT_ONCE: usize = 8;
+
 /// See the module.
 pub(crate) struct Loop {
     inbox: Arc<Inbox<Event>>,
@@ -92,10 +95,13 @@ impl Loop {
 
     fn drain_dirty(&mut self) {
         // Draining never makes a group dirty: what follows from it comes as an event.
-        for number in std::mem::take(&mut self.dirty) {
+        for (count, number) in std::mem::take(&mut self.dirty).into_iter().enumerate() {
             if let Some(group) = self.groups.get_mut(&number) {
                 group.dirty = false;
                 guarded(group, &mut self.out, |group, out| group.drain(out));
+            }
+            if count % DRAINED_AT_ONCE == DRAINED_AT_ONCE - 1 {
+                self.out.flush_applies();
             }
         }
     }

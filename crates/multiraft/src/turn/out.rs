@@ -87,6 +87,11 @@ impl Out {
         for (log, tasks) in self.writes.drain(..) {
             log.write(tasks);
         }
+        self.flush_applies();
+    }
+
+    /// Hands on what state machines get.
+    pub(crate) fn flush_applies(&mut self) {
         for (thread, tasks) in &mut self.applies {
             thread.push_all(tasks);
         }

@@ -127,6 +127,25 @@ impl GroupCore {
         replies
     }
 
+    /// Answers who waits for an entry that the log does not have any more, because another leader
+    /// filled its place, or cut the log there, before this replica led again. Nothing may ever be
+    /// committed that far, and what is waited for next would stand behind it.
+    pub(crate) fn drop_overwritten(&mut self) {
+        let log = &self.node.raft.raft_log;
+        let there = |w: &Waiting| log.term(w.index).is_ok_and(|term| term == w.term);
+        if self.waiting.iter().all(there) {
+            return;
+        }
+        let all = std::mem::take(&mut self.waiting);
+        for waiting in all {
+            if there(&waiting) {
+                self.waiting.push_back(waiting);
+            } else {
+                waiting.reply.send(Err(ProposeError::Dropped));
+            }
+        }
+    }
+
     /// Answers everyone who waits: this replica will not.
     pub(crate) fn drop_waiting(&mut self) {
         for waiting in self.waiting.drain(..) {
