@@ -247,6 +247,7 @@ impl Inner {
             }
         }
     }
+
     /// Looks up where a block is now whose replicas failed with `error`.
     async fn locate_again(&self, block: &BlockRef, error: &Error) -> Result<()> {
         let found = match self.client.locate_key(&self.path, true).await {

@@ -2,8 +2,7 @@
 //!
 //! Whoever has something to write encodes it itself, while the disk is still busy with what came
 //! before. The writer thread then finds one batch that is ready, and all it does between two
-//! fsyncs is to hand that to the engine: with dozens of groups in a batch, encoding there would
-//! leave the disk idle for a third of the time.
+//! fsyncs is to hand that to the engine: encoding dozens of groups there would keep the disk waiting.
 
 use std::collections::VecDeque;
 
