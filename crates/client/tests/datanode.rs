@@ -44,6 +44,8 @@ pub struct Faults {
     pub gate: Mutex<Option<Arc<Semaphore>>>,
     /// Reads of this block wait for a permit.
     pub read_gate: Mutex<Option<(i64, Arc<Semaphore>)>>,
+    /// Whether one of them came.
+    pub read_held: AtomicBool,
 }
 
 impl Blocks {
@@ -159,6 +161,9 @@ impl Handler for Service {
                 read.contains(&Some(block)).then_some(gate)
             }),
         };
+        if gate.is_some() && !writes {
+            self.faults.read_held.store(true, Ordering::Release);
+        }
         let answer = match &gate {
             None => Some(self.answer(&request, call.payload.clone())),
             Some(_) => None,

@@ -1,10 +1,13 @@
 //! Objects that are overwritten while they are read.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use config::{Configuration, HostPort};
 use s3gateway::{GatewayOptions, S3Gateway, S3GatewayHandle};
 use tokio::sync::Semaphore;
 
-use crate::request::{ACCESS_KEY, SECRET_KEY, get};
+use crate::request::{ACCESS_KEY, SECRET_KEY, copy, get};
 use crate::support::{BLOCK, CHUNK, Cluster, SMALL, data, replace};
 
 async fn gateway(cluster: &Cluster) -> S3GatewayHandle {
@@ -50,5 +53,31 @@ async fn the_connection_ends_when_an_object_is_overwritten_behind_its_first_byte
     got.extend(answer.rest().await);
     assert!(got.len() <= BLOCK as usize, "{} bytes of an object that is gone", got.len());
     assert_eq!(got, old.slice(..got.len()));
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_copy_of_an_object_that_is_overwritten_meanwhile_is_of_the_new_one() {
+    let cluster = Cluster::start(1).await;
+    let gateway = gateway(&cluster).await;
+    let old = data(3 * BLOCK as usize);
+    let info = cluster.put("k", old).await.unwrap();
+    let new = data(2 * BLOCK as usize + 1);
+    cluster.put("new", new.clone()).await.unwrap();
+    // The first block is copied, then the others are gone.
+    let gate = cluster.hold_reads(&info, 1);
+    let address = gateway.address();
+    let copied = tokio::spawn(async move { copy(address, "/bucket/k", "/bucket/copy").await });
+    let held =
+        || cluster.pipelines.iter().flatten().any(|n| n.faults.read_held.load(Ordering::Acquire));
+    while !held() {
+        assert!(!copied.is_finished(), "it never came to the second block");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    replace(cluster.state(), &cluster.blocks, "k", "new");
+    gate.add_permits(Semaphore::MAX_PERMITS);
+    let answer = copied.await.unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(cluster.get("copy").await.unwrap(), new);
     gateway.shutdown().await;
 }

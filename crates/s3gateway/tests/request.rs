@@ -1,4 +1,4 @@
-//! GET requests as S3 clients sign them, one a connection.
+//! Requests as S3 clients sign them, one a connection.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;
@@ -38,12 +38,33 @@ impl Answer {
 
 /// Asks for `/bucket/key`.
 pub async fn get(address: SocketAddr, path: &str) -> Answer {
+    ask(address, "GET", path, None).await
+}
+
+/// Has `/bucket/source` copied to `/bucket/key`.
+pub async fn copy(address: SocketAddr, source: &str, path: &str) -> Answer {
+    ask(address, "PUT", path, Some(source)).await
+}
+
+async fn ask(address: SocketAddr, method: &str, path: &str, source: Option<&str>) -> Answer {
     let time = amz_date(SystemTime::now());
     let day = &time[..8];
-    let signed = "host;x-amz-content-sha256;x-amz-date";
-    let headers =
-        format!("host:{address}\nx-amz-content-sha256:UNSIGNED-PAYLOAD\nx-amz-date:{time}\n");
-    let canonical = format!("GET\n{path}\n\n{headers}\n{signed}\nUNSIGNED-PAYLOAD");
+    // In order of their names, as they are signed.
+    let mut headers = vec![
+        ("host", address.to_string()),
+        ("x-amz-content-sha256", "UNSIGNED-PAYLOAD".to_owned()),
+        ("x-amz-date", time.clone()),
+    ];
+    if let Some(source) = source {
+        headers.insert(2, ("x-amz-copy-source", source.to_owned()));
+    }
+    let names: Vec<&str> = headers.iter().map(|(name, _)| *name).collect();
+    let signed = names.join(";");
+    let lines = |end: &str| -> String {
+        headers.iter().map(|(name, value)| format!("{name}:{value}{end}")).collect()
+    };
+    let headers = lines("\n");
+    let canonical = format!("{method}\n{path}\n\n{headers}\n{signed}\nUNSIGNED-PAYLOAD");
     let scope = format!("{day}/{REGION}/s3/aws4_request");
     let digest = hex::encode(Sha256::digest(canonical));
     let to_sign = format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{digest}");
@@ -53,10 +74,11 @@ pub async fn get(address: SocketAddr, path: &str) -> Answer {
     }
     let signature = hex::encode(hmac(&key, to_sign.as_bytes()));
     let mut socket = TcpStream::connect(address).await.unwrap();
+    let headers = lines("\r\n");
     let request = format!(
-        "GET {path} HTTP/1.1\r\nhost: {address}\r\nx-amz-content-sha256: UNSIGNED-PAYLOAD\r\nx-amz-date: {time}\r\n\
-         connection: close\r\nauthorization: AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/{scope}, \
-         SignedHeaders={signed}, Signature={signature}\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\n{headers}content-length: 0\r\nconnection: close\r\n\
+         authorization: AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/{scope}, SignedHeaders={signed}, \
+         Signature={signature}\r\n\r\n"
     );
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut socket = BufReader::new(socket);

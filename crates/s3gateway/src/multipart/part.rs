@@ -1,6 +1,6 @@
 //! UploadPart and UploadPartCopy.
 
-use client::{CreateKey, FinishOptions, KeyPath};
+use client::{Client, CreateKey, FinishOptions, KeyPath, KeyWriter};
 use s3s::dto::{
     CopyPartResult, ETag, Range, UploadPartCopyInput, UploadPartCopyOutput, UploadPartInput,
     UploadPartOutput,
@@ -8,11 +8,11 @@ use s3s::dto::{
 use s3s::{S3Request, S3Result};
 
 use crate::conditions::conditions;
-use crate::digest::{Algorithm, Claims};
+use crate::digest::{Algorithm, Claims, Verified};
 use crate::errors::{Subject, invalid_argument, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::finish_pairs;
-use crate::object::{content_length, copy_range, source, write_body};
+use crate::object::{Source, content_length, copy_newest, copy_range, source, write_body};
 use crate::operations::set_checksum;
 use crate::refuse::{self, refuse_customer_keys};
 use crate::time::now;
@@ -54,7 +54,25 @@ pub(crate) async fn upload_part_copy(
     let input = request.input;
     refuse_customer_keys!(input);
     let number = refuse::part_number(input.part_number)?;
-    let from = source(gateway, &client, &input.copy_source, conditions!(copy input)).await?;
+    copy_newest(|| async {
+        let (from, range, mut writer) = match begin_copy(gateway, &client, &input, number).await {
+            Ok(begun) => begun,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let copied = copy_range(&from, range, &mut writer, None).await?;
+        Ok(finish_copy(copied, writer).await)
+    })
+    .await
+}
+
+/// Opens both ends of a copy.
+async fn begin_copy(
+    gateway: &Gateway,
+    client: &Client,
+    input: &UploadPartCopyInput,
+    number: u32,
+) -> S3Result<(Source, std::ops::Range<u64>, KeyWriter)> {
+    let from = source(gateway, client, &input.copy_source, conditions!(copy input)).await?;
     let size = from.reader.len();
     let range = match &input.copy_source_range {
         None => 0..size,
@@ -63,11 +81,18 @@ pub(crate) async fn upload_part_copy(
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
     let key =
         CreateKey::new(path).size_hint(range.end - range.start).part_of(&input.upload_id, number);
-    let failed = |e| s3_error(Subject::Upload, e);
-    let mut writer = client.create_key(key).await.map_err(failed)?;
-    let verified = copy_range(&from, range, &mut writer, None).await?;
-    let finish = FinishOptions { metadata: finish_pairs(&verified.etag, None) };
-    writer.finish(finish).await.map_err(failed)?;
+    let writer = client.create_key(key).await.map_err(|e| s3_error(Subject::Upload, e))?;
+    Ok((from, range, writer))
+}
+
+/// Commits the part.
+async fn finish_copy(
+    copied: S3Result<Verified>,
+    writer: KeyWriter,
+) -> S3Result<UploadPartCopyOutput> {
+    let verified = copied?;
+    let options = FinishOptions { metadata: finish_pairs(&verified.etag, None) };
+    writer.finish(options).await.map_err(|e| s3_error(Subject::Upload, e))?;
     let result = CopyPartResult {
         e_tag: Some(ETag::Strong(verified.etag)),
         last_modified: Some(now()),

@@ -49,22 +49,32 @@ pub(crate) async fn source(
     Ok(Source { reader, metadata })
 }
 
-/// Copies a range of the source into a writer, which is not finished yet.
+/// Copies, again and from the new version when the source is overwritten meanwhile.
+pub(crate) async fn copy_newest<T, F>(copy: impl FnMut() -> F) -> S3Result<T>
+where
+    F: Future<Output = client::Result<S3Result<T>>>,
+{
+    client::newest(copy).await.map_err(|e| s3_error(Subject::Object, e))?
+}
+
+/// Copies a range of the source into a writer, which is not finished yet. What fails in reading the source is the outer
+/// error: it may go well with the version that came in its place.
 pub(crate) async fn copy_range(
     source: &Source,
     range: Range<u64>,
     writer: &mut KeyWriter,
     algorithm: Option<Algorithm>,
-) -> S3Result<Verified> {
-    let failed = |e| s3_error(Subject::Object, e);
+) -> client::Result<S3Result<Verified>> {
     let mut digest = BodyDigest::new(Claims::default().want(algorithm));
     let mut stream = source.reader.stream(range);
     while let Some(piece) = stream.next().await {
-        let piece = piece.map_err(failed)?;
+        let piece = piece?;
         digest.update(&piece);
-        writer.write(piece).await.map_err(failed)?;
+        if let Err(error) = writer.write(piece).await {
+            return Ok(Err(s3_error(Subject::Object, error)));
+        }
     }
-    digest.verify(None)
+    Ok(digest.verify(None))
 }
 
 pub(crate) async fn copy(
@@ -77,7 +87,35 @@ pub(crate) async fn copy(
     let replace = directive(input.metadata_directive.as_ref().map(MetadataDirective::as_str))?;
     let replace_tags = directive(input.tagging_directive.as_ref().map(TaggingDirective::as_str))?;
     check_not_itself(&input, replace || replace_tags)?;
-    let from = source(gateway, &client, &input.copy_source, conditions!(copy input)).await?;
+    copy_newest(|| async {
+        let mut copy = match begin(gateway, &client, &input, replace, replace_tags).await {
+            Ok(copy) => copy,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let range = 0..copy.from.reader.len();
+        let copied = copy_range(&copy.from, range, &mut copy.writer, copy.algorithm).await?;
+        Ok(finish(copied, copy.writer).await)
+    })
+    .await
+}
+
+/// A copy under way.
+struct Copy {
+    from: Source,
+    writer: KeyWriter,
+    /// Checksum that the copy is to have.
+    algorithm: Option<Algorithm>,
+}
+
+/// Opens both ends of a copy.
+async fn begin(
+    gateway: &Gateway,
+    client: &Client,
+    input: &CopyObjectInput,
+    replace: bool,
+    replace_tags: bool,
+) -> S3Result<Copy> {
+    let from = source(gateway, client, &input.copy_source, conditions!(copy input)).await?;
     let info = from.reader.info();
     if info.data_size > LARGEST {
         return Err(invalid_request(
@@ -92,20 +130,24 @@ pub(crate) async fn copy(
         true => refuse::tags_of_header(input.tagging.as_deref())?,
         false => info.tags.iter().map(|t| (t.key.clone(), t.value().to_owned())).collect(),
     };
-    let wanted = match input.checksum_algorithm.as_ref().map(Algorithm::of_dto).transpose()? {
+    let algorithm = match input.checksum_algorithm.as_ref().map(Algorithm::of_dto).transpose()? {
         Some(algorithm) => Some(algorithm),
         None => from.metadata.checksum.as_ref().map(|checksum| checksum.algorithm),
     };
-    let failed = |e| s3_error(Subject::Object, e);
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
     let mut key =
         CreateKey::new(path).size_hint(info.data_size).metadata(metadata.to_key()).tags(tags);
     key.replication = refuse::replication(input.storage_class.as_ref())?;
-    let mut writer = client.create_key(key).await.map_err(failed)?;
-    let verified = copy_range(&from, 0..info.data_size, &mut writer, wanted).await?;
-    let finish =
+    let writer = client.create_key(key).await.map_err(|e| s3_error(Subject::Object, e))?;
+    Ok(Copy { from, writer, algorithm })
+}
+
+/// Commits the copy.
+async fn finish(copied: S3Result<Verified>, writer: KeyWriter) -> S3Result<CopyObjectOutput> {
+    let verified = copied?;
+    let options =
         FinishOptions { metadata: finish_pairs(&verified.etag, verified.checksum.as_ref()) };
-    writer.finish(finish).await.map_err(failed)?;
+    writer.finish(options).await.map_err(|e| s3_error(Subject::Object, e))?;
     let mut result = CopyObjectResult {
         e_tag: Some(ETag::Strong(verified.etag)),
         last_modified: Some(now()),

@@ -11,7 +11,7 @@ mod tagging;
 
 pub(crate) use attributes::attributes;
 pub(crate) use body::{ObjectBody, write_body};
-pub(crate) use copy::{copy, copy_range, source};
+pub(crate) use copy::{Source, copy, copy_newest, copy_range, source};
 pub(crate) use delete::{delete, delete_many};
 pub(crate) use get::{checksum_type, get, head};
 pub(crate) use put::{content_length, put};
