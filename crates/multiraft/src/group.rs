@@ -70,9 +70,12 @@ pub struct LeaderState {
 pub struct Staleness {
     /// Committed entries that it knows of and has not applied.
     pub entries: u64,
-    /// Since when it has heard nothing from a leader: what it cannot know of happened after that.
-    /// Nothing when it never heard of one.
+    /// Since when it has heard nothing from a leader. Nothing when it never heard of one.
     pub silent: Option<Duration>,
+    /// Everything that was committed longer ago than this is applied, however long messages took. (A leader that was
+    /// replaced and does not know it yet is believed for up to an election timeout, which comes on top.) A replica
+    /// that keeps up is behind by one to two heartbeats by this count. Nothing when it cannot be told.
+    pub behind: Option<Duration>,
 }
 
 /// How a replica stands.

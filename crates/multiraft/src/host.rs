@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::apply::{self, ApplyTask};
 use crate::error::{FrameError, GroupError, HostError, LogError};
+use crate::freshness::Freshness;
 use crate::group::{Group, LeaderState};
 use crate::id::fold;
 use crate::inbox::Inbox;
@@ -219,6 +220,7 @@ impl RaftHost {
             commit: AtomicU64::new(0),
             leader_commit: AtomicU64::new(0),
             leader_heard: AtomicU64::new(0),
+            freshness: Freshness::new(),
             progress,
             last_index: AtomicU64::new(0),
             lease_until: AtomicU64::new(0),

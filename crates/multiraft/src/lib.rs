@@ -20,6 +20,7 @@
 
 mod apply;
 mod error;
+mod freshness;
 mod group;
 mod host;
 mod id;

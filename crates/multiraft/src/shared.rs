@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::error::{ProposeError, TransportError};
+use crate::freshness::Freshness;
 use crate::group::{LeaderState, Staleness};
 use crate::inbox::Inbox;
 use crate::log::LogHealth;
@@ -46,6 +47,8 @@ pub(crate) struct GroupShared {
     pub(crate) leader_commit: AtomicU64,
     /// When a leader was last heard of (nanoseconds since `epoch`); 0: never.
     pub(crate) leader_heard: AtomicU64,
+    /// Since when this replica is known to lack nothing.
+    pub(crate) freshness: Freshness,
     /// How far all members are, as far as this one knows.
     pub(crate) progress: ProgressBoard,
     /// Last entry in the log; a hint only.
@@ -104,13 +107,17 @@ impl GroupShared {
     pub(crate) fn staleness(&self) -> Staleness {
         let known = self.leader_commit.load(Ordering::Relaxed);
         let commit = known.max(self.commit.load(Ordering::Acquire));
-        let entries = commit.saturating_sub(self.applied.load(Ordering::Acquire));
+        let applied = self.applied.load(Ordering::Acquire);
+        let entries = commit.saturating_sub(applied);
+        let since = |moment: u64| Duration::from_nanos(self.now().saturating_sub(moment));
         if self.leader.borrow().leader == Some(self.me) {
-            return Staleness { entries, silent: Some(Duration::ZERO) };
+            // It may have been replaced and not know it; with its lease it knows.
+            let behind = self.lease_read().map(|_| Duration::ZERO);
+            return Staleness { entries, silent: Some(Duration::ZERO), behind };
         }
         let heard = self.leader_heard.load(Ordering::Acquire);
-        let silent = (heard != 0).then(|| Duration::from_nanos(self.now().saturating_sub(heard)));
-        Staleness { entries, silent }
+        let silent = (heard != 0).then(|| since(heard));
+        Staleness { entries, silent, behind: self.freshness.as_of(applied).map(since) }
     }
 
     /// Whether the lease holds, whatever is applied.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use multiraft::{Proposal, ProposeError, ReadError};
+use multiraft::{Group, Proposal, ProposeError, ReadError};
 
 use crate::support::{Cluster, Recorder, until, until_async};
 
@@ -368,5 +368,47 @@ async fn followers_answer_reads_that_show_every_acknowledged_write() {
     cluster.network.heal();
     group.wait_applied(at).await.unwrap();
     assert!(cluster.entries(followers[0]).contains_key(&at));
+    cluster.shutdown().await;
+}
+
+/// Whether a replica says that it may lack what was committed half a second ago.
+fn may_lack(group: &Group) -> bool {
+    group.staleness().behind.is_none_or(|behind| behind > Duration::from_millis(500))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_that_hears_of_its_leader_and_lacks_entries_knows_since_when() {
+    let cluster = Cluster::started(3);
+    cluster.put(&[0, 1, 2], "first").await;
+    let leader = cluster.leader().await;
+    let others: Vec<usize> = (0..3).filter(|n| *n != leader).collect();
+    let follower = cluster.group(others[0]);
+    until("it has all", || !may_lack(&follower)).await;
+
+    // Its state machine hangs.
+    cluster.nodes[others[0]].store.lock().apply_takes = Duration::from_secs(2);
+    let at = cluster.put(&[leader, others[1]], "not applied there").await.index;
+    until("it knows that it is behind", || may_lack(&follower)).await;
+    assert!(follower.applied() < at);
+    assert!(
+        follower.staleness().silent.unwrap() < Duration::from_secs(1),
+        "it hears of its leader"
+    );
+    cluster.nodes[others[0]].store.lock().apply_takes = Duration::ZERO;
+    follower.wait_applied(at).await.unwrap();
+    until("it has all", || !may_lack(&follower)).await;
+
+    // Entries do not come, heartbeats do.
+    cluster.network.lose_long(cluster.nodes[leader].id, cluster.nodes[others[0]].id, 1_000);
+    let at = cluster.put(&[leader, others[1]], &"long ".repeat(1_000)).await.index;
+    until("it knows that it is behind", || may_lack(&follower)).await;
+    assert!(follower.applied() < at);
+    assert!(
+        follower.staleness().silent.unwrap() < Duration::from_secs(1),
+        "it hears of its leader"
+    );
+    cluster.network.heal();
+    follower.wait_applied(at).await.unwrap();
+    until("it has all", || !may_lack(&follower)).await;
     cluster.shutdown().await;
 }

@@ -32,6 +32,8 @@ pub struct Store {
     pub restores: u64,
     pub rounds: u64,
     pub broken: bool,
+    /// How long it hangs before it applies something.
+    pub apply_takes: Duration,
     /// How long a restore takes, and whether one is under way.
     pub restore_takes: Duration,
     pub restoring: bool,
@@ -70,6 +72,8 @@ impl StateMachine for Recorder {
     }
 
     fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
+        let takes = self.store.lock().apply_takes;
+        std::thread::sleep(takes);
         let mut store = self.store.lock();
         if store.broken {
             return Err("store is broken".into());

@@ -43,7 +43,7 @@ keys! {
     OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_ENABLED: bool = "ozone.om.follower.read.local.lease.enabled", "false", [OM];
     /// The most log entries an OM may be behind its leader to answer so; -1 for any number.
     OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_LOG_LIMIT: i64 = "ozone.om.follower.read.local.lease.log.limit", "10000", [OM];
-    /// The longest an OM may have heard nothing from its leader to answer so, in milliseconds; -1 for any time.
+    /// The longest an OM may be behind to answer so, in milliseconds; -1 for any time. An OM that keeps up knows it of a moment one to two heartbeats ago, so a bound below a second sends many reads to the leader.
     OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_TIME_MS: i64 = "ozone.om.follower.read.local.lease.time.ms", "5000", [OM];
     /// Layout of a bucket when the client does not say.
     OZONE_DEFAULT_BUCKET_LAYOUT: String = "ozone.default.bucket.layout", "FILE_SYSTEM_OPTIMIZED", [OM], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];

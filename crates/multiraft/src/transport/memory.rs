@@ -26,6 +26,8 @@ struct State {
     delay: Duration,
     /// Frames lost out of 1000.
     loss: u32,
+    /// Links that lose frames of more bytes.
+    longest: FxHashMap<(Uuid, Uuid), usize>,
     seed: u64,
     frames: u64,
 }
@@ -88,12 +90,19 @@ impl MemoryNetwork {
         let mut state = self.state.lock();
         state.cut.clear();
         state.loss = 0;
+        state.longest.clear();
         state.delay = Duration::ZERO;
     }
 
     /// Loses that many of 1000 frames.
     pub fn lose(&self, per_mille: u32) {
         self.state.lock().loss = per_mille;
+    }
+
+    /// Loses what `from` sends to `to` in frames of more than `longest` bytes, as a path with a wrong MTU does:
+    /// heartbeats come, long entries do not.
+    pub fn lose_long(&self, from: Uuid, to: Uuid, longest: usize) {
+        self.state.lock().longest.insert((from, to), longest);
     }
 
     /// Delays every frame.
@@ -157,7 +166,9 @@ impl Transport for MemoryTransport {
         let mut state = network.lock();
         state.frames += 1;
         let down = !state.hosts.contains_key(&to.node);
-        if down || state.cut.contains(&(self.node, to.node)) || state.loses() {
+        let bytes = frame.header.len() + frame.payload.iter().map(Bytes::len).sum::<usize>();
+        let long = state.longest.get(&(self.node, to.node)).is_some_and(|most| bytes > *most);
+        if down || long || state.cut.contains(&(self.node, to.node)) || state.loses() {
             return;
         }
         let Some(runtime) = state.hosts.get(&to.node).map(RaftHost::runtime) else { return };

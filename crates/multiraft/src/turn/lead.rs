@@ -47,6 +47,8 @@ pub(crate) struct Leadership {
     newcomer: Newcomer,
     /// Whether it was said that a vote was refused for that.
     told: bool,
+    /// The clocks of members as they last came with an answer; see `freshness.rs`.
+    stamps: Vec<(u64, u64)>,
 }
 
 /// A replica without a past may have had one: it may have voted and confirmed entries before its
@@ -94,7 +96,22 @@ impl Leadership {
             lease,
             newcomer: if new { Newcomer::Waiting } else { Newcomer::No },
             told: false,
+            stamps: Vec::new(),
         }
+    }
+
+    /// A member answered, with its clock.
+    pub(crate) fn note_stamp(&mut self, member: u64, stamp: u64) {
+        match self.stamps.iter_mut().find(|(known, _)| *known == member) {
+            Some((_, last)) => *last = stamp,
+            None => self.stamps.push((member, stamp)),
+        }
+    }
+
+    /// The clock of a member as it last came; 0 when it never did.
+    pub(crate) fn stamp_of(&self, member: u64) -> u64 {
+        let known = self.stamps.iter().find(|(known, _)| *known == member);
+        known.map_or(0, |(_, stamp)| *stamp)
     }
 
     /// Whether a candidate whose log ends at `last` may have this replica's vote.

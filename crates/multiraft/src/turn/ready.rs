@@ -202,10 +202,26 @@ impl GroupCore {
 
     /// Sends a message, by way of the snapshot stream or the payload store where it must.
     pub(crate) fn send(&mut self, mut message: Message, out: &mut Out) {
-        if message.get_msg_type() == MessageType::MsgHeartbeatResponse && self.lead.is_newcomer() {
-            // Raft has no use for these fields here; see `forget_progress`.
-            message.reject = true;
-            message.reject_hint = self.persisted;
+        // Raft has no use for these fields here.
+        match message.get_msg_type() {
+            MessageType::MsgHeartbeat => {
+                let raft = &self.node.raft;
+                // Before it has committed an entry of its own a leader does not know what is committed.
+                let known = raft.commit_to_current_term();
+                let log = &raft.raft_log;
+                message.index = if known { log.committed } else { log.last_index() };
+                // See `freshness.rs`.
+                message.log_term = self.lead.stamp_of(message.to);
+            }
+            MessageType::MsgHeartbeatResponse => {
+                message.index = self.shared.freshness.stamp(self.shared.now());
+                if self.lead.is_newcomer() {
+                    // See `forget_progress`.
+                    message.reject = true;
+                    message.reject_hint = self.persisted;
+                }
+            }
+            _ => {}
         }
         if message.get_msg_type() == MessageType::MsgSnapshot {
             self.send_snapshot(message, out);

@@ -46,6 +46,9 @@ impl GroupCore {
             self.shared.progress.heard(from);
         }
         self.note_leader(&message);
+        if message.get_msg_type() == MessageType::MsgHeartbeatResponse {
+            self.lead.note_stamp(message.from, message.index);
+        }
         match message.get_msg_type() {
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
                 if self.has_no_answer(&message) || !self.lead.may_vote(message.index) =>
@@ -136,7 +139,15 @@ impl GroupCore {
         );
         if leads && message.term >= self.node.raft.term {
             self.shared.leader_commit.fetch_max(message.commit, Ordering::Relaxed);
-            self.shared.leader_heard.store(self.shared.now().max(1), Ordering::Release);
+            let now = self.shared.now().max(1);
+            self.shared.leader_heard.store(now, Ordering::Release);
+            if message.get_msg_type() == MessageType::MsgHeartbeat {
+                // See `send` for these fields.
+                self.shared.leader_commit.fetch_max(message.index, Ordering::Relaxed);
+                let applied = self.shared.applied.load(Ordering::Acquire);
+                let fresh = &self.shared.freshness;
+                fresh.hear(message.term, message.index, message.log_term, now, applied);
+            }
         }
     }
 

@@ -4,7 +4,8 @@
 //! * On **another OM**, for clients that ask for `LINEARIZABLE_ALLOW_FOLLOWER`: everything as well;
 //!   it asks the leader how far that is, once for all who wait, and waits until it has applied it.
 //! * On **another OM**, for clients that ask for `LOCAL_LEASE`: what it has, unless it knows of too
-//!   many entries that it lacks, or has heard nothing for too long to know.
+//!   many entries that it lacks, or cannot tell that it had everything a bounded time ago. To have heard
+//!   of the leader is not enough: an OM whose disk is full or whose tables hang hears of it all the time.
 //!
 //! A client that says up to where it has written sees that much, whichever way.
 
@@ -26,7 +27,7 @@ pub(crate) struct LocalReads {
     pub(crate) enabled: bool,
     /// Entries that it may lack.
     pub(crate) entries: u64,
-    /// Milliseconds in which it may have heard nothing from the leader.
+    /// Milliseconds that it may be behind.
     pub(crate) millis: u64,
 }
 
@@ -59,7 +60,7 @@ impl Room {
         let entries = asked.and_then(|a| a.log_limit).map_or(own.entries, |n| n.min(own.entries));
         let millis = asked.and_then(|a| a.lease_time_ms).map_or(own.millis, |n| n.min(own.millis));
         let known = self.parts.group.staleness();
-        let heard = known.silent.is_some_and(|silent| silent.as_millis() <= u128::from(millis));
-        own.enabled && heard && known.entries <= entries
+        let near = known.behind.is_some_and(|behind| behind.as_millis() <= u128::from(millis));
+        own.enabled && near && known.entries <= entries
     }
 }

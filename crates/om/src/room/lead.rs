@@ -35,6 +35,7 @@ impl Room {
         let leader = state.leader.and_then(|id| members.by_raft_id(id));
         let leads = state.leader == Some(members.me.raft_id);
         let stale = group.staleness();
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let applied = group.applied();
         OmStateResponse {
             node_id: members.me.node_id.clone(),
@@ -44,7 +45,8 @@ impl Room {
             applied,
             committed: applied + stale.entries,
             ready: state.ready,
-            silent_ms: stale.silent.map(|s| u64::try_from(s.as_millis()).unwrap_or(u64::MAX)),
+            silent_ms: stale.silent.map(millis),
+            behind_ms: stale.behind.map(millis),
         }
     }
 

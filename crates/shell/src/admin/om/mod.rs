@@ -168,6 +168,7 @@ async fn lag(args: Lag, conf: &Configuration) -> Result<(), ShellError> {
                     "applied": s.applied,
                     "lag": newest.saturating_sub(s.applied),
                     "leaderHeardMs": s.silent_ms,
+                    "behindMs": s.behind_ms,
                     "latencyMicros": u64::try_from(latency.as_micros()).unwrap_or(u64::MAX),
                 }),
                 Err(e) => json!({ "address": address, "error": e.to_string() }),
@@ -175,7 +176,7 @@ async fn lag(args: Lag, conf: &Configuration) -> Result<(), ShellError> {
             .collect();
         return output::value(&all.into());
     }
-    let header = ["OM", "ROLE", "ADDRESS", "LATENCY", "APPLIED", "LAG", "LEADER HEARD"];
+    let header = ["OM", "ROLE", "ADDRESS", "LATENCY", "APPLIED", "LAG", "LEADER HEARD", "BEHIND"];
     output::line(row(header.map(str::to_owned)))?;
     for (address, state) in &states {
         output::line(match state {
@@ -187,6 +188,7 @@ async fn lag(args: Lag, conf: &Configuration) -> Result<(), ShellError> {
                 s.applied.to_string(),
                 newest.saturating_sub(s.applied).to_string(),
                 s.silent_ms.map_or("never".to_owned(), |ms| format!("{ms} ms ago")),
+                s.behind_ms.map_or("unknown".to_owned(), |ms| format!("up to {ms} ms")),
             ]),
             Err(e) => format!("{:<10}{:<11}{address:<24}{e}", "?", "DOWN"),
         })?;
@@ -194,8 +196,10 @@ async fn lag(args: Lag, conf: &Configuration) -> Result<(), ShellError> {
     Ok(())
 }
 
-fn row([om, role, address, latency, applied, lag, heard]: [String; 7]) -> String {
-    format!("{om:<10}{role:<11}{address:<24}{latency:>10}{applied:>12}{lag:>8}  {heard}")
+fn row([om, role, address, latency, applied, lag, heard, behind]: [String; 8]) -> String {
+    format!(
+        "{om:<10}{role:<11}{address:<24}{latency:>10}{applied:>12}{lag:>8}  {heard:<14}{behind}"
+    )
 }
 
 fn request(command: Type) -> OmRequest {

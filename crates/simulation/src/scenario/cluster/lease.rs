@@ -13,10 +13,9 @@ use super::server::on_runtime;
 use crate::scenario::now;
 use crate::world::clock::SECOND;
 
-/// How far behind a read may be. OMs promise by default that they heard of their leader within 5 s
-/// (`ozone.om.follower.read.local.lease.time.ms`); what a message takes on a slow link, and what a slow disk takes to
-/// apply what it brought (they may lack entries, too, that they know of), comes on top.
-const BOUND: u64 = 15 * SECOND;
+/// How far behind a read may be: OMs promise 5 s by default (`ozone.om.follower.read.local.lease.time.ms`), by clocks
+/// that drift a little.
+const BOUND: u64 = 5 * SECOND + SECOND / 100;
 const BUCKET: &str = "lease";
 
 /// Writes and reads of the key, whose content is counted up by its only writer.
