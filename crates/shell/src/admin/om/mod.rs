@@ -188,7 +188,11 @@ async fn lag(args: Lag, conf: &Configuration) -> Result<(), ShellError> {
                 s.applied.to_string(),
                 newest.saturating_sub(s.applied).to_string(),
                 s.silent_ms.map_or("never".to_owned(), |ms| format!("{ms} ms ago")),
-                s.behind_ms.map_or("unknown".to_owned(), |ms| format!("up to {ms} ms")),
+                match s.behind_ms {
+                    _ if s.role == "LEADER" => "-".to_owned(),
+                    Some(ms) => format!("up to {ms} ms"),
+                    None => "unknown".to_owned(),
+                },
             ]),
             Err(e) => format!("{:<10}{:<11}{address:<24}{e}", "?", "DOWN"),
         })?;
