@@ -8,11 +8,16 @@ use crate::fixture::*;
 
 /// Nodes 1 to `nodes`, those above 3 in a rack of their own if `racks`; container 1 with five keys closed on 1 to 3.
 fn closed_on_three(nodes: u128, racks: bool) -> (Cluster, ContainerId) {
+    closed_at(START, nodes, racks)
+}
+
+/// As [`closed_on_three`], by a leader whose clock says `closed`.
+fn closed_at(closed: u64, nodes: u128, racks: bool) -> (Cluster, ContainerId) {
     let settings = Settings { pipeline_limit: 1, create_factor_one: false, ..settings() };
     let mut cluster = cluster(3, settings);
     let p = make_pipelines(&mut cluster, 1, START)[0];
     let c = open_container(&mut cluster, 1, p);
-    close(&mut cluster, c, 5, START);
+    close(&mut cluster, c, 5, closed);
     for n in 4..=nodes {
         let rack = if racks { "/r2" } else { "/default-rack" }.to_owned();
         let details = DatanodeDetails { network_location: rack, ..details(n) };
@@ -68,6 +73,20 @@ fn a_lost_replica_is_copied_once() {
     assert!(cluster.pending.take_news());
     assert_eq!(repair(&mut cluster, later + 2_000), []);
     assert_eq!(cluster.health_report().counts["UNDER_REPLICATED"], 0);
+}
+
+#[test]
+fn nobody_waits_for_the_clock_of_a_former_leader() {
+    let day = 24 * 3_600_000;
+    let (mut cluster, _) = closed_at(START + day, 4, false);
+    let later = die(&mut cluster, 3);
+    let orders = repair(&mut cluster, later);
+    assert_eq!(copy_of(&orders[0]).1, 4, "closed tomorrow, by a clock that was ahead");
+    // Two clocks are never quite the same.
+    let near = START + 2_000 + cluster.settings.dead_after + cluster.settings.resend_after;
+    let (mut cluster, _) = closed_at(near, 4, false);
+    let later = die(&mut cluster, 3);
+    assert_eq!(repair(&mut cluster, later), [], "closed just now");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;
 
 use crate::change::Usage;
-use crate::{Change, Cluster, Decision, Health, Millis, OrderKind, ReplicaState};
+use crate::{Change, Cluster, Decision, Health, Millis, OrderKind, ReplicaState, elapsed};
 
 impl Cluster {
     /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose replicas are gone.
@@ -87,7 +87,6 @@ impl Cluster {
 
     /// After a restart the absence of replicas means nothing until the nodes had time to report.
     fn settled_for(&self, entered: Millis, now: Millis) -> bool {
-        !self.safe_mode.is_on()
-            && now.saturating_sub(entered) >= self.settings.resend_after.min(2_000)
+        !self.safe_mode.is_on() && elapsed(entered, now) >= self.settings.resend_after.min(2_000)
     }
 }

@@ -6,7 +6,7 @@
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, PipelineId, PipelineState};
 
-use crate::{Change, Cluster, Decision, Millis, OrderKind};
+use crate::{Change, Cluster, Decision, Millis, OrderKind, elapsed};
 
 /// How long the news of a new replica may take; nodes report them at once.
 const NEWS_TRAVEL: Millis = 3_000;
@@ -30,7 +30,7 @@ impl Cluster {
 
     fn scrub_allocated(&mut self, id: PipelineId, now: Millis, decision: &mut Decision) {
         let Some(entry) = self.pipelines.get(id) else { return };
-        let age = now.saturating_sub(entry.record.created_ms);
+        let age = elapsed(entry.record.created_ms, now);
         if age >= self.settings.allocated_timeout {
             decision.changes.push(Change::ClosePipeline { id, now });
         } else if now.saturating_sub(entry.last_order) >= self.settings.resend_after.min(2_000) {
@@ -49,7 +49,7 @@ impl Cluster {
             self.pipelines.note_closed(id, now);
             return;
         };
-        let age = now.saturating_sub(closed);
+        let age = elapsed(closed, now);
         if age >= self.settings.destroy_timeout || self.containers_are_closed(id, age) {
             let members: Vec<_> = entry.record.members.iter().map(|m| m.id).collect();
             for member in members {

@@ -5,7 +5,7 @@ use types::{ContainerId, DatanodeId};
 
 use crate::{
     Change, Cluster, Container, Decision, Health, Millis, OrderKind, Replica, ReplicaState,
-    UnknownContainer,
+    UnknownContainer, elapsed,
 };
 
 impl Cluster {
@@ -64,7 +64,7 @@ impl Cluster {
         let mut decision = Decision::default();
         let due = |id: &ContainerId| {
             let entered = self.containers.get(*id).map_or(now, |c| c.state_enter_ms);
-            now.saturating_sub(entered) >= self.settings.resend_after
+            elapsed(entered, now) >= self.settings.resend_after
         };
         for id in self.containers.in_state(LifeCycleState::Closing).filter(due) {
             decision.merge(self.order_close(id));
@@ -139,7 +139,7 @@ impl Cluster {
         let others_are_lost = alive < required
             || self.replicas.of(c.id).iter().all(quasi)
                 && self.lost_members(c) + origins.len() >= required;
-        let waited = now.saturating_sub(c.state_enter_ms) >= self.settings.dead_after;
+        let waited = elapsed(c.state_enter_ms, now) >= self.settings.dead_after;
         (others_are_lost || waited) && origins.len() > required / 2
     }
 

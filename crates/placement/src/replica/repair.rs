@@ -17,7 +17,7 @@ use types::{ContainerId, DatanodeId, OperationalState};
 
 use super::pending::{Pending, Task};
 use super::standing::Standing;
-use crate::{Cluster, Container, Decision, Health, Millis, Node, OrderKind};
+use crate::{Cluster, Container, Decision, Health, Millis, Node, OrderKind, elapsed};
 
 /// What a look at some containers has found to do.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Cluster {
         for id in ids {
             // Just closed: the news of the other replicas are on their way.
             let since = self.containers.get(id).map_or(now, |c| c.state_enter_ms);
-            if now.saturating_sub(since) < self.settings.resend_after {
+            if elapsed(since, now) < self.settings.resend_after {
                 continue;
             }
             let Some((pending, order)) = self.repair(id, until) else { continue };
