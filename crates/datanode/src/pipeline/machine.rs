@@ -65,7 +65,8 @@ impl StateMachine for Machine {
     }
 
     fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
-        let mut batch = self.store.begin();
+        let deleted = |block| self.runtime.block_on(self.payloads.deleted_elsewhere(block));
+        let mut batch = self.store.begin_asking(&deleted);
         let responses =
             entries.iter().map(|entry| apply_one(&mut batch, entry)).collect::<Result<_, _>>();
         let responses = responses.map_err(|failure| self.fail("applying an entry", failure))?;

@@ -15,6 +15,7 @@ pub(crate) mod held;
 mod machine;
 mod membership;
 mod payload;
+mod proof;
 mod registry;
 mod snapshot;
 mod tracker;

@@ -10,6 +10,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -21,9 +22,13 @@ use proto::datanode::{
 };
 use types::BlockId;
 
+use super::proof;
 use super::tracker::Tracker;
 use crate::command::{Failure, peek};
 use crate::storage::{ContainerStore, Disk, InitialState, NewContainer, PipelineStore};
+
+/// How long others are asked whether a block was deleted: a pipeline's next entries wait for the answer.
+const PROOF: Duration = Duration::from_secs(3);
 
 /// The payload store of one pipeline's group. Cheap to clone.
 #[derive(Clone)]
@@ -78,6 +83,15 @@ impl Payloads {
         self.inner.refill(BlockId::from_datanode(&block.block_id), block, chunk).await
     }
 
+    /// Whether another member knows that a block was deleted after the entry that its block commit sequence id names.
+    pub(crate) async fn deleted_elsewhere(&self, block: BlockId) -> bool {
+        let Some(group) = self.inner.group() else { return false };
+        let asked = tokio::time::timeout(PROOF, group.fetch_payload(proof::question(block)));
+        let deleted = matches!(asked.await, Ok(Ok(answer)) if answer == proof::DELETED);
+        tracing::info!(pipeline = %self.inner.pipeline.id(), %block, deleted, "a block's bytes are nowhere");
+        deleted
+    }
+
     /// Makes a block's chunks durable.
     pub(crate) async fn sync(&self, block: BlockId) -> Result<(), Failure> {
         Ok(self.inner.store.sync_block(block).await?)
@@ -123,6 +137,9 @@ impl PayloadStore for Payloads {
             Err(error) => return failed(Failure::malformed(error.to_string())),
         };
         let inner = self.inner.clone();
+        if let Some(block) = proof::block_of(&request) {
+            return futures::future::ready(inner.prove(block)).boxed();
+        }
         async move {
             let Some(Work { block, chunk: Some(chunk), .. }) = Work::of(&request) else {
                 return Ok(Bytes::new());
@@ -322,6 +339,15 @@ impl Inner {
         }
         tracing::warn!(pipeline = %self.pipeline.id(), %failure, "a chunk cannot be read back");
         self.fetch(header).await.unwrap_or_default()
+    }
+
+    /// Says that a block is deleted, or nothing: then another member is asked.
+    fn prove(&self, block: BlockId) -> io::Result<Bytes> {
+        match self.store.knows_deleted(block) {
+            Ok(true) => Ok(proof::DELETED),
+            Ok(false) => Err(io::Error::other(format!("block {block} is not known to be deleted"))),
+            Err(error) => Err(io::Error::other(error)),
+        }
     }
 
     /// A chunk's bytes, only if they are whole: a hole left by a crash must not spread.

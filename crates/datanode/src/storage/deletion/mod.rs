@@ -8,9 +8,11 @@
 //! 4. The transaction's row goes. Dying before that repeats 2 and 3, which then find less to do.
 //!
 //! A transaction may come before the block itself, on a replica that lags behind its pipeline's
-//! log. Such a block is noted as deleted early, and dropped when it comes.
+//! log. Such a block is noted as deleted early, and dropped when it comes. Or it comes after all others
+//! have carried the deletion out, and nobody has its bytes any more: one of them says so (`proof.rs`).
 
 mod free;
+mod proof;
 mod reclaim;
 mod take;
 

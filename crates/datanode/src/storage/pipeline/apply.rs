@@ -6,7 +6,7 @@ use std::sync::Arc;
 use container::chunks::BlockState;
 use metastore::Batch;
 use rustc_hash::FxHashMap;
-use types::{ContainerId, LocalId};
+use types::{BlockId, ContainerId, LocalId};
 
 use super::{PipelineStore, Position, Reached};
 use crate::storage::containers::{Container, InitialState, NewContainer};
@@ -23,6 +23,8 @@ pub struct ApplyBatch<'a> {
     pub(super) batch: Batch,
     pub(super) touched: BTreeMap<ContainerId, Touched>,
     pub(super) position: Position,
+    /// Asks other replicas whether a block, whose bytes are not here, was deleted.
+    pub(super) deleted_elsewhere: &'a dyn Fn(BlockId) -> bool,
 }
 
 /// What the round does to one container.
@@ -35,7 +37,7 @@ pub(super) struct Touched {
     pub blocks: FxHashMap<LocalId, Left>,
     /// Segments whose sums changed.
     pub segments: BTreeSet<u32>,
-    /// Blocks that were deleted before they came.
+    /// Blocks that were deleted before they came, here or everywhere else.
     pub deleted_early: Vec<LocalId>,
     pub closed: bool,
 }
@@ -56,7 +58,10 @@ pub(super) struct Left {
 }
 
 impl<'a> ApplyBatch<'a> {
-    pub(crate) fn new(pipeline: &'a PipelineStore) -> Self {
+    pub(crate) fn new(
+        pipeline: &'a PipelineStore,
+        deleted_elsewhere: &'a dyn Fn(BlockId) -> bool,
+    ) -> Self {
         let reached = pipeline.reached();
         Self {
             pipeline,
@@ -64,6 +69,7 @@ impl<'a> ApplyBatch<'a> {
             batch: Batch::new(),
             touched: BTreeMap::new(),
             position: reached.applied,
+            deleted_elsewhere,
         }
     }
 

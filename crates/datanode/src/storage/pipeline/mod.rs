@@ -8,7 +8,7 @@ mod put;
 use std::sync::Arc;
 
 use metastore::{Batch, Durability};
-use types::{ContainerId, PipelineId};
+use types::{BlockId, ContainerId, PipelineId};
 
 pub use apply::ApplyBatch;
 
@@ -115,7 +115,17 @@ impl PipelineStore {
 
     /// Begins a round. One at a time per pipeline.
     pub fn begin(&self) -> ApplyBatch<'_> {
-        ApplyBatch::new(self)
+        self.begin_asking(&|_| false)
+    }
+
+    /// As [`begin`](Self::begin); `deleted_elsewhere` asks other replicas whether a block, named with the place of its
+    /// entry as block commit sequence id, was deleted there after it had been committed. It is called for blocks whose
+    /// bytes are not here, and may block.
+    pub fn begin_asking<'a>(
+        &'a self,
+        deleted_elsewhere: &'a dyn Fn(BlockId) -> bool,
+    ) -> ApplyBatch<'a> {
+        ApplyBatch::new(self, deleted_elsewhere)
     }
 
     /// Makes everything applied durable; the log may be trimmed up to the position returned.

@@ -36,6 +36,7 @@ impl ApplyBatch<'_> {
         if self.is_replay(at) {
             return Ok(committed);
         }
+        let deleted_elsewhere = self.deleted_elsewhere;
         let touched = self.touch_writable(id.container)?;
         if touched.container.was_deleted_early(id.local) {
             touched.drop_early(id.local, at);
@@ -47,6 +48,11 @@ impl ApplyBatch<'_> {
         }
         let merged = merge(existing, &committed)?;
         let found = touched.container.file_length(id.local)?;
+        if found < committed.length && deleted_elsewhere(committed.block) {
+            // This replica comes so late that nobody could give it the bytes.
+            touched.drop_early(id.local, at);
+            return Ok(committed);
+        }
         if found < committed.length {
             // The bytes were synced before the entry was appended: this disk has lost some.
             let expected = committed.length;

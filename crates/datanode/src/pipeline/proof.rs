@@ -1,0 +1,26 @@
+//! The question that a replica which comes late asks the others: was this block deleted? It goes the way of a fetch of a
+//! payload, as a GetBlock, which is never replicated itself.
+
+use bytes::Bytes;
+use prost::Message;
+use proto::datanode::{ContainerCommandRequestProto, GetBlockRequestProto, Type};
+use types::BlockId;
+
+/// The answer of who knows that it was; who does not know gives none.
+pub(super) const DELETED: Bytes = Bytes::from_static(b"deleted");
+
+/// Asks for a block, whose block commit sequence id names its entry.
+pub(super) fn question(block: BlockId) -> Bytes {
+    let request = ContainerCommandRequestProto {
+        cmd_type: Type::GetBlock as i32,
+        container_id: block.container.to_wire(),
+        get_block: Some(GetBlockRequestProto { block_id: block.to_datanode(0) }),
+        ..Default::default()
+    };
+    request.encode_to_vec().into()
+}
+
+/// The block that was asked for, if this is such a question.
+pub(super) fn block_of(request: &ContainerCommandRequestProto) -> Option<BlockId> {
+    Some(BlockId::from_datanode(&request.get_block.as_ref()?.block_id))
+}
