@@ -11,8 +11,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// See the module. Told by the group's loop, asked by anybody; times are nanoseconds of the host.
+/// See the module. Told by the group's loop, asked by anybody; times are nanoseconds of the host. One cache line, for
+/// every heartbeat of every group comes by.
+#[repr(align(64))]
 pub(crate) struct Freshness {
+    /// The highest entry that a leader called committed; entries of it may be on their way.
+    pub(crate) commit: AtomicU64,
+    /// When a leader was last heard of; 0: never.
+    pub(crate) heard: AtomicU64,
     /// Added to times that leave this process: what a former one wrote must not be taken for now.
     offset: u64,
     /// Term in which `index` was heard.
@@ -29,7 +35,15 @@ impl Freshness {
     pub(crate) fn new() -> Self {
         let zero = || AtomicU64::new(0);
         let offset = uuid::Uuid::new_v4().as_u64_pair().0 >> 2;
-        Self { offset, term: zero(), proved: zero(), index: zero(), after: zero() }
+        Self {
+            commit: zero(),
+            heard: zero(),
+            offset,
+            term: zero(),
+            proved: zero(),
+            index: zero(),
+            after: zero(),
+        }
     }
 
     /// The clock as it goes into an answer to a heartbeat.

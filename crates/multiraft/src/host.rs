@@ -218,8 +218,6 @@ impl RaftHost {
             leader: watch::Sender::new(nobody),
             applied: AtomicU64::new(0),
             commit: AtomicU64::new(0),
-            leader_commit: AtomicU64::new(0),
-            leader_heard: AtomicU64::new(0),
             freshness: Freshness::new(),
             progress,
             last_index: AtomicU64::new(0),

@@ -43,11 +43,7 @@ pub(crate) struct GroupShared {
     pub(crate) applied: AtomicU64,
     /// Committed; stored by the loop before the entries go to the apply thread.
     pub(crate) commit: AtomicU64,
-    /// The highest entry that a leader called committed; entries of it may be on their way.
-    pub(crate) leader_commit: AtomicU64,
-    /// When a leader was last heard of (nanoseconds since `epoch`); 0: never.
-    pub(crate) leader_heard: AtomicU64,
-    /// Since when this replica is known to lack nothing.
+    /// What a leader said, and since when this replica is known to lack nothing.
     pub(crate) freshness: Freshness,
     /// How far all members are, as far as this one knows.
     pub(crate) progress: ProgressBoard,
@@ -80,7 +76,13 @@ pub(crate) struct GroupShared {
 
 impl GroupShared {
     pub(crate) fn now(&self) -> u64 {
-        u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(FOREVER - 1)
+        self.at(Instant::now())
+    }
+
+    /// A moment in nanoseconds since `epoch`.
+    pub(crate) fn at(&self, moment: Instant) -> u64 {
+        let since = moment.saturating_duration_since(self.epoch);
+        u64::try_from(since.as_nanos()).unwrap_or(FOREVER - 1)
     }
 
     /// The commit index if this instant a read of the state machine is linearizable.
@@ -105,7 +107,7 @@ impl GroupShared {
     }
 
     pub(crate) fn staleness(&self) -> Staleness {
-        let known = self.leader_commit.load(Ordering::Relaxed);
+        let known = self.freshness.commit.load(Ordering::Relaxed);
         let commit = known.max(self.commit.load(Ordering::Acquire));
         let applied = self.applied.load(Ordering::Acquire);
         let entries = commit.saturating_sub(applied);
@@ -115,7 +117,7 @@ impl GroupShared {
             let behind = self.lease_read().map(|_| Duration::ZERO);
             return Staleness { entries, silent: Some(Duration::ZERO), behind };
         }
-        let heard = self.leader_heard.load(Ordering::Acquire);
+        let heard = self.freshness.heard.load(Ordering::Acquire);
         let silent = (heard != 0).then(|| since(heard));
         Staleness { entries, silent, behind: self.freshness.as_of(applied).map(since) }
     }

@@ -37,6 +37,8 @@ pub(crate) struct MemberCore {
     pub(crate) target: Target,
     pub(crate) priority: i64,
     pub(crate) standing: Standing,
+    /// Its clock as it last came with an answer, 0 when it never did; see `freshness.rs`.
+    pub(crate) stamp: u64,
 }
 
 /// A proposal in the log that is not applied yet.
@@ -126,6 +128,7 @@ pub(crate) fn member_cores(membership: &Membership) -> Vec<MemberCore> {
         target: Target { node: member.peer.node, address: member.peer.address.clone() },
         priority: member.peer.priority,
         standing: member.standing,
+        stamp: 0,
     };
     membership.members.iter().map(core).collect()
 }

@@ -47,8 +47,6 @@ pub(crate) struct Leadership {
     newcomer: Newcomer,
     /// Whether it was said that a vote was refused for that.
     told: bool,
-    /// The clocks of members as they last came with an answer; see `freshness.rs`.
-    stamps: Vec<(u64, u64)>,
 }
 
 /// A replica without a past may have had one: it may have voted and confirmed entries before its
@@ -96,22 +94,7 @@ impl Leadership {
             lease,
             newcomer: if new { Newcomer::Waiting } else { Newcomer::No },
             told: false,
-            stamps: Vec::new(),
         }
-    }
-
-    /// A member answered, with its clock.
-    pub(crate) fn note_stamp(&mut self, member: u64, stamp: u64) {
-        match self.stamps.iter_mut().find(|(known, _)| *known == member) {
-            Some((_, last)) => *last = stamp,
-            None => self.stamps.push((member, stamp)),
-        }
-    }
-
-    /// The clock of a member as it last came; 0 when it never did.
-    pub(crate) fn stamp_of(&self, member: u64) -> u64 {
-        let known = self.stamps.iter().find(|(known, _)| *known == member);
-        known.map_or(0, |(_, stamp)| *stamp)
     }
 
     /// Whether a candidate whose log ends at `last` may have this replica's vote.
@@ -168,6 +151,19 @@ impl GroupCore {
         if self.lead.eager && !self.lead.locked_out() {
             let _ = self.node.campaign();
         }
+    }
+
+    /// Has memory brought that the next tick looks at.
+    pub(crate) fn warm(&self) {
+        let raft = &self.node.raft;
+        std::hint::black_box((
+            self.shared.applied.load(Ordering::Relaxed),
+            self.shared.lease_until.load(Ordering::Relaxed),
+            self.lead.ticks,
+            raft.term,
+            raft.raft_log.applied,
+            self.members.first().map(|m| m.priority),
+        ));
     }
 
     /// One tick of the clock, the loop's `number`th. True when something may have come of it.

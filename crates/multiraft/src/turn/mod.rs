@@ -34,6 +34,10 @@ use crate::transport::Transport;
 /// State machines begin with what is committed after so many groups, while the loop is at the rest.
 const DRAINED_AT_ONCE: usize = 8;
 
+/// A tick waits for memory more than for anything else: groups at rest are in no cache. What the ticks of so many need
+/// first is asked for at once.
+const TICKED_AT_ONCE: usize = 8;
+
 /// See the module.
 pub(crate) struct Loop {
     inbox: Arc<Inbox<Event>>,
@@ -64,6 +68,7 @@ impl Loop {
         let mut events = Vec::new();
         let mut next_tick = Instant::now() + self.tick;
         while self.inbox.take(&mut events, Some(next_tick)) {
+            self.out.now = Instant::now();
             for event in events.drain(..) {
                 self.handle(event);
             }
@@ -84,11 +89,15 @@ impl Loop {
     fn tick_all(&mut self, now: Instant) {
         self.ticks += 1;
         let Self { groups, dirty, out, ticks, .. } = self;
-        for (number, group) in groups.iter_mut() {
-            let ticked = guarded(group, out, |group, out| group.tick(now, *ticks, out));
-            if ticked.unwrap_or(true) && !group.dirty {
-                group.dirty = true;
-                dirty.push(*number);
+        let mut groups: Vec<(&u64, &mut GroupCore)> = groups.iter_mut().collect();
+        for some in groups.chunks_mut(TICKED_AT_ONCE) {
+            some.iter().for_each(|(_, group)| group.warm());
+            for (number, group) in some {
+                let ticked = guarded(group, out, |group, out| group.tick(now, *ticks, out));
+                if ticked.unwrap_or(true) && !group.dirty {
+                    group.dirty = true;
+                    dirty.push(**number);
+                }
             }
         }
     }

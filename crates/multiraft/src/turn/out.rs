@@ -2,6 +2,7 @@
 //! log and per apply thread.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use raft::eraftpb::Message;
 use rustc_hash::FxHashMap;
@@ -27,6 +28,8 @@ struct Letters {
 /// See the module.
 pub(crate) struct Out {
     me: Uuid,
+    /// When the turn began: reading the clock for every message of every group adds up.
+    pub(crate) now: Instant,
     transport: Arc<dyn Transport>,
     pub(crate) metrics: Arc<HostMetrics>,
     letters: FxHashMap<Uuid, Letters>,
@@ -38,6 +41,7 @@ impl Out {
     pub(crate) fn new(me: Uuid, transport: Arc<dyn Transport>, metrics: Arc<HostMetrics>) -> Self {
         Self {
             me,
+            now: Instant::now(),
             transport,
             metrics,
             letters: FxHashMap::default(),

@@ -211,10 +211,10 @@ impl GroupCore {
                 let log = &raft.raft_log;
                 message.index = if known { log.committed } else { log.last_index() };
                 // See `freshness.rs`.
-                message.log_term = self.lead.stamp_of(message.to);
+                message.log_term = self.member(message.to).map_or(0, |m| m.stamp);
             }
             MessageType::MsgHeartbeatResponse => {
-                message.index = self.shared.freshness.stamp(self.shared.now());
+                message.index = self.shared.freshness.stamp(self.shared.at(out.now));
                 if self.lead.is_newcomer() {
                     // See `forget_progress`.
                     message.reject = true;

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use raft::eraftpb::{Message, MessageType};
 use raft::{ProgressState, StateRole, Storage};
@@ -45,9 +46,12 @@ impl GroupCore {
         if let Some(from) = self.node_of(message.from) {
             self.shared.progress.heard(from);
         }
-        self.note_leader(&message);
+        self.note_leader(&message, out.now);
         if message.get_msg_type() == MessageType::MsgHeartbeatResponse {
-            self.lead.note_stamp(message.from, message.index);
+            let from = self.members.iter_mut().find(|m| m.raft_id == message.from);
+            if let Some(from) = from {
+                from.stamp = message.index;
+            }
         }
         match message.get_msg_type() {
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
@@ -132,20 +136,19 @@ impl GroupCore {
     }
 
     /// Hears from the leader how far it is.
-    fn note_leader(&self, message: &Message) {
+    fn note_leader(&self, message: &Message, now: Instant) {
         let leads = matches!(
             message.get_msg_type(),
             MessageType::MsgHeartbeat | MessageType::MsgAppend | MessageType::MsgReadIndexResp
         );
         if leads && message.term >= self.node.raft.term {
-            self.shared.leader_commit.fetch_max(message.commit, Ordering::Relaxed);
-            let now = self.shared.now().max(1);
-            self.shared.leader_heard.store(now, Ordering::Release);
+            let (now, fresh) = (self.shared.at(now).max(1), &self.shared.freshness);
+            fresh.commit.fetch_max(message.commit, Ordering::Relaxed);
+            fresh.heard.store(now, Ordering::Release);
             if message.get_msg_type() == MessageType::MsgHeartbeat {
                 // See `send` for these fields.
-                self.shared.leader_commit.fetch_max(message.index, Ordering::Relaxed);
+                fresh.commit.fetch_max(message.index, Ordering::Relaxed);
                 let applied = self.shared.applied.load(Ordering::Acquire);
-                let fresh = &self.shared.freshness;
                 fresh.hear(message.term, message.index, message.log_term, now, applied);
             }
         }
