@@ -29,8 +29,12 @@ struct Sum {
 fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
     let one = &many.first;
     let base = one.dir.clone().unwrap_or_else(usual_dir);
-    let dir = base.join(format!("simulation-{}-{seed}", std::process::id()));
-    std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
+    // The same path each time, as it is in files and logs; unless somebody else runs this seed, too.
+    let mut dir = base.join(format!("simulation-{seed}"));
+    if std::fs::create_dir(&dir).is_err() {
+        dir = base.join(format!("simulation-{seed}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
+    }
     let mut command = Command::new(std::env::current_exe()?);
     let scenario = format!("{:?}", one.scenario).to_lowercase();
     command.args(["one", "--scenario", &scenario, "--seed", &seed.to_string()]);

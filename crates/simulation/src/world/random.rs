@@ -1,7 +1,10 @@
 //! One seeded generator: of every choice of the world, and of the bytes that the process takes for random.
 
+use std::cell::Cell;
+
 use libc::{c_int, c_uint, c_void, size_t, ssize_t};
 
+use super::schedule::me;
 use super::{inside, real, world};
 
 /// SplitMix64: small, and any seed is a good one.
@@ -75,4 +78,70 @@ unsafe extern "C" fn getentropy(buffer: *mut c_void, len: size_t) -> c_int {
     // SAFETY: passed on as it came.
     let got = unsafe { getrandom(buffer, len, 0) };
     if got == len as ssize_t { 0 } else { -1 }
+}
+
+/// See `sched_getcpu(3)`: RocksDB spreads by it what it counts.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sched_getcpu() -> c_int {
+    match inside() {
+        true => 0,
+        // SAFETY: takes nothing.
+        false => unsafe { real::sched_getcpu() },
+    }
+}
+
+/// What C++'s `std::random_device` gives: RocksDB names its files and sessions by it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn _ZNSt13random_device9_M_getvalEv(device: *mut c_void) -> c_uint {
+    let mut value: c_uint = 0;
+    match inside() {
+        true => {
+            fill((&raw mut value).cast(), size_of::<c_uint>());
+            value
+        }
+        // SAFETY: passed on as it came.
+        false => unsafe { real::_ZNSt13random_device9_M_getvalEv(device) },
+    }
+}
+
+thread_local! {
+    /// State of RocksDB's generator of this thread: never 0, below 2^31 - 1.
+    static ROCKSDB: Cell<u32> = const { Cell::new(0) };
+}
+
+/// RocksDB's generator of a thread, which it would seed by the thread's address. It decides how high towers of its
+/// skip lists are, and so when a table in memory is full.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN7rocksdb6Random14GetTLSInstanceEv() -> *mut u32 {
+    ROCKSDB.with(|state| {
+        if state.get() == 0 {
+            // By the thread's number: whether it comes here must change nothing for others.
+            let number = me().unwrap_or(0) as u64;
+            state.set((Random::new(number).next() % 0x7fff_fffe) as u32 + 1);
+        }
+        state.as_ptr()
+    })
+}
+
+/// RocksDB's names of sessions, which are in the keys of its caches. It would make them of the addresses of threads, too,
+/// and those depend on when the kernel is done with threads that ended.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN7rocksdb25SemiStructuredUniqueIdGen12GenerateNextEPmS1_(
+    _this: *mut c_void,
+    upper: *mut u64,
+    lower: *mut u64,
+) {
+    let random = &mut world().random;
+    // SAFETY: the caller gave room for both.
+    unsafe { (*upper, *lower) = (random.next(), random.next()) };
+}
+
+/// See `getpid(2)`: the same in each run.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn getpid() -> c_int {
+    match inside() {
+        true => 1000 + world().schedule.process_of_me() as c_int,
+        // SAFETY: takes nothing.
+        false => unsafe { real::getpid() },
+    }
 }

@@ -14,7 +14,8 @@ pub type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 
 macro_rules! real {
     ($($name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {$(
-        /// The C library's.
+        /// The library's own; those of C++ have its names.
+        #[allow(non_snake_case)]
         pub unsafe fn $name($($arg: $ty),*) -> $ret {
             static FOUND: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
             let mut found = FOUND.load(Ordering::Relaxed);
@@ -87,6 +88,9 @@ real! {
     fcntl64(fd: c_int, op: c_int, arg: c_long) -> c_int;
     close(fd: c_int) -> c_int;
     gethostname(name: *mut c_char, len: size_t) -> c_int;
+    sched_getcpu() -> c_int;
+    getpid() -> c_int;
+    _ZNSt13random_device9_M_getvalEv(device: *mut c_void) -> c_uint;
 }
 
 /// Says something on standard error, past everything that is simulated.
