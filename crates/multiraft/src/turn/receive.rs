@@ -146,8 +146,7 @@ impl GroupCore {
             fresh.commit.fetch_max(message.commit, Ordering::Relaxed);
             fresh.heard.store(now, Ordering::Release);
             if message.get_msg_type() == MessageType::MsgHeartbeat {
-                // See `send` for these fields.
-                fresh.commit.fetch_max(message.index, Ordering::Relaxed);
+                // See `send` for these fields. Not all up to the index need be committed, ever.
                 let applied = self.shared.applied.load(Ordering::Acquire);
                 fresh.hear(message.term, message.index, message.log_term, now, applied);
             }
