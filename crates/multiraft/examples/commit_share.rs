@@ -1,6 +1,6 @@
 //! How much of what a disk can sync do groups reach?
 //!
-//! `commit_share [--proposers N] [--bytes N] [--seconds N] [--rounds N] [--dir DIR]`
+//! `commit_share [--proposers N] [--bytes N] [--seconds N] [--rounds N] [--loops N] [--dir DIR]`
 //!
 //! Three things take turns on one disk, `--rounds` times: a bare group commit loop (one thread
 //! writes what has queued up into a file that is laid out already, syncs it with fdatasync and
@@ -138,7 +138,10 @@ async fn bare(load: Load, bytes: usize, dir: &Path) -> Result<Reached, Failure> 
 async fn groups(load: Load, count: usize, dir: &Path) -> Result<Reached, Failure> {
     let network = MemoryNetwork::new();
     let node = Uuid::new_v4();
-    let host = RaftHost::start(HostOptions::new(node), network.transport(node))?;
+    let threads = argument("--loops", 1);
+    let options =
+        HostOptions { loop_threads: threads, apply_threads: threads, ..HostOptions::new(node) };
+    let host = RaftHost::start(options, network.transport(node))?;
     let options = LogOptions {
         file_size: 4 << 20,
         purge_threshold: 16 << 20,

@@ -12,7 +12,8 @@ use config::keys::{datanode, hdds, om, s3g, scm, trioxide};
 use config::{Configuration, HostPort, Key};
 
 use crate::directory::Directory;
-use crate::members::{self, Ports};
+use crate::members;
+use crate::ports::Ports;
 
 /// Memory for OM's cached blocks when everything shares one process.
 const OM_CACHE: &str = "256MB";

@@ -9,6 +9,7 @@ mod directory;
 mod endpoints;
 mod error;
 mod members;
+mod ports;
 mod roles;
 mod start;
 

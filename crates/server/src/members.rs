@@ -3,15 +3,14 @@
 //! The first has Ozone's ports, each further one those plus another hundred: OMs on 9862, 9962, 10062.
 
 use std::io;
-use std::net::TcpListener;
 
 use config::keys::{om, scm};
 use config::{Configuration, HostPort, Key};
 
+use crate::ports::Ports;
+
 const OM_SERVICE: &str = "omservice";
 const SCM_SERVICE: &str = "scmservice";
-/// From the ports of one member to those of the next.
-const STEP: u16 = 100;
 
 type Settings = Vec<(String, String)>;
 
@@ -23,33 +22,6 @@ pub(crate) fn om_id(number: usize) -> String {
 /// The id of an SCM; they count from 1.
 pub(crate) fn scm_id(number: usize) -> String {
     format!("scm{number}")
-}
-
-/// Gives out ports. All members must know each other's before the first of them listens.
-pub(crate) struct Ports {
-    bind: String,
-    free: bool,
-    /// Held until all are given out, so that none is given out twice.
-    held: Vec<TcpListener>,
-}
-
-impl Ports {
-    pub(crate) fn new(bind: &str, free: bool) -> Self {
-        Self { bind: bind.to_owned(), free, held: Vec::new() }
-    }
-
-    /// The port of a member, given that of the first; 0 stands for any.
-    fn of(&mut self, first: u16, number: usize) -> io::Result<u16> {
-        if self.free || first == 0 {
-            let listener = TcpListener::bind((self.bind.as_str(), 0))?;
-            let port = listener.local_addr()?.port();
-            self.held.push(listener);
-            return Ok(port);
-        }
-        let further = u16::try_from(number - 1).ok().and_then(|n| n.checked_mul(STEP));
-        let port = further.and_then(|distance| first.checked_add(distance));
-        port.ok_or_else(|| io::Error::other(format!("no port for number {number} from {first}")))
-    }
 }
 
 /// What makes a service of so many OMs.
