@@ -6,6 +6,7 @@
 //! * On **another OM**, for clients that ask for `LOCAL_LEASE`: what it has, unless it knows of too
 //!   many entries that it lacks, or cannot tell that it had everything a bounded time ago. To have heard
 //!   of the leader is not enough: an OM whose disk is full or whose tables hang hears of it all the time.
+//!   One that has just started cannot tell anything yet, and asks as above.
 //!
 //! A client that says up to where it has written sees that much, whichever way.
 
@@ -17,7 +18,7 @@ use proto::ozone::{OmRequest, ReadConsistencyHint, ReadConsistencyProto as Consi
 use super::Room;
 use super::write::not_leader;
 
-/// How long a read waits for the writes of its own client.
+/// How long a read waits for the writes of its own client, or for what an OM that has just started lacks.
 const OWN_WRITES: Duration = Duration::from_secs(1);
 
 /// When an OM that does not lead may answer from what it has.
@@ -48,9 +49,19 @@ impl Room {
         let read = match hint.map(ReadConsistencyHint::read_consistency) {
             Some(Consistency::LinearizableAllowFollower) => group.read_index_anywhere().await,
             Some(Consistency::LocalLease) if self.recent_enough(hint) => return Ok(()),
+            // It has just started, or leads without a lease.
+            Some(Consistency::LocalLease) if self.cannot_tell_yet() => {
+                let read = tokio::time::timeout(OWN_WRITES, group.read_index_anywhere()).await;
+                read.map_err(|_| not_leader(self))?
+            }
             _ => group.read_index().await,
         };
         read.map(|_| ()).map_err(|e| self.read_status(&e))
+    }
+
+    /// Whether nothing has proved yet what this OM has: then it asks its leader.
+    fn cannot_tell_yet(&self) -> bool {
+        self.parts.local_reads.enabled && self.parts.group.staleness().behind.is_none()
     }
 
     /// Whether this OM is near enough to its leader, by its own bounds and the client's.
