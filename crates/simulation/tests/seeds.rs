@@ -51,7 +51,7 @@ const FOUND: [(Runs, &str); 7] = [
     ),
     (
         Runs { scenario: "cluster", seed: 1086, count: 1, seconds: 120 },
-        "containers closed under an SCM whose calendar was ahead were not repaired before it was that late",
+        "containers closed under an SCM whose calendar was ahead of the next leader's were not repaired before it was that late",
     ),
 ];
 
