@@ -32,6 +32,15 @@ pub(crate) struct LocalReads {
     pub(crate) millis: u64,
 }
 
+/// What becomes of a read of what this OM has.
+enum Local {
+    Answer,
+    /// Nothing has proved yet what it has: it has just started, or leads without a lease.
+    Ask,
+    /// Only the leader may answer.
+    Refuse,
+}
+
 impl Room {
     /// Returns when the tables show what `request` must see.
     pub(super) async fn consistent(&self, request: &OmRequest) -> Result<(), Status> {
@@ -48,30 +57,33 @@ impl Room {
         let hint = request.read_consistency_hint.as_deref();
         let read = match hint.map(ReadConsistencyHint::read_consistency) {
             Some(Consistency::LinearizableAllowFollower) => group.read_index_anywhere().await,
-            Some(Consistency::LocalLease) if self.recent_enough(hint) => return Ok(()),
-            // It has just started, or leads without a lease.
-            Some(Consistency::LocalLease) if self.cannot_tell_yet() => {
-                let read = tokio::time::timeout(OWN_WRITES, group.read_index_anywhere()).await;
-                read.map_err(|_| not_leader(self))?
-            }
+            Some(Consistency::LocalLease) => match self.local(hint) {
+                Local::Answer => return Ok(()),
+                Local::Ask => {
+                    let read = tokio::time::timeout(OWN_WRITES, group.read_index_anywhere()).await;
+                    read.map_err(|_| not_leader(self))?
+                }
+                Local::Refuse => group.read_index().await,
+            },
             _ => group.read_index().await,
         };
         read.map(|_| ()).map_err(|e| self.read_status(&e))
     }
 
-    /// Whether nothing has proved yet what this OM has: then it asks its leader.
-    fn cannot_tell_yet(&self) -> bool {
-        self.parts.local_reads.enabled && self.parts.group.staleness().behind.is_none()
-    }
-
     /// Whether this OM is near enough to its leader, by its own bounds and the client's.
-    fn recent_enough(&self, hint: Option<&ReadConsistencyHint>) -> bool {
+    fn local(&self, hint: Option<&ReadConsistencyHint>) -> Local {
         let own = &self.parts.local_reads;
+        if !own.enabled {
+            return Local::Refuse;
+        }
         let asked = hint.and_then(|h| h.local_lease_context.as_ref());
         let entries = asked.and_then(|a| a.log_limit).map_or(own.entries, |n| n.min(own.entries));
         let millis = asked.and_then(|a| a.lease_time_ms).map_or(own.millis, |n| n.min(own.millis));
         let known = self.parts.group.staleness();
-        let near = known.behind.is_some_and(|behind| behind.as_millis() <= u128::from(millis));
-        own.enabled && near && known.entries <= entries
+        match known.behind.map(|behind| behind.as_millis() <= u128::from(millis)) {
+            None => Local::Ask,
+            Some(near) if near && known.entries <= entries => Local::Answer,
+            Some(_) => Local::Refuse,
+        }
     }
 }
