@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
-use crate::apply::{self, ApplyTask};
+use crate::apply::{ApplyTask, ApplyThreads};
 use crate::error::{FrameError, GroupError, HostError, LogError};
 use crate::freshness::Freshness;
 use crate::group::{Group, LeaderState};
@@ -49,7 +49,7 @@ struct HostCore {
     runtime: Handle,
     metrics: Arc<HostMetrics>,
     loops: Vec<Arc<Inbox<Event>>>,
-    applies: Vec<Arc<Inbox<ApplyTask>>>,
+    applies: ApplyThreads,
     next: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
     groups: RwLock<FxHashMap<u64, Running>>,
@@ -64,7 +64,6 @@ impl Drop for HostCore {
     fn drop(&mut self) {
         // A host that is dropped without a shutdown ends like a process that is killed.
         self.loops.iter().for_each(|inbox| inbox.close());
-        self.applies.iter().for_each(|inbox| inbox.close());
     }
 }
 
@@ -106,10 +105,8 @@ impl RaftHost {
         }
         let runtime = Handle::try_current().map_err(std::io::Error::other)?;
         let metrics = Arc::new(HostMetrics::default());
-        let inboxes = |n: usize| (0..n).map(|_| Inbox::new()).map(Arc::new).collect();
-        let loops: Vec<Arc<Inbox<Event>>> = inboxes(options.loop_threads);
-        let applies: Vec<Arc<Inbox<ApplyTask>>> =
-            (0..options.apply_threads).map(|_| Arc::new(Inbox::new())).collect();
+        let loops: Vec<Arc<Inbox<Event>>> =
+            (0..options.loop_threads).map(|_| Arc::new(Inbox::new())).collect();
         let mut threads = Vec::new();
         for inbox in &loops {
             let (me, tick, inbox) = (options.node, options.tick, inbox.clone());
@@ -117,18 +114,13 @@ impl RaftHost {
             let builder = std::thread::Builder::new().name(String::from("raft-loop"));
             threads.push(builder.spawn(move || run.run())?);
         }
-        for inbox in &applies {
-            let inbox = inbox.clone();
-            let builder = std::thread::Builder::new().name(String::from("raft-apply"));
-            threads.push(builder.spawn(move || apply::run(inbox))?);
-        }
         let core = HostCore {
+            applies: ApplyThreads::new(options.apply_threads),
             options,
             transport,
             runtime,
             metrics,
             loops,
-            applies,
             next: AtomicUsize::new(0),
             threads: Mutex::new(threads),
             groups: RwLock::default(),
@@ -182,7 +174,7 @@ impl RaftHost {
         };
         let turn = core.next.fetch_add(1, Ordering::Relaxed);
         let inbox = core.loops[turn % core.loops.len()].clone();
-        let apply = core.applies[turn % core.applies.len()].clone();
+        let apply = core.applies.next_for(&config.log)?.ok_or(GroupError::Shutdown)?;
         let (membership, fresh) = recall_members(&config)?;
         let shared = Arc::new(self.shared(&config, number, inbox.clone(), membership));
         let log = config.log.clone();
@@ -373,8 +365,8 @@ impl RaftHost {
             let _ = self.stop_group(id).await;
         }
         core.loops.iter().for_each(|inbox| inbox.close());
-        core.applies.iter().for_each(|inbox| inbox.close());
-        let threads = std::mem::take(&mut *core.threads.lock());
+        let mut threads = std::mem::take(&mut *core.threads.lock());
+        threads.extend(core.applies.close());
         let joined = core.runtime.spawn_blocking(move || {
             threads.into_iter().filter_map(|thread| thread.join().err()).count()
         });

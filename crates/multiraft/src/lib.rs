@@ -9,7 +9,9 @@
 //! * **a writer thread per log** ([`LogHandle`], one per disk) writes the entries of all groups
 //!   of that disk with one fsync (group commit). Nothing is acknowledged, to a proposer or to a
 //!   leader, before it is on disk.
-//! * **apply threads** run the [`StateMachine`]s, batch by batch, and answer the proposers.
+//! * **apply threads**, some for each log, run the [`StateMachine`]s, batch by batch, and answer the
+//!   proposers. Snapshots are taken and restored on threads of their own, so that they hold up no
+//!   other group.
 //!
 //! A group of one is a group like any other: it elects itself at once and sends nothing.
 //!

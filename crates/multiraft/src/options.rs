@@ -24,7 +24,7 @@ pub struct HostOptions {
     pub heartbeat: Duration,
     /// Threads that drive groups; a group stays on one of them.
     pub loop_threads: usize,
-    /// Threads that run state machines; a group stays on one of them.
+    /// Threads that run state machines, for each log (disk); a group stays on one of them.
     pub apply_threads: usize,
     /// Most bytes of entries in one append message to a follower.
     pub max_message_bytes: u64,

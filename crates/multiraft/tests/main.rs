@@ -8,6 +8,7 @@ mod crash;
 mod damage;
 mod many;
 mod members;
+mod neighbours;
 mod over_tcp;
 mod payload;
 mod replicate;

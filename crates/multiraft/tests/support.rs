@@ -32,8 +32,9 @@ pub struct Store {
     pub restores: u64,
     pub rounds: u64,
     pub broken: bool,
-    /// How long it hangs before it applies something.
+    /// How long it hangs before it applies something, and whether it is at that.
     pub apply_takes: Duration,
+    pub applying: bool,
     /// How long a restore takes, and whether one is under way.
     pub restore_takes: Duration,
     pub restoring: bool,
@@ -72,9 +73,14 @@ impl StateMachine for Recorder {
     }
 
     fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
-        let takes = self.store.lock().apply_takes;
+        let takes = {
+            let mut store = self.store.lock();
+            store.applying = true;
+            store.apply_takes
+        };
         std::thread::sleep(takes);
         let mut store = self.store.lock();
+        store.applying = false;
         if store.broken {
             return Err("store is broken".into());
         }

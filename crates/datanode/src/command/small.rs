@@ -77,10 +77,12 @@ fn is_current(pipeline: &Pipeline, chunk: &HeldChunk) -> bool {
     pipeline.group.is_leader() && pipeline.group.leader().term == chunk.term
 }
 
+/// A leader that has not applied yet what earlier ones committed may hold chunks, too: their PutBlock enters the
+/// log behind all that.
 fn to_hold(pipeline: &Pipeline, command: &Command) -> Option<HeldChunk> {
     let write = command.request.write_chunk.as_ref()?;
     let leader = pipeline.group.leader();
-    (pipeline.group.is_leader() && leader.ready).then(|| HeldChunk {
+    pipeline.group.is_leader().then(|| HeldChunk {
         header: command.header.clone(),
         write: write.clone(),
         payload: command.payload.clone(),

@@ -31,6 +31,7 @@ pub mod containers;
 pub mod deletion;
 pub mod disk;
 mod error;
+mod making;
 mod options;
 pub mod pipeline;
 pub mod segments;

@@ -13,6 +13,7 @@ use types::{ContainerId, PipelineId};
 use super::containers::{Container, LoadedDisk, NewContainer, load_all};
 use super::disk::{self, Disk};
 use super::error::{Result, StorageError};
+use super::making::Making;
 use super::options::{DataDirectory, StorageOptions};
 use super::pipeline::PipelineStore;
 
@@ -36,8 +37,7 @@ struct Inner {
     /// Containers that should be closed.
     full: Mutex<Vec<ContainerId>>,
     turn: AtomicUsize,
-    /// One container is made at a time.
-    creating: Mutex<()>,
+    making: Making,
 }
 
 impl ContainerStore {
@@ -76,7 +76,7 @@ impl ContainerStore {
             changed: Mutex::default(),
             full: Mutex::default(),
             turn: AtomicUsize::new(0),
-            creating: Mutex::default(),
+            making: Making::default(),
             options,
         };
         let (mut inner, mut damaged) = (inner, Vec::new());
@@ -152,7 +152,7 @@ impl ContainerStore {
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
         }
-        let _one = self.inner.creating.lock();
+        let _claim = self.inner.making.claim(new.id);
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
         }
@@ -178,7 +178,7 @@ impl ContainerStore {
         id: ContainerId,
         move_in: impl FnOnce() -> Result<Arc<Container>>,
     ) -> Result<()> {
-        let _one = self.inner.creating.lock();
+        let _claim = self.inner.making.claim(id);
         if self.find(id).is_some() {
             return Err(StorageError::AlreadyHere(id));
         }

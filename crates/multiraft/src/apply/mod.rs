@@ -1,6 +1,9 @@
-//! State machines and the threads that run them.
+//! State machines and the threads that run them: `run.rs` is such a thread, `machine.rs` what it does
+//! with a machine, `threads.rs` which thread a group gets.
 
+mod machine;
 mod run;
+mod threads;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +12,8 @@ use raft::eraftpb::Entry;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-pub(crate) use self::run::run;
+use self::machine::Machine;
+pub(crate) use self::threads::ApplyThreads;
 use crate::machine::{LogPosition, StateMachine};
 use crate::shared::GroupShared;
 use crate::snapshot::Incoming;
@@ -17,11 +21,54 @@ use crate::turn::event::Reply;
 
 /// Work for an apply thread.
 pub(crate) enum ApplyTask {
-    Start { shared: Arc<GroupShared>, machine: Box<dyn StateMachine> },
-    Entries { group: u64, entries: Vec<Entry>, replies: VecDeque<(u64, Reply)> },
-    LeaderChanged { group: u64, leader: Option<Uuid>, term: u64, is_me: bool },
-    Flush { group: u64 },
-    Snapshot { group: u64 },
-    Restore { group: u64, incoming: Incoming, at: LogPosition },
-    Stop { group: u64, done: oneshot::Sender<bool> },
+    Start {
+        shared: Arc<GroupShared>,
+        machine: Box<dyn StateMachine>,
+    },
+    Entries {
+        group: u64,
+        entries: Vec<Entry>,
+        replies: VecDeque<(u64, Reply)>,
+    },
+    LeaderChanged {
+        group: u64,
+        leader: Option<Uuid>,
+        term: u64,
+        is_me: bool,
+    },
+    Flush {
+        group: u64,
+    },
+    Snapshot {
+        group: u64,
+    },
+    Restore {
+        group: u64,
+        incoming: Incoming,
+        at: LogPosition,
+    },
+    /// A machine has done something long.
+    Back {
+        group: u64,
+        machine: Box<Machine>,
+    },
+    Stop {
+        group: u64,
+        done: oneshot::Sender<bool>,
+    },
+}
+
+impl ApplyTask {
+    fn group(&self) -> u64 {
+        match self {
+            Self::Start { shared, .. } => shared.number,
+            Self::Entries { group, .. }
+            | Self::LeaderChanged { group, .. }
+            | Self::Flush { group }
+            | Self::Snapshot { group }
+            | Self::Restore { group, .. }
+            | Self::Back { group, .. }
+            | Self::Stop { group, .. } => *group,
+        }
+    }
 }

@@ -1,217 +1,199 @@
-//! An apply thread: gathers the committed entries of each group that piled up, applies them
-//! as one batch and answers the proposers.
+//! An apply thread: gathers the committed entries of each group that piled up, and has them applied
+//! as one batch.
+//!
+//! What takes a state machine long (a snapshot, or the restore of one, which may fetch gigabytes from
+//! other nodes) must not hold up the other groups of the thread. It is done on a thread of its own; what
+//! comes for the group meanwhile waits, and is done in order when the machine is back.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
 
-use bytes::Bytes;
-use raft::eraftpb::{Entry, EntryType};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::ApplyTask;
-use crate::error::ProposeError;
-use crate::group::Applied;
+use super::machine::Machine;
 use crate::inbox::Inbox;
-use crate::machine::{Committed, LogPosition, MachineError, StateMachine};
-use crate::metrics::add;
-use crate::shared::GroupShared;
-use crate::snapshot::Outgoing;
-use crate::store::{bytes_of, is_external};
-use crate::turn::event::{Event, Reply};
+use crate::machine::LogPosition;
+use crate::snapshot::Incoming;
 
-struct Machine {
-    shared: Arc<GroupShared>,
-    machine: Box<dyn StateMachine>,
-    at: LogPosition,
-    /// Entries gathered in this round.
-    entries: Vec<Entry>,
-    replies: VecDeque<(u64, Reply)>,
-    failed: bool,
+/// Machines of one apply thread that are away at a time. Further ones wait: each reads or writes the same disk.
+const AWAY_AT_ONCE: usize = 2;
+
+/// What takes long.
+enum Long {
+    Snapshot,
+    Restore { incoming: Incoming, at: LogPosition },
 }
 
-pub(crate) fn run(inbox: Arc<Inbox<ApplyTask>>) {
-    let mut machines: FxHashMap<u64, Machine> = FxHashMap::default();
-    let mut tasks = Vec::new();
-    let mut touched = Vec::new();
-    while inbox.take(&mut tasks, None) {
-        for task in tasks.drain(..) {
-            handle(task, &mut machines, &mut touched);
+impl Long {
+    fn run(self, machine: &mut Machine) {
+        match self {
+            Self::Snapshot => machine.snapshot(),
+            Self::Restore { incoming, at } => machine.restore(incoming, at),
         }
-        for group in touched.drain(..) {
-            if let Some(machine) = machines.get_mut(&group) {
+    }
+}
+
+/// A group's machine, as its thread sees it.
+enum Place {
+    Here(Box<Machine>),
+    /// It has something long to do, or is at it.
+    Away {
+        /// Until it begins.
+        work: Option<(Box<Machine>, Long)>,
+        /// Since it began.
+        thread: Option<JoinHandle<()>>,
+        /// What came meanwhile.
+        waiting: VecDeque<ApplyTask>,
+    },
+}
+
+/// See the module.
+struct Thread {
+    inbox: Arc<Inbox<ApplyTask>>,
+    groups: FxHashMap<u64, Place>,
+    /// Groups with entries that are not applied yet.
+    touched: Vec<u64>,
+    away: usize,
+    /// Groups that wait until fewer are away.
+    next: VecDeque<u64>,
+}
+
+/// Runs until the inbox is closed.
+pub(super) fn run(inbox: Arc<Inbox<ApplyTask>>) {
+    let (groups, touched, next) = (FxHashMap::default(), Vec::new(), VecDeque::new());
+    let mut thread = Thread { inbox, groups, touched, away: 0, next };
+    let mut tasks = Vec::new();
+    while thread.inbox.take(&mut tasks, None) {
+        for task in tasks.drain(..) {
+            thread.handle(task);
+        }
+        thread.apply_gathered();
+    }
+    for place in thread.groups.into_values() {
+        if let Place::Away { thread: Some(thread), .. } = place
+            && thread.join().is_err()
+        {
+            tracing::error!("a thread that takes or restores snapshots panicked");
+        }
+    }
+}
+
+impl Thread {
+    fn apply_gathered(&mut self) {
+        for group in self.touched.drain(..) {
+            if let Some(Place::Here(machine)) = self.groups.get_mut(&group) {
                 machine.apply();
             }
         }
     }
-}
 
-fn handle(task: ApplyTask, machines: &mut FxHashMap<u64, Machine>, touched: &mut Vec<u64>) {
-    match task {
-        ApplyTask::Start { shared, machine } => {
-            let at = machine.applied();
-            let number = shared.number;
-            let (entries, replies) = (Vec::new(), VecDeque::new());
-            let machine = Machine { shared, machine, at, entries, replies, failed: false };
-            machines.insert(number, machine);
+    fn handle(&mut self, task: ApplyTask) {
+        let group = task.group();
+        match self.groups.get_mut(&group) {
+            Some(Place::Away { waiting, .. }) if !matches!(task, ApplyTask::Back { .. }) => {
+                waiting.push_back(task);
+                return;
+            }
+            _ => {}
         }
-        ApplyTask::Entries { group, mut entries, mut replies } => {
-            let Some(machine) = machines.get_mut(&group) else { return };
-            if machine.entries.is_empty() {
-                touched.push(group);
-                machine.entries = entries;
-                machine.replies = replies;
-            } else {
-                machine.entries.append(&mut entries);
-                machine.replies.append(&mut replies);
+        match task {
+            ApplyTask::Start { shared, machine } => {
+                let machine = Box::new(Machine::new(shared, machine));
+                self.groups.insert(group, Place::Here(machine));
+            }
+            ApplyTask::Entries { entries, replies, .. } => {
+                if let Some(Place::Here(machine)) = self.groups.get_mut(&group)
+                    && machine.gather(entries, replies)
+                {
+                    self.touched.push(group);
+                }
+            }
+            ApplyTask::LeaderChanged { leader, term, is_me, .. } => {
+                self.with(group, |machine| machine.leader_changed(leader, term, is_me));
+            }
+            ApplyTask::Flush { .. } => self.with(group, Machine::flush),
+            ApplyTask::Snapshot { .. } => self.leave(group, Long::Snapshot),
+            ApplyTask::Restore { incoming, at, .. } => {
+                self.leave(group, Long::Restore { incoming, at });
+            }
+            ApplyTask::Back { machine, .. } => self.come_back(group, machine),
+            ApplyTask::Stop { done, .. } => {
+                self.with(group, |_| {});
+                let removed = self.groups.remove(&group).is_some();
+                let _ = done.send(removed);
             }
         }
-        ApplyTask::LeaderChanged { group, leader, term, is_me } => {
-            with(machines, group, |m| {
-                m.guarded(|machine| {
-                    machine.leader_changed(leader, term, is_me);
-                    Ok(())
-                });
-            });
-        }
-        ApplyTask::Flush { group } => with(machines, group, Machine::flush),
-        ApplyTask::Snapshot { group } => with(machines, group, Machine::snapshot),
-        ApplyTask::Restore { group, incoming, at } => {
-            with(machines, group, |m| {
-                if m.guarded(|machine| machine.restore(incoming.source(), at)).is_some() {
-                    m.at = at;
-                    m.publish();
-                    m.tell(Event::Restored { group, at });
-                }
-            });
-        }
-        ApplyTask::Stop { group, done } => {
-            with(machines, group, |_| {});
-            let removed = machines.remove(&group).is_some();
-            let _ = done.send(removed);
+    }
+
+    /// Runs `f` after what was gathered for the group before.
+    fn with(&mut self, group: u64, f: impl FnOnce(&mut Machine)) {
+        if let Some(Place::Here(machine)) = self.groups.get_mut(&group) {
+            machine.apply();
+            f(machine);
         }
     }
-}
 
-/// Runs `f` after what was gathered for the group before.
-fn with(machines: &mut FxHashMap<u64, Machine>, group: u64, f: impl FnOnce(&mut Machine)) {
-    if let Some(machine) = machines.get_mut(&group) {
+    /// Has a machine do something long, after what was gathered for it before.
+    fn leave(&mut self, group: u64, work: Long) {
+        let Some(Place::Here(mut machine)) = self.groups.remove(&group) else { return };
         machine.apply();
-        f(machine);
+        let work = Some((machine, work));
+        self.groups.insert(group, Place::Away { work, thread: None, waiting: VecDeque::new() });
+        self.next.push_back(group);
+        self.begin_next();
+    }
+
+    fn begin_next(&mut self) {
+        while self.away < AWAY_AT_ONCE {
+            let Some(group) = self.next.pop_front() else { return };
+            let Some(Place::Away { work, thread, .. }) = self.groups.get_mut(&group) else {
+                continue;
+            };
+            let Some(begun) = work.take() else { continue };
+            self.away += 1;
+            *thread = spawn(begun, group, &self.inbox);
+        }
+    }
+
+    fn come_back(&mut self, group: u64, machine: Box<Machine>) {
+        self.away -= 1;
+        if let Some(Place::Away { waiting, .. }) = self.groups.insert(group, Place::Here(machine)) {
+            // One of them may make it leave again; the rest waits for that.
+            waiting.into_iter().for_each(|task| self.handle(task));
+        }
+        self.begin_next();
     }
 }
 
-impl Machine {
-    fn tell(&self, event: Event) {
-        self.shared.inbox.push(event);
-    }
-
-    fn publish(&self) {
-        self.shared.applied.store(self.at.index, Ordering::SeqCst);
-        if self.shared.notify_applied.swap(false, Ordering::SeqCst) {
-            self.tell(Event::AppliedMoved { group: self.shared.number });
+/// Does it on a thread of its own, or at once when there is none to be had.
+fn spawn(
+    work: (Box<Machine>, Long),
+    group: u64,
+    inbox: &Arc<Inbox<ApplyTask>>,
+) -> Option<JoinHandle<()>> {
+    let shared = Arc::new(Mutex::new(Some(work)));
+    let (taken, back) = (shared.clone(), inbox.clone());
+    let go = move || {
+        let work = taken.lock().take();
+        if let Some((mut machine, work)) = work {
+            work.run(&mut machine);
+            back.push(ApplyTask::Back { group, machine });
         }
-    }
-
-    /// Calls the state machine; an error or panic of it stops the group.
-    fn guarded<R>(
-        &mut self,
-        f: impl FnOnce(&mut Box<dyn StateMachine>) -> Result<R, MachineError>,
-    ) -> Option<R> {
-        if self.failed {
-            return None;
-        }
-        let machine = &mut self.machine;
-        let reason = match catch_unwind(AssertUnwindSafe(|| f(machine))) {
-            Ok(Ok(result)) => return Some(result),
-            Ok(Err(error)) => error.to_string(),
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-                format!("state machine panicked: {}", text.unwrap_or("unknown"))
+    };
+    let spawned = std::thread::Builder::new().name(String::from("raft-snapshot")).spawn(go);
+    match spawned {
+        Ok(thread) => Some(thread),
+        Err(error) => {
+            tracing::warn!(%error, "no thread for a snapshot; the groups of this disk wait for it");
+            let work = shared.lock().take();
+            if let Some((mut machine, work)) = work {
+                work.run(&mut machine);
+                inbox.push(ApplyTask::Back { group, machine });
             }
-        };
-        self.failed = true;
-        self.tell(Event::MachineFailed { group: self.shared.number, reason });
-        None
-    }
-
-    fn apply(&mut self) {
-        let entries = std::mem::take(&mut self.entries);
-        let mut replies = std::mem::take(&mut self.replies);
-        let Some(last) = entries.last().map(|e| LogPosition { term: e.term, index: e.index })
-        else {
-            return;
-        };
-        self.shared.applying_bytes.fetch_sub(bytes_of(&entries), Ordering::Relaxed);
-        let committed: Vec<Committed> = entries.into_iter().filter_map(commit).collect();
-        let count = committed.len();
-        let mut responses = Vec::new();
-        if count > 0 {
-            let given = self.guarded(|machine| {
-                let responses = machine.apply(&committed)?;
-                if responses.len() == count {
-                    return Ok(responses);
-                }
-                let given = responses.len();
-                Err(format!("{given} responses for {count} entries").into())
-            });
-            match given {
-                Some(given) => responses = given,
-                None => {
-                    let error = ProposeError::Failed(String::from("state machine failed"));
-                    replies.into_iter().for_each(|(_, reply)| reply.send(Err(error.clone())));
-                    return;
-                }
-            }
-        } else if self.failed {
-            return;
-        }
-        let metrics = &self.shared.metrics;
-        add(&metrics.applied, count as u64);
-        add(&metrics.apply_rounds, 1);
-        self.at = last;
-        // Before the answers: who got one must see its own write.
-        self.publish();
-        for (entry, response) in committed.into_iter().zip(responses) {
-            while let Some((index, reply)) = replies.pop_front_if(|(at, _)| *at <= entry.index) {
-                let term = entry.term;
-                let response = if index == entry.index { response.clone() } else { Bytes::new() };
-                reply.send(Ok(Applied { index, term, response }));
-            }
-        }
-        for (index, reply) in replies {
-            reply.send(Ok(Applied { index, term: last.term, response: Bytes::new() }));
+            None
         }
     }
-
-    fn flush(&mut self) {
-        let group = self.shared.number;
-        if let Some(at) = self.guarded(|machine| machine.flush()) {
-            self.tell(Event::Flushed { group, at });
-        }
-    }
-
-    fn snapshot(&mut self) {
-        let (group, at) = (self.shared.number, self.at);
-        // A snapshot that cannot be taken now is no reason to stop.
-        let taken = self.guarded(|machine| Ok(machine.snapshot()));
-        let result = match taken {
-            Some(Ok(source)) => Ok(Outgoing::new(at, source)),
-            Some(Err(error)) => Err(error.to_string()),
-            None => return,
-        };
-        self.tell(Event::SnapshotTaken { group, result });
-    }
-}
-
-/// What the state machine sees of an entry; nothing of those that Raft itself makes.
-fn commit(entry: Entry) -> Option<Committed> {
-    let own = entry.get_entry_type() != EntryType::EntryNormal;
-    if own || (entry.data.is_empty() && entry.context.is_empty()) {
-        return None;
-    }
-    let payload = if is_external(&entry) { Bytes::new() } else { entry.context };
-    Some(Committed { index: entry.index, term: entry.term, header: entry.data, payload })
 }

@@ -1,0 +1,183 @@
+//! A state machine with what was gathered for it, and who waits for that.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use raft::eraftpb::{Entry, EntryType};
+use uuid::Uuid;
+
+use crate::error::ProposeError;
+use crate::group::Applied;
+use crate::machine::{Committed, LogPosition, MachineError, StateMachine};
+use crate::metrics::add;
+use crate::shared::GroupShared;
+use crate::snapshot::{Incoming, Outgoing};
+use crate::store::{bytes_of, is_external};
+use crate::turn::event::{Event, Reply};
+
+/// See the module.
+pub(crate) struct Machine {
+    shared: Arc<GroupShared>,
+    machine: Box<dyn StateMachine>,
+    at: LogPosition,
+    /// Entries gathered in this round.
+    entries: Vec<Entry>,
+    replies: VecDeque<(u64, Reply)>,
+    failed: bool,
+}
+
+impl Machine {
+    pub(super) fn new(shared: Arc<GroupShared>, machine: Box<dyn StateMachine>) -> Self {
+        let at = machine.applied();
+        let (entries, replies) = (Vec::new(), VecDeque::new());
+        Self { shared, machine, at, entries, replies, failed: false }
+    }
+
+    /// Adds to what is applied next; says whether that is the first of it.
+    pub(super) fn gather(
+        &mut self,
+        mut entries: Vec<Entry>,
+        mut replies: VecDeque<(u64, Reply)>,
+    ) -> bool {
+        let first = self.entries.is_empty();
+        if first {
+            self.entries = entries;
+            self.replies = replies;
+        } else {
+            self.entries.append(&mut entries);
+            self.replies.append(&mut replies);
+        }
+        first
+    }
+
+    fn tell(&self, event: Event) {
+        self.shared.inbox.push(event);
+    }
+
+    fn publish(&self) {
+        self.shared.applied.store(self.at.index, Ordering::SeqCst);
+        if self.shared.notify_applied.swap(false, Ordering::SeqCst) {
+            self.tell(Event::AppliedMoved { group: self.shared.number });
+        }
+    }
+
+    /// Calls the state machine; an error or panic of it stops the group.
+    fn guarded<R>(
+        &mut self,
+        f: impl FnOnce(&mut Box<dyn StateMachine>) -> Result<R, MachineError>,
+    ) -> Option<R> {
+        if self.failed {
+            return None;
+        }
+        let machine = &mut self.machine;
+        let reason = match catch_unwind(AssertUnwindSafe(|| f(machine))) {
+            Ok(Ok(result)) => return Some(result),
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                format!("state machine panicked: {}", text.unwrap_or("unknown"))
+            }
+        };
+        self.failed = true;
+        self.tell(Event::MachineFailed { group: self.shared.number, reason });
+        None
+    }
+
+    /// Applies what was gathered.
+    pub(super) fn apply(&mut self) {
+        let entries = std::mem::take(&mut self.entries);
+        let mut replies = std::mem::take(&mut self.replies);
+        let Some(last) = entries.last().map(|e| LogPosition { term: e.term, index: e.index })
+        else {
+            return;
+        };
+        self.shared.applying_bytes.fetch_sub(bytes_of(&entries), Ordering::Relaxed);
+        let committed: Vec<Committed> = entries.into_iter().filter_map(commit).collect();
+        let count = committed.len();
+        let mut responses = Vec::new();
+        if count > 0 {
+            let given = self.guarded(|machine| {
+                let responses = machine.apply(&committed)?;
+                if responses.len() == count {
+                    return Ok(responses);
+                }
+                let given = responses.len();
+                Err(format!("{given} responses for {count} entries").into())
+            });
+            match given {
+                Some(given) => responses = given,
+                None => {
+                    let error = ProposeError::Failed(String::from("state machine failed"));
+                    replies.into_iter().for_each(|(_, reply)| reply.send(Err(error.clone())));
+                    return;
+                }
+            }
+        } else if self.failed {
+            return;
+        }
+        let metrics = &self.shared.metrics;
+        add(&metrics.applied, count as u64);
+        add(&metrics.apply_rounds, 1);
+        self.at = last;
+        // Before the answers: who got one must see its own write.
+        self.publish();
+        for (entry, response) in committed.into_iter().zip(responses) {
+            while let Some((index, reply)) = replies.pop_front_if(|(at, _)| *at <= entry.index) {
+                let term = entry.term;
+                let response = if index == entry.index { response.clone() } else { Bytes::new() };
+                reply.send(Ok(Applied { index, term, response }));
+            }
+        }
+        for (index, reply) in replies {
+            reply.send(Ok(Applied { index, term: last.term, response: Bytes::new() }));
+        }
+    }
+
+    pub(super) fn leader_changed(&mut self, leader: Option<Uuid>, term: u64, is_me: bool) {
+        self.guarded(|machine| {
+            machine.leader_changed(leader, term, is_me);
+            Ok(())
+        });
+    }
+
+    pub(super) fn flush(&mut self) {
+        let group = self.shared.number;
+        if let Some(at) = self.guarded(|machine| machine.flush()) {
+            self.tell(Event::Flushed { group, at });
+        }
+    }
+
+    pub(super) fn restore(&mut self, incoming: Incoming, at: LogPosition) {
+        if self.guarded(|machine| machine.restore(incoming.source(), at)).is_some() {
+            self.at = at;
+            self.publish();
+            self.tell(Event::Restored { group: self.shared.number, at });
+        }
+    }
+
+    pub(super) fn snapshot(&mut self) {
+        let (group, at) = (self.shared.number, self.at);
+        // A snapshot that cannot be taken now is no reason to stop.
+        let taken = self.guarded(|machine| Ok(machine.snapshot()));
+        let result = match taken {
+            Some(Ok(source)) => Ok(Outgoing::new(at, source)),
+            Some(Err(error)) => Err(error.to_string()),
+            None => return,
+        };
+        self.tell(Event::SnapshotTaken { group, result });
+    }
+}
+
+/// What the state machine sees of an entry; nothing of those that Raft itself makes.
+fn commit(entry: Entry) -> Option<Committed> {
+    let own = entry.get_entry_type() != EntryType::EntryNormal;
+    if own || (entry.data.is_empty() && entry.context.is_empty()) {
+        return None;
+    }
+    let payload = if is_external(&entry) { Bytes::new() } else { entry.context };
+    Some(Committed { index: entry.index, term: entry.term, header: entry.data, payload })
+}

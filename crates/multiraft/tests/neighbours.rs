@@ -1,0 +1,83 @@
+//! What takes one group long does not hold up another one on the same host.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use multiraft::transport::memory::MemoryNetwork;
+use multiraft::{
+    Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, Proposal, RaftHost, TrimOptions,
+};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use crate::support::{Cluster, Recorder, Store, until};
+
+/// Longer than any test waits for something that does not wait for it.
+const LONG: Duration = Duration::from_secs(10);
+
+async fn alone(host: &RaftHost, log: &LogHandle, store: &Arc<Mutex<Store>>) -> Group {
+    let node = host.node();
+    let peers = vec![Peer { node, address: node.to_string(), priority: 0 }];
+    let config = GroupConfig::new(Uuid::new_v4(), node, peers, log.clone());
+    let machine = Recorder { store: store.clone(), dir: None };
+    let group = host.start_group(config, Box::new(machine)).unwrap();
+    until("it leads", || group.leader().ready).await;
+    group
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_restores_holds_up_nobody_else() {
+    let mut cluster = Cluster::new(3);
+    cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
+    (0..3).for_each(|n| cluster.start(n));
+    let leader = cluster.leader().await;
+    let follower = (leader + 1) % 3;
+    cluster.put(&[0, 1, 2], "first").await;
+    cluster.stop(follower, true).await;
+    for n in 0..300 {
+        cluster.put(&cluster.up(), &format!("entry number {n}")).await;
+    }
+    for n in cluster.up() {
+        while cluster.group(n).status().await.unwrap().first_index < 100 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let restored = cluster.nodes[follower].store.clone();
+    restored.lock().restore_takes = LONG;
+    cluster.start(follower);
+    let (host, log) = {
+        let node = &cluster.nodes[follower];
+        (node.host.clone().unwrap(), node.log.clone().unwrap())
+    };
+    until("it restores", || restored.lock().restoring).await;
+    let store = Arc::default();
+    let other = alone(&host, &log, &store).await;
+    other.propose(Proposal::new("meanwhile")).await.unwrap();
+    assert!(restored.lock().restoring, "the other group waited until it had restored");
+    // What comes for the group itself meanwhile waits its turn.
+    cluster.put(&[leader], "after").await;
+    cluster.agree(302).await;
+    drop((host, log, other));
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_hangs_holds_up_only_the_groups_on_it() {
+    let network = MemoryNetwork::new();
+    let (dir, node) = (tempfile::tempdir().unwrap(), Uuid::new_v4());
+    let host = RaftHost::start(HostOptions::new(node), network.transport(node)).unwrap();
+    let open = |name: &str| host.open_log(&dir.path().join(name), LogOptions::default()).unwrap();
+    let (bad, good) = (open("bad"), open("good"));
+    let (hung, store): (Arc<Mutex<Store>>, Arc<Mutex<Store>>) = Default::default();
+    let on_bad = alone(&host, &bad, &hung).await;
+    let on_good = alone(&host, &good, &store).await;
+    hung.lock().apply_takes = LONG;
+    let waiting = on_bad.submit(Proposal::new("hangs")).unwrap();
+    until("it hangs", || hung.lock().applying).await;
+    on_good.propose(Proposal::new("meanwhile")).await.unwrap();
+    assert!(hung.lock().applying, "the group on the good disk waited for the bad one");
+    waiting.await.unwrap().unwrap();
+    host.shutdown().await;
+    bad.close();
+    good.close();
+}
