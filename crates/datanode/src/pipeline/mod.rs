@@ -4,6 +4,7 @@
 //! records are on that disk, so a round of entries is one batch of one store.
 //!
 //! * [`Pipelines`]: all of them: create, open again at start, close
+//! * [`turns`], [`place`]: which change is next, which disk a new one gets
 //! * [`machine`]: applying entries
 //! * [`payload`]: chunk bytes outside of the log
 //! * [`tracker`]: chunk writes under way
@@ -15,10 +16,12 @@ pub(crate) mod held;
 mod machine;
 mod membership;
 mod payload;
+mod place;
 mod proof;
 mod registry;
 mod snapshot;
 mod tracker;
+mod turns;
 
 use std::sync::Arc;
 

@@ -14,6 +14,8 @@ use uuid::Uuid;
 
 use super::machine::Machine;
 use super::payload::Payloads;
+use super::place::Coming;
+use super::turns::Turns;
 use super::{Membership, Pipeline};
 use crate::scm::News;
 use crate::storage::{ContainerStore, Disk, StorageError};
@@ -73,8 +75,8 @@ struct Inner {
     moving: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
     /// Where DataNodes serve Ratis' client protocol, as far as SCM said since the start.
     ratis: DashMap<Uuid, String, rustc_hash::FxBuildHasher>,
-    /// Pipelines are made and closed one at a time: a close must not overtake a create.
-    changing: tokio::sync::Mutex<()>,
+    changing: Turns,
+    coming: Coming,
 }
 
 /// What pipelines are made of.
@@ -104,9 +106,18 @@ impl Pipelines {
             running: DashMap::default(),
             moving: DashSet::default(),
             ratis: DashMap::default(),
-            changing: Default::default(),
+            changing: Turns::default(),
+            coming: Coming::default(),
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    pub(super) fn parts(&self) -> &Parts {
+        &self.inner.parts
+    }
+
+    pub(super) fn coming(&self) -> &Coming {
+        &self.inner.coming
     }
 
     /// A running pipeline.
@@ -150,7 +161,6 @@ impl Pipelines {
     /// Opens the pipelines whose logs are on the disks. One that does not open is reported as
     /// failed; the others work.
     pub async fn reopen(&self) {
-        let _turn = self.inner.changing.lock().await;
         let disks: Vec<_> = self.inner.parts.store.disks().to_vec();
         for disk in disks {
             // Snapshots that were under way belong to nobody any more.
@@ -158,6 +168,7 @@ impl Pipelines {
             let Some(log) = self.inner.parts.logs.get(disk.id()) else { continue };
             for persisted in self.inner.parts.host.list_groups_on(log) {
                 let id = PipelineId(persisted.id);
+                let _turn = self.inner.changing.take(id).await;
                 if let Err(error) = self.open(id, persisted.peers(), disk.clone()).await {
                     tracing::error!(pipeline = %id, disk = disk.id(), %error, "cannot open a pipeline");
                     self.inner.parts.news.pipeline_failed(id, error.to_string());
@@ -168,8 +179,8 @@ impl Pipelines {
 
     /// Makes a pipeline, or learns new addresses of its members when it is here already.
     pub async fn create(&self, membership: Membership) -> Result<(), PipelineError> {
-        let _turn = self.inner.changing.lock().await;
         let Membership { id, peers, ratis } = membership;
+        let _turn = self.inner.changing.take(id).await;
         for (node, address) in ratis {
             self.inner.ratis.insert(node, address);
         }
@@ -179,9 +190,9 @@ impl Pipelines {
         if !peers.iter().any(|peer| peer.node == self.inner.parts.me) {
             return Err(PipelineError::NotAMember(id));
         }
-        let disk = self.choose_disk(peers.len())?;
-        tracing::info!(pipeline = %id, members = peers.len(), disk = disk.id(), "creating a pipeline");
-        self.open(id, peers, disk).await
+        let place = self.choose_disk(id, peers.len())?;
+        tracing::info!(pipeline = %id, members = peers.len(), disk = place.disk.id(), "creating a pipeline");
+        self.open(id, peers, place.disk.clone()).await
     }
 
     /// Starts a pipeline's group again when its members listen elsewhere than it knows.
@@ -199,28 +210,6 @@ impl Pipelines {
         let moved = moved.await;
         self.inner.moving.remove(&known.id);
         moved
-    }
-
-    /// The disk with the fewest pipelines of as many members; of several such the one with the fewest pipelines, then
-    /// the one with the most room.
-    fn choose_disk(&self, members: usize) -> Result<Arc<Disk>, PipelineError> {
-        let parts = &self.inner.parts;
-        let mut load: FxHashMap<String, (usize, usize)> = FxHashMap::default();
-        for pipeline in self.inner.running.iter() {
-            let (same, all) = load.entry(pipeline.disk.id().to_owned()).or_default();
-            *same += usize::from(pipeline.peers.len() == members);
-            *all += 1;
-        }
-        let usable = parts.store.disks().iter().filter(|disk| parts.logs.contains_key(disk.id()));
-        let best = usable.min_by_key(|disk| {
-            let load = load.get(disk.id()).copied().unwrap_or_default();
-            (load, std::cmp::Reverse(disk.space().available))
-        });
-        match best {
-            Some(disk) => Ok(disk.clone()),
-            // Says in the store's words why there is none.
-            None => Ok(parts.store.choose_disk(0)?),
-        }
     }
 
     async fn open(
@@ -274,7 +263,7 @@ impl Pipelines {
     /// Closes a pipeline for good: its containers take no more writes, its log is erased. A pipeline
     /// that is not here is closed.
     pub async fn close(&self, id: PipelineId) -> Result<(), PipelineError> {
-        let _turn = self.inner.changing.lock().await;
+        let _turn = self.inner.changing.take(id).await;
         let Some((_, pipeline)) = self.inner.running.remove(&id) else { return Ok(()) };
         tracing::info!(pipeline = %id, "closing a pipeline");
         settle(&pipeline).await;
@@ -286,7 +275,8 @@ impl Pipelines {
         if let Some(log) = parts.logs.get(pipeline.disk.id()) {
             parts.host.erase(log, id.0).await?;
         }
-        Ok(pipeline.store.remove()?)
+        tokio::task::spawn_blocking(move || pipeline.store.remove()).await??;
+        Ok(())
     }
 
     fn end_containers(&self, pipeline: &Pipeline) -> Result<(), PipelineError> {
