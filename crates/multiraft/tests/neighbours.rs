@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multiraft::transport::memory::MemoryNetwork;
-use multiraft::{
-    Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, Proposal, RaftHost, TrimOptions,
-};
+use multiraft::{Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, Proposal, RaftHost};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -27,21 +25,7 @@ async fn alone(host: &RaftHost, log: &LogHandle, store: &Arc<Mutex<Store>>) -> G
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_that_restores_holds_up_nobody_else() {
-    let mut cluster = Cluster::new(3);
-    cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
-    (0..3).for_each(|n| cluster.start(n));
-    let leader = cluster.leader().await;
-    let follower = (leader + 1) % 3;
-    cluster.put(&[0, 1, 2], "first").await;
-    cluster.stop(follower, true).await;
-    for n in 0..300 {
-        cluster.put(&cluster.up(), &format!("entry number {n}")).await;
-    }
-    for n in cluster.up() {
-        while cluster.group(n).status().await.unwrap().first_index < 100 {
-            tokio::task::yield_now().await;
-        }
-    }
+    let (mut cluster, [leader, follower, _]) = Cluster::with_one_left_behind(false).await;
     let restored = cluster.nodes[follower].store.clone();
     restored.lock().restore_takes = LONG;
     cluster.start(follower);

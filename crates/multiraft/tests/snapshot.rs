@@ -8,22 +8,7 @@ use multiraft::TrimOptions;
 use crate::support::{Cluster, until, until_async};
 
 async fn lag(files: bool) -> Cluster {
-    let mut cluster = Cluster::new(3);
-    cluster.files = files;
-    cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
-    (0..3).for_each(|n| cluster.start(n));
-    cluster.put(&[0, 1, 2], "first").await;
-    let leader = cluster.leader().await;
-    let follower = (leader + 1) % 3;
-    cluster.stop(follower, true).await;
-    for n in 0..300 {
-        cluster.put(&cluster.up(), &format!("entry number {n}")).await;
-    }
-    for n in cluster.up() {
-        while cluster.group(n).status().await.unwrap().first_index < 100 {
-            tokio::task::yield_now().await;
-        }
-    }
+    let (mut cluster, [_, follower, _]) = Cluster::with_one_left_behind(files).await;
     cluster.start(follower);
     cluster.agree(301).await;
     assert!(cluster.nodes[follower].store.lock().restores >= 1);
@@ -55,21 +40,7 @@ async fn a_replica_behind_the_log_is_restored_from_files() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_restores_for_long_asks_for_no_votes_meanwhile() {
-    let mut cluster = Cluster::new(3);
-    cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
-    (0..3).for_each(|n| cluster.start(n));
-    let leader = cluster.leader().await;
-    let (follower, third) = ((leader + 1) % 3, (leader + 2) % 3);
-    cluster.put(&[0, 1, 2], "first").await;
-    cluster.stop(follower, true).await;
-    for n in 0..300 {
-        cluster.put(&cluster.up(), &format!("entry number {n}")).await;
-    }
-    for n in cluster.up() {
-        while cluster.group(n).status().await.unwrap().first_index < 100 {
-            tokio::task::yield_now().await;
-        }
-    }
+    let (mut cluster, [leader, follower, third]) = Cluster::with_one_left_behind(false).await;
     cluster.nodes[follower].store.lock().restore_takes = Duration::from_secs(2);
     cluster.start(follower);
     let store = cluster.nodes[follower].store.clone();

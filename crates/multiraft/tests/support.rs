@@ -382,6 +382,28 @@ impl Cluster {
         self.nodes[n].store.lock().live.entries.clone()
     }
 
+    /// A cluster of three after 301 entries, of which a follower that is down has one and the logs of the
+    /// others have the last ones only; with the leader, that follower and the third.
+    pub async fn with_one_left_behind(files: bool) -> (Self, [usize; 3]) {
+        let mut cluster = Self::new(3);
+        cluster.files = files;
+        cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
+        (0..3).for_each(|n| cluster.start(n));
+        cluster.put(&[0, 1, 2], "first").await;
+        let leader = cluster.leader().await;
+        let (follower, third) = ((leader + 1) % 3, (leader + 2) % 3);
+        cluster.stop(follower, true).await;
+        for n in 0..300 {
+            cluster.put(&cluster.up(), &format!("entry number {n}")).await;
+        }
+        for n in cluster.up() {
+            while cluster.group(n).status().await.unwrap().first_index < 100 {
+                tokio::task::yield_now().await;
+            }
+        }
+        (cluster, [leader, follower, third])
+    }
+
     /// Waits until all nodes that are up hold the same `count` entries.
     pub async fn agree(&self, count: usize) {
         let up = self.up();
