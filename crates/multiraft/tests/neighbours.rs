@@ -10,8 +10,12 @@ use uuid::Uuid;
 
 use crate::support::{Cluster, Recorder, Store, until};
 
-/// Longer than any test waits for something that does not wait for it.
-const LONG: Duration = Duration::from_secs(10);
+/// Proposes on a group that nothing is to hold up.
+async fn commits_meanwhile(group: &Group) {
+    let proposed = group.propose(Proposal::new("meanwhile"));
+    let done = tokio::time::timeout(Duration::from_secs(30), proposed).await;
+    done.expect("it waits for its neighbour").unwrap();
+}
 
 async fn alone(host: &RaftHost, log: &LogHandle, store: &Arc<Mutex<Store>>) -> Group {
     let node = host.node();
@@ -27,7 +31,7 @@ async fn alone(host: &RaftHost, log: &LogHandle, store: &Arc<Mutex<Store>>) -> G
 async fn a_group_that_restores_holds_up_nobody_else() {
     let (mut cluster, [leader, follower, _]) = Cluster::with_one_left_behind(false).await;
     let restored = cluster.nodes[follower].store.clone();
-    restored.lock().restore_takes = LONG;
+    restored.lock().hold_restore = true;
     cluster.start(follower);
     let (host, log) = {
         let node = &cluster.nodes[follower];
@@ -36,10 +40,10 @@ async fn a_group_that_restores_holds_up_nobody_else() {
     until("it restores", || restored.lock().restoring).await;
     let store = Arc::default();
     let other = alone(&host, &log, &store).await;
-    other.propose(Proposal::new("meanwhile")).await.unwrap();
-    assert!(restored.lock().restoring, "the other group waited until it had restored");
+    commits_meanwhile(&other).await;
     // What comes for the group itself meanwhile waits its turn.
     cluster.put(&[leader], "after").await;
+    restored.lock().hold_restore = false;
     cluster.agree(302).await;
     drop((host, log, other));
     cluster.shutdown().await;
@@ -55,11 +59,11 @@ async fn a_disk_that_hangs_holds_up_only_the_groups_on_it() {
     let (hung, store): (Arc<Mutex<Store>>, Arc<Mutex<Store>>) = Default::default();
     let on_bad = alone(&host, &bad, &hung).await;
     let on_good = alone(&host, &good, &store).await;
-    hung.lock().apply_takes = LONG;
+    hung.lock().hold_apply = true;
     let waiting = on_bad.submit(Proposal::new("hangs")).unwrap();
     until("it hangs", || hung.lock().applying).await;
-    on_good.propose(Proposal::new("meanwhile")).await.unwrap();
-    assert!(hung.lock().applying, "the group on the good disk waited for the bad one");
+    commits_meanwhile(&on_good).await;
+    hung.lock().hold_apply = false;
     waiting.await.unwrap().unwrap();
     host.shutdown().await;
     bad.close();

@@ -38,12 +38,23 @@ pub struct Store {
     /// How long a restore takes, and whether one is under way.
     pub restore_takes: Duration,
     pub restoring: bool,
+    /// What it applies, or restores, does not end before this is taken back.
+    pub hold_apply: bool,
+    pub hold_restore: bool,
 }
 
 /// Remembers every entry; as snapshot either one block or a directory of files.
 pub struct Recorder {
     pub store: Arc<Mutex<Store>>,
     pub dir: Option<PathBuf>,
+}
+
+impl Recorder {
+    fn wait_while(&self, held: impl Fn(&Store) -> bool) {
+        while held(&self.store.lock()) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 fn encode(state: &State) -> Vec<u8> {
@@ -79,6 +90,7 @@ impl StateMachine for Recorder {
             store.apply_takes
         };
         std::thread::sleep(takes);
+        self.wait_while(|store| store.hold_apply);
         let mut store = self.store.lock();
         store.applying = false;
         if store.broken {
@@ -129,6 +141,7 @@ impl StateMachine for Recorder {
             store.restore_takes
         };
         std::thread::sleep(takes);
+        self.wait_while(|store| store.hold_restore);
         let mut store = self.store.lock();
         store.restoring = false;
         store.live = State { at, entries: decode(&block) };
