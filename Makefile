@@ -8,48 +8,64 @@ ENV   := . scripts/env.sh &&
 DATA  ?= ./data
 # Further arguments for `o3 server`, e.g. make run ARGS="--datanodes 4"
 ARGS  ?=
+# No package is named, so that every command resolves the features of the whole workspace: with `-p o3`
+# cargo compiles some dependencies, and the crates above them, once more.
+O3    := cargo build --release --bin o3
+# What to expect of a first build, said once.
+FIRST := [ -x "$$CARGO_TARGET_DIR/release/o3" ] || echo "The first build compiles RocksDB and some 400 crates: a quarter of an hour on two cores." >&2
 
-.PHONY: run test build unit clients faults simulate spark lint tidy docs help
+.PHONY: run test test-long build unit clients faults simulate spark lint tidy docs help
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
 
 run: ## build and start a cluster: 1 OM, 1 SCM, 3 DataNodes, S3 gateway
 	@scripts/setup
-	@$(ENV) cargo build --release --quiet -p o3 && exec "$$CARGO_TARGET_DIR/release/o3" server --dir $(DATA) $(ARGS)
+	@$(ENV) $(FIRST); $(O3) && exec "$$CARGO_TARGET_DIR/release/o3" server --dir $(DATA) $(ARGS)
 
 build: ## build the binary
 	@scripts/setup
-	@$(ENV) cargo build --release -p o3 && echo "built $$CARGO_TARGET_DIR/release/o3"
+	@$(ENV) $(FIRST); $(O3) && echo "built $$CARGO_TARGET_DIR/release/o3"
 
+# Published clients and faults use the binary that the Rust tests have just built (O3=true builds nothing).
 test: ## every test
 	@scripts/setup test
-	@$(MAKE) --no-print-directory tidy unit clients somefaults
+	@scripts/timed tidy $(MAKE) --no-print-directory tidy
+	@scripts/timed unit $(MAKE) --no-print-directory unit
+	@scripts/timed clients $(MAKE) --no-print-directory clients O3=true
+	@scripts/timed somefaults $(MAKE) --no-print-directory somefaults O3=true
 
+test-long: ## what takes long: many seeds and rounds of faults, Spark: SEED=any
+	@scripts/setup test
+	@SEED="$(SEED)" scripts/test-long
+
+# Most tests wait for others more than they compute, so more of them run than there are processors.
+# Examples are left to clippy, which checks their types: each would be linked with RocksDB.
 unit: ## Rust tests, from unit to cluster
-	@$(ENV) cargo test --release --workspace
+	@$(ENV) scripts/timed "unit: compile" cargo test --release --workspace --lib --bins --tests --no-run
+	@$(ENV) RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --release --workspace --lib --bins --tests --no-fail-fast
 
 clients: ## real clients: boto3, aws CLI, rclone, Ozone's own Java tools
-	@$(ENV) cargo build --release --quiet -p o3 && export O3_BIN="$$CARGO_TARGET_DIR/release/o3" && \
+	@$(ENV) $(O3) --quiet && export O3_BIN="$$CARGO_TARGET_DIR/release/o3" && \
 		clients/python/run && clients/java/run
 
 faults: ## kill, stop and part processes of a cluster under load: ROUNDS=10 SEED=any
-	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" ROUNDS="$(or $(ROUNDS),10)" SEED="$(SEED)" clients/faults/run $(ARGS)
+	@$(ENV) $(O3) --quiet && O3_BIN="$$CARGO_TARGET_DIR/release/o3" ROUNDS="$(or $(ROUNDS),10)" SEED="$(SEED)" clients/faults/run $(ARGS)
 
 simulate: ## clusters on virtual time: SEED=1 COUNT=100 ARGS="--seconds 600"
-	@$(ENV) cargo run --release --quiet -p simulation -- run --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
+	@$(ENV) cargo run --release --quiet --bin simulation -- run --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
 
 somefaults: ## six rounds of faults, about a minute
 	@$(MAKE) --no-print-directory faults ROUNDS=6 SEED=101 ARGS="--s3 --partitions-where-possible $(ARGS)"
 
 spark: ## PySpark on ofs:// against local files (downloads PySpark)
-	@$(ENV) cargo build --release --quiet -p o3 && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/spark/run
+	@$(ENV) $(O3) --quiet && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/spark/run
 
 lint: ## formatting and clippy
 	@$(ENV) cargo fmt --all --check && cargo clippy --release --workspace --all-targets -- -D warnings
 
 tidy: ## house rules
-	@$(ENV) cargo run --release --quiet -p xtask -- tidy
+	@$(ENV) cargo run --release --quiet --bin xtask -- tidy
 
 docs: ## regenerate the generated references
-	@$(ENV) cargo run --release --quiet -p o3 -- config doc > docs/configuration.md
+	@$(ENV) cargo run --release --quiet --bin o3 -- config doc > docs/configuration.md

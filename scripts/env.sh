@@ -8,7 +8,11 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}"
 
 if command -v ccache >/dev/null 2>&1; then
     export CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
-    export CC="${CC:-ccache cc}" CXX="${CXX:-ccache c++}"
+    export CC="${CC:-ccache cc}"
+fi
+# RocksDB's files in groups. The path is the same for all clones: another one would compile RocksDB again.
+if [ -x "$cache/bin/rocksdb-c++" ]; then
+    export CXX="${CXX:-$cache/bin/rocksdb-c++}"
 fi
 
 if [ -z "${RUSTFLAGS:-}" ]; then

@@ -1,13 +1,24 @@
-//! Exports the C library's functions that the program defines, so that shared libraries take them, too; and has
-//! RocksDB's calls of functions that the program wraps come to it.
+//! Exports the C library's functions that the program defines, so that shared libraries take them,
+//! too; and has RocksDB's calls of functions that the program wraps come to it.
 
 use std::fs;
 use std::path::Path;
 
 fn main() {
     println!("cargo:rerun-if-changed=src/world");
-    let Ok(files) = fs::read_dir(Path::new("src/world")) else { return };
+    export(Path::new("src/world"));
+    for name in ["pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "getsockname", "getpeername"] {
+        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
+    }
+}
+
+fn export(dir: &Path) {
+    let Ok(files) = fs::read_dir(dir) else { return };
     for file in files.flatten() {
+        if file.path().is_dir() {
+            export(&file.path());
+            continue;
+        }
         let Ok(text) = fs::read_to_string(file.path()) else { continue };
         for line in text.lines() {
             let found = line.trim_start().strip_prefix("unsafe extern \"C\" fn ");
@@ -22,8 +33,5 @@ fn main() {
                 },
             }
         }
-    }
-    for name in ["pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "getsockname", "getpeername"] {
-        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
     }
 }

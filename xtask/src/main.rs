@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Of this run, not of the build: clones share a target directory, and a program built in another one.
+    // Of this run, not of the build: clones share a target directory, and a program built in
+    // another one.
     let Some(package) = std::env::var_os("CARGO_MANIFEST_DIR") else {
         eprintln!("tidy: run it with cargo: cargo run -p xtask -- tidy");
         return ExitCode::from(2);

@@ -13,10 +13,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use crate::backend::{Backend, SystemBackend};
 use crate::buffers::BufferPool;
 use crate::files::FileCache;
+use crate::health::{Health, Watcher};
 use crate::job::Job;
 use crate::metrics::Metrics;
 use crate::writers::{WriteGuard, Writers};
-use crate::{DiskOptions, IoError, IoErrorKind, OpKind, workers};
+use crate::{DiskOptions, IoError, IoErrorKind, OpKind, range, workers};
 
 /// How a write goes to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) pool: BufferPool,
     pub(crate) metrics: Metrics,
     pub(crate) writers: Writers,
+    pub(crate) health: Health,
     /// A file's own sync makes its name durable too.
     pub(crate) names_covered: bool,
 }
@@ -74,6 +76,7 @@ impl Disk {
             pool: BufferPool::new(options.pool_bytes),
             metrics: Metrics::default(),
             writers: Writers::default(),
+            health: Health::default(),
             names_covered: backend.sync_covers_names(root),
             backend,
             options,
@@ -104,14 +107,17 @@ impl Disk {
         parts: Vec<Bytes>,
         mode: WriteMode,
     ) -> impl Future<Output = Result<(), IoError>> + Send + use<> {
-        let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        let guard = self.shared.writers.begin(Arc::clone(&path), offset..offset + len);
-        self.submit("write", Arc::clone(&path), guard, move |shared, guard: WriteGuard| {
-            let outcome = shared
-                .timed(OpKind::Write, len as usize, || shared.write(&path, offset, &parts, mode));
-            guard.done(outcome.clone());
-            outcome
-        })
+        let len: usize = parts.iter().map(Bytes::len).sum();
+        let begun = range::check("write", &path, offset, len).map(|range| {
+            let guard = self.shared.writers.begin(Arc::clone(&path), range);
+            self.submit("write", Arc::clone(&path), guard, move |shared, guard: WriteGuard| {
+                let outcome =
+                    shared.timed(OpKind::Write, len, || shared.write(&path, offset, &parts, mode));
+                guard.done(outcome.clone());
+                outcome
+            })
+        });
+        async move { begun?.await }
     }
 
     /// Reads exactly `len` bytes. Cached bytes are read at once, on this thread.
@@ -121,13 +127,15 @@ impl Disk {
         offset: u64,
         len: usize,
     ) -> impl Future<Output = Result<Bytes, IoError>> + Send + use<> {
+        let checked = range::check("read", &path, offset, len);
         let cached = self.try_read(&path, offset, len);
-        let rest = cached.is_none().then(|| {
+        let rest = (cached.is_none() && checked.is_ok()).then(|| {
             self.submit("read", Arc::clone(&path), (), move |shared, ()| {
                 shared.timed(OpKind::Read, len, || shared.read(&path, offset, len))
             })
         });
         async move {
+            checked?;
             match (cached, rest) {
                 (Some(data), _) => Ok(data),
                 (None, Some(rest)) => rest.await,
@@ -139,7 +147,8 @@ impl Disk {
 
     /// Reads exactly `len` bytes if that needs no waiting and not too much copying.
     pub fn try_read(&self, path: &Path, offset: u64, len: usize) -> Option<Bytes> {
-        if len > self.shared.options.inline_read_max {
+        let too_long = len > self.shared.options.inline_read_max;
+        if too_long || range::check("read", path, offset, len).is_err() {
             return None;
         }
         let start = std::time::Instant::now();
@@ -152,7 +161,8 @@ impl Disk {
     /// length and, for a new file, its name.
     ///
     /// # Errors
-    /// Also when an earlier write failed and was not repeated.
+    /// Also when an earlier write failed and was not repeated, and always when the disk has failed.
+    /// An error of the sync itself fails the disk.
     pub fn sync(
         &self,
         path: Arc<Path>,
@@ -168,7 +178,8 @@ impl Disk {
     }
 
     /// Has the device begin to make a file durable, if there is room in the queue. Promises
-    /// nothing: a later [`sync`](Self::sync) does, and finds less to do.
+    /// nothing: a later [`sync`](Self::sync) does, and finds less to do. When it fails, the disk
+    /// has failed, and so does every later sync.
     pub fn sync_soon(&self, path: Arc<Path>) {
         drop(self.submit("sync", Arc::clone(&path), (), move |shared, ()| {
             shared.timed(OpKind::Sync, 0, || shared.sync(&path))
@@ -191,6 +202,38 @@ impl Disk {
         self.submit("sync directory", Arc::from(path.as_path()), (), move |shared, ()| {
             shared.timed(OpKind::Sync, 0, || shared.sync_directory(&path))
         })
+    }
+
+    /// Syncs a file that the caller has open, on the calling thread. Blocks.
+    ///
+    /// # Errors
+    /// The system's; the disk has failed then, or had before.
+    pub fn sync_file(&self, file: &std::fs::File, path: &Path) -> Result<(), IoError> {
+        self.shared.timed(OpKind::Sync, 0, || self.shared.sync_file(file, path))
+    }
+
+    /// Syncs the names in a directory, on the calling thread. Blocks.
+    ///
+    /// # Errors
+    /// The system's; the disk has failed then, or had before.
+    pub fn sync_names(&self, directory: &Path) -> Result<(), IoError> {
+        self.shared.timed(OpKind::Sync, 0, || self.shared.sync_directory(directory))
+    }
+
+    /// Why the disk failed, if it did. A failed disk takes no more writes and syncs; what is on it
+    /// may still be read.
+    pub fn failure(&self) -> Option<IoError> {
+        self.shared.health.failure().cloned()
+    }
+
+    /// Fails the disk, for a reason found elsewhere; the first reason stays.
+    pub fn fail(&self, operation: &'static str, path: &Path, reason: impl Into<String>) {
+        self.shared.health.fail(IoError::new(operation, path, IoErrorKind::Device, reason));
+    }
+
+    /// Tells `watcher` of the disk's troubles from now on, and of its failure if it has failed.
+    pub fn watch(&self, watcher: Watcher) {
+        self.shared.health.watch(watcher);
     }
 
     /// Gives ranges of a file back to the file system.
@@ -320,6 +363,33 @@ impl Disk {
             self.shared.metrics.entered();
             // Workers live as long as there is a sender, so this cannot fail.
             let _ = jobs.send(job);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::block_on;
+
+    #[test]
+    fn an_operation_that_panics_takes_no_worker_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Disk::start(dir.path(), DiskOptions::default()).unwrap();
+        let path: Arc<Path> = Arc::from(dir.path().join("a"));
+        for _ in 0..4 * DiskOptions::default().threads {
+            let panics = |_: &Shared, ()| -> Result<(), IoError> { panic!("as the test wants it") };
+            block_on(disk.submit("test", path.clone(), (), panics)).unwrap_err();
+        }
+        block_on(disk.write(path.clone(), 0, Bytes::from_static(b"x"), WriteMode::Auto)).unwrap();
+        assert_eq!(block_on(disk.read(path, 0, 1)).unwrap(), "x");
+        // The last one that panicked may not have been counted yet.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while disk.metrics().queued() > 0 {
+            assert!(std::time::Instant::now() < deadline, "they are not counted as done");
+            std::thread::yield_now();
         }
     }
 }

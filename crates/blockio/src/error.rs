@@ -16,7 +16,11 @@ pub enum IoErrorKind {
     WriteLost,
     /// The disk is shut down.
     Stopped,
-    /// The device or the file system says no.
+    /// The disk has failed earlier and takes no more writes.
+    Failed,
+    /// The file system cannot do what was asked, such as write behind the largest file.
+    Refused,
+    /// The device, or the file system for the device's sake, fails.
     Device,
 }
 
@@ -34,6 +38,22 @@ pub struct IoError {
     pub reason: String,
 }
 
+/// Errors that say nothing about the request.
+fn is_of_the_device(number: i32) -> bool {
+    matches!(
+        number,
+        libc::EIO
+            | libc::EROFS
+            | libc::ENXIO
+            | libc::ENODEV
+            | libc::EUCLEAN
+            | libc::EREMOTEIO
+            | libc::ESTALE
+            | libc::ENOTCONN
+            | libc::ETIMEDOUT
+    )
+}
+
 impl IoError {
     /// From the system's error.
     pub fn of(op: &'static str, path: &Path, error: &io::Error) -> Self {
@@ -41,7 +61,8 @@ impl IoError {
             io::ErrorKind::NotFound => IoErrorKind::NotFound,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => IoErrorKind::NoSpace,
             io::ErrorKind::UnexpectedEof => IoErrorKind::Short,
-            _ => IoErrorKind::Device,
+            _ if error.raw_os_error().is_some_and(is_of_the_device) => IoErrorKind::Device,
+            _ => IoErrorKind::Refused,
         };
         Self::new(op, path, kind, error.to_string())
     }

@@ -20,6 +20,10 @@ pub(crate) struct OpenFile {
     direct: OnceLock<Option<File>>,
     /// The file was made here and its name is not known to be durable yet.
     name_is_new: AtomicBool,
+    /// It was written through this handle since the last sync.
+    written: AtomicBool,
+    /// One sync at a time.
+    pub(crate) syncing: Mutex<()>,
 }
 
 impl OpenFile {
@@ -30,14 +34,34 @@ impl OpenFile {
             .as_ref()
     }
 
-    pub(crate) fn take_new_name(&self) -> bool {
-        self.name_is_new.swap(false, Ordering::AcqRel)
+    /// Is the name not known to be durable?
+    pub(crate) fn name_is_new(&self) -> bool {
+        self.name_is_new.load(Ordering::Acquire)
     }
 
-    pub(crate) fn put_new_name_back(&self) {
-        self.name_is_new.store(true, Ordering::Release);
+    /// The name is durable.
+    pub(crate) fn name_is_durable(&self) {
+        self.name_is_new.store(false, Ordering::Release);
+    }
+
+    /// A write begins.
+    pub(crate) fn note_write(&self) {
+        self.written.store(true, Ordering::Release);
+    }
+
+    /// A sync begins, which covers the writes so far.
+    pub(crate) fn note_sync(&self) {
+        self.written.store(false, Ordering::Release);
+    }
+
+    /// Must it be synced before its handle is closed?
+    pub(crate) fn needs_sync(&self) -> bool {
+        self.written.load(Ordering::Acquire) || self.name_is_new()
     }
 }
+
+/// A file, and the one that had to make room for it.
+pub(crate) type Opened = (Arc<OpenFile>, Option<Arc<OpenFile>>);
 
 /// The most recently used files. A file that falls out is closed when its last user is done.
 pub(crate) struct FileCache {
@@ -55,15 +79,20 @@ impl FileCache {
         self.files.lock().get(path).cloned()
     }
 
-    /// The file, opened if it is not, made if wanted.
+    /// Is this the handle that later users get?
+    pub(crate) fn holds(&self, file: &Arc<OpenFile>) -> bool {
+        self.files.lock().peek(&file.path).is_some_and(|there| Arc::ptr_eq(there, file))
+    }
+
+    /// The file, opened if it is not, made if wanted. The caller syncs the file that falls out.
     pub(crate) fn open(
         &self,
         backend: &dyn Backend,
         path: &Arc<Path>,
         create: bool,
-    ) -> io::Result<Arc<OpenFile>> {
+    ) -> io::Result<Opened> {
         if let Some(file) = self.peek(path) {
-            return Ok(file);
+            return Ok((file, None));
         }
         let (cached, made) = backend.open(path, create, false)?;
         let file = Arc::new(OpenFile {
@@ -71,24 +100,20 @@ impl FileCache {
             cached,
             direct: OnceLock::new(),
             name_is_new: AtomicBool::new(made),
+            written: AtomicBool::new(false),
+            syncing: Mutex::default(),
         });
         let mut files = self.files.lock();
-        // Two threads may open the same file; the first one's handle knows whether it was made.
+        // Two threads may open the same file; only one of them made it.
         if let Some(first) = files.get(path) {
-            return Ok(Arc::clone(first));
+            let first = Arc::clone(first);
+            if made {
+                first.name_is_new.store(true, Ordering::Release);
+            }
+            return Ok((first, None));
         }
-        // The names of files that fall out before they are synced must not be forgotten.
         let fallen = files.push(Arc::clone(path), Arc::clone(&file));
-        drop(files);
-        if let Some((_, old)) = fallen
-            && old.take_new_name()
-            && let Some(parent) = old.path.parent()
-            && backend.sync_directory(parent).is_err()
-        {
-            old.put_new_name_back();
-            self.files.lock().put(Arc::clone(&old.path), old);
-        }
-        Ok(file)
+        Ok((file, fallen.map(|(_, old)| old)))
     }
 
     /// Closes a file, or every file below a directory.

@@ -16,6 +16,9 @@ use crate::{IoError, IoErrorKind, OpKind, WriteMode};
 /// Parts of one vectored write: the kernel takes no more.
 const MAX_PARTS: usize = 1024;
 
+/// Before longer reads the file's length is looked at.
+const MEASURED: usize = 1 << 20;
+
 /// What a worker runs.
 pub(crate) type Job = Box<dyn FnOnce(&Shared) + Send>;
 
@@ -40,7 +43,14 @@ impl Shared {
         path: &Arc<Path>,
         create: bool,
     ) -> Result<Arc<OpenFile>, IoError> {
-        self.files.open(&*self.backend, path, create).map_err(|e| IoError::of(op, path, &e))
+        let opened = self.files.open(&*self.backend, path, create);
+        let (file, fallen) = opened.map_err(|e| self.health.note(IoError::of(op, path, &e)))?;
+        // Closed without a sync, a handle would take errors of write-back with it.
+        if let Some(old) = fallen.filter(|old| old.needs_sync()) {
+            // A failure fails the disk, and with it every later sync of that file.
+            let _ = self.sync_open(&old);
+        }
+        Ok(file)
     }
 
     pub(crate) fn write(
@@ -50,9 +60,11 @@ impl Shared {
         parts: &[Bytes],
         mode: WriteMode,
     ) -> Result<(), IoError> {
+        self.health.check("write", path)?;
         let file = self.open("write", path, true)?;
+        file.note_write();
         let mut at = offset;
-        match parts {
+        let written = match parts {
             [part] => self.write_part(&file, at, part, mode),
             parts => parts.chunks(MAX_PARTS).try_for_each(|some| {
                 let len: u64 = some.iter().map(|part| part.len() as u64).sum();
@@ -61,7 +73,14 @@ impl Shared {
                 Ok(())
             }),
         }
-        .map_err(|e| IoError::of("write", path, &e))
+        .map_err(|e| self.health.lost(IoError::of("write", path, &e)));
+        // Again: a sync that began meanwhile need not cover it.
+        file.note_write();
+        if !self.files.holds(&file) {
+            // It fell out meanwhile: a later sync goes through another handle.
+            self.sync_open(&file)?;
+        }
+        written
     }
 
     /// One buffer: whole pages go past the cache, the rest through it.
@@ -179,6 +198,15 @@ impl Shared {
     /// Reads exactly `len` bytes.
     pub(crate) fn read(&self, path: &Arc<Path>, offset: u64, len: usize) -> Result<Bytes, IoError> {
         let file = self.open("read", path, false)?;
+        if len > MEASURED {
+            // Memory for bytes that are not there would be got in vain.
+            let there = file.cached.metadata().map_err(|e| IoError::of("read", path, &e))?.len();
+            let end = offset + len as u64;
+            if there < end {
+                let reason = format!("file has {there} bytes, {end} are wanted");
+                return Err(IoError::new("read", path, IoErrorKind::Short, reason));
+            }
+        }
         let mut buffer = self.pool.take(len);
         let mut done = 0;
         while done < len {
@@ -191,7 +219,7 @@ impl Shared {
                 }
                 Ok(n) => done += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(IoError::of("read", path, &e)),
+                Err(e) => return Err(self.health.note(IoError::of("read", path, &e))),
             }
         }
         Ok(Bytes::from_owner(buffer))
@@ -212,49 +240,78 @@ impl Shared {
     }
 
     pub(crate) fn sync(&self, path: &Arc<Path>) -> Result<(), IoError> {
+        self.health.check("sync", path)?;
         let file = self.open("sync", path, false)?;
-        let fail = |e: io::Error| IoError::of("sync", path, &e);
-        self.backend.sync(&file.cached, path).map_err(fail)?;
-        if file.take_new_name()
-            && !self.names_covered
-            && let Some(parent) = path.parent()
-        {
-            self.backend.sync_directory(parent).map_err(|e| {
-                file.put_new_name_back();
-                IoError::of("sync directory of", path, &e)
-            })?;
+        self.sync_open(&file)
+    }
+
+    /// Syncs an open file and, if it is new, its name.
+    fn sync_open(&self, file: &OpenFile) -> Result<(), IoError> {
+        // The kernel tells one of two syncs of a lost write, and the other one that all is well.
+        // The second begins when the first one's failure is known.
+        let _one = file.syncing.lock();
+        file.note_sync();
+        self.sync_file(&file.cached, &file.path)?;
+        if file.name_is_new() {
+            if let (false, Some(parent)) = (self.names_covered, file.path.parent()) {
+                self.sync_directory(parent)?;
+            }
+            file.name_is_durable();
         }
         Ok(())
     }
 
+    /// Syncs a file. One failure fails the disk; a failed disk has no success to tell, also of a
+    /// file that was not struck.
+    pub(crate) fn sync_file(&self, file: &std::fs::File, path: &Path) -> Result<(), IoError> {
+        self.health.check("sync", path)?;
+        let synced = self.backend.sync(file, path);
+        synced.map_err(|e| self.health.fail(IoError::of("sync", path, &e)))?;
+        self.health.check("sync", path)
+    }
+
+    /// Syncs a directory; as [`sync_file`](Self::sync_file).
     pub(crate) fn sync_directory(&self, path: &Path) -> Result<(), IoError> {
-        self.backend.sync_directory(path).map_err(|e| IoError::of("sync directory", path, &e))
+        self.health.check("sync directory", path)?;
+        self.backend.sync_directory(path).map_err(|e| {
+            let error = IoError::of("sync directory", path, &e);
+            match error.kind {
+                // It could not even be opened.
+                IoErrorKind::NotFound => error,
+                _ => self.health.fail(error),
+            }
+        })?;
+        self.health.check("sync directory", path)
     }
 
     pub(crate) fn punch(&self, path: &Arc<Path>, ranges: &[Range<u64>]) -> Result<(), IoError> {
+        self.health.check("punch", path)?;
         let file = self.open("punch", path, false)?;
         ranges.iter().filter(|range| range.start < range.end).try_for_each(|range| {
             self.backend
                 .punch(&file.cached, path, range.clone())
-                .map_err(|e| IoError::of("punch", path, &e))
+                .map_err(|e| self.health.note(IoError::of("punch", path, &e)))
         })
     }
 
     pub(crate) fn truncate(&self, path: &Arc<Path>, len: u64) -> Result<(), IoError> {
+        self.health.check("truncate", path)?;
         let file = self.open("truncate", path, false)?;
+        file.note_write();
         self.backend
             .truncate(&file.cached, path, len)
-            .map_err(|e| IoError::of("truncate", path, &e))
+            .map_err(|e| self.health.note(IoError::of("truncate", path, &e)))
     }
 
     /// Removes files; those that are not there count as removed.
     pub(crate) fn unlink(&self, paths: &[PathBuf]) -> Result<(), IoError> {
         for path in paths {
+            self.health.check("unlink", path)?;
             self.writers.forget(path);
             self.files.forget(path);
             match self.backend.unlink(path) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                other => other.map_err(|e| IoError::of("unlink", path, &e))?,
+                other => other.map_err(|e| self.health.note(IoError::of("unlink", path, &e)))?,
             }
             // A reader may have opened it again in between; its name may be used again.
             self.files.forget(path);

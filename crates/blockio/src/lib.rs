@@ -17,6 +17,10 @@
 //! # Invariants
 //! * A [`Disk::sync`] covers every write of the file that was *begun* before it, and fails when
 //!   one of them failed and was not repeated.
+//! * A sync that failed, or a write that the device refused, is final: it fails the disk, which
+//!   takes no more writes and syncs. No later sync can succeed, whatever the kernel says.
+//! * The handle through which a file was written stays open until a sync: an error of write-back is
+//!   told to handles that were open when it happened.
 //! * Every queue, cache and pool has a bound.
 //! * No operation blocks the thread that asks for it, but for cached reads.
 
@@ -25,9 +29,12 @@ mod buffers;
 mod disk;
 mod error;
 mod files;
+mod health;
 mod job;
 mod metrics;
 mod options;
+mod range;
+mod space;
 mod wait;
 mod workers;
 mod writers;
@@ -37,6 +44,8 @@ pub use backend::{Backend, SystemBackend};
 pub use buffers::{BufferPool, PAGE, PooledBuffer};
 pub use disk::{Disk, WriteMode};
 pub use error::{IoError, IoErrorKind};
+pub use health::{Trouble, Watcher};
 pub use metrics::{LATENCY_BOUNDS_US, Metrics, OpKind, OpMetrics};
 pub use options::{DiskOptions, Engine};
+pub use space::{FileSystemSpace, file_system_space};
 pub use wait::block_on;

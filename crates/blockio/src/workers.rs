@@ -1,5 +1,6 @@
 //! The threads that carry out jobs.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -18,7 +19,11 @@ pub(crate) fn start(
             let (shared, jobs) = (Arc::clone(shared), jobs.clone());
             thread::Builder::new().name(format!("{}-{i}", shared.options.name)).spawn(move || {
                 for job in jobs {
-                    job(&shared);
+                    // A thread that ended would never be replaced. The panic is in the log, and
+                    // the caller of the operation hears of its end when its sender is dropped.
+                    if catch_unwind(AssertUnwindSafe(|| job(&shared))).is_err() {
+                        shared.metrics.left();
+                    }
                 }
             })
         })

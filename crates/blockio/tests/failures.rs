@@ -1,13 +1,15 @@
 //! Disks that fail: nothing is said to be written that is not.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use blockio::{DiskOptions, Fault, IoErrorKind, Op, OpKind, Strike, WriteMode, block_on};
+use blockio::{DiskOptions, Fault, IoErrorKind, Op, OpKind, Strike, Trouble, WriteMode, block_on};
+use parking_lot::Mutex;
 
 use crate::{Fixture, pattern};
 
 #[test]
-fn a_sync_fails_when_an_earlier_write_was_lost_and_succeeds_once_it_is_repeated() {
+fn a_sync_fails_when_the_device_refused_an_earlier_write_also_when_it_is_repeated() {
     let fixture = Fixture::new(DiskOptions::default());
     let (path, data) = (fixture.path("a"), pattern(1, 200_000));
     fixture.faults.once(Op::Write, "a", Strike::Torn(5000));
@@ -17,12 +19,32 @@ fn a_sync_fails_when_an_earlier_write_was_lost_and_succeeds_once_it_is_repeated(
         let refused = block_on(fixture.disk.sync(path.clone())).unwrap_err();
         assert_eq!(refused.kind, IoErrorKind::WriteLost);
     }
+    let again = block_on(fixture.disk.write(path.clone(), 0, data, WriteMode::Auto));
+    assert_eq!(again.unwrap_err().kind, IoErrorKind::Failed);
+    assert!(block_on(fixture.disk.sync(path)).is_err());
+}
+
+#[test]
+fn a_write_lost_for_want_of_room_is_made_up_for_by_the_same_write_only() {
+    let fixture = Fixture::new(DiskOptions::default());
+    let (path, data) = (fixture.path("a"), pattern(1, 200_000));
+    fixture.faults.once(Op::Write, "a", Strike::NoSpace);
+    block_on(fixture.disk.write(path.clone(), 0, data.clone(), WriteMode::Auto)).unwrap_err();
     // A write elsewhere in the file does not make up for it.
     block_on(fixture.disk.write(path.clone(), 300_000, pattern(2, 10), WriteMode::Auto)).unwrap();
     assert!(block_on(fixture.disk.sync(path.clone())).is_err());
     block_on(fixture.disk.write(path.clone(), 0, data.clone(), WriteMode::Auto)).unwrap();
     block_on(fixture.disk.sync(path.clone())).unwrap();
     assert_eq!(block_on(fixture.disk.read(path, 0, data.len())).unwrap(), data);
+}
+
+#[test]
+fn a_request_that_cannot_be_is_no_failure_of_the_disk() {
+    let fixture = Fixture::new(DiskOptions::default());
+    let path = fixture.path("a");
+    let far = fixture.disk.write(path.clone(), 1 << 62, pattern(1, 10), WriteMode::Auto);
+    assert_eq!(block_on(far).unwrap_err().kind, IoErrorKind::Refused);
+    assert_eq!(fixture.disk.failure(), None);
 }
 
 #[test]
@@ -45,9 +67,123 @@ fn a_failed_sync_is_told_and_counted() {
     block_on(fixture.disk.write(path.clone(), 0, pattern(1, 10), WriteMode::Auto)).unwrap();
     fixture.faults.once(Op::Sync, "a", Strike::Eio);
     assert_eq!(block_on(fixture.disk.sync(path.clone())).unwrap_err().kind, IoErrorKind::Device);
-    block_on(fixture.disk.sync(path)).unwrap();
     let syncs = fixture.disk.metrics().of(OpKind::Sync);
-    assert_eq!((syncs.ops, syncs.errors), (2, 1));
+    assert_eq!((syncs.ops, syncs.errors), (1, 1));
+}
+
+#[test]
+fn a_sync_that_failed_once_never_succeeds_again() {
+    let fixture = Fixture::new(DiskOptions::default());
+    let (path, data) = (fixture.path("a"), pattern(1, 10));
+    block_on(fixture.disk.write(path.clone(), 0, data, WriteMode::Auto)).unwrap();
+    fixture.faults.once(Op::Sync, "a", Strike::Eio);
+    block_on(fixture.disk.sync(path.clone())).unwrap_err();
+    // The kernel says yes from now on, but the bytes are gone.
+    assert_eq!(block_on(fixture.disk.sync(path.clone())).unwrap_err().kind, IoErrorKind::Failed);
+    assert_eq!(block_on(fixture.disk.length(path)).unwrap(), 0);
+}
+
+#[test]
+fn a_sync_beside_one_that_fails_does_not_succeed() {
+    let fixture = Fixture::new(DiskOptions { threads: 2, ..DiskOptions::default() });
+    let path = fixture.path("a");
+    block_on(fixture.disk.write(path.clone(), 0, pattern(1, 10), WriteMode::Auto)).unwrap();
+    // The bytes are gone; the kernel says so to the first sync alone, whose thread is slow.
+    fixture.faults.once(Op::Sync, "a", Strike::LateEio(Duration::from_millis(200)));
+    fixture.disk.sync_soon(path.clone());
+    while std::fs::metadata(&path).unwrap().len() > 0 {
+        std::thread::yield_now();
+    }
+    assert!(block_on(fixture.disk.sync(path)).is_err());
+}
+
+#[test]
+fn one_failed_sync_fails_the_disk() {
+    let fixture = Fixture::new(DiskOptions::default());
+    let (struck, other) = (fixture.path("a"), fixture.path("b"));
+    for path in [&struck, &other] {
+        block_on(fixture.disk.write(path.clone(), 0, pattern(1, 10), WriteMode::Auto)).unwrap();
+    }
+    assert_eq!(fixture.disk.failure(), None);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&told);
+    fixture.disk.watch(Arc::new(move |trouble| hears.lock().push(trouble.clone())));
+    fixture.faults.once(Op::Sync, "/a", Strike::Eio);
+    let first = block_on(fixture.disk.sync(struck)).unwrap_err();
+    assert_eq!(fixture.disk.failure().as_ref(), Some(&first));
+    let write = fixture.disk.write(other.clone(), 10, pattern(2, 10), WriteMode::Auto);
+    assert_eq!(block_on(write).unwrap_err().kind, IoErrorKind::Failed);
+    assert_eq!(
+        block_on(fixture.disk.sync(other.clone())).unwrap_err().kind,
+        IoErrorKind::WriteLost
+    );
+    let names = fixture.dir.path().to_path_buf();
+    let refused = block_on(fixture.disk.sync_directory(names)).unwrap_err();
+    assert_eq!(refused.kind, IoErrorKind::Failed);
+    assert_eq!(
+        block_on(fixture.disk.unlink(vec![other.to_path_buf()])).unwrap_err().kind,
+        IoErrorKind::Failed
+    );
+    // What is there can still be read.
+    assert_eq!(block_on(fixture.disk.read(other, 0, 10)).unwrap(), pattern(1, 10));
+    assert_eq!(*told.lock(), [Trouble::Failed(first)], "told once");
+}
+
+#[test]
+fn a_failed_sync_that_nobody_waits_for_is_final_too() {
+    let fixture = Fixture::new(DiskOptions::default());
+    let path = fixture.path("a");
+    block_on(fixture.disk.write(path.clone(), 0, pattern(1, 10), WriteMode::Auto)).unwrap();
+    fixture.faults.once(Op::Sync, "a", Strike::Eio);
+    fixture.disk.sync_soon(path.clone());
+    // A sync that comes before it has failed may be done together with it.
+    while fixture.disk.failure().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!(block_on(fixture.disk.sync(path)).unwrap_err().kind, IoErrorKind::Failed);
+}
+
+#[test]
+fn a_failed_sync_of_names_fails_the_disk() {
+    let fixture = Fixture::new(DiskOptions::default());
+    let path = fixture.path("a");
+    block_on(fixture.disk.write(path.clone(), 0, pattern(1, 10), WriteMode::Auto)).unwrap();
+    let names = fixture.dir.path();
+    fixture.faults.once(Op::Sync, &names.display().to_string(), Strike::Eio);
+    assert_eq!(fixture.disk.sync_names(names).unwrap_err().kind, IoErrorKind::Device);
+    assert_eq!(fixture.disk.sync_names(names).unwrap_err().kind, IoErrorKind::Failed);
+    assert_eq!(block_on(fixture.disk.sync(path)).unwrap_err().kind, IoErrorKind::Failed);
+}
+
+#[test]
+fn a_file_that_is_closed_to_make_room_is_synced_first_and_its_failure_is_final() {
+    let fixture = Fixture::new(DiskOptions { open_files: 1, ..DiskOptions::default() });
+    let (path, other) = (fixture.path("a"), fixture.path("b"));
+    block_on(fixture.disk.write(path.clone(), 0, pattern(1, 10), WriteMode::Auto)).unwrap();
+    fixture.faults.once(Op::Sync, "/a", Strike::Eio);
+    // Its error of write-back is told to the handle that is closed now, and to no later one.
+    let _ = block_on(fixture.disk.write(other, 0, pattern(2, 10), WriteMode::Auto));
+    assert_eq!(block_on(fixture.disk.sync(path)).unwrap_err().kind, IoErrorKind::Failed);
+}
+
+#[test]
+fn errors_of_the_device_are_told_and_fail_nothing() {
+    let fixture = Fixture::new(DiskOptions::default());
+    let (path, data) = (fixture.path("a"), pattern(1, 100_000));
+    block_on(fixture.disk.write(path.clone(), 0, data.clone(), WriteMode::Auto)).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&told);
+    fixture.disk.watch(Arc::new(move |trouble| hears.lock().push(trouble.clone())));
+    fixture.faults.always(Op::Read, "a", Strike::Eio);
+    let error = block_on(fixture.disk.read(path.clone(), 0, 100_000)).unwrap_err();
+    assert_eq!(*told.lock(), [Trouble::Error(error)]);
+    fixture.faults.clear();
+    // The caller's own mistakes are none of the disk's.
+    block_on(fixture.disk.read(path.clone(), 0, 200_000)).unwrap_err();
+    block_on(fixture.disk.read(fixture.path("never"), 0, 1)).unwrap_err();
+    assert_eq!(told.lock().len(), 1);
+    assert_eq!(fixture.disk.failure(), None);
+    block_on(fixture.disk.sync(path)).unwrap();
 }
 
 #[test]

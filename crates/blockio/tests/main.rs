@@ -1,6 +1,7 @@
 //! A disk's executor: whatever is written is read back, synced means written, failures are told.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod absurd;
 mod bytes_survive;
 mod failures;
 mod space;

@@ -106,8 +106,9 @@ impl Client {
         &self.user
     }
 
-    /// Sends any request to OM. `clientId` and `userInfo` are filled in when they are empty. An answer that is not
-    /// `OK` is returned as it is: only failures to get an answer are errors here.
+    /// Sends any request to OM. `clientId` and `userInfo` are filled in when they are empty. An
+    /// answer that is not `OK` is returned as it is: only failures to get an answer are errors
+    /// here.
     ///
     /// # Errors
     /// When no OM answered before the deadline.
@@ -140,7 +141,8 @@ impl Client {
         self.om_reply::<C>(request).await?.0.ok()
     }
 
-    /// Sends a command and returns the whole answer, and whether an earlier attempt may have been carried out.
+    /// Sends a command and returns the whole answer, and whether an earlier attempt may have been
+    /// carried out.
     pub(crate) async fn om_reply<C: Command>(
         &self,
         request: &C::Request,

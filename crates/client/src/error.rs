@@ -27,8 +27,8 @@ pub enum ErrorKind {
     Unavailable,
     /// No answer in time.
     Timeout,
-    /// What was being read is gone, because the key was overwritten, renamed or deleted meanwhile: opened again it is
-    /// the new version.
+    /// What was being read is gone, because the key was overwritten, renamed or deleted meanwhile:
+    /// opened again it is the new version.
     Overwritten,
     /// What was read is not what was written, on every replica.
     Corrupt,
@@ -52,7 +52,7 @@ pub enum Error {
     /// A DataNode's answer.
     #[error("datanode {datanode} answered {}: {message}", result.as_str_name())]
     Container {
-        /// Who answered.
+        /// The server that answered.
         datanode: DatanodeId,
         /// The container protocol's code.
         result: ContainerResult,
@@ -103,7 +103,8 @@ pub enum Error {
         /// The last replica's failure.
         last: Box<Error>,
     },
-    /// A key that was being read is another one by now, or none, and what it was cannot be read any more.
+    /// A key that was being read is another one by now, or none, and what it was cannot be read any
+    /// more.
     #[error("{key} was overwritten, renamed or deleted while it was read: {last}")]
     Overwritten {
         /// Which key.

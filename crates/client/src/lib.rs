@@ -1,18 +1,20 @@
-//! Native client of the object store: what the shell, the load generators and the S3 gateway are built on.
+//! Native client of the object store: what the shell, the load generators and the S3 gateway are
+//! built on.
 //!
-//! * [`Client`] talks to OM: volumes, buckets, keys, multipart uploads, S3 secrets. It fails over between OMs,
-//!   retries with back-off and gives up at a deadline.
-//! * [`KeyWriter`] cuts a key into blocks and chunks and writes them through pipelines; what a broken pipeline has
-//!   not acknowledged is written again to a new block elsewhere.
-//! * [`KeyReader`] reads ranges from the replicas, always verifying checksums; a bad or late replica costs a retry on
-//!   the next one. It reads one version of a key or fails; [`newest()`] goes on to the next version.
+//! * [`Client`] talks to OM: volumes, buckets, keys, multipart uploads, S3 secrets. It fails over
+//!   between OMs, retries with back-off and gives up at a deadline.
+//! * [`KeyWriter`] cuts a key into blocks and chunks and writes them through pipelines; what a
+//!   broken pipeline has not acknowledged is written again to a new block elsewhere.
+//! * [`KeyReader`] reads ranges from the replicas, always verifying checksums; a bad or late
+//!   replica costs a retry on the next one. It reads one version of a key or fails; [`newest()`]
+//!   goes on to the next version.
 //! * [`ScmClient`] is for administration.
 //!
 //! Every call returns [`Error`]; [`Error::kind`] is what a program branches on.
 //!
-//! **Invariants.** Bytes are released by the writer only once a PutBlock that covers them is acknowledged. Bytes are
-//! handed out by the reader only once their checksum is verified. Memory of a writer or reader is bounded by
-//! [`ClientOptions`], whatever the size of the key.
+//! **Invariants.** Bytes are released by the writer only once a PutBlock that covers them is
+//! acknowledged. Bytes are handed out by the reader only once their checksum is verified. Memory of
+//! a writer or reader is bounded by [`ClientOptions`], whatever the size of the key.
 
 mod client;
 mod datanode;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use config::{Configuration, HostPort, keys};
+use limits::MemoryBudget;
 use proto::datanode::ChecksumType;
 
 use crate::om::anywhere::FollowerReads;
@@ -29,9 +30,9 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Everything a client is told.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// The OMs, `host:port` of their framed doors; asked in turn until one is leader.
+    /// The OMs, `host:port` of their framed endpoints; asked in turn until one is leader.
     pub om_addresses: Vec<String>,
-    /// The SCMs, `host:port` of their client doors.
+    /// The SCMs, `host:port` of their client endpoints.
     pub scm_addresses: Vec<String>,
     /// User on whose behalf requests are made.
     pub user: String,
@@ -81,6 +82,9 @@ pub struct ClientOptions {
     pub om_probe_interval: Duration,
     /// Entries per page when listing.
     pub list_page: u32,
+    /// Memory for what is written and read; without a budget each writer and reader has its own
+    /// bound only. For servers, which have many of them.
+    pub memory: Option<MemoryBudget>,
     /// Block size, as OM has it: what a new block can hold when OM does not say.
     pub block_size: u64,
 }
@@ -147,6 +151,7 @@ impl ClientOptions {
             }),
             om_probe_interval: conf.get(&trioxide::TRIOXIDE_CLIENT_OM_PROBE_INTERVAL),
             list_page: conf.get(&c::OZONE_CLIENT_LIST_CACHE).max(1),
+            memory: None,
             block_size: conf.get(&hdds::OZONE_SCM_BLOCK_SIZE).bytes(),
         }
         .check_addresses(conf.get(&om::OZONE_OM_ADDRESS))

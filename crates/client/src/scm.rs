@@ -12,7 +12,7 @@ use types::{ContainerId, DatanodeId, PipelineId, ReplicationConfig};
 use crate::om::transport::Transport;
 use crate::{ClientOptions, Error, ErrorKind, Result};
 
-/// A client of SCM's client door. Clones share connections.
+/// A client of SCM's client endpoint. Clones share connections.
 #[derive(Clone)]
 pub struct ScmClient {
     transport: Transport,
@@ -73,7 +73,8 @@ impl ScmClient {
         part(self.submit(&request).await?.get_scm_info_response, "getScmInfoResponse")
     }
 
-    /// Makes the SCM with an id, or any other than the one that leads when there is none, the leader.
+    /// Makes the SCM with an id, or any other than the one that leads when there is none, the
+    /// leader.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -191,7 +192,8 @@ impl ScmClient {
         Ok(part(reply, "getPipelineResponse")?.pipeline)
     }
 
-    /// Begins to empty DataNodes; returns which could not be taken, and why. With `force` also when too few would stay.
+    /// Begins to empty DataNodes; returns which could not be taken, and why. With `force` also when
+    /// too few would stay.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -222,7 +224,8 @@ impl ScmClient {
         Ok(part(reply, "recommissionNodesResponse")?.failed_hosts)
     }
 
-    /// Prepares DataNodes for being away, for so many hours if not 0; returns which could not be taken, and why.
+    /// Prepares DataNodes for being away, for so many hours if not 0; returns which could not be
+    /// taken, and why.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -259,8 +262,8 @@ impl ScmClient {
         Ok(lists.into_iter().map(|list| (list.name, ids(list.id))).collect())
     }
 
-    /// How the containers are, as the replication manager found them: numbers by state and by trouble, and some of
-    /// them by name.
+    /// How the containers are, as the replication manager found them: numbers by state and by
+    /// trouble, and some of them by name.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].

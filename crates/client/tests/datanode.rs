@@ -74,6 +74,8 @@ pub struct Seen {
     pub bytes_in: AtomicUsize,
     /// How often it was asked whether it is there.
     pub pulses: AtomicUsize,
+    /// How often it was told that its bytes do not have their checksums.
+    pub damage: AtomicUsize,
     puts: Mutex<HashMap<i64, usize>>,
 }
 
@@ -129,6 +131,10 @@ impl Handler for Service {
         }
         if call.method == proto::method::ALIVE {
             self.seen.pulses.fetch_add(1, Ordering::Relaxed);
+            return Box::pin(async { Ok(Reply::default()) });
+        }
+        if call.method == proto::method::REPORT_DAMAGE {
+            self.seen.damage.fetch_add(1, Ordering::Relaxed);
             return Box::pin(async { Ok(Reply::default()) });
         }
         let request = dn::ContainerCommandRequestProto::decode(call.header).unwrap();

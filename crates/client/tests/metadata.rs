@@ -71,8 +71,8 @@ async fn a_deletion_whose_answer_was_lost_is_sent_again_as_the_same_call() {
     let cluster = Cluster::start(1).await;
     cluster.put("k", data(10)).await.unwrap();
     *cluster.state().lose_answer_of.lock() = Some(Type::DeleteKey);
-    // This OM forgot the call. A real one answers it as it did before, and nobody but OM can know: the key may as well
-    // have been deleted by somebody else.
+    // This OM forgot the call. A real one answers it as it did before, and nobody but OM can know:
+    // the key may as well have been deleted by somebody else.
     let error = cluster.client.delete_key(&path("k")).await.unwrap_err();
     assert!(error.is_status(Status::KeyNotFound), "{error}");
     let asked = cluster.state().asked(Type::DeleteKey);

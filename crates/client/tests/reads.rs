@@ -73,6 +73,21 @@ async fn a_corrupt_replica_is_passed_over() {
 }
 
 #[tokio::test]
+async fn a_datanode_is_told_that_its_replica_is_corrupt() {
+    for size in [SMALL, 3 * CHUNK] {
+        let cluster = Cluster::start(1).await;
+        cluster.put("k", data(size)).await.unwrap();
+        cluster.pipelines[0][0].faults.corrupt.store(true, Ordering::Relaxed);
+        assert_eq!(cluster.get("k").await.unwrap(), data(size));
+        let told = |node: &Node| node.seen.damage.load(Ordering::Relaxed);
+        while told(&cluster.pipelines[0][0]) == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(cluster.pipelines[0].iter().skip(1).map(told).sum::<usize>(), 0);
+    }
+}
+
+#[tokio::test]
 async fn corruption_everywhere_is_told_and_nothing_is_handed_out() {
     for size in [SMALL, 3 * CHUNK] {
         let cluster = Cluster::start(1).await;

@@ -1,4 +1,5 @@
-//! A cluster in memory, and a client of it with small sizes, so that little data goes through every path.
+//! A cluster in memory, and a client of it with small sizes, so that little data goes through every
+//! path.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -58,7 +59,8 @@ impl Cluster {
         self.client.put_key(CreateKey::new(path(key)), data).await
     }
 
-    /// The next look-up of a key is overtaken: it tells what was there, and then another key takes its place.
+    /// The next look-up of a key is overtaken: it tells what was there, and then another key takes
+    /// its place.
     pub fn replace_after_look_up(&self, key: &'static str, with: &'static str) {
         let blocks = self.blocks.clone();
         let happens = move |state: &State| replace(state, &blocks, key, with);
@@ -137,6 +139,7 @@ pub fn options(om_addresses: Vec<String>) -> ClientOptions {
         exclude_expiry: 10 * second,
         topology_aware_read: true,
         list_page: 10,
+        memory: None,
         block_size: BLOCK,
     }
 }

@@ -207,7 +207,7 @@ async fn without_another_pipeline_the_members_that_are_left_are_asked() {
         let mut cluster = Cluster::start(1).await;
         let gone = cluster.pipelines[0].remove(0);
         let next = cluster.pipelines[0][1].details.id;
-        // Who is left still names the lost leader, until they have elected another.
+        // A member that is left still names the lost leader, until another is elected.
         for node in &cluster.pipelines[0] {
             *node.faults.leader.lock() = Some(gone.details.id);
         }
@@ -300,4 +300,59 @@ async fn a_dropped_writer_leaves_no_key() {
     drop(writer);
     assert!(cluster.state().asked(Type::CommitKey).is_empty());
     assert_eq!(cluster.get("k").await.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_that_share_a_memory_budget_stay_within_it_and_all_get_on() {
+    // Room for three chunks of the upload class, of which one user has two, and 16 writers of eight
+    // each.
+    let budget = limits::MemoryBudget::new(3 * CHUNK as u64 * 100 / 35 + 100);
+    let shared = budget.clone();
+    let cluster = Cluster::start_with(2, |options| options.memory = Some(shared)).await;
+    let cluster = Arc::new(cluster);
+    let most = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let writers = (0..16).map(|number| {
+        let (cluster, budget, most) = (cluster.clone(), budget.clone(), most.clone());
+        tokio::spawn(async move {
+            let whole = data(8 * CHUNK + number);
+            let key = CreateKey::new(path(&format!("k{number}")));
+            // Some say how much there will be, some do not.
+            let key = if number % 2 == 0 { key.size_hint(whole.len() as u64) } else { key };
+            let mut writer = cluster.client.create_key(key).await.unwrap();
+            let mut left = whole.clone();
+            while !left.is_empty() {
+                writer.ready().await.unwrap();
+                most.fetch_max(budget.used(limits::MemoryClass::Upload), Ordering::Relaxed);
+                writer.write(left.split_to(5000.min(left.len()))).await.unwrap();
+            }
+            writer.finish(FinishOptions::default()).await.unwrap();
+            assert_eq!(cluster.get(&format!("k{number}")).await.unwrap(), whole);
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    let most = most.load(Ordering::Relaxed);
+    assert!(most > 0 && most <= budget.limit_of(limits::MemoryClass::Upload), "{most}");
+    assert_eq!(budget.used(limits::MemoryClass::Upload), 0);
+}
+
+#[tokio::test]
+async fn readers_that_share_a_memory_budget_stay_within_it_and_all_get_on() {
+    let budget = limits::MemoryBudget::new(3 * CHUNK as u64 * 100 / 20 + 100);
+    let shared = budget.clone();
+    let cluster = Cluster::start_with(1, |options| options.memory = Some(shared)).await;
+    let whole = data(8 * CHUNK + 7);
+    cluster.put("k", whole.clone()).await.unwrap();
+    let reads = (0..8).map(|_| async {
+        let (_, mut pieces) = cluster.client.begin_key(&path("k")).await.unwrap();
+        let mut got = Vec::new();
+        while let Some(piece) = futures::StreamExt::next(&mut pieces).await {
+            assert!(budget.used(limits::MemoryClass::Download) <= 3 * CHUNK as u64);
+            got.extend_from_slice(&piece.unwrap());
+        }
+        assert_eq!(got, whole);
+    });
+    futures::future::join_all(reads).await;
+    assert_eq!(budget.used(limits::MemoryClass::Download), 0);
 }

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::configuration::{Configuration, Setting, Sources, Warning};
-use crate::declare::KeySpec;
+use crate::configuration::{Configuration, Setting, Sources};
+use crate::declare::{KeySpec, env_name};
 use crate::error::ConfigError;
 use crate::keys;
 use crate::origin::Origin;
+use crate::refused;
+use crate::renamed::{self, RENAMED};
 use crate::source;
 use crate::substitute;
 use crate::suggest;
 use crate::value::HostPort;
+use crate::warning::Warning;
 
 /// Names of the file looked for in a configuration directory, in this order.
 const FILE_NAMES: [&str; 2] = ["ozone-site.xml", "ozone-site.toml"];
@@ -19,7 +22,8 @@ const FILE_NAMES: [&str; 2] = ["ozone-site.xml", "ozone-site.toml"];
 /// Prefix Ozone's container images use to put keys into the environment.
 const CONTAINER_IMAGE_PREFIX: &str = "OZONE-SITE.XML_";
 
-/// Prefixes of the names we answer for: an unknown key under one of them is reported, others belong to somebody else.
+/// Prefixes of the names we answer for: an unknown key under one of them is reported, others belong
+/// to somebody else.
 const OWN_PREFIXES: [&str; 4] = ["ozone.", "hdds.", "trioxide.", "net.topology."];
 
 /// Collects the sources. The order of calls does not matter: file < environment < definitions.
@@ -31,11 +35,29 @@ pub struct Builder {
     definitions: Vec<(String, String)>,
 }
 
-/// A raw value and where it stands.
-type Given = BTreeMap<String, (String, Origin)>;
+/// A value as it is written.
+struct Written {
+    raw: String,
+    origin: Origin,
+    /// The name that it stands under, when that is an old one.
+    given_as: Option<String>,
+}
+
+/// The values of all sources, by the names that keys have now; what is put in later wins.
+#[derive(Default)]
+struct Given(BTreeMap<String, Written>);
+
+impl Given {
+    fn put(&mut self, name: &str, raw: &str, origin: Origin) {
+        let current = renamed::current(name);
+        let given_as = (current != name).then(|| name.to_owned());
+        self.0.insert(current.to_owned(), Written { raw: raw.to_owned(), origin, given_as });
+    }
+}
 
 impl Builder {
-    /// Adds a file (XML, or TOML by its extension), or the `ozone-site.xml` or `ozone-site.toml` of a directory.
+    /// Adds a file (XML, or TOML by its extension), or the `ozone-site.xml` or `ozone-site.toml` of
+    /// a directory.
     pub fn file(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let mut path = path.as_ref().to_path_buf();
         self.paths.push(path.clone());
@@ -96,18 +118,25 @@ impl Builder {
     pub fn build(self) -> Result<Configuration, ConfigError> {
         let given = self.merged();
         let mut settings = BTreeMap::new();
-        for (name, (raw, origin)) in &given {
+        for (name, Written { raw, origin, given_as }) in &given.0 {
             let lookup = |wanted: &str| self.lookup(&given, wanted);
             let resolved = substitute::substitute(raw, &lookup)
                 .map_err(|_| ConfigError::Circular { key: name.clone(), value: raw.clone() })?;
             settings.insert(
                 name.clone(),
-                Setting { raw: raw.clone(), resolved, origin: origin.clone() },
+                Setting {
+                    raw: raw.clone(),
+                    resolved,
+                    origin: origin.clone(),
+                    given_as: given_as.clone(),
+                },
             );
         }
         derive_scm_addresses(&mut settings)?;
         check(&settings)?;
-        let warnings = unknown_keys(&settings)?;
+        refused::check_all(&settings)?;
+        let mut warnings = renamed_keys(&settings);
+        warnings.extend(unknown_keys(&settings)?);
         Ok(Configuration::new(settings, warnings, Sources { builder: self, derived: Vec::new() }))
     }
 
@@ -120,23 +149,27 @@ impl Builder {
 
     /// All sources laid over each other.
     fn merged(&self) -> Given {
-        let mut given: Given = BTreeMap::new();
+        let mut given = Given::default();
         for (name, value, origin) in &self.file {
-            given.insert(name.clone(), (value.clone(), origin.clone()));
+            given.put(name, value, origin.clone());
         }
-        for spec in keys::all() {
-            let variable = spec.env_name();
+        // Old names first: where both are set, the new one counts.
+        let names = RENAMED.iter().map(|(old, _)| *old);
+        let names = names.chain(refused::REFUSED.iter().map(|refused| refused.key));
+        let names = names.chain(keys::all().map(|spec| spec.name));
+        for name in names {
+            let variable = env_name(name);
             if let Some(value) = self.environment.get(&variable) {
-                given.insert(spec.name.into(), (value.clone(), Origin::Environment(variable)));
+                given.put(name, value, Origin::Environment(variable));
             }
         }
         for (variable, value) in &self.environment {
             if let Some(name) = variable.strip_prefix(CONTAINER_IMAGE_PREFIX) {
-                given.insert(name.into(), (value.clone(), Origin::Environment(variable.clone())));
+                given.put(name, value, Origin::Environment(variable.clone()));
             }
         }
         for (name, value) in &self.definitions {
-            given.insert(name.clone(), (value.clone(), Origin::CommandLine));
+            given.put(name, value, Origin::CommandLine);
         }
         given
     }
@@ -144,12 +177,13 @@ impl Builder {
     /// The value of a name inside `${...}`.
     fn lookup(&self, given: &Given, name: &str) -> Option<String> {
         substitute::system(name, &|variable| self.environment.get(variable).cloned())
-            .or_else(|| given.get(name).map(|(value, _)| value.clone()))
+            .or_else(|| given.0.get(renamed::current(name)).map(|written| written.raw.clone()))
             .or_else(|| keys::find(name).map(|spec| spec.default.to_string()))
     }
 }
 
-/// The declaration behind a name, also one with a service and node behind it (`ozone.om.address.service.om1`).
+/// The declaration behind a name, also one with a service and node behind it
+/// (`ozone.om.address.service.om1`).
 pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
     keys::find(name).or_else(|| {
         SUFFIXED
@@ -200,6 +234,16 @@ fn check(settings: &BTreeMap<String, Setting>) -> Result<(), ConfigError> {
     Ok(())
 }
 
+/// Keys that are set by a name they had once. One that has no effect under its new name is told of
+/// as unknown, too.
+fn renamed_keys(settings: &BTreeMap<String, Setting>) -> Vec<Warning> {
+    let renamed = |(name, setting): (&String, &Setting)| {
+        let (key, current) = (setting.given_as.clone()?, name.clone());
+        Some(Warning::Renamed { key, current, origin: setting.origin.clone() })
+    };
+    settings.iter().filter_map(renamed).collect()
+}
+
 fn unknown_keys(settings: &BTreeMap<String, Setting>) -> Result<Vec<Warning>, ConfigError> {
     let policy = &keys::trioxide::TRIOXIDE_CONFIG_UNKNOWN_KEYS;
     let policy = settings.get(policy.name()).map_or(policy.spec().default, |s| s.resolved.as_str());
@@ -222,16 +266,18 @@ fn unknown_keys(settings: &BTreeMap<String, Setting>) -> Result<Vec<Warning>, Co
                 suggestion,
             });
         }
-        warnings.push(Warning { key: name.clone(), origin: setting.origin.clone(), suggestion });
+        let (key, origin) = (name.clone(), setting.origin.clone());
+        warnings.push(Warning::Unknown { key, origin, suggestion });
     }
     Ok(warnings)
 }
 
-/// Fills in Ozone's rules for SCM's addresses: the client address takes its host from `ozone.scm.names`, the others
-/// take theirs from the client address, and each its port from its `.port` key where it names none.
+/// Fills in Ozone's rules for SCM's addresses: the client address takes its host from
+/// `ozone.scm.names`, the others take theirs from the client address, and each its port from its
+/// `.port` key where it names none.
 fn derive_scm_addresses(settings: &mut BTreeMap<String, Setting>) -> Result<(), ConfigError> {
     let client = &keys::scm::OZONE_SCM_CLIENT_ADDRESS;
-    let doors = [
+    let endpoints = [
         (client, &keys::scm::OZONE_SCM_CLIENT_PORT, keys::scm::OZONE_SCM_NAMES.name()),
         (
             &keys::scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS,
@@ -244,7 +290,7 @@ fn derive_scm_addresses(settings: &mut BTreeMap<String, Setting>) -> Result<(), 
             client.name(),
         ),
     ];
-    for (address, port_key, host_key) in doors {
+    for (address, port_key, host_key) in endpoints {
         let set = |name: &str| settings.get(name).filter(|s| !s.resolved.is_empty());
         let port = match set(port_key.name()) {
             None => None,
@@ -286,8 +332,10 @@ fn derive_scm_addresses(settings: &mut BTreeMap<String, Setting>) -> Result<(), 
         };
         if let Some((value, origin)) = derived {
             let resolved = value.to_string();
-            settings
-                .insert(address.name().into(), Setting { raw: resolved.clone(), resolved, origin });
+            settings.insert(
+                address.name().into(),
+                Setting { raw: resolved.clone(), resolved, origin, given_as: None },
+            );
         }
     }
     Ok(())

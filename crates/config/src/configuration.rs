@@ -1,16 +1,18 @@
 //! The values of all keys, with where each came from.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::builder::Builder;
 use crate::declare::{Key, KeySpec, is_secret};
-use crate::error::{ConfigError, did_you_mean};
+use crate::error::ConfigError;
 use crate::keys;
 use crate::origin::Origin;
 use crate::value::{HostPort, Value};
+use crate::warning::Warning;
+use crate::{refused, renamed};
 
 /// A value that is set, as written and as resolved.
 #[derive(Debug, Clone)]
@@ -18,29 +20,8 @@ pub(crate) struct Setting {
     pub raw: String,
     pub resolved: String,
     pub origin: Origin,
-}
-
-/// Something the user should know though the configuration can be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// The key in question.
-    pub key: String,
-    /// Where it is set.
-    pub origin: Origin,
-    /// A declared key it may have been meant for.
-    pub suggestion: Option<String>,
-}
-
-impl Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: unknown key {} has no effect{}",
-            self.origin,
-            self.key,
-            did_you_mean(&self.suggestion)
-        )
-    }
+    /// The name that the key was set by, when it is an old one.
+    pub given_as: Option<String>,
 }
 
 /// One line of a listing.
@@ -52,6 +33,8 @@ pub struct Entry {
     pub value: String,
     /// Where it came from.
     pub origin: Origin,
+    /// The name that it is set by, when that is not its name any more.
+    pub given_as: Option<String>,
     /// Its declaration; `None` when the key is set but not declared.
     pub spec: Option<&'static KeySpec>,
 }
@@ -91,8 +74,8 @@ impl Configuration {
         Configuration { inner: Arc::new(Inner { settings, warnings, sources }) }
     }
 
-    /// What its sources say now: files are read again; the environment, definitions and what a program
-    /// set are as they were.
+    /// What its sources say now: files are read again; the environment, definitions and what a
+    /// program set are as they were.
     ///
     /// # Errors
     /// When a file cannot be read or says something impossible by now.
@@ -107,7 +90,8 @@ impl Configuration {
         self.parse(key.spec(), self.resolved(key.name()).unwrap_or(key.spec().default))
     }
 
-    /// The value of a key under a suffix, such as `ozone.om.address` of `omservice.om1`; the plain key's otherwise.
+    /// The value of a key under a suffix, such as `ozone.om.address` of `omservice.om1`; the plain
+    /// key's otherwise.
     pub fn get_for<T: Value>(&self, key: &'static Key<T>, suffix: &str) -> T {
         match self.resolved(&format!("{}.{suffix}", key.name())) {
             Some(value) => self.parse(key.spec(), value),
@@ -136,20 +120,41 @@ impl Configuration {
     }
 
     fn resolved(&self, name: &str) -> Option<&str> {
-        // An empty value of a key that has a default means "unset", as `<value/>` does in Ozone's files.
+        // An empty value of a key that has a default means "unset", as `<value/>` does in Ozone's
+        // files.
         self.inner.settings.get(name).map(|s| s.resolved.as_str()).filter(|v| !v.is_empty())
     }
 
-    /// The address to bind a door to: that of `address`, its host replaced by the one of `bind_host` when set.
+    /// The address to bind an endpoint to: that of `address`, its host replaced by the one of
+    /// `bind_host` when set.
     pub fn bind_address(
         &self,
         address: &'static Key<HostPort>,
         bind_host: &'static Key<String>,
     ) -> HostPort {
-        let address = self.get(address);
+        self.bound(self.get(address), bind_host)
+    }
+
+    /// An address with its host replaced by the one of `bind_host` when that is set.
+    pub fn bound(&self, address: HostPort, bind_host: &'static Key<String>) -> HostPort {
         match self.get(bind_host) {
             host if host.is_empty() => address,
             host => HostPort::new(host, address.port),
+        }
+    }
+
+    /// The address of a role's web port: the one of `address`, with or without `suffix`, and where
+    /// neither is set the default port on the host that the role itself listens on.
+    pub fn web_address(
+        &self,
+        address: &'static Key<HostPort>,
+        suffix: &str,
+        host_of_role: &str,
+    ) -> HostPort {
+        let set = |name: &str| self.resolved(name).is_some();
+        match set(address.name()) || set(&format!("{}.{suffix}", address.name())) {
+            true => self.get_for(address, suffix),
+            false => HostPort::new(host_of_role, self.get(address).port),
         }
     }
 
@@ -166,7 +171,8 @@ impl Configuration {
     /// A configuration that differs in one key, for a role started by a program.
     ///
     /// # Panics
-    /// When a declared key gets a value it cannot have; [`Configuration::try_with`] returns the error instead.
+    /// When a key gets a value it cannot have; [`Configuration::try_with`] returns the error
+    /// instead.
     pub fn with(&self, key: &str, value: impl Display) -> Configuration {
         match self.try_with(key, value) {
             Ok(configuration) => configuration,
@@ -176,6 +182,7 @@ impl Configuration {
 
     /// A configuration that differs in one key, or why it cannot.
     pub fn try_with(&self, key: &str, value: impl Display) -> Result<Configuration, ConfigError> {
+        let (key, given) = (renamed::current(key), key);
         let value = value.to_string();
         let origin = Origin::Derived("the program".into());
         if let Some(spec) = crate::builder::declaration(key)
@@ -191,7 +198,10 @@ impl Configuration {
         let mut settings = self.inner.settings.clone();
         let mut sources = self.inner.sources.clone();
         sources.derived.push((key.to_string(), value.clone()));
-        settings.insert(key.to_string(), Setting { raw: value.clone(), resolved: value, origin });
+        let given_as = (given != key).then(|| given.to_owned());
+        let setting = Setting { raw: value.clone(), resolved: value, origin, given_as };
+        refused::check(key, &setting)?;
+        settings.insert(key.to_string(), setting);
         Ok(Configuration::new(settings, self.inner.warnings.clone(), sources))
     }
 
@@ -208,6 +218,7 @@ impl Configuration {
                     key: spec.name.into(),
                     value: spec.default.into(),
                     origin: Origin::Default,
+                    given_as: None,
                     spec: Some(spec),
                 };
                 (spec.name, entry)
@@ -217,16 +228,15 @@ impl Configuration {
             let value =
                 if is_secret(name) { "<hidden>".to_string() } else { setting.resolved.clone() };
             let spec = crate::builder::declaration(name);
-            entries.insert(
-                name,
-                Entry { key: name.clone(), value, origin: setting.origin.clone(), spec },
-            );
+            let (origin, given_as) = (setting.origin.clone(), setting.given_as.clone());
+            entries.insert(name, Entry { key: name.clone(), value, origin, given_as, spec });
         }
         entries.into_values().collect()
     }
 
-    /// One line of that listing.
+    /// One line of that listing; a key is found by an old name, too.
     pub fn entry(&self, name: &str) -> Option<Entry> {
+        let name = renamed::current(name);
         self.entries().into_iter().find(|entry| entry.key == name)
     }
 

@@ -1,10 +1,11 @@
-//! How a key is declared: [`Key`] ties a name to a type, [`KeySpec`] is the same without the type, for listings.
+//! How a key is declared: [`Key`] ties a name to a type, [`KeySpec`] is the same without the type,
+//! for listings.
 
 use std::marker::PhantomData;
 
 use crate::value::Value;
 
-/// Who reads a key, as Ozone's own tags name it.
+/// Which server reads a key, as Ozone's own tags name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[allow(missing_docs)]
@@ -43,10 +44,7 @@ impl KeySpec {
 
     /// The environment variable that sets this key: its name in capitals, `_` for `.` and `-`.
     pub fn env_name(&self) -> String {
-        self.name
-            .chars()
-            .map(|c| if c == '.' || c == '-' { '_' } else { c.to_ascii_uppercase() })
-            .collect()
+        env_name(self.name)
     }
 
     /// Whether its value must not be shown.
@@ -62,6 +60,11 @@ impl KeySpec {
         }
         (self.check)(raw, self)
     }
+}
+
+/// The environment variable of a key.
+pub(crate) fn env_name(name: &str) -> String {
+    name.chars().map(|c| if c == '.' || c == '-' { '_' } else { c.to_ascii_uppercase() }).collect()
 }
 
 /// Names whose values are hidden in listings.
@@ -105,8 +108,8 @@ fn check<T: Value>(raw: &str, spec: &KeySpec) -> Result<(), String> {
     T::parse(raw.trim(), spec).map(|_| ())
 }
 
-/// Declares the keys of one group: a doc comment and `NAME: Type = "key", "default", [TAGS];` each, optionally
-/// followed by `one of ["a", "b"]` before the semicolon.
+/// Declares the keys of one group: a doc comment and `NAME: Type = "key", "default", [TAGS];` each,
+/// optionally followed by `one of ["a", "b"]` before the semicolon.
 macro_rules! keys {
     ($( $(#[doc = $doc:literal])+ $name:ident : $type:ty = $key:literal, $default:literal, [$($tag:ident),*]
         $(, one of [$($choice:literal),*])? ; )*) => {

@@ -17,6 +17,8 @@ pub enum ConfigError {
     Malformed { key: String, value: String, origin: Origin, expected: String },
     #[error("{origin}: unknown key {key}{}", did_you_mean(suggestion))]
     Unknown { key: String, origin: Origin, suggestion: Option<String> },
+    #[error("{origin}: {key} = '{value}' is refused: {reason}")]
+    Refused { key: String, value: String, origin: Origin, reason: &'static str },
     #[error("-D {given}: expected key=value")]
     Definition { given: String },
     #[error("{key}: substitution of ${{...}} goes round in circles in '{value}'")]

@@ -1,20 +1,24 @@
 //! Configuration: every key declared once, with Ozone's name, type, default and documentation.
 //!
-//! * [`keys`] holds the declarations: one static per key, grouped by who reads it. **To add a key**, add its
-//!   doc comment and one line to the file of its group, nothing else:
+//! * [`keys`] holds the declarations: one static per key, grouped by the server that reads it. **To
+//!   add a key**, add its doc comment and one line to the file of its group, nothing else:
 //!   ```text
 //!   /// How long a thing lasts.
 //!   OZONE_THING_TIMEOUT: Duration = "ozone.thing.timeout", "30s", [OM];
 //!   ```
 //!   and read it with `conf.get(&keys::om::OZONE_THING_TIMEOUT)`.
-//! * [`Configuration`] holds the values: built once from the defaults, a file, the environment and `-D` (later wins),
-//!   checked as a whole, then read without failing. It is passed in; there is no global.
+//! * [`Configuration`] holds the values: built once from the defaults, a file, the environment and
+//!   `-D` (later wins), checked as a whole, then read without failing. It is passed in; there is no
+//!   global.
 //! * [`Origin`] tells for each value where it came from, down to the line of a file.
+//! * [`refused`] lists Ozone's keys that promise safety which is not there, [`renamed`] those that
+//!   Ozone calls otherwise by now.
 //! * [`reference`] renders the reference documentation from the declarations.
 //!
-//! Sources: an `ozone-site.xml`, or a TOML file with the same names (nested tables are joined with dots);
-//! environment variables named after the key in capitals with `_` for `.` and `-` (`OZONE_OM_ADDRESS` for
-//! `ozone.om.address`), or Ozone's container images' form `OZONE-SITE.XML_ozone.om.address`.
+//! Sources: an `ozone-site.xml`, or a TOML file with the same names (nested tables are joined with
+//! dots); environment variables named after the key in capitals with `_` for `.` and `-`
+//! (`OZONE_OM_ADDRESS` for `ozone.om.address`), or Ozone's container images' form
+//! `OZONE-SITE.XML_ozone.om.address`.
 
 mod builder;
 mod configuration;
@@ -23,18 +27,22 @@ mod error;
 pub mod keys;
 mod origin;
 pub mod reference;
+pub mod refused;
+pub mod renamed;
 mod scm_service;
 mod site;
 mod source;
 mod substitute;
 mod suggest;
 mod value;
+mod warning;
 
 pub use builder::Builder;
-pub use configuration::{Configuration, Entry, Warning};
+pub use configuration::{Configuration, Entry};
 pub use declare::{Key, KeySpec, Tag};
 pub use error::ConfigError;
 pub use origin::Origin;
 pub use scm_service::{ScmNode, ScmService};
 pub use site::site_xml;
 pub use value::{ByteSize, HostPort, Value};
+pub use warning::Warning;

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use crate::declare::{KeySpec, Tag};
 use crate::keys;
+use crate::refused::REFUSED;
+use crate::renamed::RENAMED;
 
 /// The whole reference: a heading per group, an entry per key.
 pub fn markdown() -> String {
@@ -27,6 +29,38 @@ pub fn markdown() -> String {
         for spec in specs {
             text.push_str(&entry(spec));
         }
+    }
+    text + &refused_keys() + &renamed_keys()
+}
+
+/// The keys with which nothing starts.
+fn refused_keys() -> String {
+    let mut text = String::from(
+        "\n## Keys that are refused\n\n\
+         In Ozone these make a cluster safer than this one is. With another value than those in the table nothing \
+         starts, servers and commands alike.\n\n\
+         | key | may be | because |\n| --- | --- | --- |\n",
+    );
+    for refused in REFUSED {
+        let values =
+            refused.accepted.iter().map(|value| format!("`{}`", value.replace('|', "\\|")));
+        let accepted = std::iter::once("unset".to_owned()).chain(values).collect::<Vec<_>>();
+        let (key, reason) = (refused.key, refused.reason);
+        let _ = writeln!(text, "| `{key}` | {} | {reason} |", accepted.join(", "));
+    }
+    text
+}
+
+/// The old names of keys.
+fn renamed_keys() -> String {
+    let mut text = String::from(
+        "\n## Keys that were renamed\n\n\
+         Ozone's old names work as the new ones, with a warning. Where both are set in one file, the later line counts; \
+         a key whose new name is not on this page has no effect under either.\n\n\
+         | old name | name |\n| --- | --- |\n",
+    );
+    for (old, new) in RENAMED {
+        let _ = writeln!(text, "| `{old}` | `{new}` |");
     }
     text
 }

@@ -1,5 +1,5 @@
-//! The SCMs of a service: `ozone.scm.service.ids`, `ozone.scm.nodes.SERVICE` and the addresses of each node. Everybody
-//! who talks to SCM needs them, so they are put together here once.
+//! The SCMs of a service: `ozone.scm.service.ids`, `ozone.scm.nodes.SERVICE` and the addresses of
+//! each node. Every client of SCM needs them, so they are put together here once.
 
 use crate::keys::scm as keys;
 use crate::{Configuration, HostPort, Key};
@@ -9,13 +9,13 @@ use crate::{Configuration, HostPort, Key};
 pub struct ScmNode {
     /// Its id within the service.
     pub node_id: String,
-    /// Its door for clients and administrators.
+    /// Its endpoint for clients and administrators.
     pub client: HostPort,
-    /// Its door for OM's block requests.
+    /// Its endpoint for OM's block requests.
     pub block: HostPort,
-    /// Its door for DataNodes.
+    /// Its endpoint for DataNodes.
     pub datanode: HostPort,
-    /// Its door for the other SCMs.
+    /// Its endpoint for the other SCMs.
     pub raft: HostPort,
     /// Its status page.
     pub http: HostPort,
@@ -47,14 +47,14 @@ impl Configuration {
     fn scm_node(&self, service: &str, node_id: String) -> ScmNode {
         let suffix = format!("{service}.{node_id}");
         let host = self.get_for(&keys::OZONE_SCM_ADDRESS, &suffix);
-        // Only the host counts there; each door has a port of its own.
+        // Only the host counts there; each endpoint has a port of its own.
         let host = HostPort::parse_with(&host, Some(0)).map_or(host, |address| address.host);
         // Without a host of its own a node is where its clients find it.
         let host = match host.is_empty() {
             true => self.get_for(&keys::OZONE_SCM_CLIENT_ADDRESS, &suffix).host,
             false => host,
         };
-        let door = |address: &'static Key<HostPort>, port: Option<&'static Key<u16>>| {
+        let endpoint = |address: &'static Key<HostPort>, port: Option<&'static Key<u16>>| {
             if self.raw(&format!("{}.{suffix}", address.name())).is_some() {
                 return self.get_for(address, &suffix);
             }
@@ -63,13 +63,16 @@ impl Configuration {
             HostPort::new(host.clone(), port)
         };
         ScmNode {
-            client: door(&keys::OZONE_SCM_CLIENT_ADDRESS, Some(&keys::OZONE_SCM_CLIENT_PORT)),
-            block: door(
+            client: endpoint(&keys::OZONE_SCM_CLIENT_ADDRESS, Some(&keys::OZONE_SCM_CLIENT_PORT)),
+            block: endpoint(
                 &keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS,
                 Some(&keys::OZONE_SCM_BLOCK_CLIENT_PORT),
             ),
-            datanode: door(&keys::OZONE_SCM_DATANODE_ADDRESS, Some(&keys::OZONE_SCM_DATANODE_PORT)),
-            http: door(&keys::OZONE_SCM_HTTP_ADDRESS, None),
+            datanode: endpoint(
+                &keys::OZONE_SCM_DATANODE_ADDRESS,
+                Some(&keys::OZONE_SCM_DATANODE_PORT),
+            ),
+            http: endpoint(&keys::OZONE_SCM_HTTP_ADDRESS, None),
             raft: HostPort::new(host.clone(), self.get_for(&keys::OZONE_SCM_RATIS_PORT, &suffix)),
             node_id,
         }

@@ -1,8 +1,8 @@
 //! `${...}` in values, as Hadoop's configuration does it.
 //!
-//! `${some.key}` is the value of that key, `${env.NAME}` an environment variable, with `${env.NAME:-default}` and
-//! `${env.NAME-default}` as in a shell; `${user.name}`, `${user.home}` and `${java.io.tmpdir}` are known. What cannot
-//! be resolved stays as it is written.
+//! `${some.key}` is the value of that key, `${env.NAME}` an environment variable, with
+//! `${env.NAME:-default}` and `${env.NAME-default}` as in a shell; `${user.name}`, `${user.home}`
+//! and `${java.io.tmpdir}` are known. What cannot be resolved stays as it is written.
 
 /// Hadoop's own bound on nested substitutions.
 const MAX_SUBSTITUTIONS: usize = 20;

@@ -74,7 +74,8 @@ impl Value for PathBuf {
     }
 }
 
-/// A path, also when written as `file:///path` or with a storage type before it (`[SSD]/path`), as Ozone allows.
+/// A path, also when written as `file:///path` or with a storage type before it (`[SSD]/path`), as
+/// Ozone allows.
 fn path(raw: &str) -> PathBuf {
     let raw =
         if raw.starts_with('[') { raw.split_once(']').map_or(raw, |(_, rest)| rest) } else { raw };
@@ -128,7 +129,8 @@ impl Value for Duration {
     }
 }
 
-/// A number of bytes, written `5GB`, `16KB`, `1.5 MiB` or a bare number; every unit is a power of 1024, as in Ozone.
+/// A number of bytes, written `5GB`, `16KB`, `1.5 MiB` or a bare number; every unit is a power of
+/// 1024, as in Ozone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct ByteSize(pub u64);
@@ -222,14 +224,15 @@ impl HostPort {
         HostPort::new(host, self.port)
     }
 
-    /// Whether this machine has the address: only then can a socket be bound to it. Asks the resolver.
+    /// Whether this machine has the address: only then can a socket be bound to it. Asks the
+    /// resolver.
     pub fn is_local(&self) -> bool {
         let found = (self.host.as_str(), 0).to_socket_addrs();
         found.is_ok_and(|mut all| all.any(|a| UdpSocket::bind(a).is_ok()))
     }
 
-    /// The one of several servers whose address this machine has; `None` when there is none such, or more than one.
-    /// A server that is alone is it.
+    /// The one of several servers whose address this machine has; `None` when there is none such,
+    /// or more than one. A server that is alone is it.
     pub fn only_local<T>(servers: &[T], address: impl Fn(&T) -> &HostPort) -> Option<&T> {
         if let [only] = servers {
             return Some(only);

@@ -1,6 +1,7 @@
 //! Ozone's rules for SCM's addresses.
 
 use config::Configuration;
+use config::keys::s3g;
 use config::keys::scm::{
     OZONE_SCM_BLOCK_CLIENT_ADDRESS, OZONE_SCM_CLIENT_ADDRESS, OZONE_SCM_CLIENT_BIND_HOST,
     OZONE_SCM_DATANODE_ADDRESS,
@@ -12,6 +13,26 @@ fn addresses(definitions: &[&str]) -> [String; 3] {
     let conf = builder.build().unwrap();
     [&OZONE_SCM_CLIENT_ADDRESS, &OZONE_SCM_BLOCK_CLIENT_ADDRESS, &OZONE_SCM_DATANODE_ADDRESS]
         .map(|key| conf.get(key).to_string())
+}
+
+#[test]
+fn a_web_port_is_on_its_roles_host_unless_it_has_an_address_of_its_own() {
+    let (address, bind_host) =
+        (&s3g::OZONE_S3G_WEBADMIN_HTTP_ADDRESS, &s3g::OZONE_S3G_WEBADMIN_HTTP_BIND_HOST);
+    let of = |settings: &[(&str, &str)]| {
+        let conf = Configuration::builder().build().unwrap();
+        let conf = settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value));
+        conf.bound(conf.web_address(address, "svc.a", "10.1.1.1"), bind_host).to_string()
+    };
+    let key = "ozone.s3g.webadmin.http-address";
+    assert_eq!(of(&[]), "10.1.1.1:19878");
+    assert_eq!(of(&[(key, "")]), "10.1.1.1:19878");
+    assert_eq!(of(&[(key, "10.2.2.2:7")]), "10.2.2.2:7");
+    let own = "ozone.s3g.webadmin.http-address.svc.a";
+    assert_eq!(of(&[(key, "10.2.2.2:7"), (own, "10.3.3.3:8")]), "10.3.3.3:8");
+    let bind = ("ozone.s3g.webadmin.http-bind-host", "0.0.0.0");
+    assert_eq!(of(&[bind]), "0.0.0.0:19878");
+    assert_eq!(of(&[(key, "10.2.2.2:7"), bind]), "0.0.0.0:7");
 }
 
 #[test]

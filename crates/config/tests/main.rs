@@ -5,6 +5,8 @@ mod declarations;
 mod derived;
 mod precedence;
 mod refusals;
+mod renamed;
+mod safety;
 mod substitution;
 mod toml;
 mod values;

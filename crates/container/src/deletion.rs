@@ -51,7 +51,7 @@ pub fn check(tx: &DeletedBlocksTransaction) -> Result<ContainerId, DeletionError
 pub fn next_portion(pending: &[DeletedBlocksTransaction], limit: usize) -> Portion {
     let mut portion = Portion { finished: Vec::new(), blocks: Vec::new() };
     for (i, tx) in pending.iter().enumerate() {
-        if i > 0 && portion.blocks.len() + tx.local_id.len() > limit {
+        if i > 0 && portion.blocks.len().saturating_add(tx.local_id.len()) > limit {
             break;
         }
         portion.finished.push(i);

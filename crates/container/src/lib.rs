@@ -11,6 +11,18 @@
 //! | [`segment`] | the file format that small blocks are packed into |
 //! | [`deletion`] | what a deletion transaction still has to do |
 
+// Numbers come out of messages, and an entry of the log that panics would do so on every replica:
+// sums saturate or are checked, and casts say what becomes of what does not fit.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
 pub mod bcsid;
 pub mod checksum;
 pub mod chunks;

@@ -3,4 +3,6 @@
 
 mod checksum;
 mod chunks;
+mod extremes;
+mod limits;
 mod segment;

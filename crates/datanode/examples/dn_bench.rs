@@ -1,4 +1,5 @@
-//! Rates and CPU of three DataNodes in one process, written to through one RATIS/THREE pipeline each.
+//! Rates and CPU of three DataNodes in one process, written to through one RATIS/THREE pipeline
+//! each.
 //!
 //! `cargo run --release -p datanode --example dn_bench -- [dir] [seconds] [clients] [pipelines]`
 //!

@@ -1,12 +1,13 @@
-//! A DataNode as a whole: its identity and doors from the start, its disks once the cluster is known.
+//! A DataNode as a whole: its identity and endpoints from the start, its disks once the cluster is
+//! known.
 
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use multiraft::transport::framed::{FramedTransport, Methods};
-use multiraft::{HostOptions, LogOptions, RaftHost};
+use multiraft::{HostOptions, LogError, LogHandle, LogOptions, RaftHost};
 use parking_lot::Mutex;
 use proto::method;
 use rustc_hash::FxHashMap;
@@ -15,19 +16,23 @@ use tokio::sync::watch;
 use types::OperationalState;
 
 use crate::DatanodeError;
+use crate::close::Closing;
 use crate::command::budget::Budget;
+use crate::deadline;
+use crate::disk_check::DiskCheck;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 use crate::node::Node;
 use crate::pipeline::{Parts, Pipelines};
 use crate::push::Pusher;
 use crate::reclaim::Reclaim;
-use crate::scm::{News, Sessions};
+use crate::scm::{PendingReports, Sessions};
 use crate::settings::Settings;
 use crate::small_chunks::SmallChunks;
-use crate::storage::ContainerStore;
+use crate::storage::{ContainerStore, Disk};
+use crate::suspects::Suspects;
 
-/// Numbers of Raft's methods on the framed door.
+/// Numbers of Raft's methods on the framed endpoint.
 pub(crate) const RAFT_METHODS: Methods = Methods {
     messages: method::RAFT,
     snapshot: method::RAFT_SNAPSHOT,
@@ -52,7 +57,7 @@ pub(crate) enum Stage {
 pub(crate) struct Daemon {
     pub settings: Settings,
     pub identity: Mutex<Identity>,
-    pub news: Arc<News>,
+    pub pending_reports: Arc<PendingReports>,
     pub sessions: Sessions,
     pub metrics: Metrics,
     pub services: BackgroundServices,
@@ -60,6 +65,8 @@ pub(crate) struct Daemon {
     pub stage: watch::Sender<Stage>,
     /// The latest term of a leading SCM that this node has heard of.
     pub scm_term: AtomicI64,
+    /// When an SCM last answered.
+    scm_heard: Mutex<Instant>,
     transport: Arc<FramedTransport>,
     raft: OnceLock<RaftHost>,
     node: OnceLock<Arc<Node>>,
@@ -70,13 +77,14 @@ impl Daemon {
     pub fn new(settings: Settings, identity: Identity, shutdown: Shutdown) -> Arc<Self> {
         let metrics = Metrics::new(identity.details().id);
         Arc::new(Self {
-            news: Arc::default(),
+            pending_reports: Arc::default(),
             sessions: Sessions::default(),
             services: BackgroundServices::new(&metrics.registry, shutdown.clone()),
             metrics,
             identity: Mutex::new(identity),
             stage: watch::Sender::new(Stage::Starting),
             scm_term: AtomicI64::new(0),
+            scm_heard: Mutex::new(Instant::now()),
             transport: FramedTransport::new(RAFT_METHODS, RAFT_CALL_TIMEOUT),
             raft: OnceLock::new(),
             node: OnceLock::new(),
@@ -107,13 +115,69 @@ impl Daemon {
             crate::disks::options(&self.settings, cluster_id, self.identity.lock().details().id);
         let opened = tokio::task::spawn_blocking(move || ContainerStore::open(options)).await;
         let store = opened.map_err(|_| DatanodeError::Shutdown)??;
+        let (bad, all) = (store.unopened().len(), self.settings.data_dirs.len());
+        if let Some(why) = self.settings.tolerated.data.exceeded(bad, all) {
+            let reasons = store.unopened().iter().map(|unopened| unopened.reason.clone());
+            let reasons = reasons.collect::<Vec<_>>().join("; ");
+            return Err(DatanodeError::TooFewDisks { why, reasons });
+        }
         let node = Arc::new(self.assemble(store).await?);
-        node.pipelines.reopen().await;
+        node.pipelines.reopen(self.settings.checks.timeout).await;
         self.services.spawn(Arc::new(Reclaim::new(&node)));
         self.services.spawn(Arc::new(SmallChunks::new(&node)));
+        self.services.spawn(Arc::new(DiskCheck::new(&node)));
+        self.services.spawn(Arc::new(Suspects::new(&node)));
+        self.services.spawn(Arc::new(Closing::new(self, &node)));
         self.metrics.watch(&node);
+        crate::failed_disks::watch(self, &node);
         let _ = self.node.set(node.clone());
         Ok(node)
+    }
+
+    /// Opens the Raft logs of all disks at a time; one that hangs holds up no other.
+    async fn open_logs(
+        &self,
+        store: &ContainerStore,
+        host: &RaftHost,
+    ) -> Result<FxHashMap<String, LogHandle>, DatanodeError> {
+        let (disks, host) = (store.disks().to_vec(), host.clone());
+        let timeout = self.settings.checks.timeout;
+        let open = move || {
+            let begin = |disk: &Arc<Disk>| {
+                let (host, dir) = (host.clone(), disk.raft_dir().to_path_buf());
+                let options =
+                    LogOptions { manifest: Some(disk.raft_manifest()), ..LogOptions::default() };
+                deadline::begin("open-raft-log", move || host.open_log(&dir, options))
+            };
+            let begun: Vec<_> = disks.iter().map(begin).collect();
+            let deadline = Instant::now().checked_add(timeout);
+            let finish = |(opening, disk): (deadline::Begun<_>, Arc<Disk>)| {
+                let opened = opening.wait_until(deadline).unwrap_or_else(|late| {
+                    let detail = format!("{late} within {timeout:?}");
+                    if crate::failed_disks::shares_device(&disk) {
+                        disk.io().fail("open the raft log", disk.raft_dir(), detail.as_str());
+                    }
+                    Err(LogError::Io { path: disk.raft_dir().to_path_buf(), detail })
+                });
+                (disk, opened)
+            };
+            begun.into_iter().zip(disks).map(finish).collect::<Vec<_>>()
+        };
+        let opened = tokio::task::spawn_blocking(open).await;
+        let mut logs = FxHashMap::default();
+        for (disk, opened) in opened.map_err(|_| DatanodeError::Shutdown)? {
+            match opened {
+                Ok(log) => _ = logs.insert(disk.id().to_owned(), log),
+                // The disk's replicas are there to be read; its pipelines are lost.
+                Err(error) => {
+                    tracing::error!(disk = disk.id(), %error, "a raft log does not open");
+                    if store.disks().len() == 1 {
+                        return Err(error.into());
+                    }
+                }
+            }
+        }
+        Ok(logs)
     }
 
     async fn assemble(&self, store: ContainerStore) -> Result<Node, DatanodeError> {
@@ -125,29 +189,14 @@ impl Daemon {
         options.tick = options.heartbeat.min(options.tick);
         options.max_pending_bytes = usize::try_from(settings.pending_bytes).unwrap_or(usize::MAX);
         let host = RaftHost::start(options, self.transport.clone())?;
-        let mut logs = FxHashMap::default();
-        for disk in store.disks() {
-            let (host, dir) = (host.clone(), disk.raft_dir().to_path_buf());
-            let opening =
-                tokio::task::spawn_blocking(move || host.open_log(&dir, LogOptions::default()));
-            match opening.await.map_err(|_| DatanodeError::Shutdown)? {
-                Ok(log) => _ = logs.insert(disk.id().to_owned(), log),
-                // The disk's replicas are there to be read; its pipelines are lost.
-                Err(error) => {
-                    tracing::error!(disk = disk.id(), %error, "a raft log does not open");
-                    if store.disks().len() == 1 {
-                        return Err(error.into());
-                    }
-                }
-            }
-        }
+        let logs = self.open_logs(&store, &host).await?;
         self.metrics.watch_raft(&host, &logs.values().cloned().collect::<Vec<_>>());
         let pipelines = Pipelines::new(Parts {
             me: details.id.0,
             host: host.clone(),
             logs,
             store: store.clone(),
-            news: self.news.clone(),
+            pending_reports: self.pending_reports.clone(),
             small: settings.small_block_size,
             sync_chunks: settings.sync_chunks,
             trim_entries: settings.trim_entries,
@@ -158,7 +207,7 @@ impl Daemon {
             details: ArcSwap::from_pointee(details),
             store,
             pipelines,
-            news: self.news.clone(),
+            pending_reports: self.pending_reports.clone(),
             write_budget: Budget::new(settings.pending_bytes),
             read_budget: Budget::new(settings.pending_bytes),
             under_way: Default::default(),
@@ -185,14 +234,24 @@ impl Daemon {
         Ok(())
     }
 
+    /// An SCM answered.
+    pub fn heard_scm(&self) {
+        *self.scm_heard.lock() = Instant::now();
+    }
+
+    /// How long no SCM has answered.
+    pub fn scm_silence(&self) -> Duration {
+        self.scm_heard.lock().elapsed()
+    }
+
     /// SCM has taken this DataNode in.
     pub fn registered(&self) {
         self.stage.send_if_modified(|stage| {
-            let news = *stage == Stage::Starting;
-            if news {
+            let starting = *stage == Stage::Starting;
+            if starting {
                 *stage = Stage::Ready;
             }
-            news
+            starting
         });
     }
 

@@ -37,9 +37,11 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
         container_size: settings.container_size,
         close_threshold: settings.close_threshold,
         small_block_max: settings.small_block_size,
-        // Checked at the doors already; here it would be checked again on every replica.
+        // Checked at the endpoints already; here it would be checked again on every replica.
         verify_writes: false,
         io: DiskOptions { engine: engine(conf), ..DiskOptions::default() },
+        open_timeout: settings.checks.timeout,
+        scrub_min_gap: conf.get(&dn::HDDS_CONTAINER_SCRUB_MIN_GAP),
         metadata_cache: cache / settings.data_dirs.len().max(1),
         ..StorageOptions::new(dirs, cluster_id, id)
     }

@@ -30,12 +30,20 @@ pub enum DatanodeError {
         /// What is wrong in it.
         source: YamlError,
     },
-    /// A door could not be opened.
+    /// An endpoint could not be opened.
     #[error(transparent)]
     Bind(#[from] service::BindError),
     /// The disks could not be opened.
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// More data directories cannot be opened than may be.
+    #[error("data directories: {why}: {reasons}")]
+    TooFewDisks {
+        /// How many.
+        why: String,
+        /// Why they cannot be opened.
+        reasons: String,
+    },
     /// Raft could not be started.
     #[error(transparent)]
     Raft(#[from] multiraft::HostError),

@@ -12,11 +12,11 @@ use types::{DatanodeDetails, DatanodeId};
 use crate::DatanodeError;
 use crate::daemon::{Daemon, Stage};
 
-/// How often a DataNode that stops looks whether its last task is gone.
-const RELEASE_LOOK: Duration = Duration::from_millis(2);
+/// How often a DataNode that stops checks whether its last task is gone.
+const RELEASE_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Open doors.
-pub(crate) struct Doors {
+/// Open endpoints.
+pub(crate) struct Endpoints {
     pub native: Server,
     pub grpc: JoinHandle<()>,
     pub grpc_address: SocketAddr,
@@ -26,14 +26,14 @@ pub(crate) struct Doors {
 }
 
 /// Waits until the last task that was under way is gone: the locks of the directories go with it,
-/// and whoever starts on them next must not find them taken.
+/// and the process that starts on them next must not find them taken.
 async fn released(daemon: Arc<Daemon>) {
     let disks = daemon.node().map(|node| node.store.disks().iter().map(Arc::downgrade).collect());
     let disks: Vec<_> = disks.unwrap_or_default();
     let last = Arc::downgrade(&daemon);
     drop(daemon);
     while last.strong_count() > 0 || disks.iter().any(|disk| disk.strong_count() > 0) {
-        tokio::time::sleep(RELEASE_LOOK).await;
+        tokio::time::sleep(RELEASE_POLL_INTERVAL).await;
     }
 }
 
@@ -53,12 +53,12 @@ pub struct Addresses {
 /// A running DataNode. Stop it with [`DatanodeHandle::shutdown`].
 pub struct DatanodeHandle {
     daemon: Arc<Daemon>,
-    doors: Doors,
+    endpoints: Endpoints,
 }
 
 impl DatanodeHandle {
-    pub(crate) fn new(daemon: Arc<Daemon>, doors: Doors) -> Self {
-        Self { daemon, doors }
+    pub(crate) fn new(daemon: Arc<Daemon>, endpoints: Endpoints) -> Self {
+        Self { daemon, endpoints }
     }
 
     /// Its id.
@@ -66,7 +66,7 @@ impl DatanodeHandle {
         self.daemon.identity.lock().details().id
     }
 
-    /// Who it is and where it listens, as SCM is told.
+    /// Its identity and addresses, as SCM is told.
     pub fn details(&self) -> DatanodeDetails {
         self.daemon.identity.lock().details().clone()
     }
@@ -74,11 +74,16 @@ impl DatanodeHandle {
     /// Where it listens.
     pub fn addresses(&self) -> Addresses {
         Addresses {
-            grpc: self.doors.grpc_address,
-            ratis: self.doors.ratis_address,
-            native: self.doors.native.local_addr(),
-            http: self.doors.http.as_ref().map(StatusServer::local_addr),
+            grpc: self.endpoints.grpc_address,
+            ratis: self.endpoints.ratis_address,
+            native: self.endpoints.native.local_addr(),
+            http: self.endpoints.http.as_ref().map(StatusServer::local_addr),
         }
+    }
+
+    /// What drives its pipelines, once its disks are open. For tests.
+    pub fn raft(&self) -> Option<&multiraft::RaftHost> {
+        self.daemon.raft()
     }
 
     /// Waits until an SCM has taken it in.
@@ -114,6 +119,11 @@ impl DatanodeHandle {
         }
     }
 
+    /// Has all disks checked soon, but for those that were checked a moment ago.
+    pub fn check_disks(&self) {
+        self.daemon.services.run(crate::disk_check::NAME);
+    }
+
     /// Stops: no more calls are taken, those under way end, everything applied is made durable.
     /// Takes no longer than `trioxide.shutdown.timeout`; what that cuts off is found again in the
     /// Raft logs.
@@ -126,12 +136,12 @@ impl DatanodeHandle {
 
     async fn stop(self) {
         self.daemon.shutdown.trigger();
-        self.doors.native.shutdown().await;
+        self.endpoints.native.shutdown().await;
         self.daemon.sessions.join().await;
         let deadline = tokio::time::Instant::now() + Duration::from_secs(2);
-        for mut door in [self.doors.grpc, self.doors.ratis] {
-            if tokio::time::timeout_at(deadline, &mut door).await.is_err() {
-                door.abort();
+        for mut server in [self.endpoints.grpc, self.endpoints.ratis] {
+            if tokio::time::timeout_at(deadline, &mut server).await.is_err() {
+                server.abort();
             }
         }
         self.daemon.services.join().await;

@@ -3,24 +3,26 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `identity` | `datanode.id`: who this is, and the ports it once got |
-//! | `door` | gRPC and framed doors |
+//! | `identity` | `datanode.id`: the DataNode's identity, and the ports it once got |
+//! | `rpc` | gRPC and framed endpoints |
 //! | `command` | the container protocol: admission, reads, changes |
 //! | `pipeline` | Raft groups that replicate containers |
 //! | `push` | copies containers to other nodes, and takes them |
 //! | [`storage`] | disks, containers, blocks, chunks: everything on disk but the Raft log |
 //! | `scm` | register, report, carry SCM's commands out |
 //!
-//! A write enters by `door`, is admitted and proposed by `command::write`, has its chunk bytes
+//! A write enters by `rpc`, is admitted and proposed by `command::write`, has its chunk bytes
 //! written by `pipeline::payload` on every replica, and becomes visible when `pipeline::machine`
-//! applies it. A read goes from `door` through `command::read` to [`storage`].
+//! applies it. A read goes from `rpc` through `command::read` to [`storage`].
 
 mod close;
 mod command;
 mod daemon;
+mod deadline;
+mod disk_check;
 mod disks;
-mod door;
 mod error;
+mod failed_disks;
 mod handle;
 mod identity;
 mod metrics;
@@ -29,17 +31,22 @@ mod options;
 mod pipeline;
 mod push;
 mod reclaim;
+mod rpc;
 mod scm;
 mod settings;
 mod small_chunks;
 mod start;
 mod status;
 pub mod storage;
+mod suspects;
+mod tolerated;
 mod under_way;
 
+pub use disk_check::CheckSettings;
 pub use error::DatanodeError;
 pub use handle::{Addresses, DatanodeHandle};
 pub use identity::YamlError;
 pub use options::DatanodeOptions;
 pub use settings::{MAX_CHUNK, Settings};
 pub use start::Datanode;
+pub use tolerated::{Bound, Tolerated};

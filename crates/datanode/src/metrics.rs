@@ -1,4 +1,4 @@
-//! The DataNode's metrics: commands per door, disks, pipelines.
+//! The DataNode's metrics: commands per endpoint, disks, pipelines.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -20,7 +20,7 @@ const KINDS: i32 = 24;
 pub(crate) struct Metrics {
     /// All of it.
     pub registry: MetricsRegistry,
-    /// Container commands, whichever door they came through.
+    /// Container commands, whichever endpoint they came through.
     pub commands: CommandMetrics,
 }
 
@@ -55,8 +55,36 @@ impl Metrics {
             self.registry.gauge_fn(name, help, move || node.upgrade().map_or(0.0, |n| value(&n)));
         };
         gauge("pipelines", "Pipelines running here", |n| n.pipelines.ids().len() as f64);
+        gauge("pipelines_failed", "Pipelines here that do not work", |n| {
+            n.pipelines.in_trouble().len() as f64
+        });
+        gauge("pipeline_restarts", "Restarts of running pipelines after a failure", |n| {
+            n.pipelines.restarts() as f64
+        });
         gauge("pipelines_led", "Pipelines led from here", |n| n.pipelines.led() as f64);
         gauge("containers", "Container replicas", |n| n.store.containers().len() as f64);
+        gauge("disks_failed", "Disks that have failed or could not be opened", |n| {
+            let failed = n.store.disks().iter().filter(|disk| disk.failure().is_some()).count();
+            (n.store.unopened().len() + failed) as f64
+        });
+        gauge("disk_tests_failed", "Tests of data and Raft log directories that failed", |n| {
+            n.store.disks().iter().map(|disk| disk.failed_tests()).sum::<u64>() as f64
+        });
+        gauge("disk_files_not_read", "Files of which a device refused to give bytes", |n| {
+            n.store.disks().iter().map(|disk| disk.refused_files()).sum::<usize>() as f64
+        });
+        gauge("containers_unhealthy", "Replicas that are UNHEALTHY", |n| {
+            n.store.unhealthy() as f64
+        });
+        gauge("containers_suspicious", "Replicas that wait to be read whole", |n| {
+            n.store.suspects() as f64
+        });
+        gauge("containers_scanned", "Suspicious replicas that were read whole", |n| {
+            n.store.scans().done as f64
+        });
+        gauge("containers_found_damaged", "Suspicious replicas that were damaged", |n| {
+            n.store.scans().damaged as f64
+        });
         gauge("write_bytes_in_flight", "Bytes of writes being worked on", |n| {
             n.write_budget.used() as f64
         });

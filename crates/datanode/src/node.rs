@@ -1,4 +1,4 @@
-//! A DataNode whose disks are open: what the doors and SCM's commands work on.
+//! A DataNode whose disks are open: what the endpoints and SCM's commands work on.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use types::{ContainerId, DatanodeDetails};
 use crate::command::budget::Budget;
 use crate::pipeline::Pipelines;
 use crate::push::{Arrivals, Pusher};
-use crate::scm::News;
+use crate::scm::PendingReports;
 use crate::settings::Settings;
 use crate::storage::ContainerStore;
 use crate::under_way::UnderWay;
@@ -19,14 +19,14 @@ use crate::under_way::UnderWay;
 pub(crate) struct Node {
     /// What it was started with.
     pub settings: Settings,
-    /// Who it is.
+    /// Its identity.
     pub details: ArcSwap<DatanodeDetails>,
     /// The disks.
     pub store: ContainerStore,
     /// The pipelines.
     pub pipelines: Pipelines,
     /// What SCM is to be told.
-    pub news: Arc<News>,
+    pub pending_reports: Arc<PendingReports>,
     /// Bound on the bytes of writes in flight.
     pub write_budget: Budget,
     /// Bound on the bytes of reads in flight.
@@ -42,13 +42,16 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Asks the disks what changed, and puts it among the news.
+    /// Asks the disks what changed, and puts it among the pending reports.
     pub fn collect_changes(&self) {
         for replica in self.store.take_changed() {
-            self.news.container_changed(ContainerId::from_wire(replica.container_id));
+            self.pending_reports.container_changed(ContainerId::from_wire(replica.container_id));
+        }
+        if self.store.suspects() > 0 {
+            self.services.run(crate::suspects::NAME);
         }
         for id in self.store.take_full() {
-            self.news.container_full(id);
+            self.pending_reports.container_full(id);
         }
     }
 

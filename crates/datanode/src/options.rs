@@ -6,6 +6,7 @@ use service::Shutdown;
 #[derive(Debug, Clone, Default)]
 pub struct DatanodeOptions {
     /// The program's own shutdown: when it is triggered the DataNode stops taking part in the
-    /// cluster. [`DatanodeHandle::shutdown`](crate::DatanodeHandle::shutdown) still is to be called.
+    /// cluster. [`DatanodeHandle::shutdown`](crate::DatanodeHandle::shutdown) still is to be
+    /// called.
     pub shutdown: Option<Shutdown>,
 }

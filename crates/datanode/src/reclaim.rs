@@ -41,9 +41,8 @@ impl BackgroundService for Reclaim {
         node.pipelines.forget_idle();
         let store = node.store.clone();
         match tokio::task::spawn_blocking(move || store.reclaim(BLOCKS)).await {
-            Ok(Ok(reclaimed)) => {
-                Progress { items: reclaimed.blocks, more: reclaimed.more, failure: None }
-            }
+            Ok(Ok(reclaimed)) if reclaimed.more => Progress::more(reclaimed.blocks),
+            Ok(Ok(reclaimed)) => Progress::done(reclaimed.blocks),
             Ok(Err(error)) => Progress::failed(error),
             Err(error) => Progress::failed(error),
         }

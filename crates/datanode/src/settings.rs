@@ -5,11 +5,17 @@ use std::time::Duration;
 
 use config::keys::{datanode as dn, hdds, scm, trioxide};
 use config::{Configuration, HostPort};
+use limits::{ConnectionOptions, MemoryBudget};
 
 use crate::DatanodeError;
+use crate::disk_check::CheckSettings;
+use crate::tolerated::Tolerated;
 
 /// Longest piece of a block in one request, both ways; Ozone's `OZONE_SCM_CHUNK_MAX_SIZE`.
-pub const MAX_CHUNK: usize = 32 << 20;
+pub const MAX_CHUNK: usize = container::chunks::MAX_CHUNK_LEN as usize;
+
+/// No block is refused for its length up to here, whatever the settings say.
+const MIN_BLOCK_LIMIT: u64 = 256 << 20;
 
 /// Values of the keys a DataNode reads.
 #[derive(Debug, Clone)]
@@ -26,7 +32,7 @@ pub struct Settings {
     pub raft_dirs: Vec<PathBuf>,
     /// Name given by the operator; found out when empty.
     pub host_name: String,
-    /// Address the doors are bound to.
+    /// Address the endpoints are bound to.
     pub bind_host: String,
     /// STANDALONE port; 0 is any free one.
     pub ipc_port: u16,
@@ -38,7 +44,9 @@ pub struct Settings {
     pub http: Option<HostPort>,
     /// SCMs to register with.
     pub scm: Vec<HostPort>,
-    /// Pause between report heartbeats when there is no news.
+    /// How long no SCM may be heard before the containers that this node leads are closed.
+    pub scm_silence: Duration,
+    /// Delay between report heartbeats when nothing changed.
     pub heartbeat_interval: Duration,
     /// How long one heartbeat may take.
     pub heartbeat_timeout: Duration,
@@ -50,6 +58,8 @@ pub struct Settings {
     pub pipeline_report_interval: Duration,
     /// Size at which a container counts as full.
     pub container_size: u64,
+    /// Bytes of the longest block that is taken: a block is meant to fit into a container.
+    pub block_limit: u64,
     /// Share of its size at which a container is closed.
     pub close_threshold: f64,
     /// Verify chunk checksums as chunks are written.
@@ -74,6 +84,14 @@ pub struct Settings {
     pub copy_bandwidth: u64,
     /// How often deleted blocks are reclaimed.
     pub deleting_interval: Duration,
+    /// How disks are checked.
+    pub checks: CheckSettings,
+    /// Directories that may fail before the DataNode ends.
+    pub tolerated: Tolerated,
+    /// How many connections each endpoint takes, and how long they may be silent.
+    pub connections: ConnectionOptions,
+    /// Memory for data in flight.
+    pub memory: MemoryBudget,
     /// How long shutdown may take.
     pub shutdown_timeout: Duration,
 }
@@ -92,6 +110,8 @@ impl Settings {
             conf.get(&dn::OZONE_SCM_DATANODE_ID_DIR).unwrap_or_else(|| metadata_dir.clone());
         let port = |key, random| if conf.get(random) { 0 } else { conf.get(key) };
         let http_enabled = conf.get(&dn::HDDS_DATANODE_HTTP_ENABLED);
+        let container_size = conf.get(&hdds::OZONE_SCM_CONTAINER_SIZE).bytes();
+        let block_size = conf.get(&hdds::OZONE_SCM_BLOCK_SIZE).bytes();
         Ok(Self {
             id_file: id_dir.join("datanode.id"),
             metadata_dir,
@@ -108,14 +128,20 @@ impl Settings {
                 &dn::HDDS_CONTAINER_RATIS_IPC_RANDOM_PORT,
             ),
             watch_timeout: conf.get(&dn::HDDS_RATIS_RAFT_SERVER_WATCH_TIMEOUT),
-            http: http_enabled.then(|| conf.get(&dn::HDDS_DATANODE_HTTP_ADDRESS)),
+            http: http_enabled.then(|| {
+                let host = conf.get(&dn::HDDS_DATANODE_BIND_HOST);
+                let address = conf.web_address(&dn::HDDS_DATANODE_HTTP_ADDRESS, "", &host);
+                conf.bound(address, &dn::HDDS_DATANODE_HTTP_BIND_HOST)
+            }),
             scm: scm_addresses(conf),
+            scm_silence: conf.get(&scm::OZONE_SCM_DEAD_NODE_INTERVAL),
             heartbeat_interval: conf.get(&hdds::HDDS_HEARTBEAT_INTERVAL),
             heartbeat_timeout: conf.get(&dn::OZONE_SCM_HEARTBEAT_RPC_TIMEOUT),
             container_report_interval: conf.get(&dn::HDDS_CONTAINER_REPORT_INTERVAL),
             node_report_interval: conf.get(&dn::HDDS_NODE_REPORT_INTERVAL),
             pipeline_report_interval: conf.get(&dn::HDDS_PIPELINE_REPORT_INTERVAL),
-            container_size: conf.get(&hdds::OZONE_SCM_CONTAINER_SIZE).bytes(),
+            container_size,
+            block_limit: container_size.max(block_size).max(MIN_BLOCK_LIMIT),
             close_threshold: conf.get(&hdds::HDDS_CONTAINER_CLOSE_THRESHOLD),
             validate_chunks: conf.get(&dn::HDDS_DATANODE_CHUNK_DATA_VALIDATION_CHECK),
             sync_chunks: conf.get(&dn::HDDS_CONTAINER_CHUNK_WRITE_SYNC),
@@ -127,6 +153,10 @@ impl Settings {
             copy_queue: conf.get(&dn::HDDS_DATANODE_REPLICATION_QUEUE_LIMIT) as usize,
             copy_bandwidth: conf.get(&dn::TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH).bytes(),
             deleting_interval: conf.get(&hdds::OZONE_BLOCK_DELETING_SERVICE_INTERVAL),
+            checks: CheckSettings::read(conf),
+            tolerated: Tolerated::read(conf),
+            connections: ConnectionOptions::from_configuration(conf),
+            memory: MemoryBudget::of_process(conf),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
             data_dirs,
             conf: conf.clone(),
@@ -134,8 +164,8 @@ impl Settings {
     }
 }
 
-/// The SCMs' DataNode doors: those of the service, or `ozone.scm.datanode.address` when it is set, else every host of
-/// `ozone.scm.names`, else the default address on this machine.
+/// The SCMs' DataNode endpoints: those of the service, or `ozone.scm.datanode.address` when it is
+/// set, else every host of `ozone.scm.names`, else the default address on this machine.
 fn scm_addresses(conf: &Configuration) -> Vec<HostPort> {
     if let Some(service) = conf.scm_service() {
         return service.nodes.iter().map(|scm| scm.datanode.connect()).collect();

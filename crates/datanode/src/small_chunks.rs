@@ -9,7 +9,7 @@ use service::{BackgroundService, Progress};
 use crate::command::small::release_late;
 use crate::node::Node;
 
-/// See [`held`](crate::pipeline::held).
+/// See [`buffered_chunks`](crate::pipeline::buffered_chunks).
 pub(crate) struct SmallChunks {
     node: Weak<Node>,
 }

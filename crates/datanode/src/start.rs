@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use config::Configuration;
 use framed::{Server, ServerOptions};
+use limits::Connections;
 use proto::datanode::xceiver_client_protocol_service_server::XceiverClientProtocolServiceServer;
 use service::{Shutdown, StatusServer};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tonic::transport::server::TcpIncoming;
 use types::PortName;
 
 use crate::daemon::Daemon;
-use crate::door::grpc::GrpcDoor;
-use crate::door::native::NativeDoor;
-use crate::door::ratis::RatisDoor;
-use crate::handle::{DatanodeHandle, Doors};
+use crate::handle::{DatanodeHandle, Endpoints};
 use crate::identity::Identity;
+use crate::rpc::grpc::XceiverService;
+use crate::rpc::native::NativeHandler;
+use crate::rpc::ratis::RatisServer;
 use crate::settings::{MAX_CHUNK, Settings};
 use crate::status::Page;
 use crate::{DatanodeError, DatanodeOptions};
@@ -31,9 +31,9 @@ const MESSAGE_ROOM: usize = 4 << 20;
 pub struct Datanode;
 
 impl Datanode {
-    /// Starts a DataNode: its doors are open and its identity is kept when this returns. Its disks
-    /// are open too, unless it has never been in a cluster: then they wait for SCM to name it.
-    /// Joining the cluster goes on in the background; see [`DatanodeHandle::ready`].
+    /// Starts a DataNode: its endpoints are open and its identity is kept when this returns. Its
+    /// disks are open too, unless it has never been in a cluster: then they wait for SCM to name
+    /// it. Joining the cluster goes on in the background; see [`DatanodeHandle::ready`].
     ///
     /// # Errors
     /// When the settings, a directory, a port or a disk cannot be used.
@@ -47,18 +47,18 @@ impl Datanode {
         let shutdown = options.shutdown.map_or_else(Shutdown::new, |parent| parent.child());
         let listeners = Listeners::bind(&settings, &identity).await?;
         let daemon = Daemon::new(settings, identity, shutdown);
-        let doors = open_doors(&daemon, listeners).await?;
+        let endpoints = open_endpoints(&daemon, listeners).await?;
         let id = daemon.identity.lock().details().id;
-        tracing::info!(datanode = %id, native = %doors.native.local_addr(), "datanode starts");
+        tracing::info!(datanode = %id, native = %endpoints.native.local_addr(), "datanode starts");
         if let Some(cluster) = known_cluster
             && let Err(error) = daemon.open(&cluster).await
         {
-            let handle = DatanodeHandle::new(daemon, doors);
+            let handle = DatanodeHandle::new(daemon, endpoints);
             handle.shutdown().await;
             return Err(error);
         }
         daemon.sessions.begin(&daemon);
-        Ok(DatanodeHandle::new(daemon, doors))
+        Ok(DatanodeHandle::new(daemon, endpoints))
     }
 }
 
@@ -118,7 +118,10 @@ async fn listen(
         .map_err(|source| service::BindError::new(key, format!("{host}:{port}"), source).into())
 }
 
-async fn open_doors(daemon: &Arc<Daemon>, listeners: Listeners) -> Result<Doors, DatanodeError> {
+async fn open_endpoints(
+    daemon: &Arc<Daemon>,
+    listeners: Listeners,
+) -> Result<Endpoints, DatanodeError> {
     let Listeners { grpc, ratis, native } = listeners;
     let grpc_address = local_address(&grpc, "hdds.container.ipc.port")?;
     let ratis_address = local_address(&ratis, "hdds.container.ratis.ipc.port")?;
@@ -134,20 +137,28 @@ async fn open_doors(daemon: &Arc<Daemon>, listeners: Listeners) -> Result<Doors,
     }
     daemon.identity.lock().set_ports(&ports)?;
 
-    let options = ServerOptions { max_frame: MAX_CHUNK + MESSAGE_ROOM, ..Default::default() };
-    let native = Server::serve(native, Arc::new(NativeDoor::new(daemon.clone())), options)
+    let options = ServerOptions {
+        max_frame: MAX_CHUNK + MESSAGE_ROOM,
+        connections: daemon.settings.connections.clone(),
+        memory: Some(daemon.settings.memory.clone()),
+        ..Default::default()
+    };
+    let native = Server::serve(native, Arc::new(NativeHandler::new(daemon.clone())), options)
         .map_err(|source| bind_error(native_address, "trioxide.datanode.port", source))?;
-    let service = XceiverClientProtocolServiceServer::new(GrpcDoor::new(daemon.clone()))
+    let service = XceiverClientProtocolServiceServer::new(XceiverService::new(daemon.clone()))
         .max_decoding_message_size(MAX_CHUNK + MESSAGE_ROOM)
         .max_encoding_message_size(MAX_CHUNK + MESSAGE_ROOM);
-    let grpc = serve_grpc(daemon, grpc, grpc_server().add_service(service));
-    let doors = ratis_wire::Doors::new(Arc::new(RatisDoor::new(daemon.clone())));
-    let services = grpc_server().add_service(doors.client()).add_service(doors.admin());
-    let ratis = serve_grpc(daemon, ratis, services);
-    Ok(Doors { native, grpc, grpc_address, ratis, ratis_address, http })
+    let registry = &daemon.metrics.registry;
+    registry.connections("native", native.connections());
+    registry.memory(&daemon.settings.memory);
+    let grpc = serve_grpc(daemon, "grpc", grpc, grpc_server().add_service(service));
+    let services = ratis_wire::RatisServices::new(Arc::new(RatisServer::new(daemon.clone())));
+    let services = grpc_server().add_service(services.client()).add_service(services.admin());
+    let ratis = serve_grpc(daemon, "ratis", ratis, services);
+    Ok(Endpoints { native, grpc, grpc_address, ratis, ratis_address, http })
 }
 
-/// How every gRPC door is set up: room for some chunks in flight on each connection.
+/// How every gRPC endpoint is set up: room for some chunks in flight on each connection.
 fn grpc_server() -> tonic::transport::Server {
     tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(Duration::from_secs(60)))
@@ -157,11 +168,15 @@ fn grpc_server() -> tonic::transport::Server {
 
 fn serve_grpc(
     daemon: &Daemon,
+    port: &str,
     listener: TcpListener,
     services: tonic::transport::server::Router,
 ) -> JoinHandle<()> {
     let shutdown = daemon.shutdown.clone();
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let limits = &daemon.settings.connections;
+    let connections = Connections::new(limits);
+    daemon.metrics.registry.connections(port, &connections);
+    let incoming = service::grpc::incoming(listener, connections, limits.clone());
     let stopped = async move { shutdown.cancelled().await };
     let serving = services.serve_with_incoming_shutdown(incoming, stopped);
     tokio::spawn(async move {

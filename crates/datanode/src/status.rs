@@ -6,6 +6,7 @@ use service::{Section, StatusPage};
 
 use crate::daemon::{Daemon, Stage};
 use crate::node::Node;
+use crate::storage::Space;
 
 /// Shows a DataNode to people.
 pub(crate) struct Page {
@@ -25,6 +26,16 @@ impl StatusPage for Page {
         format!("DataNode {}", id.unwrap_or_default())
     }
 
+    fn trouble(&self) -> Option<String> {
+        let daemon = self.daemon.upgrade()?;
+        if let Stage::Failed(reason) = &*daemon.stage.borrow() {
+            return Some(reason.clone());
+        }
+        let failed = daemon.node()?.pipelines.in_trouble();
+        let (id, why) = failed.first()?;
+        Some(format!("{} pipelines do not work, {id} among them: {why}", failed.len()))
+    }
+
     fn sections(&self) -> Vec<Section> {
         let Some(daemon) = self.daemon.upgrade() else { return Vec::new() };
         let mut sections = vec![about(&daemon)];
@@ -32,6 +43,7 @@ impl StatusPage for Page {
             sections.push(disks(node));
             sections.push(pipelines(node));
         }
+        sections.push(Section::memory(&daemon.settings.memory));
         sections.push(Section::rpc("Container commands", &daemon.metrics.commands.rpc));
         sections.push(Section::background(&daemon.services.list()));
         sections
@@ -49,6 +61,8 @@ fn about(daemon: &Daemon) -> Section {
     let ports: Vec<_> = details.ports.iter().map(|p| format!("{} {}", p.name, p.value)).collect();
     let containers = daemon.node().map_or(0, |node| node.store.containers().len());
     let arriving = daemon.node().map_or(0, |node| node.arrivals.len());
+    let suspicious = daemon.node().map_or(0, |node| node.store.suspects());
+    let unhealthy = daemon.node().map_or(0, |node| node.store.unhealthy());
     Section::facts(
         "DataNode",
         [
@@ -60,6 +74,8 @@ fn about(daemon: &Daemon) -> Section {
             ("SCMs", daemon.sessions.addresses().join(", ")),
             ("containers", containers.to_string()),
             ("containers arriving", arriving.to_string()),
+            ("containers suspicious", suspicious.to_string()),
+            ("containers UNHEALTHY", unhealthy.to_string()),
         ],
     )
 }
@@ -70,17 +86,39 @@ fn disks(node: &Node) -> Section {
         .disks()
         .iter()
         .map(|disk| {
-            let space = disk.space();
+            let failure = disk.failure();
+            let space = if failure.is_some() { Space::default() } else { disk.space() };
+            let log = node.pipelines.failure(disk).map(|why| format!("raft log failed: {why}"));
+            let state = failure.map(|why| format!("failed: {why}")).or(log);
             vec![
+                state.unwrap_or_else(|| "healthy".to_owned()),
                 disk.id().to_owned(),
                 disk.path().display().to_string(),
                 space.capacity.to_string(),
                 space.available.to_string(),
                 space.used.to_string(),
+                disk.failed_tests().to_string(),
+                disk.refused_files().to_string(),
             ]
         })
+        .chain(node.store.unopened().iter().map(|unopened| {
+            let state = format!("failed: {}", unopened.reason);
+            let none = String::new;
+            let path = unopened.path.display().to_string();
+            vec![state, none(), path, none(), none(), none(), none(), none()]
+        }))
         .collect();
-    Section::table("Disks", &["id", "directory", "capacity", "available", "used"], rows)
+    let columns = [
+        "state",
+        "id",
+        "directory",
+        "capacity",
+        "available",
+        "used",
+        "failed tests",
+        "files not read",
+    ];
+    Section::table("Disks", &columns, rows)
 }
 
 fn pipelines(node: &Node) -> Section {
@@ -99,9 +137,10 @@ fn pipelines(node: &Node) -> Section {
                 leader.term.to_string(),
                 pipeline.group.applied().to_string(),
                 pipeline.store.containers().len().to_string(),
+                pipeline.supervisor.health().trouble().unwrap_or_else(|| "none".to_owned()),
             ]
         })
         .collect();
-    let columns = ["id", "members", "disk", "leader", "term", "applied", "containers"];
+    let columns = ["id", "members", "disk", "leader", "term", "applied", "containers", "trouble"];
     Section::table("Pipelines", &columns, rows)
 }

@@ -1,7 +1,9 @@
 //! Containers are copied from node to node on SCM's word.
 
 use bytes::Bytes;
+use proto::scm_datanode as wire;
 use proto::scm_datanode::container_replica_proto::State;
+use proto::scm_datanode::scm_command_proto::Type;
 use types::{BlockId, DatanodeId};
 
 use crate::support::{Cluster, Pipe, block, bytes};
@@ -31,6 +33,85 @@ async fn check(pipe: &Pipe, node: DatanodeId, written: &[(BlockId, Bytes)]) {
     for (block, data) in written {
         assert_eq!(pipe.get_large(node, *block).await.unwrap(), data, "{block}");
     }
+}
+
+/// An order to delete container 1.
+fn delete(cmd_id: i64, term: i64, deadline: Option<i64>) -> wire::ScmCommandProto {
+    wire::ScmCommandProto {
+        command_type: Type::DeleteContainerCommand as i32,
+        delete_container_command_proto: Some(wire::DeleteContainerCommandProto {
+            container_id: 1,
+            cmd_id,
+            force: true,
+            replica_index: None,
+        }),
+        term: Some(term),
+        deadline_ms_since_epoch: deadline,
+        ..Default::default()
+    }
+}
+
+/// An order to copy container 1.
+fn copy(
+    cmd_id: i64,
+    to: proto::hdds::DatanodeDetailsProto,
+    term: i64,
+    deadline: Option<i64>,
+) -> wire::ScmCommandProto {
+    wire::ScmCommandProto {
+        command_type: Type::ReplicateContainerCommand as i32,
+        replicate_container_command_proto: Some(wire::ReplicateContainerCommandProto {
+            container_id: 1,
+            sources: Vec::new(),
+            cmd_id,
+            replica_index: None,
+            target: Some(to),
+            priority: None,
+        }),
+        term: Some(term),
+        deadline_ms_since_epoch: deadline,
+        ..Default::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_that_come_late_or_of_a_former_leader_are_not_carried_out() {
+    let cluster = Cluster::start(2).await;
+    let (pipe, written) = closed_container(&cluster).await;
+    let [source, target] = cluster.ids()[..] else { unreachable!() };
+    let scm = &cluster.scm.scm;
+    let to = scm.with(|known| known.nodes[&target].to_wire());
+    let told = async |id: i64| {
+        let status = |known: &crate::support::scm::Known| {
+            known.statuses.iter().find(|(_, status)| status.cmd_id == id).map(|(_, s)| s.clone())
+        };
+        scm.wait("what became of an order", status).await
+    };
+    // Too late.
+    scm.send(source, delete(1001, 5, Some(1)));
+    scm.send(source, copy(1002, to.clone(), 5, Some(1)));
+    for id in [1001, 1002] {
+        let status = told(id).await;
+        assert_eq!(status.status(), wire::command_status::Status::Failed);
+        assert!(status.msg().contains("ms too late"), "{}", status.msg());
+    }
+    // Of a leader before the one of term 5; what comes behind shows that they were heard.
+    scm.send(source, delete(1003, 4, None));
+    scm.send(source, copy(1004, to.clone(), 4, None));
+    scm.send(source, delete(1005, 5, Some(1)));
+    told(1005).await;
+    check(&pipe, source, &written).await;
+    scm.with(|known| {
+        assert!(!known.statuses.iter().any(|(_, s)| [1003, 1004].contains(&s.cmd_id)));
+        assert!(!known.replicas.contains_key(&(target, 1)));
+    });
+    // In time, of the leader.
+    scm.send(source, copy(1006, to, 5, Some(i64::MAX)));
+    scm.wait_for_replica(target, 1, State::Closed).await;
+    scm.send(source, delete(1007, 5, Some(i64::MAX)));
+    scm.wait_for_replica(source, 1, State::Deleted).await;
+    check(&pipe, target, &written).await;
+    cluster.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

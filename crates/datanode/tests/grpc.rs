@@ -1,4 +1,4 @@
-//! The gRPC door, as Ozone's own clients use it.
+//! The gRPC endpoint, as Ozone's own clients use it.
 
 use futures::StreamExt;
 use proto::datanode as dn;
@@ -7,17 +7,19 @@ use proto::datanode::xceiver_client_protocol_service_client::XceiverClientProtoc
 use proto::datanode::{
     ContainerCommandRequestProto, ContainerCommandResponseProto, Result as ResultCode, Type,
 };
+use proto::scm_datanode::container_replica_proto::State as ReplicaState;
 use tonic::transport::Channel;
 
+use crate::failing_disk;
 use crate::support::client::block_data;
 use crate::support::{Cluster, block, bytes, chunk_info};
 
-struct Grpc {
+pub struct Grpc {
     client: XceiverClientProtocolServiceClient<Channel>,
 }
 
 impl Grpc {
-    async fn connect(cluster: &Cluster, node: types::DatanodeId) -> Self {
+    pub async fn connect(cluster: &Cluster, node: types::DatanodeId) -> Self {
         let node = cluster.nodes.iter().find(|n| n.id == node).unwrap();
         let address = node.handle.as_ref().unwrap().addresses().grpc;
         let client =
@@ -26,7 +28,7 @@ impl Grpc {
     }
 
     /// One stream per command, as Ozone's client does it.
-    async fn send(
+    pub async fn send(
         &mut self,
         request: ContainerCommandRequestProto,
     ) -> ContainerCommandResponseProto {
@@ -98,6 +100,31 @@ async fn a_block_is_written_and_read_over_grpc() {
     let got = leader.send(read).await.read_chunk.unwrap().response_data.unwrap();
     let ResponseData::DataBuffers(buffers) = got else { panic!("V1 wants buffers: {got:?}") };
     assert_eq!(buffers.buffers.concat(), data);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_that_a_published_client_reads_is_noticed_here() {
+    let mut cluster = Cluster::start(3).await;
+    let mut pipe = cluster.pipeline().await;
+    let data = bytes(1, 100_000);
+    let id = pipe.put_large(block(1, 1), &data, 50_000).await.unwrap();
+    let damaged = cluster.ids().into_iter().find(|id| *id != pipe.leader).unwrap();
+    pipe.eventually(|| pipe.get_large(damaged, id)).await;
+    let disk = failing_disk::disk_of(&cluster.node(damaged).dir);
+    let path = failing_disk::container_parents(&disk)[0].join("1/chunks/1.block");
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"x", 70_000).unwrap();
+    let mut grpc = Grpc::connect(&cluster, damaged).await;
+    let mut read = request(Type::ReadChunk, 1);
+    read.read_chunk = Some(dn::ReadChunkRequestProto {
+        block_id: id.to_datanode(0),
+        chunk_data: chunk_info(id, 2, 50_000, &data.slice(50_000..)),
+        read_chunk_version: Some(dn::ReadChunkVersion::V0 as i32),
+    });
+    // A client cannot tell its DataNode that it got wrong bytes: it gets none.
+    assert_ne!(grpc.send(read).await.result(), ResultCode::Success);
+    cluster.scm.scm.wait_for_replica(damaged, 1, ReplicaState::Unhealthy).await;
     cluster.stop().await;
 }
 
@@ -252,7 +279,8 @@ async fn replicas_of_a_block_group_are_written_one_by_one() {
     stranger.put_block.as_mut().unwrap().block_data.block_id = id.to_datanode(3);
     assert_ne!(grpc.send(stranger).await.result(), ResultCode::Success);
 
-    // A replica without data in the group has a block without chunks, and says how long the group is.
+    // A replica without data in the group has a block without chunks, and says how long the group
+    // is.
     let empty = block(9, 1);
     let mut put = request(Type::PutBlock, 9);
     let mut block_data = block_data(empty, Vec::new());

@@ -4,6 +4,7 @@ use framed::Code;
 use proto::scm_datanode::container_replica_proto::State;
 use types::PipelineId;
 
+use crate::failing_disk::{container_parents, disk_of};
 use crate::support::{Cluster, block, bytes, until};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -259,5 +260,47 @@ async fn scm_may_forget_everything() {
             (replicas == 3 && members == 3).then_some(())
         })
         .await;
+    cluster.stop().await;
+}
+
+/// The rows of what is acknowledged are on the disk, its bytes are in the log alone; then the
+/// pipeline is closed, and its log erased, while nobody leads it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipeline_that_is_closed_right_after_a_restart_puts_its_bytes_back_first() {
+    let mut cluster = Cluster::start(3).await;
+    let mut pipe = cluster.pipeline().await;
+    let mut written = Vec::new();
+    for local in 1..=10 {
+        let data = bytes(local, 2_000);
+        written.push((pipe.put_small(block(1, local), data.clone()).await.unwrap(), data));
+    }
+    let one = cluster.ids()[0];
+    for (id, data) in &written {
+        assert_eq!(pipe.eventually(|| pipe.get_small(one, *id)).await, *data);
+    }
+    let disk = disk_of(&cluster.node(one).dir);
+    let chunks = container_parents(&disk)[0].join("1/chunks");
+    let failing = testkit::fail_syncs(&chunks.display().to_string(), usize::MAX);
+    for node in cluster.ids() {
+        cluster.node(node).stop().await;
+    }
+    assert!(failing.struck() > 0, "the node ends without a flush");
+    drop(failing);
+    // What was not synced is lost.
+    for file in std::fs::read_dir(&chunks).unwrap() {
+        std::fs::File::options()
+            .write(true)
+            .open(file.unwrap().path())
+            .unwrap()
+            .set_len(0)
+            .unwrap();
+    }
+    cluster.node(one).restart().await;
+    cluster.scm.scm.send_close_pipeline(one, pipe.id);
+    cluster.scm.scm.wait_for_replica(one, 1, State::QuasiClosed).await;
+    let pipe = cluster.pipe(pipe.id, one);
+    for (id, data) in &written {
+        assert_eq!(pipe.get_small(one, *id).await.unwrap(), *data);
+    }
     cluster.stop().await;
 }

@@ -31,8 +31,8 @@ async fn a_datanode_registers_with_an_scm_that_comes_and_leaves_one_that_goes() 
     };
     more(old, beats(old)).await;
     more(&new, beats(&new)).await;
-    // The old one is removed. What it says itself from then on is of an earlier change; and would the
-    // DataNode still report to it, it would have to register again.
+    // The old one is removed. What it says itself from then on is of an earlier change; and would
+    // the DataNode still report to it, it would have to register again.
     new.scm.with(|known| known.places = Some(places(6, &[&new])));
     more(&new, beats(&new) + 1).await;
     old.scm.with(|known| {

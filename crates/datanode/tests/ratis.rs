@@ -1,4 +1,4 @@
-//! The Ratis door, as published clients use it.
+//! The Ratis endpoint, as published clients use it.
 
 use proto::datanode as dn;
 use proto::datanode::{ContainerCommandRequestProto, Result as ResultCode, Type};
@@ -213,7 +213,7 @@ async fn junk_ends_the_stream_and_nothing_else() {
     let mut ratis = open(&cluster, &pipe).await;
     ratis.begin(&read, &[]).await;
     assert_eq!(ratis.reply().await.unwrap_err().code(), tonic::Code::InvalidArgument);
-    // The door is open for others.
+    // The endpoint is open for others.
     let mut ratis = open(&cluster, &pipe).await;
     let (id, data) = (block(1, 1), bytes(1, 10));
     let mut chunk = chunk_info(id, 1, 0, &data);

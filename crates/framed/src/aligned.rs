@@ -59,6 +59,8 @@ impl AlignedBuf {
     /// fresh allocations are zeroed.
     pub fn new(len: usize) -> Self {
         let class = class(len);
+        #[cfg(test)]
+        TAKEN.with(|taken| taken.set(taken.get() + class.map_or(len, |class| SMALLEST << class)));
         if let Some(class) = class {
             let mut pool = POOL.lock();
             if let Some(raw) = pool.free[class].pop() {
@@ -142,6 +144,17 @@ impl Drop for AlignedBuf {
         // SAFETY: allocated in `new` with this layout, and not pooled.
         unsafe { dealloc(raw.at.as_ptr(), layout(raw.capacity)) };
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static TAKEN: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Capacity of all buffers that this thread ever took.
+#[cfg(test)]
+pub(crate) fn taken_here() -> usize {
+    TAKEN.with(std::cell::Cell::get)
 }
 
 #[cfg(test)]

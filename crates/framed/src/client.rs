@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::connection::FrameReader;
+use crate::connection::{FrameReader, Received};
 use crate::frame::{Kind, PREFACE};
 use crate::write::{OutFrame, Payload, write_frames};
 use crate::{CallError, Code, Reply, Status};
@@ -265,7 +265,8 @@ async fn read_answers(
     mut reader: FrameReader<tokio::net::tcp::OwnedReadHalf>,
     connection: &std::sync::Weak<Connection>,
 ) -> io::Result<()> {
-    while let Some(frame) = reader.next().await? {
+    while let Some(received) = reader.next().await? {
+        let Received::Frame(frame) = received else { continue };
         let Some(connection) = connection.upgrade() else { return Ok(()) };
         let waiting = connection.waiting.lock().as_mut().and_then(|w| w.remove(&frame.head.call));
         // Nobody waits any more: the caller timed out.

@@ -122,7 +122,7 @@ pub enum CallError {
     /// The server refused.
     #[error("{address}: {status}")]
     Status {
-        /// Who was asked.
+        /// The server that was asked.
         address: Arc<str>,
         /// The refusal.
         status: Status,
@@ -130,7 +130,7 @@ pub enum CallError {
     /// The connection failed; whether the server did the work is unknown, unless `sent` is false.
     #[error("{address}: {reason}")]
     Transport {
-        /// Who was asked.
+        /// The server that was asked.
         address: Arc<str>,
         /// Kind of the failure.
         kind: io::ErrorKind,
@@ -142,7 +142,7 @@ pub enum CallError {
     /// No answer in time; whether the server did the work is unknown.
     #[error("{address}: no answer within {millis} ms")]
     Timeout {
-        /// Who was asked.
+        /// The server that was asked.
         address: Arc<str>,
         /// How long the call waited.
         millis: u64,
@@ -150,7 +150,7 @@ pub enum CallError {
     /// The answer does not decode.
     #[error("{address}: answer does not decode: {reason}")]
     Decode {
-        /// Who was asked.
+        /// The server that was asked.
         address: Arc<str>,
         /// The decoder's words.
         reason: String,

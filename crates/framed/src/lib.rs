@@ -1,14 +1,14 @@
 //! Frames over TCP: multiplexed calls whose bulk bytes travel beside the message.
 //!
 //! The transport between our own processes, and from our own client. A frame is a 32-byte head, a
-//! *header* (an encoded message) and a *payload* (raw bytes). Keeping the payload out of the message
-//! saves the copies that protobuf and HTTP/2 cost; batching of small frames into one write makes
-//! a small call several times cheaper than gRPC.
+//! *header* (an encoded message) and a *payload* (raw bytes). Keeping the payload out of the
+//! message saves the copies that protobuf and HTTP/2 cost; batching of small frames into one write
+//! makes a small call several times cheaper than gRPC.
 //!
 //! * [`Server`], [`Handler`]: take calls
 //! * [`Client`], [`ClientPool`]: make calls
 //! * [`Sender`]: one-way frames in order, for Raft messages
-//! * [`Guest`]: another protocol on the server's port
+//! * [`ForeignProtocol`]: another protocol on the server's port
 //! * [`message`]: calls with protobuf messages on both sides
 //! * [`AlignedBuf`]: large payloads arrive in 4 KiB-aligned buffers, fit for direct I/O
 //! * [`Status`], [`CallError`]: what can go wrong
@@ -31,12 +31,13 @@
 //!
 //! Payloads carry their own checksums (chunk checksums), so they are not summed again.
 
+mod activity;
 mod aligned;
 mod client;
 mod connection;
 mod error;
+mod foreign_protocol;
 mod frame;
-mod guest;
 pub mod message;
 mod pool;
 mod sender;
@@ -46,8 +47,8 @@ mod write;
 pub use aligned::{ALIGNMENT, AlignedBuf};
 pub use client::{Client, ClientOptions};
 pub use error::{CallError, Code, Status};
+pub use foreign_protocol::{ForeignConnection, ForeignProtocol};
 pub use frame::{LARGE_PAYLOAD, PREFACE};
-pub use guest::{Guest, GuestFuture};
 pub use pool::ClientPool;
 pub use sender::{SendError, Sender, SenderOptions};
 pub use server::{Call, Handler, HandlerFuture, Reply, Server, ServerOptions, ServerStats};

@@ -91,9 +91,22 @@ impl WriteBatch {
         }
     }
 
-    async fn write(&mut self, socket: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    /// Writes all that was collected. `written` learns of every write how many bytes it took.
+    async fn write(
+        &mut self,
+        socket: &mut (impl AsyncWrite + Unpin),
+        mut written: impl FnMut(usize),
+    ) -> io::Result<()> {
         if self.parts.is_empty() {
-            socket.write_all(&self.scratch).await?;
+            let mut rest = &self.scratch[..];
+            while !rest.is_empty() {
+                let count = socket.write(rest).await?;
+                if count == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+                written(count);
+                rest = rest.get(count..).unwrap_or_default();
+            }
         } else {
             if !self.scratch.is_empty() {
                 self.parts.push(self.scratch.split().freeze());
@@ -102,11 +115,12 @@ impl WriteBatch {
             let mut rest = all.as_mut_slice();
             while !rest.is_empty() {
                 let window = rest.len().min(SLICES);
-                let written = socket.write_vectored(&rest[..window]).await?;
-                if written == 0 {
+                let count = socket.write_vectored(&rest[..window]).await?;
+                if count == 0 {
                     return Err(io::ErrorKind::WriteZero.into());
                 }
-                IoSlice::advance_slices(&mut rest, written);
+                written(count);
+                IoSlice::advance_slices(&mut rest, count);
             }
         }
         self.parts.clear();
@@ -129,7 +143,7 @@ impl WriteBatch {
     }
 }
 
-/// Writes frames until the channel closes. `written` learns how many bytes each batch had.
+/// Writes frames until the channel closes. `written` learns how many bytes each write took.
 pub(crate) async fn write_frames(
     mut socket: impl AsyncWrite + Unpin,
     mut frames: mpsc::UnboundedReceiver<OutFrame>,
@@ -138,9 +152,7 @@ pub(crate) async fn write_frames(
     let mut batch = WriteBatch::default();
     while let Some(frame) = frames.recv().await {
         batch.fill(frame, &mut frames);
-        let bytes = batch.bytes;
-        batch.write(&mut socket).await?;
-        written(bytes);
+        batch.write(&mut socket, &mut written).await?;
     }
     socket.shutdown().await
 }
@@ -158,7 +170,7 @@ pub(crate) async fn write_queue(
     while let Some(frame) = next {
         batch.fill(frame, frames);
         taken(batch.bytes);
-        batch.write(&mut socket).await?;
+        batch.write(&mut socket, |_| {}).await?;
         next = frames.recv().await;
     }
     socket.shutdown().await

@@ -10,6 +10,7 @@ use framed::{
     ALIGNMENT, Call, CallError, Client, ClientOptions, Code, Handler, HandlerFuture, LARGE_PAYLOAD,
     Reply, Sender, SenderOptions, Server, ServerOptions, Status,
 };
+use limits::ConnectionOptions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const ECHO: u16 = 1;
@@ -17,6 +18,8 @@ const REFUSE: u16 = 2;
 const HANG: u16 = 3;
 const COUNT: u16 = 4;
 const LATER: u16 = 5;
+const CRASH: u16 = 6;
+const CRASH_LATER: u16 = 7;
 const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
@@ -27,9 +30,9 @@ struct Echo {
     arrived: tokio::sync::Notify,
 }
 
-struct Door(Arc<Echo>);
+struct EchoHandler(Arc<Echo>);
 
-impl Handler for Door {
+impl Handler for EchoHandler {
     fn call(&self, call: Call) -> HandlerFuture {
         let echo = self.0.clone();
         Box::pin(async move {
@@ -44,6 +47,11 @@ impl Handler for Door {
                     Ok(Reply { header: call.header, payload: call.payload })
                 }
                 REFUSE => Err(Status::not_leader("not me", "other:1")),
+                CRASH => panic!("a handler's fault"),
+                CRASH_LATER => {
+                    tokio::task::yield_now().await;
+                    panic!("a handler's fault")
+                }
                 HANG => std::future::pending().await,
                 COUNT => {
                     let number = call.header.as_ref().try_into().map(u64::from_be_bytes);
@@ -59,7 +67,7 @@ impl Handler for Door {
 }
 
 async fn serve(echo: &Arc<Echo>, options: ServerOptions) -> Server {
-    Server::bind("127.0.0.1:0", Arc::new(Door(echo.clone())), options).await.unwrap()
+    Server::bind("127.0.0.1:0", Arc::new(EchoHandler(echo.clone())), options).await.unwrap()
 }
 
 async fn start() -> (Arc<Echo>, Server, Client) {
@@ -136,9 +144,9 @@ async fn a_restarted_server_is_found_again() {
     }
     hung.abort();
     drop(server);
-    let door = Arc::new(Door(echo));
+    let handler = Arc::new(EchoHandler(echo));
     let server = loop {
-        match Server::bind(&address, door.clone(), ServerOptions::default()).await {
+        match Server::bind(&address, handler.clone(), ServerOptions::default()).await {
             Ok(server) => break server,
             Err(_) => tokio::task::yield_now().await,
         }
@@ -214,4 +222,174 @@ async fn a_shutdown_answers_what_it_has_begun() {
     }
     server.shutdown().await;
     assert_eq!(call.await.unwrap().unwrap().header, "x");
+}
+
+/// A connection on which nothing was sent but these bytes.
+async fn stranger(server: &Server, says: &[u8]) -> tokio::net::TcpStream {
+    let mut socket = tokio::net::TcpStream::connect(server.local_addr()).await.unwrap();
+    socket.write_all(says).await.unwrap();
+    socket
+}
+
+/// Waits until the server closes the connection.
+async fn is_closed(mut socket: tokio::net::TcpStream) {
+    let mut rest = Vec::new();
+    // Reset or end of file, depending on what the kernel had left to read.
+    let _ = socket.read_to_end(&mut rest).await;
+}
+
+fn connections(max: usize, max_per_peer: usize) -> ConnectionOptions {
+    ConnectionOptions { max, max_per_peer, ..ConnectionOptions::default() }
+}
+
+#[tokio::test]
+async fn strangers_who_say_nothing_keep_nobody_out() {
+    let echo = Arc::new(Echo::default());
+    let options = ServerOptions { connections: connections(50, 40), ..Default::default() };
+    let server = serve(&echo, options).await;
+    let client = Client::new(server.local_addr().to_string(), ClientOptions::default());
+    client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    let mut strangers = Vec::new();
+    for number in 0..500 {
+        let says: &[u8] = if number % 2 == 0 { b"" } else { b"O3F1" };
+        strangers.push(tokio::net::TcpStream::connect(server.local_addr()).await.unwrap());
+        // It may be closed already.
+        let _ = strangers.last_mut().unwrap().write_all(says).await;
+    }
+    let stats = server.connections().stats();
+    while stats.evicted.load(Ordering::Relaxed) < 400 {
+        tokio::task::yield_now().await;
+    }
+    assert!(stats.open.load(Ordering::Relaxed) <= 40);
+    // Connections that were there stay, and new ones are let in.
+    client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    let late = Client::new(server.local_addr().to_string(), ClientOptions::default());
+    late.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    drop(strangers);
+}
+
+#[tokio::test]
+async fn connections_that_speak_are_counted_and_those_on_top_refused() {
+    let echo = Arc::new(Echo::default());
+    let options = ServerOptions { connections: connections(3, 3), ..Default::default() };
+    let server = serve(&echo, options).await;
+    let one = || ClientOptions { connections: 1, ..ClientOptions::default() };
+    let client = || Client::new(server.local_addr().to_string(), one());
+    let clients: Vec<Client> = (0..3).map(|_| client()).collect();
+    for client in &clients {
+        client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    }
+    let refused = client().call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await;
+    assert!(matches!(refused, Err(CallError::Transport { .. })), "{refused:?}");
+    let stats = server.connections().stats();
+    assert_eq!(stats.refused.load(Ordering::Relaxed), 1);
+    drop(clients);
+    while stats.open.load(Ordering::Relaxed) > 0 {
+        tokio::task::yield_now().await;
+    }
+    client().call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+}
+
+#[tokio::test]
+async fn silence_ends_a_connection_before_within_and_between_frames() {
+    let echo = Arc::new(Echo::default());
+    let short = Duration::from_millis(50);
+    let timeouts = ConnectionOptions {
+        handshake_timeout: short,
+        stall_timeout: short,
+        idle_timeout: 4 * short,
+        ..ConnectionOptions::default()
+    };
+    let server = serve(&echo, ServerOptions { connections: timeouts, ..Default::default() }).await;
+    let says_nothing = stranger(&server, b"").await;
+    let says_hello = stranger(&server, b"O3F1").await;
+    let begins = stranger(&server, b"O3F1\x01\x00").await;
+    let client = Client::new(server.local_addr().to_string(), ClientOptions::default());
+    client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    for silent in [says_nothing, says_hello, begins] {
+        is_closed(silent).await;
+    }
+    let stats = server.connections().stats();
+    assert_eq!(stats.timed_out.load(Ordering::Relaxed), 3);
+    // The client's connection says nothing any more, and the next call makes a new one.
+    while stats.open.load(Ordering::Relaxed) > 0 {
+        tokio::time::sleep(short / 5).await;
+    }
+    let mut again = client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await;
+    while again.is_err() {
+        again = client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await;
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_takes_no_answers_is_left() {
+    let echo = Arc::new(Echo::default());
+    let timeouts = ConnectionOptions {
+        stall_timeout: Duration::from_millis(50),
+        ..ConnectionOptions::default()
+    };
+    let server = serve(&echo, ServerOptions { connections: timeouts, ..Default::default() }).await;
+    let socket = stranger(&server, b"O3F1").await;
+    // One call whose answer is more than sockets buffer, and nobody reads it.
+    let header = vec![0; 60 << 20];
+    let (read, mut write) = socket.into_split();
+    let mut head = [0; 32];
+    head[0] = 1;
+    head[2] = ECHO as u8;
+    head[12..16].copy_from_slice(&(header.len() as u32).to_le_bytes());
+    let sum = |bytes: &[u8]| {
+        (crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32).to_le_bytes()
+    };
+    head[24..28].copy_from_slice(&sum(&header));
+    let own = sum(&head[..28]);
+    head[28..].copy_from_slice(&own);
+    write.write_all(&head).await.unwrap();
+    write.write_all(&header).await.unwrap();
+    let stats = server.connections().stats();
+    while stats.timed_out.load(Ordering::Relaxed) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    while stats.open.load(Ordering::Relaxed) > 0 {
+        tokio::task::yield_now().await;
+    }
+    drop(read);
+}
+
+#[tokio::test]
+async fn a_connection_full_of_calls_that_hang_leaves_the_others_their_share() {
+    let echo = Arc::new(Echo::default());
+    let server = serve(&echo, ServerOptions { max_in_flight: 16, ..Default::default() }).await;
+    let one = ClientOptions { connections: 1, ..ClientOptions::default() };
+    let address = server.local_addr().to_string();
+    let flood = Client::new(address.clone(), one.clone());
+    let hung: Vec<_> = (0..100)
+        .map(|_| {
+            let flood = flood.clone();
+            tokio::spawn(
+                async move { flood.call(HANG, Bytes::new(), Bytes::new(), 600 * SECOND).await },
+            )
+        })
+        .collect();
+    let in_flight = || server.stats().in_flight.load(Ordering::Relaxed);
+    while in_flight() < 4 {
+        tokio::task::yield_now().await;
+    }
+    let other = Client::new(address, one);
+    for _ in 0..20 {
+        other.call(LATER, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    }
+    assert_eq!(in_flight(), 4, "a connection has a quarter");
+    hung.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_is_an_answer() {
+    let (_echo, server, client) = start().await;
+    for method in [CRASH, CRASH_LATER] {
+        let crashed = client.call(method, Bytes::new(), Bytes::new(), 20 * SECOND).await;
+        assert_eq!(crashed.unwrap_err().code(), Some(Code::Internal));
+        client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    }
+    assert_eq!(server.stats().crashed.load(Ordering::Relaxed), 2);
+    assert_eq!(server.stats().in_flight.load(Ordering::Relaxed), 0);
 }

@@ -1,4 +1,5 @@
-//! Contents that say which key and version they are: no two are the same, and a part of one is not taken for a whole.
+//! Contents that say which key and version they are: no two are the same, and a part of one is not
+//! taken for a whole.
 
 use bytes::{Bytes, BytesMut};
 

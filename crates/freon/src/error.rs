@@ -19,6 +19,25 @@ pub enum FreonError {
         /// SHA-256 of this one.
         found: String,
     },
+    /// Keys that are to be read are not there.
+    #[error(
+        "{operation} reads keys {first} to {last}, and {missing} is not there ({present} of {wanted} are): \
+         create them with -o CREATE_KEY -n {wanted} under the same prefix, or read with -n {present}"
+    )]
+    Missing {
+        /// What was to be done.
+        operation: &'static str,
+        /// The first key.
+        first: String,
+        /// The last key.
+        last: String,
+        /// The first one that is not there.
+        missing: String,
+        /// How many there are before it.
+        present: u64,
+        /// How many were to be read.
+        wanted: u64,
+    },
     /// A process to be measured is not there.
     #[error("cannot read the CPU time of process {pid}: {reason}")]
     Process {

@@ -11,7 +11,7 @@ use crate::timer::Timer;
 /// Violations and failures told in full; the rest are counted.
 const TOLD: usize = 20;
 /// A write that takes longer is told, too.
-const SLOW: Duration = Duration::from_secs(5);
+const SLOW_WRITE: Duration = Duration::from_secs(5);
 
 /// Counted and remembered during a run.
 pub(crate) struct Findings {
@@ -59,7 +59,7 @@ impl Findings {
     /// A write was acknowledged.
     pub(crate) fn wrote(&mut self, began: Instant, text: impl FnOnce() -> String) {
         self.writes.since(began);
-        if began.elapsed() >= SLOW {
+        if began.elapsed() >= SLOW_WRITE {
             tell(&mut self.slow, text);
         }
         self.gaps.end(Instant::now(), SystemTime::now());

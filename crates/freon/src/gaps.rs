@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::timer::Timer;
 
 /// A gap from here on is told with its time, so that it can be laid beside what happened then.
-const LONG: Duration = Duration::from_millis(100);
+const LONG_GAP: Duration = Duration::from_millis(100);
 /// Long gaps told at most.
 const MOST_LONG: usize = 10_000;
 
@@ -34,7 +34,7 @@ impl Gaps {
         let length = now.saturating_duration_since(self.last);
         self.last = self.last.max(now);
         self.all.record(length);
-        if length >= LONG && self.long.len() < MOST_LONG {
+        if length >= LONG_GAP && self.long.len() < MOST_LONG {
             let began = clock.checked_sub(length).unwrap_or(clock);
             self.long.push(Gap { began, length });
         }

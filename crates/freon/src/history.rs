@@ -1,12 +1,14 @@
 //! What a history of overwrites and reads allows, and what it does not.
 //!
-//! Each key has one writer, which writes versions 1, 2, 3, … one after the other; a deletion is a version, too, which
-//! reads as absent. From that follows what a read may return without any search:
+//! Each key has one writer, which writes versions 1, 2, 3, … one after the other; a deletion is a
+//! version, too, which reads as absent. From that follows what a read may return without any
+//! search:
 //!
-//! * **not older than the floor**: the newest version that was acknowledged, or returned by a read, before this read began;
+//! * **not older than the floor**: the newest version that was acknowledged, or returned by a read,
+//!   before this read began;
 //! * **not newer than what was begun** before it ended;
-//! * an exception: a write of unknown outcome may take effect at any time after it began, also after a newer one. A read
-//!   may then return it: [`Verdict::Late`], counted, no fault.
+//! * an exception: a write of unknown outcome may take effect at any time after it began, also
+//!   after a newer one. A read may then return it: [`Verdict::Late`], counted, no fault.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -56,7 +58,7 @@ struct Key {
     deletions: BTreeSet<u64>,
 }
 
-/// The histories of all keys, shared by everybody who writes and reads.
+/// The histories of all keys, shared by all tasks that write and read.
 pub(crate) struct History {
     keys: Vec<Mutex<Key>>,
 }

@@ -5,7 +5,8 @@
 //! * [`ommg`]: metadata operations only
 //! * [`runner`]: n tests over t tasks, until done or out of time
 //! * [`timer`], [`report`]: what was measured, as text and JSON
-//! * [`cpu`]: CPU time of server processes, per operation: the figure that a busy machine moves least
+//! * [`cpu`]: CPU time of server processes, per operation: the figure that a busy machine moves
+//!   least
 //!
 //! A generator is an async function of a test's number; everything else is shared.
 

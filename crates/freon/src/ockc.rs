@@ -25,11 +25,12 @@ use crate::runner::prefix;
 use crate::target::Target;
 
 /// Pause after a failure, so that a cluster that refuses at once is not hammered.
-const AFTER_FAILURE: Duration = Duration::from_millis(20);
+const RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// Overwrite keys while others read them, and check that no acknowledged write is lost, no read is stale and all content
-/// is whole. Made to run while servers are killed: operations that fail are counted, not wrong. Ends after --duration or
-/// at SIGINT or SIGTERM, reads every key once more, and fails if anything was wrong.
+/// Overwrite keys while others read them, and check that no acknowledged write is lost, no read is
+/// stale and all content is whole. Made to run while servers are killed: operations that fail are
+/// counted, not wrong. Ends after --duration or at SIGINT or SIGTERM, reads every key once more,
+/// and fails if anything was wrong.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Example:\n  o3 freon ockc --duration 60s -t 8 --readers 4 --sizes 10KB,300KB,1MB --json"
@@ -214,7 +215,7 @@ impl Run {
             }
             Err(e) => {
                 self.note(|f| f.read_failed(|| at(began, &format!("read of {key}: {e}"))));
-                tokio::time::sleep(AFTER_FAILURE).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }
@@ -238,7 +239,7 @@ impl Run {
                         });
                     });
                 }
-                Err(_) => tokio::time::sleep(AFTER_FAILURE).await,
+                Err(_) => tokio::time::sleep(RETRY_DELAY).await,
             }
         }
     }

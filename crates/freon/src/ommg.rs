@@ -39,7 +39,12 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    fn timer(self) -> &'static str {
+    /// Whether it is about a key that must be there.
+    fn reads_key(self) -> bool {
+        matches!(self, Self::LookupKey | Self::GetKeyinfo | Self::HeadKey)
+    }
+
+    fn name(self) -> &'static str {
         match self {
             Self::CreateKey => "CREATE_KEY",
             Self::LookupKey => "LOOKUP_KEY",
@@ -54,7 +59,8 @@ impl Operation {
     }
 }
 
-/// Metadata operations: create, look up and list without data. Keys are named `PREFIX/NUMBER`.
+/// Metadata operations: create, look up and list without data. Keys are named `PREFIX/NUMBER`; what
+/// reads keys wants as many as --number-of-tests, and with --duration reads them again and again.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 freon ommg -o CREATE_KEY -n 100000 -t 64 -p run1\n  \
     o3 freon ommg -o HEAD_KEY -n 100000 -t 64 -p run1\n  \
@@ -129,6 +135,7 @@ pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, Freo
         batch: args.batch_size.max(1),
         size: args.size,
     });
+    generator.check_keys().await?;
     run_tests(&args.run, &prefix, move |test, task, mut tally| {
         let generator = generator.clone();
         async move {
@@ -136,7 +143,7 @@ pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, Freo
             let began = Instant::now();
             let result = generator.perform(operation, test, &mut tally).await;
             if result.is_ok() {
-                tally.timed(operation.timer(), began);
+                tally.timed(operation.name(), began);
             }
             (tally, result)
         }
@@ -145,6 +152,38 @@ pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, Freo
 }
 
 impl Generator {
+    /// Says what is missing when keys that are to be read are not there. Keys that the run itself
+    /// creates are not looked for.
+    async fn check_keys(&self) -> Result<(), FreonError> {
+        let Some(reader) = self.operations.iter().find(|operation| operation.reads_key()) else {
+            return Ok(());
+        };
+        if self.operations.contains(&Operation::CreateKey) {
+            return Ok(());
+        }
+        let there = async |number| {
+            let path = self.target.key(&self.prefix, number);
+            match self.target.client(0).key_info(&path).await {
+                Ok(_) => Ok(true),
+                Err(error) if error.is_status(Status::KeyNotFound) => Ok(false),
+                Err(error) => Err(FreonError::from(error)),
+            }
+        };
+        let present = leading(self.tests, there).await?;
+        if present == self.tests {
+            return Ok(());
+        }
+        let name = |number| self.target.key(&self.prefix, number).to_string();
+        Err(FreonError::Missing {
+            operation: reader.name(),
+            first: name(0),
+            last: name(self.tests - 1),
+            missing: name(present),
+            present,
+            wanted: self.tests,
+        })
+    }
+
     async fn perform(
         &self,
         operation: Operation,
@@ -153,7 +192,12 @@ impl Generator {
     ) -> Result<(), FreonError> {
         let Target { volume, bucket, .. } = &self.target;
         let client = self.target.client(test);
-        let number = if self.random { rand::random::<u64>() % self.tests } else { test };
+        let number = match operation {
+            _ if self.random => rand::random::<u64>() % self.tests,
+            // A run without an end has more tests than there are keys.
+            _ if operation.reads_key() => test % self.tests,
+            _ => test,
+        };
         let path = self.target.key(&self.prefix, number);
         match operation {
             Operation::CreateKey => {
@@ -203,5 +247,56 @@ impl Generator {
     fn listing(&self) -> ListKeys {
         let Target { volume, bucket, .. } = &self.target;
         ListKeys::new(volume, bucket).prefix(format!("{}/", self.prefix))
+    }
+}
+
+/// How many of the numbers below `count` are there, when all below one that is there are:
+/// CREATE_KEY makes keys in the order of their numbers. Asks for few of them.
+async fn leading(
+    count: u64,
+    there: impl AsyncFn(u64) -> Result<bool, FreonError>,
+) -> Result<u64, FreonError> {
+    let (mut present, mut absent) = (0, count);
+    if let Some(last) = count.checked_sub(1)
+        && there(last).await?
+    {
+        return Ok(count);
+    }
+    while present < absent {
+        let middle = present + (absent - present) / 2;
+        match there(middle).await? {
+            true => present = middle + 1,
+            false => absent = middle,
+        }
+    }
+    Ok(present)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_there_is_counted_with_few_questions() {
+        for count in [0, 1, 2, 3, 10, 1000] {
+            for present in (0..=count.min(5)).chain([count / 2, count - count.min(1), count]) {
+                let asked = Cell::new(0);
+                let there = async |number: u64| {
+                    assert!(number < count);
+                    asked.set(asked.get() + 1);
+                    Ok(number < present)
+                };
+                assert_eq!(leading(count, there).await.unwrap(), present, "of {count}");
+                assert!(asked.get() <= 12, "{} of {count}", asked.get());
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_no_absence() {
+        let failed = async |_| Err(FreonError::Usage("no answer".into()));
+        assert!(leading(7, failed).await.is_err());
     }
 }

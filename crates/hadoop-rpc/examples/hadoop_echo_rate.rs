@@ -1,6 +1,7 @@
 //! Calls per second and CPU per call of Hadoop RPC, client and server in one process.
 //!
-//! `cargo run --release -p hadoop-rpc --example hadoop_echo_rate [callers] [body bytes] [seconds] [clients]`
+//! `cargo run --release -p hadoop-rpc --example hadoop_echo_rate`, with the numbers of callers,
+//! bytes of a body, seconds and clients behind it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

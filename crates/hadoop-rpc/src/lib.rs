@@ -13,7 +13,7 @@
 //! | frame of a client | call id | messages after the header |
 //! | --- | --- | --- |
 //! | SASL | −33 | `SaslMessage` |
-//! | connection context | −3 | `ConnectionContext`: who calls, which protocol |
+//! | connection context | −3 | `ConnectionContext`: the caller and the protocol |
 //! | call | from 0 | `RequestHeader`, the request |
 //! | ping | −4 | none, and no answer |
 //!

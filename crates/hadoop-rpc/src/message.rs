@@ -53,7 +53,7 @@ pub(crate) struct RequestHeader {
     pub(crate) version: u64,
 }
 
-/// Who calls over a connection.
+/// The caller over a connection.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ConnectionContext {
     #[prost(message, optional, tag = "2")]
@@ -62,7 +62,7 @@ pub(crate) struct ConnectionContext {
     pub(crate) protocol: Option<String>,
 }
 
-/// A user, and who acts for them.
+/// A user, and the user that acts for them.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct UserInformation {
     #[prost(string, optional, tag = "1")]

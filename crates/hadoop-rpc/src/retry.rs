@@ -131,7 +131,7 @@ impl RetryCache {
         drop(state);
         if let Some(result) = result {
             for end in waiting {
-                // Whoever waited may have gone.
+                // The caller may have gone.
                 let _ = end.send(result.clone());
             }
         }
@@ -147,7 +147,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Keeps the answer, and gives it to those who wait.
+    /// Keeps the answer, and gives it to the calls that wait.
     pub(crate) fn end(mut self, result: &Result, now: Instant) {
         self.ended = true;
         self.cache.end(self.key, Some(result), now);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hadoop_rpc::{CallError, Client, ClientOptions, ErrorCode, ServerOptions};
 
-use crate::support::{PROTOCOL, Running, WITHIN};
+use crate::support::{PROTOCOL, Running, TIMEOUT};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_are_answered_with_the_callers_name() {
@@ -21,7 +21,7 @@ async fn calls_are_answered_with_the_callers_name() {
         let server = Running::start(ServerOptions::default()).await;
         let options = ClientOptions { negotiate, ..ClientOptions::default() };
         let client = server.client_with(PROTOCOL, options);
-        let answer = client.call("whoami", Bytes::new(), WITHIN).await.unwrap();
+        let answer = client.call("whoami", Bytes::new(), TIMEOUT).await.unwrap();
         assert_eq!(answer, "alice", "negotiate: {negotiate}");
     }
 }
@@ -35,7 +35,7 @@ async fn many_calls_share_a_connection_and_none_gets_anothers_answer() {
         tokio::spawn(async move {
             let method = if n % 3 == 0 { "echo" } else { "later" };
             let body = Bytes::from(vec![n as u8; n * 97]);
-            let answer = client.call(method, body.clone(), WITHIN).await.unwrap();
+            let answer = client.call(method, body.clone(), TIMEOUT).await.unwrap();
             assert_eq!(answer, body, "call {n}");
         })
     });
@@ -52,11 +52,11 @@ async fn large_messages_pass_both_ways_and_larger_ones_end_the_connection() {
     let server = Running::start(options).await;
     let client = server.client();
     let body = Bytes::from(vec![7; 2 << 20]);
-    assert_eq!(client.call("echo", body.clone(), WITHIN).await.unwrap(), body);
+    assert_eq!(client.call("echo", body.clone(), TIMEOUT).await.unwrap(), body);
     let larger = Bytes::from(vec![7; 4 << 20]);
-    let lost = client.call("echo", larger, WITHIN).await.unwrap_err();
+    let lost = client.call("echo", larger, TIMEOUT).await.unwrap_err();
     assert!(matches!(lost, CallError::Lost { .. }), "{lost}");
-    assert_eq!(client.call("echo", body.clone(), WITHIN).await.unwrap(), body, "a new connection");
+    assert_eq!(client.call("echo", body.clone(), TIMEOUT).await.unwrap(), body, "a new connection");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,11 +71,11 @@ async fn refusals_are_the_exceptions_that_java_expects() {
     ];
     for (protocol, method, code, class) in cases {
         let client = server.client_with(protocol, ClientOptions::default());
-        let error = client.call(method, Bytes::new(), WITHIN).await.unwrap_err();
+        let error = client.call(method, Bytes::new(), TIMEOUT).await.unwrap_err();
         let fault = error.fault().unwrap();
         assert_eq!((fault.code, fault.exception.full_name("-").as_str()), (code, class));
         // The connection stays.
-        let again = client.call(method, Bytes::new(), WITHIN).await.unwrap_err();
+        let again = client.call(method, Bytes::new(), TIMEOUT).await.unwrap_err();
         assert!(again.fault().is_some());
     }
 }
@@ -92,24 +92,24 @@ async fn what_does_not_fit_waits_and_what_waits_too_long_is_refused() {
     let held: Vec<_> = (0..2)
         .map(|_| {
             let client = client.clone();
-            tokio::spawn(async move { client.call("hold", Bytes::new(), WITHIN).await })
+            tokio::spawn(async move { client.call("hold", Bytes::new(), TIMEOUT).await })
         })
         .collect();
     support::until(|| server.server.in_flight() == 2).await;
     for method in ["hold", "count"] {
-        let error = client.call(method, Bytes::new(), WITHIN).await.unwrap_err();
+        let error = client.call(method, Bytes::new(), TIMEOUT).await.unwrap_err();
         let fault = error.fault().unwrap();
         assert_eq!(fault.code, ErrorCode::Server);
         assert_eq!(fault.exception.full_name("-"), "a.ipc.RetriableException");
     }
     assert_eq!(server.server.stats().refused.load(Ordering::Relaxed), 2);
-    let at_once = client.call("echo", Bytes::new(), WITHIN).await;
+    let at_once = client.call("echo", Bytes::new(), TIMEOUT).await;
     assert!(at_once.is_ok(), "what needs no waiting needs no place");
     server.service.release();
     for call in held {
         call.await.unwrap().unwrap();
     }
-    assert_eq!(client.call("count", Bytes::new(), WITHIN).await.unwrap(), "1");
+    assert_eq!(client.call("count", Bytes::new(), TIMEOUT).await.unwrap(), "1");
     support::until(|| server.server.in_flight() == 0).await;
 }
 
@@ -118,7 +118,7 @@ async fn a_flood_of_one_user_does_not_hold_up_another() {
     let server =
         Running::start(ServerOptions { max_in_flight: 2, ..ServerOptions::default() }).await;
     let call = |client: Client| {
-        tokio::spawn(async move { client.call("step", Bytes::new(), WITHIN).await.unwrap() })
+        tokio::spawn(async move { client.call("step", Bytes::new(), TIMEOUT).await.unwrap() })
     };
     let flood: Vec<_> = (0..30).map(|_| call(server.client_of("flood"))).collect();
     support::until(|| server.server.stats().calls.load(Ordering::Relaxed) == 30).await;
@@ -144,7 +144,7 @@ async fn a_call_that_takes_too_long_is_given_back_to_its_client() {
     let options =
         ServerOptions { call_timeout: Duration::from_millis(50), ..ServerOptions::default() };
     let server = Running::start(options).await;
-    let error = server.client().call("hold", Bytes::new(), WITHIN).await.unwrap_err();
+    let error = server.client().call("hold", Bytes::new(), TIMEOUT).await.unwrap_err();
     assert_eq!(error.fault().unwrap().code, ErrorCode::Server);
     support::until(|| server.server.in_flight() == 0).await;
 }
@@ -156,7 +156,7 @@ async fn a_client_gives_up_in_time_and_its_connection_goes_on() {
     let soon = Duration::from_millis(30);
     let late = client.call("hold", Bytes::new(), soon).await.unwrap_err();
     assert!(matches!(late, CallError::Timeout { .. }), "{late}");
-    assert!(client.call("echo", Bytes::new(), WITHIN).await.is_ok());
+    assert!(client.call("echo", Bytes::new(), TIMEOUT).await.is_ok());
     server.service.release();
 }
 
@@ -164,16 +164,17 @@ async fn a_client_gives_up_in_time_and_its_connection_goes_on() {
 async fn idle_connections_end_on_either_side_and_are_made_again() {
     let short = Duration::from_millis(40);
     let sides = [
-        (ServerOptions { idle_timeout: short, ..ServerOptions::default() }, WITHIN),
+        (ServerOptions { idle_timeout: short, ..ServerOptions::default() }, TIMEOUT),
         (ServerOptions::default(), short),
     ];
     for (options, idle_timeout) in sides {
         let server = Running::start(options).await;
         let options = ClientOptions { idle_timeout, ..ClientOptions::default() };
         let client = server.client_with(PROTOCOL, options);
-        client.call("echo", Bytes::new(), WITHIN).await.unwrap();
+        client.call("echo", Bytes::new(), TIMEOUT).await.unwrap();
         support::until(|| server.server.stats().connections.load(Ordering::Relaxed) == 0).await;
-        support::eventually(async || client.call("echo", Bytes::new(), WITHIN).await.is_ok()).await;
+        support::eventually(async || client.call("echo", Bytes::new(), TIMEOUT).await.is_ok())
+            .await;
     }
 }
 
@@ -186,7 +187,7 @@ async fn a_waiting_client_says_that_it_is_there() {
     let client = server.client_with(PROTOCOL, options);
     let held = {
         let client = client.clone();
-        tokio::spawn(async move { client.call("hold", Bytes::new(), WITHIN).await })
+        tokio::spawn(async move { client.call("hold", Bytes::new(), TIMEOUT).await })
     };
     support::until(|| server.server.in_flight() == 1).await;
     // Pings go by without an answer; were there one, or a closed connection, the call would fail.
@@ -201,7 +202,7 @@ async fn a_shutdown_finishes_what_was_begun() {
     let client = server.client();
     let held = {
         let client = client.clone();
-        tokio::spawn(async move { client.call("hold", Bytes::new(), WITHIN).await })
+        tokio::spawn(async move { client.call("hold", Bytes::new(), TIMEOUT).await })
     };
     support::until(|| server.server.in_flight() == 1).await;
     let closing = {
@@ -211,7 +212,7 @@ async fn a_shutdown_finishes_what_was_begun() {
     server.service.release();
     closing.await.unwrap();
     assert!(held.await.unwrap().is_ok());
-    assert!(client.call("echo", Bytes::new(), WITHIN).await.is_err());
+    assert!(client.call("echo", Bytes::new(), TIMEOUT).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -226,18 +227,19 @@ async fn both_protocols_are_served_on_one_port() {
     }
     let running = Running::start(ServerOptions::default()).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let guest: Arc<dyn framed::Guest> = Arc::new(running.server.clone());
+    let foreign: Arc<dyn framed::ForeignProtocol> = Arc::new(running.server.clone());
     let options = framed::ServerOptions::default();
     let host =
-        framed::Server::serve_with_guest(listener, Arc::new(Frames), Some(guest), options).unwrap();
+        framed::Server::serve_with_foreign(listener, Arc::new(Frames), Some(foreign), options)
+            .unwrap();
     let running = Running { address: host.local_addr(), ..running };
     let client = running.client();
-    assert_eq!(client.call("echo", Bytes::from("hadoop"), WITHIN).await.unwrap(), "hadoop");
+    assert_eq!(client.call("echo", Bytes::from("hadoop"), TIMEOUT).await.unwrap(), "hadoop");
     let address = host.local_addr().to_string();
     let frames = framed::Client::new(address, framed::ClientOptions::default());
-    let reply = frames.call(1, Bytes::from("frame"), Bytes::new(), WITHIN).await.unwrap();
+    let reply = frames.call(1, Bytes::from("frame"), Bytes::new(), TIMEOUT).await.unwrap();
     assert_eq!(reply.header, "frame");
     host.shutdown().await;
     support::until(|| running.server.stats().connections.load(Ordering::Relaxed) == 0).await;
-    assert!(client.call("echo", Bytes::new(), WITHIN).await.is_err());
+    assert!(client.call("echo", Bytes::new(), TIMEOUT).await.is_err());
 }

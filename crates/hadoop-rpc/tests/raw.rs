@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{Running, WITHIN};
+use crate::support::{Running, TIMEOUT};
 
 /// Sends bytes, closes the sending half, and returns everything the server said.
 async fn say(server: &Running, bytes: &[u8]) -> Vec<u8> {
@@ -25,7 +25,7 @@ async fn say(server: &Running, bytes: &[u8]) -> Vec<u8> {
             _ => {}
         }
     };
-    tokio::time::timeout(WITHIN, talk).await.expect("the server neither answers nor closes");
+    tokio::time::timeout(TIMEOUT, talk).await.expect("the server neither answers nor closes");
     heard
 }
 
@@ -91,7 +91,7 @@ fn survives<S: Strategy>(strategy: &S, bytes: impl Fn(S::Value) -> Vec<u8>) {
         Ok(())
     };
     TestRunner::new(config).run(strategy, property).unwrap();
-    let answer = runtime.block_on(server.client().call("echo", Bytes::from("still"), WITHIN));
+    let answer = runtime.block_on(server.client().call("echo", Bytes::from("still"), TIMEOUT));
     assert_eq!(answer.unwrap(), "still");
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use hadoop_rpc::{ClientOptions, Identity, RetryLimits, ServerOptions};
 
-use crate::support::{PROTOCOL, Running, WITHIN, until};
+use crate::support::{PROTOCOL, Running, TIMEOUT, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_comes_again_is_answered_and_not_repeated() {
@@ -15,12 +15,12 @@ async fn a_call_that_comes_again_is_answered_and_not_repeated() {
     let second = server.client_as(identity.clone(), PROTOCOL, ClientOptions::default());
     let attempt = identity.attempt();
     for (client, attempt) in [(&first, attempt), (&second, attempt.again()), (&first, attempt)] {
-        assert_eq!(client.send(attempt, "count", Bytes::new(), WITHIN).await.unwrap(), "1");
+        assert_eq!(client.send(attempt, "count", Bytes::new(), TIMEOUT).await.unwrap(), "1");
     }
     assert_eq!(server.server.stats().repeated.load(Ordering::Relaxed), 2);
-    assert_eq!(first.call("count", Bytes::new(), WITHIN).await.unwrap(), "2", "another call");
+    assert_eq!(first.call("count", Bytes::new(), TIMEOUT).await.unwrap(), "2", "another call");
     let stranger = server.client();
-    let same_number = stranger.send(attempt, "count", Bytes::new(), WITHIN).await.unwrap();
+    let same_number = stranger.send(attempt, "count", Bytes::new(), TIMEOUT).await.unwrap();
     assert_eq!(same_number, "3", "another client's call of the same number");
 }
 
@@ -32,14 +32,14 @@ async fn a_call_outlives_its_connection_and_answers_the_next_attempt() {
     let client = server.client_as(identity.clone(), PROTOCOL, ClientOptions::default());
     let lost = tokio::spawn({
         let client = client.clone();
-        async move { client.send(attempt, "count-held", Bytes::new(), WITHIN).await }
+        async move { client.send(attempt, "count-held", Bytes::new(), TIMEOUT).await }
     });
     until(|| server.server.in_flight() == 1).await;
     lost.abort();
     drop(client);
     let client = server.client_as(identity, PROTOCOL, ClientOptions::default());
     let again = tokio::spawn(async move {
-        client.send(attempt.again(), "count-held", Bytes::new(), WITHIN).await
+        client.send(attempt.again(), "count-held", Bytes::new(), TIMEOUT).await
     });
     until(|| server.server.stats().repeated.load(Ordering::Relaxed) == 1).await;
     server.service.release();
@@ -54,7 +54,7 @@ async fn what_was_refused_is_tried_again() {
     let client = server.client_as(identity.clone(), PROTOCOL, ClientOptions::default());
     let attempt = identity.attempt();
     for tried in 1..=3 {
-        let refused = client.send(attempt, "count-fail", Bytes::new(), WITHIN).await;
+        let refused = client.send(attempt, "count-fail", Bytes::new(), TIMEOUT).await;
         assert!(refused.unwrap_err().fault().is_some());
         assert_eq!(server.service.counted.load(Ordering::Relaxed), tried);
     }
@@ -70,11 +70,11 @@ async fn the_answer_to_a_call_that_took_too_long_is_kept() {
     let identity = Identity::random();
     let client = server.client_as(identity.clone(), PROTOCOL, ClientOptions::default());
     let attempt = identity.attempt();
-    let late = client.send(attempt, "count-held", Bytes::new(), WITHIN).await;
+    let late = client.send(attempt, "count-held", Bytes::new(), TIMEOUT).await;
     assert!(late.unwrap_err().fault().is_some());
     server.service.release();
     until(|| server.server.in_flight() == 0).await;
-    let kept = client.send(attempt.again(), "count-held", Bytes::new(), WITHIN).await.unwrap();
+    let kept = client.send(attempt.again(), "count-held", Bytes::new(), TIMEOUT).await.unwrap();
     assert_eq!(kept, "1");
     assert_eq!(server.service.counted.load(Ordering::Relaxed), 1);
 }
@@ -87,9 +87,9 @@ async fn kept_answers_are_bounded() {
     let client = server.client_as(identity.clone(), PROTOCOL, ClientOptions::default());
     let attempts: Vec<_> = (0..20).map(|_| identity.attempt()).collect();
     for attempt in &attempts {
-        client.send(*attempt, "count", Bytes::new(), WITHIN).await.unwrap();
+        client.send(*attempt, "count", Bytes::new(), TIMEOUT).await.unwrap();
     }
-    let newest = client.send(attempts[19], "count", Bytes::new(), WITHIN).await.unwrap();
-    let oldest = client.send(attempts[0], "count", Bytes::new(), WITHIN).await.unwrap();
+    let newest = client.send(attempts[19], "count", Bytes::new(), TIMEOUT).await.unwrap();
+    let oldest = client.send(attempts[0], "count", Bytes::new(), TIMEOUT).await.unwrap();
     assert_eq!((newest, oldest), (Bytes::from("20"), Bytes::from("21")));
 }

@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, watch};
 
 pub const PROTOCOL: (&str, u64) = ("a.b.Protocol", 1);
 /// How long anything may take on a busy machine before a test gives up.
-pub const WITHIN: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub struct Methods {
     /// Times that `count` or `count-held` were carried out.
@@ -141,5 +141,5 @@ pub async fn eventually<F: Future<Output = bool>>(met: impl Fn() -> F) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    tokio::time::timeout(WITHIN, waiting).await.expect("the condition was not met");
+    tokio::time::timeout(TIMEOUT, waiting).await.expect("the condition was not met");
 }

@@ -40,6 +40,14 @@ pub enum Error {
         /// RocksDB's words.
         reason: String,
     },
+    /// An earlier write or flush failed: nobody knows what of it is on the disk.
+    #[error("{operation} refused, the database has failed: {reason}")]
+    Broken {
+        /// What was attempted.
+        operation: &'static str,
+        /// What failed first.
+        reason: String,
+    },
     /// No table of that name was declared at open.
     #[error("no table {0} in this database")]
     NoSuchTable(String),

@@ -12,6 +12,8 @@
 //!   over all tables (`atomic_flush`), so that a replicated state machine can write without the
 //!   log ([`Durability::NoWal`]), keep its applied index in the same batch, and find both in step
 //!   after a crash: the Raft log is the write-ahead log.
+//! * **A write or flush that failed is final**, unless for want of room: from then on the database
+//!   can only be read. The first answer of a disk that fails is the true one.
 //! * Keys are compared bytewise.
 //! * Nothing outside this crate links RocksDB.
 

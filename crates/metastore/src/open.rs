@@ -1,5 +1,6 @@
 //! Opening a database: table layouts and memory bounds.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,6 +98,47 @@ fn table_options(preset: Preset, cache: &Cache, options: &StoreOptions) -> Optio
     cf
 }
 
+/// Has the files in a directory read from the device: a page that could not be written back may
+/// still be in the page cache, where a process that ended before has left it.
+fn read_from_device(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_file() {
+            continue;
+        }
+        let file = std::fs::File::open(entry.path())?;
+        // Only clean pages are dropped.
+        file.sync_all()?;
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+    }
+    // The same of the names: that process may have gone on, or ended, when it could not sync them.
+    std::fs::File::open(dir)?.sync_all()
+}
+
+/// Makes the directory of a database. Before there is anything in it, its name and the names of the
+/// directories above it are made durable: an fsync of a file promises nothing about them, and a
+/// loss of power would take the database away with the directory.
+fn make_directory(path: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(path)?;
+    if path.join("CURRENT").exists() {
+        return Ok(());
+    }
+    let path = path.canonicalize()?;
+    let device = path.metadata()?.dev();
+    for parent in path.ancestors().skip(1) {
+        // What the file system is mounted on is none of its names.
+        if parent.metadata()?.dev() != device {
+            break;
+        }
+        match std::fs::File::open(parent).and_then(|directory| directory.sync_all()) {
+            // A process that may not list a directory has made nothing there.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => break,
+            synced => synced?,
+        }
+    }
+    Ok(())
+}
+
 impl Store {
     /// Opens the database in `path`, making it and any table that is not there yet.
     ///
@@ -108,7 +150,8 @@ impl Store {
     /// database.
     pub fn open(path: &Path, tables: &[TableSpec], options: &StoreOptions) -> Result<Self> {
         let failed = |reason: String| Error::Open { path: path.to_path_buf(), reason };
-        std::fs::create_dir_all(path).map_err(|e| failed(e.to_string()))?;
+        make_directory(path).map_err(|e| failed(e.to_string()))?;
+        read_from_device(path).map_err(|e| failed(e.to_string()))?;
 
         let mut db_options = Options::default();
         db_options.create_if_missing(true);
@@ -143,6 +186,13 @@ impl Store {
         }
         let db = DB::open_cf_descriptors(&db_options, path, families)
             .map_err(|e| failed(e.to_string()))?;
-        Ok(Self { inner: Arc::new(Inner { db, cache, path: path.to_path_buf() }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                db,
+                cache,
+                path: path.to_path_buf(),
+                failed: std::sync::OnceLock::new(),
+            }),
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use rust_rocksdb::checkpoint::Checkpoint;
@@ -14,6 +14,8 @@ pub(crate) struct Inner {
     pub(crate) db: DB,
     pub(crate) cache: Cache,
     pub(crate) path: PathBuf,
+    /// The first write or flush that failed, unless for want of room.
+    pub(crate) failed: OnceLock<Error>,
 }
 
 /// An open database. Clones share it; it closes with the last one.
@@ -137,43 +139,74 @@ impl Store {
         Snapshot { store: self, inner: self.inner.db.snapshot() }
     }
 
+    /// Why the database failed, if it did. A failed write or flush is final: nobody knows what of
+    /// it is on the disk, and a later one that succeeds says nothing about it. Reads go on.
+    pub fn failure(&self) -> Option<Error> {
+        self.inner.failed.get().cloned()
+    }
+
+    /// Refuses an operation of a failed database.
+    fn check(&self, operation: &'static str) -> Result<()> {
+        match self.inner.failed.get() {
+            None => Ok(()),
+            Some(first) => Err(Error::Broken { operation, reason: first.to_string() }),
+        }
+    }
+
+    /// The database fails with this error, unless there was no room or the batch made no sense.
+    fn fail(&self, operation: &'static str, error: rust_rocksdb::Error) -> Error {
+        let refused = error.kind() == rust_rocksdb::ErrorKind::InvalidArgument;
+        let error = Error::of(operation, error);
+        if !refused && !matches!(error, Error::NoSpace { .. }) {
+            // The first error stays.
+            let _ = self.inner.failed.set(error.clone());
+        }
+        error
+    }
+
     /// Applies a batch.
     ///
     /// # Errors
-    /// When the batch names an unknown table or the write fails; then none of it is visible.
+    /// When the batch names an unknown table, the write fails, or one failed earlier; then none of
+    /// it is visible.
     pub fn write(&self, batch: Batch, durability: Durability) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
         let raw = batch.into_raw(self)?;
+        self.check("write")?;
         let mut options = WriteOptions::default();
         match durability {
             Durability::NoWal => options.disable_wal(true),
             Durability::Wal => {}
             Durability::Sync => options.set_sync(true),
         }
-        self.inner.db.write_opt(&raw, &options).map_err(|e| Error::of("write", e))
+        self.inner.db.write_opt(&raw, &options).map_err(|e| self.fail("write", e))
     }
 
     /// Makes everything written so far durable, over all tables at once.
     ///
     /// # Errors
-    /// When the files cannot be written.
+    /// When the files cannot be written, or could not be earlier.
     pub fn flush(&self) -> Result<()> {
+        self.check("flush")?;
         let mut options = FlushOptions::default();
         options.set_wait(true);
         let names = self.inner.db.cf_names();
         let families: Vec<&ColumnFamily> =
             names.iter().filter_map(|n| self.inner.db.cf_handle(n)).collect();
-        self.inner.db.flush_cfs_opt(&families, &options).map_err(|e| Error::of("flush", e))
+        self.inner.db.flush_cfs_opt(&families, &options).map_err(|e| self.fail("flush", e))?;
+        // A flush that failed at the same time may have been of the same rows.
+        self.check("flush")
     }
 
     /// Makes the write-ahead log durable (after [`Durability::Wal`] writes).
     ///
     /// # Errors
-    /// When the log cannot be synced.
+    /// When the log cannot be synced, or a write failed earlier.
     pub fn sync_wal(&self) -> Result<()> {
-        self.inner.db.flush_wal(true).map_err(|e| Error::of("sync log", e))
+        self.check("sync log")?;
+        self.inner.db.flush_wal(true).map_err(|e| self.fail("sync log", e))
     }
 
     /// Writes a consistent copy of the database to `path`, which must not exist. Files are

@@ -45,6 +45,31 @@ fn a_batch_spans_tables_and_survives_a_flush_without_the_log() {
 }
 
 #[test]
+fn a_flush_that_failed_once_is_never_said_to_have_succeeded() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let put = |key: &str| {
+        let mut batch = Batch::new();
+        batch.put(Table::named("keyTable"), key, "value");
+        store.write(batch, Durability::NoWal)
+    };
+    put("before").unwrap();
+    let failing = testkit::fail_syncs(&dir.path().display().to_string(), 1);
+    let first = store.flush().unwrap_err();
+    assert_eq!(failing.struck(), 1);
+    assert!(matches!(first, Error::Failed { .. }), "{first}");
+    // The disk says yes from here on.
+    for _ in 0..2 {
+        assert!(matches!(store.flush().unwrap_err(), Error::Broken { .. }));
+    }
+    assert!(matches!(put("after").unwrap_err(), Error::Broken { .. }));
+    assert_eq!(store.failure().unwrap().to_string(), first.to_string());
+    // What was written can still be read.
+    assert!(store.contains(Table::named("keyTable"), b"before").unwrap());
+    assert!(!store.contains(Table::named("keyTable"), b"after").unwrap());
+}
+
+#[test]
 fn an_open_database_refuses_a_second_opener_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let _first = open(dir.path());

@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use framed::{Server, ServerOptions};
-use multiraft::transport::framed::{Door, FramedTransport, Methods};
+use multiraft::transport::framed::{FramedTransport, Methods, RaftEndpoint};
 use multiraft::{Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, Proposal, RaftHost};
 use uuid::Uuid;
 
@@ -129,8 +129,8 @@ async fn member(me: usize, dir: &Path) -> Result<(), Failure> {
     let transport = FramedTransport::new(METHODS, Duration::from_secs(5));
     let host = RaftHost::start(HostOptions::new(node(me)), transport)?;
     let log = host.open_log(&dir.join(me.to_string()), LogOptions::default())?;
-    let door = Door::new(host.clone(), METHODS);
-    let server = Server::bind("127.0.0.1:0", door, ServerOptions::default()).await?;
+    let endpoint = RaftEndpoint::new(host.clone(), METHODS);
+    let server = Server::bind("127.0.0.1:0", endpoint, ServerOptions::default()).await?;
     println!("{}", server.local_addr());
     let mut lines = std::io::stdin().lines();
     let all = lines.next().ok_or("no addresses")??;

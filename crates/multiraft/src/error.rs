@@ -10,12 +10,24 @@ pub enum LogError {
     /// A checksum does not match in the middle of the log: bytes that were acknowledged are
     /// damaged. Nothing is dropped; the log is not opened.
     #[error(
-        "raft log {path} is corrupt: {detail}; acknowledged entries would be lost, restore the directory or remove this replica"
+        "raft log {path} is corrupt: {detail}; acknowledged entries would be lost. Restore the directory, or empty it, so that this replica gets everything from the others"
     )]
     Corrupt {
         /// The log's directory or file.
         path: PathBuf,
         /// Where and how.
+        detail: String,
+    },
+    /// The directory has the log of something else.
+    #[error(
+        "raft log {path} is not the one that {manifest} is about: {detail}; restore the right one, or empty the directory, so that this replica gets everything from the others"
+    )]
+    Foreign {
+        /// The log's directory.
+        path: PathBuf,
+        /// The file that says which log belongs here.
+        manifest: PathBuf,
+        /// What differs.
         detail: String,
     },
     /// Another process has the log open.
@@ -73,7 +85,7 @@ pub enum GroupError {
     /// The state machine's store is behind the first entry of the log, or otherwise does not
     /// belong to it.
     #[error(
-        "raft group {group}: state machine is at index {applied} but the log begins at {first}; its store was lost or replaced"
+        "raft group {group}: state machine is at index {applied} but the log begins at {first}; its store was lost or replaced. Restore it, or empty the log's directory, too, so that this replica gets everything from the others"
     )]
     StateLost {
         /// Which group.
@@ -83,12 +95,31 @@ pub enum GroupError {
         /// First entry in the log.
         first: u64,
     },
+    /// The only replica that votes has lost its log: what was acknowledged since its state
+    /// machine's last flush.
+    #[error(
+        "raft group {group}: its log is lost, and there is no other member to get it from: what was acknowledged since the state machine was last flushed is gone with it. Restore the directory of the log; to go on without it, create the file {accept} and start again"
+    )]
+    LogLost {
+        /// Which group.
+        group: Uuid,
+        /// The file by which an operator accepts the loss.
+        accept: PathBuf,
+    },
     /// The log failed.
     #[error(transparent)]
     Log(#[from] LogError),
     /// Raft itself refused.
     #[error("raft group {group}: {detail}")]
     Raft {
+        /// Which group.
+        group: Uuid,
+        /// What it said.
+        detail: String,
+    },
+    /// Its state machine could not be made.
+    #[error("raft group {group}: no state machine: {detail}")]
+    Machine {
         /// Which group.
         group: Uuid,
         /// What it said.
@@ -105,7 +136,7 @@ pub enum ProposeError {
     /// This replica does not lead; nothing was appended.
     #[error("not the leader{}", hint.map(|h| format!(", try {h}")).unwrap_or_default())]
     NotLeader {
-        /// Who leads, when known.
+        /// The leader, when known.
         hint: Option<Uuid>,
     },
     /// Too much is waiting; nothing was appended. Try again later.
@@ -135,7 +166,7 @@ pub enum ChangeError {
     /// This replica does not lead, or no longer: a leader that is to go hands over first.
     #[error("not the leader{}", hint.map(|h| format!(", try {h}")).unwrap_or_default())]
     NotLeader {
-        /// Who leads, or will, when known.
+        /// The leader, or the next one, when known.
         hint: Option<Uuid>,
     },
     /// Another change is under way. Try again later.
@@ -158,7 +189,7 @@ pub enum ReadError {
     /// This replica does not lead or could not confirm that it does.
     #[error("not the leader{}", hint.map(|h| format!(", try {h}")).unwrap_or_default())]
     NotLeader {
-        /// Who leads, when known.
+        /// The leader, when known.
         hint: Option<Uuid>,
     },
     /// No quorum confirmed leadership in time.

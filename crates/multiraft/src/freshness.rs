@@ -1,18 +1,19 @@
 //! Since when a replica that does not lead is known to lack nothing.
 //!
 //! A heartbeat says how far the leader is. When it was sent its receiver cannot know: it may have
-//! waited in a slow network, or in the socket of a process that was stopped. So a replica puts its own
-//! clock into each answer, the leader returns the last one that it got, and what a heartbeat says was so
-//! *after* that. Once the replica has applied as much it lacks nothing that was committed before. Clocks
-//! are never compared with each other.
+//! waited in a slow network, or in the socket of a process that was stopped. So a replica puts its
+//! own clock into each answer, the leader returns the last one that it got, and what a heartbeat
+//! says was so *after* that. Once the replica has applied as much it lacks nothing that was
+//! committed before. Clocks are never compared with each other.
 //!
-//! The price is that a replica which keeps up knows it of a moment one to two heartbeats ago. A leader
-//! that was replaced and does not know it yet goes on for an election timeout, which adds to the bound.
+//! The price is that a replica which keeps up knows it of a moment one to two heartbeats ago. A
+//! leader that was replaced and does not know it yet goes on for an election timeout, which adds to
+//! the bound.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// See the module. Told by the group's loop, asked by anybody; times are nanoseconds of the host. One cache line, for
-/// every heartbeat of every group comes by.
+/// How fresh a follower's state is. Told by the group's loop, asked by anybody; times are
+/// nanoseconds of the host. One cache line, for every heartbeat of every group comes by.
 #[repr(align(64))]
 pub(crate) struct Freshness {
     /// The highest entry that a leader called committed; entries of it may be on their way.
@@ -46,13 +47,21 @@ impl Freshness {
         }
     }
 
+    /// Forgets everything: the replica may be behind what it had.
+    pub(crate) fn reset(&self) {
+        for field in [&self.commit, &self.heard, &self.term, &self.proved, &self.after, &self.index]
+        {
+            field.store(0, Ordering::Release);
+        }
+    }
+
     /// The clock as it goes into an answer to a heartbeat.
     pub(crate) fn stamp(&self, now: u64) -> u64 {
         self.offset.saturating_add(now)
     }
 
     /// In `term` a leader said, after it had got `stamp`, that nothing behind `index` is committed.
-    pub(crate) fn hear(&self, term: u64, index: u64, stamp: u64, now: u64, applied: u64) {
+    pub(crate) fn observe(&self, term: u64, index: u64, stamp: u64, now: u64, applied: u64) {
         let Some(after) = stamp.checked_sub(self.offset).filter(|at| *at > 0 && *at <= now) else {
             return;
         };
@@ -60,8 +69,8 @@ impl Freshness {
         if before != 0 && self.index.load(Ordering::Relaxed) <= applied {
             self.proved.fetch_max(before, Ordering::AcqRel);
         } else if before != 0 && self.term.load(Ordering::Relaxed) == term {
-            // First that one: else a replica that is always a little behind would never get there. (What
-            // a leader of an earlier term had may never be committed.)
+            // First that one: else a replica that is always a little behind would never get there.
+            // (What a leader of an earlier term had may never be committed.)
             return;
         }
         if after <= before {
@@ -94,24 +103,24 @@ mod tests {
     #[test]
     fn what_was_said_counts_from_the_clock_it_answers_once_it_is_applied() {
         let fresh = Freshness::new();
-        let hear = |term, index, after, now, applied| {
-            fresh.hear(term, index, fresh.stamp(after), now, applied);
+        let observe = |term, index, after, now, applied| {
+            fresh.observe(term, index, fresh.stamp(after), now, applied);
         };
         assert_eq!(fresh.as_of(0), None, "nothing was heard");
-        fresh.hear(1, 0, 0, 50, 0);
+        fresh.observe(1, 0, 0, 50, 0);
         assert_eq!(fresh.as_of(0), None, "an answer to nothing");
-        hear(1, 7, 40, 100, 5);
+        observe(1, 7, 40, 100, 5);
         assert_eq!((fresh.as_of(6), fresh.as_of(7)), (None, Some(40)));
-        hear(1, 9, 60, 120, 6);
+        observe(1, 9, 60, 120, 6);
         assert_eq!((fresh.as_of(6), fresh.as_of(7)), (None, Some(40)), "7 comes first");
-        hear(1, 9, 60, 120, 8);
+        observe(1, 9, 60, 120, 8);
         assert_eq!((fresh.as_of(8), fresh.as_of(9)), (Some(40), Some(60)));
-        hear(1, 4, 50, 130, 9);
+        observe(1, 4, 50, 130, 9);
         assert_eq!(fresh.as_of(9), Some(60), "old news");
-        hear(1, 99, 140, 130, 9);
+        observe(1, 99, 140, 130, 9);
         assert_eq!(fresh.as_of(99), Some(60), "a clock of a former life");
-        hear(1, 99, 100, 140, 9);
-        hear(2, 12, 150, 160, 9);
+        observe(1, 99, 100, 140, 9);
+        observe(2, 12, 150, 160, 9);
         assert_eq!((fresh.as_of(11), fresh.as_of(12)), (Some(60), Some(150)), "99 may never come");
     }
 }

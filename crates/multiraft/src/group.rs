@@ -9,11 +9,12 @@ use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
 use crate::error::{ChangeError, ProposeError, ReadError, TransportError};
-use crate::membership::{Change, Membership, Standing};
+use crate::event_loop::event::{Event, NewProposal, PayloadState, Reply};
+use crate::failure::GroupFailure;
+use crate::membership::{Change, MemberRole, Membership};
 use crate::payload::Placement;
 use crate::progress::MemberProgress;
 use crate::shared::{GroupShared, Permit};
-use crate::turn::event::{Event, NewProposal, PayloadState, Reply};
 
 /// What to replicate.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +54,7 @@ pub enum Role {
     Candidate,
 }
 
-/// Who leads.
+/// The leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaderState {
     /// The leader, when one is known.
@@ -72,9 +73,10 @@ pub struct Staleness {
     pub entries: u64,
     /// Since when it has heard nothing from a leader. Nothing when it never heard of one.
     pub silent: Option<Duration>,
-    /// Everything that was committed longer ago than this is applied, however long messages took. (A leader that was
-    /// replaced and does not know it yet is believed for up to an election timeout, which comes on top.) A replica
-    /// that keeps up is behind by one to two heartbeats by this count. Nothing when it cannot be told.
+    /// Everything that was committed longer ago than this is applied, however long messages took.
+    /// (A leader that was replaced and does not know it yet is believed for up to an election
+    /// timeout, which comes on top.) A replica that keeps up is behind by one to two heartbeats by
+    /// this count. Nothing when it cannot be told.
     pub behind: Option<Duration>,
 }
 
@@ -108,8 +110,8 @@ pub struct GroupStatus {
 pub struct FollowerStatus {
     /// Which member.
     pub node: Uuid,
-    /// Whether it votes.
-    pub standing: Standing,
+    /// Its role as a member: whether it votes.
+    pub role: MemberRole,
     /// Entries it confirmed.
     pub matched: u64,
     /// Whether it was heard of within the last election timeout.
@@ -196,7 +198,7 @@ impl Group {
     }
 
     /// Like [`read_index`](Self::read_index), on any replica: a follower asks the leader, once for
-    /// all who wait, and waits until it has applied what the leader said.
+    /// all reads that wait, and waits until it has applied what the leader said.
     pub async fn read_index_anywhere(&self) -> Result<u64, ReadError> {
         if let Some(index) = self.shared.lease_read() {
             return Ok(index);
@@ -241,7 +243,17 @@ impl Group {
         receiver.await.ok()
     }
 
-    /// Who leads, as far as this replica knows.
+    /// Why the group does not work on this node, when it does not.
+    pub fn failure(&self) -> Option<GroupFailure> {
+        self.shared.failure.borrow().clone()
+    }
+
+    /// Notified when the group fails here, and when it is started again.
+    pub fn failures(&self) -> watch::Receiver<Option<GroupFailure>> {
+        self.shared.failure.subscribe()
+    }
+
+    /// The leader, as far as this replica knows.
     pub fn leader(&self) -> LeaderState {
         *self.shared.leader.borrow()
     }
@@ -273,7 +285,7 @@ impl Group {
         self.shared.progress.changes()
     }
 
-    /// Who belongs to the group, as far as this replica knows.
+    /// The members of the group, as far as this replica knows.
     pub fn membership(&self) -> Membership {
         self.shared.membership.borrow().clone()
     }
@@ -283,7 +295,8 @@ impl Group {
         self.shared.membership.subscribe()
     }
 
-    /// Whether this replica knows that it was removed from the group. It may belong to it again later.
+    /// Whether this replica knows that it was removed from the group. It may belong to it again
+    /// later.
     pub fn removed(&self) -> watch::Receiver<bool> {
         self.shared.removed.subscribe()
     }

@@ -1,10 +1,10 @@
 //! The host: threads, logs and the groups that run on them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -16,13 +16,18 @@ use uuid::Uuid;
 
 use crate::apply::{ApplyTask, ApplyThreads};
 use crate::error::{FrameError, GroupError, HostError, LogError};
+use crate::event_loop::Loop;
+use crate::event_loop::core::{GroupCore, Reached};
+use crate::event_loop::event::Event;
+use crate::event_loop::recall::{Recalled, recall};
+use crate::failure::panic_text;
 use crate::freshness::Freshness;
 use crate::group::{Group, LeaderState};
 use crate::id::fold;
 use crate::inbox::Inbox;
 use crate::log::write::{Done, WriteTask};
 use crate::log::{LogHandle, PersistedGroup};
-use crate::machine::StateMachine;
+use crate::machine::{MachineError, StateMachine};
 use crate::membership::Membership;
 use crate::metrics::{HostMetrics, add};
 use crate::options::{GroupConfig, HostOptions, LogOptions};
@@ -31,16 +36,15 @@ use crate::shared::GroupShared;
 use crate::snapshot::receive::Receiver;
 use crate::transport::Transport;
 use crate::transport::frame::{FetchRequest, decode};
-use crate::turn::Loop;
-use crate::turn::core::{GroupCore, recall_members};
-use crate::turn::event::Event;
 
 /// Messages for one loop, each with its group.
-type Letters = Vec<(u64, Message)>;
+type GroupMessages = Vec<(u64, Message)>;
 
 struct Running {
     shared: Arc<GroupShared>,
     log: LogHandle,
+    /// To start it again.
+    config: GroupConfig,
 }
 
 struct HostCore {
@@ -57,7 +61,6 @@ struct HostCore {
     starting: Mutex<FxHashSet<u64>>,
     receiver: Receiver,
     down: AtomicBool,
-    epoch: Instant,
 }
 
 impl Drop for HostCore {
@@ -110,7 +113,14 @@ impl RaftHost {
         let mut threads = Vec::new();
         for inbox in &loops {
             let (me, tick, inbox) = (options.node, options.tick, inbox.clone());
-            let run = Loop::new(me, tick, inbox, transport.clone(), metrics.clone());
+            let run = Loop::new(
+                me,
+                tick,
+                options.clock.clone(),
+                inbox,
+                transport.clone(),
+                metrics.clone(),
+            );
             let builder = std::thread::Builder::new().name(String::from("raft-loop"));
             threads.push(builder.spawn(move || run.run())?);
         }
@@ -127,7 +137,6 @@ impl RaftHost {
             starting: Mutex::default(),
             receiver: Receiver::default(),
             down: AtomicBool::new(false),
-            epoch: Instant::now(),
         };
         Ok(Self { core: Arc::new(core) })
     }
@@ -174,17 +183,88 @@ impl RaftHost {
         };
         let turn = core.next.fetch_add(1, Ordering::Relaxed);
         let inbox = core.loops[turn % core.loops.len()].clone();
-        let apply = core.applies.next_for(&config.log)?.ok_or(GroupError::Shutdown)?;
-        let (membership, fresh) = recall_members(&config)?;
-        let shared = Arc::new(self.shared(&config, number, inbox.clone(), membership));
+        let recalled = recall(&config, machine.applied())?;
+        let shared = self.shared(&config, number, inbox, recalled.membership.clone());
+        let shared = Arc::new(shared);
+        self.begin(&config, &shared, machine, &recalled)?;
         let log = config.log.clone();
-        let (at, options) = (machine.applied(), &core.options);
-        let group = GroupCore::open(config, options, shared.clone(), apply.clone(), at, fresh)?;
-        log.core.groups.lock().insert(number, inbox.clone());
+        core.groups.write().insert(number, Running { shared: shared.clone(), log, config });
+        Ok(Group { shared })
+    }
+
+    /// Reads a group from its log and hands it to its threads.
+    fn begin(
+        &self,
+        config: &GroupConfig,
+        shared: &Arc<GroupShared>,
+        machine: Box<dyn StateMachine>,
+        recalled: &Recalled,
+    ) -> Result<(), GroupError> {
+        let core = &self.core;
+        config.log.check_open()?;
+        let apply = core.applies.next_for(&config.log)?.ok_or(GroupError::Shutdown)?;
+        let at = Reached { applied: machine.applied(), committed: machine.known_committed() };
+        let (of, with) = (config.clone(), shared.clone());
+        let group = GroupCore::open(of, &core.options, with, apply.clone(), at, recalled)?;
+        let inbox = shared.inbox.clone();
+        config.log.core.groups.lock().insert(shared.number, inbox.clone());
         apply.push(ApplyTask::Start { shared: shared.clone(), machine });
         inbox.push(Event::Start(Box::new(group)));
-        core.groups.write().insert(number, Running { shared: shared.clone(), log });
-        Ok(Group { shared })
+        Ok(())
+    }
+
+    /// Starts a group that failed again, from its log and with the state machine that `machine`
+    /// makes once the old one is gone. Handles of the group stay valid. A group that does not start
+    /// stays failed, and may be tried again.
+    ///
+    /// # Errors
+    /// When the group is not here, or log or store cannot be read.
+    pub async fn restart_group<F>(&self, id: Uuid, machine: F) -> Result<(), GroupError>
+    where
+        F: FnOnce() -> Result<Box<dyn StateMachine>, MachineError> + Send + 'static,
+    {
+        let running = self.stop(id).await?;
+        let host = self.clone();
+        let started = tokio::task::spawn_blocking(move || host.begin_again(running, machine));
+        started.await.map_err(|error| GroupError::Raft { group: id, detail: error.to_string() })?
+    }
+
+    fn begin_again<F>(&self, running: Running, machine: F) -> Result<(), GroupError>
+    where
+        F: FnOnce() -> Result<Box<dyn StateMachine>, MachineError>,
+    {
+        let core = &self.core;
+        let Running { shared, config, .. } = &running;
+        let (id, number) = (shared.id, shared.number);
+        let Some(_claim) = Starting::claim(core, number) else {
+            return Err(GroupError::Running(id));
+        };
+        let start = || {
+            if core.down.load(Ordering::Acquire) {
+                return Err(GroupError::Shutdown);
+            }
+            let made = catch_unwind(AssertUnwindSafe(machine));
+            let made = made.unwrap_or_else(|panic| Err(panic_text(&*panic).into()));
+            let machine =
+                made.map_err(|error| GroupError::Machine { group: id, detail: error.to_string() })?;
+            let recalled = recall(config, machine.applied())?;
+            let membership = recalled.membership.clone();
+            shared.progress.set_members(membership.members.iter().map(|m| m.peer.node));
+            shared.membership.send_replace(membership);
+            shared.freshness.reset();
+            shared.applying_bytes.store(0, Ordering::Release);
+            // Before it begins: it may fail again at once.
+            shared.failure.send_replace(None);
+            self.begin(config, shared, machine, &recalled)
+        };
+        let failure = shared.failure.borrow().clone();
+        let started = start();
+        match &started {
+            Ok(()) => add(&core.metrics.groups_restarted, 1),
+            Err(_) => drop(shared.failure.send_replace(failure)),
+        }
+        core.groups.write().insert(number, running);
+        started
     }
 
     fn shared(
@@ -208,6 +288,7 @@ impl RaftHost {
             payloads: config.payloads.clone(),
             health: config.log.core.health.clone(),
             leader: watch::Sender::new(nobody),
+            failure: watch::Sender::new(None),
             applied: AtomicU64::new(0),
             commit: AtomicU64::new(0),
             freshness: Freshness::new(),
@@ -216,7 +297,7 @@ impl RaftHost {
             lease_until: AtomicU64::new(0),
             read_recently: AtomicBool::new(false),
             notify_applied: AtomicBool::new(false),
-            epoch: self.core.epoch,
+            clock: options.clock.clone(),
             applying_bytes: AtomicUsize::new(0),
             pending_bytes: AtomicUsize::new(0),
             pending_count: AtomicUsize::new(0),
@@ -230,6 +311,13 @@ impl RaftHost {
             metrics: self.core.metrics.clone(),
             request_timeout: options.request_timeout,
             snapshot_rate: options.snapshot_rate,
+        }
+    }
+
+    /// Has a group's code panic, for tests of what follows.
+    pub fn panic_group(&self, id: Uuid) {
+        if let Some(running) = self.core.groups.read().get(&fold(id)) {
+            running.shared.inbox.push(Event::Panic { group: running.shared.number });
         }
     }
 
@@ -252,8 +340,8 @@ impl RaftHost {
 
     /// Stops a group on this node and erases it from its log.
     pub async fn remove_group(&self, id: Uuid) -> Result<(), GroupError> {
-        let log = self.stop(id).await?;
-        self.erase(&log, id).await
+        let running = self.stop(id).await?;
+        self.erase(&running.log, id).await
     }
 
     /// Erases a group that is not running from a log.
@@ -265,10 +353,12 @@ impl RaftHost {
         let done = Done::Waiter(sender);
         let region = fold(id);
         log.write([WriteTask { region, erase: true, done, ..Default::default() }]);
-        receiver.await.map_err(|_| GroupError::Shutdown)
+        receiver.await.map_err(|_| GroupError::Shutdown)?;
+        log.forget(id);
+        Ok(())
     }
 
-    async fn stop(&self, id: Uuid) -> Result<LogHandle, GroupError> {
+    async fn stop(&self, id: Uuid) -> Result<Running, GroupError> {
         let number = fold(id);
         let running = self.core.groups.write().remove(&number);
         let running = running.ok_or(GroupError::NotRunning(id))?;
@@ -282,38 +372,44 @@ impl RaftHost {
         let done = Done::Waiter(sender);
         running.log.write([WriteTask { region: number, done, ..Default::default() }]);
         let _ = written.await;
-        Ok(running.log)
+        Ok(running)
     }
 
     /// Takes a frame that [`Transport::send`] of another host sent. Never blocks.
     pub fn receive(&self, header: Bytes, payload: Bytes) -> Result<(), FrameError> {
         let core = &self.core;
         let size = header.len() + payload.len();
-        let (from, messages) = decode(header, &payload)?;
+        let decoded = decode(header, &payload);
+        let (from, messages) = decoded.inspect_err(|_| add(&core.metrics.messages_refused, 1))?;
         add(&core.metrics.messages_received, messages.len() as u64);
         let waiting = core.metrics.inbox_bytes.load(Ordering::Relaxed);
         if waiting > 0 && waiting as usize + size > core.options.max_inbox_bytes {
             add(&core.metrics.messages_dropped, messages.len() as u64);
             return Ok(());
         }
-        let mut letters: Vec<(Arc<Inbox<Event>>, Letters)> = Vec::new();
+        let mut by_inbox: Vec<(Arc<Inbox<Event>>, GroupMessages)> = Vec::new();
         {
             let groups = core.groups.read();
             for (group, message) in messages {
+                if message.from != fold(from) {
+                    // Nobody speaks for another.
+                    add(&core.metrics.messages_refused, 1);
+                    continue;
+                }
                 let number = fold(group);
                 let Some(running) = groups.get(&number).filter(|r| r.shared.id == group) else {
                     add(&core.metrics.messages_dropped, 1);
                     continue;
                 };
                 let inbox = &running.shared.inbox;
-                match letters.iter_mut().find(|(known, _)| Arc::ptr_eq(known, inbox)) {
+                match by_inbox.iter_mut().find(|(known, _)| Arc::ptr_eq(known, inbox)) {
                     Some((_, messages)) => messages.push((number, message)),
-                    None => letters.push((inbox.clone(), vec![(number, message)])),
+                    None => by_inbox.push((inbox.clone(), vec![(number, message)])),
                 }
             }
         }
-        let share = size / letters.len().max(1);
-        for (inbox, messages) in letters {
+        let share = size / by_inbox.len().max(1);
+        for (inbox, messages) in by_inbox {
             core.metrics.inbox_bytes.fetch_add(share as i64, Ordering::Relaxed);
             inbox.push(Event::Messages { from, messages, bytes: share });
         }
@@ -328,7 +424,7 @@ impl RaftHost {
         if piece.ask {
             return Ok(self.core.receiver.next(piece.group, piece.snapshot));
         }
-        let (number, id, next) = (fold(piece.group), piece.group, piece.number + 1);
+        let (number, id, next) = (fold(piece.group), piece.group, piece.number.saturating_add(1));
         let found = {
             let groups = self.core.groups.read();
             groups.get(&number).map(|r| (r.shared.inbox.clone(), r.log.snapshots_dir()))

@@ -1,7 +1,7 @@
 //! A queue with many senders and one thread that takes everything at once.
 //!
 //! Taking all that is there in one go is what makes batches: the busier the senders, the more
-//! the next turn of the receiver finds. A sender wakes the receiver only when that sleeps.
+//! the next iteration of the receiver finds. A sender wakes the receiver only when that sleeps.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ struct State<T> {
     closed: bool,
 }
 
-/// See the module.
+/// The queue. Senders share it; one thread takes from it.
 pub(crate) struct Inbox<T> {
     state: Mutex<State<T>>,
     wake: Condvar,

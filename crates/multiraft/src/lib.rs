@@ -2,26 +2,32 @@
 //!
 //! A [`RaftHost`] drives any number of groups with a few threads:
 //!
-//! * **loop threads** own the groups (the pure Raft state machine of the `raft` crate). A turn
-//!   takes everything that arrived, steps the groups concerned, and hands on what came out:
-//!   one frame per node with the messages of all groups, one write per log with the entries of
+//! * **loop threads** own the groups (the pure Raft state machine of the `raft` crate). An
+//!   iteration takes everything that arrived, steps the groups concerned, and hands on what came
+//!   out: one frame per node with the messages of all groups, one write per log with the entries of
 //!   all groups, one batch per state machine. No task and no timer per group.
 //! * **a writer thread per log** ([`LogHandle`], one per disk) writes the entries of all groups
 //!   of that disk with one fsync (group commit). Nothing is acknowledged, to a proposer or to a
 //!   leader, before it is on disk.
-//! * **apply threads**, some for each log, run the [`StateMachine`]s, batch by batch, and answer the
-//!   proposers. Snapshots are taken and restored on threads of their own, so that they hold up no
-//!   other group.
+//! * **apply threads**, some for each log, run the [`StateMachine`]s, batch by batch, and answer
+//!   the proposers. Snapshots are taken and restored on threads of their own, so that they hold up
+//!   no other group.
 //!
 //! A group of one is a group like any other: it elects itself at once and sends nothing.
 //!
+//! A panic, or an error of a state machine, stops the group that it came from and no other. A
+//! [`Supervisor`] starts such a group again.
+//!
 //! Bulk bytes can live outside of the log: see [`PayloadStore`].
 //!
-//! Start at [`RaftHost`]; the way of a proposal is `group.rs` → `turn/propose.rs` →
-//! `turn/ready.rs` → `log/write.rs` → `turn/ready.rs` → `apply/run.rs`.
+//! Start at [`RaftHost`]; the way of a proposal is `group.rs` → `event_loop/propose.rs` →
+//! `event_loop/ready.rs` → `log/write.rs` → `event_loop/ready.rs` → `apply/run.rs`.
 
 mod apply;
+mod clock;
 mod error;
+mod event_loop;
+mod failure;
 mod freshness;
 mod group;
 mod host;
@@ -38,22 +44,25 @@ mod progress;
 mod shared;
 mod snapshot;
 mod store;
+mod supervise;
 pub mod transport;
-mod turn;
 
+pub use clock::Clock;
 pub use error::{
     ChangeError, FrameError, GroupError, HostError, LogError, ProposeError, ReadError,
     TransportError,
 };
+pub use failure::{FailureCause, GroupFailure};
 pub use group::{
     Applied, FollowerStatus, Group, GroupStatus, LeaderState, Proposal, Role, Staleness,
 };
 pub use host::RaftHost;
 pub use log::{LogHandle, PersistedGroup};
 pub use machine::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
-pub use membership::{Change, Member, Membership, Standing};
+pub use membership::{Change, Member, MemberRole, Membership};
 pub use metrics::{HostMetrics, LogMetrics};
 pub use options::{GroupConfig, HostOptions, LogOptions, Peer, TrimOptions};
 pub use payload::{PayloadStore, Placement};
 pub use progress::MemberProgress;
+pub use supervise::{GroupHealth, RestartPolicy, Supervisor};
 pub use transport::{Frame, Target, Transport};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use uuid::Uuid;
 
-/// A place in the log.
+/// A position in the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPosition {
     /// Term of the entry.
@@ -47,6 +47,13 @@ pub type MachineError = Box<dyn std::error::Error + Send + Sync + 'static>;
 pub trait StateMachine: Send + 'static {
     /// What the store already holds: replay starts behind it.
     fn applied(&self) -> LogPosition;
+
+    /// The last entry that an earlier process is known to have applied, when replay starts before
+    /// it. It is committed: if the log still has it, everything up to it is applied again without
+    /// waiting for a leader.
+    fn known_committed(&self) -> LogPosition {
+        self.applied()
+    }
 
     /// Applies a batch of committed entries, in order, and gives one response for each.
     /// Indexes may have gaps (entries that Raft itself makes are left out).

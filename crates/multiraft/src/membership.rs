@@ -1,8 +1,8 @@
-//! Who belongs to a group, and how that changes while it runs.
+//! The members of a group, and how they change while it runs.
 //!
 //! One member changes at a time. A node is added as a learner: it gets the log (or a snapshot) and
-//! has no vote. Whoever leads makes it a voter once it has caught up. A change is an entry of the log
-//! that carries the whole membership it leads to, with addresses and priorities, so that every
+//! has no vote. The leader makes it a voter once it has caught up. A change is an entry of the
+//! log that carries the whole membership it leads to, with addresses and priorities, so that every
 //! member learns them; the log keeps the membership of the last such entry, and so do snapshots.
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -16,9 +16,10 @@ use crate::transport::wire::{Reader, put_block, put_uuid};
 
 const VERSION: u8 = 1;
 
-/// What a member is allowed to.
+/// The role of a member: what it is allowed to. Which of the voters leads is another matter, see
+/// [`Role`](crate::Role).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum MemberRole {
     /// Votes, may lead, and counts for what is committed.
     Voter,
     /// Gets everything and becomes a voter when it has caught up.
@@ -27,7 +28,7 @@ pub enum Standing {
     Listener,
 }
 
-impl Standing {
+impl MemberRole {
     /// Whether it votes.
     pub fn votes(self) -> bool {
         self == Self::Voter
@@ -51,13 +52,13 @@ impl Standing {
     }
 }
 
-/// A member and what it is allowed to.
+/// A member and its role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// Which node, and where it is.
     pub peer: Peer,
-    /// What it is allowed to.
-    pub standing: Standing,
+    /// Its role.
+    pub role: MemberRole,
 }
 
 /// All members of a group, as of an entry of its log.
@@ -95,7 +96,7 @@ impl Change {
 impl Membership {
     /// The members that a group begins with.
     pub(crate) fn first(peers: &[Peer]) -> Self {
-        let voter = |peer: &Peer| Member { peer: peer.clone(), standing: Standing::Voter };
+        let voter = |peer: &Peer| Member { peer: peer.clone(), role: MemberRole::Voter };
         Self::sorted(0, peers.iter().map(voter).collect())
     }
 
@@ -116,7 +117,7 @@ impl Membership {
 
     /// The members that vote.
     pub fn voters(&self) -> impl Iterator<Item = &Member> {
-        self.members.iter().filter(|m| m.standing.votes())
+        self.members.iter().filter(|m| m.role.votes())
     }
 
     /// What `change` makes of it, or why it cannot be. Nothing when nothing would change.
@@ -126,10 +127,10 @@ impl Membership {
         let mut members = self.members.clone();
         match (change, known) {
             (Change::Add(peer), None) => {
-                members.push(Member { peer: peer.clone(), standing: Standing::Joining });
+                members.push(Member { peer: peer.clone(), role: MemberRole::Joining });
             }
             (Change::AddListener(peer), None) => {
-                members.push(Member { peer: peer.clone(), standing: Standing::Listener });
+                members.push(Member { peer: peer.clone(), role: MemberRole::Listener });
             }
             (Change::Add(peer) | Change::AddListener(peer), Some(known)) => {
                 if *peer == known.peer {
@@ -139,16 +140,16 @@ impl Membership {
                 let found = members.iter_mut().find(|m| m.peer.node == node);
                 found.into_iter().for_each(|m| m.peer.clone_from(peer));
             }
-            (Change::Promote(_), Some(known)) if known.standing.votes() => return Ok(None),
+            (Change::Promote(_), Some(known)) if known.role.votes() => return Ok(None),
             (Change::Promote(_), Some(_)) => {
                 let found = members.iter_mut().find(|m| m.peer.node == node);
-                found.into_iter().for_each(|m| m.standing = Standing::Voter);
+                found.into_iter().for_each(|m| m.role = MemberRole::Voter);
             }
             (Change::Promote(_), None) => return Err(format!("{node} is not a member")),
             (Change::Remove(_), None) => return Ok(None),
             (Change::Remove(_), Some(_)) => members.retain(|m| m.peer.node != node),
         }
-        if !members.iter().any(|m| m.standing.votes()) {
+        if !members.iter().any(|m| m.role.votes()) {
             return Err(format!("{node} is the last member that votes"));
         }
         let same = |m: &Member| fold(m.peer.node) == fold(node) && m.peer.node != node;
@@ -158,10 +159,17 @@ impl Membership {
         Ok(Some(Self::sorted(self.index, members)))
     }
 
+    /// Whether a group can have these members: each once, and one that votes.
+    pub(crate) fn is_sound(&self) -> bool {
+        let mut ids: Vec<u64> = self.members.iter().map(|m| fold(m.peer.node)).collect();
+        ids.sort_unstable();
+        ids.windows(2).all(|pair| pair[0] != pair[1]) && self.voters().next().is_some()
+    }
+
     /// As Raft writes it down.
     pub(crate) fn conf_state(&self) -> ConfState {
         let ids = |votes: bool| {
-            let chosen = self.members.iter().filter(move |m| m.standing.votes() == votes);
+            let chosen = self.members.iter().filter(move |m| m.role.votes() == votes);
             chosen.map(|m| fold(m.peer.node)).collect()
         };
         ConfState { voters: ids(true), learners: ids(false), ..ConfState::default() }
@@ -174,7 +182,7 @@ impl Membership {
         for member in &self.members {
             put_uuid(out, member.peer.node);
             out.put_i64_le(member.peer.priority);
-            out.put_u8(member.standing.code());
+            out.put_u8(member.role.code());
             put_block(out, member.peer.address.as_bytes());
         }
     }
@@ -188,10 +196,10 @@ impl Membership {
         let mut members = Vec::new();
         for _ in 0..count {
             let (node, priority) = (reader.uuid()?, reader.u64()? as i64);
-            let standing = Standing::of(reader.u8()?)?;
+            let role = MemberRole::of(reader.u8()?)?;
             let address = String::from_utf8(reader.block()?.to_vec());
             let address = address.map_err(|e| FrameError(format!("address: {e}")))?;
-            members.push(Member { peer: Peer { node, address, priority }, standing });
+            members.push(Member { peer: Peer { node, address, priority }, role });
         }
         Ok(Self::sorted(index, members))
     }
@@ -240,7 +248,7 @@ mod tests {
     fn members_come_without_a_vote_get_one_and_go() {
         let one = Membership::first(&[peer(1)]);
         let two = one.after(&Change::Add(peer(2))).unwrap().unwrap();
-        assert_eq!(two.find(peer(2).node).unwrap().standing, Standing::Joining);
+        assert_eq!(two.find(peer(2).node).unwrap().role, MemberRole::Joining);
         assert_eq!(two.conf_state().learners, [fold(peer(2).node)]);
         assert_eq!(two.after(&Change::Add(peer(2))).unwrap(), None, "it is there already");
         let both = two.after(&Change::Promote(peer(2).node)).unwrap().unwrap();
@@ -248,7 +256,7 @@ mod tests {
         assert_eq!(both.after(&Change::Promote(peer(2).node)).unwrap(), None);
         let moved = Peer { address: "elsewhere:1".into(), ..peer(2) };
         let moved = both.after(&Change::Add(moved)).unwrap().unwrap();
-        assert_eq!(moved.find(peer(2).node).unwrap().standing, Standing::Voter);
+        assert_eq!(moved.find(peer(2).node).unwrap().role, MemberRole::Voter);
         assert_eq!(moved.find(peer(2).node).unwrap().peer.address, "elsewhere:1");
         let last = both.after(&Change::Remove(peer(1).node)).unwrap().unwrap();
         assert!(!last.contains(peer(1).node));

@@ -21,6 +21,12 @@ macro_rules! metrics {
 metrics! {
     /// Groups running now.
     groups: AtomicI64,
+    /// Times a group failed.
+    groups_failed: AtomicU64,
+    /// Times a group that had failed was started again.
+    groups_restarted: AtomicU64,
+    /// Panics outside of groups that a thread of the host went on after.
+    thread_panics: AtomicU64,
     /// Entries proposed on this host as leader.
     proposals: AtomicU64,
     /// Proposals refused because too much was waiting.
@@ -37,6 +43,8 @@ metrics! {
     messages_received: AtomicU64,
     /// Received messages dropped because a loop's inbox was full or the group is not here.
     messages_dropped: AtomicU64,
+    /// Received messages that no member sends, and frames that are none: malformed or forged.
+    messages_refused: AtomicU64,
     /// Bytes of received messages waiting for a loop.
     inbox_bytes: AtomicI64,
     /// Bytes of log entries cached for followers.

@@ -1,11 +1,13 @@
 //! What a host, a log and a group are started with. Plain values: the roles read them from
 //! the configuration and pass them in.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 
+use crate::clock::Clock;
 use crate::log::LogHandle;
 use crate::membership::Membership;
 use crate::payload::PayloadStore;
@@ -48,6 +50,8 @@ pub struct HostOptions {
     pub snapshot_rate: u64,
     /// How long one piece of a snapshot or one fetched payload may take.
     pub request_timeout: Duration,
+    /// By which read leases end and staleness is measured.
+    pub clock: Clock,
 }
 
 impl HostOptions {
@@ -69,6 +73,7 @@ impl HostOptions {
             snapshot_piece: 1 << 20,
             snapshot_rate: 0,
             request_timeout: Duration::from_secs(10),
+            clock: Clock::default(),
         }
     }
 
@@ -101,6 +106,10 @@ pub struct LogOptions {
     pub fsync: bool,
     /// Most bytes of entries that go to disk in one write.
     pub max_batch_bytes: usize,
+    /// File that remembers the log, to be found again when the log's directory is lost: best beside
+    /// the state machines' tables. `None`: beside the log's directory, under its name with
+    /// `.manifest` added.
+    pub manifest: Option<PathBuf>,
 }
 
 impl Default for LogOptions {
@@ -111,6 +120,7 @@ impl Default for LogOptions {
             purge_interval: Duration::from_secs(10),
             fsync: true,
             max_batch_bytes: 16 << 20,
+            manifest: None,
         }
     }
 }

@@ -49,6 +49,18 @@ pub trait PayloadStore: Send + Sync + 'static {
         payload: Bytes,
     ) -> BoxFuture<'static, io::Result<()>>;
 
+    /// Whether this replica can keep what an entry carries whose payload rides in the log. Called
+    /// on followers before such an entry is appended. An error delays the entry, as one of
+    /// `prepare` does: a confirmed entry counts as stored here, and applying it must not find out
+    /// otherwise.
+    ///
+    /// # Errors
+    /// Why it cannot be kept here now.
+    fn admits(&self, header: &Bytes) -> io::Result<()> {
+        let _ = header;
+        Ok(())
+    }
+
     /// Reads a payload back, for a follower that lags or lost it.
     fn read(&self, header: Bytes) -> BoxFuture<'static, io::Result<Bytes>>;
 }

@@ -1,5 +1,5 @@
-//! How far the members of a group are, as this node knows: a leader hears it with every answer to an
-//! append, so telling others costs nothing on the network.
+//! How far the members of a group are, as this node knows: a leader hears it with every answer to
+//! an append, so telling others costs nothing on the network.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -17,7 +17,8 @@ pub struct MemberProgress {
     pub matched: u64,
     /// Last entry that it knows to be committed.
     pub committed: u64,
-    /// How long it has said nothing, at the leader, who asks all the time. Zero for this node itself.
+    /// How long it has said nothing, at the leader, which asks all the time. Zero for this node
+    /// itself.
     pub silent: Duration,
 }
 
@@ -95,8 +96,8 @@ impl ProgressBoard {
         self.members.read().iter().for_each(|known| known.heard.store(now, Ordering::Relaxed));
     }
 
-    /// Notes how far a member is; says whether that is news. What is committed stays so, whoever
-    /// leads: an older figure of a new leader is no news.
+    /// Notes how far a member is; says whether that is new. What is committed stays so under
+    /// every leader: an older figure of a new leader is not new.
     pub(crate) fn note(&self, node: Uuid, matched: u64, committed: u64) -> bool {
         let members = self.members.read();
         let Some(known) = members.iter().find(|known| known.node == node) else {
@@ -106,7 +107,7 @@ impl ProgressBoard {
         known.committed.fetch_max(committed, Ordering::AcqRel) < committed || stored
     }
 
-    /// Tells those who wait that something changed.
+    /// Tells the callers that wait that something changed.
     pub(crate) fn announce(&self) {
         self.changes.send_modify(|changes| *changes = changes.wrapping_add(1));
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -10,7 +10,10 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use crate::clock::Clock;
 use crate::error::{ProposeError, TransportError};
+use crate::event_loop::event::Event;
+use crate::failure::GroupFailure;
 use crate::freshness::Freshness;
 use crate::group::{LeaderState, Staleness};
 use crate::inbox::Inbox;
@@ -21,24 +24,25 @@ use crate::payload::PayloadStore;
 use crate::progress::ProgressBoard;
 use crate::transport::frame::FetchRequest;
 use crate::transport::{Target, Transport};
-use crate::turn::event::Event;
 
 /// A lease that never ends: a group of one leads as long as it leads.
 pub(crate) const FOREVER: u64 = u64::MAX;
 
-/// See the module.
+/// The part of a group that its handles, its loop thread and its apply thread share.
 pub(crate) struct GroupShared {
     pub(crate) id: Uuid,
     /// `id` folded: the key in loops, apply threads and the log.
     pub(crate) number: u64,
     pub(crate) me: Uuid,
-    /// Who belongs to the group; stored by the loop when that changes.
+    /// The members of the group; stored by the loop when they change.
     pub(crate) membership: watch::Sender<Membership>,
     /// Whether the others have said that this node is no member any more.
     pub(crate) removed: watch::Sender<bool>,
     pub(crate) payloads: Option<Arc<dyn PayloadStore>>,
     pub(crate) health: Arc<LogHealth>,
     pub(crate) leader: watch::Sender<LeaderState>,
+    /// Why the group no longer works here.
+    pub(crate) failure: watch::Sender<Option<GroupFailure>>,
     /// Applied to the state machine; stored by the apply thread.
     pub(crate) applied: AtomicU64,
     /// Committed; stored by the loop before the entries go to the apply thread.
@@ -49,13 +53,13 @@ pub(crate) struct GroupShared {
     pub(crate) progress: ProgressBoard,
     /// Last entry in the log; a hint only.
     pub(crate) last_index: AtomicU64,
-    /// Until when (nanoseconds since `epoch`) no other replica can lead; 0: no lease.
+    /// Until when (as `clock` shows it) no other replica can lead; 0: no lease.
     pub(crate) lease_until: AtomicU64,
     /// Reads were served since the loop last looked: the lease is worth renewing.
     pub(crate) read_recently: AtomicBool,
     /// The loop wants to hear of the next applied batch.
     pub(crate) notify_applied: AtomicBool,
-    pub(crate) epoch: Instant,
+    pub(crate) clock: Clock,
     /// Bytes handed to the state machine and not applied yet.
     pub(crate) applying_bytes: AtomicUsize,
     pub(crate) pending_bytes: AtomicUsize,
@@ -75,14 +79,9 @@ pub(crate) struct GroupShared {
 }
 
 impl GroupShared {
+    /// What the clock shows, in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
-        self.at(Instant::now())
-    }
-
-    /// A moment in nanoseconds since `epoch`.
-    pub(crate) fn at(&self, moment: Instant) -> u64 {
-        let since = moment.saturating_duration_since(self.epoch);
-        u64::try_from(since.as_nanos()).unwrap_or(FOREVER - 1)
+        self.clock.now()
     }
 
     /// The commit index if this instant a read of the state machine is linearizable.

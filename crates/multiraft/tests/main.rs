@@ -4,14 +4,18 @@
 #![allow(clippy::unwrap_used)]
 
 mod chaos;
+mod clock;
 mod crash;
 mod damage;
+mod hostile;
+mod lost_log;
 mod many;
 mod members;
 mod neighbours;
 mod over_tcp;
 mod payload;
 mod replicate;
+mod restart;
 mod resting;
 mod single;
 mod snapshot;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use multiraft::{Change, ChangeError, Proposal, Standing, TrimOptions};
+use multiraft::{Change, ChangeError, MemberRole, Proposal, TrimOptions};
 
 use crate::support::{Cluster, until, until_async};
 
@@ -24,7 +24,7 @@ async fn a_member_that_is_added_gets_everything_and_then_its_vote() {
     }
     let new = cluster.grow();
     cluster.join(&[0, 1, 2], new).await;
-    assert!(!cluster.group(new).membership().find(cluster.nodes[new].id).unwrap().standing.votes());
+    assert!(!cluster.group(new).membership().find(cluster.nodes[new].id).unwrap().role.votes());
     cluster.votes(&[0, 1, 2, new], new).await;
     cluster.agree(101).await;
     assert!(cluster.nodes[new].store.lock().restores > 0, "the log does not reach back that far");
@@ -42,7 +42,7 @@ async fn a_member_that_is_added_gets_everything_and_then_its_vote() {
     // It waits, or is given up when the leader has noticed.
     let outcome = tokio::time::timeout(Duration::from_millis(500), proposed).await;
     assert!(!matches!(outcome, Ok(Ok(_))), "two of four agreed");
-    // And it may lead. Whoever was given nothing knows of it only by its log.
+    // And it may lead. A member that was given nothing knows of it only by its log.
     cluster.start(others[0]);
     cluster.start(others[1]);
     cluster.leader().await;
@@ -83,7 +83,7 @@ async fn a_removed_replica_disturbs_nobody_also_when_it_does_not_know() {
     let mut cluster = settled(3).await;
     let leader = cluster.leader().await;
     let (gone, other) = ((leader + 1) % 3, (leader + 2) % 3);
-    // It is away while it is removed, and nobody who is left is asked to tell it.
+    // It is away while it is removed, and no member that is left is asked to tell it.
     cluster.stop(gone, false).await;
     cluster.change(&[leader, other], Change::Remove(cluster.nodes[gone].id)).await;
     let term = cluster.group(leader).leader().term;
@@ -161,11 +161,11 @@ async fn a_member_that_joins_is_waited_for_by_the_log() {
     cluster.start(listener);
     until("it has all again", || cluster.entries(listener).len() == 201).await;
     assert!(cluster.nodes[listener].store.lock().restores > before);
-    let standing = |n: usize| {
+    let role = |n: usize| {
         let membership = cluster.group(n).membership();
-        membership.find(cluster.nodes[listener].id).map(|m| m.standing)
+        membership.find(cluster.nodes[listener].id).map(|m| m.role)
     };
-    assert_eq!(standing(0), Some(Standing::Listener));
+    assert_eq!(role(0), Some(MemberRole::Listener));
     let group = cluster.group(listener);
     let index = cluster.put(&[0, 1, 2, new], "seen").await.index;
     assert!(group.read_index_anywhere().await.unwrap() >= index);

@@ -15,9 +15,9 @@ use crate::support::{Recorder, until};
 
 const METHODS: Methods = Methods { messages: 6, snapshot: 7, fetch: 8 };
 
-struct Door(RaftHost);
+struct HostHandler(RaftHost);
 
-impl Handler for Door {
+impl Handler for HostHandler {
     fn call(&self, call: Call) -> HandlerFuture {
         serve(&self.0, METHODS, call)
             .unwrap_or_else(|_| Box::pin(std::future::ready(Err(Status::invalid("not ours")))))
@@ -41,8 +41,8 @@ async fn three_nodes_replicate_and_restore_over_tcp() {
         let node = options.node;
         let transport = FramedTransport::new(METHODS, Duration::from_secs(5));
         let host = RaftHost::start(options, transport).unwrap();
-        let door = Arc::new(Door(host.clone()));
-        let server = Server::bind("127.0.0.1:0", door, ServerOptions::default()).await.unwrap();
+        let handler = Arc::new(HostHandler(host.clone()));
+        let server = Server::bind("127.0.0.1:0", handler, ServerOptions::default()).await.unwrap();
         peers.push(Peer { node, address: server.local_addr().to_string(), priority: 3 - n });
         hosts.push(host);
         servers.push(server);

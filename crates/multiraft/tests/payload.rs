@@ -157,17 +157,20 @@ async fn a_lagging_follower_gets_payloads_read_back_from_the_leaders_store() {
 async fn a_new_leader_can_send_payloads_that_it_got_as_a_follower() {
     let (mut cluster, stores) = with_payloads(3);
     (0..3).for_each(|n| cluster.start(n));
+    // A new member that no leader has spoken to would not vote later on.
+    cluster.put(&[0, 1, 2], "first").await;
+    cluster.agree(1).await;
     let leader = cluster.leader().await;
     let (heir, late) = ((leader + 1) % 3, (leader + 2) % 3);
     cluster.stop(late, false).await;
     for n in 0..10 {
         cluster.group(leader).propose(write(n, 5000)).await.unwrap();
     }
-    until("the heir has everything", || cluster.entries(heir).len() == 10).await;
+    until("the heir has everything", || cluster.entries(heir).len() == 11).await;
     cluster.stop(leader, false).await;
     cluster.start(late);
     cluster.put(&[heir, late], "after").await;
-    cluster.agree(11).await;
+    cluster.agree(12).await;
     assert_eq!(stores[late].0.kept.lock().len(), 10);
     cluster.shutdown().await;
 }
@@ -218,5 +221,45 @@ async fn a_leader_that_is_back_does_not_wait_for_entries_that_were_overwritten()
     for waiting in lost {
         assert!(matches!(waiting.await.unwrap(), Err(ProposeError::Dropped)));
     }
+    cluster.shutdown().await;
+}
+
+/// Proposals, one after the other for so long, that were taken and that were not.
+async fn propose_for(cluster: &Cluster, of: &[usize], time: Duration) -> (usize, usize) {
+    let end = tokio::time::Instant::now() + time;
+    let (mut taken, mut refused) = (0, 0);
+    while tokio::time::Instant::now() < end {
+        let leader = cluster.group(cluster.leader_of(of).await);
+        match leader.propose(Proposal::new("small")).await {
+            Ok(_) => taken += 1,
+            Err(_) => refused += 1,
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    (taken, refused)
+}
+
+/// A leader takes no proposals while it hands over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_never_catches_up_is_not_handed_leadership_again_and_again() {
+    let (mut cluster, stores) = with_payloads(3);
+    cluster.priorities = vec![1, 3, 2];
+    cluster.heartbeat = Duration::from_millis(20);
+    cluster.election_timeout = Duration::from_millis(100);
+    (0..3).for_each(|n| cluster.start(n));
+    cluster.put(&[0, 1, 2], "common").await;
+    cluster.agree(1).await;
+    cluster.stop(1, false).await;
+    *stores[1].0.fail.lock() = u32::MAX;
+    let leader = cluster.leader().await;
+    cluster.group(leader).propose(write(1, 3000)).await.unwrap();
+    cluster.start(1);
+    // The first attempts come soon after each other.
+    propose_for(&cluster, &[0, 2], Duration::from_secs(2)).await;
+    let (taken, refused) = propose_for(&cluster, &[0, 2], Duration::from_secs(1)).await;
+    assert!(refused * 4 < taken, "{taken} taken, {refused} refused");
+    // It is handed over when that may succeed.
+    *stores[1].0.fail.lock() = 0;
+    until("the first choice leads again", || cluster.group(1).leader().ready).await;
     cluster.shutdown().await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use multiraft::{Group, Proposal, ProposeError, ReadError};
+use multiraft::{Group, LogPosition, Proposal, ProposeError, ReadError};
 
 use crate::support::{Cluster, Recorder, until, until_async};
 
@@ -168,7 +168,7 @@ async fn who_ranks_first_and_is_not_heard_leaves_a_vote_before_the_first_term_un
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_starts_late_does_not_wait_for_a_heartbeat() {
     let mut cluster = Cluster::new(3);
-    // Who is there from the start asks for votes at once.
+    // A member that is there from the start asks for votes at once.
     cluster.priorities = vec![1, 0, 0];
     // Longer than the test waits for anything.
     cluster.heartbeat = Duration::from_secs(60);
@@ -235,7 +235,7 @@ async fn the_member_of_highest_priority_leads_while_it_is_healthy() {
     (0..3).for_each(|n| cluster.start(n));
     until("the first choice leads", || cluster.group(1).leader().ready).await;
     cluster.put(&[1], "a").await;
-    // Who has heard of no leader yet does not vote.
+    // A member that has heard of no leader yet does not vote.
     cluster.agree(1).await;
     cluster.stop(1, false).await;
     cluster.put(&[0, 2], "b").await;
@@ -410,5 +410,33 @@ async fn a_follower_that_hears_of_its_leader_and_lacks_entries_knows_since_when(
     cluster.network.heal();
     follower.wait_applied(at).await.unwrap();
     until("it has all", || !may_lack(&follower)).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_applied_before_a_crash_is_applied_again_without_a_leader() {
+    let mut cluster = Cluster::started(3);
+    let all = [0, 1, 2];
+    for n in 0..20 {
+        cluster.put(&all, &n.to_string()).await;
+    }
+    let leader = cluster.leader().await;
+    let last = cluster.put(&all, "last").await;
+    let before = cluster.entries(leader);
+    for n in all {
+        cluster.stop(n, true).await;
+    }
+    assert_eq!(cluster.entries(leader).len(), 0);
+    let known = LogPosition { term: last.term, index: last.index };
+    cluster.nodes[leader].store.lock().known_committed = known;
+    cluster.start(leader);
+    until("everything is applied", || cluster.entries(leader) == before).await;
+    // An entry of that index from another leadership is not what was applied.
+    cluster.stop(leader, true).await;
+    let other = LogPosition { term: last.term + 1, index: last.index };
+    cluster.nodes[leader].store.lock().known_committed = other;
+    cluster.start(leader);
+    cluster.nobody_leads(&[leader]).await;
+    assert_ne!(cluster.entries(leader), before);
     cluster.shutdown().await;
 }

@@ -31,7 +31,7 @@ impl Hosts {
             let options = HostOptions {
                 tick: TICK,
                 heartbeat: TICK * 5,
-                // Longer than any pause of the machine: whoever leads goes on leading.
+                // Longer than any pause of the machine: the leader goes on leading.
                 election_timeout: Duration::from_secs(60),
                 ..HostOptions::new(*node)
             };

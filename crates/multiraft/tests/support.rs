@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use multiraft::transport::memory::MemoryNetwork;
 use multiraft::{
-    Applied, Change, ChangeError, Committed, Group, GroupConfig, HostOptions, LogHandle,
-    LogOptions, LogPosition, MachineError, Membership, PayloadStore, Peer, Proposal, ProposeError,
-    RaftHost, SnapshotSource, Standing, StateMachine, TrimOptions,
+    Applied, Change, ChangeError, Clock, Committed, Group, GroupConfig, GroupError, HostOptions,
+    LogHandle, LogOptions, LogPosition, MachineError, MemberRole, Membership, PayloadStore, Peer,
+    Proposal, ProposeError, RaftHost, SnapshotSource, StateMachine, TrimOptions,
 };
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -29,6 +30,8 @@ pub struct State {
 pub struct Store {
     pub live: State,
     pub durable: State,
+    /// What it knows to be committed, though it has to be applied again.
+    pub known_committed: LogPosition,
     pub restores: u64,
     pub rounds: u64,
     pub broken: bool,
@@ -81,6 +84,11 @@ fn decode(mut data: &[u8]) -> BTreeMap<u64, Bytes> {
 impl StateMachine for Recorder {
     fn applied(&self) -> LogPosition {
         self.store.lock().live.at
+    }
+
+    fn known_committed(&self) -> LogPosition {
+        let store = self.store.lock();
+        store.known_committed.max(store.live.at)
     }
 
     fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
@@ -180,6 +188,8 @@ pub struct Node {
     pub group: Option<Group>,
     /// For one that was added to a running group: what it was told then.
     pub joined: Option<Membership>,
+    /// By how many milliseconds its clock has jumped.
+    pub jumped: Arc<AtomicU64>,
 }
 
 impl Node {
@@ -193,6 +203,7 @@ impl Node {
             log: None,
             group: None,
             joined: None,
+            jumped: Arc::default(),
         }
     }
 }
@@ -213,6 +224,8 @@ pub struct Cluster {
     /// Between two heartbeats.
     pub heartbeat: Duration,
     pub election_timeout: Duration,
+    /// Most bytes of entries in one message.
+    pub message_bytes: u64,
 }
 
 impl Cluster {
@@ -231,6 +244,7 @@ impl Cluster {
             priorities: vec![0; size],
             heartbeat: Duration::from_millis(30),
             election_timeout: Duration::from_millis(200),
+            message_bytes: 4 << 20,
         }
     }
 
@@ -242,12 +256,16 @@ impl Cluster {
     }
 
     pub fn options(&self, n: usize) -> HostOptions {
+        let (began, jumped) = (Instant::now(), self.nodes[n].jumped.clone());
+        let now = move || began.elapsed() + Duration::from_millis(jumped.load(Ordering::SeqCst));
         HostOptions {
+            clock: Clock::from_fn(now),
             tick: Duration::from_millis(10),
             heartbeat: self.heartbeat,
             election_timeout: self.election_timeout,
             entry_cache_bytes: self.cache,
             snapshot_piece: 1000,
+            max_message_bytes: self.message_bytes,
             snapshot_rate: self.snapshot_rate,
             ..HostOptions::new(self.nodes[n].id)
         }
@@ -274,7 +292,7 @@ impl Cluster {
         self.nodes.len() - 1
     }
 
-    /// Changes the members on whoever of `of` leads, as an operator would.
+    /// Changes the members on the leader among `of`, as an operator would.
     pub async fn change(&self, of: &[usize], change: Change) -> u64 {
         let started = Instant::now();
         loop {
@@ -311,22 +329,46 @@ impl Cluster {
     pub async fn votes(&self, of: &[usize], n: usize) {
         let node = self.nodes[n].id;
         let votes = |membership: Membership| {
-            membership.find(node).is_some_and(|m| m.standing == Standing::Voter)
+            membership.find(node).is_some_and(|m| m.role == MemberRole::Voter)
         };
         until("it votes", || of.iter().all(|n| votes(self.group(*n).membership()))).await;
     }
 
     pub fn start(&mut self, n: usize) {
+        let (host, log, group) = self.open(n).unwrap();
+        let node = &mut self.nodes[n];
+        (node.host, node.log, node.group) = (Some(host), Some(log), Some(group));
+    }
+
+    fn open(&self, n: usize) -> Result<(RaftHost, LogHandle, Group), GroupError> {
         let transport = self.network.transport(self.nodes[n].id);
         let host = RaftHost::start(self.options(n), transport).unwrap();
-        let log = host.open_log(&self.nodes[n].dir.path().join("log"), self.log.clone()).unwrap();
+        let log = host.open_log(&self.log_dir(n), self.log.clone())?;
         self.network.attach(&host);
         let config = self.config(n, log.clone());
         let dir = self.files.then(|| self.nodes[n].dir.path().join("snapshots"));
         let machine = Recorder { store: self.nodes[n].store.clone(), dir };
-        let group = host.start_group(config, Box::new(machine)).unwrap();
-        let node = &mut self.nodes[n];
-        (node.host, node.log, node.group) = (Some(host), Some(log), Some(group));
+        match host.start_group(config, Box::new(machine)) {
+            Ok(group) => Ok((host, log, group)),
+            Err(error) => {
+                self.network.detach(self.nodes[n].id);
+                log.close();
+                Err(error)
+            }
+        }
+    }
+
+    /// Why a node does not start.
+    pub fn start_error(&self, n: usize) -> GroupError {
+        match self.open(n) {
+            Ok(_) => panic!("node {n} starts"),
+            Err(error) => error,
+        }
+    }
+
+    /// An operator goes on without what a node's lost log had.
+    pub fn accept_loss(&self, n: usize) {
+        std::fs::write(self.nodes[n].dir.path().join("log.manifest.accept-loss"), "").unwrap();
     }
 
     /// Takes a node down. With `lose`, its machine forgets what it did not flush, as after a
@@ -351,6 +393,38 @@ impl Cluster {
         let node = &mut self.nodes[n];
         node.dir = tempfile::tempdir().unwrap();
         *node.store.lock() = Store::default();
+    }
+
+    /// Where a node's log is.
+    pub fn log_dir(&self, n: usize) -> PathBuf {
+        self.nodes[n].dir.path().join("log")
+    }
+
+    /// Takes a node down and removes its log; its machine keeps what it has flushed.
+    pub async fn lose_log(&mut self, n: usize) {
+        self.stop(n, true).await;
+        std::fs::remove_dir_all(self.log_dir(n)).unwrap();
+    }
+
+    /// Has a node's machine flush.
+    pub fn flush(&self, n: usize) {
+        let mut store = self.nodes[n].store.lock();
+        store.durable = store.live.clone();
+    }
+
+    /// For five election timeouts none of `of` leads, or knows the leader.
+    pub async fn nobody_leads(&self, of: &[usize]) {
+        let until = Instant::now() + self.election_timeout * 5;
+        while Instant::now() < until {
+            for n in of {
+                let leader = self.group(*n).leader();
+                assert!(
+                    leader.leader.is_none_or(|l| !of.iter().any(|n| self.nodes[*n].id == l)),
+                    "{n}: {leader:?}"
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
     }
 
     pub fn group(&self, n: usize) -> Group {
@@ -395,8 +469,8 @@ impl Cluster {
         self.nodes[n].store.lock().live.entries.clone()
     }
 
-    /// A cluster of three after 301 entries, of which a follower that is down has one and the logs of the
-    /// others have the last ones only; with the leader, that follower and the third.
+    /// A cluster of three after 301 entries, of which a follower that is down has one and the logs
+    /// of the others have the last ones only; with the leader, that follower and the third.
     pub async fn with_one_left_behind(files: bool) -> (Self, [usize; 3]) {
         let mut cluster = Self::new(3);
         cluster.files = files;

@@ -56,6 +56,7 @@ struct Om {
     index: u64,
 }
 
+#[allow(clippy::disallowed_methods, reason = "it measures time")]
 fn timed<T>(samples: &mut Samples, f: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = f();

@@ -97,6 +97,8 @@ pub enum OmError {
     DirectoryNotEmpty(String),
     #[error("{0}")]
     KeyRename(String),
+    #[error("Invalid KMS provider, check configuration hadoop.security.key.provider.path: {0}")]
+    NoKeyProvider(String),
     #[error(transparent)]
     View(#[from] ViewError),
 }
@@ -148,6 +150,7 @@ impl OmError {
             Self::DirectoryAtRoot => Status::CannotCreateDirectoryAtRoot,
             Self::DirectoryNotEmpty(_) => Status::DirectoryNotEmpty,
             Self::KeyRename(_) => Status::KeyRenameError,
+            Self::NoKeyProvider(_) => Status::InvalidKmsProvider,
             Self::View(_) => Status::InternalError,
         }
     }

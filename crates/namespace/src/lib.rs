@@ -12,18 +12,34 @@
 //! `Err` of `apply` is a [`ViewError`], upon which the replica must stop. Rows hold Ozone's
 //! messages under Ozone's keys ([`tables`]), and never pipelines or tokens.
 //!
-//! Where to start: [`tables`] for the data, `key/create.rs` and `key/commit.rs` for the life of
-//! a key, [`route`] for which command goes where.
+//! Where to start: [`tables`] for the data, `command.rs` for what a command consists of,
+//! `registry.rs` for the table of all commands, `key/create.rs` and `key/commit.rs` for the life
+//! of a key.
+
+// Numbers come out of messages, and an entry of the log that panics would do so on every replica:
+// sums saturate or are checked, and casts say what becomes of what does not fit.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
 
 mod acl;
 mod apply;
+mod audit;
 mod bucket;
+mod command;
 mod effect;
 mod error;
 mod file;
 mod fso;
 mod key;
 mod legacy;
+mod limits;
 mod locations;
 mod multipart;
 mod names;
@@ -31,6 +47,7 @@ mod overlay;
 mod prepare;
 mod quota;
 mod read;
+mod registry;
 mod replication;
 mod response;
 mod route;
@@ -47,6 +64,7 @@ mod volume;
 
 pub use acl::{Authorization, Principals};
 pub use apply::{Applied, TransactionPosition, apply};
+pub use audit::{AuditParams, audit};
 pub use effect::Effect;
 pub use error::OmError;
 pub use locations::{for_each_key_info, for_each_location};
@@ -55,7 +73,7 @@ pub use overlay::{MemoryTables, Overlay, RowChange};
 pub use prepare::{BlockDemand, Fresh, PrepareContext, Prepared, give_blocks, prepare};
 pub use quota::recount;
 pub use read::{ReadContext, read, read_encoded};
-pub use route::{Route, is_read, route};
+pub use route::{Route, is_internal, is_read, route};
 pub use row::Bucket;
 pub use s3secret::create_s3_secret_request;
 pub use settings::Settings;

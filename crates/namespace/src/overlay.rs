@@ -73,7 +73,7 @@ impl<V: View> Overlay<V> {
 
     /// Rows changed so far.
     pub fn len(&self) -> usize {
-        self.rows.iter().map(FxHashMap::len).sum()
+        self.rows.iter().map(FxHashMap::len).fold(0, usize::saturating_add)
     }
 
     /// Whether nothing has changed.

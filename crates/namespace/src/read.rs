@@ -5,18 +5,17 @@ use prost::Message;
 use proto::ozone::{OmRequest, OmResponse, Type};
 
 use crate::error::OmError;
-use crate::prepare::unsupported;
 use crate::settings::Settings;
 use crate::view::View;
-use crate::{acl, bucket, file, key, multipart, s3secret, service, tagging, volume};
+use crate::{acl, key, registry};
 
 /// What a read is answered from.
 pub struct ReadContext<'a> {
     /// The tables.
     pub view: &'a dyn View,
-    /// Who asks.
+    /// The user that asks.
     pub user: &'a str,
-    /// The groups of who asks.
+    /// The groups of the user that asks.
     pub groups: &'a [String],
     /// Settings.
     pub settings: &'a Settings,
@@ -33,10 +32,10 @@ impl ReadContext<'_> {
     }
 }
 
-/// Answers a read. Locations in the answer have no pipelines and tokens yet: who serves the
-/// client fills them in ([`crate::for_each_location`]).
+/// Answers a read. Locations in the answer have no pipelines and tokens yet: the caller of this
+/// function fills them in ([`crate::for_each_location`]).
 pub fn read(request: &OmRequest, cx: &ReadContext<'_>) -> OmResponse {
-    match acl::check_read(request, cx).and_then(|()| dispatch(request, cx)) {
+    match acl::check_read(request, cx).and_then(|()| answer(request, cx)) {
         Ok(mut response) => {
             response.trace_id = request.trace_id.clone();
             response
@@ -67,65 +66,6 @@ pub fn read_encoded(request: &OmRequest, cx: &ReadContext<'_>) -> Bytes {
     Bytes::from(read(request, cx).encode_to_vec())
 }
 
-fn part<'a, T>(field: &'a Option<Box<T>>, name: &str) -> Result<&'a T, OmError> {
-    field.as_deref().ok_or_else(|| OmError::missing(name))
-}
-
-fn dispatch(r: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
-    let command = Type::try_from(r.cmd_type).map_err(|_| unsupported(r.cmd_type))?;
-    match command {
-        Type::InfoVolume => {
-            volume::info::read(part(&r.info_volume_request, "InfoVolumeRequest")?, cx)
-        }
-        Type::ListVolume => {
-            volume::list::read(part(&r.list_volume_request, "ListVolumeRequest")?, cx)
-        }
-        Type::InfoBucket => {
-            bucket::info::read(part(&r.info_bucket_request, "InfoBucketRequest")?, cx)
-        }
-        Type::ListBuckets => {
-            bucket::list::read(part(&r.list_buckets_request, "ListBucketsRequest")?, cx)
-        }
-        Type::LookupKey => key::lookup::read(part(&r.lookup_key_request, "LookupKeyRequest")?, cx),
-        Type::GetKeyInfo => {
-            key::get_info::read(part(&r.get_key_info_request, "GetKeyInfoRequest")?, r, cx)
-        }
-        Type::ListKeys => key::list::read(part(&r.list_keys_request, "ListKeysRequest")?, cx),
-        Type::ListKeysLight => {
-            key::list_light::read(part(&r.list_keys_request, "ListKeysRequest")?, cx)
-        }
-        Type::GetObjectTagging => {
-            tagging::get(part(&r.get_object_tagging_request, "GetObjectTaggingRequest")?, cx)
-        }
-        Type::ListMultiPartUploadParts => multipart::list_parts::read(
-            part(&r.list_multipart_upload_parts_request, "MultipartUploadListPartsRequest")?,
-            cx,
-        ),
-        Type::ListMultipartUploads => multipart::list_uploads::read(
-            part(&r.list_multipart_uploads_request, "ListMultipartUploadsRequest")?,
-            cx,
-        ),
-        Type::ListOpenFiles => {
-            key::list_open::read(part(&r.list_open_files_request, "ListOpenFilesRequest")?, cx)
-        }
-        Type::GetFileStatus => {
-            file::status::read(part(&r.get_file_status_request, "GetFileStatusRequest")?, cx)
-        }
-        Type::LookupFile => {
-            file::lookup::read(part(&r.lookup_file_request, "LookupFileRequest")?, cx)
-        }
-        Type::ListStatus => {
-            file::list_status::read(part(&r.list_status_request, "ListStatusRequest")?, cx)
-        }
-        Type::ListStatusLight => {
-            file::list_status::read_light(part(&r.list_status_request, "ListStatusRequest")?, cx)
-        }
-        Type::GetAcl => acl::read(part(&r.get_acl_request, "GetAclRequest")?, cx),
-        Type::GetS3VolumeContext => volume::s3_context::read(r, cx),
-        Type::GetS3Secret => {
-            s3secret::get::read(part(&r.get_s3_secret_request, "GetS3SecretRequest")?, cx)
-        }
-        Type::EchoRpc => Ok(service::echo(part(&r.echo_rpc_request, "EchoRPCRequest")?)),
-        _ => Err(unsupported(r.cmd_type)),
-    }
+fn answer(request: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+    registry::read(registry::command_of(request)?, request, cx)
 }

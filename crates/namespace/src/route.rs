@@ -2,7 +2,9 @@
 
 use proto::ozone::{OmRequest, Type};
 
-/// Who answers a command and how.
+use crate::registry;
+
+/// Which OM answers a command, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
     /// [`crate::read`], from the tables, without the log.
@@ -18,81 +20,13 @@ pub enum Route {
 
 /// How `request` is answered.
 pub fn route(request: &OmRequest) -> Route {
-    let Ok(command) = Type::try_from(request.cmd_type) else { return Route::Unsupported };
-    match command {
-        Type::CreateVolume
-        | Type::SetVolumeProperty
-        | Type::DeleteVolume
-        | Type::CreateBucket
-        | Type::SetBucketProperty
-        | Type::DeleteBucket
-        | Type::CreateKey
-        | Type::AllocateBlock
-        | Type::CommitKey
-        | Type::RenameKey
-        | Type::RenameKeys
-        | Type::DeleteKey
-        | Type::DeleteKeys
-        | Type::PurgeKeys
-        | Type::DeleteOpenKeys
-        | Type::SetTimes
-        | Type::RecoverLease
-        | Type::QuotaRepair
-        | Type::PutObjectTagging
-        | Type::DeleteObjectTagging
-        | Type::InitiateMultiPartUpload
-        | Type::CommitMultiPartUpload
-        | Type::CompleteMultiPartUpload
-        | Type::AbortMultiPartUpload
-        | Type::AbortExpiredMultiPartUploads
-        | Type::AddAcl
-        | Type::RemoveAcl
-        | Type::SetAcl
-        | Type::CreateFile
-        | Type::CreateDirectory
-        | Type::PurgeDirectories
-        | Type::Prepare
-        | Type::CancelPrepare
-        | Type::SetS3Secret
-        | Type::RevokeS3Secret => Route::Write,
-        // A look at an existing secret need not go through the log.
-        Type::GetS3Secret => match &request.get_s3_secret_request {
-            Some(get) if get.create_if_not_exist == Some(false) => Route::Read,
-            _ => Route::Write,
-        },
-        Type::EchoRpc => match &request.echo_rpc_request {
-            Some(echo) if echo.read_only == Some(false) => Route::Write,
-            _ => Route::Read,
-        },
-        Type::InfoVolume
-        | Type::ListVolume
-        | Type::InfoBucket
-        | Type::ListBuckets
-        | Type::LookupKey
-        | Type::GetKeyInfo
-        | Type::ListKeys
-        | Type::ListKeysLight
-        | Type::GetObjectTagging
-        | Type::ListMultiPartUploadParts
-        | Type::ListMultipartUploads
-        | Type::GetFileStatus
-        | Type::LookupFile
-        | Type::ListStatus
-        | Type::ListStatusLight
-        | Type::GetAcl
-        | Type::ListOpenFiles
-        | Type::GetS3VolumeContext => Route::Read,
-        Type::ServiceList
-        | Type::SetSafeMode
-        | Type::StartQuotaRepair
-        | Type::GetQuotaRepairStatus
-        | Type::FinalizeUpgrade
-        | Type::FinalizeUpgradeProgress
-        | Type::PrepareStatus
-        | Type::TransferLeadership
-        | Type::GetDelegationToken => Route::Server,
-        _ => Route::Unsupported,
-    }
+    Type::try_from(request.cmd_type)
+        .map_or(Route::Unsupported, |command| registry::route(command, request))
+}
+
+/// Whether OM alone asks for `command`, in the work that it does by itself.
+pub fn is_internal(command: i32) -> bool {
+    Type::try_from(command).is_ok_and(registry::is_internal)
 }
 
 /// Whether `request` is answered without the log.

@@ -1,15 +1,49 @@
 //! Commands about the service itself that the rules can answer.
 
 use bytes::Bytes;
-use proto::ozone::{EchoRpcRequest, EchoRpcResponse, OmResponse, Type};
+use proto::ozone::{EchoRpcRequest, EchoRpcResponse, OmRequest, OmResponse, Type};
 
+use crate::apply::ApplyContext;
+use crate::command::{Command, Decision, Read, ReadOrWrite, Rights, Write, request_part};
+use crate::error::OmError;
+use crate::read::ReadContext;
 use crate::response;
 
 /// Largest payload that an echo gives back, as in Ozone.
 const ECHO_MAX_BYTES: usize = 2_097_151;
 
+pub(crate) struct EchoRpc;
+
+impl Command for EchoRpc {
+    const TYPE: Type = Type::EchoRpc;
+    const AUDIT: &'static str = "EchoRPC";
+    // It says nothing about anything that is stored.
+    const RIGHTS: Rights<EchoRpcRequest> = Rights::Anybody;
+    request_part!(echo_rpc_request: EchoRpcRequest, "EchoRPCRequest");
+}
+
+impl ReadOrWrite for EchoRpc {
+    fn is_read(request: &OmRequest) -> bool {
+        Self::part(request).is_none_or(|echo| echo.read_only != Some(false))
+    }
+}
+
+impl Write for EchoRpc {
+    const PREPARE: Decision<EchoRpcRequest> = Decision::Nothing;
+
+    fn apply(request: EchoRpcRequest, _: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
+        Ok(echo(&request))
+    }
+}
+
+impl Read for EchoRpc {
+    fn read(request: &EchoRpcRequest, _: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        Ok(echo(request))
+    }
+}
+
 /// A payload of the size the client asked for: the request's own, repeated or cut.
-pub(crate) fn echo(request: &EchoRpcRequest) -> OmResponse {
+fn echo(request: &EchoRpcRequest) -> OmResponse {
     let wanted = usize::try_from(request.payload_size_resp.unwrap_or(0)).unwrap_or(0);
     let wanted = wanted.min(ECHO_MAX_BYTES);
     let payload = match request.payload_req.as_ref() {

@@ -1,4 +1,4 @@
-//! Settings that rules depend on, as values; whoever starts the server fills them in.
+//! Settings that rules depend on, as values; the server fills them in when it starts.
 
 use proto::ozone::BucketLayoutProto;
 use types::ReplicationConfig;
@@ -35,7 +35,7 @@ pub struct Settings {
     /// before they are closed.
     pub hsync: bool,
     /// `ozone.om.lease.soft.limit`, milliseconds: how long the writer of a synced key is left
-    /// alone by who wants to recover it.
+    /// alone by a client that wants to recover it.
     pub lease_soft_limit_ms: u64,
     /// Who may do what.
     pub authorization: Authorization,

@@ -131,21 +131,17 @@ pub fn object_key(volume: &str, bucket: &str, key: &str) -> Vec<u8> {
 
 /// `/volume/bucket/key/clientID`: a key being written.
 pub fn open_key(object_key: &[u8], client_id: u64) -> Vec<u8> {
-    with_number(object_key, client_id as i64)
+    with_number(object_key, client_id.cast_signed())
 }
 
 /// `/volume/bucket/key/uploadID`: a multipart upload, in multipartInfoTable and openKeyTable.
 pub fn multipart_key(object_key: &[u8], upload_id: &str) -> Vec<u8> {
-    let mut key = Vec::with_capacity(object_key.len() + 1 + upload_id.len());
-    key.extend_from_slice(object_key);
-    key.push(b'/');
-    key.extend_from_slice(upload_id.as_bytes());
-    key
+    [object_key, upload_id.as_bytes()].join(&b'/')
 }
 
 /// `/volume/bucket/key/objectID`: blocks waiting to be deleted.
 pub fn deleted_key(object_key: &[u8], object_id: u64) -> Vec<u8> {
-    with_number(object_key, object_id as i64)
+    with_number(object_key, object_id.cast_signed())
 }
 
 /// `/volume/bucket/prefix/`: ACLs of a prefix, given without the slash at its end.
@@ -157,8 +153,8 @@ pub fn prefix_key(volume: &str, bucket: &str, prefix: &str) -> Vec<u8> {
 pub fn tree_prefix(volume_id: u64, bucket_id: u64) -> Vec<u8> {
     // Room for the parent's id and a name.
     let mut key = Vec::with_capacity(3 * 21 + 32);
-    push_number(&mut key, volume_id as i64);
-    push_number(&mut key, bucket_id as i64);
+    push_number(&mut key, volume_id.cast_signed());
+    push_number(&mut key, bucket_id.cast_signed());
     key.push(b'/');
     key
 }
@@ -166,9 +162,9 @@ pub fn tree_prefix(volume_id: u64, bucket_id: u64) -> Vec<u8> {
 /// `/volumeId/bucketId/parentId/name`: a file or a directory. `tree` is a [`tree_prefix`].
 pub fn path_key(tree: &[u8], parent_id: u64, name: &str) -> Vec<u8> {
     // Room for the id that open and deleted rows append.
-    let mut key = Vec::with_capacity(tree.len() + 22 + name.len() + 22);
-    key.extend_from_slice(&tree[..tree.len().saturating_sub(1)]);
-    push_number(&mut key, parent_id as i64);
+    let mut key = Vec::with_capacity(tree.len().saturating_add(name.len()).saturating_add(44));
+    key.extend_from_slice(tree.strip_suffix(b"/").unwrap_or(tree));
+    push_number(&mut key, parent_id.cast_signed());
     key.push(b'/');
     key.extend_from_slice(name.as_bytes());
     key
@@ -176,7 +172,7 @@ pub fn path_key(tree: &[u8], parent_id: u64, name: &str) -> Vec<u8> {
 
 /// `/volumeId/bucketId/parentId/name/objectID`: a directory whose content waits for deletion.
 pub fn deleted_directory_key(path_key: &[u8], object_id: u64) -> Vec<u8> {
-    with_number(path_key, object_id as i64)
+    with_number(path_key, object_id.cast_signed())
 }
 
 /// uploadID `/` part number, the row of one part.
@@ -188,7 +184,8 @@ pub fn part_key(upload_id: &str, part_number: u32) -> Vec<u8> {
 
 /// What the rows of all parts of an upload begin with.
 pub fn part_prefix(upload_id: &str) -> Vec<u8> {
-    let mut key = Vec::with_capacity(upload_id.len() + 5);
+    // Room for the part's number.
+    let mut key = Vec::with_capacity(upload_id.len().saturating_add(5));
     key.extend_from_slice(upload_id.as_bytes());
     key.push(b'/');
     key
@@ -196,14 +193,16 @@ pub fn part_prefix(upload_id: &str) -> Vec<u8> {
 
 /// The `/volume/bucket` that an [`object_key`] begins with.
 pub(crate) fn bucket_of<'a>(object_key: &'a [u8], volume: &str, bucket: &str) -> &'a [u8] {
-    object_key.get(..volume.len() + bucket.len() + 2).unwrap_or(object_key)
+    let len = volume.len().saturating_add(bucket.len()).saturating_add(2);
+    object_key.get(..len).unwrap_or(object_key)
 }
 
 /// The first key after every key that begins with `prefix`; `None` if there is no such key.
 pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|b| *b != u8::MAX)?;
-    let mut end = prefix[..=last].to_vec();
-    end[last] += 1;
+    let mut end = prefix.get(..=last)?.to_vec();
+    let byte = end.last_mut()?;
+    *byte = byte.checked_add(1)?;
     Some(end)
 }
 
@@ -219,8 +218,8 @@ pub fn parse_transaction_info(value: &[u8]) -> Option<(u64, u64)> {
 }
 
 fn join(parts: &[&str], room: usize) -> Vec<u8> {
-    let len: usize = parts.iter().map(|p| p.len() + 1).sum();
-    let mut key = Vec::with_capacity(len + room);
+    let lens = parts.iter().map(|part| part.len().saturating_add(1));
+    let mut key = Vec::with_capacity(lens.fold(room, usize::saturating_add));
     for part in parts {
         key.push(b'/');
         key.extend_from_slice(part.as_bytes());
@@ -230,7 +229,7 @@ fn join(parts: &[&str], room: usize) -> Vec<u8> {
 
 /// `base/number`, the number as Java prints a `long`.
 fn with_number(base: &[u8], number: i64) -> Vec<u8> {
-    let mut key = Vec::with_capacity(base.len() + 21);
+    let mut key = Vec::with_capacity(base.len().saturating_add(21));
     key.extend_from_slice(base);
     push_number(&mut key, number);
     key
@@ -238,23 +237,25 @@ fn with_number(base: &[u8], number: i64) -> Vec<u8> {
 
 /// Appends `/number`.
 fn push_number(key: &mut Vec<u8>, number: i64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
+    // Every key has one, so it is written without the detour over a `String`: the digits from
+    // behind, then in order.
+    key.push(b'/');
+    if number < 0 {
+        key.push(b'-');
+    }
+    let first = key.len();
     let mut rest = number.unsigned_abs();
     loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
+        // A remainder of ten fits a byte, and so does its digit.
+        key.push(b'0'.saturating_add(u8::try_from(rest % 10).unwrap_or(0)));
         rest /= 10;
         if rest == 0 {
             break;
         }
     }
-    if number < 0 {
-        at -= 1;
-        digits[at] = b'-';
+    if let Some(digits) = key.get_mut(first..) {
+        digits.reverse();
     }
-    key.push(b'/');
-    key.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]

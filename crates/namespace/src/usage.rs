@@ -1,10 +1,10 @@
 //! What keys count against their bucket: replicated bytes and names.
 //!
-//! Invariant: `usedBytes` of a bucket is the sum of [`replicated_size`] over its live keys and
-//! over the parts of its multipart uploads under way; `usedNamespace` is the number of its live
-//! keys and directories, and of what is in deleted directories that are not taken apart yet. A
-//! deleted directory does not count. Deleted keys move to `snapshotUsedBytes` and `snapshotUsedNamespace` until their blocks
-//! are purged.
+//! Invariant: `usedBytes` of a bucket is the sum of [`replicated_size`] over its live keys and over
+//! the parts of its multipart uploads under way; `usedNamespace` is the number of its live keys and
+//! directories, and of what is in deleted directories that are not taken apart yet. A deleted
+//! directory does not count. Deleted keys move to `snapshotUsedBytes` and `snapshotUsedNamespace`
+//! until their blocks are purged.
 
 use proto::ozone::{KeyInfo, KeyLocation};
 use types::ReplicationConfig;
@@ -14,7 +14,7 @@ use crate::row::Bucket;
 
 /// A quota is set when it is positive: -1 is unlimited, -2 is what rows of old times have.
 pub(crate) fn limit(quota: Option<i64>) -> Option<u64> {
-    quota.filter(|q| *q > 0).map(|q| q as u64)
+    quota.and_then(|q| u64::try_from(q).ok()).filter(|q| *q > 0)
 }
 
 /// Bytes that a key takes with all its copies: data size times copies; for EC, whose stripes end
@@ -72,11 +72,26 @@ pub(crate) fn check_namespace(bucket: &Bucket, extra: u64) -> Result<(), OmError
     )))
 }
 
+/// The largest value of a bucket's counter, and the largest size of a key: Ozone's are signed
+/// numbers of 64 bits.
+pub(crate) const LARGEST: u64 = i64::MAX.unsigned_abs();
+
+/// Adds to a counter of a bucket. At [`LARGEST`] it stays: sizes are what writers say, and a wrong
+/// one must not keep others from writing. A quota repair counts anew.
+pub(crate) fn count(counter: &mut u64, more: u64) {
+    *counter = counter.saturating_add(more).min(LARGEST);
+}
+
+/// The number of things in a list, as counters have it.
+pub(crate) fn number(len: usize) -> u64 {
+    u64::try_from(len).unwrap_or(LARGEST)
+}
+
 /// A live key's bytes become bytes that wait for the purge.
 pub(crate) fn release_to_deleted(bucket: &mut Bucket, bytes: u64, has_blocks: bool) {
     bucket.used_bytes = bucket.used_bytes.saturating_sub(bytes);
     if has_blocks {
-        bucket.snapshot_used_bytes = bucket.snapshot_used_bytes.saturating_add(bytes);
-        bucket.snapshot_used_namespace = bucket.snapshot_used_namespace.saturating_add(1);
+        count(&mut bucket.snapshot_used_bytes, bytes);
+        count(&mut bucket.snapshot_used_namespace, 1);
     }
 }

@@ -70,6 +70,42 @@ fn acls_are_added_removed_and_set_on_every_kind_of_object() {
 }
 
 #[test]
+fn a_change_of_a_links_acls_is_one_of_its_sources() {
+    let mut om = Om::new();
+    let make_link = |name: &str, to: &str| {
+        make_bucket(BucketInfo {
+            source_volume: Some(VOL.to_owned()),
+            source_bucket: Some(to.to_owned()),
+            ..bucket_info(VOL, name)
+        })
+    };
+    om.ok(make_link("link1", BUCKET));
+    om.ok(make_link("link2", "link1"));
+    let link = obj(ObjectType::Bucket, "/vol1/link2");
+    let source = obj(ObjectType::Bucket, "/vol1/bucket1");
+    let (before, own) = (get(&mut om, &source), get(&mut om, &link));
+
+    assert!(om.ok(add(&link, acl("bob", &[0x01]))).add_acl_response.unwrap().response);
+    assert_eq!(get(&mut om, &source)[2], acl("bob", &[0x01]));
+    let remove =
+        RemoveAclRequest { obj: link.clone(), acl: acl("bob", &[0x01]), modification_time: None };
+    om.ok(OmRequest { remove_acl_request: Some(Box::new(remove)), ..request(Type::RemoveAcl) });
+    assert_eq!(get(&mut om, &source), before);
+    let set = SetAclRequest {
+        obj: link.clone(),
+        acl: vec![acl("eve", &[0x80])],
+        modification_time: None,
+    };
+    om.ok(OmRequest { set_acl_request: Some(Box::new(set)), ..request(Type::SetAcl) });
+    assert_eq!(get(&mut om, &source), [acl("eve", &[0x80])]);
+    assert_eq!(get(&mut om, &link), own, "a link's own ACLs stay as they were");
+
+    om.ok(make_link("dangling", "none"));
+    let dangling = obj(ObjectType::Bucket, "/vol1/dangling");
+    assert_eq!(om.refused(add(&dangling, acl("bob", &[1]))), Status::BucketNotFound);
+}
+
+#[test]
 fn paths_must_fit_their_kind() {
     let mut om = Om::new();
     for (kind, path, expected) in [

@@ -1,6 +1,8 @@
 //! The native authorizer: who may do what, and how the refusal reads.
 
 use namespace::{Authorization, Principals};
+use prost::Message;
+use prost::encoding::WireType;
 use proto::ozone::list_volume_request::Scope;
 use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
 use proto::ozone::ozone_obj::{ObjectType, StoreType};
@@ -322,10 +324,12 @@ fn links_open_what_their_reader_may_see() {
     let mut om = guarded();
     om.be("root", "root");
     om.ok(create_volume("vol2"));
-    let mut link = bucket_info("vol2", "link");
-    link.source_volume = Some(VOL.to_owned());
-    link.source_bucket = Some(BUCKET.to_owned());
-    om.ok(make_bucket(link));
+    let link = |name: &str| BucketInfo {
+        source_volume: Some(VOL.to_owned()),
+        source_bucket: Some(BUCKET.to_owned()),
+        ..bucket_info("vol2", name)
+    };
+    om.ok(make_bucket(link("link")));
     for (kind, path) in [
         (ObjectType::Volume, "/vol1"),
         (ObjectType::Bucket, "/vol1/bucket1"),
@@ -338,9 +342,21 @@ fn links_open_what_their_reader_may_see() {
     assert_eq!(om.refused(lookup_key(through.clone())), Status::PermissionDenied, "the link");
     om.be("root", "root");
     om.ok(add_acl(obj(ObjectType::Volume, "/vol2"), user_acl("bob", READ)));
-    om.ok(add_acl(obj(ObjectType::Bucket, "/vol2/link"), user_acl("bob", READ)));
+    // A link has the ACLs that it was made with.
+    let open = BucketInfo { acls: vec![user_acl("bob", READ)], ..link("open") };
+    om.ok(make_bucket(open));
     om.be("bob", "users");
-    om.ok(lookup_key(through));
+    assert_eq!(om.refused(lookup_key(through)), Status::PermissionDenied, "the link");
+    let through = |bucket: &str| KeyArgs { volume_name: "vol2".to_owned(), ..args(bucket, "k") };
+    om.ok(lookup_key(through("open")));
+    // Whoever may change the source's ACLs may do so through a link that they may read.
+    let change = |path: &str| add_acl(obj(ObjectType::Bucket, path), user_acl("carol", READ));
+    assert_eq!(om.refused(change("/vol2/open")), Status::PermissionDenied, "the source");
+    om.be("root", "root");
+    om.ok(add_acl(obj(ObjectType::Bucket, "/vol1/bucket1"), user_acl("bob", WRITE_ACL)));
+    om.be("bob", "users");
+    assert_eq!(om.refused(change("/vol2/link")), Status::PermissionDenied, "the link");
+    om.ok(change("/vol2/open"));
 }
 
 #[test]
@@ -375,4 +391,36 @@ fn secrets_are_their_users_and_the_s3_administrators() {
     assert_eq!(om.refused(secret("ann")), Status::UserMismatch);
     om.be("s3boss", "users");
     om.ok(secret("ann"));
+}
+
+#[test]
+fn what_is_not_named_or_not_known_is_refused_to_strangers() {
+    let mut om = guarded();
+    om.be("bob", "users");
+    // Their own volumes, and what says nothing about anything stored.
+    let harmless = [Type::EchoRpc, Type::GetS3VolumeContext, Type::ListVolume];
+    for command in 0..=300 {
+        let nothing = OmRequest { cmd_type: command, ..request(Type::InfoVolume) };
+        // Each command with each of its messages, empty.
+        let mut all = nothing.encode_to_vec();
+        for field in 11..=200u32 {
+            prost::encoding::encode_key(field, WireType::LengthDelimited, &mut all);
+            all.push(0);
+        }
+        let empty = OmRequest::decode(all.as_slice()).unwrap_or_else(|_| nothing.clone());
+        for asked in [nothing, empty] {
+            if Type::try_from(command).is_ok_and(|command| harmless.contains(&command)) {
+                continue;
+            }
+            let answer = om.submit(asked);
+            assert_eq!(answer.success, Some(false), "{answer:?}");
+            assert_ne!(status(&answer), Status::InternalError, "{answer:?}");
+        }
+    }
+    let list = |scope: i32| ListVolumeRequest { scope, ..Default::default() };
+    for scope in [0, 4, -1, i32::MAX] {
+        let list = Some(Box::new(list(scope)));
+        let list = OmRequest { list_volume_request: list, ..request(Type::ListVolume) };
+        assert_eq!(om.refused(list), Status::InvalidRequest, "scope {scope}");
+    }
 }

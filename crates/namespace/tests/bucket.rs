@@ -50,6 +50,63 @@ fn buckets_are_refused_by_the_rules() {
     assert_eq!(om.refused(make_bucket(zero)), Status::QuotaError);
 }
 
+fn encrypted() -> BucketEncryptionInfoProto {
+    BucketEncryptionInfoProto { key_name: "key1".to_owned(), ..Default::default() }
+}
+
+#[test]
+fn a_bucket_whose_keys_are_to_be_encrypted_is_refused() {
+    let mut om = Om::new();
+    let with_key = BucketInfo { beinfo: Some(encrypted()), ..bucket_info(VOL, "secret") };
+    assert_eq!(om.refused(make_bucket(with_key.clone())), Status::InvalidKmsProvider);
+    let link = BucketInfo {
+        source_volume: Some(VOL.to_owned()),
+        source_bucket: Some(BUCKET.to_owned()),
+        ..with_key
+    };
+    assert_eq!(om.refused(make_bucket(link)), Status::InvalidKmsProvider);
+    for value in ["true", "TRUE"] {
+        let metadata = vec![entry("gdprEnabled", value)];
+        let gdpr = BucketInfo { metadata, ..bucket_info(VOL, "secret") };
+        assert_eq!(om.refused(make_bucket(gdpr)), Status::NotSupportedOperation);
+    }
+    assert_eq!(om.rows(Table::BucketTable), ["/vol1/bucket1"]);
+    let metadata = vec![entry("gdprEnabled", "false")];
+    om.ok(make_bucket(BucketInfo { metadata, ..bucket_info(VOL, "plain") }));
+}
+
+#[test]
+fn a_bucket_does_not_become_encrypted() {
+    let mut om = Om::new();
+    let of = |args: BucketArgs| {
+        let (volume_name, bucket_name) = (VOL.to_owned(), BUCKET.to_owned());
+        set_bucket(BucketArgs { volume_name, bucket_name, ..args })
+    };
+    let with_key = BucketArgs { bek_info: Some(encrypted()), ..Default::default() };
+    assert_eq!(om.refused(of(with_key)), Status::InvalidKmsProvider);
+    let gdpr = BucketArgs { metadata: vec![entry("gdprEnabled", "true")], ..Default::default() };
+    assert_eq!(om.refused(of(gdpr)), Status::NotSupportedOperation);
+    assert_eq!(om.bucket(BUCKET).beinfo, None);
+    assert_eq!(om.bucket(BUCKET).metadata, []);
+}
+
+#[test]
+fn nothing_is_written_into_a_bucket_that_is_encrypted_already() {
+    let mut om = Om::new();
+    // As a release wrote it that did not refuse it: what is in the log is applied.
+    let mut entry = om.prepared(create_bucket(VOL, "secret")).unwrap();
+    let info = &mut entry.create_bucket_request.as_mut().unwrap().bucket_info;
+    info.beinfo = Some(encrypted());
+    info.bucket_layout = Some(BucketLayoutProto::Legacy as i32);
+    assert_eq!(status(&om.log_and_apply(entry)), Status::Ok);
+    let key = || args("secret", "k");
+    assert_eq!(om.refused(create_key(key())), Status::InvalidKmsProvider);
+    assert_eq!(om.refused(create_file(key(), false, false)), Status::InvalidKmsProvider);
+    assert_eq!(om.refused(initiate(key())), Status::InvalidKmsProvider);
+    om.ok(info_bucket("secret"));
+    om.ok(delete_bucket("secret"));
+}
+
 #[test]
 fn only_an_empty_bucket_is_deleted() {
     let mut om = Om::new();
@@ -170,6 +227,32 @@ fn keys_written_through_a_link_are_its_sources() {
     om.ok(delete_bucket("link1"));
     assert_eq!(info(&mut om, "link2").used_bytes, Some(0));
     assert_eq!(om.refused(get_key_info(args("link2", "k"), false)), Status::BucketNotFound);
+}
+
+#[test]
+fn of_a_link_only_the_owner_is_changed() {
+    let mut om = Om::new();
+    om.ok(link("link", BUCKET));
+    let of = |args: BucketArgs| {
+        let (volume_name, bucket_name) = (VOL.to_owned(), "link".to_owned());
+        set_bucket(BucketArgs { volume_name, bucket_name, ..args })
+    };
+    om.ok(of(BucketArgs { owner_name: Some("bob".to_owned()), ..Default::default() }));
+    let owners = [om.bucket("link").owner, om.bucket(BUCKET).owner];
+    assert_eq!(owners.map(Option::unwrap), ["bob", USER]);
+    let replication = DefaultReplicationConfig {
+        r#type: ReplicationType::Ratis as i32,
+        factor: Some(ReplicationFactor::One as i32),
+        ec_replication_config: None,
+    };
+    for args in [
+        BucketArgs { quota_in_bytes: Some(1 << 30), ..Default::default() },
+        BucketArgs { default_replication_config: Some(replication), ..Default::default() },
+        BucketArgs { is_version_enabled: Some(true), ..Default::default() },
+        BucketArgs { metadata: vec![entry("a", "1")], ..Default::default() },
+    ] {
+        assert_eq!(om.refused(of(args)), Status::NotSupportedOperation);
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub struct Om {
     pub log: Vec<(TransactionPosition, OmRequest)>,
     pub effects: Vec<Effect>,
     pub now: u64,
-    /// Who asks; [`USER`] when empty.
+    /// The user that asks; [`USER`] when empty.
     pub user: String,
     /// Their groups; `staff` when empty.
     pub groups: Vec<String>,

@@ -6,6 +6,7 @@
 mod acl;
 mod authorize;
 mod bucket;
+mod extremes;
 mod file;
 mod harness;
 mod history;

@@ -303,3 +303,18 @@ fn uploads_are_listed_by_key_and_not_by_row() {
     let after: Vec<_> = expected.iter().filter(|(key, _)| key.as_str() > "a!").cloned().collect();
     assert_eq!(names(&list("", "a!", "", 100, true)), after);
 }
+
+#[test]
+fn a_writer_whose_synced_key_an_upload_replaced_cannot_bring_it_back() {
+    let mut om = Om::new();
+    let (id, blocks) = om.open(BUCKET, "k", 1);
+    let synced =
+        KeyArgs { data_size: Some(1), key_locations: used(blocks.clone(), 1), ..args(BUCKET, "k") };
+    om.ok(commit_key(synced, id, true));
+    let upload = start(&mut om, "k");
+    let part = put_part(&mut om, "k", &upload, 1, 7);
+    om.ok(complete(of_upload("k", &upload), vec![part]));
+    let late = commit(BUCKET, "k", id, 1, used(blocks, 1));
+    assert_eq!(om.refused(late), Status::KeyNotFound);
+    assert_eq!(om.key("k").map(|key| key.data_size), Some(7));
+}

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use config::renamed::current;
 use config::{Configuration, Entry, Origin, keys, reference};
 use serde_json::{Value, json};
 
@@ -99,7 +100,7 @@ fn table(entries: &[Entry]) -> String {
         .chain(entries.iter().map(|e| {
             let shown = |s: &str| if s.is_empty() { "-".to_string() } else { s.to_string() };
             let (kind, default) = e.spec.map_or(("unknown", ""), |s| (s.type_name, s.default));
-            [e.key.clone(), shown(&e.value), kind.to_string(), shown(default), e.origin.to_string()]
+            [e.key.clone(), shown(&e.value), kind.to_string(), shown(default), place(e)]
         }))
         .collect();
     let width = |column: usize| {
@@ -121,6 +122,14 @@ fn table(entries: &[Entry]) -> String {
     text
 }
 
+/// Where a value came from, and by which name when that is an old one.
+fn place(entry: &Entry) -> String {
+    match &entry.given_as {
+        Some(name) => format!("{} as {name}", entry.origin),
+        None => entry.origin.to_string(),
+    }
+}
+
 fn get(args: &GetArgs) -> anyhow::Result<ExitCode> {
     let conf = args.settings.load()?;
     let entry = conf.entry(&args.key).ok_or_else(|| unknown(&args.key))?;
@@ -130,7 +139,7 @@ fn get(args: &GetArgs) -> anyhow::Result<ExitCode> {
     if !args.explain {
         return print::out(&format!("{}\n", entry.value));
     }
-    let mut text = format!("{} = {}\nfrom: {}\n", entry.key, entry.value, entry.origin);
+    let mut text = format!("{} = {}\nfrom: {}\n", entry.key, entry.value, place(&entry));
     if let Some(spec) = entry.spec {
         text.push_str(&reference::entry(spec));
     }
@@ -139,7 +148,7 @@ fn get(args: &GetArgs) -> anyhow::Result<ExitCode> {
 
 fn doc(args: &DocArgs) -> anyhow::Result<ExitCode> {
     let specs: Vec<_> = match &args.key {
-        Some(key) => vec![keys::find(key).ok_or_else(|| unknown(key))?],
+        Some(key) => vec![keys::find(current(key)).ok_or_else(|| unknown(key))?],
         None => keys::all().collect(),
     };
     if args.json {
@@ -173,6 +182,9 @@ fn spec_json(spec: &keys::KeySpec) -> Value {
 fn entry_json(entry: &Entry) -> Value {
     let mut whole =
         json!({ "key": entry.key, "value": entry.value, "origin": entry.origin.to_string() });
+    if let (Some(name), Some(whole)) = (&entry.given_as, whole.as_object_mut()) {
+        whole.insert("givenAs".into(), name.as_str().into());
+    }
     if let (Some(spec), Some(whole)) = (entry.spec, whole.as_object_mut())
         && let Value::Object(mut declared) = spec_json(spec)
     {

@@ -53,8 +53,8 @@ pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow:
     })
 }
 
-/// Ends the process as it is. The usual way out takes apart what RocksDB shares among its databases, while threads that
-/// were not waited for may still flush or close one: it aborts then.
+/// Ends the process as it is. The usual way out takes apart what RocksDB shares among its
+/// databases, while threads that were not waited for may still flush or close one: it aborts then.
 fn leave(status: i32) -> ! {
     // What cannot be written now, nobody reads.
     let _ = std::io::stdout().flush();

@@ -1,4 +1,5 @@
-//! `o3`: the one binary. The command tree and nothing else; each subcommand is one call into a crate below.
+//! `o3`: the one binary. The command tree and nothing else; each subcommand is one call into a
+//! crate below.
 
 mod cli;
 mod client_command;

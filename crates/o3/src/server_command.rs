@@ -1,5 +1,6 @@
 //! `o3 server`: all roles in one process.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -113,6 +114,7 @@ fn line(server: &Server, took: Duration) -> String {
         "oms": endpoints.oms,
         "scms": endpoints.scms,
         "conf": server.directory().site(),
+        "pages": endpoints.pages.iter().cloned().collect::<BTreeMap<_, _>>(),
         "s3": endpoints.s3,
         "access_key": credentials.access_key,
         "secret_key": credentials.secret_key,
@@ -120,7 +122,7 @@ fn line(server: &Server, took: Duration) -> String {
     format!("{ready}\n")
 }
 
-/// What tells a client where the doors are; nothing when they are where it looks by itself.
+/// What tells a client where the endpoints are; nothing when they are where it looks by itself.
 fn definition(key: &'static Key<HostPort>, addresses: &[String], site: &Path) -> String {
     let default = HostPort::parse_with(key.spec().default, None).map(|d| d.connect().to_string());
     match addresses {

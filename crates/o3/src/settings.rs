@@ -8,7 +8,8 @@ use config::{ConfigError, Configuration};
 /// Where the configuration comes from.
 #[derive(Debug, Args, Clone, Default)]
 pub struct Settings {
-    /// Configuration file (ozone-site.xml, or TOML with the same names) or its directory; default: $OZONE_CONF_DIR
+    /// Configuration file (ozone-site.xml, or TOML with the same names) or its directory; default:
+    /// $OZONE_CONF_DIR
     #[arg(long, value_name = "FILE", global = true)]
     pub conf: Option<PathBuf>,
     /// Set a configuration key; wins over file and environment

@@ -65,6 +65,36 @@ fn only_what_is_set_is_listed_when_asked_so() {
 }
 
 #[test]
+fn a_key_that_is_set_by_an_old_name_is_shown_with_it_and_warned_of() {
+    let old = "ozone.datanode.pipeline.limit";
+    let listed = run(&["config", "list", "--set", "-D", &format!("{old}=7")]);
+    let (shown, told) = (stdout(&listed), stderr(&listed));
+    let line = shown.lines().nth(1).unwrap();
+    assert!(
+        line.starts_with("ozone.scm.datanode.pipeline.limit") && line.contains(" 7 "),
+        "{line}"
+    );
+    assert!(line.ends_with("command line as ozone.datanode.pipeline.limit"), "{line}");
+    let instead = "deprecated: instead, use ozone.scm.datanode.pipeline.limit";
+    assert!(told.contains(old) && told.contains(instead), "{told}");
+    assert_eq!(stdout(&run(&["config", "get", old])), "2\n");
+    assert!(run(&["config", "doc", old]).status.success());
+}
+
+#[test]
+fn what_promises_safety_that_is_not_there_starts_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = format!("ozone.metadata.dirs={}", dir.path().display());
+    for role in ["om", "scm", "datanode", "s3g"] {
+        let output = run(&[role, "-D", &home, "-D", "ozone.security.enabled=true"]);
+        assert!(!output.status.success(), "{role}");
+        let told = stderr(&output);
+        assert!(told.contains("ozone.security.enabled = 'true' is refused"), "{role}: {told}");
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn one_key_is_explained() {
     let explained = stdout(&run(&["config", "get", "ozone.scm.block.size", "--explain"]));
     for part in
@@ -121,7 +151,8 @@ fn a_reader_that_leaves_early_is_no_error() {
 
 #[test]
 fn the_reference_in_docs_is_what_the_binary_says() {
-    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap();
+    let kept = std::path::Path::new(&package).join("../../docs/configuration.md");
     let output = o3(&["config", "doc"]).output().unwrap();
     assert!(
         fs::read_to_string(kept).unwrap() == stdout(&output),

@@ -3,6 +3,7 @@
 
 mod config_command;
 mod durability;
+mod failing_group;
 mod members;
 mod process;
 mod roles;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use testkit::free_ports;
 
-use crate::process::{Daemon, PATIENCE, o3, stderr, stdout};
+use crate::process::{Daemon, TIMEOUT, o3, stderr, stdout};
 
 /// A directory with `ozone-site.xml`, and the processes that read it.
 struct Service {
@@ -32,8 +32,8 @@ impl Service {
         std::fs::write(file, format!("<configuration>\n{all}</configuration>\n")).unwrap();
     }
 
-    /// Names the first `count` members of a role, with a port for each of its `doors`.
-    fn name(&mut self, role: &str, doors: &[&str], count: usize) {
+    /// Names the first `count` members of a role, with a port for each of its `endpoints`.
+    fn name(&mut self, role: &str, endpoints: &[&str], count: usize) {
         let nodes: Vec<String> = (1..=count).map(|n| format!("{role}{n}")).collect();
         self.set(format!("ozone.{role}.nodes.svc"), nodes.join(","));
         for node in nodes {
@@ -41,10 +41,13 @@ impl Service {
             if self.properties.iter().any(|(key, _)| *key == known) {
                 continue;
             }
-            let ports = free_ports(doors.len() + 1);
+            let ports = free_ports(endpoints.len() + 1);
             self.set(known, ports[0].to_string());
-            for (door, port) in doors.iter().zip(&ports[1..]) {
-                self.set(format!("ozone.{role}.{door}.svc.{node}"), format!("127.0.0.1:{port}"));
+            for (endpoint, port) in endpoints.iter().zip(&ports[1..]) {
+                self.set(
+                    format!("ozone.{role}.{endpoint}.svc.{node}"),
+                    format!("127.0.0.1:{port}"),
+                );
             }
             if role == "scm" {
                 self.set(format!("ozone.scm.address.svc.{node}"), "127.0.0.1");
@@ -76,7 +79,7 @@ impl Service {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let began = Instant::now();
         while !so() {
-            assert!(began.elapsed() < PATIENCE && child.try_wait().unwrap().is_none());
+            assert!(began.elapsed() < TIMEOUT && child.try_wait().unwrap().is_none());
             std::thread::sleep(Duration::from_millis(1));
         }
         child.kill().unwrap();
@@ -87,7 +90,7 @@ impl Service {
         o3(args).args(["--conf", &self.path("")]).output().unwrap()
     }
 
-    /// Runs a command until it succeeds: who leads may be on its way.
+    /// Runs a command until it succeeds: the leader may not be elected yet.
     fn done(&self, args: &[&str]) -> String {
         let began = Instant::now();
         loop {
@@ -95,7 +98,7 @@ impl Service {
             if output.status.success() {
                 return stdout(&output);
             }
-            assert!(began.elapsed() < PATIENCE, "{args:?}: {}", stderr(&output));
+            assert!(began.elapsed() < TIMEOUT, "{args:?}: {}", stderr(&output));
         }
     }
 
@@ -112,18 +115,18 @@ impl Service {
             if roles.len() == count && !roles.iter().any(|role| role.contains("LEARNER")) {
                 return;
             }
-            assert!(began.elapsed() < PATIENCE, "{roles:?}");
+            assert!(began.elapsed() < TIMEOUT, "{roles:?}");
         }
     }
 }
 
-const SCM_DOORS: [&str; 4] =
+const SCM_ENDPOINTS: [&str; 4] =
     ["client.address", "block.client.address", "datanode.address", "http-address"];
-const OM_DOORS: [&str; 2] = ["address", "http-address"];
+const OM_ENDPOINTS: [&str; 2] = ["address", "http-address"];
 const OM_ROLES: [&str; 3] = ["admin", "om", "roles"];
 const SCM_ROLES: [&str; 3] = ["admin", "scm", "roles"];
 
-/// Who of a listing leads.
+/// The leader in a listing.
 fn leader(roles: &[String], names: &[&str]) -> usize {
     let line = roles.iter().find(|role| role.contains("LEADER")).unwrap();
     names.iter().position(|name| line.contains(name)).unwrap_or_else(|| panic!("{line}"))
@@ -138,14 +141,14 @@ fn a_fourth_om_joins_the_leader_goes_for_good_and_all_are_prepared() {
     let mut service = Service::new();
     service.set("ozone.scm.service.ids", "svc");
     service.set("ozone.om.service.ids", "svc");
-    service.name("scm", &SCM_DOORS, 1);
-    service.name("om", &OM_DOORS, 3);
+    service.name("scm", &SCM_ENDPOINTS, 1);
+    service.name("om", &OM_ENDPOINTS, 3);
     let scm = service.start("scm", "scm1", &[]);
     let mut oms: Vec<Option<Daemon>> =
         ["om1", "om2", "om3"].iter().map(|node| Some(service.start("om", node, &[]))).collect();
     service.done(&["sh", "volume", "create", "before"]);
 
-    service.name("om", &OM_DOORS, 4);
+    service.name("om", &OM_ENDPOINTS, 4);
     let home = format!("ozone.metadata.dirs={}", service.path("om4"));
     let refused = service.run(&["om", "-D", "ozone.om.node.id=om4", "-D", &home]);
     assert!(
@@ -165,7 +168,7 @@ fn a_fourth_om_joins_the_leader_goes_for_good_and_all_are_prepared() {
     service.set("ozone.om.decommissioned.nodes.svc", names[first]);
     let said = service.done(&gone);
     assert!(said.contains(&format!("Successfully decommissioned OM {}", names[first])), "{said}");
-    // It stops by itself; as with Ozone's OM that is no success for whoever watches the process.
+    // It stops by itself; as with Ozone's OM that is no success for a supervisor of the process.
     assert!(!oms[first].take().unwrap().ended().success());
     service.all_vote(&OM_ROLES, 3);
     service.done(&["sh", "volume", "create", "without"]);
@@ -178,7 +181,7 @@ fn a_fourth_om_joins_the_leader_goes_for_good_and_all_are_prepared() {
         "{}",
         stderr(&refused)
     );
-    // Prepared they stay, whoever starts again; reads go on.
+    // Prepared they stay, whichever OM starts again; reads go on.
     let another = oms.iter().position(Option::is_some).unwrap();
     oms[another].take().unwrap().kill();
     oms[another] = Some(service.start("om", names[another], &[]));
@@ -195,12 +198,12 @@ fn a_fourth_om_joins_the_leader_goes_for_good_and_all_are_prepared() {
 fn a_fourth_scm_joins_and_the_leader_goes_for_good() {
     let mut service = Service::new();
     service.set("ozone.scm.service.ids", "svc");
-    service.name("scm", &SCM_DOORS, 3);
+    service.name("scm", &SCM_ENDPOINTS, 3);
     let names = ["scm1", "scm2", "scm3", "scm4"];
     let mut scms: Vec<Option<Daemon>> =
         names[..3].iter().map(|node| Some(service.start("scm", node, &[]))).collect();
     service.all_vote(&SCM_ROLES, 3);
-    service.name("scm", &SCM_DOORS, 4);
+    service.name("scm", &SCM_ENDPOINTS, 4);
     scms.push(Some(service.start("scm", "scm4", &["--bootstrap"])));
     service.all_vote(&SCM_ROLES, 4);
 
@@ -223,14 +226,64 @@ fn a_fourth_scm_joins_and_the_leader_goes_for_good() {
 }
 
 #[test]
+fn the_leading_scm_tells_of_safe_mode_and_all_when_asked() {
+    const STATUS: [&str; 3] = ["admin", "safemode", "status"];
+    let mut service = Service::new();
+    service.set("ozone.scm.service.ids", "svc");
+    service.name("scm", &SCM_ENDPOINTS, 3);
+    let names = ["scm1", "scm2", "scm3"];
+    let mut scms: Vec<Option<Daemon>> =
+        names.iter().map(|node| Some(service.start("scm", node, &[]))).collect();
+    service.all_vote(&SCM_ROLES, 3);
+    let set = |key: String| {
+        service.properties.iter().find(|(k, _)| *k == key).map(|(_, value)| value.clone()).unwrap()
+    };
+    let ports = names.map(|node| set(format!("ozone.scm.ratis.port.svc.{node}")));
+    let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
+    let line = |node: usize, state: &str| {
+        let (name, address) =
+            (names[node], set(format!("ozone.scm.client.address.svc.{}", names[node])));
+        format!("{address} [{name}]: {state} safe mode\n")
+    };
+
+    // An election may be under way.
+    let mut roles = service.roles(&SCM_ROLES);
+    let began = Instant::now();
+    while !roles.iter().any(|role| role.contains("LEADER")) {
+        assert!(began.elapsed() < TIMEOUT, "{roles:?}");
+        roles = service.roles(&SCM_ROLES);
+    }
+    let leading = leader(&roles, &ports);
+    assert_eq!(service.done(&STATUS), format!("Service ID: svc\n{}", line(leading, "in")));
+    let all: String = (0..3).map(|node| line(node, "in")).collect();
+    let asked_all = [&STATUS[..], &["--all"]].concat();
+    assert_eq!(service.done(&asked_all), format!("Service ID: svc\n{all}"));
+    // It is the leader's safe mode that an operator ends.
+    service.done(&["admin", "safemode", "exit"]);
+    assert_eq!(service.done(&STATUS), format!("Service ID: svc\n{}", line(leading, "out of")));
+    assert_eq!(service.done(&["admin", "safemode", "wait"]), "SCM is out of safe mode.\n");
+
+    // One that does not answer is told of, and the others all the same.
+    let gone = (leading + 1) % 3;
+    scms[gone].take().unwrap().kill();
+    let partial = service.run(&[&asked_all[..], &["-D", "trioxide.client.deadline=2s"]].concat());
+    assert!(!partial.status.success());
+    assert!(stdout(&partial).contains(&line(leading, "out of")), "{}", stdout(&partial));
+    assert!(stderr(&partial).contains(&format!("[{}]", names[gone])), "{}", stderr(&partial));
+    for daemon in scms.into_iter().flatten() {
+        assert!(daemon.terminate().success());
+    }
+}
+
+#[test]
 fn an_om_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
     let mut service = Service::new();
     service.set("ozone.scm.service.ids", "svc");
     service.set("ozone.om.service.ids", "svc");
-    // The log does not reach back to its beginning: who joins gets a snapshot.
+    // The log does not reach back to its beginning: an OM that joins gets a snapshot.
     service.set("ozone.om.ratis.snapshot.auto.trigger.threshold", "20");
-    service.name("scm", &SCM_DOORS, 1);
-    service.name("om", &OM_DOORS, 3);
+    service.name("scm", &SCM_ENDPOINTS, 1);
+    service.name("om", &OM_ENDPOINTS, 3);
     let scm = service.start("scm", "scm1", &[]);
     let oms: Vec<Daemon> =
         ["om1", "om2", "om3"].iter().map(|node| service.start("om", node, &[])).collect();
@@ -238,7 +291,7 @@ fn an_om_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
         service.done(&["sh", "volume", "create", &format!("vol{n}")]);
     }
 
-    service.name("om", &OM_DOORS, 4);
+    service.name("om", &OM_ENDPOINTS, 4);
     let home = service.path("om4");
     let has = |name: &str| files_below(&format!("{home}/{name}"));
     let is = |name: &str| Path::new(&format!("{home}/{name}")).exists();
@@ -265,11 +318,11 @@ fn an_om_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
 fn an_scm_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
     let mut service = Service::new();
     service.set("ozone.scm.service.ids", "svc");
-    service.name("scm", &SCM_DOORS, 3);
+    service.name("scm", &SCM_ENDPOINTS, 3);
     let mut scms: Vec<Daemon> =
         ["scm1", "scm2", "scm3"].iter().map(|node| service.start("scm", node, &[])).collect();
     service.all_vote(&SCM_ROLES, 3);
-    service.name("scm", &SCM_DOORS, 4);
+    service.name("scm", &SCM_ENDPOINTS, 4);
     let home = service.path("scm4");
     let is = |name: &str| Path::new(&format!("{home}/{name}")).exists();
     let listed = || service.roles(&SCM_ROLES).len() == 4;

@@ -1,6 +1,6 @@
 //! Processes of the binary under test: bounded in time, and gone when the test is.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc;
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Bound on every wait: generous, for machines that do other things too.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The binary with a clean environment.
 pub fn o3(args: &[&str]) -> Command {
@@ -45,6 +45,7 @@ pub struct Daemon {
 impl Daemon {
     /// Starts a role and waits for its ready line.
     pub fn start(mut command: Command) -> Daemon {
+        let role = command.get_args().next().unwrap_or_default().display().to_string();
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (send, lines) = mpsc::channel();
         let stdout = child.stdout.take().unwrap();
@@ -54,13 +55,21 @@ impl Daemon {
             }
         });
         // Taken all the time, so that the child never waits for us to read its logs.
-        let mut stderr = child.stderr.take().unwrap();
+        let stderr = child.stderr.take().unwrap();
         let log = std::thread::spawn(move || {
             let mut text = String::new();
-            let _ = stderr.read_to_string(&mut text);
+            // `O3_TEST_LOGS=1` with `--nocapture` shows what the daemons say.
+            let shown = std::env::var_os("O3_TEST_LOGS").is_some();
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                if shown {
+                    eprintln!("{role}: {line}");
+                }
+                text.push_str(&line);
+                text.push('\n');
+            }
             text
         });
-        match lines.recv_timeout(PATIENCE) {
+        match lines.recv_timeout(TIMEOUT) {
             Ok(line) => {
                 let ready = serde_json::from_str(&line)
                     .unwrap_or_else(|e| panic!("not a ready line: {line}: {e}"));
@@ -104,14 +113,14 @@ impl Daemon {
 
     /// Waits until it has stopped.
     pub fn ended(mut self) -> ExitStatus {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while Instant::now() < until {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        panic!("did not stop within {PATIENCE:?}");
+        panic!("did not stop within {TIMEOUT:?}");
     }
 
     /// Kills it without a word, as a power cut would.

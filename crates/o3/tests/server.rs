@@ -2,17 +2,17 @@
 
 use std::net::{TcpListener, TcpStream};
 
-use crate::process::{Daemon, o3, run, server, stderr};
+use crate::process::{Daemon, o3, run, server, stderr, stdout};
 
 #[test]
 fn a_server_tells_how_to_reach_it_and_stops_when_asked() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(server(dir.path(), &[]));
     let names: Vec<&String> = daemon.ready.as_object().unwrap().keys().collect();
-    let doors = ["om", "scm", "oms", "scms", "conf", "s3"];
+    let endpoints = ["om", "scm", "oms", "scms", "conf", "pages", "s3"];
     assert_eq!(names[..2], ["event", "ready_ms"]);
-    assert_eq!(names[2..8], doors);
-    assert_eq!(names[8..], ["access_key", "secret_key"]);
+    assert_eq!(names[2..9], endpoints);
+    assert_eq!(names[9..], ["access_key", "secret_key"]);
     assert_eq!(daemon.ready["event"], "ready");
     assert!(daemon.ready["ready_ms"].is_u64());
     for address in [daemon.text("om"), daemon.text("scm"), daemon.text("s3").replace("http://", "")]
@@ -80,6 +80,57 @@ fn acknowledged_keys_survive_a_kill() {
     freon(&second, &["ockv", "-n", "200", "-t", "8", "-p", "small"]);
     freon(&second, &["ockv", "-n", "4", "-t", "2", "-p", "large"]);
     assert_eq!(second.terminate().code(), Some(0));
+}
+
+#[test]
+fn a_load_that_reads_says_which_keys_are_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(server(dir.path(), &["--datanodes", "1"]));
+    let om = format!("ozone.om.address={}", daemon.text("om"));
+    let ommg =
+        |args: &[&str]| o3(&["freon", "ommg", "-D", &om, "-p", "run"]).args(args).output().unwrap();
+    assert!(ommg(&["-o", "CREATE_KEY", "-n", "20"]).status.success());
+    assert!(ommg(&["-o", "HEAD_KEY", "-n", "20"]).status.success());
+    for operation in ["HEAD_KEY", "LOOKUP_KEY", "GET_KEYINFO"] {
+        let refused = ommg(&["-o", operation, "-n", "50"]);
+        assert!(!refused.status.success());
+        let told = stderr(&refused);
+        let missing = format!(
+            "{operation} reads keys /vol1/bucket1/run/0 to /vol1/bucket1/run/49, and /vol1/bucket1/run/20 is not \
+             there (20 of 50 are)"
+        );
+        assert!(told.contains(&missing), "{told}");
+        assert!(!told.contains("failed"), "no test was begun: {told}");
+    }
+    // A run without an end reads the keys again and again.
+    let args = ["-o", "HEAD_KEY", "-n", "20", "--duration", "500ms", "--json"];
+    let report: serde_json::Value = serde_json::from_slice(&ommg(&args).stdout).unwrap();
+    assert_eq!(report["failures"], 0, "{report}");
+    assert!(report["successes"].as_u64().unwrap() > 20, "{report}");
+    assert_eq!(daemon.terminate().code(), Some(0));
+}
+
+#[test]
+fn acls_of_a_link_are_changed_at_its_source() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(server(dir.path(), &["--datanodes", "1"]));
+    let om = format!("ozone.om.address={}", daemon.text("om"));
+    let sh = |args: &[&str]| {
+        let output = o3(&["sh", "-D", &om]).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        stdout(&output)
+    };
+    sh(&["volume", "create", "/vol1"]);
+    sh(&["bucket", "create", "/vol1/source"]);
+    sh(&["bucket", "link", "/vol1/source", "/vol1/link"]);
+    sh(&["bucket", "addacl", "/vol1/link", "-a", "user:alice:rw"]);
+    let (link, source) =
+        (sh(&["bucket", "getacl", "/vol1/link"]), sh(&["bucket", "getacl", "/vol1/source"]));
+    assert!(source.contains("alice") && !source.contains("WORLD"), "{source}");
+    assert!(link.contains("WORLD") && !link.contains("alice"), "{link}");
+    assert_eq!(sh(&["bucket", "getacl", "/vol1/link", "--source"]), source);
+    assert_eq!(sh(&["bucket", "getacl", "/vol1/source", "--source"]), source);
+    assert_eq!(daemon.terminate().code(), Some(0));
 }
 
 #[test]

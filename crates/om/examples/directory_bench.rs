@@ -1,6 +1,6 @@
 //! What a large directory costs: filling, looking, listing, renaming and deleting one, and what
 //! clients feel while it is taken apart. An OM with a fake SCM in this process, asked over its
-//! door, so that the latencies are what a client would see.
+//! endpoint, so that the latencies are what a client would see.
 //!
 //! `directory_bench [--files N] [--clients N]`
 
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Failure> {
     let files: usize = value("--files").map_or(Ok(1_000_000), |v| v.parse())?;
     let clients: usize = value("--clients").map_or(Ok(64), |v| v.parse())?;
     let scm = FakeScm::new("bench");
-    let scm_door = scm.serve().await;
+    let scm_server = scm.serve().await;
     let dir = std::env::temp_dir().join(format!("directory_bench.{}", std::process::id()));
     let conf = config::Configuration::builder()
         .build()?
@@ -51,8 +51,8 @@ async fn main() -> Result<(), Failure> {
         .with("ozone.om.address", "127.0.0.1:0")
         .with("ozone.om.grpc.port", 0)
         .with("ozone.om.http-address", "127.0.0.1:0")
-        .with("ozone.scm.client.address", scm_door.local_addr())
-        .with("ozone.scm.block.client.address", scm_door.local_addr());
+        .with("ozone.scm.client.address", scm_server.local_addr())
+        .with("ozone.scm.block.client.address", scm_server.local_addr());
     let om = Om::start(&conf, OmOptions::default()).await?;
     let address = om.addresses().framed.to_string();
     let client = Client::new(address, ClientOptions { connections: 4, ..Default::default() });

@@ -68,7 +68,7 @@ async fn serve(
     kinds: Option<String>,
 ) -> Result<(), Failure> {
     let scm = FakeScm::new("bench");
-    let scm_door = scm.serve().await;
+    let scm_server = scm.serve().await;
     let dir = dir.unwrap_or(std::env::temp_dir().join(format!("om_bench.{}", std::process::id())));
     let conf = config::Configuration::builder()
         .build()?
@@ -76,8 +76,8 @@ async fn serve(
         .with("ozone.om.address", "127.0.0.1:0")
         .with("ozone.om.grpc.port", 0)
         .with("ozone.om.http-address", "127.0.0.1:0")
-        .with("ozone.scm.client.address", scm_door.local_addr())
-        .with("ozone.scm.block.client.address", scm_door.local_addr());
+        .with("ozone.scm.client.address", scm_server.local_addr())
+        .with("ozone.scm.block.client.address", scm_server.local_addr());
     let om = Om::start(&conf, OmOptions::default()).await?;
     let address = om.addresses().framed.to_string();
     let all = "create,create+block,lookup,head,list,rename,delete";

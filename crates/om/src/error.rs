@@ -14,7 +14,7 @@ pub enum Error {
     /// The network topology schema cannot be used.
     #[error(transparent)]
     Schema(#[from] topology::SchemaError),
-    /// A door cannot be opened.
+    /// An endpoint cannot be opened.
     #[error(transparent)]
     Bind(#[from] service::BindError),
     /// The database failed.

@@ -9,10 +9,10 @@ use namespace::{Table, View};
 use proto::ozone::{OmRequest, S3Secret, SetS3SecretRequest, Type};
 use rand::RngExt;
 
+use crate::dispatch::Dispatcher;
 use crate::error::Error;
 use crate::ids::now_ms;
 use crate::options::RootCredentials;
-use crate::room::Room;
 use crate::state::Tables;
 use crate::tables::stored;
 
@@ -23,10 +23,13 @@ const ROOT_ACCESS_KEY: &[u8] = b"#TRIOXIDE_ROOT_ACCESS_KEY";
 const CAPITALS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /// Makes what is missing at an OM that is alone.
-pub(crate) async fn prepare(room: &Arc<Room>, given: Option<RootCredentials>) -> Result<(), Error> {
-    let root = make(room, given).await?;
+pub(crate) async fn prepare(
+    dispatcher: &Arc<Dispatcher>,
+    given: Option<RootCredentials>,
+) -> Result<(), Error> {
+    let root = make(dispatcher, given).await?;
     // Set once: this is the only place that does.
-    let _ = room.parts().root_access_key.set(root.access_key);
+    let _ = dispatcher.parts().root_access_key.set(root.access_key);
     Ok(())
 }
 
@@ -39,15 +42,15 @@ pub(crate) fn shared_access_key(cluster_id: &str) -> String {
     format!("O3{}", letters.take(18).map(char::from).collect::<String>())
 }
 
-/// Makes what is missing, on the leader of several OMs: the volume of S3, and the secret of the root
-/// access key, which is replicated like any other.
+/// Makes what is missing, on the leader of several OMs: the volume of S3, and the secret of the
+/// root access key, which is replicated like any other.
 pub(crate) async fn prepare_shared(
-    room: &Arc<Room>,
+    dispatcher: &Arc<Dispatcher>,
     given: Option<&RootCredentials>,
     access_key: &str,
 ) -> Result<(), Error> {
-    let tables = room.parts().current.get().ok_or(Error::Closed)?;
-    make_volume(room, &tables).await?;
+    let tables = dispatcher.parts().current.get().ok_or(Error::Closed)?;
+    make_volume(dispatcher, &tables).await?;
     let existing = secret_of(&tables, access_key)?;
     let wanted = match (given, &existing) {
         (None, Some(_)) => return Ok(()),
@@ -56,7 +59,7 @@ pub(crate) async fn prepare_shared(
         (None, None) => RootCredentials { access_key: access_key.to_owned(), ..generate() },
     };
     let request = set_secret(&wanted, existing.is_some());
-    room.propose_own(request).await.map_err(Error::FirstStart)
+    dispatcher.propose_own(request).await.map_err(Error::FirstStart)
 }
 
 /// An access key with its secret, when it has one.
@@ -69,21 +72,24 @@ pub(crate) fn secret_of(
     Ok(secret.map(|s| RootCredentials { access_key, secret_key: s.aws_secret }))
 }
 
-async fn make_volume(room: &Arc<Room>, tables: &Tables) -> Result<(), Error> {
-    let volume = room.parts().settings.s3_volume.clone();
+async fn make_volume(dispatcher: &Arc<Dispatcher>, tables: &Tables) -> Result<(), Error> {
+    let volume = dispatcher.parts().settings.s3_volume.clone();
     if tables.exists(Table::VolumeTable, &volume_key(&volume))? {
         return Ok(());
     }
-    let owner = &room.parts().default_user;
-    let groups = room.parts().groups.of(owner);
+    let owner = &dispatcher.parts().default_user;
+    let groups = dispatcher.parts().groups.of(owner);
     let group = groups.first().map(String::as_str);
     let request = namespace::create_s3_volume_request(now_ms(), owner, group, &volume);
-    room.propose_own(request).await.map_err(Error::FirstStart)
+    dispatcher.propose_own(request).await.map_err(Error::FirstStart)
 }
 
-async fn make(room: &Arc<Room>, given: Option<RootCredentials>) -> Result<RootCredentials, Error> {
-    let tables = room.parts().current.get().ok_or(Error::Closed)?;
-    make_volume(room, &tables).await?;
+async fn make(
+    dispatcher: &Arc<Dispatcher>,
+    given: Option<RootCredentials>,
+) -> Result<RootCredentials, Error> {
+    let tables = dispatcher.parts().current.get().ok_or(Error::Closed)?;
+    make_volume(dispatcher, &tables).await?;
     let known = tables.get(Table::MetaTable, ROOT_ACCESS_KEY)?;
     let known = known.map(|key| String::from_utf8_lossy(&key).into_owned());
     let existing = match known {
@@ -97,7 +103,7 @@ async fn make(room: &Arc<Room>, given: Option<RootCredentials>) -> Result<RootCr
         (None, None) => generate(),
     };
     let exists = tables.exists(Table::S3SecretTable, wanted.access_key.as_bytes())?;
-    room.propose_own(set_secret(&wanted, exists)).await.map_err(Error::FirstStart)?;
+    dispatcher.propose_own(set_secret(&wanted, exists)).await.map_err(Error::FirstStart)?;
     let mut batch = metastore::Batch::new();
     batch.put(stored(Table::MetaTable), ROOT_ACCESS_KEY, wanted.access_key.as_bytes());
     tables.store().write(batch, Durability::Sync)?;

@@ -17,7 +17,7 @@ const MOST_USERS: u64 = 10_000;
 /// How long an answer may be used (Hadoop's `hadoop.security.groups.cache.secs`).
 const TIME_TO_LIVE: Duration = Duration::from_secs(300);
 
-/// Who is in which group.
+/// Which users are in which groups.
 #[derive(Debug)]
 pub(crate) struct Groups {
     users: PathBuf,

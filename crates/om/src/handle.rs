@@ -4,27 +4,27 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use multiraft::{LogHandle, RaftHost};
+use multiraft::{LogHandle, RaftHost, Supervisor};
 use service::{BackgroundServices, MetricsRegistry, Shutdown, StatusServer};
 
+use crate::dispatch::Dispatcher;
 use crate::first_start;
 use crate::identity::Identity;
 use crate::options::RootCredentials;
-use crate::room::Room;
-use crate::start::Doors;
+use crate::start::Endpoints;
 
-/// How long the gRPC door may take to finish its calls.
-const DRAIN: Duration = Duration::from_secs(5);
+/// How long the gRPC endpoint may take to finish its calls.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a leader that stops waits for another to take over.
-const HAND_OVER: Duration = Duration::from_secs(2);
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where an OM listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
-    /// The framed and the Hadoop RPC door, `ozone.om.address`.
+    /// The framed and the Hadoop RPC endpoint, `ozone.om.address`.
     pub framed: SocketAddr,
-    /// The gRPC door, `ozone.om.grpc.port`, when it is open.
+    /// The gRPC endpoint, `ozone.om.grpc.port`, when it is open.
     pub grpc: Option<SocketAddr>,
     /// Status page and metrics, `ozone.om.http-address`.
     pub http: Option<SocketAddr>,
@@ -35,15 +35,16 @@ pub(crate) struct Running {
     pub(crate) addresses: Addresses,
     pub(crate) registry: MetricsRegistry,
     pub(crate) background: BackgroundServices,
-    pub(crate) room: Arc<Room>,
-    pub(crate) doors: Doors,
+    pub(crate) dispatcher: Arc<Dispatcher>,
+    pub(crate) endpoints: Endpoints,
     pub(crate) http: Option<StatusServer>,
     pub(crate) stop: StopOnDrop,
+    pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) identity: Identity,
 }
 
-/// A running OM. Dropping it closes its doors; [`OmHandle::shutdown`] also waits for what it was
-/// doing.
+/// A running OM. Dropping it closes its endpoints; [`OmHandle::shutdown`] also waits for what it
+/// was doing.
 pub struct OmHandle {
     running: Running,
 }
@@ -59,49 +60,49 @@ impl OmHandle {
     }
 
     /// Returns once requests are answered by this OM or, where there are several, by the one that
-    /// leads; false when nobody did within `patience`.
-    pub async fn ready(&self, patience: Duration) -> bool {
-        let group = &self.running.room.parts().group;
+    /// leads; false when nobody did within `timeout`.
+    pub async fn ready(&self, timeout: Duration) -> bool {
+        let group = &self.running.dispatcher.parts().group;
         let mut changes = group.leader_changes();
-        let me = self.running.room.parts().facts.members.me.raft_id;
+        let me = self.running.dispatcher.parts().facts.members.me.raft_id;
         let known = changes.wait_for(|s| s.leader.is_some_and(|leader| leader != me || s.ready));
-        matches!(tokio::time::timeout(patience, known).await, Ok(Ok(_)))
+        matches!(tokio::time::timeout(timeout, known).await, Ok(Ok(_)))
     }
 
     /// Whether this OM leads its service and serves.
     pub fn is_leader(&self) -> bool {
-        self.running.room.is_leader()
+        self.running.dispatcher.is_leader()
     }
 
     /// The id of the OM that leads, as far as this one knows.
     pub fn leader(&self) -> Option<String> {
-        let parts = self.running.room.parts();
+        let parts = self.running.dispatcher.parts();
         let leader = parts.group.leader().leader?;
         parts.facts.members.by_raft_id(leader).map(|m| m.node_id)
     }
 
     /// Its id within the service.
     pub fn node_id(&self) -> &str {
-        &self.running.room.parts().facts.members.me.node_id
+        &self.running.dispatcher.parts().facts.members.me.node_id
     }
 
     /// The root S3 key pair. Among several OMs it is there once a leader has made it.
     pub fn root_credentials(&self) -> Option<RootCredentials> {
-        let parts = self.running.room.parts();
+        let parts = self.running.dispatcher.parts();
         let tables = parts.current.get()?;
         first_start::secret_of(&tables, parts.root_access_key.get()?).ok().flatten()
     }
 
     /// Lets another OM lead before this one goes, so that nobody has to wait for an election.
     async fn hand_over(&self) {
-        let parts = self.running.room.parts();
+        let parts = self.running.dispatcher.parts();
         let me = parts.facts.members.me.raft_id;
         if parts.group.membership().voters().count() > 1 && parts.group.is_leader() {
             let mut changes = parts.group.leader_changes();
             parts.group.step_down();
             let gone = changes.wait_for(|s| s.leader.is_some_and(|leader| leader != me));
             // Without a follower that can lead there is nothing to wait for.
-            let _ = tokio::time::timeout(HAND_OVER, gone).await;
+            let _ = tokio::time::timeout(TRANSFER_TIMEOUT, gone).await;
         }
     }
 
@@ -109,22 +110,28 @@ impl OmHandle {
     /// not finished, and nothing is flushed. For tests.
     pub async fn abandon(self) {
         let running = self.running;
+        running.supervisor.end().await;
         running.stop.shutdown.trigger();
-        drop(running.doors.framed);
-        drop(running.doors.raft);
-        if let Some(grpc) = &running.doors.grpc {
+        drop(running.endpoints.framed);
+        drop(running.endpoints.raft);
+        if let Some(grpc) = &running.endpoints.grpc {
             grpc.abort();
         }
         running.stop.host.shutdown().await;
         running.stop.log.close();
-        running.doors.hadoop.shutdown().await;
+        running.endpoints.hadoop.shutdown().await;
         if let Some(http) = &running.http {
             http.stop();
         }
         running.background.join().await;
-        running.room.parts().current.close();
-        drop(running.room);
+        running.dispatcher.parts().current.close();
+        drop(running.dispatcher);
         drop(running.identity);
+    }
+
+    /// What drives its Raft group. For tests.
+    pub fn raft(&self) -> &RaftHost {
+        &self.running.stop.host
     }
 
     /// The cluster it belongs to.
@@ -142,21 +149,25 @@ impl OmHandle {
         &self.running.background
     }
 
-    /// Returns when OM stopped by itself: it met an SCM of another cluster.
-    pub async fn stopped(&self) {
+    /// Returns when OM stopped by itself, with the reason: its Raft group failed for good, it met
+    /// an SCM of another cluster, or it was removed from its service.
+    pub async fn stopped(&self) -> String {
         self.running.stop.shutdown.cancelled().await;
+        let failed = self.running.supervisor.health().trouble();
+        failed.unwrap_or_else(|| "the reason is in its log".to_owned())
     }
 
-    /// Closes the doors, finishes what was begun, makes everything durable and lets go of the
+    /// Closes the endpoints, finishes what was begun, makes everything durable and lets go of the
     /// directory.
     pub async fn shutdown(self) {
         self.hand_over().await;
         let running = self.running;
+        running.supervisor.end().await;
         running.stop.shutdown.trigger();
-        running.doors.framed.shutdown().await;
-        running.doors.hadoop.shutdown().await;
-        if let Some(mut grpc) = running.doors.grpc
-            && tokio::time::timeout(DRAIN, &mut grpc).await.is_err()
+        running.endpoints.framed.shutdown().await;
+        running.endpoints.hadoop.shutdown().await;
+        if let Some(mut grpc) = running.endpoints.grpc
+            && tokio::time::timeout(DRAIN_TIMEOUT, &mut grpc).await.is_err()
         {
             grpc.abort();
         }
@@ -165,19 +176,19 @@ impl OmHandle {
         }
         running.background.join().await;
         running.stop.host.shutdown().await;
-        if let Some(raft) = running.doors.raft {
+        if let Some(raft) = running.endpoints.raft {
             raft.shutdown().await;
         }
         running.stop.log.close();
-        if let Some(tables) = running.room.parts().current.get()
+        if let Some(tables) = running.dispatcher.parts().current.get()
             && let Err(e) = tables.store().flush()
         {
             // Nothing is lost: the log has what the tables have not.
             tracing::warn!("the tables could not be flushed: {e}");
         }
-        running.room.parts().current.close();
-        drop(running.room);
-        // The lock last: whoever opens the directory next finds it at rest.
+        running.dispatcher.parts().current.close();
+        drop(running.dispatcher);
+        // The lock last: the next process that opens the directory finds it at rest.
         drop(running.identity);
     }
 }

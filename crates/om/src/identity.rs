@@ -1,4 +1,4 @@
-//! Who this OM is: its directory, its cluster, the ids of its Raft group and node.
+//! The identity of this OM: its directory, its cluster, the ids of its Raft group and node.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ use crate::scm::{ScmClient, ScmInfo};
 const LAYOUT_VERSION: u32 = 9;
 const VERSION_PATH: &str = "current/VERSION";
 /// How long the first start waits for SCM: it cannot do without the cluster id.
-const WAIT_FOR_CLUSTER: Duration = Duration::from_secs(60);
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+const FIRST_START_TIMEOUT: Duration = Duration::from_secs(60);
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 /// How long a later start waits for SCM to confirm the cluster.
-const CONFIRM: Duration = Duration::from_millis(500);
+const CONFIRM_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An OM's directory, locked, and what it says.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Identity {
 
 /// The cluster id of the first start.
 async fn ask_cluster(setup: &Setup, scm: &ScmClient) -> Result<String, Error> {
-    let deadline = Instant::now() + WAIT_FOR_CLUSTER;
+    let deadline = Instant::now() + FIRST_START_TIMEOUT;
     let mut told = false;
     loop {
         match scm.info(Duration::from_secs(2)).await {
@@ -95,7 +95,7 @@ async fn ask_cluster(setup: &Setup, scm: &ScmClient) -> Result<String, Error> {
                 if !std::mem::replace(&mut told, true) {
                     tracing::info!("first start: waiting for SCM to tell the cluster id: {e}");
                 }
-                tokio::time::sleep(ASK_AGAIN).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }
@@ -104,7 +104,7 @@ async fn ask_cluster(setup: &Setup, scm: &ScmClient) -> Result<String, Error> {
 /// Refuses to serve another cluster's data, if SCM is there to tell. If it is not, OM serves what
 /// it has: metadata needs no SCM.
 async fn confirm(setup: &Setup, scm: &ScmClient, version: &VersionFile) -> Result<(), Error> {
-    match scm.info(CONFIRM).await {
+    match scm.info(CONFIRM_TIMEOUT).await {
         Ok(info) => check_cluster(setup, &info, version.cluster_id().unwrap_or_default()),
         Err(e) => {
             tracing::warn!("SCM cannot confirm the cluster id yet, serving metadata: {e}");

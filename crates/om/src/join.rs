@@ -1,13 +1,15 @@
 //! An OM that joins a service that runs already, and one that is removed from it.
 //!
-//! An operator adds the new OM to the configuration of all and starts it with `--bootstrap`. It makes
-//! sure that the others read the same, and asks the leader to be let in: it becomes a member of the
-//! Raft group without a vote, gets the tables, and then its vote. The others need no restart.
+//! An operator adds the new OM to the configuration of all and starts it with `--bootstrap`. It
+//! makes sure that the others read the same, and asks the leader to be let in: it becomes a member
+//! of the Raft group without a vote, gets the tables, and then its vote. The others need no
+//! restart.
 //!
-//! **It may end at any point of that**, and goes on when it is started again, with `--bootstrap` or without. From before
-//! it asks until its log has the members on disk a note says that it joins ([`JoinNote`]): it then asks again, and who
-//! was let in already is told the members once more. Afterwards its log says who they are; a learner without entries
-//! gets them, or a snapshot, from whoever leads.
+//! **It may end at any point of that**, and goes on when it is started again, with `--bootstrap` or
+//! without. From before it asks until its log has the members on disk a note says that it joins
+//! ([`JoinNote`]): it then asks again, and one that was let in already is told the members once
+//! more. Afterwards its log names the members; a learner without entries gets them, or a snapshot,
+//! from the leader.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,21 +25,21 @@ use proto::om_admin::{
 };
 use service::{JoinNote, Shutdown};
 
+use crate::dispatch::Dispatcher;
 use crate::error::Error;
 use crate::members::Member;
 use crate::options::{Bootstrap, Setup};
-use crate::room::Room;
 
-/// Patience with one OM's word on its configuration.
-const ASK: Duration = Duration::from_secs(5);
+/// How long one OM may take to send its configuration.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same at an ordinary first start, when the others may not be up.
-const GLANCE: Duration = Duration::from_secs(1);
-/// Patience with the leader.
-const LET_IN: Duration = Duration::from_secs(40);
-/// How long somebody who leads is looked for.
-const WITHIN: Duration = Duration::from_secs(120);
-/// Pause after all were asked in vain.
-const AGAIN: Duration = Duration::from_millis(300);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the leader may take to add this OM.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(40);
+/// How long a leader is looked for.
+const LEADER_SEARCH_TIMEOUT: Duration = Duration::from_secs(120);
+/// Delay before all are asked again.
+const RETRY_DELAY: Duration = Duration::from_millis(300);
 
 /// The members of the Raft group that this OM joins; nothing when it begins one with the others, or
 /// belongs to one already (`known`).
@@ -56,7 +58,7 @@ pub(crate) async fn membership(
         return Ok(None);
     }
     if let Some(force) = note.read()? {
-        // It may have been let in before it ended: whoever leads says so again.
+        // It may have been let in before it ended: the leader says so again.
         tracing::info!(om = me.node_id, "goes on joining the service");
         return join(setup, note, force).await.map(Some);
     }
@@ -70,7 +72,7 @@ pub(crate) async fn membership(
         }
         None => {
             let others = setup.members.others();
-            let asked = others.iter().map(|other| configuration(other, GLANCE));
+            let asked = others.iter().map(|other| configuration(other, PROBE_TIMEOUT));
             let known = futures::future::join_all(asked).await;
             let runs_without = known.iter().flatten().any(|answer| {
                 let nodes = &answer.nodes_in_memory;
@@ -79,8 +81,8 @@ pub(crate) async fn membership(
             if runs_without {
                 return Err(refused(me, "it runs without this OM; start it with --bootstrap"));
             }
-            // One that lost its disk: the members may have changed since they began, and the file may name some that
-            // are still to join.
+            // One that lost its disk: the members may have changed since they began, and the file
+            // may name some that are still to join.
             let told = known.into_iter().flatten().filter_map(|answer| answer.membership);
             let told = told.filter_map(|bytes| Membership::decode(bytes).ok());
             Ok(told.max_by_key(|m| m.index).filter(|m| m.contains(me.raft_id)))
@@ -102,12 +104,12 @@ async fn join(setup: &Setup, note: &JoinNote, force: bool) -> Result<Membership,
         is_listener: Some(me.listener),
         force: Some(force),
     };
-    let until = Instant::now() + WITHIN;
+    let until = Instant::now() + LEADER_SEARCH_TIMEOUT;
     let mut last = String::from("there is no other OM in its configuration");
     while Instant::now() < until {
         for other in &others {
             let answer: Result<BootstrapOmResponse, CallError> =
-                call(other, "bootstrap", &request, LET_IN).await;
+                call(other, "bootstrap", &request, JOIN_TIMEOUT).await;
             match answer {
                 Ok(BootstrapOmResponse { success: true, membership: Some(bytes), .. }) => {
                     let membership = Membership::decode(bytes);
@@ -126,14 +128,14 @@ async fn join(setup: &Setup, note: &JoinNote, force: bool) -> Result<Membership,
                 }
             }
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
     Err(refused(me, format!("nobody let it in: {last}")))
 }
 
 /// All others must know of this OM: they read their configuration again to tell.
 async fn check_configurations(me: &Member, others: &[Member]) -> Result<(), Error> {
-    let asked = others.iter().map(|other| configuration(other, ASK));
+    let asked = others.iter().map(|other| configuration(other, REQUEST_TIMEOUT));
     let answers = futures::future::join_all(asked).await;
     for (other, answer) in others.iter().zip(answers) {
         let id = &other.node_id;
@@ -175,14 +177,14 @@ async fn call<A: Message + Default>(
     framed::message::call(&client, method::OM_ADMIN, &call, timeout).await
 }
 
-/// Watches who belongs to the service, until `shutdown`: of whom nothing is known the configuration is
-/// read again, and an OM that was removed stops.
-pub(crate) fn watch(room: &Arc<Room>, shutdown: &Shutdown) {
-    let (room, stop) = (Arc::clone(room), shutdown.clone());
+/// Watches the members of the service, until `shutdown`: for one that is unknown the configuration
+/// is read again, and an OM that was removed stops.
+pub(crate) fn watch(dispatcher: &Arc<Dispatcher>, shutdown: &Shutdown) {
+    let (dispatcher, stop) = (Arc::clone(dispatcher), shutdown.clone());
     tokio::spawn(async move {
-        let members = room.parts().facts.members.clone();
-        let mut changes = room.parts().group.membership_changes();
-        let mut removed = room.parts().group.removed();
+        let members = dispatcher.parts().facts.members.clone();
+        let mut changes = dispatcher.parts().group.membership_changes();
+        let mut removed = dispatcher.parts().group.removed();
         let watch = async {
             loop {
                 let membership = changes.borrow_and_update().clone();

@@ -4,14 +4,14 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `doors` | the protocols: framed, Hadoop RPC, gRPC; each decodes nothing but its own framing |
-//! | `room` | the one dispatcher: admission, reads, writes, audit |
+//! | `rpc` | the protocols: framed, Hadoop RPC, gRPC; each decodes nothing but its own framing |
+//! | `dispatch` | the one dispatcher: admission, reads, writes, audit |
 //! | `state` | the replicated state machine over `om.db`, the view the rules read |
 //! | `scm` | blocks held ready, places of containers, deletions |
 //! | `background` | key deletion, clean-up of open keys and uploads |
-//! | `start`, `identity`, `first_start`, `join` | from a directory to an open door |
+//! | `start`, `identity`, `first_start`, `join` | from a directory to an open endpoint |
 //! | `prepared` | all OMs at the same state, before another version |
-//! | `members`, `reign` | the other OMs, and what comes with leadership |
+//! | `members`, `leadership` | the other OMs, and what comes with leadership |
 //!
 //! The rules themselves (what a command does to which row) are the crate `namespace`.
 //!
@@ -22,7 +22,7 @@
 //! fails then, with a status that says so.
 
 mod background;
-mod doors;
+mod dispatch;
 mod error;
 mod first_start;
 mod groups;
@@ -30,13 +30,13 @@ mod handle;
 mod identity;
 mod ids;
 mod join;
+mod leadership;
 mod members;
 mod metrics;
 mod options;
 mod prepared;
 mod raft;
-mod reign;
-mod room;
+mod rpc;
 mod scm;
 mod start;
 mod state;

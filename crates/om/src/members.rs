@@ -42,7 +42,7 @@ impl Member {
             node_id: node.to_owned(),
             raft_id: name_uuid(node),
             raft: HostPort::new(rpc.host.clone(), port),
-            http: conf.get_for(&keys::OZONE_OM_HTTP_ADDRESS, &suffix),
+            http: conf.web_address(&keys::OZONE_OM_HTTP_ADDRESS, &suffix, &rpc.host),
             rpc,
             listener: conf
                 .get_for(&keys::OZONE_OM_LISTENER_NODES, service)
@@ -151,7 +151,8 @@ impl Members {
         self.all().iter().filter(votes).map(Member::peer).collect()
     }
 
-    /// Reads the configuration again: an operator names a new OM there before it joins. Reads files.
+    /// Reads the configuration again: an operator names a new OM there before it joins. Reads
+    /// files.
     pub(crate) fn reload(&self) {
         if !self.shared {
             return;

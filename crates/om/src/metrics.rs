@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use multiraft::{LogHandle, RaftHost};
 use service::MetricsRegistry;
 
-use crate::room::Room;
+use crate::dispatch::Dispatcher;
 use crate::state::{DirectoryCacheStats, MachineEvents};
 
 /// Registers everything that is worked out when somebody looks.
 pub(crate) fn register(
     registry: &MetricsRegistry,
-    room: &Arc<Room>,
+    dispatcher: &Arc<Dispatcher>,
     events: &Arc<MachineEvents>,
     host: &RaftHost,
     log: &LogHandle,
@@ -24,22 +24,40 @@ pub(crate) fn register(
     registry.counter_fn("applied_entries", "Log entries applied", of(|e| &e.entries));
     registry.counter_fn("applied_rounds", "Batches they were written in", of(|e| &e.rounds));
     registry.counter_fn("table_flushes", "Times the tables were made durable", of(|e| &e.flushes));
+    let name = "apply_panics";
+    registry.counter_fn(name, "Log entries refused because of a bug", of(|e| &e.panics));
+    let name = "unknown_entries";
+    registry.counter_fn(name, "Log entries this release does not know", of(|e| &e.unknown));
 
-    gauge(registry, room, "block_pool_ready", "Blocks held ready", |room| {
-        room.parts().pool.ready() as f64
+    gauge(registry, dispatcher, "block_pool_ready", "Blocks held ready", |dispatcher| {
+        dispatcher.parts().pool.ready() as f64
     });
-    gauge(registry, room, "container_locations", "Containers whose place is remembered", |room| {
-        room.parts().locations.len() as f64
+    gauge(
+        registry,
+        dispatcher,
+        "container_locations",
+        "Containers whose place is remembered",
+        |dispatcher| dispatcher.parts().locations.len() as f64,
+    );
+    gauge(
+        registry,
+        dispatcher,
+        "requests_waiting",
+        "Requests waiting for admission",
+        |dispatcher| dispatcher.parts().admission.waiting() as f64,
+    );
+    gauge(registry, dispatcher, "audit_lines_dropped", "Audit lines lost", |dispatcher| {
+        dispatcher.parts().audit.dropped() as f64
     });
-    gauge(registry, room, "requests_waiting", "Requests waiting for admission", |room| {
-        room.parts().admission.waiting() as f64
-    });
-    gauge(registry, room, "audit_lines_dropped", "Audit lines lost", |room| {
-        room.parts().audit.dropped() as f64
-    });
-    gauge(registry, room, "directory_cache_bytes", "Bytes of decoded directories", |room| {
-        room.parts().current.get().map_or(0.0, |t| t.directories().bytes() as f64)
-    });
+    gauge(
+        registry,
+        dispatcher,
+        "directory_cache_bytes",
+        "Bytes of decoded directories",
+        |dispatcher| {
+            dispatcher.parts().current.get().map_or(0.0, |t| t.directories().bytes() as f64)
+        },
+    );
     for (name, help, count) in [
         (
             "directory_cache_hits",
@@ -48,24 +66,37 @@ pub(crate) fn register(
         ),
         ("directory_cache_misses", "Directories read from the tables", |s| &s.misses),
     ] {
-        gauge(registry, room, name, help, move |room| {
-            let tables = room.parts().current.get();
+        gauge(registry, dispatcher, name, help, move |dispatcher| {
+            let tables = dispatcher.parts().current.get();
             tables.map_or(0.0, |t| count(t.directories().stats()).load(Ordering::Relaxed) as f64)
         });
     }
-    let store = |room: &Room| room.parts().current.get().map(|t| t.store().metrics());
-    gauge(registry, room, "rocksdb_block_cache_bytes", "Bytes of cached blocks", move |room| {
-        store(room).map_or(0.0, |m| m.block_cache_bytes as f64)
+    let store =
+        |dispatcher: &Dispatcher| dispatcher.parts().current.get().map(|t| t.store().metrics());
+    gauge(
+        registry,
+        dispatcher,
+        "rocksdb_block_cache_bytes",
+        "Bytes of cached blocks",
+        move |dispatcher| store(dispatcher).map_or(0.0, |m| m.block_cache_bytes as f64),
+    );
+    gauge(
+        registry,
+        dispatcher,
+        "rocksdb_memtable_bytes",
+        "Bytes of unflushed rows",
+        move |dispatcher| store(dispatcher).map_or(0.0, |m| m.memtable_bytes as f64),
+    );
+    gauge(registry, dispatcher, "rocksdb_sst_bytes", "Bytes of table files", move |dispatcher| {
+        store(dispatcher).map_or(0.0, |m| m.sst_bytes as f64)
     });
-    gauge(registry, room, "rocksdb_memtable_bytes", "Bytes of unflushed rows", move |room| {
-        store(room).map_or(0.0, |m| m.memtable_bytes as f64)
-    });
-    gauge(registry, room, "rocksdb_sst_bytes", "Bytes of table files", move |room| {
-        store(room).map_or(0.0, |m| m.sst_bytes as f64)
-    });
-    gauge(registry, room, "rocksdb_pending_compaction_bytes", "Bytes to compact", move |room| {
-        store(room).map_or(0.0, |m| m.pending_compaction_bytes as f64)
-    });
+    gauge(
+        registry,
+        dispatcher,
+        "rocksdb_pending_compaction_bytes",
+        "Bytes to compact",
+        move |dispatcher| store(dispatcher).map_or(0.0, |m| m.pending_compaction_bytes as f64),
+    );
     let log_of = log.clone();
     registry
         .gauge_fn("raft_log_bytes", "Bytes of the Raft log", move || log_of.used_bytes() as f64);
@@ -78,7 +109,7 @@ pub(crate) fn register(
     }
 }
 
-/// Registers what the Hadoop RPC door counts.
+/// Registers what the Hadoop RPC endpoint counts.
 pub(crate) fn register_hadoop(registry: &MetricsRegistry, server: &hadoop_rpc::Server) {
     let of = |count: fn(&hadoop_rpc::ServerStats) -> &AtomicU64| {
         let server = server.clone();
@@ -99,12 +130,14 @@ pub(crate) fn register_hadoop(registry: &MetricsRegistry, server: &hadoop_rpc::S
 
 fn gauge(
     registry: &MetricsRegistry,
-    room: &Arc<Room>,
+    dispatcher: &Arc<Dispatcher>,
     name: &str,
     help: &str,
-    value: impl Fn(&Room) -> f64 + Send + Sync + 'static,
+    value: impl Fn(&Dispatcher) -> f64 + Send + Sync + 'static,
 ) {
-    // Weak: the registry must not keep the room, and with it the tables, alive.
-    let room = Arc::downgrade(room);
-    registry.gauge_fn(name, help, move || room.upgrade().map_or(0.0, |room| value(&room)));
+    // Weak: the registry must not keep the dispatcher, and with it the tables, alive.
+    let dispatcher = Arc::downgrade(dispatcher);
+    registry.gauge_fn(name, help, move || {
+        dispatcher.upgrade().map_or(0.0, |dispatcher| value(&dispatcher))
+    });
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use config::keys::{hdds, om as keys, scm, trioxide};
 use config::{Configuration, HostPort, ScmNode};
+use limits::ConnectionOptions;
 use metastore::StoreOptions;
 use namespace::{Authorization, Principals, Settings};
 use proto::ozone::BucketLayoutProto;
@@ -14,9 +15,9 @@ use types::ReplicationConfig;
 use crate::background::{
     CleanupOptions, DirectoryDeletingOptions, KeyDeletingOptions, TrashOptions,
 };
+use crate::dispatch::LocalReads;
 use crate::error::Error;
 use crate::members::Members;
-use crate::room::LocalReads;
 use crate::scm::{PoolOptions, ScmAddresses};
 use crate::state::CacheSizes;
 
@@ -79,6 +80,7 @@ pub(crate) struct Setup {
     pub(crate) grpc_port: Option<u16>,
     pub(crate) grpc_max_message: usize,
     pub(crate) http: Option<HostPort>,
+    pub(crate) connections: ConnectionOptions,
     pub(crate) scm: Vec<ScmAddresses>,
     pub(crate) scm_client: HostPort,
     pub(crate) scm_timeout: Duration,
@@ -112,7 +114,9 @@ impl Setup {
         let home = dir.join("om");
         let raft_dir = conf.get_for(&keys::OZONE_OM_RATIS_STORAGE_DIR, &me);
         let raft_dir = raft_dir.unwrap_or(home.join("ratis"));
-        let http = conf.get(&keys::OZONE_OM_HTTP_ENABLED).then(|| members.me.http.clone());
+        let http = conf.get(&keys::OZONE_OM_HTTP_ENABLED);
+        let http =
+            http.then(|| conf.bound(members.me.http.clone(), &keys::OZONE_OM_HTTP_BIND_HOST));
         let (scm_client, scm) = scm_addresses(conf);
         let audit = conf.get(&trioxide::TRIOXIDE_AUDIT_ENABLED).then(|| {
             let dir = conf.get(&trioxide::TRIOXIDE_AUDIT_DIR).unwrap_or(home.join("audit"));
@@ -136,6 +140,7 @@ impl Setup {
                 .then(|| conf.get_for(&keys::OZONE_OM_GRPC_PORT, &me)),
             grpc_max_message: conf.get(&keys::OZONE_OM_GRPC_MAXIMUM_RESPONSE_LENGTH).as_usize(),
             http,
+            connections: ConnectionOptions::from_configuration(conf),
             scm,
             scm_client,
             scm_refresh: conf
@@ -212,7 +217,7 @@ fn limit(n: u32) -> usize {
     (n as usize).max(1)
 }
 
-/// Where SCM is: its client door's address, and both as strings. A wildcard means this host.
+/// Where SCM is: its client endpoint's address, and both as strings. A wildcard means this host.
 fn scm_addresses(conf: &Configuration) -> (HostPort, Vec<ScmAddresses>) {
     if let Some(service) = conf.scm_service() {
         let address = |node: &ScmNode| ScmAddresses {

@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use multiraft::transport::framed::FramedTransport;
 use multiraft::{
-    Group, GroupConfig, HostOptions, LogHandle, LogOptions, Membership, RaftHost, TrimOptions,
+    Group, GroupConfig, HostOptions, LogHandle, LogOptions, Membership, RaftHost, RestartPolicy,
+    StateMachine, Supervisor, TrimOptions,
 };
 
-use crate::doors::METHODS;
 use crate::error::Error;
 use crate::identity::{Identity, name_uuid};
 use crate::join;
 use crate::options::{Bootstrap, Setup};
-use crate::state::{CurrentTables, Decided, MachineEvents, OmStateMachine};
+use crate::rpc::METHODS;
+use crate::state::{CurrentTables, InFlightProposals, MachineEvents, OmStateMachine};
 
 /// How long a starting OM waits to lead its group; replaying a long log takes most of it.
-const LEAD_WITHIN: Duration = Duration::from_secs(120);
+const LEADERSHIP_TIMEOUT: Duration = Duration::from_secs(120);
 /// Bytes of log after which the tables are flushed and the log trimmed: bounds what a start after
 /// a crash has to replay.
 const TRIM_BYTES: u64 = 64 << 20;
@@ -27,15 +28,17 @@ const KEEP_ENTRIES: u64 = 5_000;
 /// The replicated state, running.
 pub(crate) struct State {
     pub(crate) current: Arc<CurrentTables>,
-    pub(crate) decided: Arc<Decided>,
+    pub(crate) proposals: Arc<InFlightProposals>,
     pub(crate) events: Arc<MachineEvents>,
     pub(crate) host: RaftHost,
     pub(crate) log: LogHandle,
     pub(crate) group: Group,
+    /// Starts the group again when it fails.
+    pub(crate) supervisor: Arc<Supervisor>,
 }
 
 impl State {
-    /// Opens tables and log, finds out who belongs to the service when the log does not say, and
+    /// Opens tables and log, finds out the members of the service when the log does not say, and
     /// starts the group.
     pub(crate) async fn open(
         setup: &Setup,
@@ -56,7 +59,7 @@ impl State {
         };
         let state = Self::begin(setup, identity, bootstrap, &host, &disk).await;
         if state.is_err() {
-            // Whoever starts next finds the directory at rest.
+            // The next start finds the directory at rest.
             host.shutdown().await;
             blocking(identity, move || {
                 disk.log.close();
@@ -82,7 +85,7 @@ impl State {
         let (host, disk) = (host.clone(), disk.clone());
         let start = move || disk.start(&setup, snapshots, host, joined);
         let state = blocking(identity, start).await?;
-        // The log says from now on who the members are.
+        // The log says from now on which OMs are members.
         state.log.settled().await?;
         note.remove()?;
         Ok(state)
@@ -108,7 +111,10 @@ struct Disk {
 impl Disk {
     fn open(setup: &Setup, host: &RaftHost) -> Result<Self, Error> {
         let current = CurrentTables::open(&setup.dir, setup.store.clone(), setup.caches)?;
-        let log = host.open_log(&setup.raft_dir, LogOptions::default())?;
+        // With the tables: a log that is lost alone is missed there.
+        let manifest = Some(setup.dir.join("om").join("raft-log.manifest"));
+        let log_options = LogOptions { manifest, ..LogOptions::default() };
+        let log = host.open_log(&setup.raft_dir, log_options)?;
         Ok(Self { current: Arc::new(current), log })
     }
 
@@ -120,15 +126,16 @@ impl Disk {
         joined: Option<Membership>,
     ) -> Result<State, Error> {
         let Self { current, log } = self;
-        let decided = Decided::new(rand::random());
+        let proposals = InFlightProposals::new(rand::random());
         let events = Arc::new(MachineEvents::default());
-        let machine = OmStateMachine::new(
-            Arc::clone(&current),
-            Arc::clone(&decided),
-            Arc::clone(&events),
-            snapshots,
-            setup.members.me.node_id.clone(),
-        )?;
+        let machine = {
+            let of = (Arc::clone(&current), Arc::clone(&proposals), Arc::clone(&events));
+            let node_id = setup.members.me.node_id.clone();
+            move || {
+                let (current, proposals, events) = of.clone();
+                OmStateMachine::new(current, proposals, events, snapshots.clone(), node_id.clone())
+            }
+        };
         let me = host.node();
         let id = name_uuid(&setup.members.service_id);
         let mut config = GroupConfig::new(id, me, setup.members.first(), log.clone());
@@ -138,21 +145,27 @@ impl Disk {
             bytes: TRIM_BYTES,
             keep: KEEP_ENTRIES.min(setup.trim_entries),
         };
-        let group = host.start_group(config, Box::new(machine))?;
-        Ok(State { current, decided, events, host, log, group })
+        let group = host.start_group(config, Box::new(machine()?))?;
+        let again = move || Ok(Box::new(machine()?) as Box<dyn StateMachine>);
+        let supervisor = Arc::new(host.supervise(&group, RestartPolicy::default(), again));
+        Ok(State { current, proposals, events, host, log, group, supervisor })
     }
 }
 
 /// Waits until this OM leads and has applied what its log holds.
-pub(crate) async fn lead(group: &Group) -> Result<(), Error> {
+pub(crate) async fn lead(group: &Group, supervisor: &Supervisor) -> Result<(), Error> {
     let mut changes = group.leader_changes();
     let ready = changes.wait_for(|state| state.ready);
-    match tokio::time::timeout(LEAD_WITHIN, ready).await {
-        Ok(Ok(_)) => {}
+    let ready = tokio::select! {
+        ready = tokio::time::timeout(LEADERSHIP_TIMEOUT, ready) => ready.map(|ready| ready.map(drop)),
+        failure = supervisor.failed() => return Err(Error::NoLeader(failure.to_string())),
+    };
+    match ready {
+        Ok(Ok(())) => {}
         Ok(Err(_)) => return Err(Error::NoLeader("the group stopped".to_owned())),
         Err(_) => {
             let failed = group.status().await.and_then(|s| s.failed);
-            let reason = failed.unwrap_or(format!("no leader within {LEAD_WITHIN:?}"));
+            let reason = failed.unwrap_or(format!("no leader within {LEADERSHIP_TIMEOUT:?}"));
             return Err(Error::NoLeader(reason));
         }
     }

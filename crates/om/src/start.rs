@@ -1,4 +1,4 @@
-//! Starting an OM, from its directory to its doors.
+//! Starting an OM, from its directory to its endpoints.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -7,8 +7,9 @@ use std::time::Duration;
 use config::keys::om as keys;
 use config::{Configuration, HostPort};
 use framed::{Server, ServerOptions};
-use multiraft::RaftHost;
-use multiraft::transport::framed::Door;
+use limits::Connections;
+use multiraft::transport::framed::RaftEndpoint;
+use multiraft::{RaftHost, Supervisor};
 use service::{
     AuditLog, BackgroundServices, BindError, MetricsRegistry, Role, RpcMetrics, Shutdown,
     StatusServer,
@@ -22,7 +23,7 @@ use crate::background::{
     DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
     OpenKeyCleanupService, TrashEmptier,
 };
-use crate::doors::{FramedDoor, HadoopDoor, METHODS, grpc};
+use crate::dispatch::{Admission, Dispatcher, DispatcherParts, Limits, ServerFacts};
 use crate::error::Error;
 use crate::groups::Groups;
 use crate::handle::{Addresses, OmHandle, Running, StopOnDrop};
@@ -30,25 +31,25 @@ use crate::identity::{Identity, check_cluster};
 use crate::members::Members;
 use crate::options::{OmOptions, Setup};
 use crate::raft::{State, lead};
-use crate::room::{Admission, Limits, Room, RoomParts, ServerFacts};
+use crate::rpc::{FramedHandler, HadoopService, METHODS, grpc};
 use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::MachineEvents;
 use crate::status::OmPage;
-use crate::{background, first_start, join, metrics, prepared, reign};
+use crate::{background, first_start, join, leadership, metrics, prepared};
 
 /// How long rows gather in the deletedTable before they are handed to SCM.
-const GATHER_DELETED: Duration = Duration::from_millis(500);
+const DELETION_BATCH_DELAY: Duration = Duration::from_millis(500);
 
 /// The Ozone Manager.
 #[derive(Debug)]
 pub struct Om;
 
 impl Om {
-    /// Starts an OM. When this returns its doors are open; an OM that is alone then leads and has
-    /// what a first start makes, one of several waits for the others to elect a leader.
+    /// Starts an OM. When this returns its endpoints are open; an OM that is alone then leads and
+    /// has what a first start makes, one of several waits for the others to elect a leader.
     ///
     /// # Errors
-    /// When its directory cannot be used, belongs to another cluster, is damaged, or a door
+    /// When its directory cannot be used, belongs to another cluster, is damaged, or an endpoint
     /// cannot be opened.
     pub async fn start(conf: &Configuration, options: OmOptions) -> Result<OmHandle, Error> {
         let setup = Setup::read(conf)?;
@@ -56,7 +57,7 @@ impl Om {
         let scm = ScmClient::new(setup.scm.clone(), setup.scm_timeout);
         let identity = Identity::open(&setup, &options, &scm).await?;
         let state = State::open(&setup, &identity, options.bootstrap).await?;
-        let mut doors = Listeners::bind(&setup).await?;
+        let mut listeners = Listeners::bind(&setup).await?;
 
         let shutdown = Shutdown::new();
         let registry = MetricsRegistry::new(Role::new("om", &setup.members.me.node_id));
@@ -73,10 +74,10 @@ impl Om {
         let default_user = default_user(&groups);
         let mut settings = setup.settings.clone();
         settings.authorization.admins.users.push(default_user.clone());
-        let room = Room::new(RoomParts {
+        let dispatcher = Dispatcher::new(DispatcherParts {
             current: Arc::clone(&state.current),
             group: state.group.clone(),
-            decided: Arc::clone(&state.decided),
+            proposals: Arc::clone(&state.proposals),
             prepared: state.events.prepared.subscribe(),
             pool: BlockPool::new(scm.clone(), Arc::clone(&locations), setup.pool.clone()),
             scm: scm.clone(),
@@ -87,37 +88,39 @@ impl Om {
             audit_reads: setup.audit_reads,
             rpc: rpc.clone(),
             admission: Admission::new(&Limits::default()),
-            facts: doors.facts(&setup),
+            facts: listeners.facts(&setup),
             default_user,
             groups,
             root_access_key: OnceLock::new(),
         });
         let given = options.root_credentials;
-        let raft = match doors.open_raft(&state.host)? {
+        let raft = match listeners.open_raft(&setup, &state.host)? {
             None => {
-                lead(&state.group).await?;
-                first_start::prepare(&room, given).await?;
+                lead(&state.group, &state.supervisor).await?;
+                first_start::prepare(&dispatcher, given).await?;
                 None
             }
-            door => {
+            raft => {
                 let shared = first_start::shared_access_key(&identity.cluster_id);
                 let access_key = given.as_ref().map_or(shared, |g| g.access_key.clone());
                 // Set once: an OM is either alone or not.
-                let _ = room.parts().root_access_key.set(access_key.clone());
-                reign::watch(&room, given, access_key, &shutdown);
-                join::watch(&room, &shutdown);
-                door
+                let _ = dispatcher.parts().root_access_key.set(access_key.clone());
+                leadership::watch(&dispatcher, given, access_key, &shutdown);
+                join::watch(&dispatcher, &shutdown);
+                raft
             }
         };
 
-        metrics::register(&registry, &room, &state.events, &state.host, &state.log);
-        let background = start_background(&setup, &room, &state.events, &registry, &shutdown);
+        metrics::register(&registry, &dispatcher, &state.events, &state.host, &state.log);
+        let background = start_background(&setup, &dispatcher, &state.events, &registry, &shutdown);
         let page = OmPage {
-            room: Arc::downgrade(&room),
+            dispatcher: Arc::downgrade(&dispatcher),
             rpc,
             background: background.clone(),
-            facts: doors.page_facts(&setup, &identity),
+            facts: listeners.page_facts(&setup, &identity),
             node_id: setup.members.me.node_id.clone(),
+            supervisor: Arc::clone(&state.supervisor),
+            log: state.log.clone(),
         };
         let http = match &setup.http {
             None => None,
@@ -131,17 +134,23 @@ impl Om {
         };
         if let Some(http) = &http {
             // Set once: this is the only place that does.
-            let _ = room.parts().facts.http_port.set(http.local_addr().port());
+            let _ = dispatcher.parts().facts.http_port.set(http.local_addr().port());
         }
-        prepared::watch(&room, &shutdown);
+        prepared::watch(&dispatcher, &shutdown);
+        stop_when_failed(&state.supervisor, &shutdown);
         watch_scms(&setup, scm, &identity.cluster_id, &shutdown);
         let addresses = Addresses {
-            framed: doors.framed_address,
-            grpc: doors.grpc.as_ref().map(|(_, address)| *address),
+            framed: listeners.framed_address,
+            grpc: listeners.grpc.as_ref().map(|(_, address)| *address),
             http: http.as_ref().map(StatusServer::local_addr),
         };
-        let doors = doors.open(&setup, &room, raft, &shutdown)?;
-        metrics::register_hadoop(&registry, &doors.hadoop);
+        let endpoints = listeners.open(&setup, &dispatcher, raft, &shutdown)?;
+        metrics::register_hadoop(&registry, &endpoints.hadoop);
+        registry.connections("rpc", endpoints.framed.connections());
+        registry.connections("grpc", &endpoints.grpc_connections);
+        if let Some(raft) = &endpoints.raft {
+            registry.connections("raft", raft.connections());
+        }
         tracing::info!(
             node = setup.members.me.node_id,
             cluster = identity.cluster_id,
@@ -153,16 +162,17 @@ impl Om {
             addresses,
             registry,
             background,
-            room,
-            doors,
+            dispatcher,
+            endpoints,
             http,
             stop: StopOnDrop { shutdown, host: state.host, log: state.log },
+            supervisor: state.supervisor,
             identity,
         }))
     }
 }
 
-/// The doors' sockets, bound before anything is told about their ports.
+/// The endpoints' sockets, bound before anything is told about their ports.
 struct Listeners {
     framed: TcpListener,
     framed_address: SocketAddr,
@@ -192,11 +202,14 @@ impl Listeners {
     }
 
     /// Lets the other OMs in.
-    fn open_raft(&mut self, host: &RaftHost) -> Result<Option<Server>, Error> {
+    fn open_raft(&mut self, setup: &Setup, host: &RaftHost) -> Result<Option<Server>, Error> {
         let Some(listener) = self.raft.take() else { return Ok(None) };
         let at = listener.local_addr();
-        let served =
-            Server::serve(listener, Door::new(host.clone(), METHODS), ServerOptions::default());
+        let served = Server::serve(
+            listener,
+            RaftEndpoint::new(host.clone(), METHODS),
+            server_options(setup),
+        );
         let fail = |e| BindError::new(keys::OZONE_OM_RATIS_PORT.name(), format!("{at:?}"), e);
         served.map(Some).map_err(|e| fail(e).into())
     }
@@ -234,35 +247,44 @@ impl Listeners {
     fn open(
         self,
         setup: &Setup,
-        room: &Arc<Room>,
+        dispatcher: &Arc<Dispatcher>,
         raft: Option<Server>,
         shutdown: &Shutdown,
-    ) -> Result<Doors, Error> {
-        let handler = FramedDoor::new(Arc::clone(room));
-        let hadoop = HadoopDoor::serve(Arc::clone(room));
-        let guest = Some(Arc::new(hadoop.clone()) as _);
+    ) -> Result<Endpoints, Error> {
+        let handler = FramedHandler::new(Arc::clone(dispatcher));
+        let hadoop = HadoopService::serve(Arc::clone(dispatcher));
+        let foreign = Some(Arc::new(hadoop.clone()) as _);
         let framed =
-            Server::serve_with_guest(self.framed, handler, guest, ServerOptions::default());
+            Server::serve_with_foreign(self.framed, handler, foreign, server_options(setup));
         let key = keys::OZONE_OM_ADDRESS.name();
         let framed = framed.map_err(|e| BindError::new(key, self.framed_address, e))?;
-        let (room, stop, max) = (Arc::clone(room), shutdown.clone(), setup.grpc_max_message);
+        let (dispatcher, stop, max) =
+            (Arc::clone(dispatcher), shutdown.clone(), setup.grpc_max_message);
+        let grpc_connections = Connections::new(&setup.connections);
+        let (limits, connections) = (setup.connections.clone(), grpc_connections.clone());
         let grpc = self.grpc.map(|(listener, _)| {
             tokio::spawn(async move {
                 let stopped = async move { stop.cancelled().await };
-                if let Err(e) = grpc::serve(listener, room, max, stopped).await {
+                let incoming = service::grpc::incoming(listener, connections, limits);
+                if let Err(e) = grpc::serve(incoming, dispatcher, max, stopped).await {
                     tracing::error!("the gRPC door closed: {e}");
                 }
             })
         });
-        Ok(Doors { framed, hadoop, grpc, raft })
+        Ok(Endpoints { framed, hadoop, grpc, grpc_connections, raft })
     }
 }
 
-/// The open doors.
-pub(crate) struct Doors {
+fn server_options(setup: &Setup) -> ServerOptions {
+    ServerOptions { connections: setup.connections.clone(), ..ServerOptions::default() }
+}
+
+/// The open endpoints.
+pub(crate) struct Endpoints {
     pub(crate) framed: Server,
     pub(crate) hadoop: hadoop_rpc::Server,
     pub(crate) grpc: Option<JoinHandle<()>>,
+    pub(crate) grpc_connections: Arc<Connections>,
     pub(crate) raft: Option<Server>,
 }
 
@@ -275,23 +297,24 @@ async fn listen(address: &HostPort, key: &'static str) -> Result<(TcpListener, S
 
 fn start_background(
     setup: &Setup,
-    room: &Arc<Room>,
+    dispatcher: &Arc<Dispatcher>,
     events: &Arc<MachineEvents>,
     registry: &MetricsRegistry,
     shutdown: &Shutdown,
 ) -> BackgroundServices {
     let services = BackgroundServices::new(registry, shutdown.clone());
-    services.spawn(KeyDeletingService::new(Arc::clone(room), setup.key_deleting.clone()));
+    services.spawn(KeyDeletingService::new(Arc::clone(dispatcher), setup.key_deleting.clone()));
     let options = setup.directory_deleting.clone();
-    services.spawn(DirectoryDeletingService::new(Arc::clone(room), options));
+    services.spawn(DirectoryDeletingService::new(Arc::clone(dispatcher), options));
     services.spawn(OpenKeyCleanupService::new(
-        Arc::clone(room),
+        Arc::clone(dispatcher),
         setup.open_keys.clone(),
         setup.lease_hard_limit,
     ));
-    services.spawn(MultipartUploadCleanupService::new(Arc::clone(room), setup.uploads.clone()));
+    services
+        .spawn(MultipartUploadCleanupService::new(Arc::clone(dispatcher), setup.uploads.clone()));
     if let Some(options) = setup.trash.clone() {
-        services.spawn(TrashEmptier::new(Arc::clone(room), options, registry));
+        services.spawn(TrashEmptier::new(Arc::clone(dispatcher), options, registry));
     }
     // Deletions wake the service, but not one by one: what is deleted together goes together.
     let keys: Wake = (|events| &events.deleted, background::KEY_DELETING);
@@ -302,7 +325,7 @@ fn start_background(
             let wake = async {
                 loop {
                     event(&events).notified().await;
-                    tokio::time::sleep(GATHER_DELETED).await;
+                    tokio::time::sleep(DELETION_BATCH_DELAY).await;
                     woken.run(service);
                 }
             };
@@ -346,7 +369,19 @@ fn watch_scms(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shutdo
     });
 }
 
-/// Who requests without a user are taken to be from: the user that OM runs as.
+/// An OM whose group has failed for good stops: a process that is started again, or another one,
+/// does its work.
+fn stop_when_failed(supervisor: &Arc<Supervisor>, shutdown: &Shutdown) {
+    let (supervisor, stop) = (Arc::clone(supervisor), shutdown.clone());
+    tokio::spawn(async move {
+        if let Some(failure) = stop.until(supervisor.failed()).await {
+            tracing::error!(%failure, "OM stops: its raft group has failed for good");
+            stop.trigger();
+        }
+    });
+}
+
+/// The user that requests without one are taken to be from: the user that OM runs as.
 fn default_user(groups: &Groups) -> String {
     let name = |variable| std::env::var(variable).ok().filter(|v: &String| !v.is_empty());
     name("USER")

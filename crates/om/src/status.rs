@@ -1,20 +1,23 @@
 //! OM's status page.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
+use multiraft::{LogHandle, Supervisor};
 use namespace::Table;
 use service::{BackgroundServices, RpcMetrics, Section, StatusPage};
 
-use crate::room::Room;
+use crate::dispatch::Dispatcher;
 use crate::tables::stored;
 
 /// What the page is made from.
 pub(crate) struct OmPage {
-    pub(crate) room: Weak<Room>,
+    pub(crate) dispatcher: Weak<Dispatcher>,
     pub(crate) rpc: RpcMetrics,
     pub(crate) background: BackgroundServices,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) node_id: String,
+    pub(crate) supervisor: Arc<Supervisor>,
+    pub(crate) log: LogHandle,
 }
 
 impl StatusPage for OmPage {
@@ -22,10 +25,15 @@ impl StatusPage for OmPage {
         format!("Ozone Manager {}", self.node_id)
     }
 
+    fn trouble(&self) -> Option<String> {
+        let log = || self.log.trouble().map(|why| format!("raft log cannot be written: {why}"));
+        self.supervisor.health().trouble().or_else(log)
+    }
+
     fn sections(&self) -> Vec<Section> {
         let mut sections = vec![Section::facts("Overview", self.facts.clone())];
-        if let Some(room) = self.room.upgrade() {
-            let group = &room.parts().group;
+        if let Some(dispatcher) = self.dispatcher.upgrade() {
+            let group = &dispatcher.parts().group;
             let leader = group.leader();
             let role = if group.is_leader() { "LEADER" } else { "FOLLOWER" };
             sections.push(Section::facts(
@@ -35,9 +43,11 @@ impl StatusPage for OmPage {
                     ("role", role.to_owned()),
                     ("term", leader.term.to_string()),
                     ("applied", group.applied().to_string()),
+                    ("restarts after a failure", self.supervisor.restarts().to_string()),
+                    ("trouble", self.trouble().unwrap_or_else(|| "none".to_owned())),
                 ],
             ));
-            if let Some(tables) = room.parts().current.get() {
+            if let Some(tables) = dispatcher.parts().current.get() {
                 let rows = Table::ALL
                     .iter()
                     .map(|t| (*t, tables.store().estimated_rows(stored(*t))))

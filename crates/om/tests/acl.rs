@@ -1,4 +1,4 @@
-//! Requests judged by user, over the doors.
+//! Requests judged by user, over the endpoints.
 
 use bytes::Bytes;
 use hadoop_rpc::{Client, ClientOptions, Identity};
@@ -6,7 +6,7 @@ use prost::Message;
 use proto::ozone::*;
 
 use crate::support::requests::*;
-use crate::support::{TestOm, WITHIN, World};
+use crate::support::{TIMEOUT, TestOm, World};
 
 const PROTOCOL: &str = "org.apache.hadoop.ozone.om.protocol.OzoneManagerProtocol";
 
@@ -15,7 +15,7 @@ async fn ask_as(om: &TestOm, user: &str, request: &OmRequest) -> OmResponse {
     let identity = Identity::random();
     let client = Client::new(address.to_string(), (PROTOCOL, 1), user, identity, options);
     let request = Bytes::from(request.encode_to_vec());
-    let answer = client.call("submitRequest", request, WITHIN).await.unwrap();
+    let answer = client.call("submitRequest", request, TIMEOUT).await.unwrap();
     OmResponse::decode(answer).unwrap()
 }
 
@@ -34,6 +34,24 @@ async fn the_user_of_a_connection_is_judged() {
     assert_eq!(ask_as(&om, "ann", &create_key(key)).await.status(), Status::Ok);
     let info = ask_as(&om, "alice", &info_bucket("vol", "bkt")).await;
     assert_eq!(info.status(), Status::PermissionDenied, "reads are judged too");
+    om.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn safe_mode_is_changed_by_administrators_only() {
+    let world = World::new().await.with("ozone.acl.enabled", true);
+    let world = world.with("ozone.administrators", "ann");
+    let om = world.start().await;
+    let safe_mode = |wish: SafeMode| {
+        let wish = Some(Box::new(SetSafeModeRequest { safe_mode: wish as i32 }));
+        OmRequest { set_safe_mode_request: wish, ..request(Type::SetSafeMode) }
+    };
+    assert_eq!(ask_as(&om, "alice", &safe_mode(SafeMode::Get)).await.status(), Status::Ok);
+    for wish in [SafeMode::Leave, SafeMode::ForceExit, SafeMode::Enter] {
+        let refused = ask_as(&om, "alice", &safe_mode(wish)).await;
+        assert_eq!(refused.status(), Status::PermissionDenied);
+    }
+    assert_eq!(ask_as(&om, "ann", &safe_mode(SafeMode::Leave)).await.status(), Status::Ok);
     om.handle.shutdown().await;
 }
 

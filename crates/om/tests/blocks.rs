@@ -36,7 +36,7 @@ async fn blocks_come_from_a_pool_and_never_twice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_are_asked_of_an_scm_that_came_while_om_runs() {
     let world = World::new().await;
-    let old = world.scm_door.local_addr();
+    let old = world.scm_server.local_addr();
     let world = world
         .with("ozone.scm.service.ids", "s")
         .with("ozone.scm.nodes.s", "scm1")
@@ -47,11 +47,11 @@ async fn blocks_are_asked_of_an_scm_that_came_while_om_runs() {
     let om = world.start().await;
     om.bucket("vol", "bkt").await;
     let new = FakeScm::new("cluster-1");
-    let door = new.serve().await;
+    let endpoint = new.serve().await;
     let place = hdds::ScmPlaceProto {
         node_id: "scm2".to_owned(),
-        client_address: door.local_addr().to_string(),
-        block_address: door.local_addr().to_string(),
+        client_address: endpoint.local_addr().to_string(),
+        block_address: endpoint.local_addr().to_string(),
         datanode_address: "127.0.0.1:1".to_owned(),
     };
     let places = |index, scms| Some(hdds::ScmPlacesProto { index, scms });
@@ -167,7 +167,7 @@ async fn metadata_is_served_without_scm() {
     om.handle.shutdown().await;
 
     let nowhere = World::new().await;
-    let old = std::mem::replace(&mut world.scm_door, nowhere.scm_door);
+    let old = std::mem::replace(&mut world.scm_server, nowhere.scm_server);
     old.shutdown().await;
     world.settings.push(("ozone.scm.client.address", "127.0.0.1:1".to_owned()));
     world.settings.push(("ozone.scm.block.client.address", "127.0.0.1:1".to_owned()));
@@ -191,9 +191,10 @@ async fn metadata_is_served_without_scm() {
 async fn an_scm_that_hangs_is_left_as_soon_as_another_one_leads() {
     let world = World::new().await;
     let others = [FakeScm::new("cluster-1"), FakeScm::new("cluster-1")];
-    let doors = [others[0].serve().await, others[1].serve().await];
+    let endpoints = [others[0].serve().await, others[1].serve().await];
     others.iter().for_each(|scm| scm.follows.store(true, Ordering::Relaxed));
-    let addresses = [world.scm_door.local_addr(), doors[0].local_addr(), doors[1].local_addr()];
+    let addresses =
+        [world.scm_server.local_addr(), endpoints[0].local_addr(), endpoints[1].local_addr()];
     let mut world = world
         .with("ozone.scm.service.ids", "scms")
         .with("ozone.scm.nodes.scms", "a,b,c")

@@ -8,7 +8,7 @@ use proto::ozone::*;
 
 use crate::support::requests::*;
 use crate::support::service::{NODES, Service, ok};
-use crate::support::{WITHIN, World};
+use crate::support::{TIMEOUT, World};
 
 async fn write(client: &Client, range: std::ops::Range<usize>) {
     for n in range {
@@ -22,7 +22,7 @@ fn info(n: usize) -> OmRequest {
 
 /// Waits until an OM has what the leader has.
 async fn caught_up(service: &Service, n: usize) {
-    let deadline = Instant::now() + WITHIN;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let client = service.client();
         let states = client.om_states().await;
@@ -85,6 +85,26 @@ async fn an_om_that_was_away_past_the_log_or_lost_its_disk_comes_back() {
     caught_up(&service, leader).await;
     for n in 0..3 {
         has_all(&service, n, 160).await;
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_om_that_lost_its_raft_log_alone_comes_back_with_its_tables() {
+    let mut service = Service::start(World::new().await).await;
+    let client = service.client();
+    ok(&client, create_volume("vol")).await;
+    write(&client, 0..5).await;
+    let lost = (service.leader().await + 1) % 3;
+    service.kill(lost).await;
+    let home = service.dir(lost).join("om");
+    assert!(home.join("raft-log.manifest").is_file(), "it is with the tables");
+    std::fs::remove_dir_all(home.join("ratis")).unwrap();
+    write(&client, 5..10).await;
+    service.revive(lost).await;
+    caught_up(&service, lost).await;
+    for n in 0..3 {
+        has_all(&service, n, 10).await;
     }
     service.stop().await;
 }

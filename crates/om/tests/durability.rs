@@ -1,7 +1,8 @@
 //! What was acknowledged is there, however OM ended.
 
+use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use prost::Message;
 use proto::ozone::{OmResponse, Status};
 
 use crate::support::requests::*;
-use crate::support::{WITHIN, World, blocks, eventually};
+use crate::support::{TIMEOUT, World, blocks, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_keeps_everything() {
@@ -60,6 +61,12 @@ async fn a_crash_replays_the_log_over_tables_that_were_not_flushed() {
     om.handle.shutdown().await;
 }
 
+/// The names of the files of OM's database.
+fn names(dir: &Path) -> BTreeSet<std::ffi::OsString> {
+    let entries = std::fs::read_dir(dir.join("om.db")).unwrap();
+    entries.map(|entry| entry.unwrap().file_name()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn trimming_the_log_loses_nothing() {
     let world = World::new().await.with("ozone.om.ratis.snapshot.auto.trigger.threshold", 100);
@@ -86,11 +93,13 @@ async fn trimming_the_log_loses_nothing() {
         line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
     };
     eventually("the tables were flushed", || flushes() >= 1.0).await;
-    // A crash leaves all files as of one moment, a copy only if nothing is flushed and trimmed meanwhile.
+    // A crash leaves all files as of one moment, a copy only if nothing is flushed and trimmed
+    // meanwhile.
     let image = loop {
-        let before = flushes();
+        let before = (flushes(), names(world.dir.path()));
         let image = world.crash_image();
-        if flushes() == before {
+        // A compaction takes files away.
+        if (flushes(), names(world.dir.path())) == before && names(image.path()) == before.1 {
             break image;
         }
     };
@@ -136,7 +145,7 @@ impl Drop for Killed {
 }
 
 fn spawn(world: &World) -> Killed {
-    let settings = format!("{}|{}", world.dir.path().display(), world.scm_door.local_addr());
+    let settings = format!("{}|{}", world.dir.path().display(), world.scm_server.local_addr());
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "durability::an_om_to_be_killed", "--ignored"])
         .env(CHILD, settings)
@@ -198,7 +207,7 @@ async fn write_until(
     let mut acknowledged = Vec::new();
     let ask = async |request: proto::ozone::OmRequest| {
         let header = Bytes::from(request.encode_to_vec());
-        let reply = client.call(proto::method::OM, header, Bytes::new(), WITHIN).await.ok()?;
+        let reply = client.call(proto::method::OM, header, Bytes::new(), TIMEOUT).await.ok()?;
         let answer = OmResponse::decode(reply.header).unwrap();
         (answer.status() == Status::Ok).then_some(answer)
     };

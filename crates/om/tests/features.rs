@@ -7,7 +7,7 @@ use proto::om_admin::*;
 use proto::ozone::*;
 
 use crate::support::requests::*;
-use crate::support::{WITHIN, World};
+use crate::support::{TIMEOUT, World};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_of_absent_features_get_ozones_answer_for_them() {
@@ -63,7 +63,7 @@ async fn administrators_ask_one_om() {
         Client::new(address.to_string(), (protocol, 1), user, identity, options)
     };
     let root = client(PROTOCOL, "root");
-    let call = async |method, body: Vec<u8>| root.call(method, Bytes::from(body), WITHIN).await;
+    let call = async |method, body: Vec<u8>| root.call(method, Bytes::from(body), TIMEOUT).await;
 
     let known = call("getOMConfiguration", Vec::new()).await.unwrap();
     let known = OmConfigurationResponse::decode(known).unwrap();
@@ -82,11 +82,11 @@ async fn administrators_ask_one_om() {
     let class = |e: hadoop_rpc::CallError| e.fault().unwrap().exception.full_name("-");
     let unknown = call("bootstrap", Vec::new()).await.unwrap_err();
     assert_eq!(class(unknown), "org.apache.hadoop.ipc_.RpcNoSuchMethodException");
-    let alice = client(PROTOCOL, "alice").call("getOMConfiguration", Bytes::new(), WITHIN).await;
+    let alice = client(PROTOCOL, "alice").call("getOMConfiguration", Bytes::new(), TIMEOUT).await;
     let refused = alice.unwrap_err();
     assert_eq!(class(refused), "org.apache.hadoop.security.AccessControlException");
     let between = "org.apache.hadoop.ozone.om.protocol.OMInterServiceProtocol";
-    let unknown = client(between, "root").call("bootstrap", Bytes::new(), WITHIN).await;
+    let unknown = client(between, "root").call("bootstrap", Bytes::new(), TIMEOUT).await;
     let unknown = unknown.unwrap_err();
     assert_eq!(class(unknown), "org.apache.hadoop.ipc_.RpcNoSuchProtocolException");
     om.handle.shutdown().await;

@@ -11,7 +11,7 @@ use proto::ozone::*;
 
 use crate::support::requests::*;
 use crate::support::service::{Service, ok};
-use crate::support::{WITHIN, World};
+use crate::support::{TIMEOUT, World};
 
 /// A request that says how much its answer must show.
 fn hinted(asked: OmRequest, consistency: ReadConsistencyProto) -> OmRequest {
@@ -27,7 +27,7 @@ async fn ask_one(service: &Service, n: usize, asked: &OmRequest) -> Result<OmRes
     let at = service.om(n).addresses().framed.to_string();
     let direct = framed::Client::new(at, framed::ClientOptions::default());
     let header = Bytes::from(asked.encode_to_vec());
-    match direct.call(method::OM, header, Bytes::new(), WITHIN).await {
+    match direct.call(method::OM, header, Bytes::new(), TIMEOUT).await {
         Ok(reply) => Ok(OmResponse::decode(reply.header).unwrap()),
         Err(e) => Err(e.status().unwrap().code),
     }
@@ -35,7 +35,7 @@ async fn ask_one(service: &Service, n: usize, asked: &OmRequest) -> Result<OmRes
 
 /// An OM answers as soon as it knows a leader.
 async fn answered_soon(service: &Service, n: usize, asked: &OmRequest) {
-    let deadline = std::time::Instant::now() + WITHIN;
+    let deadline = std::time::Instant::now() + TIMEOUT;
     loop {
         match ask_one(service, n, asked).await {
             Ok(answer) => return assert_eq!(answer.status(), Status::Ok),
@@ -95,7 +95,7 @@ async fn local_reads_must_be_allowed_and_recent() {
     let leader = service.leader().await;
     ok(&client, info_bucket("vol", "bucket")).await;
     let follower = (leader + 1) % 3;
-    assert!(service.om(follower).ready(WITHIN).await);
+    assert!(service.om(follower).ready(TIMEOUT).await);
     answered_soon(&service, follower, &local).await;
     // Two heartbeats prove what it has.
     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -1,4 +1,4 @@
-//! Several OMs as one: who answers, and what survives when leaders go.
+//! Several OMs as one: which one answers, and what survives when leaders go.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use proto::ozone::*;
 
 use crate::support::requests::*;
 use crate::support::service::{NODES, Service, ok};
-use crate::support::{WITHIN, World};
+use crate::support::{TIMEOUT, World};
 
 fn delete_volume(volume: &str) -> OmRequest {
     OmRequest {
@@ -28,12 +28,12 @@ async fn followers_send_clients_to_the_leader_and_the_leader_names_all() {
     let service = Service::start(World::new().await).await;
     let leader = service.leader().await;
     for n in (0..3).filter(|n| *n != leader) {
-        assert!(service.om(n).ready(WITHIN).await);
+        assert!(service.om(n).ready(TIMEOUT).await);
         let at = service.om(n).addresses().framed.to_string();
         let direct = framed::Client::new(at, framed::ClientOptions::default());
         for asked in [request(Type::ServiceList), info_volume("s3v"), create_volume("vol")] {
             let header = Bytes::from(asked.encode_to_vec());
-            let refused = direct.call(method::OM, header, Bytes::new(), WITHIN).await.unwrap_err();
+            let refused = direct.call(method::OM, header, Bytes::new(), TIMEOUT).await.unwrap_err();
             let status = refused.status().unwrap();
             assert_eq!(status.code, Code::NotLeader);
             let there = service.om(leader).addresses().framed.to_string();
@@ -65,7 +65,7 @@ async fn all_oms_have_one_root_key_pair_and_the_volume_of_s3() {
     let client = service.client();
     ok(&client, info_volume("s3v")).await;
     let leader = service.leader().await;
-    let deadline = Instant::now() + WITHIN;
+    let deadline = Instant::now() + TIMEOUT;
     let mut pairs = BTreeSet::new();
     for n in 0..3 {
         loop {
@@ -147,7 +147,7 @@ async fn acknowledged_writes_survive_their_leaders_and_no_call_is_done_twice() {
         (0..8).map(|w| tokio::spawn(write(Arc::clone(&ledger), client.clone(), w))).collect();
     for round in 0..ROUNDS {
         let before = ledger.answers.load(Ordering::Relaxed);
-        let deadline = Instant::now() + WITHIN;
+        let deadline = Instant::now() + TIMEOUT;
         while ledger.answers.load(Ordering::Relaxed) < before + 40 {
             assert!(Instant::now() < deadline, "round {round}: nobody writes");
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -161,7 +161,7 @@ async fn acknowledged_writes_survive_their_leaders_and_no_call_is_done_twice() {
     for writer in writers {
         writer.await.unwrap();
     }
-    // Whoever leads has everything.
+    // The leader has everything.
     let mut seen = BTreeSet::new();
     while seen.len() < 3 {
         let leader = service.leader().await;

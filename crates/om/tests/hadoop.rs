@@ -1,4 +1,4 @@
-//! The Hadoop RPC door, on the port of the framed one.
+//! The Hadoop RPC endpoint, on the port of the framed one.
 
 use bytes::Bytes;
 use hadoop_rpc::{Attempt, Client, ClientOptions, ErrorCode, Identity};
@@ -6,7 +6,7 @@ use prost::Message;
 use proto::ozone::*;
 
 use crate::support::requests::*;
-use crate::support::{TestOm, WITHIN, World};
+use crate::support::{TIMEOUT, TestOm, World};
 
 const PROTOCOL: &str = "org.apache.hadoop.ozone.om.protocol.OzoneManagerProtocol";
 
@@ -17,7 +17,7 @@ fn client(om: &TestOm, identity: &Identity) -> Client {
 
 async fn send(client: &Client, attempt: Attempt, request: &OmRequest) -> OmResponse {
     let request = Bytes::from(request.encode_to_vec());
-    let answer = client.send(attempt, "submitRequest", request, WITHIN).await.unwrap();
+    let answer = client.send(attempt, "submitRequest", request, TIMEOUT).await.unwrap();
     OmResponse::decode(answer).unwrap()
 }
 
@@ -33,7 +33,11 @@ async fn requests_are_those_of_the_connections_user() {
     let info = InfoVolumeRequest { volume_name: "vol".to_owned() };
     let info = OmRequest { info_volume_request: Some(Box::new(info)), ..request(Type::InfoVolume) };
     let framed = om.ok(info.clone()).await;
-    assert_eq!(framed, send(&hadoop, identity.attempt(), &info).await, "both doors, one room");
+    assert_eq!(
+        framed,
+        send(&hadoop, identity.attempt(), &info).await,
+        "both endpoints, one dispatcher"
+    );
     assert_eq!(framed.info_volume_response.unwrap().volume_info.unwrap().owner_name, "alice");
     om.handle.shutdown().await;
 }
@@ -90,10 +94,10 @@ async fn what_cannot_be_answered_is_an_exception_that_clients_know() {
     let om = world.start().await;
     let hadoop = client(&om, &Identity::random());
     let junk = Bytes::from_static(&[0xff; 40]);
-    let refused = hadoop.call("submitRequest", junk, WITHIN).await.unwrap_err();
+    let refused = hadoop.call("submitRequest", junk, TIMEOUT).await.unwrap_err();
     let class = refused.fault().unwrap().exception.full_name("-");
     assert_eq!(class, "com.google.protobuf.InvalidProtocolBufferException");
-    let refused = hadoop.call("bootstrap", Bytes::new(), WITHIN).await.unwrap_err();
+    let refused = hadoop.call("bootstrap", Bytes::new(), TIMEOUT).await.unwrap_err();
     let fault = refused.fault().unwrap();
     assert_eq!(fault.code, ErrorCode::NoSuchMethod);
     let class = fault.exception.full_name("-");

@@ -1,14 +1,17 @@
-//! End-to-end tests of OM: over its doors, with a fake SCM behind it.
+//! End-to-end tests of OM: over its endpoints, with a fake SCM behind it.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod acl;
 mod audit;
 mod blocks;
 mod catch_up;
+mod damaged_rows;
 mod deletion;
 mod directories;
-mod doors;
 mod durability;
+mod endpoints;
+mod extremes;
+mod failing_group;
 mod features;
 mod follower_reads;
 mod ha;

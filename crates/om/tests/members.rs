@@ -86,7 +86,7 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
             })
         })
         .await;
-    // The leader goes; whoever asked is sent on to the next one.
+    // The leader goes; the caller is sent on to the next one.
     let leader = service.leader().await;
     let gone = service.node(leader).to_owned();
     service.write_file(&[&gone]);
@@ -102,7 +102,7 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
     assert!(again.is_err(), "the configuration says that it is gone");
     let unknown = client.decommission_om("om9", "127.0.0.1").await.unwrap();
     assert!(!unknown.success);
-    // All that were acknowledged are there, whoever leads.
+    // All that were acknowledged are there, whichever OM leads.
     let before = written.load(Ordering::Acquire);
     service.until("writes go on", async || written.load(Ordering::Acquire) > before + 10).await;
     stop.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Volumes, buckets and keys through the framed door.
+//! Volumes, buckets and keys through the framed endpoint.
 
 use proto::ozone::Status;
 

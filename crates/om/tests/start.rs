@@ -67,7 +67,7 @@ async fn an_scm_of_another_cluster_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_that_is_taken_is_named_with_its_key() {
     let world = World::new().await;
-    let taken = world.scm_door.local_addr();
+    let taken = world.scm_server.local_addr();
     let conf = world.conf(world.dir.path()).with("ozone.om.address", taken);
     let refused = Om::start(&conf, OmOptions::default()).await.err().expect("it is taken");
     assert!(refused.to_string().contains("ozone.om.address"), "{refused}");

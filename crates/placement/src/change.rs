@@ -1,7 +1,8 @@
 //! Changes of the replicated state, and their application.
 //!
-//! [`Cluster::apply`] is the state machine: deterministic, no clock, refuses what does not fit. The server encodes
-//! changes into log entries and writes the rows named by [`Touched`] in the same batch as the applied index.
+//! [`Cluster::apply`] is the state machine: deterministic, no clock, refuses what does not fit. The
+//! server encodes changes into log entries and writes the rows named by [`Touched`] in the same
+//! batch as the applied index.
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::{ContainerId, Pipeline, PipelineId, PipelineState};
@@ -41,8 +42,8 @@ pub enum Change {
         /// Size and commit sequence as reported, to be kept with the record.
         usage: Usage,
     },
-    /// A container thought empty has a replica with blocks in it: it is not deleted, but CLOSED or QUASI_CLOSED like
-    /// that replica.
+    /// A container thought empty has a replica with blocks in it: it is not deleted, but CLOSED or
+    /// QUASI_CLOSED like that replica.
     ReviveContainer {
         /// Which container.
         id: ContainerId,
@@ -126,6 +127,12 @@ pub enum Refused {
         /// The event.
         event: LifeCycleEvent,
     },
+    /// A change of a later release, or one that is not whole.
+    #[error("{0}")]
+    Unknown(String),
+    /// Applying it failed because of a bug.
+    #[error("the change could not be applied because of a bug")]
+    Failed,
     /// Somebody else reserved numbers since the proposer looked.
     #[error("sequence {} is at {last}, not {expected}", .sequence.name())]
     SequenceMoved {

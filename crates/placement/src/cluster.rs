@@ -3,8 +3,8 @@
 use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
 use crate::{
-    Change, Containers, DeletionLog, Nodes, PendingTasks, Pipelines, Replicas, SafeMode, Sequences,
-    Settings,
+    Change, Containers, DeletionLog, Millis, Nodes, PendingTasks, Pipelines, Replicas, SafeMode,
+    Sequences, Settings,
 };
 
 /// Everything SCM knows. See the [crate] for how it changes.
@@ -14,7 +14,7 @@ pub struct Cluster {
     pub settings: Settings,
     /// DataNodes (soft).
     pub nodes: Nodes,
-    /// Pipelines (replicated; who leads and who reported is soft).
+    /// Pipelines (replicated; leader and reports are soft).
     pub pipelines: Pipelines,
     /// Containers (replicated; sizes are soft until the state changes).
     pub containers: Containers,
@@ -28,11 +28,37 @@ pub struct Cluster {
     pub sequences: Sequences,
     /// The wait after a start (soft).
     pub safe_mode: SafeMode,
+    /// When nodes were first looked at: a node that has not registered by then may still be on its
+    /// way (soft).
+    pub watched_since: Option<Millis>,
+    /// Changes of the log that the rules never judged (soft).
+    pub refused: RefusedChanges,
+}
+
+/// Changes that were refused although the rules did not refuse them, since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RefusedChanges {
+    /// Their application panicked.
+    pub panics: u64,
+    /// This release does not know them.
+    pub unknown: u64,
+}
+
+impl RefusedChanges {
+    /// The application of one panicked.
+    pub fn count_panic(&mut self) {
+        self.panics = self.panics.saturating_add(1);
+    }
+
+    /// One is not known.
+    pub fn count_unknown(&mut self) {
+        self.unknown = self.unknown.saturating_add(1);
+    }
 }
 
 impl Cluster {
-    /// A cluster of which nothing is known yet. The server loads the replicated state into the parts, then calls
-    /// [`Cluster::begin_safe_mode`].
+    /// A cluster of which nothing is known yet. The server loads the replicated state into the
+    /// parts, then calls [`Cluster::begin_safe_mode`].
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -44,6 +70,8 @@ impl Cluster {
             deletions: DeletionLog::default(),
             sequences: Sequences::default(),
             safe_mode: SafeMode::default(),
+            watched_since: None,
+            refused: RefusedChanges::default(),
         }
     }
 
@@ -85,7 +113,7 @@ impl Decision {
 /// A command for a DataNode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Order {
-    /// For whom.
+    /// The node that it is for.
     pub node: DatanodeId,
     /// What to do.
     pub kind: OrderKind,
@@ -118,7 +146,7 @@ pub enum OrderKind {
     ReplicateContainer {
         /// Which container.
         id: ContainerId,
-        /// Who gets it.
+        /// The node that gets it.
         target: DatanodeId,
     },
     /// Take over what an operator wants of the node.

@@ -1,8 +1,8 @@
 //! Sequence numbers: taken from the replicated state in batches, handed out from memory.
 //!
-//! **Invariant:** a number is handed out at most once in the life of a cluster. The table holds the last number of the
-//! last batch taken; a new leader or a restarted SCM begins after it, so the unused rest of a batch is lost, never
-//! reused.
+//! **Invariant:** a number is handed out at most once in the life of a cluster. The table holds the
+//! last number of the last batch taken; a new leader or a restarted SCM begins after it, so the
+//! unused rest of a batch is lost, never reused.
 
 use std::ops::Range;
 
@@ -65,7 +65,7 @@ impl Sequences {
     /// Numbers left to hand out before another batch is needed.
     pub fn left(&self, sequence: Sequence) -> u64 {
         let ready = &self.ready[sequence.at()];
-        ready.end - ready.start
+        ready.end.saturating_sub(ready.start)
     }
 
     /// Hands out `count` consecutive numbers; `None` when the batch at hand has not as many.
@@ -77,8 +77,8 @@ impl Sequences {
         Some(taken)
     }
 
-    /// The leader may hand out `range`, which a committed change has reserved. A range that continues the one at
-    /// hand extends it; otherwise what was left of that one is given up.
+    /// The leader may hand out `range`, which a committed change has reserved. A range that
+    /// continues the one at hand extends it; otherwise what was left of that one is given up.
     pub fn grant(&mut self, sequence: Sequence, range: Range<u64>) {
         let ready = &mut self.ready[sequence.at()];
         if ready.end == range.start && !ready.is_empty() {
@@ -93,7 +93,8 @@ impl Sequences {
         self.ready = Default::default();
     }
 
-    /// Reserves up to and including `last`; false when the table has moved on since `expected` was read.
+    /// Reserves up to and including `last`; false when the table has moved on since `expected` was
+    /// read.
     pub(crate) fn reserve(&mut self, sequence: Sequence, expected: u64, last: u64) -> bool {
         let current = &mut self.last[sequence.at()];
         if *current != expected || last <= expected {

@@ -57,7 +57,8 @@ pub struct ReplicationSettings {
     pub deletes_per_node: u32,
     /// What a node that leaves the service may send, as a multiple of `copies_per_node`.
     pub out_of_service_factor: f64,
-    /// Copies under way in the whole cluster, as a share of what its healthy nodes may send; 0 is no limit.
+    /// Copies under way in the whole cluster, as a share of what its healthy nodes may send; 0 is
+    /// no limit.
     pub in_flight_share: f64,
     /// Replicas that must stay online when nodes go into maintenance.
     pub maintenance_minimum: u32,
@@ -96,8 +97,18 @@ pub struct SafeModeSettings {
 impl Settings {
     /// Bytes from which on a container takes no more blocks.
     pub fn full_at(&self) -> u64 {
-        (self.container_size as f64 * self.close_threshold) as u64
+        whole(self.container_size as f64 * self.close_threshold) as u64
     }
+}
+
+/// A share of a number as a number: never negative, and no larger than there can be.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float's cast saturates"
+)]
+pub(crate) fn whole(share: f64) -> usize {
+    share as usize
 }
 
 impl Default for Settings {

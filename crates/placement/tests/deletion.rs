@@ -153,8 +153,8 @@ fn transactions_of_containers_that_are_gone_are_dropped() {
 }
 
 proptest! {
-    /// Whatever the order of rounds, acknowledgements and refusals: a transaction is gone exactly when all three
-    /// replicas have acknowledged it.
+    /// Whatever the order of rounds, acknowledgements and refusals: a transaction is gone exactly
+    /// when all three replicas have acknowledged it.
     #[test]
     fn the_log_trims_only_what_every_replica_has_acknowledged(
         acks in proptest::collection::vec((1u128..=3, 1u64..=4, any::<bool>()), 0..60)

@@ -71,8 +71,8 @@ pub fn apply(cluster: &mut Cluster, decision: &Decision) {
     }
 }
 
-/// Makes every pipeline that the rules want, numbered from `first`, and lets their members report them; the suggested
-/// leaders lead.
+/// Makes every pipeline that the rules want, numbered from `first`, and lets their members report
+/// them; the suggested leaders lead.
 pub fn make_pipelines(cluster: &mut Cluster, first: u128, now: u64) -> Vec<PipelineId> {
     let plans = cluster.plan_pipelines();
     let mut made = Vec::new();

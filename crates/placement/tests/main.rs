@@ -5,8 +5,10 @@
 mod allocation;
 mod containers;
 mod deletion;
+mod extremes;
 mod fixture;
 mod nodes;
+mod over_replication;
 mod pipelines;
 mod repairs;
 mod replicas;

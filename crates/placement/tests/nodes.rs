@@ -1,7 +1,7 @@
 //! Nodes register, fall silent, come back, and are told what to do.
 
-use placement::{Change, Health, OrderKind, ReplicaState};
-use types::PortName;
+use placement::{Change, Cluster, Health, OrderKind, ReplicaState};
+use types::{Pipeline, PortName};
 
 use crate::fixture::*;
 
@@ -49,6 +49,43 @@ fn the_pipelines_of_a_stale_node_close_and_others_take_their_place() {
     for id in after.iter().chain(&before).filter(|id| cluster.pipelines.is_open(**id)) {
         assert!(cluster.pipelines.get(*id).unwrap().record.member(node(1)).is_none());
     }
+}
+
+#[test]
+fn a_pipeline_of_a_silent_node_is_closed_although_the_first_decision_was_dropped() {
+    // As by an SCM that did not lead yet.
+    let mut cluster = cluster(4, settings());
+    make_pipelines(&mut cluster, 1, START);
+    let later = START + cluster.settings.stale_after;
+    for n in 2..=4 {
+        cluster.heartbeat(node(n), later).unwrap();
+    }
+    let (shifts, dropped) = cluster.watch_nodes(later);
+    assert_eq!(shifts.len(), 1);
+    let (shifts, decision) = cluster.watch_nodes(later);
+    assert_eq!(shifts, []);
+    assert_eq!(decision, dropped);
+    apply(&mut cluster, &decision);
+    assert!(cluster.watch_nodes(later).1.is_empty(), "closed once");
+}
+
+#[test]
+fn a_pipeline_of_a_node_that_never_registered_is_closed_when_it_must_be_dead() {
+    let (before, id) = trio();
+    let mut cluster = cluster(2, settings());
+    let record = Pipeline::clone(&before.pipelines.get(id).unwrap().record);
+    cluster.apply(&Change::AddPipeline(record)).unwrap();
+    let heard = |cluster: &mut Cluster, now| {
+        for n in 1..=2 {
+            cluster.heartbeat(node(n), now).unwrap();
+        }
+        cluster.watch_nodes(now).1
+    };
+    assert!(heard(&mut cluster, START).is_empty());
+    let dead = START + cluster.settings.dead_after;
+    assert!(heard(&mut cluster, dead - 1).is_empty(), "it may be on its way");
+    let decision = heard(&mut cluster, dead);
+    assert_eq!(decision.changes, [Change::ClosePipeline { id, now: dead }]);
 }
 
 #[test]

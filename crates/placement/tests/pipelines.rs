@@ -146,7 +146,8 @@ fn a_change_decided_too_late_is_refused() {
     assert_eq!(cluster.apply(&Change::RemovePipeline(id)), Err(Refused::PipelineNotFound(id)));
 }
 
-/// Closes what the rules close for the sake of better pipelines and makes what they want, until nothing is left to do.
+/// Closes what the rules close for the sake of better pipelines and makes what they want, until
+/// nothing is left to do.
 fn settle_pipelines(cluster: &mut Cluster, mut next: u128) -> usize {
     let mut closed = 0;
     for _ in 0..100 {

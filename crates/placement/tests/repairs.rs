@@ -6,7 +6,8 @@ use types::{ContainerId, DatanodeDetails, OperationalState};
 
 use crate::fixture::*;
 
-/// Nodes 1 to `nodes`, those above 3 in a rack of their own if `racks`; container 1 with five keys closed on 1 to 3.
+/// Nodes 1 to `nodes`, those above 3 in a rack of their own if `racks`; container 1 with five keys
+/// closed on 1 to 3.
 fn closed_on_three(nodes: u128, racks: bool) -> (Cluster, ContainerId) {
     closed_at(START, nodes, racks)
 }
@@ -28,6 +29,11 @@ fn closed_at(closed: u64, nodes: u128, racks: bool) -> (Cluster, ContainerId) {
 
 fn repair(cluster: &mut Cluster, now: u64) -> Vec<placement::Order> {
     let now = now + cluster.settings.resend_after;
+    // A node that is heard of goes on to be.
+    let healthy = cluster.nodes.iter().filter(|n| n.health == placement::Health::Healthy);
+    for id in healthy.map(|n| n.details.id).collect::<Vec<_>>() {
+        cluster.heartbeat(id, now);
+    }
     let repairs = cluster.repair_containers(ContainerId(0), 100, now);
     assert_eq!(repairs.next, None);
     repairs.decision.orders
@@ -49,7 +55,8 @@ fn health(cluster: &Cluster, c: ContainerId) -> &'static str {
 }
 
 fn die(cluster: &mut Cluster, dead: u128) -> u64 {
-    let later = START + cluster.settings.dead_after;
+    let heard = cluster.nodes.iter().map(|n| n.last_heartbeat).max().unwrap();
+    let later = heard + cluster.settings.dead_after;
     let alive: Vec<_> = cluster.nodes.iter().map(|n| n.details.id).collect();
     for id in alive.into_iter().filter(|id| *id != node(dead)) {
         cluster.heartbeat(id, later);
@@ -70,7 +77,7 @@ fn a_lost_replica_is_copied_once() {
     assert_eq!(repair(&mut cluster, later + 1_000), [], "it is under way");
     assert_eq!(cluster.health_report().counts["UNDER_REPLICATED"], 1);
     arrive(&mut cluster, c, 4);
-    assert!(cluster.pending.take_news());
+    assert!(cluster.pending.take_changed());
     assert_eq!(repair(&mut cluster, later + 2_000), []);
     assert_eq!(cluster.health_report().counts["UNDER_REPLICATED"], 0);
 }

@@ -10,7 +10,8 @@ fn rule(cluster: &Cluster, name: &str) -> placement::RuleStatus {
     cluster.safe_mode_rules().into_iter().find(|r| r.name == name).unwrap()
 }
 
-/// A cluster as it is loaded after a restart: one RATIS/THREE pipeline, container 1 closed with keys.
+/// A cluster as it is loaded after a restart: one RATIS/THREE pipeline, container 1 closed with
+/// keys.
 fn restarted() -> Cluster {
     let (mut before, p) = trio();
     let c = open_container(&mut before, 1, p);

@@ -1,8 +1,10 @@
-//! A whole cluster played through: writers, nodes that die and come back, lost orders, SCM restarts.
+//! A whole cluster played through: writers, nodes that die and come back, lost orders, SCM
+//! restarts.
 //!
-//! Nodes are modelled by what counts here: a pipeline is a log that takes an entry while a majority of its members
-//! is up and has the group; a node that comes back catches up if the group still has its majority. The rules must
-//! never lose an acknowledged block, and must bring everything to rest once all nodes are back.
+//! Nodes are modelled by what counts here: a pipeline is a log that takes an entry while a majority
+//! of its members is up and has the group; a node that comes back catches up if the group still has
+//! its majority. The rules must never lose an acknowledged block, and must bring everything to rest
+//! once all nodes are back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -170,7 +172,7 @@ impl World {
         })
     }
 
-    /// Everybody in the group who is up applies what is committed.
+    /// Every member of the group that is up applies what is committed.
     fn catch_up(&mut self, id: PipelineId) {
         if !self.has_majority(id) {
             return;
@@ -468,13 +470,13 @@ impl World {
     /// Every closed container has three replicas on two racks, and no node is left on its way.
     fn check_replicas(&self) -> Result<(), TestCaseError> {
         for c in self.cluster.containers.from(ContainerId(0)) {
-            let Some(standing) = self.cluster.standing(c) else { continue };
+            let Some(count) = self.cluster.replica_count(c) else { continue };
             let empty = c.keys == 0;
             prop_assert!(
-                empty || self.is_moot(c.id) || standing.is_fine(),
+                empty || self.is_moot(c.id) || count.is_fine(),
                 "container {}: {:?}",
                 c.id,
-                standing
+                count
             );
         }
         prop_assert!(!self.cluster.any_node_leaves());
@@ -483,7 +485,8 @@ impl World {
         Ok(())
     }
 
-    /// All nodes are back and nothing new happens: everything comes to rest, every block can be read.
+    /// All nodes are back and nothing new happens: everything comes to rest, every block can be
+    /// read.
     fn settle(&mut self) -> Result<(), TestCaseError> {
         for n in 1..=NODES {
             self.play(Step::Revive(n));
@@ -500,13 +503,15 @@ impl World {
         self.check_replicas()?;
         use proto::hdds::LifeCycleState as S;
         for state in [S::Closing, S::QuasiClosed, S::Deleting] {
-            // One that was never written waits for its pipeline to go: a late write may still arrive.
+            // One that was never written waits for its pipeline to go: a late write may still
+            // arrive.
             let waits = |id: &ContainerId| {
                 let c = self.cluster.containers.get(*id).unwrap();
                 self.cluster.replicas.of(*id).is_empty()
                     && c.pipeline.is_some_and(|p| self.cluster.pipelines.is_open(p))
             };
-            // One that lost a majority of its origins with their disks: who knows what was written last.
+            // One that lost a majority of its origins with their disks: it is not known what was
+            // written last.
             let samples = self.cluster.health_report().samples;
             let stuck: Vec<_> = samples
                 .into_iter()
@@ -571,6 +576,7 @@ fn apply_entry(dn: &mut Datanode, n: u128, pipeline: PipelineId, index: u64, ent
 }
 
 /// How many histories are played: `PROPTEST_CASES`, else 400.
+#[allow(clippy::disallowed_methods, reason = "how long the test is to run")]
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
 }

@@ -4,7 +4,7 @@
 //! `proto/*.proto`. Names of messages and fields are Ozone's (snake-cased by prost), `bytes`
 //! fields are [`bytes::Bytes`]. Conversions to domain types live in `types`, rules elsewhere.
 //!
-//! | module | package | who speaks it |
+//! | module | package | spoken by |
 //! | --- | --- | --- |
 //! | [`hdds`] | `hadoop.hdds` | everybody: nodes, pipelines, containers, blocks |
 //! | [`ozone`] | `hadoop.ozone` | clients and OM; also the values of OM's tables |

@@ -24,3 +24,6 @@ pub const PAYLOAD_FETCH: u16 = 8;
 pub const CONTAINER_PUSH: u16 = 9;
 /// Nothing → nothing: whether a DataNode is there.
 pub const ALIVE: u16 = 10;
+/// A reader got bytes of a replica that do not have their checksums: container and block, eight
+/// bytes each, big-endian.
+pub const REPORT_DAMAGE: u16 = 11;

@@ -11,7 +11,7 @@ use crate::ids::{GroupId, PeerId};
 
 /// Groups that live on this server.
 pub trait Server: Send + Sync + 'static {
-    /// Who this server is in all of its groups.
+    /// The id of this server in all of its groups.
     fn me(&self) -> PeerId;
 
     /// A group.
@@ -50,7 +50,7 @@ pub trait Group: Send + Sync + 'static {
     fn write(
         self: Arc<Self>,
         content: Bytes,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> BoxFuture<'static, Result<Answer, Refusal>>;
 
     /// Answers a query from the state machine.
@@ -134,7 +134,7 @@ pub enum Refusal {
     /// Another member leads.
     #[error("this server does not lead the group")]
     NotLeader {
-        /// Who does, when known.
+        /// The leader, when known.
         leader: Option<PeerId>,
         /// All members, when their addresses are known; they replace what the client knew.
         members: Vec<Member>,

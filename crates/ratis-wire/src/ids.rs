@@ -1,4 +1,4 @@
-//! Who is who on the wire.
+//! Ids on the wire.
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -34,7 +34,7 @@ impl PeerId {
 pub(crate) struct CallKey {
     /// The group that it is for.
     pub group: GroupId,
-    /// Who calls.
+    /// The caller.
     pub client: Uuid,
     /// The client's number for it.
     pub call: u64,

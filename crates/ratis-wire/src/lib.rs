@@ -11,27 +11,27 @@
 //! | `retry` | answers that are given again when a request comes again |
 //! | `watch` | how far an entry has come |
 //! | `call` | one request: from its message to its answer |
-//! | `door` | the gRPC services: streams, and looking at groups |
+//! | `server` | the gRPC services: streams, and looking at groups |
 //! | [`content`] | messages with bulk data behind them |
 //!
-//! Start at [`Doors`]; the way of a write is `door/ordered.rs` → `window.rs` → `call.rs`
+//! Start at [`RatisServices`]; the way of a write is `server/ordered.rs` → `window.rs` → `call.rs`
 //! → `retry.rs` → [`Group::write`].
 
 mod call;
 pub mod content;
-mod door;
 pub mod group;
 pub mod ids;
 mod reply;
 mod request;
 mod retry;
+mod server;
 mod watch;
 mod window;
 mod wire;
 
-pub use door::{Doors, MAX_MESSAGE};
 pub use group::{Answer, Done, Group, GroupStatus, Member, Progress, Refusal, Role, Server};
 pub use ids::{GroupId, PeerId};
+pub use server::{MAX_MESSAGE, RatisServices};
 pub use watch::Level;
 
 #[doc(inline)]

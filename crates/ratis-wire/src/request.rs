@@ -18,12 +18,12 @@ pub(crate) struct Request {
     pub key: CallKey,
     /// What is asked.
     pub kind: Kind,
-    /// Its place among the requests of its stream.
-    pub place: Option<Place>,
+    /// Its position among the requests of its stream.
+    pub position: Option<StreamPosition>,
     /// Calls whose answers the client has.
     pub answered: Vec<u64>,
     /// How long the client waits.
-    pub patience: Option<Duration>,
+    pub timeout: Option<Duration>,
 }
 
 /// What is asked.
@@ -35,9 +35,9 @@ pub(crate) enum Kind {
     Other(&'static str),
 }
 
-/// A place among the requests of a stream.
+/// A position among the requests of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct StreamPosition {
     pub number: u64,
     /// Nothing comes before it.
     pub first: bool,
@@ -62,11 +62,11 @@ impl Request {
             Type::DataStream(_) => Kind::Other("dataStream"),
             Type::Forward(_) => Kind::Other("forward"),
         };
-        let place = rpc
+        let position = rpc
             .sliding_window_entry
-            .map(|entry| Place { number: entry.seq_num, first: entry.is_first });
-        let patience = (rpc.timeout_ms > 0).then(|| Duration::from_millis(rpc.timeout_ms));
-        Ok(Self { key, kind, place, answered: rpc.replied_call_ids, patience })
+            .map(|entry| StreamPosition { number: entry.seq_num, first: entry.is_first });
+        let timeout = (rpc.timeout_ms > 0).then(|| Duration::from_millis(rpc.timeout_ms));
+        Ok(Self { key, kind, position, answered: rpc.replied_call_ids, timeout })
     }
 
     /// Bytes that it holds.
@@ -78,7 +78,7 @@ impl Request {
     }
 }
 
-/// Who calls what.
+/// The caller and its call.
 ///
 /// # Errors
 /// When an id is missing or no id.

@@ -30,7 +30,7 @@ pub(crate) struct Retries {
 pub(crate) enum Claim {
     /// It was carried out, or is being so.
     Known(Outcome),
-    /// The caller's, who tells the outcome.
+    /// The caller's, which tells the outcome.
     New(oneshot::Sender<Result<Done, Refusal>>, Outcome),
 }
 

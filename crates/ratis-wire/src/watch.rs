@@ -8,12 +8,12 @@ use tokio::time::Instant;
 use crate::group::{Group, Progress, Refusal};
 use crate::wire::common::ReplicationLevel;
 
-/// Longest wait between two looks at who leads, and at who is still there.
-const LOOK: Duration = Duration::from_millis(500);
+/// Longest wait between two checks of which member leads, and which are still there.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A member that said nothing for so long will not come as far as is asked in good time: many
 /// elections would have passed.
-const SILENCE: Duration = Duration::from_secs(5);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How far an entry is to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,13 +95,14 @@ pub(crate) async fn wait(
             return Ok(progress);
         }
         let now = Instant::now();
-        // Only those who are there are worth waiting for.
-        let there: Vec<_> = progress.iter().filter(|m| m.silent < SILENCE).cloned().collect();
+        // Only members that are there are worth waiting for.
+        let there: Vec<_> =
+            progress.iter().filter(|m| m.silent < SILENCE_TIMEOUT).cloned().collect();
         let hopeless = level.waits_for_all() && level.index(&there) >= index;
         if now >= deadline || hopeless {
             return Err(Refusal::NotReplicated { index, level });
         }
-        let look = deadline.min(now + LOOK);
+        let look = deadline.min(now + POLL_INTERVAL);
         if let Ok(Err(_)) = tokio::time::timeout_at(look, changes.changed()).await {
             return Err(Refusal::AlreadyClosed("the group stopped".to_owned()));
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::request::Place;
+use crate::request::StreamPosition;
 
 /// Requests that may wait for one that comes before them: more than any client has under way.
 const MOST_WAITING: usize = 1024;
@@ -37,24 +37,24 @@ impl<T> Window<T> {
     }
 
     /// A request of `size` bytes arrives.
-    pub fn arrive(&mut self, place: Place, request: T, size: usize) -> Arrival {
-        if self.next.is_none() && (place.first || place.number == 0) {
-            self.next = Some(place.number);
-            self.waiting = self.waiting.split_off(&place.number);
+    pub fn arrive(&mut self, position: StreamPosition, request: T, size: usize) -> Arrival {
+        if self.next.is_none() && (position.first || position.number == 0) {
+            self.next = Some(position.number);
+            self.waiting = self.waiting.split_off(&position.number);
             self.bytes = self.waiting.values().map(|(_, size)| size).sum();
         }
-        let seen = self.next.is_some_and(|next| place.number < next);
-        if seen || self.waiting.contains_key(&place.number) {
+        let seen = self.next.is_some_and(|next| position.number < next);
+        if seen || self.waiting.contains_key(&position.number) {
             return Arrival::Repeated;
         }
-        let its_turn = self.next == Some(place.number);
+        let its_turn = self.next == Some(position.number);
         let full =
             self.waiting.len() >= MOST_WAITING || self.bytes.saturating_add(size) > self.max_bytes;
         if full && !its_turn {
             return Arrival::Full;
         }
         self.bytes += size;
-        self.waiting.insert(place.number, (request, size));
+        self.waiting.insert(position.number, (request, size));
         Arrival::Taken
     }
 
@@ -75,12 +75,12 @@ mod tests {
 
     use super::*;
 
-    fn at(number: u64) -> Place {
-        Place { number, first: false }
+    fn at(number: u64) -> StreamPosition {
+        StreamPosition { number, first: false }
     }
 
-    fn first(number: u64) -> Place {
-        Place { number, first: true }
+    fn first(number: u64) -> StreamPosition {
+        StreamPosition { number, first: true }
     }
 
     #[test]

@@ -165,7 +165,7 @@ async fn a_watch_waits_until_the_entry_has_come_so_far() {
     assert!(reply.rpc_reply.unwrap().success);
     assert_eq!(reply.log_index, 5);
     assert!(reply.commit_infos.iter().all(|info| info.commit_index >= 5));
-    // Who is behind is told when it takes too long.
+    // A member that is behind is named when it takes too long.
     group.reach([9, 9, 5]);
     stream.send(watch(2, 2, 9, ALL_COMMITTED)).await;
     let reply = stream.reply().await;
@@ -201,7 +201,7 @@ async fn nobody_waits_for_a_member_that_has_long_been_silent() {
     let Some(ExceptionDetails::NotReplicatedException(_)) = reply.exception_details else {
         panic!("wrong exception: {reply:?}")
     };
-    // Those who are there are waited for.
+    // Members that are there are waited for.
     stream.send(watch(2, 2, 10, ALL_COMMITTED)).await;
     group.reach([10, 9, 5]);
     group.reach([10, 10, 10]);

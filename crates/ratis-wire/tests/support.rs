@@ -15,8 +15,8 @@ use ratis_wire::common::{
 };
 use ratis_wire::grpc::raft_client_protocol_service_client::RaftClientProtocolServiceClient;
 use ratis_wire::{
-    Answer, Done, Doors, Group, GroupId, GroupStatus, Member, PeerId, Progress, Refusal, Role,
-    Server,
+    Answer, Done, Group, GroupId, GroupStatus, Member, PeerId, Progress, RatisServices, Refusal,
+    Role, Server,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_stream::wrappers::ReceiverStream;
@@ -168,12 +168,12 @@ pub async fn start_with(watch_timeout: Duration) -> (String, Arc<TestGroup>) {
         stopped: watch::Sender::new(false),
     });
     group.reach([4, 4, 4]);
-    let doors = Doors::new(Arc::new(TestServer(group.clone(), watch_timeout)));
+    let services = RatisServices::new(Arc::new(TestServer(group.clone(), watch_timeout)));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let server = tonic::transport::Server::builder()
-        .add_service(doors.client())
-        .add_service(doors.admin())
+        .add_service(services.client())
+        .add_service(services.admin())
         .serve_with_incoming(TcpIncoming::from(listener));
     tokio::spawn(server);
     (address, group)

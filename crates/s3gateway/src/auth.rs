@@ -10,10 +10,10 @@ use s3s::{S3Error, S3ErrorCode, S3Result};
 use crate::errors::{Subject, s3_error};
 
 /// How long a secret is remembered: a revoked one is good for that long at most.
-const REMEMBERED: Duration = Duration::from_secs(60);
+const SECRET_TTL: Duration = Duration::from_secs(60);
 
 /// How long an unknown access id is remembered, so that guessing does not reach OM.
-const UNKNOWN_REMEMBERED: Duration = Duration::from_secs(2);
+const UNKNOWN_ID_TTL: Duration = Duration::from_secs(2);
 
 /// Most access ids remembered.
 const MOST: u64 = 100_000;
@@ -32,8 +32,8 @@ impl Secrets {
         Self {
             client,
             given,
-            known: cache(REMEMBERED).build(),
-            unknown: Cache::builder().max_capacity(MOST).time_to_live(UNKNOWN_REMEMBERED).build(),
+            known: cache(SECRET_TTL).build(),
+            unknown: Cache::builder().max_capacity(MOST).time_to_live(UNKNOWN_ID_TTL).build(),
         }
     }
 

@@ -1,4 +1,5 @@
-//! ETag and checksums of a body: computed while it streams, verified before the object becomes visible.
+//! ETag and checksums of a body: computed while it streams, verified before the object becomes
+//! visible.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

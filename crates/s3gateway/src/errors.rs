@@ -4,7 +4,8 @@ use client::{Error, ErrorKind};
 use proto::ozone::Status;
 use s3s::{S3Error, S3ErrorCode};
 
-/// What the failing operation was about: the same status of OM means different things for different subjects.
+/// What the failing operation was about: the same status of OM means different things for different
+/// subjects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// A bucket.

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::Client;
+use client::{Client, ClientOptions};
 use config::{Configuration, keys};
 use http::HeaderValue;
+use limits::{Connections, MemoryBudget};
 use proto::ozone::BucketLayoutProto;
 use s3s::auth::Credentials;
+use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::host::MultiDomain;
 use s3s::service::S3ServiceBuilder;
 use service::{
@@ -19,7 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::GatewayOptions;
 use crate::auth::Secrets;
-use crate::door::{Access, Door, DoorMetrics};
+use crate::server::{Access, LARGEST_DOCUMENT, S3Server, ServerMetrics};
 
 /// Why a gateway did not start.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +69,7 @@ impl Gateway {
         self.max_list_keys
     }
 
-    /// A client on behalf of whoever signed the request.
+    /// A client on behalf of the user that signed the request.
     pub(crate) fn client_of(&self, credentials: Option<&Credentials>) -> Client {
         match credentials {
             Some(credentials) => self.client.on_behalf_of(&credentials.access_key),
@@ -88,7 +90,10 @@ impl S3Gateway {
         conf: &Configuration,
         options: GatewayOptions,
     ) -> Result<S3GatewayHandle, S3GatewayError> {
-        let client = Client::connect(conf)?;
+        let memory = MemoryBudget::of_process(conf);
+        let client =
+            ClientOptions { memory: Some(memory), ..ClientOptions::from_configuration(conf) };
+        let client = Client::new(client)?;
         Self::start_with(client, options).await
     }
 
@@ -109,12 +114,19 @@ impl S3Gateway {
             .local_addr()
             .map_err(|e| bind(keys::s3g::OZONE_S3G_HTTP_ADDRESS.name(), &address, e))?;
         let registry = MetricsRegistry::new(Role::new("s3g", local.to_string()));
-        let metrics = DoorMetrics {
+        let metrics = ServerMetrics {
             rpc: RpcMetrics::new(&registry, "s3"),
             bytes_in: registry.counter("s3_bytes_in", "Bytes of request bodies"),
             bytes_out: registry.counter("s3_bytes_out", "Bytes of response bodies"),
         };
-        let page = Page { address: local, options: options.clone(), rpc: metrics.rpc.clone() };
+        let connections = Connections::new(&options.connections);
+        registry.connections("s3", &connections);
+        let memory = client.options().memory.clone();
+        if let Some(memory) = &memory {
+            registry.memory(memory);
+        }
+        let rpc = metrics.rpc.clone();
+        let page = Page { address: local, options: options.clone(), rpc, memory };
         let status = match &options.status_address {
             None => None,
             Some(address) => {
@@ -125,12 +137,14 @@ impl S3Gateway {
                 })?)
             }
         };
-        let door = Door { service: service(client, &options)?, metrics, host_id: host_id() };
+        let service = service(client, &options)?;
+        let limits = options.connections.clone();
+        let server = S3Server { service, metrics, host_id: host_id(), limits, connections };
         let shutdown = Shutdown::new();
-        let patience = options.shutdown_timeout;
-        let task = tokio::spawn(door.serve(listener, shutdown.clone(), patience));
+        let timeout = options.shutdown_timeout;
+        let task = tokio::spawn(server.serve(listener, shutdown.clone(), timeout));
         tracing::info!(address = %local, "s3 gateway listens");
-        Ok(S3GatewayHandle { address: local, status, shutdown, task, patience })
+        Ok(S3GatewayHandle { address: local, status, shutdown, task, timeout })
     }
 }
 
@@ -149,12 +163,23 @@ fn service(
     let mut builder = S3ServiceBuilder::new(gateway);
     builder.set_auth(Secrets::new(client, options.credentials.clone()));
     builder.set_access(Access);
+    builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(limits_of_requests()))));
     if !options.domains.is_empty() {
         let domains = MultiDomain::new(&options.domains)
             .map_err(|e| S3GatewayError::Domain(e.to_string()))?;
         builder.set_host(domains);
     }
     Ok(builder.build())
+}
+
+/// What is read of a request into memory before it is carried out. Forms are refused before they
+/// are read.
+fn limits_of_requests() -> S3Config {
+    let mut limits = S3Config::default();
+    limits.xml_max_body_size = LARGEST_DOCUMENT;
+    limits.post_object_max_file_size = 0;
+    limits.form_max_fields_size = 0;
+    limits
 }
 
 /// Tells which gateway answered.
@@ -169,7 +194,7 @@ pub struct S3GatewayHandle {
     status: Option<StatusServer>,
     shutdown: Shutdown,
     task: JoinHandle<()>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl S3GatewayHandle {
@@ -193,7 +218,7 @@ impl S3GatewayHandle {
         self.status.as_ref().map(StatusServer::local_addr)
     }
 
-    /// The doors, by name.
+    /// The servers, by name.
     pub fn addresses(&self) -> Vec<(&'static str, SocketAddr)> {
         let mut addresses = vec![("s3", self.address)];
         addresses.extend(self.status_address().map(|address| ("http", address)));
@@ -207,8 +232,8 @@ impl S3GatewayHandle {
     pub async fn shutdown(self) {
         self.shutdown.trigger();
         let abort = self.task.abort_handle();
-        // The door has its own patience; this one is for a door that hangs.
-        if tokio::time::timeout(self.patience + Duration::from_secs(1), self.task).await.is_err() {
+        // The server has its own timeout; this one is for a server that hangs.
+        if tokio::time::timeout(self.timeout + Duration::from_secs(1), self.task).await.is_err() {
             abort.abort();
         }
         if let Some(status) = &self.status {
@@ -221,6 +246,7 @@ struct Page {
     address: SocketAddr,
     options: GatewayOptions,
     rpc: RpcMetrics,
+    memory: Option<MemoryBudget>,
 }
 
 impl StatusPage for Page {
@@ -235,6 +261,9 @@ impl StatusPage for Page {
             ("region", self.options.region.clone()),
             ("domains", self.options.domains.join(", ")),
         ];
-        vec![Section::facts("Gateway", facts), Section::rpc("Operations", &self.rpc)]
+        let mut sections = vec![Section::facts("Gateway", facts)];
+        sections.extend(self.memory.as_ref().map(Section::memory));
+        sections.push(Section::rpc("Operations", &self.rpc));
+        sections
     }
 }

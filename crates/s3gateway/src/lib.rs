@@ -1,12 +1,12 @@
 //! S3 over the native client.
 //!
-//! `s3s` speaks HTTP, XML and signatures; what an operation means is here. Buckets live in one volume (`s3v`) with
-//! layout OBJECT_STORE. Nothing is kept in the gateway but connections and a short memory of secrets: any number of
-//! gateways serve one cluster.
+//! `s3s` speaks HTTP, XML and signatures; what an operation means is here. Buckets live in one
+//! volume (`s3v`) with layout OBJECT_STORE. Nothing is kept in the gateway but connections and a
+//! short memory of secrets: any number of gateways serve one cluster.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`door`] | sockets, request ids, metrics; what has to be checked before `s3s` looks |
+//! | [`server`] | sockets, request ids, metrics; what has to be checked before `s3s` looks |
 //! | [`auth`] | secrets of access ids |
 //! | [`errors`] | the one place where failures become S3 codes |
 //! | [`digest`] | ETag and checksums of a body, verified |
@@ -15,14 +15,14 @@
 //! | [`refuse`] | what we lack, said aloud |
 //! | [`bucket`], [`object`], [`listing`], [`multipart`] | the operations |
 //!
-//! **Invariants.** What a client asked for and we do not do is refused, never ignored. An object becomes visible only
-//! after its digests were verified. Bodies stream both ways; what an upload holds is bounded by the client's options.
+//! **Invariants.** What a client asked for and we do not do is refused, never ignored. An object
+//! becomes visible only after its digests were verified. Bodies stream both ways; what an upload
+//! holds is bounded by the client's options.
 
 mod auth;
 mod bucket;
 mod conditions;
 mod digest;
-mod door;
 mod errors;
 mod gateway;
 mod listing;
@@ -32,7 +32,9 @@ mod object;
 mod operations;
 mod options;
 mod refuse;
+mod server;
 mod time;
+mod watched;
 
 pub use gateway::{S3Gateway, S3GatewayError, S3GatewayHandle};
 pub use options::GatewayOptions;

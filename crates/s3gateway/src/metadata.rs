@@ -1,7 +1,8 @@
 //! Headers of an object as metadata of its key.
 //!
-//! User metadata (`x-amz-meta-*`) keep their names, and `ETag` is Ozone's, so that its own gateway reads our objects.
-//! What else an object has is kept under names with a colon in them, which no header can have.
+//! User metadata (`x-amz-meta-*`) keep their names, and `ETag` is Ozone's, so that its own gateway
+//! reads our objects. What else an object has is kept under names with a colon in them, which no
+//! header can have.
 
 use proto::hdds::KeyValue;
 use s3s::S3Result;
@@ -101,7 +102,8 @@ impl ObjectMetadata {
         pairs
     }
 
-    /// The ETag. A key that was not written through S3 has none; one is made of what changes with its content.
+    /// The ETag. A key that was not written through S3 has none; one is made of what changes with
+    /// its content.
     pub(crate) fn etag_or(&self, object_id: u64, update_id: u64) -> ETag {
         match &self.etag {
             Some(etag) => ETag::Strong(etag.clone()),

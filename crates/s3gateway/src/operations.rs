@@ -1,4 +1,5 @@
-//! The operations of S3 that we have, each one call into its module. What is not here answers NotImplemented.
+//! The operations of S3 that we have, each one call into its module. What is not here answers
+//! NotImplemented.
 
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use config::{Configuration, HostPort, keys};
+use limits::ConnectionOptions;
 use proto::ozone::BucketLayoutProto;
 
 /// What a gateway is told.
@@ -26,6 +27,8 @@ pub struct GatewayOptions {
     pub max_list_keys: u32,
     /// An access id and its secret that are valid whatever OM says.
     pub credentials: Option<(String, String)>,
+    /// How many connections there may be, and how long they may be silent.
+    pub connections: ConnectionOptions,
     /// How long a shutdown waits for requests under way.
     pub shutdown_timeout: Duration,
 }
@@ -36,9 +39,15 @@ impl GatewayOptions {
     pub fn from_configuration(conf: &Configuration) -> Self {
         use keys::{om, s3g, trioxide};
         let status = conf.get(&s3g::OZONE_S3G_WEBADMIN_HTTP_ENABLED);
+        let address =
+            conf.bind_address(&s3g::OZONE_S3G_HTTP_ADDRESS, &s3g::OZONE_S3G_HTTP_BIND_HOST);
+        let status_address = status.then(|| {
+            let web = conf.web_address(&s3g::OZONE_S3G_WEBADMIN_HTTP_ADDRESS, "", &address.host);
+            conf.bound(web, &s3g::OZONE_S3G_WEBADMIN_HTTP_BIND_HOST)
+        });
         Self {
-            address: conf.get(&s3g::OZONE_S3G_HTTP_ADDRESS),
-            status_address: status.then(|| conf.get(&s3g::OZONE_S3G_WEBADMIN_HTTP_ADDRESS)),
+            address,
+            status_address,
             domains: conf.get(&s3g::OZONE_S3G_DOMAIN_NAME),
             region: conf.get(&s3g::OZONE_S3G_REGION),
             volume: conf.get(&om::OZONE_S3G_VOLUME),
@@ -50,6 +59,7 @@ impl GatewayOptions {
             directories: conf.get(&s3g::OZONE_S3G_FSO_DIRECTORY_CREATION),
             max_list_keys: conf.get(&s3g::OZONE_S3G_LIST_MAX_KEYS_LIMIT).max(1),
             credentials: environment_credentials(),
+            connections: ConnectionOptions::from_configuration(conf),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
         }
     }
@@ -58,4 +68,35 @@ impl GatewayOptions {
 fn environment_credentials() -> Option<(String, String)> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     Some((variable("O3_ACCESS_KEY")?, variable("O3_SECRET_KEY")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(settings: &[(&str, &str)]) -> GatewayOptions {
+        let conf = Configuration::builder().build().unwrap();
+        let conf = settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value));
+        GatewayOptions::from_configuration(&conf)
+    }
+
+    #[test]
+    fn a_gateway_on_loopback_has_its_web_port_there_too() {
+        let on_loopback = options(&[("ozone.s3g.http-address", "127.0.0.1:9878")]);
+        assert_eq!(on_loopback.status_address.unwrap().to_string(), "127.0.0.1:19878");
+        let everywhere = options(&[]);
+        assert_eq!(everywhere.status_address.unwrap().to_string(), "0.0.0.0:19878");
+    }
+
+    #[test]
+    fn bind_hosts_replace_the_hosts_of_addresses() {
+        let both = options(&[
+            ("ozone.s3g.http-address", "gateway1:9878"),
+            ("ozone.s3g.http-bind-host", "0.0.0.0"),
+            ("ozone.s3g.webadmin.http-address", "gateway1:7"),
+            ("ozone.s3g.webadmin.http-bind-host", "127.0.0.1"),
+        ]);
+        assert_eq!(both.address.to_string(), "0.0.0.0:9878");
+        assert_eq!(both.status_address.unwrap().to_string(), "127.0.0.1:7");
+    }
 }

@@ -1,4 +1,5 @@
-//! What we lack, said aloud: a header that asks for encryption, locks or ACLs is refused, never ignored.
+//! What we lack, said aloud: a header that asks for encryption, locks or ACLs is refused, never
+//! ignored.
 
 use s3s::S3Result;
 use s3s::dto::{

@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use s3s::dto::Timestamp;
 
-/// A time in whole seconds: HTTP dates have no more, and comparisons must agree with what was shown.
+/// A time in whole seconds: HTTP dates have no more, and comparisons must agree with what was
+/// shown.
 pub(crate) fn timestamp(millis: u64) -> Timestamp {
     Timestamp::from(UNIX_EPOCH + Duration::from_secs(millis / 1000))
 }

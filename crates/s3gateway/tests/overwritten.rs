@@ -4,18 +4,24 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use config::{Configuration, HostPort};
+use limits::ConnectionOptions;
 use s3gateway::{GatewayOptions, S3Gateway, S3GatewayHandle};
 use tokio::sync::Semaphore;
 
 use crate::request::{ACCESS_KEY, SECRET_KEY, copy, get};
 use crate::support::{BLOCK, CHUNK, Cluster, SMALL, data, replace};
 
-async fn gateway(cluster: &Cluster) -> S3GatewayHandle {
+pub async fn gateway(cluster: &Cluster) -> S3GatewayHandle {
+    gateway_with(cluster, ConnectionOptions::default()).await
+}
+
+pub async fn gateway_with(cluster: &Cluster, connections: ConnectionOptions) -> S3GatewayHandle {
     let conf = Configuration::builder().build().unwrap();
     let options = GatewayOptions {
         address: HostPort::new("127.0.0.1", 0),
         status_address: None,
         volume: "vol".to_owned(),
+        connections,
         credentials: Some((ACCESS_KEY.to_owned(), SECRET_KEY.to_owned())),
         ..GatewayOptions::from_configuration(&conf)
     };

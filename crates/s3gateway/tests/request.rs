@@ -47,6 +47,33 @@ pub async fn copy(address: SocketAddr, source: &str, path: &str) -> Answer {
 }
 
 async fn ask(address: SocketAddr, method: &str, path: &str, source: Option<&str>) -> Answer {
+    let request = head(address, method, path, source, "content-length: 0\r\nconnection: close\r\n");
+    say(address, request.as_bytes()).await
+}
+
+/// Says this on a new connection, and waits for the head of an answer.
+pub async fn say(address: SocketAddr, request: &[u8]) -> Answer {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    socket.write_all(request).await.unwrap();
+    let mut socket = BufReader::new(socket);
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(socket.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let length = head.split("content-length: ").nth(1).and_then(|l| l.split('\r').next());
+    Answer { status, length: length.map_or(0, |length| length.parse().unwrap()), socket }
+}
+
+/// The signed head of a request, with more headers that are not signed.
+pub fn head(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    source: Option<&str>,
+    more: &str,
+) -> String {
     let time = amz_date(SystemTime::now());
     let day = &time[..8];
     // In order of their names, as they are signed.
@@ -64,7 +91,10 @@ async fn ask(address: SocketAddr, method: &str, path: &str, source: Option<&str>
         headers.iter().map(|(name, value)| format!("{name}:{value}{end}")).collect()
     };
     let headers = lines("\n");
-    let canonical = format!("{method}\n{path}\n\n{headers}\n{signed}\nUNSIGNED-PAYLOAD");
+    let (plain, query) = path.split_once('?').unwrap_or((path, ""));
+    let query =
+        if query.is_empty() || query.contains('=') { query.into() } else { format!("{query}=") };
+    let canonical = format!("{method}\n{plain}\n{query}\n{headers}\n{signed}\nUNSIGNED-PAYLOAD");
     let scope = format!("{day}/{REGION}/s3/aws4_request");
     let digest = hex::encode(Sha256::digest(canonical));
     let to_sign = format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{digest}");
@@ -73,23 +103,12 @@ async fn ask(address: SocketAddr, method: &str, path: &str, source: Option<&str>
         key = hmac(&key, part.as_bytes());
     }
     let signature = hex::encode(hmac(&key, to_sign.as_bytes()));
-    let mut socket = TcpStream::connect(address).await.unwrap();
     let headers = lines("\r\n");
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\n{headers}content-length: 0\r\nconnection: close\r\n\
+    format!(
+        "{method} {path} HTTP/1.1\r\n{headers}{more}\
          authorization: AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/{scope}, SignedHeaders={signed}, \
          Signature={signature}\r\n\r\n"
-    );
-    socket.write_all(request.as_bytes()).await.unwrap();
-    let mut socket = BufReader::new(socket);
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(socket.read_u8().await.unwrap());
-    }
-    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let length = head.split("content-length: ").nth(1).and_then(|l| l.split('\r').next());
-    Answer { status, length: length.map_or(0, |length| length.parse().unwrap()), socket }
+    )
 }
 
 fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {

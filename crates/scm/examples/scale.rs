@@ -1,9 +1,9 @@
-//! How long SCM takes from its start until it is out of safe mode, with thousands of DataNodes that register all at
-//! once with full reports, and what it holds in memory then.
+//! How long SCM takes from its start until it is out of safe mode, with thousands of DataNodes that
+//! register all at once with full reports, and what it holds in memory then.
 //!
-//! `cargo run --release -p scm --example scale -- [--nodes 10002] [--containers 1000]`: containers are per node, each
-//! on three nodes. SCM is a real one, on loopback, over a store that is filled before; the nodes only talk. Both share
-//! the process, so CPU is that of both ends.
+//! `cargo run --release -p scm --example scale -- [--nodes 10002] [--containers 1000]`: containers
+//! are per node, each on three nodes. SCM is a real one, on loopback, over a store that is filled
+//! before; the nodes only talk. Both share the process, so CPU is that of both ends.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -30,7 +30,7 @@ use types::{ContainerId, DatanodeDetails, DatanodeId, ReplicationConfig};
 /// Calls under way at a time.
 const WIDTH: usize = 64;
 const CONNECTIONS: usize = 8;
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 struct Nodes {
     details: Vec<DatanodeDetails>,
@@ -69,7 +69,7 @@ async fn main() {
         "{nodes} nodes with {replicas} replicas registered in {storm:.1?} ({:.0} replicas/s)",
         replicas as f64 / storm.as_secs_f64()
     );
-    tokio::time::timeout(PATIENCE, scm.ready()).await.expect("out of safe mode");
+    tokio::time::timeout(TIMEOUT, scm.ready()).await.expect("out of safe mode");
     println!(
         "out of safe mode {:.1?} after the start; CPU {:.1} s, both ends; {} MB resident",
         began.elapsed(),
@@ -145,7 +145,7 @@ impl Nodes {
 
     async fn call(&self, number: usize, request: ScmDatanodeRequest) {
         let client = &self.clients[number % self.clients.len()];
-        let call = framed::message::call(client, method::SCM_DATANODE, &request, PATIENCE);
+        let call = framed::message::call(client, method::SCM_DATANODE, &request, TIMEOUT);
         let response: ScmDatanodeResponse = call.await.expect("SCM answers");
         assert_eq!(response.status(), Status::Ok, "{response:?}");
     }

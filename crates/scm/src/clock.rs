@@ -1,6 +1,7 @@
 //! Milliseconds since 1970 that never run backwards.
 //!
-//! The ages of heartbeats decide over life and death of nodes: a clock that is set must not make all of them stale.
+//! The ages of heartbeats decide over life and death of nodes: a clock that is set must not make
+//! all of them stale.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

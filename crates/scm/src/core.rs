@@ -1,8 +1,9 @@
-//! What all parts of the server share: the cluster behind its lock, the way to change it, the commands to DataNodes.
+//! What all parts of the server share: the cluster behind its lock, the way to change it, the
+//! commands to DataNodes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use multiraft::{Group, Proposal};
 use parking_lot::{Mutex, MutexGuard};
@@ -24,14 +25,17 @@ use crate::metrics::Metrics;
 use crate::options::ScmOptions;
 use crate::service::names;
 
-/// Changes decided on reports that wait to be proposed; beyond it they are dropped, and decided again at the next
-/// review.
+/// Changes decided on reports that wait to be proposed; beyond it they are dropped, and decided
+/// again at the next review.
 const PENDING_CHANGES: usize = 100_000;
 
 /// Changes in one log entry at most.
 const CHANGES_PER_ENTRY: usize = 2_000;
 
-/// Who this SCM is.
+/// Pause before a node that was told the leader, and has not registered since, is told again.
+const LEADER_NOTICE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The identity of this SCM.
 #[derive(Debug, Clone)]
 pub struct Identity {
     /// `CID-<uuid>`.
@@ -64,16 +68,16 @@ pub struct Core {
     pub(crate) progress: Notify,
     /// An operator has stopped the replication manager: nothing that happens starts it.
     pub(crate) replication_stopped: AtomicBool,
-    /// When this process was first out of safe mode.
-    serving_since: OnceLock<Instant>,
+    /// Since when this SCM leads and is out of safe mode, and in which term.
+    serving_since: Mutex<Option<(i64, Instant)>>,
     /// One creation of containers at a time: the next one finds what the first has made.
     pub(crate) creating: tokio::sync::Mutex<()>,
     /// One reservation of ids at a time.
     pub(crate) reserving: tokio::sync::Mutex<()>,
     command_ids: CommandIds,
     term: AtomicI64,
-    /// In which of this SCM's terms as the leader each node registered, or was asked to.
-    registered: Mutex<FxHashMap<DatanodeId, i64>>,
+    /// In which of this SCM's terms as the leader each node was told of it, and when.
+    told: Mutex<FxHashMap<DatanodeId, (i64, Instant)>>,
     decided: mpsc::Sender<Change>,
 }
 
@@ -105,12 +109,12 @@ impl Core {
             shutdown: parts.shutdown,
             progress: Notify::new(),
             replication_stopped: AtomicBool::new(false),
-            serving_since: OnceLock::new(),
+            serving_since: Mutex::default(),
             creating: tokio::sync::Mutex::default(),
             reserving: tokio::sync::Mutex::default(),
             command_ids: CommandIds::new(parts.clock.now() as i64 * 1_000),
             term: AtomicI64::new(0),
-            registered: Mutex::default(),
+            told: Mutex::default(),
             decided,
             clock: parts.clock,
         });
@@ -170,8 +174,9 @@ impl Core {
         self.identity.members.is_some()
     }
 
-    /// Where the SCMs of the service are, when somebody who has heard of the change of members at `known` does not know.
-    pub fn news_of_scms(&self, known: u64) -> Option<ScmPlacesProto> {
+    /// Where the SCMs of the service are, when a node that has heard of the change of members at
+    /// `known` does not know.
+    pub fn scms_newer_than(&self, known: u64) -> Option<ScmPlacesProto> {
         let members = self.identity.members.as_ref()?;
         let membership = self.group.membership();
         if membership.index <= known {
@@ -199,22 +204,42 @@ impl Core {
         self.progress.notify_waiters();
     }
 
-    /// A node has registered with this SCM.
-    pub fn note_registered(&self, node: DatanodeId) {
-        self.registered.lock().insert(node, self.term());
+    /// Whether a node that has just registered did so knowing that this SCM leads.
+    pub fn knows_leader(&self, node: DatanodeId) -> bool {
+        let leader = self.group.leader();
+        let term = self.term();
+        !self.is_shared()
+            || leader.ready && self.told.lock().get(&node).is_some_and(|(of, _)| *of == term)
     }
 
-    /// Whether a node must register anew because this SCM has become the leader since. Told once a term.
+    /// Whether a node must register anew because this SCM has become the leader since. The answer
+    /// that tells it to carries the term, behind which it carries out no order of an earlier
+    /// leader; it is told again when it does not come.
     pub fn must_register(&self, node: DatanodeId) -> bool {
         if !self.is_shared() || !self.group.leader().ready {
             return false;
         }
         let term = self.term();
-        self.registered.lock().insert(node, term) != Some(term)
+        let confirmed = self.cluster().nodes.get(node).is_some_and(|n| n.confirmed);
+        let mut told = self.told.lock();
+        match told.get(&node) {
+            Some((of, _)) if *of == term && confirmed => false,
+            Some((of, at)) if *of == term && at.elapsed() < LEADER_NOTICE_INTERVAL => false,
+            _ => {
+                told.insert(node, (term, Instant::now()));
+                true
+            }
+        }
     }
 
-    /// Commits changes as one entry, then sends the orders that follow. Per change `None` when it was applied, else
-    /// why not.
+    /// This SCM leads from now on.
+    pub fn lead(&self) {
+        self.cluster().nodes.doubt_all();
+        self.wake_services();
+    }
+
+    /// Commits changes as one entry, then sends the orders that follow. Per change `None` when it
+    /// was applied, else why not.
     pub async fn propose(&self, changes: Vec<Change>) -> Result<Vec<Option<String>>, RequestError> {
         let proposal = Proposal::new(encode_changes(&changes));
         let applied = self.group.propose(proposal).await?;
@@ -247,8 +272,8 @@ impl Core {
         }
     }
 
-    /// Sends the orders of a decision now and hands its changes to be proposed soon. An SCM that does not lead
-    /// decides nothing.
+    /// Sends the orders of a decision now and hands its changes to be proposed soon. An SCM that
+    /// does not lead decides nothing.
     pub fn carry_out(&self, decision: Decision) {
         if self.is_shared() && !self.group.is_leader() {
             return;
@@ -266,17 +291,17 @@ impl Core {
         if orders.is_empty() {
             return Vec::new();
         }
-        let term = self.term();
+        let (term, now) = (self.term(), self.clock.now());
         let cluster = self.cluster();
         let commands = orders.iter().filter_map(|order| {
-            let command = command::to_wire(&cluster, order, &self.command_ids, term)?;
+            let command = command::to_wire(&cluster, order, &self.command_ids, term, now)?;
             self.copies.note(order, &command);
             Some(command)
         });
         commands.collect()
     }
 
-    /// Leaves safe mode if the rules allow it, and tells those who wait.
+    /// Leaves safe mode if the rules allow it, and tells the callers that wait.
     pub fn try_leave_safe_mode(&self) {
         if self.cluster().try_leave_safe_mode() {
             tracing::info!("SCM is out of safe mode");
@@ -286,17 +311,25 @@ impl Core {
 
     /// Safe mode is over: what was held back begins.
     pub fn safe_mode_left(&self) {
-        self.serving_since.get_or_init(Instant::now);
         self.wake_services();
     }
 
-    /// Whether it is long enough since safe mode that a replica nobody has reported is missing.
+    /// Whether it is long enough since this SCM leads, and is out of safe mode, that a replica
+    /// nobody has reported is missing. A later leadership begins to count anew.
     pub fn knows_all_replicas(&self) -> bool {
-        if self.cluster().safe_mode.is_on() {
+        let mut since = self.serving_since.lock();
+        if !self.group.leader().ready || self.cluster().safe_mode.is_on() {
+            *since = None;
             return false;
         }
-        let since = self.serving_since.get_or_init(Instant::now);
-        since.elapsed() >= self.options.repair_delay
+        let term = self.term();
+        match *since {
+            Some((of, since)) if of == term => since.elapsed() >= self.options.repair_delay,
+            _ => {
+                *since = Some((term, Instant::now()));
+                self.options.repair_delay.is_zero()
+            }
+        }
     }
 
     /// A node came or went: look for missing pipelines now.

@@ -58,7 +58,7 @@ pub enum ScmError {
         dir: String,
         /// Whose it is.
         found: String,
-        /// Who this is.
+        /// This SCM.
         expected: String,
     },
     /// It was not let into the service.
@@ -157,7 +157,8 @@ impl RequestError {
             Self::ContainerNotFound(_) | Self::NoReplicas(_) => {
                 Some(LocationStatus::ContainerIsMissing)
             }
-            // Ozone has no number for the rest: the answer is unsuccessful, and the message says why.
+            // Ozone has no number for the rest: the answer is unsuccessful, and the message says
+            // why.
             _ => Some(LocationStatus::Ok),
         }
     }
@@ -181,7 +182,7 @@ impl From<LocateError> for RequestError {
 impl From<ProposeError> for RequestError {
     fn from(e: ProposeError) -> Self {
         match e {
-            // The doors look for the leader before they ask.
+            // The endpoints look for the leader before they ask.
             ProposeError::NotLeader { .. } => Self::NotLeader(None),
             ProposeError::Busy => Self::Busy,
             other => Self::Failed(other.to_string()),

@@ -1,11 +1,13 @@
-//! The first start of one of several SCMs: which cluster is it of, and who belongs to the service?
+//! The first start of one of several SCMs: which cluster is it of, and which members has the
+//! service?
 //!
-//! Whoever has a cluster's directory already tells the others. When nobody has, the primordial SCM makes a cluster, and
-//! the others wait for it. An SCM that lost its disk learns its cluster like a new one. An SCM that the service runs
-//! without joins it when it is told to (`--bootstrap`): the leader adds it to the Raft group.
+//! An SCM that has a cluster's directory already tells the others. When none has, the primordial
+//! SCM makes a cluster, and the others wait for it. An SCM that lost its disk learns its cluster
+//! like a new one. An SCM that the service runs without joins it when it is told to
+//! (`--bootstrap`): the leader adds it to the Raft group.
 //!
-//! **It may end at any point of that**: as long as its log does not have the group's members on disk it asks the others
-//! for them again, and a note ([`JoinNote`]) says that it was to join.
+//! **It may end at any point of that**: as long as its log does not have the group's members on
+//! disk it asks the others for them again, and a note ([`JoinNote`]) says that it was to join.
 
 use std::time::{Duration, Instant};
 
@@ -20,17 +22,17 @@ use uuid::Uuid;
 use crate::ScmError;
 use crate::members::Members;
 
-/// Patience with one SCM.
-const ASK: Duration = Duration::from_secs(2);
-/// Patience with the leader that lets this one in.
-const LET_IN: Duration = Duration::from_secs(40);
-/// How long somebody who leads is looked for.
-const WITHIN: Duration = Duration::from_secs(120);
-/// Pause after all others were asked in vain.
-const PAUSE: Duration = Duration::from_millis(300);
+/// How long one SCM may take to answer.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the leader may take to add this SCM.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(40);
+/// How long a leader is looked for.
+const LEADER_SEARCH_TIMEOUT: Duration = Duration::from_secs(120);
+/// Delay before the others are asked again.
+const RETRY_DELAY: Duration = Duration::from_millis(300);
 
-/// Asks the others for the cluster. Waits, without an end, for an SCM that knows it. Gives the members of the Raft
-/// group, too, unless this SCM is still to join it.
+/// Asks the others for the cluster. Waits, without an end, for an SCM that knows it. Gives the
+/// members of the Raft group, too, unless this SCM is still to join it.
 ///
 /// # Errors
 /// When the service runs without this SCM and is not to be joined.
@@ -55,12 +57,12 @@ pub async fn cluster(
         if !std::mem::replace(&mut told, true) {
             tracing::info!("first start: waiting for another SCM to tell the cluster id");
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 
-/// The members of the Raft group, when the log of this SCM does not have them: it joins, or ended before they were on
-/// disk. Nothing when this SCM begins the group.
+/// The members of the Raft group, when the log of this SCM does not have them: it joins, or ended
+/// before they were on disk. Nothing when this SCM begins the group.
 ///
 /// # Errors
 /// When the service runs without this SCM and is not to be joined, or does not let it in.
@@ -90,14 +92,15 @@ pub async fn membership(
                 None => Err(runs_without(members)),
             };
         }
-        // Who made the cluster begins the group; the others wait for it, as long as it takes.
+        // The SCM that made the cluster begins the group; the others wait for it, as long as it
+        // takes.
         if members.primordial && !joins {
             return Ok(None);
         }
         if !std::mem::replace(&mut told, true) {
             tracing::info!("waiting for another SCM to tell who belongs to the service");
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 
@@ -137,12 +140,12 @@ async fn join(members: &Members, cluster_id: &str) -> Result<Membership, ScmErro
         }),
         ..Default::default()
     };
-    let until = Instant::now() + WITHIN;
+    let until = Instant::now() + LEADER_SEARCH_TIMEOUT;
     let mut last = String::from("there is no other SCM in its configuration");
     while Instant::now() < until {
         for other in members.others() {
             let address = other.node.block.connect().to_string();
-            let answer = call(address, &request, LET_IN).await;
+            let answer = call(address, &request, JOIN_TIMEOUT).await;
             match answer {
                 Ok(answer) => match answer.add_scm_response.and_then(|r| r.membership) {
                     Some(bytes) => {
@@ -156,7 +159,7 @@ async fn join(members: &Members, cluster_id: &str) -> Result<Membership, ScmErro
                 Err(e) => last = e.to_string(),
             }
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
     Err(not_joined(members, format!("nobody let it in: {last}")))
 }
@@ -167,7 +170,7 @@ async fn info(address: String) -> Option<GetScmInfoResponseProto> {
         get_scm_info_request: Some(Default::default()),
         ..Default::default()
     };
-    call(address, &request, ASK).await.ok()?.get_scm_info_response
+    call(address, &request, REQUEST_TIMEOUT).await.ok()?.get_scm_info_response
 }
 
 async fn call(

@@ -23,8 +23,8 @@ pub struct ScmAddresses {
     pub http: Option<SocketAddr>,
 }
 
-/// The open doors.
-pub struct Doors {
+/// The open endpoints.
+pub struct Endpoints {
     pub framed: Vec<Server>,
     /// For the other SCMs.
     pub raft: Option<Server>,
@@ -35,7 +35,7 @@ pub struct Doors {
 pub struct ScmHandle {
     core: Arc<Core>,
     state: State,
-    doors: Doors,
+    endpoints: Endpoints,
     status: Option<StatusServer>,
     addresses: ScmAddresses,
 }
@@ -44,11 +44,11 @@ impl ScmHandle {
     pub(crate) fn new(
         core: Arc<Core>,
         state: State,
-        doors: Doors,
+        endpoints: Endpoints,
         status: Option<StatusServer>,
         addresses: ScmAddresses,
     ) -> Self {
-        Self { core, state, doors, status, addresses }
+        Self { core, state, endpoints, status, addresses }
     }
 
     /// Where it listens.
@@ -76,6 +76,11 @@ impl ScmHandle {
         self.core.identity.scm_id
     }
 
+    /// What drives its Raft group. For tests.
+    pub fn raft(&self) -> &multiraft::RaftHost {
+        &self.state.host
+    }
+
     /// Its background services.
     pub fn services(&self) -> &BackgroundServices {
         &self.core.services
@@ -91,7 +96,8 @@ impl ScmHandle {
         self.wait(|core| !core.cluster().safe_mode.is_on()).await;
     }
 
-    /// Waits until blocks of that replication can be allocated: SCM is out of safe mode and a pipeline is open.
+    /// Waits until blocks of that replication can be allocated: SCM is out of safe mode and a
+    /// pipeline is open.
     pub async fn ready_for(&self, replication: ReplicationConfig) {
         self.wait(|core| {
             let cluster = core.cluster();
@@ -110,24 +116,32 @@ impl ScmHandle {
         }
     }
 
-    /// Returns when it stops by itself, as an SCM does that was decommissioned.
-    pub async fn stopped(&self) {
+    /// Returns when it stops by itself, with the reason: its Raft group failed for good, or it was
+    /// decommissioned.
+    pub async fn stopped(&self) -> String {
         self.core.shutdown.cancelled().await;
+        let failed = self.state.supervisor.health().trouble();
+        failed.unwrap_or_else(|| "the reason is in its log".to_owned())
     }
 
-    /// Stops gracefully within the configured time: finishes calls, makes the tables durable, lets go of the
-    /// directory.
+    /// Returns when its Raft group has failed for good, with the reason.
+    pub async fn failed(&self) -> String {
+        self.state.supervisor.failed().await.to_string()
+    }
+
+    /// Stops gracefully within the configured time: finishes calls, makes the tables durable, lets
+    /// go of the directory.
     pub async fn shutdown(self) {
         let limit = self.core.options.shutdown_timeout;
         self.core.shutdown.trigger();
         drop(self.status);
-        let Doors { framed, raft, hadoop } = self.doors;
-        let doors = async {
+        let Endpoints { framed, raft, hadoop } = self.endpoints;
+        let endpoints = async {
             let all = framed.into_iter().chain(raft);
             futures::future::join_all(all.map(Server::shutdown)).await;
             hadoop.shutdown().await;
         };
-        if tokio::time::timeout(limit, doors).await.is_err() {
+        if tokio::time::timeout(limit, endpoints).await.is_err() {
             tracing::warn!("some calls were cut off");
         }
         self.core.services.join().await;

@@ -1,8 +1,9 @@
-//! Storage Container Manager: takes requests in, asks the rules of `placement`, carries out what they decide.
+//! Storage Container Manager: takes requests in, asks the rules of `placement`, carries out what
+//! they decide.
 //!
 //! ```text
 //!  OM ── SCM_BLOCK ──────────┐                       ┌─ block/    allocate, delete
-//!  o3 admin ─ LOCATION ──────┤ door/ ── decode ──────┼─ admin/    container, pipeline, node, safemode, info
+//!  o3 admin ─ LOCATION ──────┤ endpoint/ ── decode ──────┼─ admin/    container, pipeline, node, safemode, info
 //!  DataNodes ─ SCM_DATANODE ─┘                       └─ report/   register, heartbeat
 //!                                                         │
 //!                              core/  lock the Cluster, ask a rule, get a Decision
@@ -11,9 +12,11 @@
 //!  service/  what looks at the cluster by itself: node health, pipelines, containers, the deletion log
 //! ```
 //!
-//! * **The state is one [`placement::Cluster`] behind one lock**, held for a decision and never over an await.
+//! * **The state is one [`placement::Cluster`] behind one lock**, held for a decision and never
+//!   over an await.
 //! * **Replicated state changes in `machine/` only.** Everything else decides and proposes.
-//! * What DataNodes say (health, replicas, acknowledgements) is kept in memory only: they say it again after a restart.
+//! * What DataNodes say (health, replicas, acknowledgements) is kept in memory only: they say it
+//!   again after a restart.
 //!
 //! Start reading at [`Scm::start`].
 
@@ -22,17 +25,17 @@ mod block;
 mod clock;
 mod command;
 mod core;
-mod door;
 mod error;
 mod first_start;
 mod handle;
+mod leadership;
 mod machine;
 mod members;
 mod metrics;
 mod options;
 mod raft;
-mod reign;
 mod report;
+mod rpc;
 mod service;
 mod start;
 mod status;

@@ -16,8 +16,8 @@ use crate::ScmError;
 pub struct Member {
     /// Its addresses.
     pub node: ScmNode,
-    /// Its id: what Raft, commands and `scm roles` know it by. The same in every SCM's configuration, so that none has
-    /// to be asked.
+    /// Its id: what Raft, commands and `scm roles` know it by. The same in every SCM's
+    /// configuration, so that none has to be asked.
     pub scm_id: Uuid,
 }
 
@@ -86,7 +86,8 @@ impl Members {
         self.all().iter().filter(|m| m.scm_id != self.me.scm_id).cloned().collect()
     }
 
-    /// Where those of `membership` are; nothing when the configuration does not say so of all of them.
+    /// Where those of `membership` are; nothing when the configuration does not say so of all of
+    /// them.
     pub fn places(&self, membership: &Membership) -> Option<ScmPlacesProto> {
         let place = |m: &multiraft::Member| {
             let node = self.by_id(m.peer.node)?.node;
@@ -101,7 +102,8 @@ impl Members {
         Some(ScmPlacesProto { index: membership.index, scms })
     }
 
-    /// Reads the configuration again: an operator names a new SCM there before it joins. Reads files.
+    /// Reads the configuration again: an operator names a new SCM there before it joins. Reads
+    /// files.
     pub fn reload(&self) {
         let conf = self.known.read().conf.clone();
         match conf.reloaded() {

@@ -10,11 +10,11 @@ use types::PipelineState;
 
 /// Metrics of SCM.
 pub struct Metrics {
-    /// The door for clients.
+    /// The endpoint for clients.
     pub client: RpcMetrics,
-    /// The door for OM.
+    /// The endpoint for OM.
     pub block: RpcMetrics,
-    /// The door for DataNodes.
+    /// The endpoint for DataNodes.
     pub datanode: RpcMetrics,
     /// Blocks handed out.
     pub blocks_allocated: Counter,
@@ -67,6 +67,13 @@ impl Metrics {
         });
         watch(registry, "replica_deletions_pending", "Replicas being deleted", cluster, |c| {
             c.pending.deletions()
+        });
+        watch(registry, "apply_panics", "Changes refused because of a bug", cluster, |c| {
+            usize::try_from(c.refused.panics).unwrap_or(usize::MAX)
+        });
+        let help = "Changes that this release does not know";
+        watch(registry, "unknown_changes", help, cluster, |c| {
+            usize::try_from(c.refused.unknown).unwrap_or(usize::MAX)
         });
         watch(registry, "safe_mode", "Whether SCM is in safe mode", cluster, |c| {
             usize::from(c.safe_mode.is_on())

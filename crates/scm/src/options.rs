@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use config::keys::{datanode, hdds, scm, trioxide};
 use config::{Configuration, HostPort, Key, ScmNode};
+use limits::ConnectionOptions;
 use placement::{
     DeletionSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,
 };
@@ -14,8 +15,8 @@ use topology::Racks;
 use crate::ScmError;
 use crate::members::Members;
 
-/// Ids of containers and deletion transactions reserved at a time, at most. What is left of a batch at a restart is
-/// skipped, and people read these.
+/// Ids of containers and deletion transactions reserved at a time, at most. What is left of a batch
+/// at a restart is skipped, and people read these.
 pub const FEW_IDS: u64 = 1_000;
 
 /// What SCM is started with.
@@ -25,11 +26,11 @@ pub struct ScmOptions {
     pub dir: PathBuf,
     /// Where the Raft log is.
     pub raft_dir: PathBuf,
-    /// Door for clients and administrators.
+    /// Endpoint for clients and administrators.
     pub client_address: HostPort,
-    /// Door for OM's block requests.
+    /// Endpoint for OM's block requests.
     pub block_address: HostPort,
-    /// Door for DataNodes.
+    /// Endpoint for DataNodes.
     pub datanode_address: HostPort,
     /// Status page, if there is to be one.
     pub http_address: Option<HostPort>,
@@ -65,6 +66,8 @@ pub struct ScmOptions {
     pub bootstrap: bool,
     /// Silence of a leader after which an election begins.
     pub election_timeout: Duration,
+    /// How many connections each endpoint takes, and how long they may be silent.
+    pub connections: ConnectionOptions,
     /// How long a shutdown may take.
     pub shutdown_timeout: Duration,
 }
@@ -73,7 +76,8 @@ impl ScmOptions {
     /// Reads the options from the configuration.
     ///
     /// # Errors
-    /// When there is no directory for the metadata, or it is not clear which SCM of a service this is.
+    /// When there is no directory for the metadata, or it is not clear which SCM of a service this
+    /// is.
     pub fn from_configuration(conf: &Configuration) -> Result<Self, ScmError> {
         let members = Members::read(conf)?;
         let me = members.as_ref().map(|members| &members.me.node);
@@ -93,13 +97,16 @@ impl ScmOptions {
                 host => HostPort::new(host, own(me).port),
             }
         };
+        let client_address =
+            bind(|me| &me.client, &scm::OZONE_SCM_CLIENT_ADDRESS, &scm::OZONE_SCM_CLIENT_BIND_HOST);
+        let web = || match me {
+            Some(me) => me.http.clone(),
+            None => conf.web_address(&scm::OZONE_SCM_HTTP_ADDRESS, "", &client_address.host),
+        };
         Ok(Self {
+            http_address: http.then(|| conf.bound(web(), &scm::OZONE_SCM_HTTP_BIND_HOST)),
             raft_dir: raft_dir.unwrap_or_else(|| dir.join("scm-ha")),
-            client_address: bind(
-                |me| &me.client,
-                &scm::OZONE_SCM_CLIENT_ADDRESS,
-                &scm::OZONE_SCM_CLIENT_BIND_HOST,
-            ),
+            client_address,
             block_address: bind(
                 |me| &me.block,
                 &scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS,
@@ -110,10 +117,6 @@ impl ScmOptions {
                 &scm::OZONE_SCM_DATANODE_ADDRESS,
                 &scm::OZONE_SCM_DATANODE_BIND_HOST,
             ),
-            http_address: http.then(|| match me {
-                Some(me) => me.http.clone(),
-                None => conf.get(&scm::OZONE_SCM_HTTP_ADDRESS),
-            }),
             settings: settings(conf),
             racks: Arc::new(Racks::from_configuration(conf)?),
             watch_interval: conf.get(&scm::OZONE_SCM_HEARTBEAT_PROCESS_INTERVAL),
@@ -130,6 +133,7 @@ impl ScmOptions {
             election_timeout: conf.get(&trioxide::TRIOXIDE_SCM_ELECTION_TIMEOUT),
             members,
             bootstrap: false,
+            connections: ConnectionOptions::from_configuration(conf),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
             dir,
         })
@@ -140,7 +144,8 @@ fn settings(conf: &Configuration) -> Settings {
     let ms = |d: Duration| d.as_millis() as u64;
     let heartbeat = ms(conf.get(&hdds::HDDS_HEARTBEAT_INTERVAL));
     let stale_after = ms(conf.get(&scm::OZONE_SCM_STALE_NODE_INTERVAL));
-    // An order is carried by the next heartbeat; what shows no effect a few of them later is sent again.
+    // An order is carried by the next heartbeat; what shows no effect a few of them later is sent
+    // again.
     let resend_after = (heartbeat * 5).clamp(1_000, 60_000);
     Settings {
         stale_after,

@@ -1,4 +1,5 @@
-//! What SCM keeps and what drives it: directory, tables, Raft log and group, opened and brought together.
+//! What SCM keeps and what drives it: directory, tables, Raft log and group, opened and brought
+//! together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,18 +10,18 @@ use multiraft::transport::framed::FramedTransport;
 use multiraft::transport::{Frame, Target, Transport, TransportError};
 use multiraft::{
     Group, GroupConfig, HostOptions, LogHandle, LogOptions, LogPosition, Membership, Peer,
-    RaftHost, TrimOptions,
+    RaftHost, RestartPolicy, StateMachine, Supervisor, TrimOptions,
 };
 use parking_lot::Mutex;
 use placement::Cluster;
 use service::{DataDir, Expected, JoinNote, VersionFile};
 use uuid::Uuid;
 
-use crate::door::METHODS;
 use crate::error::ScmError;
 use crate::machine::{self, ScmMachine};
 use crate::members::Member;
 use crate::options::ScmOptions;
+use crate::rpc::METHODS;
 use crate::{first_start, tables};
 
 /// The layout that this release writes, as Ozone counts them (`STORAGE_SPACE_DISTRIBUTION`).
@@ -38,16 +39,18 @@ pub struct State {
     pub cluster_id: String,
     pub scm_id: Uuid,
     pub group: Group,
+    /// Starts the group again when it fails.
+    pub supervisor: Arc<Supervisor>,
     pub host: RaftHost,
-    log: LogHandle,
+    pub log: LogHandle,
     store: Store,
     // Holds the lock on the directory.
     _dir: DataDir,
 }
 
 impl State {
-    /// Opens directory, tables and log, finds out who belongs to the service when the log does not say, and starts the
-    /// group.
+    /// Opens directory, tables and log, finds out the members of the service when the log does not
+    /// say, and starts the group.
     ///
     /// # Errors
     /// When something cannot be opened, or the service does not let this SCM in.
@@ -71,17 +74,18 @@ impl State {
             blocking(move || Disk::open(&options, &cluster, now, known)).await?
         };
         match begin(options, &disk, cluster, told).await {
-            Ok(group) => Ok(Self {
+            Ok((group, supervisor)) => Ok(Self {
                 cluster_id: disk.cluster_id,
                 scm_id: disk.scm_id,
                 group,
+                supervisor,
                 host: disk.host,
                 log: disk.log,
                 store: disk.store,
                 _dir: disk.dir,
             }),
             Err(error) => {
-                // Whoever starts next finds the directory at rest.
+                // The next start finds the directory at rest.
                 disk.host.shutdown().await;
                 blocking(move || {
                     disk.log.close();
@@ -95,6 +99,7 @@ impl State {
 
     /// Stops the group, makes the tables durable and lets go of the directory.
     pub async fn close(self) {
+        self.supervisor.end().await;
         self.host.shutdown().await;
         let closed = tokio::task::spawn_blocking(move || {
             if let Err(error) = self.store.flush() {
@@ -121,7 +126,8 @@ struct Disk {
 }
 
 impl Disk {
-    /// Opens everything but the group; `known` is the cluster of a directory that is new. Blocks on the disk.
+    /// Opens everything but the group; `known` is the cluster of a directory that is new. Blocks on
+    /// the disk.
     fn open(
         options: &ScmOptions,
         cluster: &Mutex<Cluster>,
@@ -185,7 +191,9 @@ impl Disk {
             Some(_) => FramedTransport::new(METHODS, host_options.request_timeout),
         };
         let host = RaftHost::start(host_options, transport)?;
-        let log_options = LogOptions { file_size: LOG_FILE, ..LogOptions::default() };
+        // With the tables: a log that is lost alone is missed there.
+        let manifest = Some(options.dir.join(HOME).join("raft-log.manifest"));
+        let log_options = LogOptions { file_size: LOG_FILE, manifest, ..LogOptions::default() };
         let log = host.open_log(&options.raft_dir, log_options)?;
         Ok(Self { cluster_id, scm_id, applied, host, log, store, dir })
     }
@@ -197,7 +205,7 @@ async fn begin(
     disk: &Disk,
     cluster: Arc<Mutex<Cluster>>,
     told: Option<Option<Membership>>,
-) -> Result<Group, ScmError> {
+) -> Result<(Group, Arc<Supervisor>), ScmError> {
     let id = group_id(&disk.cluster_id);
     let note = JoinNote::below(disk.dir.path());
     let joined = match (&options.members, told) {
@@ -223,12 +231,19 @@ async fn begin(
         ..GroupConfig::new(id, disk.scm_id, peers, disk.log.clone())
     };
     let (host, log) = (disk.host.clone(), disk.log.clone());
-    let machine = ScmMachine::new(cluster, disk.store.clone(), disk.applied);
+    let machine = ScmMachine::new(cluster.clone(), disk.store.clone(), disk.applied);
     let group = blocking(move || Ok(host.start_group(config, Box::new(machine))?)).await?;
-    // The log says from now on who the members are.
+    // The log says from now on which SCMs are members.
     log.settled().await?;
     note.remove()?;
-    Ok(group)
+    let store = disk.store.clone();
+    // What a round that failed has changed in memory goes; the tables have what was applied.
+    let again = move || {
+        let machine = ScmMachine::reload(cluster.clone(), store.clone())?;
+        Ok(Box::new(machine) as Box<dyn StateMachine>)
+    };
+    let supervisor = Arc::new(disk.host.supervise(&group, RestartPolicy::default(), again));
+    Ok((group, supervisor))
 }
 
 async fn blocking<T: Send + 'static>(

@@ -1,13 +1,13 @@
-//! Starting SCM: its state, services, doors.
+//! Starting SCM: its state, services, endpoints.
 
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
 
 use config::keys::scm as keys;
 use config::{Configuration, HostPort};
-use framed::{Guest, Server, ServerOptions};
-use multiraft::transport::framed::Door as RaftDoor;
-use multiraft::{Group, RaftHost};
+use framed::{ForeignProtocol, Server, ServerOptions};
+use multiraft::transport::framed::RaftEndpoint;
+use multiraft::{Group, Supervisor};
 use parking_lot::Mutex;
 use placement::Cluster;
 use service::{BackgroundServices, BindError, MetricsRegistry, Role, Shutdown, StatusServer};
@@ -15,23 +15,25 @@ use tokio::net::TcpListener;
 
 use crate::clock::Clock;
 use crate::core::{Core, Identity, Parts};
-use crate::door::{Door, HadoopDoor, METHODS};
 use crate::error::ScmError;
-use crate::handle::{Doors, ScmAddresses, ScmHandle};
+use crate::handle::{Endpoints, ScmAddresses, ScmHandle};
 use crate::metrics::Metrics;
 use crate::options::ScmOptions;
 use crate::raft::State;
+use crate::rpc::{HadoopService, METHODS, RpcHandler};
 use crate::status::Status;
-use crate::{reign, service as services};
+use crate::{leadership, service as services};
 
 /// Storage Container Manager.
 pub struct Scm;
 
 impl Scm {
-    /// Starts SCM, initialising its directory at the first start. Returns when it serves; it may be in safe mode then.
+    /// Starts SCM, initialising its directory at the first start. Returns when it serves; it may be
+    /// in safe mode then.
     ///
     /// # Errors
-    /// When the directory is in use, another cluster's, damaged or of a newer layout, or a port cannot be had.
+    /// When the directory is in use, another cluster's, damaged or of a newer layout, or a port
+    /// cannot be had.
     pub async fn start(conf: &Configuration) -> Result<ScmHandle, ScmError> {
         Self::start_with(ScmOptions::from_configuration(conf)?).await
     }
@@ -45,7 +47,7 @@ impl Scm {
         let cluster = Arc::new(Mutex::new(Cluster::new(options.settings.clone())));
         let state = State::open(&options, cluster.clone(), clock.now()).await?;
         if options.members.is_none() {
-            lead(&state.group).await?;
+            lead(&state.group, &state.supervisor).await?;
         }
         {
             let mut cluster = cluster.lock();
@@ -75,19 +77,20 @@ impl Scm {
             shutdown,
             options,
         });
-        match open_doors(&core, &state.host, registry).await {
-            Ok((doors, status, addresses)) => {
+        stop_when_failed(&core, &state.supervisor);
+        match open_endpoints(&core, &state, registry).await {
+            Ok((endpoints, status, addresses)) => {
                 services::spawn(&core);
                 if core.is_shared() {
-                    reign::watch(&core);
-                    reign::watch_members(&core);
+                    leadership::watch(&core);
+                    leadership::watch_members(&core);
                 }
                 core.try_leave_safe_mode();
                 tracing::info!(
                     cluster = %core.identity.cluster_id, scm = %core.identity.scm_id, client = %addresses.client,
                     block = %addresses.block, datanode = %addresses.datanode, "SCM serves"
                 );
-                Ok(ScmHandle::new(core, state, doors, status, addresses))
+                Ok(ScmHandle::new(core, state, endpoints, status, addresses))
             }
             Err(error) => {
                 core.shutdown.trigger();
@@ -99,50 +102,76 @@ impl Scm {
 }
 
 /// Waits until this SCM leads its group of one and has replayed its log.
-async fn lead(group: &Group) -> Result<(), ScmError> {
+async fn lead(group: &Group, supervisor: &Supervisor) -> Result<(), ScmError> {
     let mut changes = group.leader_changes();
-    let ready = changes.wait_for(|leader| leader.ready).await;
+    let ready = tokio::select! {
+        ready = changes.wait_for(|leader| leader.ready) => ready,
+        failure = supervisor.failed() => return Err(ScmError::Interrupted(failure.to_string())),
+    };
     ready.map(drop).map_err(|_| ScmError::Interrupted("the raft group ended".to_owned()))
 }
 
-async fn open_doors(
+/// An SCM whose group has failed for good stops: a process that is started again, or another one,
+/// does its work.
+fn stop_when_failed(core: &Arc<Core>, supervisor: &Arc<Supervisor>) {
+    let (supervisor, stop) = (supervisor.clone(), core.shutdown.clone());
+    tokio::spawn(async move {
+        if let Some(failure) = stop.until(supervisor.failed()).await {
+            tracing::error!(%failure, "SCM stops: its raft group has failed for good");
+            stop.trigger();
+        }
+    });
+}
+
+async fn open_endpoints(
     core: &Arc<Core>,
-    host: &RaftHost,
+    state: &State,
     registry: MetricsRegistry,
-) -> Result<(Doors, Option<StatusServer>, ScmAddresses), ScmError> {
-    let door = Arc::new(Door::new(core.clone()));
-    let bind = async |key: &'static str, address: &HostPort, guest: Option<Arc<dyn Guest>>| {
-        let bound = TcpListener::bind(address.to_string()).await.and_then(|listener| {
-            Server::serve_with_guest(listener, door.clone(), guest, ServerOptions::default())
-        });
-        bound.map_err(|e| BindError::new(key, address, e))
+) -> Result<(Endpoints, Option<StatusServer>, ScmAddresses), ScmError> {
+    let handler = Arc::new(RpcHandler::new(core.clone()));
+    let server_options = || ServerOptions {
+        connections: core.options.connections.clone(),
+        ..ServerOptions::default()
     };
+    let bind =
+        async |key: &'static str, address: &HostPort, foreign: Option<Arc<dyn ForeignProtocol>>| {
+            let bound = TcpListener::bind(address.to_string()).await.and_then(|listener| {
+                Server::serve_with_foreign(listener, handler.clone(), foreign, server_options())
+            });
+            bound.map_err(|e| BindError::new(key, address, e))
+        };
     let options = &core.options;
     let raft = match &options.members {
         None => None,
         Some(members) => {
-            // On all addresses where the other doors are.
+            // On all addresses where the other endpoints are.
             let key = keys::OZONE_SCM_RATIS_PORT.name();
             let bound_to = &options.datanode_address.host;
             let address = HostPort::new(bound_to.clone(), members.me.node.raft.port);
             let served = TcpListener::bind(address.to_string()).await.and_then(|listener| {
                 Server::serve(
                     listener,
-                    RaftDoor::new(host.clone(), METHODS),
-                    ServerOptions::default(),
+                    RaftEndpoint::new(state.host.clone(), METHODS),
+                    server_options(),
                 )
             });
             Some(served.map_err(|e| BindError::new(key, &address, e))?)
         }
     };
-    let hadoop = HadoopDoor::serve(core.clone());
-    let guest = || Some(Arc::new(hadoop.clone()) as _);
+    let hadoop = HadoopService::serve(core.clone());
+    let foreign = || Some(Arc::new(hadoop.clone()) as _);
     let key = keys::OZONE_SCM_CLIENT_ADDRESS.name();
-    let client = bind(key, &options.client_address, guest()).await?;
+    let client = bind(key, &options.client_address, foreign()).await?;
     let key = keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS.name();
-    let block = bind(key, &options.block_address, guest()).await?;
+    let block = bind(key, &options.block_address, foreign()).await?;
     let key = keys::OZONE_SCM_DATANODE_ADDRESS.name();
     let datanode = bind(key, &options.datanode_address, None).await?;
+    for (port, server) in [("client", &client), ("block", &block), ("datanode", &datanode)] {
+        registry.connections(port, server.connections());
+    }
+    if let Some(raft) = &raft {
+        registry.connections("raft", raft.connections());
+    }
     let mut addresses = ScmAddresses {
         client: client.local_addr(),
         block: block.local_addr(),
@@ -152,7 +181,7 @@ async fn open_doors(
     let status = match &options.http_address {
         None => None,
         Some(address) => {
-            let page = Arc::new(Status::new(core.clone(), addresses));
+            let page = Arc::new(Status::new(core, state, addresses));
             let started = StatusServer::start(&address.to_string(), registry, page).await;
             let key = keys::OZONE_SCM_HTTP_ADDRESS.name();
             let server = started.map_err(|e| BindError::new(key, address, e))?;
@@ -160,7 +189,7 @@ async fn open_doors(
             Some(server)
         }
     };
-    Ok((Doors { framed: vec![client, block, datanode], raft, hadoop }, status, addresses))
+    Ok((Endpoints { framed: vec![client, block, datanode], raft, hadoop }, status, addresses))
 }
 
 /// The IP address of a host, or what the host says of itself when it has none.

@@ -2,23 +2,28 @@
 
 use std::sync::Arc;
 
+use multiraft::{LogHandle, Supervisor};
 use placement::replica::health::STATES;
 use service::{Section, StatusPage};
 
 use crate::core::Core;
 use crate::handle::ScmAddresses;
+use crate::raft::State;
 
 /// Rows of a table on the page at most.
 const ROWS: usize = 200;
 
 pub struct Status {
     core: Arc<Core>,
+    supervisor: Arc<Supervisor>,
+    log: LogHandle,
     addresses: ScmAddresses,
 }
 
 impl Status {
-    pub fn new(core: Arc<Core>, addresses: ScmAddresses) -> Self {
-        Self { core, addresses }
+    pub fn new(core: &Arc<Core>, state: &State, addresses: ScmAddresses) -> Self {
+        let (core, supervisor) = (core.clone(), state.supervisor.clone());
+        Self { core, supervisor, log: state.log.clone(), addresses }
     }
 
     fn facts(&self) -> Section {
@@ -42,6 +47,8 @@ impl Status {
                         core.group().applied()
                     ),
                 ),
+                ("Raft restarts after a failure", self.supervisor.restarts().to_string()),
+                ("Trouble", self.trouble().unwrap_or_else(|| "none".to_owned())),
                 ("Door for clients", self.addresses.client.to_string()),
                 ("Door for OM", self.addresses.block.to_string()),
                 ("Door for DataNodes", self.addresses.datanode.to_string()),
@@ -120,6 +127,11 @@ impl Status {
 impl StatusPage for Status {
     fn title(&self) -> String {
         format!("Storage Container Manager {}", self.core.identity.host)
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let log = || self.log.trouble().map(|why| format!("raft log cannot be written: {why}"));
+        self.supervisor.health().trouble().or_else(log)
     }
 
     fn sections(&self) -> Vec<Section> {

@@ -121,7 +121,7 @@ impl ValueCodec for NumberRow {
     }
 }
 
-/// A place in the Raft log.
+/// A position in the Raft log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PositionRow(pub LogPosition);
 

@@ -231,21 +231,11 @@ async fn safe_mode_is_told_rule_by_rule_and_can_be_left() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_status_page_and_metrics_are_served() {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let h = Harness::start().await;
     let _nodes = h.datanodes(3).await;
-    let get = async |path: &str| {
-        let address = h.scm.addresses().http.unwrap();
-        let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        socket.write_all(request.as_bytes()).await.unwrap();
-        let mut text = String::new();
-        socket.read_to_string(&mut text).await.unwrap();
-        text
-    };
-    let page = get("/").await;
+    let page = h.http_get("/").await;
     assert!(page.contains("DataNodeSafeModeRule") && page.contains("RATIS/THREE"), "{page}");
-    let metrics = get("/metrics").await;
+    let metrics = h.http_get("/metrics").await;
     assert!(metrics.contains("scm_datanodes_healthy 3"), "{metrics}");
     h.scm.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! Blocks allocated and deleted over the block door.
+//! Blocks allocated and deleted over the block endpoint.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -22,11 +22,11 @@ pub struct Disk {
     pub acknowledges: bool,
     /// Replicas that SCM wants sent to other nodes.
     pub pushed: Vec<(DatanodeId, ContainerReplicaProto)>,
-    news: News,
+    pending_reports: PendingReports,
 }
 
 #[derive(Debug, Default)]
-struct News {
+struct PendingReports {
     pipelines: Vec<PipelineReport>,
     replicas: Vec<ContainerReplicaProto>,
     statuses: Vec<CommandStatus>,
@@ -114,7 +114,7 @@ impl FakeDatanode {
         replica.is_empty = Some(keys == 0);
         replica.block_commit_sequence_id = Some(keys as u64);
         let replica = replica.clone();
-        disk.news.replicas.push(replica);
+        disk.pending_reports.replicas.push(replica);
         drop(disk);
         self.notify.notify_one();
     }
@@ -123,14 +123,14 @@ impl FakeDatanode {
     pub fn take(&self, replica: ContainerReplicaProto) {
         let mut disk = self.disk.lock();
         disk.containers.insert(replica.container_id as u64, replica.clone());
-        disk.news.replicas.push(replica);
+        disk.pending_reports.replicas.push(replica);
         drop(disk);
         self.notify.notify_one();
     }
 
     /// The node says that the container is full.
     pub fn is_full(&self, container: ContainerId) {
-        self.disk.lock().news.actions.push(ContainerAction {
+        self.disk.lock().pending_reports.actions.push(ContainerAction {
             container_id: container.to_wire(),
             action: container_action::Action::Close as i32,
             reason: Some(container_action::Reason::ContainerFull as i32),
@@ -197,24 +197,24 @@ impl Session {
                 _ = tick.tick() => {}
                 () = self.notify.notified() => {}
             }
-            let news = std::mem::take(&mut self.disk.lock().news);
+            let pending_reports = std::mem::take(&mut self.disk.lock().pending_reports);
             let mut beat = self.beat();
             beat.node_report = Some(node_report());
-            if !news.pipelines.is_empty() {
+            if !pending_reports.pipelines.is_empty() {
                 beat.pipeline_reports =
-                    Some(PipelineReportsProto { pipeline_report: news.pipelines });
+                    Some(PipelineReportsProto { pipeline_report: pending_reports.pipelines });
             }
-            if !news.replicas.is_empty() {
+            if !pending_reports.replicas.is_empty() {
                 beat.incremental_container_report =
-                    vec![IncrementalContainerReportProto { report: news.replicas }];
+                    vec![IncrementalContainerReportProto { report: pending_reports.replicas }];
             }
-            if !news.statuses.is_empty() {
+            if !pending_reports.statuses.is_empty() {
                 beat.command_status_reports =
-                    vec![CommandStatusReportsProto { cmd_status: news.statuses }];
+                    vec![CommandStatusReportsProto { cmd_status: pending_reports.statuses }];
             }
-            if !news.actions.is_empty() {
+            if !pending_reports.actions.is_empty() {
                 beat.container_actions =
-                    Some(ContainerActionsProto { container_actions: news.actions });
+                    Some(ContainerActionsProto { container_actions: pending_reports.actions });
             }
             self.send(beat).await;
         }
@@ -265,7 +265,7 @@ impl Session {
             // The highest priority leads.
             let leads = create.priority[me] == *create.priority.iter().max().unwrap();
             disk.pipelines.insert(id, leads);
-            disk.news.pipelines.push(PipelineReport {
+            disk.pending_reports.pipelines.push(PipelineReport {
                 pipeline_id: id.to_wire(),
                 is_leader: leads,
                 bytes_written: None,
@@ -276,12 +276,12 @@ impl Session {
             if let Some(replica) = disk.containers.get_mut(&(close.container_id as u64)) {
                 replica.state = State::Closed as i32;
                 let replica = replica.clone();
-                disk.news.replicas.push(replica);
+                disk.pending_reports.replicas.push(replica);
             }
         } else if let Some(delete) = command.delete_container_command_proto {
             if let Some(mut replica) = disk.containers.remove(&(delete.container_id as u64)) {
                 replica.state = State::Deleted as i32;
-                disk.news.replicas.push(replica);
+                disk.pending_reports.replicas.push(replica);
             }
         } else if let Some(copy) = command.replicate_container_command_proto {
             let target = DatanodeDetails::from_wire(&copy.target.unwrap()).unwrap().id;
@@ -308,7 +308,7 @@ impl Session {
                 replica.key_count = Some(left.max(0));
                 replica.is_empty = Some(left <= 0);
                 let replica = replica.clone();
-                disk.news.replicas.push(replica);
+                disk.pending_reports.replicas.push(replica);
             }
             disk.deleted.extend(t.local_id);
             results.push(container_blocks_deletion_ack_proto::DeleteBlockTransactionResult {
@@ -317,7 +317,7 @@ impl Session {
                 success: disk.acknowledges,
             });
         }
-        disk.news.statuses.push(CommandStatus {
+        disk.pending_reports.statuses.push(CommandStatus {
             cmd_id: delete.cmd_id,
             status: command_status::Status::Executed as i32,
             r#type: scm_command_proto::Type::DeleteBlocksCommand as i32,

@@ -1,4 +1,4 @@
-//! The Hadoop RPC door, on the clients' port.
+//! The Hadoop RPC endpoint, on the clients' port.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use proto::hdds::{ReplicationFactor, ReplicationType};
 use crate::harness::{Harness, until};
 
 const PROTOCOL: &str = "org.apache.hadoop.hdds.scm.protocol.StorageContainerLocationProtocol";
-const WITHIN: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 struct Admin {
     client: Client,
@@ -36,7 +36,7 @@ impl Admin {
             ScmContainerLocationRequest { cmd_type: kind as i32, ..Default::default() };
         fill(&mut request);
         let request = Bytes::from(request.encode_to_vec());
-        let answer = self.client.call("submitRequest", request, WITHIN).await?;
+        let answer = self.client.call("submitRequest", request, TIMEOUT).await?;
         Ok(ScmContainerLocationResponse::decode(answer).unwrap())
     }
 }
@@ -57,7 +57,7 @@ async fn administrators_see_what_the_framed_door_shows() {
     };
     let listed = admin.ask(Type::QueryNode, query).await.unwrap();
     assert_eq!(listed.node_query_response.unwrap().datanodes.len(), nodes.len());
-    until("both doors list the same pipelines", async || {
+    until("both endpoints list the same pipelines", async || {
         let hadoop = admin.ask(Type::ListPipelines, |_| ()).await.unwrap();
         hadoop == h.location(Type::ListPipelines, |_| ()).await
     })
@@ -102,7 +102,7 @@ async fn a_creation_that_comes_again_makes_one_thing() {
     let attempt = admin.identity.attempt();
     let mut answers = Vec::new();
     for attempt in [attempt, attempt.again()] {
-        let sent = admin.client.send(attempt, "submitRequest", request.clone(), WITHIN).await;
+        let sent = admin.client.send(attempt, "submitRequest", request.clone(), TIMEOUT).await;
         answers.push(sent.unwrap());
     }
     assert_eq!(answers[0], answers[1]);

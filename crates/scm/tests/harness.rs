@@ -23,7 +23,7 @@ use crate::datanode::FakeDatanode;
 pub const THREE: ReplicationConfig = ReplicationConfig::RATIS_THREE;
 
 /// How long anything may take on a busy machine before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Settings for tests: free ports, small intervals.
 pub fn configuration(dir: &Path) -> Configuration {
@@ -55,6 +55,18 @@ pub struct Harness {
 }
 
 impl Harness {
+    /// What the web port answers, head and all.
+    pub async fn http_get(&self, path: &str) -> String {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let address = self.scm.addresses().http.unwrap();
+        let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
     pub async fn start() -> Self {
         Self::start_with(|conf| conf).await
     }
@@ -96,7 +108,7 @@ impl Harness {
             nodes.push(FakeDatanode::start(self.scm.addresses().datanode).await);
         }
         if count >= 3 {
-            tokio::time::timeout(PATIENCE, self.scm.ready_for(THREE)).await.unwrap();
+            tokio::time::timeout(TIMEOUT, self.scm.ready_for(THREE)).await.unwrap();
         }
         nodes
     }
@@ -110,7 +122,7 @@ impl Harness {
             ScmContainerLocationRequest { cmd_type: kind as i32, ..Default::default() };
         fill(&mut request);
         let method = method::SCM_CONTAINER_LOCATION;
-        framed::message::call(&self.client, method, &request, PATIENCE).await.unwrap()
+        framed::message::call(&self.client, method, &request, TIMEOUT).await.unwrap()
     }
 
     pub async fn block(
@@ -120,7 +132,7 @@ impl Harness {
     ) -> ScmBlockLocationResponse {
         let mut request = ScmBlockLocationRequest { cmd_type: kind as i32, ..Default::default() };
         fill(&mut request);
-        framed::message::call(&self.client, method::SCM_BLOCK, &request, PATIENCE).await.unwrap()
+        framed::message::call(&self.client, method::SCM_BLOCK, &request, TIMEOUT).await.unwrap()
     }
 
     pub async fn try_allocate(
@@ -216,7 +228,7 @@ impl Harness {
 
 /// Waits until a condition holds.
 pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     while !holds().await {
         assert!(tokio::time::Instant::now() < deadline, "in vain: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,4 +1,5 @@
-//! Nodes that die or leave: their containers are copied, and a node that leaves is through when they are.
+//! Nodes that die or leave: their containers are copied, and a node that leaves is through when
+//! they are.
 
 use proto::container_location as cl;
 use proto::container_location::Type;
@@ -8,7 +9,8 @@ use types::{ContainerId, DatanodeId};
 use crate::datanode::FakeDatanode;
 use crate::harness::{Harness, until};
 
-/// Four nodes and a closed container on three of them: the container, those that have it, and the fourth.
+/// Four nodes and a closed container on three of them: the container, those that have it, and the
+/// fourth.
 async fn closed_container(h: &Harness) -> (ContainerId, Vec<FakeDatanode>, FakeDatanode) {
     let mut nodes = h.datanodes(4).await;
     let block = h.allocate(1).await.remove(0);

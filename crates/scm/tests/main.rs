@@ -1,4 +1,4 @@
-//! Tests of SCM as OM, administrators and DataNodes see it, over the framed doors.
+//! Tests of SCM as OM, administrators and DataNodes see it, over the framed endpoints.
 
 #![allow(clippy::unwrap_used)]
 

@@ -17,9 +17,9 @@ use scm::{Scm, ScmHandle, ScmOptions};
 use testkit::free_addresses;
 
 /// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Writes the file that all read: who there is, and where.
+/// Writes the file that all read: the members and their addresses.
 fn write_file(dir: &Path, nodes: &[(String, Vec<SocketAddr>)]) {
     let property = |key: String, value: String| {
         format!("<property><name>ozone.scm.{key}</name><value>{value}</value></property>")
@@ -51,7 +51,7 @@ async fn call(
     let address = scm.addresses().client.to_string();
     let client = Client::new(address, ClientOptions::default());
     let method = method::SCM_CONTAINER_LOCATION;
-    framed::message::call(&client, method, request, PATIENCE).await.unwrap()
+    framed::message::call(&client, method, request, TIMEOUT).await.unwrap()
 }
 
 async fn info(scm: &ScmHandle) -> GetScmInfoResponseProto {
@@ -74,7 +74,7 @@ async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("never: {what}"));
+    tokio::time::timeout(TIMEOUT, wait).await.unwrap_or_else(|_| panic!("never: {what}"));
 }
 
 async fn leader(scms: &[Option<ScmHandle>]) -> usize {
@@ -128,7 +128,7 @@ async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
     assert!(!nobody.success && nobody.error_msg.unwrap().contains("scm9"));
     let gone = leads.scm_id().to_string();
     assert!(decommission(&leads, &gone).await.success);
-    tokio::time::timeout(PATIENCE, leads.stopped()).await.expect("it stops by itself");
+    tokio::time::timeout(TIMEOUT, leads.stopped()).await.expect("it stops by itself");
     leads.shutdown().await;
     let second = leader(&scms).await;
     until("three are left", async || {
@@ -171,8 +171,8 @@ async fn three_of(count: usize) -> (tempfile::TempDir, Vec<Option<ScmHandle>>) {
     (dir, scms)
 }
 
-/// Has the leader let an SCM in that does not run, whose directory was made and whose log was not: as if it had ended
-/// before it heard the answer.
+/// Has the leader let an SCM in that does not run, whose directory was made and whose log was not:
+/// as if it had ended before it heard the answer.
 async fn let_in(leads: &ScmHandle, options: &ScmOptions) {
     let me = &options.members.as_ref().unwrap().me;
     let version = service::VersionFile::new("SCM", leads.cluster_id(), 1, 1);
@@ -189,7 +189,7 @@ async fn let_in(leads: &ScmHandle, options: &ScmOptions) {
     };
     let client = Client::new(leads.addresses().block.to_string(), ClientOptions::default());
     let answer: ScmBlockLocationResponse =
-        framed::message::call(&client, method::SCM_BLOCK, &request, PATIENCE).await.unwrap();
+        framed::message::call(&client, method::SCM_BLOCK, &request, TIMEOUT).await.unwrap();
     assert!(answer.add_scm_response.unwrap().success);
 }
 

@@ -137,7 +137,7 @@ async fn om_is_shown_the_tree_of_all_nodes_with_the_costs_of_the_schema() {
         "      dn2 in /rack1/ng2 level 4",
     ];
     assert_eq!(said, expected);
-    // Who does not fit is not taken in, and is told why.
+    // A node that does not fit is not taken in, and is told why.
     let misplaced = DatanodeDetails::new(types::DatanodeId::random(), "127.0.0.1", "dn4");
     let request = ScmDatanodeRequest {
         cmd_type: proto::scm_datanode::Type::Register as i32,

@@ -1,9 +1,9 @@
 //! The configuration of each role of a server, derived from the one the server was given.
 //!
-//! What is set explicitly is kept, so that `-D ozone.om.address=127.0.0.1:0` moves OM. What is not set is put on the
-//! server's interface with Ozone's port, or with any free one when `trioxide.server.ports` says so. DataNodes always
-//! take free ports, for there are several; an explicit port goes to the first of them. Several OMs or SCMs form a
-//! service: see `members.rs`.
+//! What is set explicitly is kept, so that `-D ozone.om.address=127.0.0.1:0` moves OM. What is not
+//! set is put on the server's interface with Ozone's port, or with any free one when
+//! `trioxide.server.ports` says so. DataNodes always take free ports, for there are several; an
+//! explicit port goes to the first of them. Several OMs or SCMs form a service: see `members.rs`.
 
 use std::io;
 use std::path::Path;
@@ -32,7 +32,8 @@ pub struct Base {
 }
 
 impl Base {
-    /// From the server's configuration, the address to bind everything to, and the number of DataNodes.
+    /// From the server's configuration, the address to bind everything to, and the number of
+    /// DataNodes.
     pub fn new(conf: &Configuration, bind: &str, datanodes: usize) -> Base {
         let free_ports = conf.get(&trioxide::TRIOXIDE_SERVER_PORTS) == "free";
         let mut base = Base {
@@ -62,7 +63,8 @@ impl Base {
         }
         base.default(&datanode::HDDS_DATANODE_BIND_HOST, bind);
         base.default(&trioxide::TRIOXIDE_OM_CACHE_SIZE, OM_CACHE);
-        // All of them are coming: no pipeline is made of the first few only, to be closed when the others are there.
+        // All of them are coming: no pipeline is made of the first few only, to be closed when the
+        // others are there.
         base.default(&scm::HDDS_SCM_SAFEMODE_MIN_DATANODE, &datanodes.to_string());
         if datanodes < 3 {
             base.default(&hdds::OZONE_SERVER_DEFAULT_REPLICATION, "1");
@@ -105,7 +107,7 @@ impl Base {
         self.scms
     }
 
-    /// Puts a door on the server's interface unless its address is set.
+    /// Puts an endpoint on the server's interface unless its address is set.
     fn place(&mut self, key: &'static Key<HostPort>) {
         let port = if self.free_ports { 0 } else { self.conf.get(key).port };
         self.default(key, &HostPort::new(&self.bind, port).to_string());
@@ -192,14 +194,14 @@ impl Base {
     /// What a client outside of this process must be told, given its configuration within.
     pub fn site(&self, client: &Configuration) -> Vec<(String, String)> {
         let mut settings = Vec::new();
-        let mut door = |key: &'static Key<HostPort>| {
+        let mut endpoint = |key: &'static Key<HostPort>| {
             settings.push((key.name().to_owned(), client.get(key).connect().to_string()));
         };
         if self.oms == 1 {
-            door(&om::OZONE_OM_ADDRESS);
+            endpoint(&om::OZONE_OM_ADDRESS);
         }
         if self.scms == 1 {
-            door(&scm::OZONE_SCM_CLIENT_ADDRESS);
+            endpoint(&scm::OZONE_SCM_CLIENT_ADDRESS);
         }
         settings.extend(self.services.iter().cloned());
         settings

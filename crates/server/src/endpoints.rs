@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 /// Where everything listens.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Endpoints {
-    /// The OMs' framed doors, `host:port`.
+    /// The OMs' framed endpoints, `host:port`.
     pub oms: Vec<String>,
-    /// The gRPC doors of the OMs that have one.
+    /// The gRPC endpoints of the OMs that have one.
     pub om_grpc: Vec<String>,
-    /// The SCMs' doors for clients and administrators.
+    /// The SCMs' endpoints for clients and administrators.
     pub scms: Vec<String>,
     /// The S3 gateway, `http://host:port`.
     pub s3: String,
-    /// The DataNodes' framed doors.
+    /// The DataNodes' framed endpoints.
     pub datanodes: Vec<String>,
     /// Status pages: whose, and where.
     pub pages: Vec<(String, String)>,
@@ -34,7 +34,7 @@ pub struct Credentials {
     pub secret_key: String,
 }
 
-/// The address to connect to a door by: a wildcard is reached by loopback.
+/// The address to connect to an endpoint by: a wildcard is reached by loopback.
 pub(crate) fn reachable(address: SocketAddr) -> config::HostPort {
     config::HostPort::new(address.ip().to_string(), address.port()).connect()
 }

@@ -1,6 +1,7 @@
 //! Several OMs or SCMs of one server: the service they form, and where each of them listens.
 //!
-//! The first has Ozone's ports, each further one those plus another hundred: OMs on 9862, 9962, 10062.
+//! The first has Ozone's ports, each further one those plus another hundred: OMs on 9862, 9962,
+//! 10062.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Ports of members, who must know each other's before the first of them listens.
+//! Ports of members, which must know each other's before the first of them listens.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -38,8 +38,8 @@ impl Ports {
         port.ok_or_else(|| io::Error::other(format!("no port for number {number} from {first}")))
     }
 
-    /// A port that nobody uses, none of those that outgoing connections get: one of these would take it now and then
-    /// before its member listens.
+    /// A port that nobody uses, none of those that outgoing connections get: one of these would
+    /// take it now and then before its member listens.
     fn free_one(&self) -> io::Result<TcpListener> {
         let all = FIRST_FREE..first_outgoing();
         let begin = RandomState::new().hash_one(self.held.len()) as usize % all.len().max(1);

@@ -20,12 +20,12 @@ use crate::endpoints::{Credentials, Endpoints, reachable};
 use crate::error::ServerError;
 
 /// How often the log says why the cluster takes no writes yet.
-const TELL_EVERY: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How long several OMs have for their first leader and what it makes first.
-const FIRST_LEADER: Duration = Duration::from_secs(60);
-/// How often it is looked whether something is there that nobody tells of.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const FIRST_LEADER_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often a state is polled whose changes are not notified.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Handles of what runs.
 #[derive(Default)]
@@ -46,7 +46,8 @@ pub(crate) struct Started {
 }
 
 impl Roles {
-    /// Starts the SCMs; then OMs and DataNodes beside each other; then the S3 gateway. Returns when a pipeline is open.
+    /// Starts the SCMs; then OMs and DataNodes beside each other; then the S3 gateway. Returns when
+    /// a pipeline is open.
     pub(crate) async fn start(
         &mut self,
         base: &Base,
@@ -128,13 +129,14 @@ impl Roles {
                 if let Some(root) = self.oms.iter().find_map(OmHandle::root_credentials) {
                     return root;
                 }
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        tokio::time::timeout(FIRST_LEADER, made).await.map_err(|_| no_root())
+        tokio::time::timeout(FIRST_LEADER_TIMEOUT, made).await.map_err(|_| no_root())
     }
 
-    /// Waits until blocks of the default replication can be had: SCM is out of safe mode and a pipeline is open.
+    /// Waits until blocks of the default replication can be had: SCM is out of safe mode and a
+    /// pipeline is open.
     async fn wait_for_writes(&self, conf: &Configuration) -> Result<(), ServerError> {
         let kind = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION_TYPE);
         let factor = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION);
@@ -142,7 +144,7 @@ impl Roles {
         let ready = async {
             loop {
                 let Some(scm) = self.scms.iter().find(|scm| scm.leads()) else {
-                    tokio::time::sleep(LOOK_EVERY).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                     continue;
                 };
                 let ready = match &replication {
@@ -158,7 +160,7 @@ impl Roles {
         };
         let tell = async {
             loop {
-                tokio::time::sleep(TELL_EVERY).await;
+                tokio::time::sleep(LOG_INTERVAL).await;
                 let safe = self.scms.iter().any(ScmHandle::in_safe_mode);
                 let state = if safe { "SCM is in safe mode" } else { "no pipeline is open" };
                 warn!(state, "no writes yet, waiting; 'o3 admin safemode status' tells more");
@@ -175,7 +177,11 @@ impl Roles {
     pub(crate) async fn failed(&self) -> ServerError {
         let mut ends = Vec::new();
         for om in &self.oms {
-            let end = om.stopped().map(|()| ServerError::Stopped("OM stopped".to_owned()));
+            let end = om.stopped().map(|why| ServerError::Stopped(format!("OM stopped: {why}")));
+            ends.push(end.boxed());
+        }
+        for scm in &self.scms {
+            let end = scm.failed().map(|why| ServerError::Stopped(format!("SCM stopped: {why}")));
             ends.push(end.boxed());
         }
         for (index, datanode) in self.datanodes.iter().enumerate() {
@@ -207,7 +213,7 @@ impl Roles {
         self.oms.iter().find(|om| om.is_leader()).or(self.oms.first())
     }
 
-    /// Stops everything: first who asks, last who is asked.
+    /// Stops everything: clients first, the servers that they ask last.
     pub(crate) async fn stop(&mut self) {
         if let Some(s3) = self.s3.take() {
             s3.shutdown().await;
@@ -218,8 +224,8 @@ impl Roles {
     }
 }
 
-/// Runs what starts the members of a role beside each other. What started is kept, in order, even when another did
-/// not start, so that it is stopped in good order.
+/// Runs what starts the members of a role beside each other. What started is kept, in order, even
+/// when another did not start, so that it is stopped in good order.
 async fn gather<H>(
     kept: &mut Vec<H>,
     starting: impl Iterator<Item = impl Future<Output = Result<H, ServerError>>>,

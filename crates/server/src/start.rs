@@ -28,7 +28,7 @@ pub struct ServerOptions {
     pub datanodes: Option<usize>,
     /// Disks (directories) of each DataNode; as many as the first has, or one, when not said.
     pub disks: Option<usize>,
-    /// Address all doors are bound to.
+    /// Address all endpoints are bound to.
     pub bind: String,
     /// The configuration all roles' are derived from.
     pub conf: Configuration,
@@ -49,7 +49,8 @@ impl Server {
     /// Starts all roles; returns when the first S3 PUT would succeed.
     ///
     /// # Errors
-    /// When the directory or a port cannot be had, or a role cannot start. What was started is stopped then.
+    /// When the directory or a port cannot be had, or a role cannot start. What was started is
+    /// stopped then.
     pub async fn start(options: ServerOptions) -> Result<Server, ServerError> {
         let directory = Directory::open(&options.dir)?;
         let unreadable = |source| ServerError::Directory { path: options.dir.clone(), source };
@@ -129,7 +130,8 @@ impl Server {
         self.roles.failed().await
     }
 
-    /// Stops all roles in good order; what is acknowledged is durable whether this is called or not.
+    /// Stops all roles in good order; what is acknowledged is durable whether this is called or
+    /// not.
     pub async fn shutdown(mut self) {
         self.roles.stop().await;
     }

@@ -34,7 +34,7 @@ fn doors_have_ozones_ports_on_the_servers_interface() {
 fn free_ports_can_be_asked_for_all_doors_at_once() {
     let f = server(&["trioxide.server.ports=free"], 3);
     let conf = f.base.om(&f.directory, 1);
-    let doors = [
+    let endpoints = [
         &om::OZONE_OM_ADDRESS,
         &om::OZONE_OM_HTTP_ADDRESS,
         &scm::OZONE_SCM_CLIENT_ADDRESS,
@@ -45,8 +45,8 @@ fn free_ports_can_be_asked_for_all_doors_at_once() {
         &s3g::OZONE_S3G_WEBADMIN_HTTP_ADDRESS,
         &datanode::HDDS_DATANODE_HTTP_ADDRESS,
     ];
-    for door in doors {
-        assert_eq!(conf.get(door).to_string(), "127.0.0.1:0", "{}", door.name());
+    for endpoint in endpoints {
+        assert_eq!(conf.get(endpoint).to_string(), "127.0.0.1:0", "{}", endpoint.name());
     }
     assert_eq!(conf.get(&om::OZONE_OM_GRPC_PORT), 0);
 }
@@ -133,11 +133,11 @@ fn several_oms_and_scms_are_services_whose_members_have_ports_of_their_own() {
 fn free_ports_are_all_different() {
     let f = server(&["trioxide.server.ports=free"], 3);
     let base = f.base.clone().with_members(3, 3).unwrap();
-    let doors = base.site(&base.om(&f.directory, 1)).into_iter().filter_map(|(name, value)| {
+    let endpoints = base.site(&base.om(&f.directory, 1)).into_iter().filter_map(|(name, value)| {
         let port = value.rsplit(':').next()?.parse::<u16>().ok()?;
         (!name.contains("nodes")).then_some(port)
     });
-    let mut ports: Vec<_> = doors.collect();
+    let mut ports: Vec<_> = endpoints.collect();
     assert_eq!(ports.len(), 3 * 4 + 3 * 5);
     assert!(!ports.contains(&0));
     ports.sort();

@@ -14,7 +14,7 @@ use testkit::free_addresses;
 
 const NODES: [&str; 3] = ["scm1", "scm2", "scm3"];
 /// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Writes the file that all read: which SCMs there are.
 fn write_file(dir: &Path, properties: &[(String, String)]) {
@@ -106,7 +106,7 @@ impl Cluster {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, found).await.expect("no SCM leads")
+        tokio::time::timeout(TIMEOUT, found).await.expect("no SCM leads")
     }
 
     /// Writes keys that ride in the log and keys that do not, and reads them back.
@@ -115,7 +115,7 @@ impl Cluster {
             let path = KeyPath::new("volume", "bucket", format!("{round}-{number}"));
             let data = Bytes::from(vec![number; if number % 2 == 0 { 5_000 } else { 300_000 }]);
             let put = self.client.put_key(CreateKey::new(path.clone()), data.clone());
-            tokio::time::timeout(PATIENCE, put).await.expect("in time").unwrap();
+            tokio::time::timeout(TIMEOUT, put).await.expect("in time").unwrap();
             assert_eq!(self.client.open_key(&path).await.unwrap().read_all().await.unwrap(), data);
         }
     }
@@ -147,7 +147,7 @@ async fn the_cluster_goes_on_without_the_scm_that_led() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, heard).await.expect("all SCMs hear who leads");
+    tokio::time::timeout(TIMEOUT, heard).await.expect("all SCMs hear who leads");
     cluster.stop_scm(first).await;
     cluster.write("without the first").await;
     let second = cluster.leader().await;
@@ -221,7 +221,7 @@ async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, all).await.expect("in time")
+        tokio::time::timeout(TIMEOUT, all).await.expect("in time")
     };
     assert!(roles(4).await.iter().any(|r| r.contains(&new.scm_id().to_string())));
     let first = cluster.leader().await;
@@ -229,7 +229,7 @@ async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
     let gone = cluster.scms[first].as_ref().unwrap().scm_id().to_string();
     assert_eq!(admin.decommission_scm(&gone).await.unwrap(), None);
     let left = cluster.scms[first].take().unwrap();
-    tokio::time::timeout(PATIENCE, left.stopped()).await.expect("it stops by itself");
+    tokio::time::timeout(TIMEOUT, left.stopped()).await.expect("it stops by itself");
     left.shutdown().await;
     cluster.write("without the first").await;
     let others: Vec<usize> = (0..3).filter(|n| *n != first).collect();
@@ -274,7 +274,7 @@ async fn all_scms_are_replaced_while_om_and_datanodes_run() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, all).await.expect("in time");
+        tokio::time::timeout(TIMEOUT, all).await.expect("in time");
     };
     for (n, node) in names.iter().enumerate().skip(3) {
         let options = ScmOptions::from_configuration(&conf.with("ozone.scm.node.id", node));
@@ -285,7 +285,7 @@ async fn all_scms_are_replaced_while_om_and_datanodes_run() {
     for (n, node) in names.iter().enumerate().take(3) {
         assert_eq!(admin.decommission_scm(node).await.unwrap(), None);
         let gone = cluster.scms[n].take().unwrap();
-        tokio::time::timeout(PATIENCE, gone.stopped()).await.expect("it stops by itself");
+        tokio::time::timeout(TIMEOUT, gone.stopped()).await.expect("it stops by itself");
         gone.shutdown().await;
         voting(5 - n).await;
     }

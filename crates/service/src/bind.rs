@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why a door could not be opened, with the key to change.
+/// Why an endpoint could not be opened, with the key to change.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address} ({key}): {}", reason(.source, .key))]
 pub struct BindError {

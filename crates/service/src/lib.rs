@@ -1,13 +1,18 @@
 //! What every daemon is made of. Nothing here knows an Ozone noun besides the names of its files.
 //!
 //! * [`Shutdown`]: the one signal everything that runs listens to.
-//! * [`Role`] and [`MetricsRegistry`]: who one is, and one's own set of metrics, even with several roles in a process.
+//! * [`Role`] and [`MetricsRegistry`]: what a server is, and its own set of metrics, even with
+//!   several roles in a process.
 //! * [`RpcMetrics`]: queue length, queueing and processing time per method.
-//! * [`StatusServer`]: `/` for people, `/metrics` and `/prom` for Prometheus, `/status.json` for scripts.
+//! * [`StatusServer`]: `/` for people, `/metrics` and `/prom` for Prometheus, `/status.json` for
+//!   scripts.
 //! * [`AuditLog`]: one line per operation, written in the background.
-//! * [`BackgroundService`]: work that goes on by itself, in [`BackgroundServices`] that can list, run and pause it.
-//! * [`DataDir`] and [`VersionFile`]: a directory that belongs to one process, one cluster and one layout.
+//! * [`BackgroundService`]: work that goes on by itself, in [`BackgroundServices`] that can list,
+//!   run and pause it.
+//! * [`DataDir`] and [`VersionFile`]: a directory that belongs to one process, one cluster and one
+//!   layout.
 //! * [`JoinNote`]: what a process that joins a service leaves for its next start.
+//! * [`grpc`]: connections of a gRPC port, within its limits.
 //! * [`BindError`]: a port that cannot be had, told with the key that names it.
 //! * [`logging`]: structured logs on stderr.
 
@@ -15,6 +20,7 @@ pub mod audit;
 pub mod background;
 mod bind;
 pub mod data_dir;
+pub mod grpc;
 pub mod logging;
 pub mod metrics;
 mod role;

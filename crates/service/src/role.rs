@@ -1,4 +1,4 @@
-//! Who a daemon is.
+//! The role of a daemon.
 
 use std::fmt;
 

@@ -105,6 +105,20 @@ async fn a_failure_is_listed_and_counted_and_the_service_goes_on() {
 }
 
 #[tokio::test]
+async fn a_run_that_panics_has_failed_and_the_service_goes_on() {
+    let mut f = start(Duration::from_millis(1), |run| match run {
+        1 => panic!("no such row"),
+        _ => Progress::done(3).and_skipped(2),
+    });
+    assert_eq!(f.seen.recv().await, Some(1));
+    assert_eq!(f.seen.recv().await, Some(2));
+    until(&f.services, |s| s.skipped == 2).await;
+    let metrics = f.registry.encode();
+    assert!(metrics.contains("om_background_failures_total{service=\"Probe\"} 1"), "{metrics}");
+    assert!(metrics.contains("om_background_skipped_total{service=\"Probe\"} 2"), "{metrics}");
+}
+
+#[tokio::test]
 async fn services_end_with_the_shutdown() {
     let f = start(NEVER, |_| Progress::idle());
     f.shutdown.trigger();

@@ -9,6 +9,21 @@ use tokio::net::TcpStream;
 
 struct Page;
 
+/// A role that cannot do its work.
+struct Broken;
+
+impl StatusPage for Broken {
+    fn title(&self) -> String {
+        "Ozone Manager om1".into()
+    }
+    fn sections(&self) -> Vec<Section> {
+        Vec::new()
+    }
+    fn trouble(&self) -> Option<String> {
+        Some("the log is gone".into())
+    }
+}
+
 impl StatusPage for Page {
     fn title(&self) -> String {
         "Ozone Manager <om1>".into()
@@ -59,6 +74,20 @@ async fn a_role_shows_itself_to_people_prometheus_and_scripts() {
     assert_eq!(body["About"]["leader"], "om1 & co");
     assert_eq!(body["Nodes"][0]["state"], "HEALTHY");
     assert!(get(server.local_addr(), "/nothing").await.starts_with("HTTP/1.1 404"));
+}
+
+#[tokio::test]
+async fn health_is_ok_or_says_what_is_wrong() {
+    let registry = || MetricsRegistry::new(Role::new("om", "om1"));
+    let server = StatusServer::start("127.0.0.1:0", registry(), Arc::new(Page)).await.unwrap();
+    let health = get(server.local_addr(), "/health").await;
+    assert!(health.starts_with("HTTP/1.1 200") && health.ends_with("ok\n"), "{health}");
+    let server = StatusServer::start("127.0.0.1:0", registry(), Arc::new(Broken)).await.unwrap();
+    let health = get(server.local_addr(), "/health").await;
+    assert!(
+        health.starts_with("HTTP/1.1 503") && health.ends_with("the log is gone\n"),
+        "{health}"
+    );
 }
 
 #[tokio::test]

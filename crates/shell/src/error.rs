@@ -12,7 +12,8 @@ pub enum ShellError {
     /// An argument makes no sense.
     #[error("{0}")]
     Usage(String),
-    /// The command found something that it must not touch, or nothing where there must be something.
+    /// The command found something that it must not touch, or nothing where there must be
+    /// something.
     #[error("{0}")]
     Refused(String),
     /// A local file or stream failed.

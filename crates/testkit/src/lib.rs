@@ -1,10 +1,21 @@
 //! What tests of several crates need. Nothing that is shipped depends on it.
 //!
 //! * [`free_ports`]: ports that stay a server's own while it is down.
+//! * [`fail_syncs`]: fsyncs of the whole process that fail, of RocksDB and the Raft log, too.
+//! * [`fail_read`]: a read of the whole process that fails, of the Raft log, too.
 //! * [`log`]: what `RUST_LOG` asks to be seen of a test that fails.
+//! * [`Extremes`]: messages of every kind with numbers at their limits, made from the declarations.
 
+mod extreme;
 mod log;
 mod ports;
+mod reads;
+mod schema;
+mod syncs;
 
+pub use extreme::{Extremes, Known};
 pub use log::log;
 pub use ports::{free_addresses, free_ports};
+pub use reads::{FailingRead, fail_read};
+pub use schema::{Field, Kind, Label, Schema};
+pub use syncs::{FailingSyncs, fail_syncs};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 /// `count` loopback ports that nobody uses.
 ///
-/// They are below those that the system gives to outgoing connections: one of these could take the port
-/// before its server listens, or while it is down.
+/// They are below those that the system gives to outgoing connections: one of these could take the
+/// port before its server listens, or while it is down.
 ///
 /// # Panics
 /// When so many are not to be had.

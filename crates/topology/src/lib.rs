@@ -1,10 +1,10 @@
-//! Which rack a host is in, as the operator says with Hadoop's keys: by a table (`TableMapping`) or by a script
-//! (`ScriptBasedMapping`).
+//! Which rack a host is in, as the operator says with Hadoop's keys: by a table (`TableMapping`) or
+//! by a script (`ScriptBasedMapping`).
 //!
 //! [`Schema`] says which layers there are and what it costs to pass them.
 //!
-//! [`Racks::location`] asks for the names of a host, best known name first, and answers with the place of the first
-//! one that is known. Without a table or script nobody has a place, which is
+//! [`Racks::location`] asks for the names of a host, best known name first, and answers with the
+//! place of the first one that is known. Without a table or script nobody has a place, which is
 //! [`DEFAULT_RACK`](types::topology::DEFAULT_RACK) for DataNodes.
 
 mod schema;
@@ -77,8 +77,8 @@ impl Racks {
         }
     }
 
-    /// Where a host is, as far as that is known without asking anybody: what [`Racks::location`] found before, or what
-    /// the table says.
+    /// Where a host is, as far as that is known without asking anybody: what [`Racks::location`]
+    /// found before, or what the table says.
     pub fn known_location(&self, name: &str) -> Option<String> {
         match &self.source {
             Source::None => None,

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use types::topology;
 
 /// How long the program may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Hosts remembered at most; the program is asked again for those beyond.
 const REMEMBERED: usize = 100_000;
@@ -30,8 +30,8 @@ impl Script {
         self.known.lock().get(name).cloned()
     }
 
-    /// Where a host of these names is. The program has a rack for every name, so the first one is asked for; one that
-    /// it puts into the default rack is asked for by the next name.
+    /// Where a host of these names is. The program has a rack for every name, so the first one is
+    /// asked for; one that it puts into the default rack is asked for by the next name.
     pub async fn location(&self, names: &[&str]) -> Option<String> {
         let mut found = None;
         for name in names {
@@ -55,7 +55,7 @@ impl Script {
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output();
-        let output = match tokio::time::timeout(PATIENCE, running).await {
+        let output = match tokio::time::timeout(TIMEOUT, running).await {
             Ok(Ok(output)) if output.status.success() => output.stdout,
             Ok(Ok(output)) => {
                 let said = String::from_utf8_lossy(&output.stderr);

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use types::topology;
 
-/// How long a look at the file's time is good for.
-const FRESH: Duration = Duration::from_secs(1);
+/// How often the file's time of modification is checked at most.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Table {
@@ -38,7 +38,7 @@ impl Table {
 
     /// A file that cannot be read leaves what was known.
     fn refresh(&self, read: &mut Read) {
-        if read.looked.is_some_and(|at| at.elapsed() < FRESH) {
+        if read.looked.is_some_and(|at| at.elapsed() < CHECK_INTERVAL) {
             return;
         }
         read.looked = Some(Instant::now());

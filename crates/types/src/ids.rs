@@ -32,12 +32,12 @@ macro_rules! number_id {
         impl $name {
             /// The id as the wire carries it (a signed 64-bit number).
             pub fn to_wire(self) -> i64 {
-                self.0 as i64
+                self.0.cast_signed()
             }
 
             /// The id from its wire form.
             pub fn from_wire(id: i64) -> Self {
-                Self(id as u64)
+                Self(id.cast_unsigned())
             }
         }
     };
@@ -98,12 +98,12 @@ uuid_id!(
 /// A UUID as the two signed halves of `hadoop.hdds.UUID`.
 pub fn uuid_to_wire(id: Uuid) -> hdds::Uuid {
     let (most, least) = id.as_u64_pair();
-    hdds::Uuid { most_sig_bits: most as i64, least_sig_bits: least as i64 }
+    hdds::Uuid { most_sig_bits: most.cast_signed(), least_sig_bits: least.cast_signed() }
 }
 
 /// A UUID from its two signed halves.
 pub fn uuid_from_wire(id: &hdds::Uuid) -> Uuid {
-    Uuid::from_u64_pair(id.most_sig_bits as u64, id.least_sig_bits as u64)
+    Uuid::from_u64_pair(id.most_sig_bits.cast_unsigned(), id.least_sig_bits.cast_unsigned())
 }
 
 impl PipelineId {

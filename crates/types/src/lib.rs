@@ -9,6 +9,18 @@
 //! * [`pipeline`]: the group of DataNodes that a block is written through ([`Pipeline`])
 //! * [`topology`]: racks, and how far apart nodes are
 
+// Numbers come out of messages, and an entry of the log that panics would do so on every replica:
+// sums saturate or are checked, and casts say what becomes of what does not fit.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
 mod error;
 pub mod ids;
 pub mod node;

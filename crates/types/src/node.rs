@@ -1,4 +1,4 @@
-//! A DataNode: who it is and where it listens.
+//! A DataNode: its identity and its addresses.
 
 use std::fmt;
 
@@ -130,7 +130,7 @@ impl OperationalState {
 /// `DatanodeVersion` that we announce: streaming block reads are known (`STREAM_BLOCK_SUPPORT`).
 pub const DATANODE_VERSION: i32 = 3;
 
-/// A DataNode: who it is and where it listens.
+/// A DataNode: its identity and its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DatanodeDetails {
     /// Its id, made at its first start.
@@ -209,7 +209,10 @@ impl DatanodeDetails {
             current_version: Some(self.version),
             uuid128: Some(uuid),
             // The root is level 1, the node below its place.
-            level: Some(crate::topology::parts(&self.network_location).count() as u32 + 2),
+            level: u32::try_from(
+                crate::topology::parts(&self.network_location).count().saturating_add(2),
+            )
+            .ok(),
             id: Some(hdds::DatanodeIdProto { uuid }),
         }
     }

@@ -124,10 +124,10 @@ impl EcConfig {
     /// The wire's message.
     pub fn to_wire(self) -> hdds::EcReplicationConfig {
         hdds::EcReplicationConfig {
-            data: self.data as i32,
-            parity: self.parity as i32,
+            data: self.data.cast_signed(),
+            parity: self.parity.cast_signed(),
             codec: self.codec.to_string(),
-            ec_chunk_size: self.chunk_size as i32,
+            ec_chunk_size: self.chunk_size.cast_signed(),
         }
     }
 
@@ -175,22 +175,25 @@ impl ReplicationConfig {
     pub fn required_nodes(&self) -> u32 {
         match self {
             Self::Ratis(f) | Self::StandAlone(f) => f.count(),
-            Self::Ec(ec) => ec.data + ec.parity,
+            Self::Ec(ec) => ec.data.saturating_add(ec.parity),
         }
     }
 
     /// Bytes on disk for `size` bytes of user data, as Ozone counts quota: copies for full
-    /// replication; for EC data plus the parity of every begun stripe.
+    /// replication; for EC data plus the parity of every begun stripe. What does not fit is
+    /// `u64::MAX`: sizes come from messages.
     pub fn replicated_size(&self, size: u64) -> u64 {
         match self {
             Self::Ratis(f) | Self::StandAlone(f) => size.saturating_mul(u64::from(f.count())),
             Self::Ec(ec) => {
-                let chunk = u64::from(ec.chunk_size);
-                let stripe = u64::from(ec.data) * chunk;
-                let full = size / stripe;
-                let rest = size % stripe;
-                let parity = u64::from(ec.parity);
-                size + full * parity * chunk + rest.min(chunk) * parity
+                let (chunk, parity) = (u64::from(ec.chunk_size), u64::from(ec.parity));
+                // The product of two 32-bit numbers always fits.
+                let stripe = u64::from(ec.data).saturating_mul(chunk).max(1);
+                let full = size.checked_div(stripe).unwrap_or(0);
+                let rest = size.checked_rem(stripe).unwrap_or(0);
+                let of_full = full.saturating_mul(parity.saturating_mul(chunk));
+                let of_rest = rest.min(chunk).saturating_mul(parity);
+                size.saturating_add(of_full).saturating_add(of_rest)
             }
         }
     }

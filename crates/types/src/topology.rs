@@ -1,7 +1,7 @@
 //! Where nodes are: racks, and how far apart two places are.
 //!
-//! A place is a path such as `/default-rack` or `/dc1/rack2`: what a node's `network_location` says. The node itself
-//! is a leaf below it.
+//! A place is a path such as `/default-rack` or `/dc1/rack2`: what a node's `network_location`
+//! says. The node itself is a leaf below it.
 
 use crate::DatanodeDetails;
 
@@ -11,7 +11,8 @@ pub const DEFAULT_RACK: &str = "/default-rack";
 /// Distance of a reader that is no node of the cluster, and in no known rack, from any node.
 pub const FAR: u32 = u32::MAX;
 
-/// What it costs to pass each layer of the network, the root's cost first. Layers that are not named cost 1.
+/// What it costs to pass each layer of the network, the root's cost first. Layers that are not
+/// named cost 1.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Costs {
     layers: Vec<u32>,
@@ -28,9 +29,9 @@ impl Costs {
         self.layers.get(layer).copied().unwrap_or(1)
     }
 
-    /// From a leaf in one place up to the common ancestor and down to a leaf in the other, as Ozone counts it: the cost
-    /// of everything that is passed, of the ancestor on both ways. Where all cost 1 that is 2 within a rack, 4 between
-    /// racks of the same data centre.
+    /// From a leaf in one place up to the common ancestor and down to a leaf in the other, as Ozone
+    /// counts it: the cost of everything that is passed, of the ancestor on both ways. Where all
+    /// cost 1 that is 2 within a rack, 4 between racks of the same data centre.
     pub fn distance(&self, a: &str, b: &str) -> u32 {
         let (a, b): (Vec<_>, Vec<_>) = (parts(a).collect(), parts(b).collect());
         let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
@@ -42,7 +43,8 @@ impl Costs {
     }
 }
 
-/// A place as Ozone writes it: one slash before each part, none at the end. What names no place is the default rack.
+/// A place as Ozone writes it: one slash before each part, none at the end. What names no place is
+/// the default rack.
 pub fn normal(location: &str) -> String {
     let parts: Vec<_> = parts(location).collect();
     if parts.is_empty() { DEFAULT_RACK.to_owned() } else { format!("/{}", parts.join("/")) }
@@ -53,7 +55,7 @@ pub fn parts(location: &str) -> impl Iterator<Item = &str> {
     location.split('/').map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// Who reads.
+/// The reader.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     /// IP address or host name.
@@ -78,7 +80,7 @@ impl Reader<'_> {
 /// Positions of `nodes`, the nearest to the reader first; those equally far stay in their order.
 pub fn nearest_first(nodes: &[DatanodeDetails], reader: Reader<'_>) -> Vec<u32> {
     let far = |n: &DatanodeDetails| reader.distance(&n.ip, &n.host, &n.network_location);
-    let mut order: Vec<u32> = (0..nodes.len() as u32).collect();
+    let mut order: Vec<u32> = (0..).take(nodes.len()).collect();
     order.sort_by_key(|at| nodes.get(*at as usize).map_or(FAR, far));
     order
 }

@@ -22,6 +22,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "blockio",
             "framed",
             "hadoop-rpc",
+            "limits",
             "ratis-wire",
             "service",
             "topology",
@@ -34,7 +35,10 @@ const GROUPS: &[(&str, &[&str])] = &[
 const WITHIN: &[(&str, &str, &str)] = &[
     ("types", "proto", "conversions from and to the wire"),
     ("multiraft", "framed", "the transport over frames"),
-    ("hadoop-rpc", "framed", "a guest on the port of frames"),
+    ("hadoop-rpc", "framed", "another protocol on the port of frames"),
+    ("framed", "limits", "bounds on what a peer may cost"),
+    ("hadoop-rpc", "limits", "bounds on what a peer may cost"),
+    ("service", "limits", "connections and memory among metrics and on status pages"),
     ("shell", "client", "commands are calls of the client"),
     ("freon", "client", "generators are calls of the client"),
 ];

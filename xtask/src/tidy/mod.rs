@@ -2,12 +2,20 @@
 //!
 //! * [`layers`]: which crate may use which
 //! * [`purity`]: what a rules crate must not depend on
+//! * [`numbers`]: numbers of messages in the rules
 //! * [`files`]: size and opening words of source files
+//! * [`comments`]: how wide comments are, and that they say something
 //! * [`words`]: what must not stand in the tree
+//! * [`paths`]: what documents name must be there
+//! * [`promises`]: the tests that docs/reliability.md names, too
 
+mod comments;
 mod files;
 mod layers;
 mod manifest;
+mod numbers;
+mod paths;
+mod promises;
 mod purity;
 mod words;
 
@@ -27,6 +35,11 @@ impl Findings {
         self.errors.push(text.into());
     }
 
+    #[cfg(test)]
+    fn errors(&self) -> &[String] {
+        &self.errors
+    }
+
     fn warning(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());
     }
@@ -42,7 +55,11 @@ pub fn run(root: &Path) -> Result<bool> {
     layers::check(&manifests, &mut findings);
     purity::check(&manifests, &mut findings);
     files::check(root, &manifests, &mut findings)?;
+    numbers::check(root, &manifests, &mut findings)?;
+    comments::check(root, &mut findings)?;
     words::check(root, &mut findings)?;
+    paths::check(root, &mut findings)?;
+    promises::check(root, &mut findings)?;
     for warning in &findings.warnings {
         println!("warning: {warning}");
     }

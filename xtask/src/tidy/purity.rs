@@ -1,4 +1,5 @@
-//! What a rules crate must not depend on: it decides, and nothing else.
+//! What a rules crate must not depend on: it decides, and nothing else. What it must not use of the
+//! standard library, its `clippy.toml` says.
 
 use super::Findings;
 use super::manifest::Manifest;
@@ -19,6 +20,10 @@ const FORBIDDEN: &[(&str, &str)] = &[
 pub fn check(manifests: &[Manifest], findings: &mut Findings) {
     for manifest in manifests {
         if RULES.contains(&manifest.name.as_str()) {
+            if !manifest.dir.join("clippy.toml").is_file() {
+                let name = &manifest.name;
+                findings.error(format!("{name} has no clippy.toml that denies files and clocks"));
+            }
             for (name, why) in FORBIDDEN.iter().filter(|(n, _)| manifest.uses.contains(*n)) {
                 findings.error(format!("{} must not use {name}: {why}", manifest.name));
             }

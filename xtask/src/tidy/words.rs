@@ -16,6 +16,10 @@ const LEFT_OVERS: &[&str] = &[
     concat!("TO", "DO"),
 ];
 
+/// A path that a compiler writes into a program is that of another clone when the program is kept
+/// (`keep-times`): cargo tells it to those it runs, too.
+const COMPILED_PATH: &str = concat!("env!(\"CARGO_MANIFEST", "_DIR\")");
+
 /// How the second process of a test is marked: the test itself runs it with `--ignored`.
 const CHILD_PROCESS: &str = "#[ignore = \"the second process of a test\"]";
 
@@ -32,6 +36,9 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
         for (number, line) in text.lines().enumerate() {
             if let Some(word) = LEFT_OVERS.iter().find(|w| line.contains(**w)) {
                 findings.error(format!("{shown}:{} says {word}", number + 1));
+            }
+            if line.contains(COMPILED_PATH) {
+                findings.error(format!("{shown}:{}: ask std::env for this path", number + 1));
             }
             let line = line.trim_start();
             if line.starts_with("#[ignore") && line != CHILD_PROCESS {

@@ -1,13 +1,19 @@
 //! A backend that fails as it is told: the twin of the real one for tests of everything above.
+//!
+//! A sync that is struck with [`Strike::Eio`] drops what was written to the file since its last
+//! good sync, as a kernel does that cannot write its dirty pages back. The next sync of the file
+//! succeeds unless it is struck, too: the bytes are gone all the same.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Range;
-use std::path::Path;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 
 use super::{Backend, SystemBackend};
 
@@ -31,8 +37,10 @@ pub enum Op {
 /// What happens to a call.
 #[derive(Debug, Clone)]
 pub enum Strike {
-    /// It fails with EIO and does nothing.
+    /// It fails with EIO and does nothing; a sync drops what it should have made durable.
     Eio,
+    /// A sync drops what it should have made durable, and its caller hears of that later.
+    LateEio(Duration),
     /// It fails with ENOSPC and does nothing.
     NoSpace,
     /// A write does only its first bytes, then fails with EIO.
@@ -114,12 +122,48 @@ impl Faults {
     }
 }
 
+/// What a write replaced.
+struct Before {
+    at: u64,
+    bytes: Vec<u8>,
+    len: u64,
+}
+
+/// Writes since the last good sync, per file, in their order.
+type Unsynced = Arc<Mutex<FxHashMap<PathBuf, Vec<Before>>>>;
+
 /// The real backend with [`Faults`].
 #[derive(Clone, Default)]
 pub struct FaultyBackend {
     /// The faults, to be changed while the disk runs.
     pub faults: Faults,
     inner: SystemBackend,
+    unsynced: Unsynced,
+}
+
+impl FaultyBackend {
+    /// Notes what a write of `len` bytes is about to replace.
+    fn remember(&self, path: &Path, at: u64, len: usize) -> io::Result<()> {
+        let (file, _) = self.inner.open(path, true, false)?;
+        let file_len = file.metadata()?.len();
+        let there = file_len.saturating_sub(at).min(len as u64);
+        let mut bytes = vec![0; usize::try_from(there).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut bytes, at)?;
+        let before = Before { at, bytes, len: file_len };
+        self.unsynced.lock().entry(path.to_owned()).or_default().push(before);
+        Ok(())
+    }
+
+    /// Takes back what was written since the last good sync.
+    fn drop_unsynced(&self, path: &Path) -> io::Result<()> {
+        let Some(writes) = self.unsynced.lock().remove(path) else { return Ok(()) };
+        let (file, _) = self.inner.open(path, false, false)?;
+        for before in writes.iter().rev() {
+            file.write_all_at(&before.bytes, before.at)?;
+            file.set_len(before.len)?;
+        }
+        Ok(())
+    }
 }
 
 impl Backend for FaultyBackend {
@@ -135,7 +179,9 @@ impl Backend for FaultyBackend {
         parts: &[IoSlice<'_>],
         offset: u64,
     ) -> io::Result<usize> {
-        match self.faults.before(Op::Write, path)? {
+        let struck = self.faults.before(Op::Write, path)?;
+        self.remember(path, offset, parts.iter().map(|part| part.len()).sum())?;
+        match struck {
             Some(Strike::Torn(len)) => {
                 let all: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
                 // Through a buffered handle: a torn write does not end on a page.
@@ -175,8 +221,28 @@ impl Backend for FaultyBackend {
     }
 
     fn sync(&self, file: &File, path: &Path) -> io::Result<()> {
-        self.faults.before(Op::Sync, path)?;
-        self.inner.sync(file, path)
+        match self.faults.before(Op::Sync, path) {
+            Ok(Some(Strike::LateEio(late))) => {
+                self.drop_unsynced(path)?;
+                std::thread::sleep(late);
+                return Err(io::Error::from(rustix::io::Errno::IO));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.drop_unsynced(path)?;
+                return Err(error);
+            }
+        }
+        // What is written while the sync is under way stays undone.
+        let synced = self.unsynced.lock().remove(path);
+        let outcome = self.inner.sync(file, path);
+        if let (Err(_), Some(mut synced)) = (&outcome, synced) {
+            let mut unsynced = self.unsynced.lock();
+            let later = unsynced.remove(path).unwrap_or_default();
+            synced.extend(later);
+            unsynced.insert(path.to_owned(), synced);
+        }
+        outcome
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
@@ -200,6 +266,7 @@ impl Backend for FaultyBackend {
 
     fn unlink(&self, path: &Path) -> io::Result<()> {
         self.faults.before(Op::Remove, path)?;
+        self.unsynced.lock().remove(path);
         self.inner.unlink(path)
     }
 }

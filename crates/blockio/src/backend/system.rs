@@ -1,17 +1,20 @@
 //! The real system calls.
 //!
-//! **Invariant.** What changes a file goes through the C library's functions, not past them: the simulation takes
-//! their place, so that a loss of power takes back what was not synced (docs/simulation.md).
+//! **Invariant.** Files are read and changed through the C library's functions, not past them: the
+//! simulation takes their place, so that a loss of power takes back what was not synced and a disk
+//! can fail (docs/simulation.md).
 
+use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
-use rustix::io::ReadWriteFlags;
 
 use super::Backend;
 
@@ -80,10 +83,14 @@ impl Backend for SystemBackend {
         cached_only: bool,
     ) -> io::Result<usize> {
         if !cached_only {
-            return Ok(rustix::io::pread(file, buffer, offset)?);
+            return file.read_at(buffer, offset);
         }
-        let mut parts = [IoSliceMut::new(buffer)];
-        Ok(rustix::io::preadv2(file, &mut parts, offset, ReadWriteFlags::NOWAIT)?)
+        let (part, at) = ([IoSliceMut::new(buffer)], signed(offset)?);
+        // SAFETY: an `IoSliceMut` is an `iovec`, and there is one.
+        let read = unsafe {
+            libc::preadv2(file.as_raw_fd(), part.as_ptr().cast(), 1, at, libc::RWF_NOWAIT)
+        };
+        usize::try_from(read).map_err(|_| io::Error::last_os_error())
     }
 
     fn sync(&self, file: &File, _path: &Path) -> io::Result<()> {
@@ -95,7 +102,12 @@ impl Backend for SystemBackend {
     }
 
     fn sync_covers_names(&self, path: &Path) -> bool {
-        rustix::fs::statfs(path).is_ok_and(|fs| NAMES_COVERED.contains(&(fs.f_type as u64)))
+        let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
+        let mut fs = MaybeUninit::<libc::statfs>::uninit();
+        // SAFETY: a C string, and room for what is told.
+        let told = unsafe { libc::statfs(path.as_ptr(), fs.as_mut_ptr()) } == 0;
+        // SAFETY: filled when the call succeeds.
+        told && NAMES_COVERED.contains(&(unsafe { fs.assume_init() }.f_type as u64))
     }
 
     fn punch(&self, file: &File, _path: &Path, range: Range<u64>) -> io::Result<()> {

@@ -1,5 +1,6 @@
-//! The envelope of container commands, written and read field by field: the request and response messages of all
-//! commands embrace every kind of command, which is more to move than what is in them.
+//! The envelope of container commands, written and read field by field: the request and response
+//! messages of all commands embrace every kind of command, which is more to move than what is in
+//! them.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -38,7 +39,8 @@ pub(super) fn encode<Q: Message>(
     out.freeze()
 }
 
-/// The part of an encoded `ContainerCommandResponseProto` that stands in `field`, or the DataNode's failure.
+/// The part of an encoded `ContainerCommandResponseProto` that stands in `field`, or the DataNode's
+/// failure.
 pub(super) fn decode<A: Message + Default>(
     node: DatanodeId,
     field: u32,

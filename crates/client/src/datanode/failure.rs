@@ -1,4 +1,4 @@
-//! What a failed container command means for the one who sent it.
+//! What a failed container command means for its sender.
 
 use std::time::Duration;
 

@@ -18,8 +18,12 @@ pub(crate) use failure::Failure;
 
 use crate::Error;
 
-/// Payloads above this go over connections of their own, so that small requests do not wait behind them.
+/// Payloads above this go over connections of their own, so that small requests do not wait behind
+/// them.
 const BULK: usize = 64 << 10;
+
+/// How long a DataNode may take to hear of damage.
+const REPORT_DAMAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Connections to every DataNode.
 #[derive(Clone)]
@@ -62,7 +66,27 @@ impl Datanodes {
         Self { small: pool(1), bulk: pool(2), pulse: pool(1), silence }
     }
 
-    /// Sends one command to one DataNode. `expect` is the size of the answer's payload, as far as it is known.
+    /// Tells a DataNode that its replica gave bytes without their checksums: it looks for itself.
+    /// Nobody waits for that.
+    pub(crate) fn report_damage(&self, node: &DatanodeDetails, block: BlockId) {
+        let Some(address) = node.address(&PortName::Native) else { return };
+        let (client, id) = (self.small.get(&address), node.id);
+        let header = [block.container.0.to_be_bytes(), block.local.0.to_be_bytes()].concat();
+        tokio::spawn(async move {
+            let told = client.call(
+                method::REPORT_DAMAGE,
+                header.into(),
+                Bytes::new(),
+                REPORT_DAMAGE_TIMEOUT,
+            );
+            if let Err(error) = told.await {
+                tracing::debug!(datanode = %id, %block, %error, "damage was not reported");
+            }
+        });
+    }
+
+    /// Sends one command to one DataNode. `expect` is the size of the answer's payload, as far as
+    /// it is known.
     pub(crate) fn call<Q: Message, A: Message + Default>(
         &self,
         node: &DatanodeDetails,

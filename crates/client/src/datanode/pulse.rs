@@ -1,5 +1,6 @@
-//! Telling a DataNode that hangs from one that is slow. Work may take its time, at disks that have much to do; whether
-//! it is there a DataNode says without looking at any, over a connection on which nothing else waits.
+//! Telling a DataNode that hangs from one that is slow. Work may take its time, at disks that have
+//! much to do; whether it is there a DataNode says without looking at any, over a connection on
+//! which nothing else waits.
 
 use std::time::Duration;
 
@@ -37,16 +38,18 @@ impl Datanodes {
     pub(crate) async fn is_there(&self, node: &DatanodeDetails) -> bool {
         let Some(address) = node.address(&PortName::Native) else { return false };
         let client = self.pulse.get(&address);
-        let answer = client.call(method::ALIVE, Bytes::new(), Bytes::new(), BACK).await;
+        let answer = client.call(method::ALIVE, Bytes::new(), Bytes::new(), ALIVE_TIMEOUT).await;
         matches!(answer, Ok(_) | Err(CallError::Status { .. } | CallError::Decode { .. }))
     }
 }
 
-/// How long a DataNode that is said to be back has to say so itself: somebody waits, and asks again soon.
-const BACK: Duration = Duration::from_millis(200);
+/// How long a DataNode that is said to be back may take to answer: a caller waits, and asks again
+/// soon.
+const ALIVE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Waits until a DataNode gives no sign of life, and says how. It is asked after a third of the time that it has, and
-/// when it does not answer within another third once more: it may be this process that stood still.
+/// Waits until a DataNode gives no sign of life, and says how. It is asked after a third of the
+/// time that it has, and when it does not answer within another third once more: it may be this
+/// process that stood still.
 async fn silent(client: &Client, third: Duration) -> String {
     let mut missed = false;
     loop {
@@ -54,7 +57,7 @@ async fn silent(client: &Client, third: Duration) -> String {
             tokio::time::sleep(third).await;
         }
         match client.call(method::ALIVE, Bytes::new(), Bytes::new(), third).await {
-            // Who does not know the question is there, too.
+            // A DataNode that does not know the method is there, too.
             Ok(_) | Err(CallError::Status { .. } | CallError::Decode { .. }) => missed = false,
             Err(CallError::Timeout { .. }) if !missed => missed = true,
             Err(error @ (CallError::Timeout { .. } | CallError::Transport { .. })) => {

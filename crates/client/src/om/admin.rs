@@ -1,4 +1,4 @@
-//! What administrators ask of OMs: who is configured, and that one goes.
+//! What administrators ask of OMs: which are configured, and that one is removed.
 
 use bytes::Bytes;
 use prost::Message;
@@ -12,12 +12,14 @@ use super::transport::Transport;
 use crate::{Client, Error, Result};
 
 impl Client {
-    /// What each OM has in its configuration by now, and who belongs to the service as far as it knows.
+    /// What each OM has in its configuration by now, and the members of the service as far as it
+    /// knows.
     pub async fn om_configurations(&self) -> Vec<(String, Result<OmConfigurationResponse>)> {
         let options = self.options();
         let asked = options.om_addresses.iter().map(async |address| {
             let one = Transport::om_admin(std::slice::from_ref(address), options.patience());
-            let answer = self.ask(&one, "getOMConfiguration", &OmConfigurationRequest {}).await;
+            let answer =
+                self.call_admin(&one, "getOMConfiguration", &OmConfigurationRequest {}).await;
             (address.clone(), answer)
         });
         futures::future::join_all(asked).await
@@ -57,12 +59,12 @@ impl Client {
         let leader = Transport::om_admin(&options.om_addresses, options.patience());
         let (node_id, node_address) = (node_id.to_owned(), address.to_owned());
         let request = DecommissionOmRequest { node_id, node_address };
-        self.ask(&leader, "decommission", &request).await
+        self.call_admin(&leader, "decommission", &request).await
     }
 
-    async fn ask<A: Message + Default>(
+    async fn call_admin<A: Message + Default>(
         &self,
-        whom: &Transport,
+        to: &Transport,
         name: &str,
         request: &impl Message,
     ) -> Result<A> {
@@ -71,7 +73,7 @@ impl Client {
             user: self.options().user.clone(),
             body: Bytes::from(request.encode_to_vec()),
         };
-        let answer = whom.call(Bytes::from(call.encode_to_vec())).await?;
+        let answer = to.call(Bytes::from(call.encode_to_vec())).await?;
         A::decode(answer.bytes).map_err(|e| Error::protocol("om", e.to_string()))
     }
 }

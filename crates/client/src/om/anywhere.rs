@@ -1,10 +1,11 @@
 //! Reads from any OM of the service: which one is asked.
 //!
 //! Every few seconds each OM is asked how far it is; how long the answer takes is how far away it
-//! is. Of those that are near enough to the most advanced one, and answered, reads go to the nearest,
-//! or to any of several that are about as near. How long reads take counts, too: an OM that has much
-//! to do answers a probe now and then as fast as others. One that fails a read is left alone until it
-//! answers a probe again; the read goes on to the next one and at last to the leader.
+//! is. Of those that are near enough to the most advanced one, and answered, reads go to the
+//! nearest, or to any of several that are about as near. How long reads take counts, too: an OM
+//! that has much to do answers a probe now and then as fast as others. One that fails a read is
+//! left alone until it answers a probe again; the read goes on to the next one and at last to the
+//! leader.
 
 use std::time::Duration;
 

@@ -41,7 +41,8 @@ impl std::fmt::Display for KeyPath {
     }
 }
 
-/// What must hold for a key to be created; checked when it is opened and again when it is committed.
+/// What must hold for a key to be created; checked when it is opened and again when it is
+/// committed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Precondition {
     /// Nothing.

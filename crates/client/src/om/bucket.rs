@@ -1,8 +1,10 @@
 //! Buckets: create, info, change, list, delete.
 
+use bytes::Bytes;
 use futures::stream::{self, Stream, TryStreamExt};
 use proto::hdds::{DefaultReplicationConfig, StorageTypeProto};
-use proto::ozone::{self as om, BucketInfo};
+use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
+use proto::ozone::{self as om, BucketInfo, OzoneAclInfo};
 use types::ReplicationConfig;
 
 use super::args::{BucketSpec, pairs_to_wire};
@@ -30,28 +32,50 @@ fn default_replication(config: &ReplicationConfig) -> DefaultReplicationConfig {
     }
 }
 
+/// READ and WRITE, as bits 0 and 1 of a set of rights.
+const READ_WRITE: &[u8] = &[0x03];
+
+/// What every link lets everybody do, since its own ACLs cannot be changed later: go through it.
+/// The ACLs of its source decide about the data. Ozone: `OzoneAcl.LINK_BUCKET_DEFAULT_ACL`.
+fn acl_of_links() -> OzoneAclInfo {
+    OzoneAclInfo {
+        r#type: OzoneAclType::World as i32,
+        name: OzoneAclType::World.as_str_name().to_owned(),
+        rights: Bytes::from_static(READ_WRITE),
+        acl_scope: OzoneAclScope::Access as i32,
+    }
+}
+
+/// The bucket as the request that creates it tells of it.
+fn to_create(volume: &str, bucket: &str, spec: BucketSpec, user: &str) -> BucketInfo {
+    let acls = spec.link_to.is_some().then(acl_of_links).into_iter().collect();
+    let (source_volume, source_bucket) = spec.link_to.unzip();
+    BucketInfo {
+        volume_name: volume.to_owned(),
+        bucket_name: bucket.to_owned(),
+        acls,
+        is_version_enabled: false,
+        storage_type: StorageTypeProto::Disk as i32,
+        metadata: pairs_to_wire(&spec.metadata),
+        quota_in_bytes: Some(spec.quota_in_bytes),
+        quota_in_namespace: Some(spec.quota_in_namespace),
+        bucket_layout: spec.layout.map(|layout| layout as i32),
+        owner: Some(spec.owner.unwrap_or_else(|| user.to_owned())),
+        default_replication_config: spec.replication.as_ref().map(default_replication),
+        source_volume,
+        source_bucket,
+        ..Default::default()
+    }
+}
+
 impl Client {
     /// Creates a bucket.
     ///
     /// # Errors
-    /// `BUCKET_ALREADY_EXISTS`, `VOLUME_NOT_FOUND`, `INVALID_BUCKET_NAME`, or a failure to reach OM.
+    /// `BUCKET_ALREADY_EXISTS`, `VOLUME_NOT_FOUND`, `INVALID_BUCKET_NAME`, or a failure to reach
+    /// OM.
     pub async fn create_bucket(&self, volume: &str, bucket: &str, spec: BucketSpec) -> Result<()> {
-        let (source_volume, source_bucket) = spec.link_to.unzip();
-        let info = BucketInfo {
-            volume_name: volume.to_owned(),
-            bucket_name: bucket.to_owned(),
-            is_version_enabled: false,
-            storage_type: StorageTypeProto::Disk as i32,
-            metadata: pairs_to_wire(&spec.metadata),
-            quota_in_bytes: Some(spec.quota_in_bytes),
-            quota_in_namespace: Some(spec.quota_in_namespace),
-            bucket_layout: spec.layout.map(|layout| layout as i32),
-            owner: Some(spec.owner.unwrap_or_else(|| self.user().to_owned())),
-            default_replication_config: spec.replication.as_ref().map(default_replication),
-            source_volume,
-            source_bucket,
-            ..Default::default()
-        };
+        let info = to_create(volume, bucket, spec, self.user());
         self.om::<CreateBucket>(&om::CreateBucketRequest { bucket_info: info }).await.map(drop)
     }
 
@@ -141,5 +165,20 @@ impl Client {
             Ok(Some((stream::iter(page.into_iter().map(Ok)), next)))
         })
         .try_flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_may_go_through_a_link() {
+        let link_to = Some(("vol1".to_owned(), "bucket1".to_owned()));
+        let spec = BucketSpec { link_to, ..BucketSpec::default() };
+        let link = to_create("vol2", "link", spec, "ann");
+        assert_eq!(link.acls, [acl_of_links()]);
+        assert_eq!(link.source_bucket.as_deref(), Some("bucket1"));
+        assert_eq!(to_create("vol2", "plain", BucketSpec::default(), "ann").acls, []);
     }
 }

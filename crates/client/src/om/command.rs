@@ -1,5 +1,6 @@
-//! OM's commands: type, messages and field numbers declared once, and the envelope written and read without the
-//! all-embracing `OMRequest` and `OMResponse`, whose hundred optional messages cost more to move than to fill.
+//! OM's commands: type, messages and field numbers declared once, and the envelope written and read
+//! without the all-embracing `OMRequest` and `OMResponse`, whose hundred optional messages cost
+//! more to move than to fill.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -97,8 +98,8 @@ pub(crate) fn encode_caller(client_id: &str, user: &str) -> Bytes {
     out.freeze()
 }
 
-/// Which call a request belongs to. It stays the same when the request is sent again, so that OM, whichever leads
-/// then, answers it again and does not do it again.
+/// Which call a request belongs to. It stays the same when the request is sent again, so that OM,
+/// whichever leads then, answers it again and does not do it again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallId {
     pub(crate) client: [u8; 16],

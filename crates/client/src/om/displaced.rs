@@ -1,8 +1,9 @@
 //! A call that is not answered: does somebody else lead by now?
 //!
-//! A server that hangs, or is cut off, answers nothing and refuses nothing. Whoever waits for it asks
-//! all servers how they stand, and goes to the one that leads when that is another: long before the
-//! call's time is over. While nobody else leads, a call that simply takes long is left alone.
+//! A server that hangs, or is cut off, answers nothing and refuses nothing. A caller that waits for
+//! it asks all servers how they stand, and goes to the one that leads when that is another: long
+//! before the call's time is over. While nobody else leads, a call that simply takes long is left
+//! alone.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -14,9 +15,9 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 /// A call that takes longer makes its caller ask: calls that are answered rarely take as long.
-const AFTER: Duration = Duration::from_millis(400);
-/// How often is asked, however many calls wait.
-const EVERY: Duration = Duration::from_millis(250);
+const PROBE_DELAY: Duration = Duration::from_millis(400);
+/// How often the servers are asked, however many calls wait.
+const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Asks one server how it stands.
 pub(crate) trait Ask<'a>:
@@ -33,15 +34,15 @@ pub(crate) struct Displaced {
 }
 
 impl Displaced {
-    /// Waits until one of the `count` servers leads that is not `current`, in a newer term than `current` claims to; says
-    /// which one. `ask` asks one of them and takes a bounded time.
+    /// Waits until one of the `count` servers leads that is not `current`, in a newer term than
+    /// `current` claims to; says which one. `ask` asks one of them and takes a bounded time.
     pub(crate) async fn by(&self, current: usize, count: usize, ask: impl Ask<'_>) -> usize {
-        sleep(AFTER).await;
+        sleep(PROBE_DELAY).await;
         loop {
             // The lock is what makes one caller ask for all.
             let mut last = self.last.lock().await;
             let found = match *last {
-                Some((at, found)) if at.elapsed() < EVERY => found,
+                Some((at, found)) if at.elapsed() < PROBE_INTERVAL => found,
                 _ => {
                     let found = newest_leader(current, count, &ask).await;
                     *last = Some((Instant::now(), found));
@@ -54,12 +55,13 @@ impl Displaced {
             {
                 return leader;
             }
-            sleep(EVERY).await;
+            sleep(PROBE_INTERVAL).await;
         }
     }
 }
 
-/// Who leads in the newest term. `current`, which probably does not answer, is heard but not waited for.
+/// The leader of the newest term. `current`, which probably does not answer, is heard but not
+/// waited for.
 async fn newest_leader(current: usize, count: usize, ask: &impl Ask<'_>) -> Option<(u64, usize)> {
     let named = |n: usize| ask(n).map(move |state| (n, state));
     let others = join_all((0..count).filter(|n| *n != current).map(named));
@@ -117,7 +119,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_takes_long_is_left_alone_until_another_leads() {
         let displaced = Displaced::default();
-        let (began, elected) = (Instant::now(), AFTER * 2);
+        let (began, elected) = (Instant::now(), PROBE_DELAY * 2);
         let ask = |n| {
             let stands = match (n, began.elapsed() < elected) {
                 (0, true) => state("LEADER", 1),
@@ -129,6 +131,6 @@ mod tests {
         };
         assert_eq!(displaced.by(0, 3, ask).await, 1);
         let took = began.elapsed();
-        assert!(took >= elected && took < elected + EVERY * 8, "{took:?}");
+        assert!(took >= elected && took < elected + PROBE_INTERVAL * 8, "{took:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! Keys: write, read, info, list, rename, delete. The bytes themselves are the business of `write` and `read`.
+//! Keys: write, read, info, list, rename, delete. The bytes themselves are the business of `write`
+//! and `read`.
 
 use std::time::Duration;
 
@@ -12,11 +13,11 @@ use super::args::{CreateKey, KeyPath, ListKeys};
 use super::command;
 use crate::{Client, Error, FinishOptions, KeyReader, KeyWriter, Result};
 
-/// Pause between two attempts while SCM is in safe mode.
-const SAFE_MODE_PAUSE: Duration = Duration::from_millis(200);
+/// Delay between two attempts while SCM is in safe mode.
+const SAFE_MODE_RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// How long an answer SCM_IN_SAFE_MODE is waited out, within the deadline.
-const SAFE_MODE_PATIENCE: Duration = Duration::from_secs(20);
+const SAFE_MODE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An open key as OM answered it.
 pub(crate) struct OpenKey {
@@ -25,8 +26,8 @@ pub(crate) struct OpenKey {
 }
 
 impl Client {
-    /// Opens a key for writing. Nothing is visible until [`KeyWriter::finish`]; a writer that is dropped leaves
-    /// nothing behind but blocks that the servers clean up.
+    /// Opens a key for writing. Nothing is visible until [`KeyWriter::finish`]; a writer that is
+    /// dropped leaves nothing behind but blocks that the servers clean up.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, a precondition that does not hold, or a failure to reach OM.
@@ -111,7 +112,8 @@ impl Client {
         .try_flatten()
     }
 
-    /// One page of at most `count` keys with everything OM knows of them, and whether there are more.
+    /// One page of at most `count` keys with everything OM knows of them, and whether there are
+    /// more.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
@@ -125,8 +127,8 @@ impl Client {
         Ok((reply.key_info, reply.is_truncated.unwrap_or(full)))
     }
 
-    /// Makes a directory, and those above it, in a bucket that has directories. One that is there is
-    /// as good.
+    /// Makes a directory, and those above it, in a bucket that has directories. One that is there
+    /// is as good.
     ///
     /// # Errors
     /// `FILE_ALREADY_EXISTS` when a file is in the way, or a failure to reach OM.
@@ -157,7 +159,8 @@ impl Client {
         self.om::<command::DeleteKey>(&request).await.map(drop)
     }
 
-    /// Deletes keys of one bucket; returns those that could not be deleted, with OM's status name and words.
+    /// Deletes keys of one bucket; returns those that could not be deleted, with OM's status name
+    /// and words.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
@@ -242,11 +245,11 @@ impl Client {
     where
         F: Future<Output = Result<T>>,
     {
-        let until = Instant::now() + SAFE_MODE_PATIENCE.min(self.options().deadline);
+        let until = Instant::now() + SAFE_MODE_TIMEOUT.min(self.options().deadline);
         loop {
             match call().await {
                 Err(error) if error.is_status(Status::ScmInSafeMode) && Instant::now() < until => {
-                    tokio::time::sleep(SAFE_MODE_PAUSE).await;
+                    tokio::time::sleep(SAFE_MODE_RETRY_DELAY).await;
                 }
                 other => return other,
             }

@@ -1,5 +1,5 @@
-//! What OM is asked: one file per noun, over [`command`] (which messages belong together) and [`transport`] (who
-//! is asked, how often, how long).
+//! What OM is asked: one file per noun, over [`command`] (which messages belong together) and
+//! [`transport`] (which server is asked, how often, how long).
 
 mod admin;
 pub(crate) mod anywhere;

@@ -92,8 +92,8 @@ impl Client {
     /// Makes the parts one key.
     ///
     /// # Errors
-    /// `NO_SUCH_MULTIPART_UPLOAD_ERROR`, `INVALID_PART`, `INVALID_PART_ORDER`, `ENTITY_TOO_SMALL`, or a failure to
-    /// reach OM.
+    /// `NO_SUCH_MULTIPART_UPLOAD_ERROR`, `INVALID_PART`, `INVALID_PART_ORDER`, `ENTITY_TOO_SMALL`,
+    /// or a failure to reach OM.
     pub async fn complete_upload(
         &self,
         path: &KeyPath,

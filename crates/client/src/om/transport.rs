@@ -1,4 +1,4 @@
-//! Who of the OMs is asked, how often and how long: fail-over, back-off, deadline.
+//! Which of the OMs is asked, how often and how long: fail-over, back-off, deadline.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -21,11 +21,13 @@ use crate::{Error, Result};
 /// First pause between attempts; doubled each time up to the configured longest.
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 
-/// Longest pause while there is no leader: elections take about a second, and who asks more often is served sooner.
+/// Longest pause while there is no leader: elections take about a second, and a caller that asks
+/// more often is served sooner.
 const ELECTION_BACKOFF: Duration = Duration::from_millis(200);
-/// How long one of several servers may take for the first attempt when no other is known to lead: it may hang, and the
-/// others be out of our reach for a while. Later attempts get twice as long each, for requests that do take long.
-const FIRST_ATTEMPT: Duration = Duration::from_secs(4);
+/// How long one of several servers may take for the first attempt when no other is known to lead:
+/// it may hang, and the others be out of our reach for a while. Later attempts get twice as long
+/// each, for requests that do take long.
+const FIRST_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// How long a server may take to say how it stands.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -45,7 +47,8 @@ pub(crate) struct Transport {
 struct Inner {
     service: &'static str,
     method: u16,
-    /// Those that are configured, and whoever one of them said to lead: services change their servers.
+    /// Those that are configured, and the leader that one of them named: services change their
+    /// servers.
     targets: RwLock<Vec<Arc<Target>>>,
     options: framed::ClientOptions,
     /// The target that answered last.
@@ -73,8 +76,8 @@ struct Target {
 /// A reply and what is known of how it came about.
 pub(crate) struct Answer {
     pub(crate) bytes: Bytes,
-    /// An earlier attempt may have been carried out although its answer never came: an answer such as "does not
-    /// exist" to a deletion can then mean success.
+    /// An earlier attempt may have been carried out although its answer never came: an answer such
+    /// as "does not exist" to a deletion can then mean success.
     pub(crate) repeated: bool,
 }
 
@@ -105,8 +108,8 @@ pub(crate) struct Patience {
 pub(crate) type State = (OmStateResponse, Duration);
 
 impl Transport {
-    /// OMs; with `anywhere` (the most entries one may be behind, and how often to ask) reads may go to
-    /// any of them.
+    /// OMs; with `anywhere` (the most entries one may be behind, and how often to ask) reads may go
+    /// to any of them.
     pub(crate) fn om(
         addresses: &[String],
         patience: Patience,
@@ -129,8 +132,8 @@ impl Transport {
         futures::future::join_all(asked).await
     }
 
-    /// Sends a read that any server may answer: the nearest one, the next when that fails, and at last
-    /// whoever leads.
+    /// Sends a read that any server may answer: the nearest one, the next when that fails, and at
+    /// last the leader.
     pub(crate) async fn call_anywhere(&self, request: Bytes) -> Result<Answer> {
         let inner = &*self.inner;
         let Some(anywhere) = &inner.anywhere else { return self.call(request).await };
@@ -141,7 +144,7 @@ impl Transport {
         let mut tried = Vec::new();
         while let Some(picked) = anywhere.nearest.pick(&tried) {
             let Some(target) = inner.target(picked) else { break };
-            let timeout = FIRST_ATTEMPT.min(inner.attempt_timeout);
+            let timeout = FIRST_ATTEMPT_TIMEOUT.min(inner.attempt_timeout);
             let call = target.client.call(inner.method, request.clone(), Bytes::new(), timeout);
             let began = Instant::now();
             match call.await {
@@ -212,7 +215,7 @@ impl Transport {
         let mut tried_without_pause = 0;
         // Only OM knows a call that comes again.
         let careful = inner.count() > 1 && inner.method == method::OM;
-        let mut patience = if careful { FIRST_ATTEMPT } else { inner.attempt_timeout };
+        let mut patience = if careful { FIRST_ATTEMPT_TIMEOUT } else { inner.attempt_timeout };
         loop {
             let count = inner.count().max(1);
             let Some(target) = inner.target(current % count) else {
@@ -326,8 +329,8 @@ impl Inner {
         Some(targets.len() - 1)
     }
 
-    /// Asks every server how far it is; how long that takes is measured by a second question, so that
-    /// making a connection does not count.
+    /// Asks every server how far it is; how long that takes is measured by a second question, so
+    /// that making a connection does not count.
     async fn probe(&self, anywhere: &Anywhere) {
         let probes = self.all().into_iter().enumerate().map(async |(n, target)| {
             let answered = match self.state(&target, PROBE_TIMEOUT).await {

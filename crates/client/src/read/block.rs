@@ -19,7 +19,7 @@ use crate::{ClientOptions, Error, Result};
 /// The slowest transfer that does not count as late by itself.
 const SLOWEST: u64 = 20 << 20;
 
-/// A block of the key, and who has it.
+/// A block of the key, and the nodes that have it.
 pub(super) struct BlockRef {
     pub(super) id: BlockId,
     pub(super) length: u64,
@@ -28,7 +28,7 @@ pub(super) struct BlockRef {
     source: Mutex<Source>,
 }
 
-/// Who is asked, in order. A replica that failed goes to the end.
+/// The nodes that are asked, in order. A replica that failed goes to the end.
 #[derive(Clone)]
 struct Source {
     nodes: Vec<DatanodeDetails>,
@@ -60,7 +60,7 @@ impl BlockRef {
             return;
         }
         let mut source = self.source.lock();
-        // A stable sort: whoever did not fail keeps its place.
+        // A stable sort: a node that did not fail keeps its position.
         source.nodes.sort_by_key(|node| failed.iter().any(|(id, _)| *id == node.id));
     }
 }
@@ -241,6 +241,13 @@ impl BlockReader {
             replicas::ask(&source.nodes, late, |node| request(self, node, source.target.clone()))
                 .await;
         block.demote(&asked.failed);
+        for (id, error) in &asked.failed {
+            if matches!(error, Error::Corrupt { .. })
+                && let Some(node) = source.nodes.iter().find(|node| node.id == *id)
+            {
+                self.datanodes.report_damage(node, block.id);
+            }
+        }
         asked.outcome.map_err(|last| Error::NoReplica {
             block: block.id,
             tried: asked.failed.len(),

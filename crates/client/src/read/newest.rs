@@ -1,4 +1,5 @@
-//! Reading keys that others overwrite: as long as nothing was given out, the new version is as good.
+//! Reading keys that others overwrite: as long as nothing was given out, the new version is as
+//! good.
 
 use bytes::Bytes;
 
@@ -6,11 +7,12 @@ use super::{KeyReader, Pieces};
 use crate::om::args::KeyPath;
 use crate::{Client, ErrorKind, Result};
 
-/// How many versions of a key are tried that is overwritten, and its old blocks deleted, faster than it is read.
+/// How many versions of a key are tried that is overwritten, and its old blocks deleted, faster
+/// than it is read.
 const MOST_VERSIONS: u32 = 10;
 
-/// Does `read` again, which opens a key and gives nothing out before it succeeds, when the key was overwritten
-/// meanwhile.
+/// Does `read` again, which opens a key and gives nothing out before it succeeds, when the key was
+/// overwritten meanwhile.
 ///
 /// # Errors
 /// As `read`.
@@ -31,8 +33,9 @@ where
 }
 
 impl Client {
-    /// Opens a key and begins to read all of it: the first bytes are there when this returns. It is the new version
-    /// when the key is overwritten before that; afterwards it is this version or a failure.
+    /// Opens a key and begins to read all of it: the first bytes are there when this returns. It is
+    /// the new version when the key is overwritten before that; afterwards it is this version or a
+    /// failure.
     ///
     /// # Errors
     /// As [`Client::open_key`], and as the items of [`KeyReader::stream`].

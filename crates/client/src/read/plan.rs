@@ -1,4 +1,5 @@
-//! Which parts of which chunks a range of a block needs: whole checksum slices, in requests of bounded size.
+//! Which parts of which chunks a range of a block needs: whole checksum slices, in requests of
+//! bounded size.
 
 use std::ops::Range;
 

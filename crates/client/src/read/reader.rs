@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
+use limits::{FairSemaphore, MemoryBudget, MemoryClass, MemoryPermit};
 use proto::datanode::ChunkInfo;
 use proto::ozone::KeyInfo;
 use tokio::time::Instant;
@@ -16,22 +17,23 @@ use crate::om::args::KeyPath;
 use crate::{Client, Error, ErrorKind, Result};
 
 /// First pause before locations are looked up again.
-const REFRESH_PAUSE: Duration = Duration::from_millis(50);
+const REFRESH_DELAY: Duration = Duration::from_millis(50);
 
 /// Longest pause before that.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const MAX_REFRESH_DELAY: Duration = Duration::from_millis(500);
 
-/// How long replicas are waited for that cannot be reached or have yet to catch up with what they acknowledged: after
-/// a restart a pipeline needs a leader before it knows its last entries to be committed.
-const CATCH_UP_PATIENCE: Duration = Duration::from_secs(10);
+/// How long replicas are waited for that cannot be reached or have yet to catch up with what they
+/// acknowledged: after a restart a pipeline needs a leader before it knows its last entries to be
+/// committed.
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pieces of a key in order, each verified.
 pub type Pieces = BoxStream<'static, Result<Bytes>>;
 
-/// Reads one key as it was when it was looked up: what is read is never of two versions. Should the key be overwritten
-/// meanwhile and what is asked for be deleted, reading fails with [`ErrorKind::Overwritten`]; [`newest`](super::newest())
-/// is for those who would rather have the new version then. Cheap to clone; reads are independent
-/// of each other.
+/// Reads one key as it was when it was looked up: what is read is never of two versions. Should the
+/// key be overwritten meanwhile and what is asked for be deleted, reading fails with
+/// [`ErrorKind::Overwritten`]; [`newest`](super::newest()) is for callers that would rather have
+/// the new version then. Cheap to clone; reads are independent of each other.
 #[derive(Clone)]
 pub struct KeyReader {
     inner: Arc<Inner>,
@@ -51,6 +53,41 @@ enum Step {
     Small(Arc<BlockRef>),
     /// A part of a chunk.
     Piece(Arc<BlockRef>, Arc<[ChunkInfo]>, Piece),
+}
+
+impl Step {
+    /// Bytes that it reads.
+    fn len(&self) -> u64 {
+        match self {
+            Self::Small(block) => block.length,
+            Self::Piece(_, _, piece) => piece.read.end - piece.read.start,
+        }
+    }
+}
+
+/// Where pieces have their memory from.
+#[derive(Clone)]
+struct Memory {
+    class: Arc<FairSemaphore<u64>>,
+    key: u64,
+}
+
+impl Memory {
+    async fn reserve(&self, bytes: u64) -> MemoryPermit {
+        self.class.acquire(&self.key, bytes).await
+    }
+}
+
+/// A piece that has its memory.
+struct Counted {
+    bytes: Bytes,
+    _permit: MemoryPermit,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl KeyReader {
@@ -93,9 +130,15 @@ impl KeyReader {
         self.len() == 0
     }
 
-    /// The bytes of `range` in order, read ahead in parallel; what lies beyond the end is left out. Every piece has
-    /// been verified against its checksums.
+    /// The bytes of `range` in order, read ahead in parallel; what lies beyond the end is left out.
+    /// Every piece has been verified against its checksums.
     pub fn stream(&self, range: Range<u64>) -> Pieces {
+        self.stream_within(range, None)
+    }
+
+    /// Pieces that are asked for when there is memory for them. They have it until they are
+    /// dropped.
+    fn stream_within(&self, range: Range<u64>, memory: Option<Memory>) -> Pieces {
         let range = range.start..range.end.min(self.len());
         if range.start >= range.end {
             return stream::empty().boxed();
@@ -105,27 +148,43 @@ impl KeyReader {
         let inner = self.inner.clone();
         self.steps(range)
             .map(move |step| {
-                let inner = inner.clone();
+                let (inner, memory) = (inner.clone(), memory.clone());
                 async move {
-                    match step? {
+                    let step = step?;
+                    let permit = match memory {
+                        Some(memory) => Some(memory.reserve(step.0.len()).await),
+                        None => None,
+                    };
+                    let bytes = match step {
                         (Step::Small(block), wanted) => inner.small(block, wanted).await,
                         (Step::Piece(block, chunks, piece), _) => {
                             inner.piece(&block, &chunks, &piece).await
                         }
-                    }
+                    }?;
+                    Ok(match permit {
+                        Some(permit) => Bytes::from_owner(Counted { bytes, _permit: permit }),
+                        None => bytes,
+                    })
                 }
             })
             .buffered(parallel)
             .boxed()
     }
 
-    /// As [`KeyReader::stream`], once the first bytes are there: a failure until then is told here, before anything
-    /// is given out, so that a key that was overwritten meanwhile can be opened anew.
+    /// As [`KeyReader::stream`], once the first bytes are there: a failure until then is told here,
+    /// before anything is given out, so that a key that was overwritten meanwhile can be opened
+    /// anew. The pieces count towards [`crate::ClientOptions::memory`] until they are dropped: for
+    /// callers that pass them on one by one.
     ///
     /// # Errors
     /// As the stream's items.
     pub async fn begin(&self, range: Range<u64>) -> Result<Pieces> {
-        let mut pieces = self.stream(range);
+        let options = self.inner.client.options();
+        let memory = options.memory.as_ref().map(|budget| Memory {
+            class: budget.class(MemoryClass::Download).clone(),
+            key: MemoryBudget::key(&self.inner.client.user()),
+        });
+        let mut pieces = self.stream_within(range, memory);
         Ok(match pieces.try_next().await? {
             Some(first) => stream::once(async { Ok(first) }).chain(pieces).boxed(),
             None => pieces,
@@ -159,7 +218,8 @@ impl KeyReader {
         self.read(0..self.len()).await
     }
 
-    /// What has to be done for `range`; the chunks of a block are asked for when the read gets there.
+    /// What has to be done for `range`; the chunks of a block are asked for when the read gets
+    /// there.
     fn steps(
         &self,
         range: Range<u64>,
@@ -234,11 +294,11 @@ impl Inner {
             };
             tracing::debug!(key = %self.path, block = %block.id, %error, attempt, "read failed");
             let passing = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout)
-                && started.elapsed() < CATCH_UP_PATIENCE;
+                && started.elapsed() < CATCH_UP_TIMEOUT;
             let again = passing || attempt < self.client.options().read_retries;
             if again && attempt > 0 {
-                let pause = REFRESH_PAUSE * (1 << attempt.min(5));
-                tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+                let pause = REFRESH_DELAY * (1 << attempt.min(5));
+                tokio::time::sleep(pause.min(MAX_REFRESH_DELAY)).await;
             }
             attempt += 1;
             self.locate_again(block, &error).await?;

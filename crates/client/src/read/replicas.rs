@@ -1,4 +1,5 @@
-//! Asking replicas one after the other; one that is late is asked beside the next, and the first good answer counts.
+//! Asking replicas one after the other; one that is late is asked beside the next, and the first
+//! good answer counts.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ pub(super) struct Asked<T> {
     pub(super) failed: Vec<(DatanodeId, Error)>,
 }
 
-/// Asks `nodes` in order until one answers well. After `late` without an answer the next one is asked too.
+/// Asks `nodes` in order until one answers well. After `late` without an answer the next one is
+/// asked too.
 pub(super) async fn ask<T, F>(nodes: &[DatanodeDetails], late: Duration, request: F) -> Asked<T>
 where
     F: Fn(DatanodeDetails) -> BoxFuture<'static, Result<T, Error>>,
@@ -26,7 +28,7 @@ where
     let mut asked = FuturesUnordered::new();
     let mut waited = false;
     loop {
-        // Whoever is not being waited for gives way to the next replica.
+        // A replica that is not being waited for gives way to the next replica.
         if (asked.is_empty() || waited)
             && let Some(node) = next.next()
         {

@@ -1,7 +1,8 @@
 //! One block being written: chunks in flight, PutBlocks, what is acknowledged.
 //!
-//! **Invariants.** A PutBlock is sent once every chunk that it lists is acknowledged, so that what it makes durable is
-//! all there. A chunk's bytes are released once a PutBlock that lists it is acknowledged.
+//! **Invariants.** A PutBlock is sent once every chunk that it lists is acknowledged, so that what
+//! it makes durable is all there. A chunk's bytes are released once a PutBlock that lists it is
+//! acknowledged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,6 +70,8 @@ pub(super) struct BlockWriter {
     in_flight: FuturesUnordered<BoxFuture<'static, Event>>,
     put_in_flight: bool,
     closing: bool,
+    /// What is given is to be made durable soon, although more may come.
+    flushing: bool,
     /// Chunks and bytes that are durable.
     committed_chunks: usize,
     committed_len: u64,
@@ -114,6 +117,7 @@ impl BlockWriter {
             in_flight: FuturesUnordered::new(),
             put_in_flight: false,
             closing: false,
+            flushing: false,
             committed_chunks: 0,
             committed_len: 0,
         })
@@ -127,7 +131,7 @@ impl BlockWriter {
         &self.pipeline
     }
 
-    /// Who requests are sent to.
+    /// The node that requests are sent to.
     pub(super) fn node(&self) -> &DatanodeDetails {
         &self.pipeline.members[self.leader]
     }
@@ -174,13 +178,20 @@ impl BlockWriter {
         self.put_if_due();
     }
 
+    /// Has what was given made durable as soon as it is acknowledged, although it is less than what
+    /// a PutBlock is sent for otherwise.
+    pub(super) fn flush(&mut self) {
+        self.flushing = true;
+        self.put_if_due();
+    }
+
     /// Whether everything given to the block is durable.
     pub(super) fn is_committed(&self) -> bool {
         self.committed_chunks == self.sent.len()
     }
 
     /// Takes in answers that are there already, without waiting.
-    pub(super) fn settle(&mut self) -> Result<(), Failure> {
+    pub(super) fn poll_answers(&mut self) -> Result<(), Failure> {
         while let Some(Some(event)) = self.in_flight.next().now_or_never() {
             self.on(event)?;
         }
@@ -331,7 +342,8 @@ impl BlockWriter {
         command: Command<'_, Q>,
         parts: Vec<Bytes>,
     ) -> impl Future<Output = Result<A, Failure>> + Send + use<Q, A> {
-        // Whoever answers nothing for long hangs or is cut off, and another pipeline is there at once.
+        // A node that answers nothing for long hangs or is cut off, and another pipeline is there
+        // at once.
         let timeout = match self.reluctant {
             true => self.options.timeout,
             false => self.options.timeout / HANG_SHARE,
@@ -391,7 +403,8 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Sends a PutBlock when enough is acknowledged for it, or when all is and the block is closing.
+    /// Sends a PutBlock when enough is acknowledged for it, or when all is and the block is
+    /// closing.
     fn put_if_due(&mut self) {
         if self.put_in_flight || self.small {
             return;
@@ -399,9 +412,11 @@ impl BlockWriter {
         let due = self.sent.iter().skip(self.committed_chunks).take_while(|s| s.acknowledged);
         let (count, bytes) = due.fold((0, 0), |(n, b), sent| (n + 1, b + sent.info.len as usize));
         let all = self.committed_chunks + count == self.sent.len();
-        if count == 0 || !(bytes >= self.options.flush_size || (self.closing && all)) {
+        let is_asked_for = (self.closing || self.flushing) && all;
+        if count == 0 || !(bytes >= self.options.flush_size || is_asked_for) {
             return;
         }
+        self.flushing = false;
         self.put_in_flight = true;
         let future = self.put_block(self.committed_chunks + count, self.closing && all);
         self.start(future);

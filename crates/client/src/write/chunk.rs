@@ -1,7 +1,10 @@
 //! Bytes on their way to be a chunk.
 
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 use container::checksum::{self, ChecksumStream};
+use limits::MemoryPermit;
 use proto::datanode::ChecksumData;
 
 use crate::Checksum;
@@ -15,6 +18,8 @@ pub(super) struct ChunkBuffer {
     parts: Vec<Bytes>,
     tail: BytesMut,
     len: usize,
+    /// Memory for the chunk, where it is counted.
+    memory: Option<MemoryPermit>,
 }
 
 /// The bytes of a chunk and their checksums. Clones share the bytes.
@@ -23,11 +28,23 @@ pub(super) struct Chunk {
     pub(super) parts: Vec<Bytes>,
     pub(super) len: usize,
     pub(super) checksums: ChecksumData,
+    /// Memory of the bytes; given back with the last clone.
+    _memory: Option<Arc<MemoryPermit>>,
 }
 
 impl ChunkBuffer {
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether a chunk has been begun, or has its memory.
+    pub(super) fn is_begun(&self) -> bool {
+        self.len > 0 || self.memory.is_some()
+    }
+
+    /// Gives the next chunk its memory.
+    pub(super) fn begin(&mut self, memory: MemoryPermit) {
+        self.memory = Some(memory);
     }
 
     pub(super) fn push(&mut self, piece: Bytes) {
@@ -58,7 +75,8 @@ impl ChunkBuffer {
                 stream.finish()
             }
         };
-        Chunk { parts, len: std::mem::take(&mut self.len), checksums }
+        let memory = self.memory.take().map(Arc::new);
+        Chunk { parts, len: std::mem::take(&mut self.len), checksums, _memory: memory }
     }
 }
 

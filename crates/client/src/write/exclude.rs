@@ -1,5 +1,5 @@
-//! What failed lately and is avoided: DataNodes, pipelines, containers. Shared by all writers of a client, so that one
-//! of them finds out and the others need not.
+//! What failed lately and is avoided: DataNodes, pipelines, containers. Shared by all writers of a
+//! client, so that one of them finds out and the others need not.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use proto::hdds::ExcludeListProto;
 use rustc_hash::FxHashMap;
 use types::{BlockId, ContainerId, DatanodeId, Pipeline, PipelineId};
 
-/// How long anything is avoided at most: SCM notices a lost DataNode or pipeline well before, and what came back
-/// should be used again soon.
-const LONGEST: Duration = Duration::from_secs(30);
+/// How long anything is avoided at most: SCM notices a lost DataNode or pipeline well before, and
+/// what came back should be used again soon.
+const MAX_EXCLUSION: Duration = Duration::from_secs(30);
 
 /// What is avoided.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ struct Inner {
 
 impl ExcludeList {
     pub(crate) fn new(expiry: Duration) -> Self {
-        Self { expiry: expiry.min(LONGEST), inner: Arc::default() }
+        Self { expiry: expiry.min(MAX_EXCLUSION), inner: Arc::default() }
     }
 
     pub(super) fn datanode(&self, id: DatanodeId) {

@@ -20,25 +20,25 @@ use super::block::BlockWriter;
 use crate::Error;
 use crate::datanode::Failure;
 
-/// How long a pipeline may be without a leader before its blocks are written elsewhere. An election takes a second or
-/// so; another pipeline is there at once.
-const ELECTION_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a pipeline may be without a leader before its blocks are written elsewhere. An election
+/// takes a second or so; another pipeline is there at once.
+const ELECTION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The same when there is no other pipeline: the members that are left elect a leader.
-const RELUCTANT_PATIENCE: Duration = Duration::from_secs(15);
+const ONLY_PIPELINE_ELECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Who still names a leader after this time has heard from it, longer than an election takes: then it is tried although
-/// it could not be reached lately. It was started again.
-const HEARSAY: Duration = Duration::from_secs(2);
+/// A member that still names a leader after this time, longer than an election takes, has heard
+/// from it: then the leader is tried although it could not be reached lately. It was started again.
+const LEADER_CONFIRMED_AFTER: Duration = Duration::from_secs(2);
 
 /// How long a busy pipeline is waited for.
-const BUSY_PATIENCE: Duration = Duration::from_secs(20);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// First pause before asking again.
-const PAUSE: Duration = Duration::from_millis(20);
+/// First delay before a retry.
+const MIN_RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// Longest pause before asking again.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Longest delay before a retry.
+const MAX_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// What a writer does next.
 pub(super) enum Remedy {
@@ -72,7 +72,7 @@ impl Patience {
 
     fn pause(&mut self) -> Duration {
         self.resent += 1;
-        PAUSE.saturating_mul(1 << self.resent.min(5)).min(LONGEST_PAUSE)
+        MIN_RETRY_DELAY.saturating_mul(1 << self.resent.min(5)).min(MAX_RETRY_DELAY)
     }
 
     fn lasts(&mut self, limit: Duration) -> bool {
@@ -92,17 +92,19 @@ impl Patience {
             *id != node && pipeline.member(*id).is_some() && !excluded.avoids_datanode(*id)
         };
         let election = match block.is_reluctant() {
-            true => RELUCTANT_PATIENCE,
-            false => ELECTION_PATIENCE,
+            true => ONLY_PIPELINE_ELECTION_TIMEOUT,
+            false => ELECTION_TIMEOUT,
         };
         match &failure {
             Failure::NotLeader(hint) if self.lasts(election) => {
-                let waited = self.since.is_some_and(|since| since.elapsed() >= HEARSAY);
+                let waited =
+                    self.since.is_some_and(|since| since.elapsed() >= LEADER_CONFIRMED_AFTER);
                 if let Some(named) = hint.filter(|id| waited && *id != node) {
                     excluded.forgive(named);
                 }
                 let leader = hint.filter(member);
-                // The first hint is followed at once; members that name each other are not asked in a tight loop.
+                // The first hint is followed at once; members that name each other are not asked in
+                // a tight loop.
                 let pause = match leader {
                     Some(_) if self.resent == 0 => {
                         self.resent += 1;
@@ -112,7 +114,7 @@ impl Patience {
                 };
                 return Remedy::Resend { leader, same: false, pause };
             }
-            Failure::Busy(_) if self.lasts(BUSY_PATIENCE) => {
+            Failure::Busy(_) if self.lasts(BUSY_TIMEOUT) => {
                 return Remedy::Resend { leader: None, same: true, pause: self.pause() };
             }
             Failure::Unreachable(_) if block.is_reluctant() && self.lasts(election) => {

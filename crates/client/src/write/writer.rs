@@ -1,9 +1,11 @@
 //! What a caller who writes a key holds.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use limits::{MemoryBudget, MemoryClass};
 use proto::ozone::{KeyArgs, KeyInfo, KeyLocation, KeyLocationList};
 use types::{BlockId, Pipeline};
 
@@ -15,7 +17,7 @@ use crate::om::args::{CreateKey, KeyPath, pairs_to_wire};
 use crate::{Client, Error, ErrorKind, Result};
 
 /// Pause before asking OM for a block again.
-const ALLOCATE_PAUSE: Duration = Duration::from_millis(200);
+const ALLOCATE_RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// What is known of a key only once it is written.
 #[derive(Debug, Clone, Default)]
@@ -24,8 +26,8 @@ pub struct FinishOptions {
     pub metadata: Vec<(String, String)>,
 }
 
-/// Writes one key. Bytes are on their way while more come; a bounded amount is kept until it is durable, so that it
-/// can be written again elsewhere. Dropping it abandons the key.
+/// Writes one key. Bytes are on their way while more come; a bounded amount is kept until it is
+/// durable, so that it can be written again elsewhere. Dropping it abandons the key.
 pub struct KeyWriter {
     client: Client,
     path: KeyPath,
@@ -91,11 +93,13 @@ impl KeyWriter {
     /// # Errors
     /// When the data cannot be written through any pipeline; the writer is of no use afterwards.
     pub async fn write(&mut self, mut data: Bytes) -> Result<()> {
-        self.written += data.len() as u64;
         while !data.is_empty() {
+            self.ready().await?;
             let limit = self.chunk_limit();
             let room = limit.saturating_sub(self.buffer.len());
-            self.buffer.push(data.split_to(room.min(data.len())));
+            let part = data.split_to(room.min(data.len()));
+            self.written += part.len() as u64;
+            self.buffer.push(part);
             if self.buffer.len() >= limit {
                 self.send_chunk().await?;
             }
@@ -103,17 +107,63 @@ impl KeyWriter {
         Ok(())
     }
 
+    /// Waits until there is memory for what is to be written next
+    /// ([`crate::ClientOptions::memory`]). A caller that gets the data from elsewhere asks for it
+    /// afterwards only.
+    ///
+    /// # Errors
+    /// As [`KeyWriter::write`].
+    pub async fn ready(&mut self) -> Result<()> {
+        if self.buffer.is_begun() {
+            return Ok(());
+        }
+        let Some(budget) = &self.client.options().memory else { return Ok(()) };
+        let class = budget.class(MemoryClass::Upload).clone();
+        let key = MemoryBudget::key(&self.client.user());
+        let amount = self.next_chunk();
+        if let Some(memory) = class.try_acquire(&key, amount) {
+            self.buffer.begin(memory);
+            return Ok(());
+        }
+        let mut acquire = pin!(class.acquire(&key, amount));
+        let memory = loop {
+            let Some(block) = self.block.as_mut().filter(|block| block.unacknowledged() > 0) else {
+                break acquire.await;
+            };
+            // Others may wait for the memory that this writer has: it is given back meanwhile.
+            block.flush();
+            let before = block.unacknowledged();
+            let outcome = tokio::select! {
+                memory = &mut acquire => break memory,
+                outcome = block.drive() => outcome,
+            };
+            self.after(before, outcome).await?;
+        };
+        self.buffer.begin(memory);
+        Ok(())
+    }
+
+    /// Bytes of the chunk that begins now: all of a chunk, unless the key is known to end before.
+    fn next_chunk(&self) -> u64 {
+        let limit = self.chunk_limit() as u64;
+        match self.args.data_size.unwrap_or(0).saturating_sub(self.written) {
+            0 => limit,
+            left => left.min(limit),
+        }
+    }
+
     /// Makes the key durable and visible.
     ///
     /// # Errors
-    /// When data or key cannot be made durable, or a precondition of the key does not hold any more.
+    /// When data or key cannot be made durable, or a precondition of the key does not hold any
+    /// more.
     pub async fn finish(mut self, options: FinishOptions) -> Result<KeyInfo> {
         if self.buffer.len() > 0 {
             let small = self.block.is_none() && self.buffer.len() <= self.options().small_size;
             if small {
                 let chunk = self.buffer.take(self.options().checksum);
                 self.open_block(true).await?;
-                self.give(chunk);
+                self.write_chunk(chunk);
             } else {
                 self.send_chunk().await?;
             }
@@ -141,12 +191,12 @@ impl KeyWriter {
         if self.block.is_none() {
             self.open_block(false).await?;
         }
-        self.give(chunk);
+        self.write_chunk(chunk);
         let limit = self.options().max_unacknowledged.saturating_sub(self.options().chunk_size);
         loop {
             let Some(block) = &mut self.block else { return Ok(()) };
             let before = block.unacknowledged();
-            let outcome = match block.settle() {
+            let outcome = match block.poll_answers() {
                 Ok(()) if block.unacknowledged() > limit => block.drive().await,
                 Ok(()) if block.room() == 0 => return self.close_block().await,
                 Ok(()) => return Ok(()),
@@ -174,7 +224,7 @@ impl KeyWriter {
         Ok(())
     }
 
-    fn give(&mut self, chunk: Chunk) {
+    fn write_chunk(&mut self, chunk: Chunk) {
         if let Some(block) = &mut self.block {
             block.write(chunk);
         }
@@ -241,7 +291,7 @@ impl KeyWriter {
         }
         self.open_block(small).await?;
         for chunk in rest {
-            self.give(chunk);
+            self.write_chunk(chunk);
         }
         Ok(())
     }
@@ -289,7 +339,7 @@ impl KeyWriter {
                 Err(error) => {
                     tracing::debug!(key = %self.path, %error, attempt, "no block");
                     if attempt % 2 == 1 {
-                        tokio::time::sleep(ALLOCATE_PAUSE * attempt).await;
+                        tokio::time::sleep(ALLOCATE_RETRY_DELAY * attempt).await;
                     }
                     attempt += 1;
                 }

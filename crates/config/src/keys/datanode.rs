@@ -15,20 +15,26 @@ keys! {
     HDDS_CONTAINER_RATIS_DATANODE_STORAGE_DIR: Vec<PathBuf> = "hdds.container.ratis.datanode.storage.dir", "", [DATANODE];
     /// The name other machines reach this DataNode by; found out when unset.
     HDDS_DATANODE_HOSTNAME: String = "hdds.datanode.hostname", "", [DATANODE];
-    /// The address the DataNode's doors are bound to.
+    /// The address the DataNode's ports are bound to.
     HDDS_DATANODE_BIND_HOST: String = "trioxide.datanode.bind.host", "0.0.0.0", [DATANODE];
     /// Port of the container protocol over gRPC (Ozone's STANDALONE port); 0 for any free one.
     HDDS_CONTAINER_IPC_PORT: u16 = "hdds.container.ipc.port", "9859", [DATANODE];
     /// Take any free port for the container protocol: several DataNodes on one host.
     HDDS_CONTAINER_IPC_RANDOM_PORT: bool = "hdds.container.ipc.random.port", "false", [DATANODE];
-    /// Port of the framed protocol: container requests of our own clients, Raft messages, payload fetches; 0 for any free one.
+    /// Port of the framed protocol: container requests of our own clients, Raft messages, payload
+    /// fetches; 0 for any free one.
     TRIOXIDE_DATANODE_PORT: u16 = "trioxide.datanode.port", "9870", [DATANODE];
     /// Port of Ratis' client protocol; 0 for any free one.
     HDDS_CONTAINER_RATIS_IPC_PORT: u16 = "hdds.container.ratis.ipc.port", "9858", [DATANODE];
-    /// Take any free port for what the DataNodes of our own and Ratis' clients talk to: several DataNodes on one host.
+    /// Take any free port for what the DataNodes of our own and Ratis' clients talk to: several
+    /// DataNodes on one host.
     HDDS_CONTAINER_RATIS_IPC_RANDOM_PORT: bool = "hdds.container.ratis.ipc.random.port", "false", [DATANODE];
-    /// Where the DataNode's status page and metrics are served.
+    /// Where the DataNode's status page and metrics are served; the host is
+    /// trioxide.datanode.bind.host when unset.
     HDDS_DATANODE_HTTP_ADDRESS: HostPort = "hdds.datanode.http-address", "0.0.0.0:9882", [DATANODE];
+    /// The address the DataNode binds its web port to, when not that of hdds.datanode.http-address.
+    /// Ozone's default is 0.0.0.0.
+    HDDS_DATANODE_HTTP_BIND_HOST: String = "hdds.datanode.http-bind-host", "", [DATANODE];
     /// Serve the DataNode's status page and metrics.
     HDDS_DATANODE_HTTP_ENABLED: bool = "hdds.datanode.http.enabled", "true", [DATANODE];
     /// Space kept free on single disks: /dir1:100MB,/dir2:1GB.
@@ -40,6 +46,31 @@ keys! {
     /// How a disk is chosen for a new container.
     HDDS_DATANODE_VOLUME_CHOOSING_POLICY: String = "hdds.datanode.volume.choosing.policy", "capacity", [DATANODE], one of ["capacity", "round-robin",
         "org.apache.hadoop.ozone.container.common.volume.CapacityVolumeChoosingPolicy", "org.apache.hadoop.ozone.container.common.volume.RoundRobinVolumeChoosingPolicy"];
+    /// How often all data and Raft log directories are checked, in minutes.
+    HDDS_DATANODE_PERIODIC_DISK_CHECK_INTERVAL_MINUTES: u64 = "hdds.datanode.periodic.disk.check.interval.minutes", "60", [DATANODE];
+    /// The least time between two checks of a directory: one that errors is checked at once, but
+    /// not more often.
+    HDDS_DATANODE_DISK_CHECK_MIN_GAP: Duration = "hdds.datanode.disk.check.min.gap", "10m", [DATANODE];
+    /// A directory whose check takes longer has failed. One that takes longer to open at start is
+    /// left out.
+    HDDS_DATANODE_DISK_CHECK_TIMEOUT: Duration = "hdds.datanode.disk.check.timeout", "10m", [DATANODE];
+    /// How many of the last tests of a directory count; 0 does without writing and reading.
+    HDDS_DATANODE_DISK_CHECK_IO_TEST_COUNT: usize = "hdds.datanode.disk.check.io.test.count", "3", [DATANODE];
+    /// How many of the last tests of a directory may fail. A test also fails when the device
+    /// refused reads of files since the last one. An fsync that fails is final, and so is a
+    /// directory that is gone.
+    HDDS_DATANODE_DISK_CHECK_IO_FAILURES_TOLERATED: usize = "hdds.datanode.disk.check.io.failures.tolerated", "1", [DATANODE];
+    /// Size of the file that a test writes, syncs and reads back.
+    HDDS_DATANODE_DISK_CHECK_IO_FILE_SIZE: ByteSize = "hdds.datanode.disk.check.io.file.size", "100B", [DATANODE];
+    /// The least time between two readings of a whole replica that somebody found suspicious.
+    HDDS_CONTAINER_SCRUB_MIN_GAP: Duration = "hdds.container.scrub.min.gap", "15m", [DATANODE];
+    /// Data directories that may fail before the DataNode ends; -1 for all but one.
+    HDDS_DATANODE_FAILED_DATA_VOLUMES_TOLERATED: i32 = "hdds.datanode.failed.data.volumes.tolerated", "-1", [DATANODE];
+    /// Raft log directories that may fail before the DataNode ends; -1 for all but one.
+    HDDS_DATANODE_FAILED_METADATA_VOLUMES_TOLERATED: i32 = "hdds.datanode.failed.metadata.volumes.tolerated", "-1", [DATANODE];
+    /// Databases of containers that may fail before the DataNode ends, -1 for all but one. Each
+    /// data directory has its own, and fails with it.
+    HDDS_DATANODE_FAILED_DB_VOLUMES_TOLERATED: i32 = "hdds.datanode.failed.db.volumes.tolerated", "-1", [DATANODE];
     /// How often a DataNode reports its disks.
     HDDS_NODE_REPORT_INTERVAL: Duration = "hdds.node.report.interval", "60s", [DATANODE];
     /// How often a DataNode reports all its containers.
@@ -52,9 +83,11 @@ keys! {
     HDDS_DATANODE_METADATA_ROCKSDB_CACHE_SIZE: ByteSize = "hdds.datanode.metadata.rocksdb.cache.size", "64MB", [DATANODE];
     /// Raft entries applied after which a pipeline's log is trimmed.
     HDDS_RATIS_SNAPSHOT_THRESHOLD: u64 = "hdds.ratis.snapshot.threshold", "100000", [DATANODE];
-    /// The shortest time without a leader after which a member of a pipeline stands for election. Ozone's default is 5s.
+    /// The shortest time without a leader after which a member of a pipeline stands for election.
+    /// Ozone's default is 5s.
     HDDS_RATIS_LEADER_ELECTION_MINIMUM_TIMEOUT_DURATION: Duration = "hdds.ratis.leader.election.minimum.timeout.duration", "1s", [DATANODE];
-    /// How long a client's watch may take until it is told which members of the pipeline are behind.
+    /// How long a client's watch may take until it is told which members of the pipeline are
+    /// behind.
     HDDS_RATIS_RAFT_SERVER_WATCH_TIMEOUT: Duration = "hdds.ratis.raft.server.watch.timeout", "30s", [DATANODE];
     /// Bytes of requests a pipeline's leader holds before it answers that it is busy.
     HDDS_CONTAINER_RATIS_LEADER_PENDING_BYTES_LIMIT: ByteSize = "hdds.container.ratis.leader.pending.bytes.limit", "256MB", [DATANODE];
@@ -64,10 +97,12 @@ keys! {
     HDDS_CONTAINER_CHUNK_WRITE_SYNC: bool = "hdds.container.chunk.write.sync", "false", [DATANODE];
     /// Containers a DataNode copies to others at a time. More that SCM asks for wait.
     HDDS_DATANODE_REPLICATION_STREAMS_LIMIT: u32 = "hdds.datanode.replication.streams.limit", "10", [DATANODE];
-    /// The most copies of containers that wait on a DataNode; more are refused, and SCM asks again later.
+    /// The most copies of containers that wait on a DataNode; more are refused, and SCM asks again
+    /// later.
     HDDS_DATANODE_REPLICATION_QUEUE_LIMIT: u32 = "hdds.datanode.replication.queue.limit", "4096", [DATANODE];
     /// What a DataNode that leaves the service copies at a time, as a multiple of the limit.
     HDDS_DATANODE_REPLICATION_OUTOFSERVICE_LIMIT_FACTOR: f64 = "hdds.datanode.replication.outofservice.limit.factor", "2.0", [SCM, DATANODE];
-    /// Bytes per second that a DataNode sends when it copies containers to others, all copies together; 0 for no limit.
+    /// Bytes per second that a DataNode sends when it copies containers to others, all copies
+    /// together; 0 for no limit.
     TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH: ByteSize = "trioxide.datanode.replication.bandwidth", "0B", [DATANODE];
 }

@@ -9,19 +9,22 @@ use crate::value::ByteSize;
 keys! {
     /// Where roles keep their metadata when their own directory key is not set.
     OZONE_METADATA_DIRS: Option<PathBuf> = "ozone.metadata.dirs", "", [OM, SCM, DATANODE];
-    /// Users who may administer the cluster, separated by commas; the user who runs the server always may.
+    /// Users who may administer the cluster, separated by commas; the user who runs the server
+    /// always may.
     OZONE_ADMINISTRATORS: Vec<String> = "ozone.administrators", "", [OM, SCM];
     /// Groups whose members may administer the cluster, separated by commas.
     OZONE_ADMINISTRATORS_GROUPS: Vec<String> = "ozone.administrators.groups", "", [OM, SCM];
     /// Replication type of a key when neither the client nor the bucket says.
     OZONE_SERVER_DEFAULT_REPLICATION_TYPE: String = "ozone.server.default.replication.type", "RATIS", [OM, CLIENT, S3G], one of ["RATIS", "STAND_ALONE", "EC"];
-    /// Replication of a key when neither the client nor the bucket says: 1 or 3 (also ONE, THREE) for RATIS.
+    /// Replication of a key when neither the client nor the bucket says: 1 or 3 (also ONE, THREE)
+    /// for RATIS.
     OZONE_SERVER_DEFAULT_REPLICATION: String = "ozone.server.default.replication", "3", [OM, CLIENT, S3G];
     /// Largest block of a key.
-    OZONE_SCM_BLOCK_SIZE: ByteSize = "ozone.scm.block.size", "256MB", [OM, SCM, CLIENT];
+    OZONE_SCM_BLOCK_SIZE: ByteSize = "ozone.scm.block.size", "256MB", [OM, SCM, DATANODE, CLIENT];
     /// Size at which a container counts as full.
     OZONE_SCM_CONTAINER_SIZE: ByteSize = "ozone.scm.container.size", "5GB", [SCM, DATANODE];
-    /// How often a DataNode reports to SCM. Ozone's default is 30s; heartbeats are cheap here and carry commands, so ours is shorter.
+    /// How often a DataNode reports to SCM. Ozone's default is 30s; heartbeats are cheap here and
+    /// carry commands, so ours is shorter.
     HDDS_HEARTBEAT_INTERVAL: Duration = "hdds.heartbeat.interval", "1s", [DATANODE, SCM];
     /// How often DataNodes look for blocks to delete.
     OZONE_BLOCK_DELETING_SERVICE_INTERVAL: Duration = "ozone.block.deleting.service.interval", "1m", [DATANODE, SCM, OM];

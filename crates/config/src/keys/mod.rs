@@ -1,4 +1,5 @@
-//! Every configuration key, grouped by who reads it. The crate's documentation tells how to add one.
+//! Every configuration key, grouped by the server that reads it. The crate's documentation tells
+//! how to add one.
 
 pub use crate::declare::KeySpec;
 

@@ -7,15 +7,20 @@ use crate::declare::keys;
 use crate::value::{ByteSize, HostPort};
 
 keys! {
-    /// Where OM is reached: by our own clients (framed protocol) and by Ozone's Java clients (Hadoop RPC).
+    /// Where OM is reached: by our own clients (framed protocol) and by Ozone's Java clients
+    /// (Hadoop RPC).
     OZONE_OM_ADDRESS: HostPort = "ozone.om.address", "0.0.0.0:9862", [OM, CLIENT, S3G];
-    /// Where OM's status page, metrics and service list are served.
+    /// Where OM's status page, metrics and service list are served; the host is that of
+    /// ozone.om.address when unset.
     OZONE_OM_HTTP_ADDRESS: HostPort = "ozone.om.http-address", "0.0.0.0:9874", [OM];
+    /// The address OM binds its web port to, when not that of ozone.om.http-address. Ozone's
+    /// default is 0.0.0.0.
+    OZONE_OM_HTTP_BIND_HOST: String = "ozone.om.http-bind-host", "", [OM];
     /// Serve OM's status page and metrics.
     OZONE_OM_HTTP_ENABLED: bool = "ozone.om.http.enabled", "true", [OM];
-    /// Open OM's gRPC door.
+    /// Open OM's gRPC endpoint.
     OZONE_OM_S3_GRPC_SERVER_ENABLED: bool = "ozone.om.s3.grpc.server_enabled", "true", [OM];
-    /// Port of OM's gRPC door, on the host of ozone.om.address.
+    /// Port of OM's gRPC endpoint, on the host of ozone.om.address.
     OZONE_OM_GRPC_PORT: u16 = "ozone.om.grpc.port", "8981", [OM, CLIENT, S3G];
     /// Largest message OM sends or takes over gRPC.
     OZONE_OM_GRPC_MAXIMUM_RESPONSE_LENGTH: ByteSize = "ozone.om.grpc.maximum.response.length", "128MB", [OM, CLIENT];
@@ -31,19 +36,26 @@ keys! {
     OZONE_OM_INTERNAL_SERVICE_ID: String = "ozone.om.internal.service.id", "", [OM];
     /// The id of this OM within its service.
     OZONE_OM_NODE_ID: String = "ozone.om.node.id", "om1", [OM];
-    /// The ids of the OMs of a service, as ozone.om.nodes.SERVICE: one Raft group. Their addresses stand under ozone.om.address.SERVICE.NODE.
+    /// The ids of the OMs of a service, as ozone.om.nodes.SERVICE: one Raft group. Their addresses
+    /// stand under ozone.om.address.SERVICE.NODE.
     OZONE_OM_NODES: Vec<String> = "ozone.om.nodes", "", [OM, CLIENT, S3G];
-    /// Those of ozone.om.nodes.SERVICE, as ozone.om.decommissioned.nodes.SERVICE, that are not to run any more: an operator removes them with "o3 admin om decommission".
+    /// Those of ozone.om.nodes.SERVICE, as ozone.om.decommissioned.nodes.SERVICE, that are not to
+    /// run any more: an operator removes them with "o3 admin om decommission".
     OZONE_OM_DECOMMISSIONED_NODES: Vec<String> = "ozone.om.decommissioned.nodes", "", [OM, CLIENT, S3G];
-    /// Those of ozone.om.nodes.SERVICE, as ozone.om.listener.nodes.SERVICE, that follow and never vote or lead. They join with "o3 om --bootstrap".
+    /// Those of ozone.om.nodes.SERVICE, as ozone.om.listener.nodes.SERVICE, that follow and never
+    /// vote or lead. They join with "o3 om --bootstrap".
     OZONE_OM_LISTENER_NODES: Vec<String> = "ozone.om.listener.nodes", "", [OM];
-    /// Port on which the OMs of a service replicate to each other, on the host of ozone.om.address. Our own protocol.
+    /// Port on which the OMs of a service replicate to each other, on the host of ozone.om.address.
+    /// Our own protocol.
     OZONE_OM_RATIS_PORT: u16 = "ozone.om.ratis.port", "9872", [OM];
-    /// Let an OM that does not lead answer, from what it has, reads of clients that ask for LOCAL_LEASE.
+    /// Let an OM that does not lead answer, from what it has, reads of clients that ask for
+    /// LOCAL_LEASE.
     OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_ENABLED: bool = "ozone.om.follower.read.local.lease.enabled", "false", [OM];
     /// The most log entries an OM may be behind its leader to answer so; -1 for any number.
     OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_LOG_LIMIT: i64 = "ozone.om.follower.read.local.lease.log.limit", "10000", [OM];
-    /// The longest an OM may be behind to answer so, in milliseconds; -1 for any time. An OM that keeps up knows it of a moment one to two heartbeats ago, so a bound below a second sends many reads to the leader.
+    /// The longest an OM may be behind to answer so, in milliseconds; -1 for any time. An OM that
+    /// keeps up knows it of a moment one to two heartbeats ago, so a bound below a second sends
+    /// many reads to the leader.
     OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_TIME_MS: i64 = "ozone.om.follower.read.local.lease.time.ms", "5000", [OM];
     /// Layout of a bucket when the client does not say.
     OZONE_DEFAULT_BUCKET_LAYOUT: String = "ozone.default.bucket.layout", "FILE_SYSTEM_OPTIMIZED", [OM], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];
@@ -71,9 +83,11 @@ keys! {
     OZONE_OM_OPEN_MPU_PARTS_CLEANUP_LIMIT_PER_TASK: u32 = "ozone.om.open.mpu.parts.cleanup.limit.per.task", "1000", [OM];
     /// Minutes for which OM keeps what is in the trash of file systems; with 0 it never empties it.
     FS_TRASH_INTERVAL: f64 = "fs.trash.interval", "0", [OM];
-    /// Minutes for which OM keeps what is in the trash of file systems; fs.trash.interval when unset.
+    /// Minutes for which OM keeps what is in the trash of file systems; fs.trash.interval when
+    /// unset.
     OZONE_FS_TRASH_INTERVAL: Option<f64> = "ozone.fs.trash.interval", "", [OM];
-    /// Minutes between checkpoints of the trash; with 0, or more than it is kept, as long as it is kept.
+    /// Minutes between checkpoints of the trash; with 0, or more than it is kept, as long as it is
+    /// kept.
     FS_TRASH_CHECKPOINT_INTERVAL: f64 = "fs.trash.checkpoint.interval", "0", [OM];
     /// Minutes between checkpoints of the trash; fs.trash.checkpoint.interval when unset.
     OZONE_FS_TRASH_CHECKPOINT_INTERVAL: Option<f64> = "ozone.fs.trash.checkpoint.interval", "", [OM];
@@ -91,19 +105,24 @@ keys! {
     OZONE_OM_SCM_REQUEST_TIMEOUT: Duration = "trioxide.om.scm.request.timeout", "30s", [OM];
     /// Allow what HBase needs of a file system. Syncing wants this and ozone.fs.hsync.enabled.
     OZONE_HBASE_ENHANCEMENTS_ALLOWED: bool = "ozone.hbase.enhancements.allowed", "false", [OM];
-    /// Let writers sync keys (hsync, hflush) before they close them; wants ozone.hbase.enhancements.allowed too.
+    /// Let writers sync keys (hsync, hflush) before they close them; wants
+    /// ozone.hbase.enhancements.allowed too.
     OZONE_FS_HSYNC_ENABLED: bool = "ozone.fs.hsync.enabled", "false", [OM];
     /// How long the writer of a synced key is left alone by who wants to recover the key.
     OZONE_OM_LEASE_SOFT_LIMIT: Duration = "ozone.om.lease.soft.limit", "60s", [OM];
     /// Age at which OM itself closes a key that was synced and not closed.
     OZONE_OM_LEASE_HARD_LIMIT: Duration = "ozone.om.lease.hard.limit", "7d", [OM];
-    /// Judge every request by administrators, owners and ACLs. Ozone enforces ACLs only in a secure cluster, or when ozone.acl.authorizer.class names the native authorizer; here this key is enough.
+    /// Judge every request by administrators, owners and ACLs. Ozone enforces ACLs only in a secure
+    /// cluster, or when ozone.acl.authorizer.class names the native authorizer; here this key is
+    /// enough.
     OZONE_ACL_ENABLED: bool = "ozone.acl.enabled", "false", [OM];
-    /// The judge when ACLs are enabled: `native` (also by its Java class name, OzoneNativeAuthorizer), or OzoneAccessAuthorizer, which allows everything.
+    /// The judge when ACLs are enabled: `native` (also by its Java class name,
+    /// OzoneNativeAuthorizer), or OzoneAccessAuthorizer, which allows everything.
     OZONE_ACL_AUTHORIZER_CLASS: String = "ozone.acl.authorizer.class", "native", [OM];
     /// Whether everybody may list all volumes.
     OZONE_OM_VOLUME_LISTALL_ALLOWED: bool = "ozone.om.volume.listall.allowed", "true", [OM];
-    /// Users who may see and change everybody's S3 secrets, separated by commas; the administrators when neither this nor its groups are set.
+    /// Users who may see and change everybody's S3 secrets, separated by commas; the administrators
+    /// when neither this nor its groups are set.
     OZONE_S3_ADMINISTRATORS: Vec<String> = "ozone.s3.administrators", "", [OM];
     /// Groups whose members may see and change everybody's S3 secrets.
     OZONE_S3_ADMINISTRATORS_GROUPS: Vec<String> = "ozone.s3.administrators.groups", "", [OM];

@@ -29,17 +29,23 @@ keys! {
     TRIOXIDE_OM_CACHE_SIZE: ByteSize = "trioxide.om.cache.size", "1GB", [OM];
     /// Memory for directories of FILE_SYSTEM_OPTIMIZED buckets that OM keeps decoded.
     TRIOXIDE_OM_DIRECTORY_CACHE_SIZE: ByteSize = "trioxide.om.directory.cache.size", "128MB", [OM];
-    /// How long an SCM that hears nothing of its leader waits before it asks for votes (up to twice as long, by chance).
+    /// How long an SCM that hears nothing of its leader waits before it asks for votes (up to twice
+    /// as long, by chance).
     TRIOXIDE_SCM_ELECTION_TIMEOUT: Duration = "trioxide.scm.election.timeout", "1s", [SCM];
     /// Memory for cached blocks of SCM's tables.
     TRIOXIDE_SCM_CACHE_SIZE: ByteSize = "trioxide.scm.cache.size", "64MB", [SCM];
-    /// How long an OM that hears nothing of its leader waits before it asks for votes (up to twice as long, by chance). A third of it is the time a leader answers reads without asking the others: over so long no two clocks may differ in speed by more than half.
+    /// How long an OM that hears nothing of its leader waits before it asks for votes (up to twice
+    /// as long, by chance). A third of it is the time a leader answers reads without asking the
+    /// others: over so long no two clocks may differ in speed by more than half.
     TRIOXIDE_OM_ELECTION_TIMEOUT: Duration = "trioxide.om.election.timeout", "1s", [OM];
-    /// Bytes per second at which a leader sends its tables to an OM that was away for too long; 0 for as fast as it goes.
+    /// Bytes per second at which a leader sends its tables to an OM that was away for too long; 0
+    /// for as fast as it goes.
     TRIOXIDE_OM_SNAPSHOT_RATE: ByteSize = "trioxide.om.snapshot.rate", "200MB", [OM];
-    /// How often a client that reads from any OM asks each how far it is and how long it takes to answer.
+    /// How often a client that reads from any OM asks each how far it is and how long it takes to
+    /// answer.
     TRIOXIDE_CLIENT_OM_PROBE_INTERVAL: Duration = "trioxide.client.om.probe.interval", "3s", [CLIENT, S3G];
-    /// Log entries by which an OM may be behind the most advanced one for such a client to read from it.
+    /// Log entries by which an OM may be behind the most advanced one for such a client to read
+    /// from it.
     TRIOXIDE_CLIENT_OM_MAX_LAG: u64 = "trioxide.client.om.max.lag", "10000", [CLIENT, S3G];
     /// How often OM asks an SCM which SCMs belong to the service: one may have come or gone.
     TRIOXIDE_OM_SCM_REFRESH_INTERVAL: Duration = "trioxide.om.scm.refresh.interval", "10s", [OM];
@@ -47,16 +53,37 @@ keys! {
     TRIOXIDE_OM_BLOCK_POOL_SIZE: u32 = "trioxide.om.block.pool.size", "1000", [OM];
     /// Age at which blocks held ready are dropped.
     TRIOXIDE_OM_BLOCK_POOL_AGE: Duration = "trioxide.om.block.pool.age", "1m", [OM];
-    /// Blocks up to this size travel with their record in one request and are packed into segment files.
+    /// Blocks up to this size travel with their record in one request and are packed into segment
+    /// files.
     TRIOXIDE_SMALL_BLOCK_SIZE: ByteSize = "trioxide.small.block.size", "128KB", [CLIENT, DATANODE, S3G];
-    /// How disks are written: io_uring, threads, or what the kernel has.
-    TRIOXIDE_DATANODE_IO: String = "trioxide.datanode.io", "auto", [DATANODE], one of ["auto", "uring", "threads"];
+    /// How disks are written: by threads, which is also what auto chooses.
+    TRIOXIDE_DATANODE_IO: String = "trioxide.datanode.io", "auto", [DATANODE], one of ["auto", "threads"];
     /// How long a client's metadata request may take altogether, fail-over and retries included.
     TRIOXIDE_CLIENT_DEADLINE: Duration = "trioxide.client.deadline", "60s", [CLIENT, S3G];
-    /// A DataNode that owes an answer to a write and gives no sign of life for so long, though asked, hangs: the data is written elsewhere. How long the write itself may take is another matter.
+    /// A DataNode that owes an answer to a write and gives no sign of life for so long, though
+    /// asked, hangs: the data is written elsewhere. How long the write itself may take is another
+    /// matter.
     TRIOXIDE_CLIENT_DATANODE_SILENCE: Duration = "trioxide.client.datanode.silence", "2s", [CLIENT, S3G];
     /// A read not answered by then is asked of the next replica too; the first answer counts.
     TRIOXIDE_CLIENT_HEDGE_AFTER: Duration = "trioxide.client.hedge.after", "100ms", [CLIENT, S3G];
-    /// Ports of `o3 server` where no address is set: Ozone's, or any free ones (several servers on one host).
+    /// Connections that one port has open at once. A new one on top takes the place of one that has
+    /// not said anything yet, or is refused.
+    TRIOXIDE_SERVER_MAX_CONNECTIONS: u32 = "trioxide.server.max.connections", "10000", [OM, SCM, DATANODE, S3G];
+    /// Connections that one port has open at once from one address (for IPv6, from one /64
+    /// network).
+    TRIOXIDE_SERVER_MAX_CONNECTIONS_PER_PEER: u32 = "trioxide.server.max.connections.per.peer", "4000", [OM, SCM, DATANODE, S3G];
+    /// How long a new connection may take until it has said which protocol it speaks.
+    TRIOXIDE_SERVER_HANDSHAKE_TIMEOUT: Duration = "trioxide.server.handshake.timeout", "10s", [OM, SCM, DATANODE, S3G];
+    /// How long a connection is kept on which nothing is under way.
+    TRIOXIDE_SERVER_IDLE_TIMEOUT: Duration = "trioxide.server.idle.timeout", "10m", [OM, SCM, DATANODE, S3G];
+    /// How long a peer may send nothing in the middle of a message or of an object, or take nothing
+    /// of an answer.
+    TRIOXIDE_SERVER_STALL_TIMEOUT: Duration = "trioxide.server.stall.timeout", "30s", [OM, SCM, DATANODE, S3G];
+    /// Memory of a process for data in flight: bodies of S3 requests, chunks on their way to and
+    /// from disks, log entries. Beyond it nothing more is read from sockets. What tables cache has
+    /// settings of its own. All roles of a process share it, and the first to start sets it.
+    TRIOXIDE_MEMORY_LIMIT: ByteSize = "trioxide.memory.limit", "192MB", [DATANODE, S3G];
+    /// Ports of `o3 server` where no address is set: Ozone's, or any free ones (several servers on
+    /// one host).
     TRIOXIDE_SERVER_PORTS: String = "trioxide.server.ports", "fixed", [COMMON], one of ["fixed", "free"];
 }

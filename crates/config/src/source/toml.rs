@@ -1,4 +1,5 @@
-//! TOML with Ozone's names: `"ozone.om.address" = "…"`, or nested tables whose names are joined with dots.
+//! TOML with Ozone's names: `"ozone.om.address" = "…"`, or nested tables whose names are joined
+//! with dots.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

@@ -1,6 +1,7 @@
 //! Hadoop's XML: `<configuration><property><name/><value/></property>…`.
 //!
-//! `<description>`, `<tag>`, `<final>` and `<source>` are passed over. An `xi:include` is refused rather than ignored.
+//! `<description>`, `<tag>`, `<final>` and `<source>` are passed over. An `xi:include` is refused
+//! rather than ignored.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;

@@ -25,12 +25,12 @@ pub fn compute(kind: ChecksumType, bytes_per_checksum: u32, data: &[u8]) -> Chec
 /// All four-byte checksums share one allocation: a chunk of 4 MiB has 256 of them.
 fn compute_crcs(kind: ChecksumType, slice: usize, data: &[u8]) -> Vec<Bytes> {
     let count = data.len().div_ceil(slice);
-    let mut all = Vec::with_capacity(count * 4);
+    let mut all = Vec::with_capacity(count.saturating_mul(4));
     for part in data.chunks(slice) {
         all.extend_from_slice(&crc(kind, part).to_be_bytes());
     }
-    let all = Bytes::from(all);
-    (0..count).map(|i| all.slice(i * 4..i * 4 + 4)).collect()
+    let mut all = Bytes::from(all);
+    (0..count).map(|_| all.split_to(4.min(all.len()))).collect()
 }
 
 /// The checksum of one slice; empty for NONE.

@@ -26,7 +26,9 @@ pub fn cut(
     {
         return Err(unaligned());
     }
-    let (first, last) = ((offset / slice) as usize, end.div_ceil(slice) as usize);
+    let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let first = place(offset.checked_div(slice).ok_or_else(unaligned)?);
+    let last = place(end.div_ceil(slice));
     let checksums = sums
         .checksums
         .get(first..last)

@@ -17,6 +17,14 @@ pub enum ChecksumError {
         /// Slices the data has.
         expected: usize,
     },
+    /// A checksum that is longer or shorter than those of its type.
+    #[error("the checksum of slice {slice} does not have {width} bytes")]
+    Width {
+        /// Which slice of the data.
+        slice: usize,
+        /// Bytes it should have.
+        width: usize,
+    },
     /// A slice does not have its checksum.
     #[error("checksum mismatch at slice {slice}, which starts at byte {offset}")]
     Mismatch {

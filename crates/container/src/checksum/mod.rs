@@ -7,12 +7,14 @@
 mod compute;
 mod cut;
 mod error;
+mod form;
 mod stream;
 mod verify;
 
 pub use compute::{compute, compute_slice};
 pub use cut::cut;
 pub use error::ChecksumError;
+pub use form::check_form;
 pub use stream::ChecksumStream;
 pub use verify::{verify, verify_part};
 

@@ -45,7 +45,7 @@ impl ChecksumStream {
             return;
         }
         while !data.is_empty() {
-            let take = data.len().min(self.slice - self.filled);
+            let take = data.len().min(self.slice.saturating_sub(self.filled));
             let (part, rest) = data.split_at(take);
             match &mut self.state {
                 State::None => {}
@@ -53,7 +53,7 @@ impl ChecksumStream {
                 State::Sha256(sha) => sha.update(part),
                 State::Md5(md5) => md5.update(part),
             }
-            self.filled += take;
+            self.filled = self.filled.saturating_add(take);
             data = rest;
             if self.filled == self.slice {
                 self.end_slice();
@@ -79,7 +79,11 @@ impl ChecksumStream {
     fn end_slice(&mut self) {
         let sum = match &mut self.state {
             State::None => return,
-            State::Crc(crc) => Bytes::copy_from_slice(&(crc.finalize_reset() as u32).to_be_bytes()),
+            State::Crc(crc) => {
+                // The sum is in the low half.
+                let [.., a, b, c, d] = crc.finalize_reset().to_be_bytes();
+                Bytes::copy_from_slice(&[a, b, c, d])
+            }
             State::Sha256(sha) => Bytes::copy_from_slice(&sha.finalize_reset()),
             State::Md5(md5) => Bytes::copy_from_slice(&md5.finalize_reset()),
         };

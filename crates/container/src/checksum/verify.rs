@@ -33,10 +33,10 @@ pub fn verify_part(sums: &ChecksumData, first: usize, data: &[u8]) -> Result<(),
     }
     for (i, (part, sum)) in data.chunks(slice).zip(sums.checksums.iter().skip(first)).enumerate() {
         if !matches(kind, part, sum) {
-            let slice_no = first + i;
+            let slice_no = first.saturating_add(i);
             return Err(ChecksumError::Mismatch {
                 slice: slice_no,
-                offset: slice_no as u64 * slice as u64,
+                offset: (slice_no as u64).saturating_mul(slice as u64),
             });
         }
     }

@@ -37,9 +37,8 @@ pub fn merge(there: Option<BlockState>, length: u64, bcsid: u64) -> Result<Merge
     if bcsid != 0 && bcsid < old.bcsid {
         return Err(ChunkListError::Stale { committed: old.bcsid, new: bcsid });
     }
-    if length < old.length {
-        return Err(ChunkListError::Shrinks { committed: old.length, new: length });
-    }
+    let shrinks = ChunkListError::Shrinks { committed: old.length, new: length };
+    let added_bytes = length.checked_sub(old.length).ok_or(shrinks)?;
     let repeated = bcsid != 0 && bcsid == old.bcsid;
-    Ok(Merged { block, added_bytes: length - old.length, added_blocks: 0, repeated })
+    Ok(Merged { block, added_bytes, added_blocks: 0, repeated })
 }

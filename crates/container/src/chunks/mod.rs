@@ -4,9 +4,11 @@
 //! the older one. A list that carries only what is new is made whole first ([`extend`]).
 
 mod extend;
+mod limits;
 mod merge;
 mod validate;
 
 pub use extend::{extend, is_incremental};
+pub use limits::{LimitError, MAX_CHUNK_LEN, MAX_CHUNKS, check_chunk, check_list, check_small};
 pub use merge::{BlockState, Merged, merge};
 pub use validate::{ChunkListError, locate, validate_list, validate_write};

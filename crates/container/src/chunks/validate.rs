@@ -78,13 +78,13 @@ pub fn validate_list(block: &BlockData) -> Result<u64, ChunkListError> {
             });
         }
         // Writers may close a block with one empty chunk at its end.
-        if chunk.len == 0 && i + 1 != block.chunks.len() {
+        if chunk.len == 0 && i.saturating_add(1) != block.chunks.len() {
             return Err(ChunkListError::Empty { name: chunk.chunk_name.clone() });
         }
         end = chunk_end(chunk)?;
     }
     match block.size {
-        Some(size) if size > 0 && size as u64 != end => {
+        Some(size) if size > 0 && size.cast_unsigned() != end => {
             Err(ChunkListError::WrongSize { size, sum: end })
         }
         _ => Ok(end),

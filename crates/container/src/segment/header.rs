@@ -5,7 +5,9 @@ use types::ContainerId;
 use super::SegmentError;
 
 /// Length of [`SegmentHeader`] in the file; the first record follows.
-pub const SEGMENT_HEADER_LEN: u64 = 64;
+pub const SEGMENT_HEADER_LEN: u64 = LEN as u64;
+
+const LEN: usize = 64;
 
 const MAGIC: [u8; 8] = *b"O3SEGMNT";
 const VERSION: u16 = 1;
@@ -22,8 +24,8 @@ pub struct SegmentHeader {
 
 impl SegmentHeader {
     /// The bytes in the file.
-    pub fn encode(&self) -> [u8; SEGMENT_HEADER_LEN as usize] {
-        let mut out = [0; SEGMENT_HEADER_LEN as usize];
+    pub fn encode(&self) -> [u8; LEN] {
+        let mut out = [0; LEN];
         out[..8].copy_from_slice(&MAGIC);
         out[8..10].copy_from_slice(&VERSION.to_le_bytes());
         out[12..16].copy_from_slice(&self.number.to_le_bytes());
@@ -39,7 +41,7 @@ impl SegmentHeader {
     /// Anything else than a header of a known version.
     pub fn decode(bytes: &[u8]) -> Result<Self, SegmentError> {
         let short = SegmentError::Short { got: bytes.len() as u64, expected: SEGMENT_HEADER_LEN };
-        let bytes = bytes.first_chunk::<{ SEGMENT_HEADER_LEN as usize }>().ok_or(short)?;
+        let bytes = bytes.first_chunk::<LEN>().ok_or(short)?;
         let (body, crc) = bytes.split_at(CRC_AT);
         if body[..8] != MAGIC {
             return Err(SegmentError::Magic);

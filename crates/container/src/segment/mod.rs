@@ -15,11 +15,9 @@ mod error;
 mod header;
 mod info;
 mod record;
-mod scan;
 pub mod space;
 
 pub use error::SegmentError;
 pub use header::{SEGMENT_HEADER_LEN, SegmentHeader};
 pub use info::SegmentInfo;
 pub use record::{RECORD_ALIGN, RECORD_HEADER_LEN, RecordHeader, padding, record_len};
-pub use scan::{Scan, Tail, scan};

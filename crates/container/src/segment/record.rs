@@ -5,9 +5,13 @@ use types::{ContainerId, LocalId};
 use super::SegmentError;
 
 /// Length of [`RecordHeader`] in the file; the block's bytes follow.
-pub const RECORD_HEADER_LEN: u64 = 32;
+pub const RECORD_HEADER_LEN: u64 = LEN as u64;
 /// Records start at multiples of this.
-pub const RECORD_ALIGN: u64 = 8;
+pub const RECORD_ALIGN: u64 = ALIGN as u64;
+
+/// [`RECORD_HEADER_LEN`] as the length of a slice.
+pub(super) const LEN: usize = 32;
+const ALIGN: usize = 8;
 
 const MAGIC: [u8; 4] = *b"O3RC";
 const CRC_AT: usize = 28;
@@ -27,13 +31,14 @@ pub struct RecordHeader {
 
 /// Bytes a record of `data_len` bytes takes in the file, header and padding included.
 pub fn record_len(data_len: u32) -> u64 {
-    (RECORD_HEADER_LEN + u64::from(data_len)).next_multiple_of(RECORD_ALIGN)
+    RECORD_HEADER_LEN.saturating_add(u64::from(data_len)).next_multiple_of(RECORD_ALIGN)
 }
 
 /// The zeros after a record of `data_len` bytes.
 pub fn padding(data_len: u32) -> &'static [u8] {
-    let data_len = u64::from(data_len);
-    &[0; RECORD_ALIGN as usize][..(data_len.next_multiple_of(RECORD_ALIGN) - data_len) as usize]
+    const ZEROS: &[u8] = &[0; ALIGN];
+    let over = data_len as usize % ALIGN;
+    ZEROS.get(over..).filter(|_| over > 0).unwrap_or_default()
 }
 
 impl RecordHeader {
@@ -44,8 +49,8 @@ impl RecordHeader {
     }
 
     /// The bytes in the file, for this place and no other.
-    pub fn encode(&self, container: ContainerId, offset: u64) -> [u8; RECORD_HEADER_LEN as usize] {
-        let mut out = [0; RECORD_HEADER_LEN as usize];
+    pub fn encode(&self, container: ContainerId, offset: u64) -> [u8; LEN] {
+        let mut out = [0; LEN];
         out[..4].copy_from_slice(&MAGIC);
         out[4..8].copy_from_slice(&self.len.to_le_bytes());
         out[8..16].copy_from_slice(&self.local.0.to_le_bytes());
@@ -62,7 +67,7 @@ impl RecordHeader {
     /// Anything else than a header written for that place.
     pub fn decode(bytes: &[u8], container: ContainerId, offset: u64) -> Result<Self, SegmentError> {
         let short = SegmentError::Short { got: bytes.len() as u64, expected: RECORD_HEADER_LEN };
-        let bytes = bytes.first_chunk::<{ RECORD_HEADER_LEN as usize }>().ok_or(short)?;
+        let bytes = bytes.first_chunk::<LEN>().ok_or(short)?;
         let (body, crc) = bytes.split_at(CRC_AT);
         if body[..4] != MAGIC {
             return Err(SegmentError::Magic);
@@ -73,8 +78,8 @@ impl RecordHeader {
         Ok(Self {
             local: LocalId(number(body, 8)),
             bcsid: number(body, 16),
-            len: number(body, 4) as u32,
-            crc: (number(body, 20) >> 32) as u32,
+            len: short_number(body, 4),
+            crc: short_number(body, 24),
         })
     }
 
@@ -110,9 +115,10 @@ impl RecordHeader {
         if header.local != local {
             return Err(SegmentError::WrongBlock { got: header.local.0, expected: local.0 });
         }
-        let expected = RECORD_HEADER_LEN + u64::from(header.len);
-        let data = bytes
-            .get(RECORD_HEADER_LEN as usize..expected as usize)
+        let expected = RECORD_HEADER_LEN.saturating_add(u64::from(header.len));
+        let data = bytes.get(LEN..);
+        let data = data
+            .and_then(|data| data.get(..header.len as usize))
             .ok_or(SegmentError::Short { got: bytes.len() as u64, expected })?;
         header.check(data)?;
         Ok(header)
@@ -129,7 +135,12 @@ fn header_crc(body: &[u8], container: ContainerId, offset: u64) -> u32 {
 
 /// The eight bytes at `at` of a header body, which is longer than that at every use.
 fn number(body: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&body[at..at + 8]);
-    u64::from_le_bytes(bytes)
+    let bytes = body.get(at..).and_then(|rest| rest.first_chunk::<8>());
+    bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// The four bytes at `at`.
+fn short_number(body: &[u8], at: usize) -> u32 {
+    let bytes = body.get(at..).and_then(|rest| rest.first_chunk::<4>());
+    bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }

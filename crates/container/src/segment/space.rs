@@ -20,7 +20,10 @@ pub fn holes(mut dead: Vec<Range<u64>>) -> Vec<Range<u64>> {
     }
     joined
         .into_iter()
-        .map(|range| range.start.next_multiple_of(PAGE)..range.end / PAGE * PAGE)
+        .map(|range| {
+            range.start.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX)
+                ..range.end.saturating_sub(range.end % PAGE)
+        })
         .filter(|range| range.start < range.end)
         .collect()
 }

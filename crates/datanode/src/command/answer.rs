@@ -104,6 +104,18 @@ impl Failure {
         )
     }
 
+    /// Whether what stands against it may be over when it is tried again: a disk that has no room,
+    /// a member that cannot be asked.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self.code,
+            ResultCode::DiskOutOfSpace
+                | ResultCode::UnableToFindChunk
+                | ResultCode::NoSuchBlock
+                | ResultCode::IoException
+        )
+    }
+
     /// Whether it says that a block or container is not here at all.
     pub fn is_gone(&self) -> bool {
         matches!(

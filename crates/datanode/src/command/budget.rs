@@ -11,7 +11,7 @@ use super::Refusal;
 const UNIT: u64 = 1024;
 
 /// Longest wait for room when the caller gave no deadline.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes that may be in flight. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl Budget {
         if let Ok(permit) = self.free.clone().try_acquire_many_owned(units) {
             return Ok(permit);
         }
-        let deadline = deadline.unwrap_or_else(|| Instant::now() + PATIENCE);
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + DEFAULT_TIMEOUT);
         let free = self.free.clone().acquire_many_owned(units);
         match tokio::time::timeout_at(deadline.into(), free).await {
             Ok(Ok(permit)) => Ok(permit),

@@ -138,7 +138,7 @@ async fn delete(node: &Node, request: &ContainerCommandRequestProto) -> Done {
     let force = request.delete_container.as_ref().is_some_and(|delete| delete.force_delete());
     let id = ContainerId::from_wire(request.container_id);
     node.change_container(id, move |store, id| store.delete_container(id, force)).await?;
-    node.news.container_changed(id);
+    node.pending_reports.container_changed(id);
     Ok(ContainerCommandResponseProto {
         delete_container: Some(DeleteContainerResponseProto {}),
         ..success(request)

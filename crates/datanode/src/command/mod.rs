@@ -1,4 +1,4 @@
-//! The container protocol: a command comes in through some door, an answer goes out.
+//! The container protocol: a command comes in through some endpoint, an answer goes out.
 //!
 //! * [`read`]: commands that any replica answers from its disks
 //! * [`write`]: commands that change something: through the pipeline's Raft group, or directly
@@ -6,7 +6,7 @@
 //! * [`direct`]: changes to containers that no Raft group replicates
 //! * [`admit`]: what is checked before a change is proposed
 //!
-//! Chunk bytes travel beside the message everywhere behind the doors.
+//! Chunk bytes travel beside the message everywhere behind the endpoints.
 
 pub mod admit;
 pub mod answer;
@@ -39,6 +39,8 @@ pub struct Command {
     pub payload: Bytes,
     /// When the caller gives up.
     pub deadline: Option<Instant>,
+    /// Verify here what is read: the client cannot tell when it finds damage.
+    pub verify_reads: bool,
 }
 
 impl Command {

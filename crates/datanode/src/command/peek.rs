@@ -5,28 +5,33 @@ use proto::datanode::{Result as ResultCode, Type};
 
 /// The kind of an encoded `ContainerCommandRequestProto`.
 pub fn kind(header: &[u8]) -> Option<Type> {
-    Type::try_from(varint_field(header, 1)?).ok()
+    Type::try_from(varint_field(header, 1)? as i32).ok()
+}
+
+/// The container of an encoded `ContainerCommandRequestProto`.
+pub fn container(header: &[u8]) -> Option<i64> {
+    varint_field(header, 3).map(|value| value as i64)
 }
 
 /// The result of an encoded `ContainerCommandResponseProto`.
 pub fn result(response: &[u8]) -> Option<ResultCode> {
-    ResultCode::try_from(varint_field(response, 3)?).ok()
+    ResultCode::try_from(varint_field(response, 3)? as i32).ok()
 }
 
 /// The kind of an encoded `ContainerCommandResponseProto`.
 pub fn response_kind(response: &[u8]) -> Option<Type> {
-    Type::try_from(varint_field(response, 1)?).ok()
+    Type::try_from(varint_field(response, 1)? as i32).ok()
 }
 
 /// The first value of the varint field `number`; other fields before it are skipped.
-fn varint_field(mut bytes: &[u8], number: u64) -> Option<i32> {
+fn varint_field(mut bytes: &[u8], number: u64) -> Option<u64> {
     while !bytes.is_empty() {
         let tag = varint(&mut bytes)?;
         match (tag >> 3, tag & 7) {
             (field, 0) => {
                 let value = varint(&mut bytes)?;
                 if field == number {
-                    return Some(value as i32);
+                    return Some(value);
                 }
             }
             (_, 1) => bytes = bytes.get(8..)?,
@@ -69,6 +74,7 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(kind(&request.encode_to_vec()), Some(Type::PutSmallFile));
+        assert_eq!(container(&request.encode_to_vec()), Some(7));
         let response = ContainerCommandResponseProto {
             cmd_type: 1,
             trace_id: Some("a trace".into()),

@@ -18,6 +18,9 @@ use crate::storage::StorageError;
 /// Most entries of one listing.
 const MAX_LIST: u32 = 10_000;
 
+/// Bytes of the records of one listing, about: the caller goes on behind the last one.
+const MAX_LIST_BYTES: usize = 4 << 20;
+
 /// Longest pause an `Echo` may ask for.
 const MAX_ECHO_SLEEP: Duration = Duration::from_secs(60);
 
@@ -34,7 +37,7 @@ pub(super) async fn execute(node: &Node, command: Command) -> Result<Answer, Ref
         Some(Type::ListBlock) => list_block(node, request),
         Some(Type::ReadContainer) => read_container(node, request),
         Some(Type::ListContainer) => Ok(list_container(node, request)),
-        Some(Type::Echo) => return Ok(or_failure(echo(&command).await, request)),
+        Some(Type::Echo) => return Ok(or_failure(echo(node, &command).await?, request)),
         _ => Err(Failure::new(
             ResultCode::UnsupportedRequest,
             format!("{} is not supported", super::name(command.kind())),
@@ -83,6 +86,11 @@ async fn read_chunk(node: &Node, command: &Command) -> Result<Result<Answer, Fai
         Ok(bytes) => bytes,
         Err(error) => return Ok(Err(error.into())),
     };
+    if command.verify_reads
+        && let Err(error) = node.store.verify_read(block, read.chunk_data.offset, &bytes)
+    {
+        return Ok(Err(error.into()));
+    }
     let response = ContainerCommandResponseProto {
         read_chunk: Some(dn::ReadChunkResponseProto {
             block_id: read.block_id,
@@ -111,6 +119,11 @@ async fn get_small_file(
         Ok(found) => found,
         Err(error) => return Ok(Err(error.into())),
     };
+    if command.verify_reads
+        && let Err(error) = node.store.verify_read(block, chunk.offset, &bytes)
+    {
+        return Ok(Err(error.into()));
+    }
     let response = ContainerCommandResponseProto {
         get_small_file: Some(dn::GetSmallFileResponseProto {
             data: dn::ReadChunkResponseProto {
@@ -161,7 +174,7 @@ fn list_block(
     let container = ContainerId::from_wire(request.container_id);
     let start = u64::try_from(list.start_local_id()).unwrap_or(0);
     let count = list.count.min(MAX_LIST) as usize;
-    let block_data = node.store.list_block(container, start, count)?;
+    let block_data = node.store.list_block(container, start, count, MAX_LIST_BYTES)?;
     Ok(ContainerCommandResponseProto {
         list_block: Some(dn::ListBlockResponseProto { block_data }),
         ..success(request)
@@ -205,21 +218,24 @@ fn list_container(
 }
 
 /// Sends bytes back: the client's when no size is asked for, zeros otherwise.
-async fn echo(command: &Command) -> Result<Answer, Failure> {
-    let echo = part(command.request.echo.as_ref(), "echo")?;
+async fn echo(node: &Node, command: &Command) -> Result<Result<Answer, Failure>, Refusal> {
+    let Some(echo) = &command.request.echo else {
+        return Ok(Err(Failure::malformed("echo is missing")));
+    };
     let sleep = Duration::from_millis(u64::try_from(echo.sleep_time_ms()).unwrap_or(0));
     if !sleep.is_zero() {
         tokio::time::sleep(sleep.min(MAX_ECHO_SLEEP)).await;
     }
     let size = usize::try_from(echo.payload_size_resp()).unwrap_or(0).saturating_mul(1024);
-    let payload = if size == 0 {
-        echo.payload.unwrap_or_default()
-    } else {
-        Bytes::from(vec![0; size.min(MAX_CHUNK)])
+    let size = size.min(MAX_CHUNK);
+    let _room = node.read_budget.take(size, command.deadline).await?;
+    let payload = match size {
+        0 => echo.payload.clone().unwrap_or_default(),
+        size => Bytes::from(vec![0; size]),
     };
     let response = ContainerCommandResponseProto {
         echo: Some(dn::EchoResponseProto { payload: Some(payload) }),
         ..success(&command.request)
     };
-    Ok(Answer::message(response))
+    Ok(Ok(Answer::message(response)))
 }

@@ -1,4 +1,4 @@
-//! Why a command was not carried out here, and how each door says so.
+//! Why a command was not carried out here, and how each endpoint says so.
 
 use framed::{Code, Status};
 use multiraft::ProposeError;
@@ -15,7 +15,7 @@ pub enum Refusal {
     NotLeader {
         /// The pipeline.
         pipeline: PipelineId,
-        /// Who leads it, when known.
+        /// Its leader, when known.
         leader: Option<DatanodeId>,
     },
     /// The pipeline's group is not on this DataNode (not yet, or no more).
@@ -61,7 +61,7 @@ impl Refusal {
         }
     }
 
-    /// As the framed door says it. The detail of `NotLeader` is the leader's uuid, or empty.
+    /// As the framed endpoint says it. The detail of `NotLeader` is the leader's uuid, or empty.
     pub fn to_status(&self) -> Status {
         let code = match self {
             Self::NotLeader { leader, .. } => {
@@ -76,7 +76,7 @@ impl Refusal {
         Status::new(code, self.to_string())
     }
 
-    /// As the gRPC door says it, which has only Ozone's result codes.
+    /// As the gRPC endpoint says it, which has only Ozone's result codes.
     pub fn to_failure(&self) -> Failure {
         let code = match self {
             Self::NotLeader { .. } | Self::NoPipeline(_) => ResultCode::InvalidArgument,

@@ -1,5 +1,5 @@
 //! Small blocks of clients that write them as WriteChunk and PutBlock: see
-//! [`held`](crate::pipeline::held).
+//! [`buffered_chunks`](crate::pipeline::buffered_chunks).
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use super::write::{Begun, propose};
 use super::{Command, Refusal};
 use crate::node::Node;
 use crate::pipeline::Pipeline;
-use crate::pipeline::held::{HeldChunk, PATIENCE};
+use crate::pipeline::buffered_chunks::{BufferedChunk, MAX_BUFFER_TIME};
 
 /// Proposes a command, holds it for the one that belongs to it, or proposes both as one.
 pub(super) fn submit(
@@ -30,8 +30,8 @@ pub(super) fn submit(
     let Some(block) = block_of(&command.request) else {
         return propose(pipeline, command, Some(room)).map(Begun::Proposed);
     };
-    let mut held = pipeline.held.lock();
-    if let Some(chunk) = held.take(block.local).filter(|chunk| is_current(pipeline, chunk)) {
+    let mut buffered = pipeline.buffered.lock();
+    if let Some(chunk) = buffered.take(block.local).filter(|chunk| is_current(pipeline, chunk)) {
         match command.request.put_block.as_ref().filter(|put| completes(put, &chunk.write)) {
             Some(put) => {
                 let small = join(&command.request, put, &chunk.write);
@@ -42,30 +42,30 @@ pub(super) fn submit(
     } else if is_small_first(node, &command) {
         if let Some((write, put)) = piggybacked(&command.request) {
             command.header = join(&command.request, put, write);
-        } else if let Some(chunk) = to_hold(pipeline, &command) {
+        } else if let Some(chunk) = to_buffer(pipeline, &command) {
             let answer = Answer::message(held_response(&command.request));
-            if held.hold(block.local, chunk).is_ok() {
+            if buffered.insert(block.local, chunk).is_ok() {
                 return Ok(Begun::Answered(answer));
             }
         }
     }
-    drop(held);
+    drop(buffered);
     propose(pipeline, command, Some(room)).map(Begun::Proposed)
 }
 
 /// Proposes chunks of a pipeline whose PutBlock did not come.
 pub(crate) fn release_late(pipeline: &Pipeline) {
-    let Some(moment) = Instant::now().checked_sub(PATIENCE) else { return };
-    let mut held = pipeline.held.lock();
-    for chunk in held.take_before(moment) {
+    let Some(moment) = Instant::now().checked_sub(MAX_BUFFER_TIME) else { return };
+    let mut buffered = pipeline.buffered.lock();
+    for chunk in buffered.take_before(moment) {
         if is_current(pipeline, &chunk) {
             release(pipeline, chunk);
         }
     }
 }
 
-/// Proposes a held chunk like any other. Whether it is written, its PutBlock will find out.
-fn release(pipeline: &Pipeline, chunk: HeldChunk) {
+/// Proposes a buffered chunk like any other. Whether it is written, its PutBlock will find out.
+fn release(pipeline: &Pipeline, chunk: BufferedChunk) {
     let proposal = Proposal { header: chunk.header, payload: chunk.payload };
     if let Err(error) = pipeline.group.submit(proposal) {
         tracing::debug!(pipeline = %pipeline.id, %error, "a chunk that was held is not written");
@@ -73,16 +73,16 @@ fn release(pipeline: &Pipeline, chunk: HeldChunk) {
 }
 
 /// Whether this replica has led ever since the chunk came.
-fn is_current(pipeline: &Pipeline, chunk: &HeldChunk) -> bool {
+fn is_current(pipeline: &Pipeline, chunk: &BufferedChunk) -> bool {
     pipeline.group.is_leader() && pipeline.group.leader().term == chunk.term
 }
 
-/// A leader that has not applied yet what earlier ones committed may hold chunks, too: their PutBlock enters the
-/// log behind all that.
-fn to_hold(pipeline: &Pipeline, command: &Command) -> Option<HeldChunk> {
+/// A leader that has not applied yet what earlier ones committed may buffer chunks, too: their
+/// PutBlock enters the log behind all that.
+fn to_buffer(pipeline: &Pipeline, command: &Command) -> Option<BufferedChunk> {
     let write = command.request.write_chunk.as_ref()?;
     let leader = pipeline.group.leader();
-    pipeline.group.is_leader().then(|| HeldChunk {
+    pipeline.group.is_leader().then(|| BufferedChunk {
         header: command.header.clone(),
         write: write.clone(),
         payload: command.payload.clone(),

@@ -12,7 +12,7 @@ use crate::node::Node;
 use crate::pipeline::Pipeline;
 
 /// Longest wait for a proposal when the caller gave no deadline.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a change goes.
 enum Route {
@@ -29,12 +29,12 @@ pub(super) async fn execute(node: &Node, command: Command) -> Result<Answer, Ref
     };
     match route {
         Route::Raft(pipeline) => match begin(node, &pipeline, command).await? {
-            Begun::Proposed(proposed) => Ok(proposed.applied(node).await?.1),
+            Begun::Proposed(proposed) => Ok(proposed.applied().await?.1),
             Begun::Answered(answer) => Ok(answer),
         },
         Route::Direct => {
             let _room = node.write_budget.take(command.payload.len(), command.deadline).await?;
-            match admit::check(node, &command) {
+            match admit::check(node, &command, None) {
                 Ok(()) => Ok(direct::execute(node, command).await),
                 Err(failure) => Ok(Answer::message(failure.response(&command.request))),
             }
@@ -67,19 +67,15 @@ fn route(node: &Node, command: &Command) -> Result<Result<Route, Refusal>, Failu
     // Without its group a container takes no writes any more, but may be closed.
     let closing = command.kind() == Some(Type::CloseContainer);
     let group_is_gone = named.is_empty() || closing;
-    if group_is_gone && owner().is_none_or(|owner| node.pipelines.get(owner).is_none()) {
+    if group_is_gone && owner().is_none_or(|owner| !node.pipelines.has_group(owner)) {
         return Ok(Ok(Route::Direct));
     }
     Ok(Err(Refusal::NoPipeline(id)))
 }
 
 /// Replicates a command; the answer is what the state machine said.
-pub(crate) async fn through(
-    node: &Node,
-    pipeline: &Pipeline,
-    command: Command,
-) -> Result<Answer, Refusal> {
-    Ok(propose(pipeline, command, None)?.applied(node).await?.1)
+pub(crate) async fn through(pipeline: &Pipeline, command: Command) -> Result<Answer, Refusal> {
+    Ok(propose(pipeline, command, None)?.applied().await?.1)
 }
 
 /// What became of a command that was to be proposed.
@@ -97,7 +93,7 @@ pub(crate) async fn begin(
     command: Command,
 ) -> Result<Begun, Refusal> {
     let room = node.write_budget.take(command.payload.len(), command.deadline).await?;
-    match admit::check(node, &command) {
+    match admit::check(node, &command, Some(pipeline.id)) {
         Ok(()) => small::submit(node, pipeline, command, room),
         Err(failure) => Ok(Begun::Answered(Answer::message(failure.response(&command.request)))),
     }
@@ -117,7 +113,7 @@ pub(super) fn propose(
     command: Command,
     room: Option<OwnedSemaphorePermit>,
 ) -> Result<Proposed, Refusal> {
-    let Command { header, request, payload, deadline } = command;
+    let Command { header, request, payload, deadline, .. } = command;
     let receiver = match pipeline.group.submit(Proposal { header, payload }) {
         Ok(receiver) => receiver,
         // The command's own failure, as if the log had said so later.
@@ -128,13 +124,13 @@ pub(super) fn propose(
         }
         Err(error) => return Err(Refusal::of_proposal(pipeline.id, error)),
     };
-    let deadline = deadline.unwrap_or_else(|| Instant::now() + PATIENCE);
+    let deadline = deadline.unwrap_or_else(|| Instant::now() + DEFAULT_TIMEOUT);
     Ok(Proposed { pipeline: pipeline.id, request, receiver, deadline, _room: room })
 }
 
 impl Proposed {
     /// Waits until it is applied; its index in the log, when it came there, and the answer.
-    pub async fn applied(self, node: &Node) -> Result<(Option<u64>, Answer), Refusal> {
+    pub async fn applied(self) -> Result<(Option<u64>, Answer), Refusal> {
         let answer = match tokio::time::timeout_at(self.deadline.into(), self.receiver).await {
             Ok(answer) => answer.unwrap_or(Err(ProposeError::Shutdown)),
             Err(_) => return Err(Refusal::Unknown("no quorum answered in time".to_owned())),
@@ -147,12 +143,7 @@ impl Proposed {
             Err(ProposeError::Payload(error)) => payload_failure(&error),
             // The log takes entries again once there is room; until then clients go elsewhere.
             Err(ProposeError::Log(reason)) => Failure::new(ResultCode::DiskOutOfSpace, reason),
-            Err(error) => {
-                if let ProposeError::Failed(reason) = &error {
-                    node.news.pipeline_failed(self.pipeline, reason.clone());
-                }
-                return Err(Refusal::of_proposal(self.pipeline, error));
-            }
+            Err(error) => return Err(Refusal::of_proposal(self.pipeline, error)),
         };
         Ok((None, Answer::message(failure.response(&self.request))))
     }

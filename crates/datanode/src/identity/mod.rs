@@ -1,5 +1,5 @@
-//! Who this DataNode is: made at its first start, kept in `datanode.id`, guarded by a lock on the
-//! metadata directory.
+//! The identity of this DataNode: made at its first start, kept in `datanode.id`, guarded by a lock
+//! on the metadata directory.
 
 mod yaml;
 
@@ -72,7 +72,7 @@ impl Identity {
         })
     }
 
-    /// Who this is, with the ports of its last start until they are set anew.
+    /// The identity, with the ports of its last start until they are set anew.
     pub fn details(&self) -> &DatanodeDetails {
         &self.details
     }

@@ -1,4 +1,4 @@
-//! `datanode.id`: who this DataNode is and the ports it once got, in Ozone's YAML form.
+//! `datanode.id`: the identity of this DataNode and the ports it once got, in Ozone's YAML form.
 //!
 //! The file is a flat mapping with one nested mapping (`portDetails`); only that shape is read, so
 //! a full YAML parser is not needed. Unknown keys are kept out but tolerated, as Ozone does.

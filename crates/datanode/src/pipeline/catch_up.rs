@@ -1,5 +1,6 @@
-//! Bringing a replica that lags behind the trimmed log up to a snapshot: what it lacks of the listed
-//! blocks is fetched from the other members and committed as if their entries had been applied.
+//! Bringing a replica that lags behind the trimmed log up to a snapshot: what it lacks of the
+//! listed blocks is fetched from the other members and committed as if their entries had been
+//! applied.
 
 use std::path::Path;
 
@@ -62,14 +63,14 @@ impl CatchUp<'_> {
 
     /// Whether a block is here as far as the snapshot has it.
     fn has(&self, block: &BlockData) -> bool {
-        self.store.get_block(BlockId::from_datanode(&block.block_id)).is_ok()
+        self.store.has_block(BlockId::from_datanode(&block.block_id))
     }
 
     fn commit(&self, blocks: Vec<BlockData>) -> Result<(), SnapshotError> {
         if blocks.is_empty() {
             return Ok(());
         }
-        let mut batch = self.pipeline.begin();
+        let mut batch = self.pipeline.begin_catch_up();
         for block in &blocks {
             self.fetch(&mut batch, block)?;
         }
@@ -99,7 +100,7 @@ impl CatchUp<'_> {
         let fetched = self.runtime.block_on(async {
             let fetching = block.chunks.iter().map(|chunk| self.payloads.refill(block, chunk));
             stream::iter(fetching).buffered(FETCHES).try_collect::<Vec<()>>().await?;
-            self.payloads.sync(id).await
+            self.payloads.sync(block).await
         });
         match fetched {
             Ok(()) => _ = batch.put_block(at, block)?,

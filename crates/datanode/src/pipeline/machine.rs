@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::command::answer::success;
 use crate::command::read::part;
 use crate::command::{self, Failure};
-use crate::scm::News;
+use crate::scm::PendingReports;
 use crate::storage::{ApplyBatch, ContainerStore, Disk, PipelineStore, Position};
 
 use super::catch_up::CatchUp;
@@ -27,6 +27,7 @@ use super::registry::SNAPSHOTS;
 use super::snapshot::{self, SnapshotError};
 
 /// The state machine of one pipeline.
+#[derive(Clone)]
 pub(crate) struct Machine {
     /// Its part of the disk.
     pub store: PipelineStore,
@@ -39,7 +40,9 @@ pub(crate) struct Machine {
     /// Carries the fetches.
     pub runtime: Handle,
     /// Hears of what happens.
-    pub news: Arc<News>,
+    pub pending_reports: Arc<PendingReports>,
+    /// Replay begins behind this.
+    pub from: Position,
 }
 
 impl Machine {
@@ -54,24 +57,27 @@ impl Machine {
         error: impl std::error::Error + Send + Sync + 'static,
     ) -> MachineError {
         tracing::error!(pipeline = %self.id(), %error, "{what} failed; the pipeline stops here");
-        self.news.pipeline_failed(self.id(), format!("{what}: {error}"));
+        self.pending_reports.pipeline_failed(self.id(), format!("{what}: {error}"));
         Box::new(error)
     }
 }
 
 impl StateMachine for Machine {
     fn applied(&self) -> LogPosition {
-        to_log(self.store.durable())
+        to_log(self.from)
+    }
+
+    fn known_committed(&self) -> LogPosition {
+        to_log(self.store.seen())
     }
 
     fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
-        let deleted = |block| self.runtime.block_on(self.payloads.deleted_elsewhere(block));
-        let mut batch = self.store.begin_asking(&deleted);
+        let mut batch = self.store.begin();
         let responses =
             entries.iter().map(|entry| apply_one(&mut batch, entry)).collect::<Result<_, _>>();
         let responses = responses.map_err(|failure| self.fail("applying an entry", failure))?;
         batch.commit().map_err(|error| self.fail("applying a round", error))?;
-        self.news.look_for_changes();
+        self.pending_reports.look_for_changes();
         Ok(responses)
     }
 
@@ -109,16 +115,17 @@ impl StateMachine for Machine {
             Err(error) => {
                 tracing::error!(pipeline = %self.id(), %error, "cannot catch up; giving its open containers up");
                 self.store.restore(at).map_err(|error| self.fail("restoring", error))?;
-                self.news.pipeline_failed(self.id(), format!("a replica cannot catch up: {error}"));
+                self.pending_reports
+                    .pipeline_failed(self.id(), format!("a replica cannot catch up: {error}"));
             }
         }
-        self.news.look_for_changes();
+        self.pending_reports.look_for_changes();
         Ok(())
     }
 
     fn leader_changed(&mut self, leader: Option<Uuid>, term: u64, is_me: bool) {
         tracing::debug!(pipeline = %self.id(), ?leader, term, is_me, "leader changed");
-        self.news.pipeline_changed(self.id());
+        self.pending_reports.pipeline_changed(self.id());
     }
 }
 
@@ -129,8 +136,8 @@ fn to_log(position: Position) -> LogPosition {
 /// Puts one entry into the batch; its response is encoded. A command that fails is a response too.
 ///
 /// # Errors
-/// When it failed for this disk's sake: the others carry it out, and a replica that went on without it would be taken
-/// for as good as theirs.
+/// When it failed for this disk's sake: the others carry it out, and a replica that went on without
+/// it would be taken for as good as theirs.
 fn apply_one(batch: &mut ApplyBatch<'_>, entry: &Committed) -> Result<Bytes, Failure> {
     let at = Position { term: entry.term, index: entry.index };
     let response = match ContainerCommandRequestProto::decode(entry.header.clone()) {

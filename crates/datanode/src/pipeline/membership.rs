@@ -1,4 +1,4 @@
-//! Who is in a pipeline, as SCM says.
+//! The members of a pipeline, as SCM says.
 
 use multiraft::Peer;
 use proto::scm_datanode::CreatePipelineCommandProto;

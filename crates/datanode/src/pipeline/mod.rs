@@ -4,28 +4,31 @@
 //! records are on that disk, so a round of entries is one batch of one store.
 //!
 //! * [`Pipelines`]: all of them: create, open again at start, close
-//! * [`turns`], [`place`]: which change is next, which disk a new one gets
+//! * [`pipeline_locks`], [`disk_reservation`]: which change is next, which disk a new one gets
 //! * [`machine`]: applying entries
 //! * [`payload`]: chunk bytes outside of the log
 //! * [`tracker`]: chunk writes under way
-//! * [`held`]: small chunks that wait for their PutBlock
+//! * [`withheld`]: entries that this replica cannot store and does not confirm
+//! * [`buffered_chunks`]: small chunks that wait for their PutBlock
 //! * [`snapshot`], [`catch_up`]: a replica that lags behind the trimmed log
 
+mod before_close;
+pub(crate) mod buffered_chunks;
 mod catch_up;
-pub(crate) mod held;
+mod disk_reservation;
 mod machine;
 mod membership;
 mod payload;
-mod place;
+mod pipeline_locks;
 mod proof;
 mod registry;
 mod snapshot;
 mod tracker;
-mod turns;
+mod withheld;
 
 use std::sync::Arc;
 
-use multiraft::{Group, Peer};
+use multiraft::{Group, Peer, Supervisor};
 use types::PipelineId;
 
 pub(crate) use membership::Membership;
@@ -40,6 +43,8 @@ pub(crate) struct Pipeline {
     pub id: PipelineId,
     /// Its Raft group.
     pub group: Group,
+    /// Starts the group again when it fails.
+    pub supervisor: Supervisor,
     /// What it has applied, and its containers.
     pub store: PipelineStore,
     /// The disk that it lives on.
@@ -47,6 +52,6 @@ pub(crate) struct Pipeline {
     /// Its members, this node among them.
     pub peers: Vec<Peer>,
     /// Small chunks that were answered and not proposed yet.
-    pub held: held::Held,
+    pub buffered: buffered_chunks::BufferedChunks,
     payloads: Payloads,
 }

@@ -7,12 +7,21 @@
 //!   fetched from another member first. So **an entry with a PutBlock in the log means that the
 //!   block's bytes are durable on this disk**, and reads never see a block without its bytes.
 //! * PutSmallFile: the bytes ride in the log entry, unless they are too many.
+//!
+//! **A replica confirms only entries whose bytes it has stored.** One that cannot store them (its
+//! container is damaged or lost, its disk is full or failed, nobody can give it a chunk) withholds
+//! its confirmation: the leader sends the entry again, the other members commit without this one,
+//! and SCM is told ([`withheld`](super::withheld)). The only entries that are confirmed without
+//! their bytes are those that every replica refuses alike when it applies them, because an earlier
+//! entry of the log closed the container or finalized the block; and those whose block is known to
+//! be deleted, which is noted before.
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use container::ContainerState;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use multiraft::{Group, PayloadStore, Placement, RaftHost};
@@ -20,15 +29,20 @@ use prost::Message;
 use proto::datanode::{
     BlockData, ChunkInfo, ContainerCommandRequestProto, DatanodeBlockId, Result as ResultCode, Type,
 };
-use types::BlockId;
+use types::{BlockId, ContainerId};
 
 use super::proof;
 use super::tracker::Tracker;
+use super::withheld::Withheld;
 use crate::command::{Failure, peek};
-use crate::storage::{ContainerStore, Disk, InitialState, NewContainer, PipelineStore};
+use crate::scm::PendingReports;
+use crate::storage::{
+    ContainerStore, Disk, InitialState, NewContainer, PipelineStore, StorageError,
+};
 
-/// How long others are asked whether a block was deleted: a pipeline's next entries wait for the answer.
-const PROOF: Duration = Duration::from_secs(3);
+/// How long others are asked whether a block was deleted: a pipeline's next entries wait for the
+/// answer.
+const DELETION_PROOF_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The payload store of one pipeline's group. Cheap to clone.
 #[derive(Clone)]
@@ -43,6 +57,8 @@ struct Inner {
     tracker: Tracker,
     small: u64,
     sync_chunks: bool,
+    withheld: Withheld,
+    pending_reports: Arc<PendingReports>,
     /// Finds the group. Not the group itself: that would keep this, and this would keep it.
     host: RaftHost,
 }
@@ -54,10 +70,21 @@ impl Payloads {
         disk: Arc<Disk>,
         small: u64,
         sync_chunks: bool,
+        pending_reports: Arc<PendingReports>,
         host: RaftHost,
     ) -> Self {
-        let tracker = Tracker::default();
-        let inner = Inner { store, pipeline, disk, tracker, small, sync_chunks, host };
+        let (tracker, withheld) = (Tracker::default(), Withheld::default());
+        let inner = Inner {
+            store,
+            pipeline,
+            disk,
+            tracker,
+            small,
+            sync_chunks,
+            withheld,
+            pending_reports,
+            host,
+        };
         Self { inner: Arc::new(inner) }
     }
 
@@ -83,18 +110,10 @@ impl Payloads {
         self.inner.refill(BlockId::from_datanode(&block.block_id), block, chunk).await
     }
 
-    /// Whether another member knows that a block was deleted after the entry that its block commit sequence id names.
-    pub(crate) async fn deleted_elsewhere(&self, block: BlockId) -> bool {
-        let Some(group) = self.inner.group() else { return false };
-        let asked = tokio::time::timeout(PROOF, group.fetch_payload(proof::question(block)));
-        let deleted = matches!(asked.await, Ok(Ok(answer)) if answer == proof::DELETED);
-        tracing::info!(pipeline = %self.inner.pipeline.id(), %block, deleted, "a block's bytes are nowhere");
-        deleted
-    }
-
     /// Makes a block's chunks durable.
-    pub(crate) async fn sync(&self, block: BlockId) -> Result<(), Failure> {
-        Ok(self.inner.store.sync_block(block).await?)
+    pub(crate) async fn sync(&self, block: &BlockData) -> Result<(), Failure> {
+        let id = BlockId::from_datanode(&block.block_id);
+        Ok(self.inner.store.sync_chunks(id, block).await?)
     }
 
     /// Chunk writes under way and done.
@@ -120,14 +139,40 @@ impl PayloadStore for Payloads {
         Work::of(&request).map_or(0, |work| work.block.local.0)
     }
 
-    fn prepare(&self, _: u64, header: Bytes, payload: Bytes) -> BoxFuture<'static, io::Result<()>> {
+    fn prepare(
+        &self,
+        index: u64,
+        header: Bytes,
+        payload: Bytes,
+    ) -> BoxFuture<'static, io::Result<()>> {
+        // A disk that has failed votes for nothing, also while its pipelines are being stopped.
+        if let Err(error) = self.inner.disk.check() {
+            return failed(error.into());
+        }
         let request = match ContainerCommandRequestProto::decode(header.clone()) {
             Ok(request) => request,
             Err(error) => return failed(Failure::malformed(error.to_string())),
         };
         match Work::of(&request) {
-            Some(work) => self.inner.clone().take(work, header, payload),
+            Some(work) => self.inner.clone().store(index, work, header, payload),
             None => futures::future::ready(Ok(())).boxed(),
+        }
+    }
+
+    fn admits(&self, header: &Bytes) -> io::Result<()> {
+        self.inner.disk.check().map_err(io::Error::other)?;
+        let kind = peek::kind(header);
+        let Some(container) = peek::container(header).filter(|_| kind == Some(Type::PutSmallFile))
+        else {
+            return Ok(());
+        };
+        let id = ContainerId::from_wire(container);
+        match self.inner.check_takes_writes(id) {
+            Err(failure) if !self.inner.is_refused_by_all(id, &failure) => {
+                self.inner.withhold(&failure);
+                Err(io::Error::other(failure))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -201,8 +246,9 @@ impl Inner {
     }
 
     /// Registers the work at once, in the order of calls, and does it in the future.
-    fn take(
+    fn store(
         self: Arc<Self>,
+        index: u64,
         work: Work,
         header: Bytes,
         payload: Bytes,
@@ -218,9 +264,14 @@ impl Inner {
                 let written = self.write(block, replica_index, &chunk, header, payload).await;
                 match written {
                     Ok(()) => write.done(),
+                    // Nobody has its bytes. A chunk promises nothing before its PutBlock, which
+                    // looks for them.
+                    Err(failure) if failure.code == ResultCode::NoSuchBlock && !self.leads() => {
+                        drop(write);
+                    }
                     Err(failure) => {
                         drop(write);
-                        return self.settle(failure);
+                        return self.resolve_failure(block, failure);
                     }
                 }
             }
@@ -229,7 +280,14 @@ impl Inner {
                 earlier.wait().await;
             }
             if let Err(failure) = self.complete(block, &put).await {
-                return self.settle(failure);
+                let committed = BlockId { bcsid: index, ..block };
+                let gone = failure.code == ResultCode::NoSuchBlock && !self.leads();
+                if !gone || !self.deleted_elsewhere(committed).await {
+                    return self.resolve_failure(block, failure);
+                }
+                if let Err(failure) = self.note_deleted(committed).await {
+                    return self.resolve_failure(block, failure);
+                }
             }
             if eof {
                 self.tracker.forget(local);
@@ -239,21 +297,58 @@ impl Inner {
         .boxed()
     }
 
-    /// A follower does not hold the log up for a container or block that takes no data any more: applying
-    /// the entry will say so. A leader refuses the proposal.
-    fn settle(&self, failure: Failure) -> io::Result<()> {
-        let moot = matches!(
-            failure.code,
-            ResultCode::ClosedContainerIo
-                | ResultCode::ContainerNotOpen
-                | ResultCode::InvalidContainerState
-                | ResultCode::ContainerUnhealthy
-                | ResultCode::BlockAlreadyFinalized
-        );
-        if (moot || failure.is_gone()) && !self.leads() {
-            return Ok(());
+    /// A leader refuses the proposal. A follower confirms an entry that is refused everywhere, and
+    /// no other one.
+    fn resolve_failure(&self, block: BlockId, failure: Failure) -> io::Result<()> {
+        if !self.leads() {
+            if self.is_refused_by_all(block.container, &failure) {
+                return Ok(());
+            }
+            self.withhold(&failure);
         }
         Err(io::Error::other(failure))
+    }
+
+    /// Whether an earlier entry of this pipeline's log is why the container or block takes no
+    /// writes: then every replica refuses the entry when it is applied.
+    fn is_refused_by_all(&self, container: ContainerId, failure: &Failure) -> bool {
+        let Ok(container) = self.store.container(container) else { return false };
+        let info = container.info();
+        info.pipeline == Some(self.pipeline.id())
+            && !container.has_arrived()
+            && match failure.code {
+                ResultCode::ClosedContainerIo => info.state == ContainerState::Closed,
+                ResultCode::BlockAlreadyFinalized => info.state != ContainerState::Unhealthy,
+                _ => false,
+            }
+    }
+
+    /// Whether this replica of a container can keep what an entry of this pipeline carries. A
+    /// container that is not here will be made.
+    fn check_takes_writes(&self, id: ContainerId) -> Result<(), Failure> {
+        let container = match self.store.container(id) {
+            Err(StorageError::ContainerNotFound(_)) => return Ok(()),
+            other => other?,
+        };
+        let (info, here) = (container.info(), self.pipeline.id());
+        if info.pipeline != Some(here) {
+            let message = format!("container {id} does not belong to pipeline {here}");
+            return Err(Failure::new(ResultCode::InvalidContainerState, message));
+        }
+        match info.state {
+            state if state.applies_writes() => Ok(()),
+            state => Err(StorageError::NotWritable { id, state }.into()),
+        }
+    }
+
+    /// Tells SCM of an entry that is not confirmed here.
+    fn withhold(&self, failure: &Failure) {
+        if self.withheld.refused(Instant::now(), failure.may_pass()) {
+            let pipeline = self.pipeline.id();
+            tracing::error!(%pipeline, %failure, "this replica cannot store what its pipeline replicates");
+            self.pending_reports
+                .pipeline_failed(pipeline, format!("a replica cannot store an entry: {failure}"));
+        }
     }
 
     async fn write(
@@ -272,13 +367,7 @@ impl Inner {
             let message = format!("chunk of {} bytes came with {}", chunk.len, payload.len());
             return Err(Failure::new(ResultCode::InvalidWriteSize, message));
         }
-        self.store.create_container(NewContainer {
-            id: block.container,
-            replica_index,
-            pipeline: Some(self.pipeline.id()),
-            disk: Some(self.disk.clone()),
-            state: InitialState::Open,
-        })?;
+        self.make_container(block.container, replica_index)?;
         self.store.write_chunk(block, chunk, payload).await?;
         if self.sync_chunks {
             self.store.sync_block(block).await?;
@@ -288,6 +377,7 @@ impl Inner {
 
     /// Makes all chunks of a block present and durable.
     async fn complete(&self, block: BlockId, data: &BlockData) -> Result<(), Failure> {
+        self.make_container(block.container, data.block_id.replica_index())?;
         for chunk in &data.chunks {
             let range = chunk.offset..chunk.offset.saturating_add(chunk.len);
             if self.tracker.has(block.local, &range) {
@@ -298,7 +388,23 @@ impl Inner {
             }
             self.tracker.found(block.local, range);
         }
-        Ok(self.store.sync_block(block).await?)
+        let synced = self.store.sync_chunks(block, data).await;
+        if synced.is_err() {
+            // What was noted as written may not be there: the next attempt looks.
+            self.tracker.forget(block.local);
+        }
+        Ok(synced?)
+    }
+
+    fn make_container(&self, id: ContainerId, replica_index: i32) -> Result<(), Failure> {
+        self.store.create_container(NewContainer {
+            id,
+            replica_index,
+            pipeline: Some(self.pipeline.id()),
+            disk: Some(self.disk.clone()),
+            state: InitialState::Open,
+        })?;
+        self.check_takes_writes(id)
     }
 
     /// Gets a chunk that should be here from another member.
@@ -339,6 +445,25 @@ impl Inner {
         }
         tracing::warn!(pipeline = %self.pipeline.id(), %failure, "a chunk cannot be read back");
         self.fetch(header).await.unwrap_or_default()
+    }
+
+    /// Asks the other members whether a block was deleted.
+    async fn deleted_elsewhere(&self, block: BlockId) -> bool {
+        let Some(group) = self.group() else { return false };
+        let asked = tokio::time::timeout(
+            DELETION_PROOF_TIMEOUT,
+            group.fetch_payload(proof::question(block)),
+        );
+        let deleted = matches!(asked.await, Ok(Ok(answer)) if answer == proof::DELETED);
+        tracing::info!(pipeline = %self.pipeline.id(), %block, deleted, "a block's bytes are nowhere");
+        deleted
+    }
+
+    /// Notes that a block was deleted elsewhere, for when its entry is applied.
+    async fn note_deleted(&self, block: BlockId) -> Result<(), Failure> {
+        let store = self.store.clone();
+        let noted = tokio::task::spawn_blocking(move || store.note_deleted(block)).await;
+        Ok(noted.map_err(|error| Failure::new(ResultCode::IoException, error.to_string()))??)
     }
 
     /// Says that a block is deleted, or nothing: then another member is asked.

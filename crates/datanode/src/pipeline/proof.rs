@@ -1,12 +1,12 @@
-//! The question that a replica which comes late asks the others: was this block deleted? It goes the way of a fetch of a
-//! payload, as a GetBlock, which is never replicated itself.
+//! The question that a replica which comes late asks the others: was this block deleted? It goes
+//! the way of a fetch of a payload, as a GetBlock, which is never replicated itself.
 
 use bytes::Bytes;
 use prost::Message;
 use proto::datanode::{ContainerCommandRequestProto, GetBlockRequestProto, Type};
 use types::BlockId;
 
-/// The answer of who knows that it was; who does not know gives none.
+/// The answer of a node that knows that it was; one that does not know gives none.
 pub(super) const DELETED: Bytes = Bytes::from_static(b"deleted");
 
 /// Asks for a block, whose block commit sequence id names its entry.

@@ -5,38 +5,37 @@ use std::time::{Duration, Instant};
 
 use container::ContainerState;
 use dashmap::{DashMap, DashSet};
-use multiraft::{GroupConfig, GroupError, LogHandle, Peer, RaftHost, Role, TrimOptions};
+use futures::future::join_all;
+use multiraft::{
+    GroupConfig, GroupError, GroupHealth, LogHandle, Peer, RaftHost, RestartPolicy, StateMachine,
+    TrimOptions,
+};
 use proto::hdds::StorageTypeProto;
 use proto::scm_datanode::MetadataStorageReportProto;
 use rustc_hash::FxHashMap;
+use tokio::sync::watch;
 use types::{ContainerId, PipelineId};
 use uuid::Uuid;
 
+use super::before_close::{wait_for_members, wait_for_replay};
+use super::disk_reservation::DiskReservations;
 use super::machine::Machine;
 use super::payload::Payloads;
-use super::place::Coming;
-use super::turns::Turns;
+use super::pipeline_locks::PipelineLocks;
 use super::{Membership, Pipeline};
-use crate::scm::News;
-use crate::storage::{ContainerStore, Disk, StorageError};
+use crate::scm::PendingReports;
+use crate::storage::{ContainerStore, Disk, Space, StorageError};
 
 /// A block that nobody wrote to for this long is no longer tracked; see
 /// [`Tracker::forget_idle`](super::tracker::Tracker::forget_idle).
-const IDLE_BLOCK: Duration = Duration::from_secs(3600);
-
-/// Longest wait of a pipeline that is closed for its members to be level.
-const SETTLE: Duration = Duration::from_secs(3);
-
-/// How long a member stays when all is level: a leader for its followers to hear that all is
-/// committed, a follower for what the leader may still have for it.
-const LAST_WORD: Duration = Duration::from_millis(500);
+const BLOCK_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Entries that stay in the log behind what is durable, for replicas that were away: small files
 /// ride in it.
 const KEEP: u64 = 10_000;
 
-/// Bytes of applied entries in the log of a pipeline at which it is trimmed, whoever may still ask
-/// for them: a replica that was away longer than that takes a snapshot.
+/// Bytes of applied entries in the log of a pipeline at which it is trimmed, even if a member may
+/// still ask for them: a replica that was away longer than that takes a snapshot.
 const TRIM_BYTES: u64 = 128 << 20;
 
 /// Directory of a disk for snapshots under way.
@@ -57,6 +56,9 @@ pub(crate) enum PipelineError {
     /// The disk's log is not open.
     #[error("disk {0} has no open raft log")]
     NoLog(String),
+    /// Its log has the only copy of bytes that replay is putting back.
+    #[error("pipeline {0} is still replaying its log, which is kept")]
+    Replaying(PipelineId),
     /// A thread died.
     #[error("pipeline work was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
@@ -75,8 +77,8 @@ struct Inner {
     moving: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
     /// Where DataNodes serve Ratis' client protocol, as far as SCM said since the start.
     ratis: DashMap<Uuid, String, rustc_hash::FxBuildHasher>,
-    changing: Turns,
-    coming: Coming,
+    locks: PipelineLocks,
+    reservations: DiskReservations,
 }
 
 /// What pipelines are made of.
@@ -90,7 +92,7 @@ pub(crate) struct Parts {
     /// The disks.
     pub store: ContainerStore,
     /// Hears of what happens.
-    pub news: Arc<News>,
+    pub pending_reports: Arc<PendingReports>,
     /// Largest payload that rides in the log.
     pub small: u64,
     /// Make chunks durable as they are written.
@@ -106,8 +108,8 @@ impl Pipelines {
             running: DashMap::default(),
             moving: DashSet::default(),
             ratis: DashMap::default(),
-            changing: Turns::default(),
-            coming: Coming::default(),
+            locks: PipelineLocks::default(),
+            reservations: DiskReservations::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -116,8 +118,8 @@ impl Pipelines {
         &self.inner.parts
     }
 
-    pub(super) fn coming(&self) -> &Coming {
-        &self.inner.coming
+    pub(super) fn reservations(&self) -> &DiskReservations {
+        &self.inner.reservations
     }
 
     /// A running pipeline.
@@ -128,6 +130,24 @@ impl Pipelines {
     /// Whether a pipeline that does not run will do so in a moment.
     pub fn is_moving(&self, id: PipelineId) -> bool {
         self.inner.moving.contains(&id)
+    }
+
+    /// Whether a pipeline has a group on this node: one that runs, is being stopped, or is stopped
+    /// only to be started again. A group that is here may take part in what its members decide.
+    pub fn has_group(&self, id: PipelineId) -> bool {
+        self.inner.running.contains_key(&id)
+            || self.inner.moving.contains(&id)
+            || self.inner.parts.host.group(id.0).is_some()
+    }
+
+    /// Keeps a pipeline from being started here until the guard is dropped; `None` when it has a
+    /// group.
+    pub async fn absent(&self, id: PipelineId) -> Option<tokio::sync::OwnedMutexGuard<()>> {
+        if self.has_group(id) {
+            return None;
+        }
+        let lock = self.inner.locks.lock(id).await;
+        (!self.has_group(id)).then_some(lock)
     }
 
     /// Where a DataNode serves Ratis' client protocol, if that is known here.
@@ -152,27 +172,48 @@ impl Pipelines {
 
     /// Forgets chunk writes of writers that went away.
     pub fn forget_idle(&self) {
-        let Some(before) = Instant::now().checked_sub(IDLE_BLOCK) else { return };
+        let Some(before) = Instant::now().checked_sub(BLOCK_IDLE_TIMEOUT) else { return };
         for pipeline in self.inner.running.iter() {
             pipeline.payloads.tracker().forget_idle(before);
         }
     }
 
     /// Opens the pipelines whose logs are on the disks. One that does not open is reported as
-    /// failed; the others work.
-    pub async fn reopen(&self) {
-        let disks: Vec<_> = self.inner.parts.store.disks().to_vec();
-        for disk in disks {
-            // Snapshots that were under way belong to nobody any more.
-            let _ = std::fs::remove_dir_all(disk.path().join(SNAPSHOTS));
-            let Some(log) = self.inner.parts.logs.get(disk.id()) else { continue };
-            for persisted in self.inner.parts.host.list_groups_on(log) {
-                let id = PipelineId(persisted.id);
-                let _turn = self.inner.changing.take(id).await;
-                if let Err(error) = self.open(id, persisted.peers(), disk.clone()).await {
-                    tracing::error!(pipeline = %id, disk = disk.id(), %error, "cannot open a pipeline");
-                    self.inner.parts.news.pipeline_failed(id, error.to_string());
+    /// failed; the others work. A disk on which that takes longer than `timeout` has failed.
+    pub async fn reopen(&self, timeout: Duration) {
+        let one = |disk: Arc<Disk>| {
+            let opening = tokio::spawn(self.clone().reopen_on(Arc::clone(&disk)));
+            async move {
+                // What hangs goes on by itself, and finds that the disk has failed.
+                if tokio::time::timeout(timeout, opening).await.is_err() {
+                    let reason = format!("its pipelines do not open within {timeout:?}");
+                    disk.io().fail("open the pipelines", disk.path(), reason.as_str());
+                    self.abandon(&disk, &reason);
                 }
+            }
+        };
+        join_all(self.inner.parts.store.disks().iter().cloned().map(one)).await;
+    }
+
+    async fn reopen_on(self, disk: Arc<Disk>) {
+        let Some(log) = self.inner.parts.logs.get(disk.id()) else { return };
+        let (snapshots, host, log) =
+            (disk.path().join(SNAPSHOTS), self.inner.parts.host.clone(), log.clone());
+        let list = move || {
+            // Snapshots that were under way belong to nobody any more.
+            let _ = std::fs::remove_dir_all(snapshots);
+            host.list_groups_on(&log)
+        };
+        let Ok(groups) = tokio::task::spawn_blocking(list).await else { return };
+        for persisted in groups {
+            if self.failure(&disk).is_some() {
+                return;
+            }
+            let id = PipelineId(persisted.id);
+            let _lock = self.inner.locks.lock(id).await;
+            if let Err(error) = self.open(id, persisted.peers(), disk.clone()).await {
+                tracing::error!(pipeline = %id, disk = disk.id(), %error, "cannot open a pipeline");
+                self.inner.parts.pending_reports.pipeline_failed(id, error.to_string());
             }
         }
     }
@@ -180,7 +221,7 @@ impl Pipelines {
     /// Makes a pipeline, or learns new addresses of its members when it is here already.
     pub async fn create(&self, membership: Membership) -> Result<(), PipelineError> {
         let Membership { id, peers, ratis } = membership;
-        let _turn = self.inner.changing.take(id).await;
+        let _lock = self.inner.locks.lock(id).await;
         for (node, address) in ratis {
             self.inner.ratis.insert(node, address);
         }
@@ -190,9 +231,9 @@ impl Pipelines {
         if !peers.iter().any(|peer| peer.node == self.inner.parts.me) {
             return Err(PipelineError::NotAMember(id));
         }
-        let place = self.choose_disk(id, peers.len())?;
-        tracing::info!(pipeline = %id, members = peers.len(), disk = place.disk.id(), "creating a pipeline");
-        self.open(id, peers, place.disk.clone()).await
+        let reservation = self.choose_disk(id, peers.len())?;
+        tracing::info!(pipeline = %id, members = peers.len(), disk = reservation.disk.id(), "creating a pipeline");
+        self.open(id, peers, reservation.disk.clone()).await
     }
 
     /// Starts a pipeline's group again when its members listen elsewhere than it knows.
@@ -204,6 +245,7 @@ impl Pipelines {
         self.inner.moving.insert(known.id);
         self.inner.running.remove(&known.id);
         let moved = async {
+            known.supervisor.end().await;
             self.inner.parts.host.stop_group(known.id.0).await?;
             self.open(known.id, peers, known.disk.clone()).await
         };
@@ -219,9 +261,61 @@ impl Pipelines {
         disk: Arc<Disk>,
     ) -> Result<(), PipelineError> {
         let this = self.clone();
-        let pipeline = tokio::task::spawn_blocking(move || this.start(id, peers, disk)).await??;
+        let starting = disk.clone();
+        let start = move || this.start(id, peers, starting);
+        let pipeline = tokio::task::spawn_blocking(start).await??;
         self.inner.running.insert(id, Arc::new(pipeline));
+        // Failed meanwhile: then nobody else has stopped it.
+        if let Some(reason) = self.failure(&disk) {
+            self.abandon(&disk, &reason);
+        }
         Ok(())
+    }
+
+    /// Why no pipeline can run on a disk, if so: it has failed, or its Raft log has.
+    pub fn failure(&self, disk: &Disk) -> Option<String> {
+        let log = || self.inner.parts.logs.get(disk.id()).and_then(LogHandle::failure);
+        disk.failure().or_else(log)
+    }
+
+    /// The disks' Raft logs, by the disks' ids.
+    pub fn logs(&self) -> &FxHashMap<String, LogHandle> {
+        &self.inner.parts.logs
+    }
+
+    /// Stops the pipelines of a disk that has failed, or whose log has, and reports them: SCM
+    /// closes them on the other members. Their logs stay as they are. Does not wait for the disk,
+    /// which may hang.
+    pub fn abandon(&self, disk: &Disk, reason: &str) {
+        let here = self.all().into_iter().filter(|pipeline| pipeline.disk.id() == disk.id());
+        for pipeline in here {
+            let id = pipeline.id;
+            if self.inner.running.remove(&id).is_none() {
+                continue;
+            }
+            tracing::error!(pipeline = %id, disk = disk.id(), reason, "a pipeline stops with its disk");
+            self.inner.parts.pending_reports.pipeline_failed(id, reason.to_owned());
+            tokio::spawn(self.clone().end_abandoned(pipeline));
+        }
+    }
+
+    /// Stops an abandoned pipeline's group. Its containers, when they are on a disk that works, are
+    /// complete as far as they are and take no more writes.
+    async fn end_abandoned(self, pipeline: Arc<Pipeline>) {
+        let id = pipeline.id;
+        pipeline.supervisor.end().await;
+        if let Err(error) = self.inner.parts.host.stop_group(id.0).await {
+            tracing::warn!(pipeline = %id, %error, "a pipeline's group was not stopped");
+        }
+        if pipeline.disk.failure().is_some() {
+            return;
+        }
+        let ended = tokio::task::spawn_blocking(move || self.end_containers(&pipeline)).await;
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(pipeline = %id, %error, "containers stay open"),
+            Err(error) => tracing::warn!(pipeline = %id, %error, "containers stay open"),
+        }
     }
 
     fn start(
@@ -240,6 +334,7 @@ impl Pipelines {
             disk.clone(),
             parts.small,
             parts.sync_chunks,
+            parts.pending_reports.clone(),
             parts.host.clone(),
         );
         let mut config = GroupConfig::new(id.0, parts.me, peers.clone(), log.clone())
@@ -254,19 +349,37 @@ impl Pipelines {
             disk: disk.clone(),
             payloads: payloads.clone(),
             runtime: tokio::runtime::Handle::current(),
-            news: parts.news.clone(),
+            pending_reports: parts.pending_reports.clone(),
+            from: store.resume()?,
         };
-        let group = parts.host.start_group(config, Box::new(machine))?;
-        Ok(Pipeline { id, group, store, disk, peers, held: Default::default(), payloads })
+        let group = parts.host.start_group(config, Box::new(machine.clone()))?;
+        // What is applied is in memory, too: a group that is started again goes on behind that.
+        let again = move || {
+            let from = machine.store.resume()?;
+            Ok(Box::new(Machine { from, ..machine.clone() }) as Box<dyn StateMachine>)
+        };
+        let supervisor = parts.host.supervise(&group, RestartPolicy::default(), again);
+        tell_of_failures(id, supervisor.changes(), parts.pending_reports.clone());
+        let buffered = Default::default();
+        Ok(Pipeline { id, group, supervisor, store, disk, peers, buffered, payloads })
     }
 
-    /// Closes a pipeline for good: its containers take no more writes, its log is erased. A pipeline
-    /// that is not here is closed.
+    /// Closes a pipeline for good: its containers take no more writes, its log is erased. A
+    /// pipeline that is not here is closed.
+    ///
+    /// # Errors
+    /// When its disk or its group fails, or replay does not end: the pipeline stays, and SCM asks
+    /// again.
     pub async fn close(&self, id: PipelineId) -> Result<(), PipelineError> {
-        let _turn = self.inner.changing.take(id).await;
+        let _lock = self.inner.locks.lock(id).await;
+        let Some(pipeline) = self.get(id) else { return Ok(()) };
+        if !wait_for_replay(&pipeline).await {
+            return Err(PipelineError::Replaying(id));
+        }
         let Some((_, pipeline)) = self.inner.running.remove(&id) else { return Ok(()) };
         tracing::info!(pipeline = %id, "closing a pipeline");
-        settle(&pipeline).await;
+        wait_for_members(&pipeline).await;
+        pipeline.supervisor.end().await;
         // Without the group nothing more can be agreed on, so what is still open ends as it is.
         let parts = &self.inner.parts;
         parts.host.stop_group(id.0).await?;
@@ -281,34 +394,47 @@ impl Pipelines {
 
     fn end_containers(&self, pipeline: &Pipeline) -> Result<(), PipelineError> {
         let parts = &self.inner.parts;
+        let replaying = pipeline.store.is_replaying();
         for id in pipeline.store.containers() {
-            let open = parts.store.container(id).is_ok_and(|container| {
-                matches!(container.info().state, ContainerState::Open | ContainerState::Closing)
-            });
-            if open {
-                parts.store.quasi_close(id)?;
-                parts.news.container_changed(id);
+            use ContainerState::{Closing, Open, QuasiClosed};
+            let Ok(container) = parts.store.container(id) else { continue };
+            match container.info().state {
+                Open | Closing | QuasiClosed if replaying => {
+                    let reason = "its pipeline ended before replay had put all bytes back";
+                    parts.store.mark_unhealthy(id, reason)?;
+                }
+                Open | Closing => parts.store.quasi_close(id)?,
+                _ => continue,
             }
+            parts.pending_reports.container_changed(id);
         }
         pipeline.store.flush()?;
         Ok(())
     }
 
-    /// The Raft log directories, as SCM is told of them: it decides by their number how many pipelines there are.
+    /// The Raft log directories, as SCM is told of them: it decides by their number how many
+    /// pipelines there are.
     pub fn log_reports(&self) -> Vec<MetadataStorageReportProto> {
         let parts = &self.inner.parts;
         let report = |disk: &Arc<Disk>| {
-            let space = disk.space();
+            let failed = !parts.logs.contains_key(disk.id()) || self.failure(disk).is_some();
+            let space = if failed { Space::default() } else { disk.space() };
             MetadataStorageReportProto {
                 storage_location: disk.raft_dir().display().to_string(),
                 storage_type: Some(StorageTypeProto::Disk as i32),
                 capacity: Some(space.capacity),
                 scm_used: Some(space.used),
                 remaining: Some(space.available),
-                failed: Some(!parts.logs.contains_key(disk.id())),
+                failed: Some(failed),
             }
         };
-        parts.store.disks().iter().map(report).collect()
+        let unopened = parts.store.unopened().iter().map(|unopened| MetadataStorageReportProto {
+            storage_location: unopened.raft_dir.display().to_string(),
+            storage_type: Some(StorageTypeProto::Disk as i32),
+            failed: Some(true),
+            ..Default::default()
+        });
+        parts.store.disks().iter().map(report).chain(unopened).collect()
     }
 
     /// Closes the logs, after the groups were stopped. Blocks on the disks.
@@ -318,37 +444,54 @@ impl Pipelines {
         }
     }
 
+    /// Pipelines that do not work here, and why.
+    pub fn in_trouble(&self) -> Vec<(PipelineId, String)> {
+        let trouble = |pipeline: &Arc<Pipeline>| {
+            pipeline.supervisor.health().trouble().map(|why| (pipeline.id, why))
+        };
+        self.inner.running.iter().filter_map(|pipeline| trouble(pipeline.value())).collect()
+    }
+
+    /// Pipelines whose group has failed for good, and why.
+    pub fn failed(&self) -> Vec<(PipelineId, String)> {
+        let failed = |pipeline: &Arc<Pipeline>| match pipeline.supervisor.health() {
+            GroupHealth::Failed(failure) => Some((pipeline.id, failure.to_string())),
+            GroupHealth::Works | GroupHealth::Restarting { .. } => None,
+        };
+        self.inner.running.iter().filter_map(|pipeline| failed(pipeline.value())).collect()
+    }
+
+    /// Times that groups of the running pipelines were started again after a failure.
+    pub fn restarts(&self) -> u64 {
+        self.inner.running.iter().map(|pipeline| pipeline.supervisor.restarts()).sum()
+    }
+
     /// Pipelines led from here.
     pub fn led(&self) -> usize {
         self.inner.running.iter().filter(|pipeline| pipeline.group.is_leader()).count()
     }
 }
 
-/// Waits, but not for long, until the members have applied what is in their logs: an acknowledged
-/// write may be applied on the leader alone, and the logs are about to go.
-async fn settle(pipeline: &Pipeline) {
-    let deadline = tokio::time::Instant::now() + SETTLE;
-    let (mut level_at, mut since) = (None, tokio::time::Instant::now());
-    while tokio::time::Instant::now() < deadline {
-        let Some(status) = pipeline.group.status().await else { return };
-        if status.failed.is_some() || (status.role != Role::Leader && status.leader.is_none()) {
-            return;
+/// Tells SCM of a pipeline whose group has failed for good, so that it is replaced. One that is
+/// started again only shows up with its next report.
+fn tell_of_failures(
+    id: PipelineId,
+    mut changes: watch::Receiver<GroupHealth>,
+    pending_reports: Arc<PendingReports>,
+) {
+    tokio::spawn(async move {
+        while changes.changed().await.is_ok() {
+            let health = changes.borrow_and_update().clone();
+            match health {
+                GroupHealth::Failed(failure) => {
+                    pending_reports.pipeline_failed(id, failure.to_string())
+                }
+                GroupHealth::Works | GroupHealth::Restarting { .. } => {
+                    pending_reports.pipeline_changed(id)
+                }
+            }
         }
-        let followers_are_level = status
-            .followers
-            .iter()
-            .filter(|follower| follower.active)
-            .all(|follower| follower.matched == status.last_index);
-        let level = (status.applied == status.last_index && followers_are_level)
-            .then_some(status.last_index);
-        if level.is_none() || level != level_at {
-            (level_at, since) = (level, tokio::time::Instant::now());
-        } else if since.elapsed() >= LAST_WORD {
-            // The others heard meanwhile how far everything is committed, and nothing more came.
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    });
 }
 
 fn same_peers(a: &[Peer], b: &[Peer]) -> bool {

@@ -2,9 +2,9 @@
 //! and blocks. Bytes are not in it: the lagging replica knows which blocks it lacks, and fetches
 //! only those from the other members.
 //!
-//! One file, [`FILE`]: the magic, then records of `kind: u8`, `length: u32` (little-endian), CRC-32C of
-//! the bytes (big-endian), bytes. A container (kind 1, `ContainerDataProto`) is followed by its blocks
-//! (kind 2, `BlockData`); kind 0 ends the list.
+//! One file, [`FILE`]: the magic, then records of `kind: u8`, `length: u32` (little-endian),
+//! CRC-32C of the bytes (big-endian), bytes. A container (kind 1, `ContainerDataProto`) is followed
+//! by its blocks (kind 2, `BlockData`); kind 0 ends the list.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use container::checksum::compute_slice;
 use prost::Message;
 use proto::datanode::{BlockData, ChecksumType, ContainerDataProto};
-use types::ContainerId;
+use types::{ContainerId, LocalId};
 use uuid::Uuid;
 
 use crate::storage::{ContainerStore, PipelineStore, StorageError};
@@ -31,6 +31,9 @@ const MAX_RECORD: u32 = 64 << 20;
 
 /// Blocks listed at a time.
 const PAGE: usize = 1_000;
+
+/// Bytes of the rows listed at a time, about.
+const PAGE_BYTES: usize = 8 << 20;
 
 /// Why a snapshot could not be made or used.
 #[derive(Debug, thiserror::Error)]
@@ -83,16 +86,12 @@ fn list(
     id: ContainerId,
     mut each: impl FnMut(&BlockData) -> Result<(), SnapshotError>,
 ) -> Result<(), SnapshotError> {
-    let mut start = 0;
+    let mut after = None;
     loop {
-        let page = store.list_block(id, start, PAGE)?;
+        let page = store.list_block_after(id, after, PAGE, PAGE_BYTES)?;
         page.iter().try_for_each(&mut each)?;
-        match page.last() {
-            Some(last) if page.len() == PAGE => {
-                start = (last.block_id.local_id as u64).saturating_add(1);
-            }
-            _ => return Ok(()),
-        }
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some(LocalId::from_wire(last.block_id.local_id));
     }
 }
 

@@ -1,9 +1,9 @@
 //! Which chunks of a block are on their way to disk, and which ones this process has written.
 //!
 //! A PutBlock makes a block durable. Before it enters the log its block's earlier chunk writes must
-//! have ended, and every chunk that it lists must really be here: a chunk written before a crash may
-//! be lost although its header is in the log. Chunks written by this process are known to be here;
-//! of the others the caller asks the disk.
+//! have ended, and every chunk that it lists must really be here: a chunk written before a crash
+//! may be lost although its header is in the log. Chunks written by this process are known to be
+//! here; of the others the caller asks the disk.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,10 +1,12 @@
-//! Copying containers between DataNodes, on SCM's word: the node that has one pushes it to the node that shall have it.
+//! Copying containers between DataNodes, on SCM's word: the node that has one pushes it to the node
+//! that shall have it.
 //!
 //! * [`send`]: reads a container and sends it, throttled, beginning again where it was cut off;
 //! * [`receive`]: takes it and makes it visible when it is whole;
 //! * [`wire`]: the messages;
 //! * [`throttle`]: bytes per second of all copies together.
 
+mod admit;
 pub(crate) mod receive;
 mod send;
 mod throttle;

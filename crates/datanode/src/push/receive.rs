@@ -8,13 +8,14 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use types::ContainerId;
 
+use super::admit;
 use super::wire::{self, PushRequest, PushResponse};
 use crate::node::Node;
 use crate::storage::transfer::{Arrival, Manifest};
 use crate::storage::{ContainerStore, StorageError};
 
 /// A copy that was cut off is kept so long for its sender to go on.
-const KEPT: Duration = Duration::from_secs(600);
+const PARTIAL_COPY_RETENTION: Duration = Duration::from_secs(600);
 
 /// Containers arriving at once, at most.
 const MOST: usize = 64;
@@ -34,9 +35,10 @@ struct Slot {
 /// Takes a step of a copy.
 pub(crate) async fn receive(node: &Arc<Node>, call: Call) -> Result<Reply, Status> {
     let request: PushRequest = framed::message::decode(call.header)?;
-    let id = ContainerId(request.container);
+    let id = admit::container(request.container)?;
     let response = if let Some(begin) = &request.begin {
         let manifest = begin.manifest().ok_or_else(|| Status::invalid("not a copy's beginning"))?;
+        admit::manifest(node, &manifest)?;
         begin_arrival(node, id, request.attempt, manifest).await?
     } else {
         let step = if let Some(finish) = &request.finish {
@@ -131,7 +133,7 @@ async fn go_on(
         node.arrivals.slots.lock().remove(&id);
     }
     if finishes && done.is_ok() {
-        node.news.container_changed(id);
+        node.pending_reports.container_changed(id);
     }
     done
 }
@@ -190,7 +192,7 @@ impl Arrivals {
         let mut old = Vec::new();
         self.slots.lock().retain(|_, slot| {
             let Ok(mut inner) = slot.try_lock() else { return true };
-            if inner.touched.elapsed() < KEPT {
+            if inner.touched.elapsed() < PARTIAL_COPY_RETENTION {
                 return true;
             }
             old.extend(inner.arrival.take());

@@ -25,7 +25,7 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 const ATTEMPTS: u32 = 5;
 
 /// Pause before the second attempt; it doubles.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Why a container was not copied.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +91,7 @@ impl Pusher {
         // Never closed.
         let _stream = self.streams.acquire().await.ok();
         let client = self.client(target)?;
-        let mut pause = PAUSE;
+        let mut pause = RETRY_DELAY;
         for attempt in 1.. {
             let error = match self.attempt(store, id, &client).await {
                 Ok(()) => return Ok(()),

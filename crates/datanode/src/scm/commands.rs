@@ -2,6 +2,8 @@
 //! that is still under way is not started again.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use proto::scm_datanode as wire;
 use proto::scm_datanode::ScmCommandProto as Command;
@@ -98,15 +100,16 @@ fn subject(command: &Command) -> Option<(i64, String)> {
 }
 
 async fn carry_out(
-    daemon: &Daemon,
+    daemon: &Arc<Daemon>,
     node: &Arc<Node>,
     command: Command,
 ) -> Result<Option<Ack>, String> {
+    let (term, deadline_ms) = (command.term(), command.deadline_ms_since_epoch);
     if let Some(create) = command.create_pipeline_command_proto {
         let membership = Membership::from_wire(&create).map_err(|error| error.to_string())?;
         let id = membership.id;
         node.pipelines.create(membership).await.map_err(|error| error.to_string())?;
-        node.news.pipeline_changed(id);
+        node.pending_reports.pipeline_changed(id);
     } else if let Some(close) = command.close_pipeline_command_proto {
         let id = PipelineId::from_wire(&close.pipeline_id).map_err(|error| error.to_string())?;
         node.pipelines.close(id).await.map_err(|error| error.to_string())?;
@@ -118,9 +121,11 @@ async fn carry_out(
             .await
             .map_err(|e| e.to_string())?;
     } else if let Some(delete) = command.delete_container_command_proto {
-        delete_container(node, &delete).await?;
+        let order = Order { daemon: daemon.clone(), term, deadline_ms };
+        delete_container(node, &delete, order).await?;
     } else if let Some(copy) = command.replicate_container_command_proto {
-        copy_container(node, &copy).await?;
+        let order = Order { daemon: daemon.clone(), term, deadline_ms };
+        copy_container(node, &copy, &order).await?;
     } else if let Some(delete) = command.delete_blocks_command_proto {
         return delete_blocks(node, delete).await.map(Some);
     } else if let Some(set) = command.set_node_operational_state_command_proto {
@@ -137,33 +142,66 @@ async fn carry_out(
 async fn copy_container(
     node: &Arc<Node>,
     copy: &wire::ReplicateContainerCommandProto,
+    order: &Order,
 ) -> Result<(), String> {
+    order.check()?;
     let id = ContainerId::from_wire(copy.container_id);
     let target = copy.target.as_ref().ok_or("the command names no target")?;
     let target = DatanodeDetails::from_wire(target).map_err(|error| error.to_string())?;
     let pushed = node.pusher.push(&node.store, id, &target).await;
     if pushed.is_err() {
         // The replica here may have turned out damaged.
-        node.news.container_changed(id);
+        node.pending_reports.container_changed(id);
     }
     pushed.map_err(|error| error.to_string())
+}
+
+/// Until when an order counts.
+struct Order {
+    daemon: Arc<Daemon>,
+    /// The term of the SCM that gave it.
+    term: i64,
+    /// Milliseconds since 1970; `None` is without end.
+    deadline_ms: Option<i64>,
+}
+
+impl Order {
+    /// # Errors
+    /// When another SCM leads by now, or the one that gave it no longer expects it to be carried
+    /// out: either may have ordered another replica away instead.
+    fn check(&self) -> Result<(), String> {
+        let latest = self.daemon.scm_term.load(Ordering::SeqCst);
+        if latest > self.term {
+            return Err(format!("ordered in term {}, an SCM leads in term {latest}", self.term));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        match self.deadline_ms {
+            Some(deadline) if now > deadline => Err(format!("{} ms too late", now - deadline)),
+            _ => Ok(()),
+        }
+    }
 }
 
 async fn delete_container(
     node: &Arc<Node>,
     delete: &wire::DeleteContainerCommandProto,
+    order: Order,
 ) -> Result<(), String> {
     let id = ContainerId::from_wire(delete.container_id);
     let (store, force) = (node.store.clone(), delete.force);
-    let done = tokio::task::spawn_blocking(move || store.delete_container(id, force)).await;
-    node.news.container_changed(id);
+    // The order may have waited for a thread.
+    let delete = move || order.check().map(|()| store.delete_container(id, force));
+    let done = tokio::task::spawn_blocking(delete).await;
+    node.pending_reports.container_changed(id);
     match done {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) if node.store.container(id).is_err() => {
+        Ok(Err(too_late)) => Err(too_late),
+        Ok(Ok(Ok(()))) => Ok(()),
+        Ok(Ok(Err(error))) if node.store.container(id).is_err() => {
             tracing::debug!(container = %id, %error, "the container to delete is not here");
             Ok(())
         }
-        Ok(Err(error)) => Err(error.to_string()),
+        Ok(Ok(Err(error))) => Err(error.to_string()),
         Err(error) => Err(error.to_string()),
     }
 }

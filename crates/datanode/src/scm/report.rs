@@ -27,7 +27,7 @@ pub(crate) fn registration(node: &Node, told: &mut Told) -> wire::ScmRegisterReq
     }
 }
 
-/// A heartbeat with the news of `batch`; `periodic` adds the disks and the usage of containers
+/// A heartbeat with the reports of `batch`; `periodic` adds the disks and the usage of containers
 /// being written.
 pub(crate) fn heartbeat(
     node: &Node,

@@ -2,8 +2,8 @@
 //! start again when SCM no longer knows us.
 //!
 //! Two heartbeats are under way at a time. The *report* goes out at every interval and at once when
-//! there is news; SCM answers it at once. The *waiting* heartbeat carries nothing: SCM keeps it until
-//! it has a command, so that commands arrive without delay.
+//! there is something to report; SCM answers it at once. The *waiting* heartbeat carries nothing:
+//! SCM keeps it until it has a command, so that commands arrive without delay.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,11 +24,11 @@ use crate::DatanodeError;
 use crate::daemon::Daemon;
 use crate::node::Node;
 
-/// News that come together go together.
-const COALESCE: Duration = Duration::from_millis(3);
+/// Reports that come within this time go together.
+const COALESCE_DELAY: Duration = Duration::from_millis(3);
 /// Pauses between attempts to reach SCM.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const MIN_RETRY_DELAY: Duration = Duration::from_millis(50);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 /// SCM answers a waiting heartbeat earlier than this, with or without commands.
 const WAITING_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -49,9 +49,9 @@ enum SessionError {
 
 /// Keeps a session with the SCM at `address` until `stop`.
 pub(crate) async fn run(daemon: Arc<Daemon>, address: HostPort, stop: Shutdown) {
-    let outbox = daemon.news.open();
+    let outbox = daemon.pending_reports.open();
     keep(&daemon, &address, &outbox, &stop).await;
-    daemon.news.close(&outbox);
+    daemon.pending_reports.close(&outbox);
 }
 
 async fn keep(daemon: &Arc<Daemon>, address: &HostPort, outbox: &Arc<Outbox>, stop: &Shutdown) {
@@ -62,7 +62,7 @@ async fn keep(daemon: &Arc<Daemon>, address: &HostPort, outbox: &Arc<Outbox>, st
         daemon: daemon.clone(),
         reregister: Notify::new(),
     };
-    let mut pause = FIRST_PAUSE;
+    let mut pause = MIN_RETRY_DELAY;
     let mut quiet = false;
     loop {
         let began = Instant::now();
@@ -73,7 +73,7 @@ async fn keep(daemon: &Arc<Daemon>, address: &HostPort, outbox: &Arc<Outbox>, st
         match &error {
             SessionError::Reregister => {
                 tracing::info!(scm = %address, "registering again, as SCM asks");
-                (pause, quiet) = (FIRST_PAUSE, false);
+                (pause, quiet) = (MIN_RETRY_DELAY, false);
                 continue;
             }
             SessionError::Fatal(fatal) => {
@@ -83,8 +83,8 @@ async fn keep(daemon: &Arc<Daemon>, address: &HostPort, outbox: &Arc<Outbox>, st
             }
             _ => {}
         }
-        if began.elapsed() > LONGEST_PAUSE {
-            (pause, quiet) = (FIRST_PAUSE, false);
+        if began.elapsed() > MAX_RETRY_DELAY {
+            (pause, quiet) = (MIN_RETRY_DELAY, false);
         }
         if quiet {
             tracing::debug!(scm = %address, %error, "still no session with SCM");
@@ -93,7 +93,7 @@ async fn keep(daemon: &Arc<Daemon>, address: &HostPort, outbox: &Arc<Outbox>, st
         }
         quiet = true;
         stop.until(tokio::time::sleep(pause)).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_RETRY_DELAY);
     }
 }
 
@@ -160,6 +160,9 @@ impl Session {
         for id in node.full_containers() {
             self.outbox.add(|batch| _ = batch.full.insert(id));
         }
+        for (id, reason) in node.pipelines.failed() {
+            self.outbox.add(|batch| _ = batch.failed.insert(id, reason));
+        }
         self.daemon.registered();
         Ok(())
     }
@@ -175,7 +178,7 @@ impl Session {
             let periodic = tokio::select! {
                 _ = tick.tick() => true,
                 () = self.outbox.wait() => {
-                    tokio::time::sleep(COALESCE).await;
+                    tokio::time::sleep(COALESCE_DELAY).await;
                     false
                 }
             };
@@ -216,14 +219,14 @@ impl Session {
     /// Keeps one heartbeat waiting for commands. The report's failures end the session, not
     /// this one's.
     async fn wait_for_commands(&self, node: &Arc<Node>) -> SessionError {
-        let mut pause = FIRST_PAUSE;
+        let mut pause = MIN_RETRY_DELAY;
         loop {
             match self.heartbeat(node, report::waiting(node), WAITING_TIMEOUT).await {
-                Ok(()) => pause = FIRST_PAUSE,
+                Ok(()) => pause = MIN_RETRY_DELAY,
                 Err(error) => {
                     tracing::debug!(%error, "the waiting heartbeat failed");
                     tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause = (pause * 2).min(MAX_RETRY_DELAY);
                 }
             }
         }
@@ -255,13 +258,15 @@ impl Session {
     }
 
     fn start(&self, node: &Arc<Node>, command: Command) {
+        // Two SCMs may think that they lead; the one elected later is right.
+        let term = command.term();
+        let latest = self.daemon.scm_term.fetch_max(term, Ordering::SeqCst);
         if command.command_type() == CommandType::ReregisterCommand {
+            // What is registered from here on is not changed any more by orders of earlier terms.
             self.reregister.notify_one();
             return;
         }
-        // Two SCMs may think that they lead; the one elected later is right.
-        let term = command.term();
-        if self.daemon.scm_term.fetch_max(term, Ordering::Relaxed) > term {
+        if latest > term {
             tracing::info!(scm = %self.client.address(), term, "a command of an SCM that leads no more");
             return;
         }
@@ -276,6 +281,7 @@ impl Session {
         let method = proto::method::SCM_DATANODE;
         let response: wire::ScmDatanodeResponse =
             framed::message::call(&self.client, method, request, timeout).await?;
+        self.daemon.heard_scm();
         if response.status() != wire::Status::Ok || !response.success() {
             return Err(SessionError::Scm(response.message().to_owned()));
         }

@@ -1,8 +1,9 @@
 //! The sessions with all SCMs.
 //!
-//! It begins with those that the configuration names. Every SCM tells with its answers where the SCMs of the service
-//! are, as of which change of members; a later change than the last one known begins sessions with those who came and
-//! ends those with who went. It is not kept: what a DataNode starts with is what its configuration says.
+//! It begins with those that the configuration names. Every SCM tells with its answers where the
+//! SCMs of the service are, as of which change of members; a later change than the last one known
+//! begins sessions with SCMs that came and ends those with SCMs that went. It is not kept: what a
+//! DataNode starts with is what its configuration says.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use tokio::task::JoinHandle;
 use super::session;
 use crate::daemon::Daemon;
 
-/// See the module.
+/// The sessions, by the address of their SCM.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     inner: Mutex<Inner>,

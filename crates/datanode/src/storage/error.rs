@@ -10,7 +10,7 @@ use container::deletion::DeletionError;
 use container::segment::SegmentError;
 use container::state::{ContainerState, TransitionError};
 use proto::datanode::Result as ResultCode;
-use types::{BlockId, ContainerId};
+use types::{BlockId, ContainerId, PipelineId};
 
 /// Result of a storage operation.
 pub type Result<T, E = StorageError> = std::result::Result<T, E>;
@@ -31,6 +31,18 @@ pub enum StorageError {
         id: ContainerId,
         /// Its state.
         state: ContainerState,
+    },
+    /// An entry of the log for a container that was closed here without the log: other replicas
+    /// carry it out.
+    #[error("container {0} was closed without its pipeline's log, which has more for it")]
+    ClosedBesideLog(ContainerId),
+    /// A change that is only for a container whose pipeline has no group on this node.
+    #[error("container {id} still has its pipeline {pipeline} here")]
+    PipelineLives {
+        /// The container.
+        id: ContainerId,
+        /// Its pipeline.
+        pipeline: PipelineId,
     },
     /// Copying a container that is not closed.
     #[error("container {id} is {state} and cannot be copied")]
@@ -193,6 +205,14 @@ pub enum StorageError {
     /// A directory in use, foreign, newer or damaged.
     #[error("{0}")]
     DataDir(String),
+    /// The disk failed earlier and takes no more writes.
+    #[error("disk {disk} has failed: {reason}")]
+    DiskFailed {
+        /// Its storage id.
+        disk: String,
+        /// What failed first.
+        reason: String,
+    },
     /// A disk that the pipeline or container needs is not configured.
     #[error("no disk {0}")]
     NoSuchDisk(String),
@@ -212,7 +232,9 @@ impl StorageError {
                 }
                 _ => ResultCode::InvalidContainerState,
             },
-            Self::Transition { .. } | Self::NotClosed { .. } => ResultCode::InvalidContainerState,
+            Self::Transition { .. } | Self::NotClosed { .. } | Self::PipelineLives { .. } => {
+                ResultCode::InvalidContainerState
+            }
             Self::AlreadyHere(_) => ResultCode::ContainerExists,
             Self::NotArrived { .. } => ResultCode::ContainerInternalError,
             Self::ReplicaIndex { .. } => ResultCode::ContainerNotFound,
@@ -242,10 +264,12 @@ impl StorageError {
             },
             Self::Database(metastore::Error::NoSpace { .. }) => ResultCode::DiskOutOfSpace,
             Self::Database(_) | Self::BadRow { .. } => ResultCode::UnableToReadMetadataDb,
+            Self::DiskFailed { .. } => ResultCode::IoException,
             Self::ContainerFile { .. } => ResultCode::ContainerMetadataError,
-            Self::Disk { .. } | Self::DataDir(_) | Self::NoSuchDisk(_) => {
-                ResultCode::ContainerInternalError
-            }
+            Self::Disk { .. }
+            | Self::DataDir(_)
+            | Self::NoSuchDisk(_)
+            | Self::ClosedBesideLog(_) => ResultCode::ContainerInternalError,
         }
     }
 

@@ -1,11 +1,11 @@
-//! Who makes which container right now. A container is made by one at a time; others, which may be on
-//! other disks, do not wait for it: a disk that hangs must not hold them up.
+//! Which containers are being made right now. A container is made by one at a time; others, which
+//! may be on other disks, do not wait for it: a disk that hangs must not hold them up.
 
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::FxHashSet;
 use types::ContainerId;
 
-/// See the module.
+/// The containers that are being made.
 #[derive(Default)]
 pub(super) struct Making {
     ids: Mutex<FxHashSet<ContainerId>>,

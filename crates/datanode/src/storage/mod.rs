@@ -9,7 +9,7 @@
 //! | [`disk`] | data directories: VERSION, lock, database, space, choice |
 //! | [`containers`] | containers: create, load, close, delete, report |
 //! | [`block`] | chunks and blocks: write, sync, read, list |
-//! | [`segments`] | small blocks: place, write lazily, read, recover, compact |
+//! | [`segments`] | small blocks: append, write lazily, read, recover, compact |
 //! | [`pipeline`] | the apply side: batches, positions, flush |
 //! | [`deletion`] | deletion transactions and getting space back |
 //! | [`transfer`] | containers on their way to another node |
@@ -21,8 +21,9 @@
 //!   the log may be trimmed up to there.
 //! * **Replay is idempotent.** Entries up to the position that the tables already have put back
 //!   packed bytes that a crash lost, at their old place, and change nothing else.
-//! * **Files go after their rows.** A block's file or record is removed only when the removal of its
-//!   row is durable; what a crash leaves behind is found again through the deletion transaction.
+//! * **Files go after their rows.** A block's file or record is removed only when the removal of
+//!   its row is durable; what a crash leaves behind is found again through the deletion
+//!   transaction.
 //! * **Bytes are never trusted.** Packed records carry checksums that are checked at every read;
 //!   large blocks are checked by the reader against the client's own checksums.
 
@@ -42,10 +43,11 @@ mod tests;
 pub mod transfer;
 
 pub use block::{Committed, Piece};
-pub use containers::{Container, ContainerInfo, InitialState, NewContainer};
+pub use containers::{Container, ContainerInfo, InitialState, NewContainer, Verdict};
 pub use deletion::{DeletionResult, Reclaimed};
+pub(crate) use disk::CheckFault;
 pub use disk::{Disk, Space};
 pub use error::{Result, StorageError};
 pub use options::{ChoosingPolicy, DataDirectory, StorageOptions};
 pub use pipeline::{ApplyBatch, PipelineStore, Position};
-pub use store::ContainerStore;
+pub use store::{ContainerStore, Scans, Unopened};

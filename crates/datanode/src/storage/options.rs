@@ -1,6 +1,7 @@
 //! What the disks are opened with.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use blockio::DiskOptions;
 use types::DatanodeId;
@@ -62,6 +63,10 @@ pub struct StorageOptions {
     pub verify_writes: bool,
     /// The I/O executors; each gets its disk's name.
     pub io: DiskOptions,
+    /// Least time between two readings of a whole replica that is suspicious.
+    pub scrub_min_gap: Duration,
+    /// A disk that takes longer to open is left out.
+    pub open_timeout: Duration,
     /// Bytes of cached rows per disk.
     pub metadata_cache: usize,
     /// Bytes of unflushed rows per disk.
@@ -69,6 +74,13 @@ pub struct StorageOptions {
 }
 
 impl StorageOptions {
+    /// Bytes that no container exceeds: the last blocks of one that is full may be as long as its
+    /// size.
+    pub fn most_in_container(&self) -> u64 {
+        const LEAST: u64 = 1 << 30;
+        self.container_size.saturating_mul(4).max(LEAST)
+    }
+
     /// Defaults for these directories.
     pub fn new(
         dirs: Vec<DataDirectory>,
@@ -89,6 +101,8 @@ impl StorageOptions {
             pending_bytes: 4 << 20,
             verify_writes: false,
             io: DiskOptions::default(),
+            scrub_min_gap: Duration::from_secs(15 * 60),
+            open_timeout: Duration::from_secs(10 * 60),
             metadata_cache: 64 << 20,
             metadata_buffer: 32 << 20,
         }

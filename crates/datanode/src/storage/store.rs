@@ -1,24 +1,39 @@
 //! All containers of a DataNode, over all its disks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use blockio::Backend;
+use container::ContainerState;
 use dashmap::DashMap;
 use parking_lot::Mutex;
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use types::{ContainerId, PipelineId};
 
-use super::containers::{Container, LoadedDisk, NewContainer, load_all};
+use super::containers::{Container, Loaded, LoadedDisk, NewContainer, load_all};
 use super::disk::{self, Disk};
 use super::error::{Result, StorageError};
 use super::making::Making;
 use super::options::{DataDirectory, StorageOptions};
 use super::pipeline::PipelineStore;
+use crate::deadline;
 
 /// Makes the I/O backend of each disk, by the disk's place in the options.
 pub type Backends<'a> = &'a (dyn Fn(usize) -> Box<dyn Backend> + Sync);
+
+/// A data directory that could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unopened {
+    /// The directory.
+    pub path: PathBuf,
+    /// Where its Raft log lies.
+    pub raft_dir: PathBuf,
+    /// Why.
+    pub reason: String,
+}
 
 /// All containers of a DataNode, over all its disks. Clones share them.
 #[derive(Clone)]
@@ -29,6 +44,7 @@ pub struct ContainerStore {
 struct Inner {
     options: StorageOptions,
     disks: Vec<Arc<Disk>>,
+    unopened: Vec<Unopened>,
     containers: DashMap<ContainerId, Arc<Container>, FxBuildHasher>,
     /// Containers that were here and are lost.
     missing: Mutex<FxHashSet<ContainerId>>,
@@ -38,13 +54,35 @@ struct Inner {
     full: Mutex<Vec<ContainerId>>,
     turn: AtomicUsize,
     making: Making,
+    suspects: Mutex<Suspects>,
+}
+
+/// How many suspicious replicas were read whole, since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scans {
+    /// All of them.
+    pub done: u64,
+    /// Those that were damaged.
+    pub damaged: u64,
+}
+
+/// Replicas that are to be read whole.
+#[derive(Default)]
+struct Suspects {
+    queue: VecDeque<ContainerId>,
+    /// When a replica was last read for that.
+    read: FxHashMap<ContainerId, Instant>,
+    /// What came of it so far.
+    scans: Scans,
 }
 
 impl ContainerStore {
-    /// Opens all disks and loads their containers. Blocks.
+    /// Opens the disks and loads their containers. A disk that cannot be opened, or not in time, is
+    /// left out, as long as there is another one. Blocks.
     ///
     /// # Errors
-    /// When a directory is in use, foreign, newer or unreadable.
+    /// When a directory is in use, foreign or newer, which only the operator can mend, or none can
+    /// be opened.
     pub fn open(options: StorageOptions) -> Result<Self> {
         Self::open_on(options, None)
     }
@@ -54,23 +92,11 @@ impl ContainerStore {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_on(options: StorageOptions, backends: Option<Backends<'_>>) -> Result<Self> {
-        let open = |(at, dir): (usize, &DataDirectory)| -> Result<(Arc<Disk>, LoadedDisk)> {
-            let disk = Disk::open(dir, &options, backends.map(|make| make(at)))?;
-            let loaded = load_all(&disk)?;
-            Ok((disk, loaded))
-        };
-        // Disks know nothing of each other and are opened side by side.
-        let opened: Vec<Result<_>> = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                options.dirs.iter().enumerate().map(|dir| scope.spawn(move || open(dir))).collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| match thread.join() {
-                Ok(opened) => opened,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            threads.into_iter().map(join).collect()
-        });
+        let opened = open_side_by_side(&options, backends);
         let inner = Inner {
             disks: Vec::new(),
+            unopened: Vec::new(),
+            suspects: Mutex::default(),
             containers: DashMap::default(),
             missing: Mutex::default(),
             changed: Mutex::default(),
@@ -79,20 +105,39 @@ impl ContainerStore {
             making: Making::default(),
             options,
         };
-        let (mut inner, mut damaged) = (inner, Vec::new());
-        for opened in opened {
-            let (disk, loaded) = opened?;
+        let (mut inner, mut all, mut damaged, mut last) =
+            (inner, Loaded::default(), Vec::new(), None);
+        for (at, opened) in opened.into_iter().enumerate() {
+            let (disk, loaded) = match opened {
+                Ok(opened) => opened,
+                Err(error @ StorageError::DataDir(_)) => return Err(error),
+                Err(error) => {
+                    let Some(dir) = inner.options.dirs.get(at) else { return Err(error) };
+                    tracing::error!(path = %dir.path.display(), %error, "a disk cannot be opened and is left out");
+                    inner.unopened.push(Unopened {
+                        path: dir.path.clone(),
+                        raft_dir: dir.raft_dir.clone().unwrap_or_else(|| dir.path.join("ratis")),
+                        reason: error.to_string(),
+                    });
+                    last = Some(error);
+                    continue;
+                }
+            };
             tracing::info!(
                 disk = disk.id(), path = %disk.path().display(), engine = disk.io().engine(),
                 containers = loaded.containers.len(), missing = loaded.missing.len(),
                 "disk opened"
             );
             inner.disks.push(disk);
-            inner.missing.get_mut().extend(loaded.missing);
-            damaged.extend(loaded.damaged);
-            for container in loaded.containers {
-                inner.containers.insert(container.id(), container);
-            }
+            inner.missing.get_mut().extend(loaded.missing.iter().copied());
+            all.add(loaded);
+        }
+        for (container, damage) in all.resolve() {
+            damaged.extend(damage.map(|why| (container.id(), why)));
+            inner.containers.insert(container.id(), container);
+        }
+        if let Some(error) = last.filter(|_| inner.disks.is_empty()) {
+            return Err(error);
         }
         let store = Self { inner: Arc::new(inner) };
         for (id, why) in damaged {
@@ -112,6 +157,11 @@ impl ContainerStore {
     /// The disks.
     pub fn disks(&self) -> &[Arc<Disk>] {
         &self.inner.disks
+    }
+
+    /// Data directories that could not be opened.
+    pub fn unopened(&self) -> &[Unopened] {
+        &self.inner.unopened
     }
 
     /// A disk by its storage id.
@@ -171,8 +221,8 @@ impl ContainerStore {
         Ok(true)
     }
 
-    /// Takes in a container that came from another node: `move_in` puts it into its place. One that was lost here is
-    /// here again. Blocks.
+    /// Takes in a container that came from another node: `move_in` puts it into its place. One that
+    /// was lost here is here again. Blocks.
     pub(super) fn publish(
         &self,
         id: ContainerId,
@@ -207,6 +257,12 @@ impl ContainerStore {
         ids
     }
 
+    /// How many replicas are UNHEALTHY.
+    pub fn unhealthy(&self) -> usize {
+        let is = |container: &Arc<Container>| container.state() == ContainerState::Unhealthy;
+        self.inner.containers.iter().filter(|entry| is(entry.value())).count()
+    }
+
     pub(crate) fn containers_of(&self, pipeline: PipelineId) -> Vec<ContainerId> {
         let of = |container: &Arc<Container>| container.pipeline() == Some(pipeline);
         let mut ids: Vec<_> = self.all().iter().filter(|c| of(c)).map(|c| c.id()).collect();
@@ -235,12 +291,29 @@ impl ContainerStore {
         std::mem::take(&mut *self.inner.full.lock())
     }
 
-    /// Makes everything applied durable, on all disks. Blocks.
+    /// Gives the containers of a disk that has failed up: they count as lost here, until copies of
+    /// them come from other nodes. Says which they are.
+    pub fn leave(&self, disk: &Disk) -> Vec<ContainerId> {
+        let here = |container: &Arc<Container>| container.disk().id() == disk.id();
+        let left: Vec<_> = self.all().iter().filter(|c| here(c)).map(|c| c.id()).collect();
+        // Missing first: nobody may make an empty one in between.
+        self.inner.missing.lock().extend(left.iter().copied());
+        for id in &left {
+            self.inner.containers.remove_if(id, |_, container| here(container));
+            self.inner.changed.lock().remove(id);
+        }
+        left
+    }
+
+    /// Makes everything applied durable, on all disks that work. Blocks.
     ///
     /// # Errors
     /// When a disk fails.
     pub fn flush_all(&self) -> Result<()> {
-        self.inner.disks.iter().try_for_each(|disk| disk.flush())
+        let working = self.inner.disks.iter().filter(|disk| disk.failure().is_none());
+        // All of them, whichever fails.
+        let flushed: Vec<Result<()>> = working.map(|disk| disk.flush()).collect();
+        flushed.into_iter().collect()
     }
 
     pub(crate) fn find(&self, id: ContainerId) -> Option<Arc<Container>> {
@@ -254,6 +327,45 @@ impl ContainerStore {
     pub(crate) fn forget(&self, id: ContainerId) {
         self.inner.containers.remove(&id);
         self.inner.changed.lock().remove(&id);
+    }
+
+    /// Queues a replica to be read whole; says whether it was not queued, nor read lately.
+    pub(crate) fn note_suspect(&self, id: ContainerId) -> bool {
+        let gap = self.inner.options.scrub_min_gap;
+        let mut suspects = self.inner.suspects.lock();
+        let lately = suspects.read.get(&id).is_some_and(|at| at.elapsed() < gap);
+        let new = !lately && !suspects.queue.contains(&id);
+        if new {
+            suspects.queue.push_back(id);
+        }
+        new
+    }
+
+    /// How many replicas wait to be read whole.
+    pub fn suspects(&self) -> usize {
+        self.inner.suspects.lock().queue.len()
+    }
+
+    /// What came of suspicious replicas so far.
+    pub fn scans(&self) -> Scans {
+        self.inner.suspects.lock().scans
+    }
+
+    /// Counts a replica that was read whole.
+    pub(crate) fn count_scan(&self, damaged: bool) {
+        let scans = &mut self.inner.suspects.lock().scans;
+        scans.done += 1;
+        scans.damaged += u64::from(damaged);
+    }
+
+    /// The next replica that is to be read whole.
+    pub fn take_suspect(&self) -> Option<ContainerId> {
+        let gap = self.inner.options.scrub_min_gap;
+        let mut suspects = self.inner.suspects.lock();
+        suspects.read.retain(|_, at| at.elapsed() < gap);
+        let id = suspects.queue.pop_front()?;
+        suspects.read.insert(id, Instant::now());
+        Some(id)
     }
 
     pub(crate) fn note_changed(&self, id: ContainerId) {
@@ -275,6 +387,32 @@ impl ContainerStore {
             self.inner.full.lock().push(info.id);
         }
     }
+}
+
+/// Opens all disks at a time: they know nothing of each other, and one that hangs holds up no
+/// other. What it may still come to later is closed again.
+fn open_side_by_side(
+    options: &StorageOptions,
+    backends: Option<Backends<'_>>,
+) -> Vec<Result<(Arc<Disk>, LoadedDisk)>> {
+    let deadline = Instant::now().checked_add(options.open_timeout);
+    let begin = |(at, dir): (usize, &DataDirectory)| {
+        let (dir, options) = (dir.clone(), options.clone());
+        let backend = backends.map(|make| make(at));
+        deadline::begin("open-disk", move || {
+            let disk = Disk::open(&dir, &options, backend)?;
+            let loaded = load_all(&disk)?;
+            Ok((disk, loaded))
+        })
+    };
+    let opening: Vec<_> = options.dirs.iter().enumerate().map(begin).collect();
+    let finish = |(opening, dir): (deadline::Begun<_>, &DataDirectory)| {
+        opening.wait_until(deadline).unwrap_or_else(|late| {
+            let reason = format!("it does not open: {late} within {:?}", options.open_timeout);
+            Err(StorageError::disk(&dir.path, reason))
+        })
+    };
+    opening.into_iter().zip(&options.dirs).map(finish).collect()
 }
 
 fn same_replica(there: &Container, new: &NewContainer) -> Result<()> {

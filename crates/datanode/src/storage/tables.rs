@@ -21,7 +21,7 @@ pub(crate) const METADATA: Table = Table::named("metadata");
 pub(crate) const DELETE_TXNS: Table = Table::named("delete_txns");
 /// Segment files: number, four bytes → [`SegmentInfo`].
 pub(crate) const SEGMENTS: Table = Table::named("segments");
-/// Blocks deleted before this replica had them: `<localID>` → nothing.
+/// Blocks deleted before this replica had them: `<localID>` → [`Early`](super::containers::Early).
 pub(crate) const DELETED_EARLY: Table = Table::named("deleted_early");
 /// Pipelines: id, kind of position → [`Position`]. The one table not keyed by container.
 pub(crate) const PIPELINES: Table = Table::named("pipelines");

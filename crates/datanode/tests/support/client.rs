@@ -1,4 +1,4 @@
-//! A client of DataNodes over the framed door.
+//! A client of DataNodes over the framed endpoint.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -125,7 +125,7 @@ impl Pipe {
         }
     }
 
-    /// Sends to the leader, whoever that is by now.
+    /// Sends to the leader, whichever node that is by now.
     pub async fn to_leader(
         &mut self,
         request: ContainerCommandRequestProto,

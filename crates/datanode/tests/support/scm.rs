@@ -16,7 +16,7 @@ use types::{DatanodeDetails, DatanodeId, PipelineId, ReplicationFactor};
 pub const CLUSTER: &str = "CID-datanode-test";
 
 /// Longest wait for anything.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
 pub struct Known {
@@ -29,11 +29,16 @@ pub struct Known {
     pub statuses: Vec<(DatanodeId, wire::CommandStatus)>,
     pub storage: HashMap<DatanodeId, Vec<wire::StorageReportProto>>,
     pub logs: HashMap<DatanodeId, Vec<wire::MetadataStorageReportProto>>,
+    /// Nodes that are cut off from this SCM.
+    pub cut: HashSet<DatanodeId>,
     /// Heartbeats with a report.
     pub beats: usize,
     /// What it says of the SCMs of its service.
     pub places: Option<proto::hdds::ScmPlacesProto>,
     queues: HashMap<DatanodeId, Vec<wire::ScmCommandProto>>,
+    /// Waiting heartbeats of each node so far: only the newest one is given commands, those of a
+    /// process that has ended none.
+    waiting: HashMap<DatanodeId, u64>,
     next: i64,
 }
 
@@ -96,7 +101,7 @@ impl Scm {
                 changed.changed().await.unwrap();
             }
         };
-        match tokio::time::timeout(PATIENCE, found).await {
+        match tokio::time::timeout(TIMEOUT, found).await {
             Ok(found) => found,
             Err(_) => {
                 let replicas: Vec<_> = self.with(|known| {
@@ -140,6 +145,21 @@ impl Scm {
             members.iter().find(|(id, leads)| **leads && Some(**id) != but).map(|(id, _)| *id)
         })
         .await
+    }
+
+    /// From now on SCM and this node do not hear each other.
+    pub fn cut(&self, node: DatanodeId) {
+        self.with(|known| known.cut.insert(node));
+        // A heartbeat that waits for commands is answered, the next one is not.
+        self.changed.send_modify(|n| *n += 1);
+    }
+
+    /// Whether a message is of a node that is cut off. Asking for the version names no node.
+    fn is_cut(&self, request: &wire::ScmDatanodeRequest) -> bool {
+        let beat = request.send_heartbeat_request.as_ref().map(|beat| &beat.datanode_details);
+        let registers = request.register_request.as_ref().map(|r| &r.datanode_details);
+        let details = beat.or(registers).map(|d| DatanodeDetails::from_wire(d).unwrap());
+        self.with(|known| details.map_or(!known.cut.is_empty(), |d| known.cut.contains(&d.id)))
     }
 
     fn next_id(&self) -> i64 {
@@ -347,6 +367,8 @@ impl Scm {
             self.with(|known| {
                 known.nodes.insert(node, details);
                 *known.registrations.entry(node).or_default() += 1;
+                // Heartbeats of before that are of its last process.
+                *known.waiting.entry(node).or_default() += 1;
                 known.replicas.retain(|(id, _), _| *id != node);
                 learn_replicas(known, node, &register.container_report.reports);
                 learn_pipelines(known, node, Some(&register.pipeline_reports));
@@ -391,10 +413,18 @@ impl Scm {
         }
         // A waiting heartbeat.
         let mut changed = self.changed.subscribe();
+        let mine = self.with(|known| {
+            let waiting = known.waiting.entry(node).or_default();
+            *waiting += 1;
+            *waiting
+        });
         let waiting = async {
             loop {
                 changed.borrow_and_update();
-                let commands = self.with(|known| known.queues.remove(&node).unwrap_or_default());
+                let commands = self.with(|known| match known.waiting.get(&node) == Some(&mine) {
+                    true => known.queues.remove(&node).unwrap_or_default(),
+                    false => Vec::new(),
+                });
                 if !commands.is_empty() {
                     return commands;
                 }
@@ -429,7 +459,10 @@ impl Handler for Scm {
             if call.method != proto::method::SCM_DATANODE {
                 return Err(Status::invalid("not for datanodes"));
             }
-            let request = framed::message::decode(call.header)?;
+            let request: wire::ScmDatanodeRequest = framed::message::decode(call.header)?;
+            if scm.is_cut(&request) {
+                return Err(Status::new(framed::Code::Unavailable, "the link is cut"));
+            }
             let response = scm.answer(request).await;
             Ok::<Reply, Status>(framed::message::reply(&response))
         }

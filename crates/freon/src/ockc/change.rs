@@ -5,7 +5,7 @@ use std::time::Instant;
 use client::{CreateKey, ErrorKind, FinishOptions, KeyPath};
 use rand::RngExt;
 
-use super::{AFTER_FAILURE, Run, at};
+use super::{RETRY_DELAY, Run, at};
 use crate::edition;
 use crate::history::{Seen, Verdict};
 
@@ -55,14 +55,14 @@ impl Run {
 
     /// Writes the key under another name, deletes it, and renames the other one to it.
     async fn replace(&self, key: usize, path: &KeyPath) {
-        // The deletion is the next version, what is renamed the one behind it. A rename of unknown outcome may happen
-        // later, so that no two have the same name.
+        // The deletion is the next version, what is renamed the one behind it. A rename of unknown
+        // outcome may happen later, so that no two have the same name.
         let version = self.history.newest(key) + 2;
         let beside = KeyPath { key: format!("{}.{version}", path.key), ..path.clone() };
         if let Err(e) = self.put(beside.clone(), key, version).await {
             let began = Instant::now();
             self.note(|f| f.write_failed(|| at(began, &format!("write of {beside}: {e}"))));
-            return tokio::time::sleep(AFTER_FAILURE).await;
+            return tokio::time::sleep(RETRY_DELAY).await;
         }
         if !self.delete(key, path).await {
             return;
@@ -107,7 +107,7 @@ impl Run {
                 self.history.unknown(key, version);
                 let text = || at(began, &format!("{what} of {key}, version {version}: {e}"));
                 self.note(|f| f.write_failed(text));
-                tokio::time::sleep(AFTER_FAILURE).await;
+                tokio::time::sleep(RETRY_DELAY).await;
                 false
             }
         }

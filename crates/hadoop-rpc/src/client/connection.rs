@@ -1,4 +1,4 @@
-//! One connection of a client, and who waits for answers over it.
+//! One connection of a client, and the callers that wait for answers over it.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -75,7 +75,7 @@ impl Connection {
     fn fail(&self, tell: impl Fn() -> Told) {
         let Some(waiting) = self.waiting.lock().take() else { return };
         for (_, call) in waiting {
-            // Whoever waited may have gone.
+            // The caller may have gone.
             let _ = call.send(tell());
         }
     }
@@ -145,7 +145,7 @@ pub(super) fn call_frame(inner: &Inner, attempt: Attempt, method: &str, body: By
     OutFrame { head: head.freeze(), body }
 }
 
-/// Connects, and says who calls.
+/// Connects, and names the caller.
 pub(super) async fn open(inner: &Inner) -> Result<Arc<Connection>, CallError> {
     let connecting = timeout(inner.options.connect_timeout, greet(inner));
     let connected = match connecting.await {
@@ -263,7 +263,7 @@ async fn read(
         }
         let waiting = connection.waiting.lock().as_mut().and_then(|w| w.remove(&call));
         if let Some(waiting) = waiting {
-            // Whoever waited may have gone.
+            // The caller may have gone.
             let _ = waiting.send(Told::Answer(result));
         }
     }

@@ -11,7 +11,7 @@ pub enum CallError {
     /// The server refused.
     #[error("{address}: {fault}")]
     Refused {
-        /// Who was asked.
+        /// The server that was asked.
         address: Arc<str>,
         /// The refusal.
         fault: Fault,
@@ -19,7 +19,7 @@ pub enum CallError {
     /// No connection could be made: the call was not sent.
     #[error("cannot connect to {address}: {source}")]
     Connect {
-        /// Who was to be asked.
+        /// The server that was to be asked.
         address: Arc<str>,
         /// What happened.
         source: io::Error,
@@ -27,7 +27,7 @@ pub enum CallError {
     /// The connection was lost; whether the server did the work is unknown.
     #[error("{address}: connection lost: {reason}")]
     Lost {
-        /// Who was asked.
+        /// The server that was asked.
         address: Arc<str>,
         /// What happened.
         reason: Arc<str>,
@@ -35,7 +35,7 @@ pub enum CallError {
     /// No answer in time; whether the server did the work is unknown.
     #[error("{address}: no answer within {millis} ms")]
     Timeout {
-        /// Who was asked.
+        /// The server that was asked.
         address: Arc<str>,
         /// How long the call waited.
         millis: u64,

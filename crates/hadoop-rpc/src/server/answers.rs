@@ -109,7 +109,7 @@ impl Due {
         &self.id
     }
 
-    pub(super) fn give(mut self, answer: Answer) {
+    pub(super) fn send(mut self, answer: Answer) {
         self.given = true;
         match answer {
             Ok(body) => self.answers.send(response::success(&self.id, body)),

@@ -1,4 +1,4 @@
-//! One connection: who it is, then its calls.
+//! One connection: its user, then its calls.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use limits::Open;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::timeout;
@@ -19,7 +20,7 @@ use crate::incoming::{Broken, CallId, Incoming, parse};
 use crate::message::{ConnectionContext, NO_RETRY, SASL, SIMPLE, SaslMessage, SaslState};
 use crate::{VERSION, response};
 
-/// Largest frame of a client that has not said who it is.
+/// Largest frame of a client that has not said its user.
 const MAX_HANDSHAKE: usize = 64 << 10;
 /// How a client says that it will not authenticate.
 const AUTH_NONE: u8 = 0;
@@ -32,6 +33,7 @@ const OLDEST_VERSION: u8 = 3;
 pub(super) async fn serve(
     socket: TcpStream,
     peer: SocketAddr,
+    mut open: Open,
     shared: &Arc<Shared>,
 ) -> io::Result<()> {
     socket.set_nodelay(true)?;
@@ -47,7 +49,7 @@ pub(super) async fn serve(
         authenticated: false,
     };
     let read = tokio::select! {
-        read = connection.run() => read,
+        read = connection.run(&mut open) => read,
         _ = stop.wait_for(|s| *s) => Ok(()),
     };
     drop(answers);
@@ -65,13 +67,24 @@ struct Connection<'a> {
 }
 
 impl Connection<'_> {
-    async fn run(mut self) -> io::Result<()> {
+    async fn run(mut self, open: &mut Open) -> io::Result<()> {
         let limit = self.shared.options.handshake_timeout;
-        let Ok(user) = timeout(limit, self.handshake()).await else {
+        let user = tokio::select! {
+            user = timeout(limit, self.handshake()) => user,
+            () = open.evicted() => {
+                let reason = "another connection takes the place of this one";
+                return Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason));
+            }
+        };
+        let Ok(user) = user else {
+            open.timed_out();
             return Err(io::Error::new(io::ErrorKind::TimedOut, "no connection context in time"));
         };
         match user? {
-            Some(user) => self.calls(user).await,
+            Some(user) => {
+                open.speaks();
+                self.calls(user).await
+            }
             None => Ok(()),
         }
     }
@@ -198,7 +211,7 @@ impl Connection<'_> {
                 deadline: received + options.call_timeout,
             };
             let request = Request { id, version: request.version, call };
-            dispatch::take(request, self.shared, self.answers).await;
+            dispatch::dispatch(request, self.shared, self.answers).await;
         }
     }
 

@@ -5,14 +5,17 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Instant;
 
+use limits::FairPermit;
 use tokio::time::timeout_at;
 
 use super::answers::{Answers, Due};
-use super::gate::Turn;
 use super::{Answer, AnswerFuture, Call, Shared, Work};
 use crate::fault::Fault;
 use crate::incoming::CallId;
 use crate::retry::{Key, Known, Ticket};
+
+/// The right to be worked on.
+type Permit = FairPermit<Arc<str>>;
 
 /// A call as it came.
 pub(super) struct Request {
@@ -23,17 +26,17 @@ pub(super) struct Request {
 }
 
 /// Takes a call. Returns when the next one may be read: waiting here is back-pressure on
-/// everybody who shares the bound.
-pub(super) async fn take(request: Request, shared: &Arc<Shared>, answers: &Arc<Answers>) {
+/// all connections that share the bound.
+pub(super) async fn dispatch(request: Request, shared: &Arc<Shared>, answers: &Arc<Answers>) {
     let Request { id, version, call } = request;
     let due = Due::new(answers, id);
     match shared.service.version(&call.protocol) {
         Some(served) if served == version => {}
         Some(served) => {
             let fault = Fault::version_mismatch(&call.protocol, version, served);
-            return due.give(Err(fault));
+            return due.send(Err(fault));
         }
-        None => return due.give(Err(Fault::no_such_protocol(&call.protocol))),
+        None => return due.send(Err(Fault::no_such_protocol(&call.protocol))),
     }
     let (deadline, user) = (call.deadline, Arc::clone(&call.user));
     match shared.service.call(call) {
@@ -51,13 +54,13 @@ async fn repeatable(
 ) {
     let at_once = std::future::poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
     if let Poll::Ready(answer) = at_once {
-        return due.give(answer);
+        return due.send(answer);
     }
-    let Some(turn) = turn(user, shared).await else { return due.give(Err(too_many())) };
+    let Some(permit) = permit(user, shared).await else { return due.send(Err(too_many())) };
     tokio::spawn(async move {
         let answer = timeout_at(deadline.into(), work).await;
-        due.give(answer.unwrap_or_else(|_| Err(too_long())));
-        drop(turn);
+        due.send(answer.unwrap_or_else(|_| Err(too_long())));
+        drop(permit);
     });
 }
 
@@ -68,29 +71,29 @@ async fn once(
     user: &Arc<str>,
     shared: &Arc<Shared>,
 ) {
-    // The turn first: whoever is known as running has one, and others may wait for it.
-    let Some(turn) = turn(user, shared).await else { return due.give(Err(too_many())) };
+    // The permit first: a call that is known as running has one, and others may wait for it.
+    let Some(permit) = permit(user, shared).await else { return due.send(Err(too_many())) };
     let known = key(due.id()).map(|key| shared.retry.begin(key, Instant::now()));
     match known {
         None => {
-            tokio::spawn(first(work, due, deadline, None, turn));
+            tokio::spawn(first(work, due, deadline, None, permit));
         }
         Some(Known::First(ticket)) => {
-            tokio::spawn(first(work, due, deadline, Some(ticket), turn));
+            tokio::spawn(first(work, due, deadline, Some(ticket), permit));
         }
         Some(Known::Answered(answer)) => {
             shared.stats.repeated.fetch_add(1, Ordering::Relaxed);
-            due.give(Ok(answer));
+            due.send(Ok(answer));
         }
         Some(Known::Running(ended)) => {
             shared.stats.repeated.fetch_add(1, Ordering::Relaxed);
             tokio::spawn(async move {
-                due.give(match timeout_at(deadline.into(), ended).await {
+                due.send(match timeout_at(deadline.into(), ended).await {
                     Ok(Ok(answer)) => answer,
                     Ok(Err(_)) => Err(Fault::busy("the first attempt of the call was given up")),
                     Err(_) => Err(too_long()),
                 });
-                drop(turn);
+                drop(permit);
             });
         }
     }
@@ -102,7 +105,7 @@ async fn first(
     due: Due,
     deadline: Instant,
     ticket: Option<Ticket>,
-    turn: Turn,
+    permit: Permit,
 ) {
     let end = |answer: &Answer| {
         if let Some(ticket) = ticket {
@@ -112,23 +115,23 @@ async fn first(
     match timeout_at(deadline.into(), &mut work).await {
         Ok(answer) => {
             end(&answer);
-            due.give(answer);
+            due.send(answer);
         }
         Err(_) => {
-            due.give(Err(too_long()));
+            due.send(Err(too_long()));
             end(&work.await);
         }
     }
-    drop(turn);
+    drop(permit);
 }
 
-/// A turn, if there is one in time.
-async fn turn(user: &Arc<str>, shared: &Arc<Shared>) -> Option<Turn> {
-    let turn = shared.gate.enter(user, shared.options.queue_timeout).await;
-    if turn.is_none() {
+/// A permit, if there is one in time.
+async fn permit(user: &Arc<str>, shared: &Arc<Shared>) -> Option<Permit> {
+    let permit = shared.in_flight.acquire_within(user, 1, shared.options.queue_timeout).await;
+    if permit.is_none() {
         shared.stats.refused.fetch_add(1, Ordering::Relaxed);
     }
-    turn
+    permit
 }
 
 /// What a call is known by; `None` for a client without an id: it does not ask again.

@@ -3,8 +3,7 @@
 mod answers;
 mod connection;
 mod dispatch;
-mod gate;
-mod guest;
+mod foreign_protocol;
 
 use std::future::Future;
 use std::io;
@@ -15,11 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use limits::{ConnectionOptions, Connections, FairSemaphore, Open};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use self::gate::Gate;
 use crate::PREFACE;
 use crate::fault::Fault;
 use crate::retry::{RetryCache, RetryLimits};
@@ -54,7 +53,7 @@ pub struct Call {
     pub id: Option<([u8; 16], i32)>,
     /// What the client says of its purpose, for audit.
     pub context: Option<String>,
-    /// Who calls.
+    /// The caller.
     pub peer: SocketAddr,
     /// When the frame was complete.
     pub received: Instant,
@@ -78,16 +77,19 @@ pub struct ServerOptions {
     /// Largest frame of a client, in bytes (`ipc.maximum.data.length`).
     pub max_frame: usize,
     /// Calls being worked on, over all connections; beyond it nothing more is read, and turns go
-    /// to the users who have the fewest.
+    /// to the users who have the fewest. One user has three quarters of them at most.
     pub max_in_flight: usize,
     /// How long a call waits for its turn before it is refused as one to be tried again.
     pub queue_timeout: Duration,
     /// How long a call may take before its client is told to try again.
     pub call_timeout: Duration,
-    /// How long a client may take to say who it is.
+    /// How long a client may take to say its user.
     pub handshake_timeout: Duration,
     /// How long a connection without calls is kept.
     pub idle_timeout: Duration,
+    /// How many connections [`Server::listen`] takes. Those of a [`framed::ForeignProtocol`] are
+    /// bounded by its server.
+    pub connections: ConnectionOptions,
     /// How long a shutdown waits for calls being worked on.
     pub drain: Duration,
     /// Answers kept for calls that come again.
@@ -105,6 +107,7 @@ impl Default for ServerOptions {
             call_timeout: Duration::from_secs(60),
             handshake_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(600),
+            connections: ConnectionOptions::default(),
             drain: Duration::from_secs(5),
             retry: RetryLimits::default(),
             ipc_package: "org.apache.hadoop.ipc",
@@ -130,16 +133,16 @@ pub struct ServerStats {
 }
 
 /// Counts a connection while it is open.
-struct Open<'a>(&'a AtomicU64);
+struct Counted<'a>(&'a AtomicU64);
 
-impl<'a> Open<'a> {
+impl<'a> Counted<'a> {
     fn count(connections: &'a AtomicU64) -> Self {
         connections.fetch_add(1, Ordering::Relaxed);
         Self(connections)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -149,14 +152,14 @@ struct Shared {
     service: Arc<dyn Service>,
     options: ServerOptions,
     stats: ServerStats,
-    gate: Arc<Gate>,
+    in_flight: Arc<FairSemaphore<Arc<str>>>,
     retry: Arc<RetryCache>,
     stop: watch::Sender<bool>,
 }
 
-/// A server: connections are brought to it ([`Server::connection`]), as a [`framed::Guest`] is
-/// brought those on the port of another server, or it listens itself ([`Server::listen`]). Clones
-/// are the same server.
+/// A server: connections are brought to it ([`Server::connection`]), as a
+/// [`framed::ForeignProtocol`] is brought those on the port of another server, or it listens itself
+/// ([`Server::listen`]). Clones are the same server.
 #[derive(Clone)]
 pub struct Server {
     shared: Arc<Shared>,
@@ -165,10 +168,11 @@ pub struct Server {
 impl Server {
     /// A server without connections.
     pub fn new(service: Arc<dyn Service>, options: ServerOptions) -> Self {
+        let all = options.max_in_flight.max(1) as u64;
         let shared = Shared {
             service,
             stats: ServerStats::default(),
-            gate: Gate::new(options.max_in_flight),
+            in_flight: FairSemaphore::new(all, all - all / 4),
             retry: RetryCache::new(options.retry.clone()),
             stop: watch::Sender::new(false),
             options,
@@ -183,27 +187,34 @@ impl Server {
 
     /// Calls being worked on, those answered at once left out.
     pub fn in_flight(&self) -> usize {
-        self.shared.gate.taken()
+        self.shared.in_flight.taken() as usize
     }
 
     /// Serves a connection whose first four bytes, [`PREFACE`], have been read, until it ends.
     ///
     /// # Errors
     /// When the connection fails, or its client breaks the protocol.
-    pub async fn connection(&self, socket: TcpStream, peer: SocketAddr) -> io::Result<()> {
-        let _open = Open::count(&self.shared.stats.connections);
-        connection::serve(socket, peer, &self.shared).await
+    pub async fn connection(
+        &self,
+        socket: TcpStream,
+        peer: SocketAddr,
+        open: Open,
+    ) -> io::Result<()> {
+        let _counted = Counted::count(&self.shared.stats.connections);
+        connection::serve(socket, peer, open, &self.shared).await
     }
 
     /// Serves what `listener` accepts, until [`Server::shutdown`].
     pub async fn listen(&self, listener: TcpListener) {
         let mut stop = self.shared.stop.subscribe();
+        let connections = Connections::new(&self.shared.options.connections);
         let accepting = async {
             loop {
                 match listener.accept().await {
                     Ok((socket, peer)) => {
+                        let Some(open) = connections.open(peer.ip()) else { continue };
                         let server = self.clone();
-                        tokio::spawn(async move { server.accepted(socket, peer).await });
+                        tokio::spawn(async move { server.accepted(socket, peer, open).await });
                     }
                     Err(e) => {
                         // Out of file descriptors, most likely: serving the others frees some.
@@ -219,11 +230,15 @@ impl Server {
         }
     }
 
-    async fn accepted(&self, mut socket: TcpStream, peer: SocketAddr) {
+    async fn accepted(&self, mut socket: TcpStream, peer: SocketAddr, mut open: Open) {
         let mut preface = [0; PREFACE.len()];
         let limit = self.shared.options.handshake_timeout;
-        let served = match tokio::time::timeout(limit, socket.read_exact(&mut preface)).await {
-            Ok(Ok(_)) if preface == PREFACE => self.connection(socket, peer).await,
+        let said = tokio::select! {
+            said = tokio::time::timeout(limit, socket.read_exact(&mut preface)) => said,
+            () = open.evicted() => return,
+        };
+        let served = match said {
+            Ok(Ok(_)) if preface == PREFACE => self.connection(socket, peer, open).await,
             Ok(Ok(_)) => Err(io::Error::new(io::ErrorKind::InvalidData, "unknown protocol")),
             Ok(Err(e)) => Err(e),
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -238,6 +253,6 @@ impl Server {
     pub async fn shutdown(&self) {
         self.shared.stop.send_replace(true);
         // Elapsed drain time only means that some callers see a closed connection.
-        let _ = tokio::time::timeout(self.shared.options.drain, self.shared.gate.idle()).await;
+        let _ = tokio::time::timeout(self.shared.options.drain, self.shared.in_flight.idle()).await;
     }
 }

@@ -1,4 +1,4 @@
-//! A state machine with what was gathered for it, and who waits for that.
+//! A state machine with what was gathered for it, and the callers that wait for that.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,15 +10,16 @@ use raft::eraftpb::{Entry, EntryType};
 use uuid::Uuid;
 
 use crate::error::ProposeError;
+use crate::event_loop::event::{Event, Reply};
+use crate::failure::panic_text;
 use crate::group::Applied;
 use crate::machine::{Committed, LogPosition, MachineError, StateMachine};
 use crate::metrics::add;
 use crate::shared::GroupShared;
 use crate::snapshot::{Incoming, Outgoing};
 use crate::store::{bytes_of, is_external};
-use crate::turn::event::{Event, Reply};
 
-/// See the module.
+/// A state machine, the entries that wait to be applied, and the answers that wait for them.
 pub(crate) struct Machine {
     shared: Arc<GroupShared>,
     machine: Box<dyn StateMachine>,
@@ -53,14 +54,14 @@ impl Machine {
         first
     }
 
-    fn tell(&self, event: Event) {
+    fn send(&self, event: Event) {
         self.shared.inbox.push(event);
     }
 
     fn publish(&self) {
         self.shared.applied.store(self.at.index, Ordering::SeqCst);
         if self.shared.notify_applied.swap(false, Ordering::SeqCst) {
-            self.tell(Event::AppliedMoved { group: self.shared.number });
+            self.send(Event::AppliedMoved { group: self.shared.number });
         }
     }
 
@@ -76,15 +77,19 @@ impl Machine {
         let reason = match catch_unwind(AssertUnwindSafe(|| f(machine))) {
             Ok(Ok(result)) => return Some(result),
             Ok(Err(error)) => error.to_string(),
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-                format!("state machine panicked: {}", text.unwrap_or("unknown"))
-            }
+            Err(panic) => format!("state machine panicked: {}", panic_text(&*panic)),
         };
         self.failed = true;
-        self.tell(Event::MachineFailed { group: self.shared.number, reason });
+        self.send(Event::MachineFailed { group: self.shared.number, reason });
         None
+    }
+
+    /// Stops the group after a panic that did not come from the state machine's code.
+    pub(super) fn fail(&mut self, reason: String) {
+        self.failed = true;
+        self.entries.clear();
+        self.replies.clear();
+        self.send(Event::MachineFailed { group: self.shared.number, reason });
     }
 
     /// Applies what was gathered.
@@ -123,7 +128,7 @@ impl Machine {
         add(&metrics.applied, count as u64);
         add(&metrics.apply_rounds, 1);
         self.at = last;
-        // Before the answers: who got one must see its own write.
+        // Before the answers: a caller that got one must see its own write.
         self.publish();
         for (entry, response) in committed.into_iter().zip(responses) {
             while let Some((index, reply)) = replies.pop_front_if(|(at, _)| *at <= entry.index) {
@@ -147,7 +152,7 @@ impl Machine {
     pub(super) fn flush(&mut self) {
         let group = self.shared.number;
         if let Some(at) = self.guarded(|machine| machine.flush()) {
-            self.tell(Event::Flushed { group, at });
+            self.send(Event::Flushed { group, at });
         }
     }
 
@@ -155,7 +160,7 @@ impl Machine {
         if self.guarded(|machine| machine.restore(incoming.source(), at)).is_some() {
             self.at = at;
             self.publish();
-            self.tell(Event::Restored { group: self.shared.number, at });
+            self.send(Event::Restored { group: self.shared.number, at });
         }
     }
 
@@ -168,7 +173,7 @@ impl Machine {
             Some(Err(error)) => Err(error.to_string()),
             None => return,
         };
-        self.tell(Event::SnapshotTaken { group, result });
+        self.send(Event::SnapshotTaken { group, result });
     }
 }
 

@@ -1,5 +1,5 @@
-//! State machines and the threads that run them: `run.rs` is such a thread, `machine.rs` what it does
-//! with a machine, `threads.rs` which thread a group gets.
+//! State machines and the threads that run them: `run.rs` is such a thread, `machine.rs` what it
+//! does with a machine, `threads.rs` which thread a group gets.
 
 mod machine;
 mod run;
@@ -14,10 +14,10 @@ use uuid::Uuid;
 
 use self::machine::Machine;
 pub(crate) use self::threads::ApplyThreads;
+use crate::event_loop::event::Reply;
 use crate::machine::{LogPosition, StateMachine};
 use crate::shared::GroupShared;
 use crate::snapshot::Incoming;
-use crate::turn::event::Reply;
 
 /// Work for an apply thread.
 pub(crate) enum ApplyTask {
@@ -48,7 +48,7 @@ pub(crate) enum ApplyTask {
         at: LogPosition,
     },
     /// A machine has done something long.
-    Back {
+    Returned {
         group: u64,
         machine: Box<Machine>,
     },
@@ -67,7 +67,7 @@ impl ApplyTask {
             | Self::Flush { group }
             | Self::Snapshot { group }
             | Self::Restore { group, .. }
-            | Self::Back { group, .. }
+            | Self::Returned { group, .. }
             | Self::Stop { group, .. } => *group,
         }
     }

@@ -1,11 +1,12 @@
 //! An apply thread: gathers the committed entries of each group that piled up, and has them applied
 //! as one batch.
 //!
-//! What takes a state machine long (a snapshot, or the restore of one, which may fetch gigabytes from
-//! other nodes) must not hold up the other groups of the thread. It is done on a thread of its own; what
-//! comes for the group meanwhile waits, and is done in order when the machine is back.
+//! What takes a state machine long (a snapshot, or the restore of one, which may fetch gigabytes
+//! from other nodes) must not hold up the other groups of the thread. It is done on a thread of its
+//! own; what comes for the group meanwhile waits, and is done in order when the machine is back.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -14,12 +15,14 @@ use rustc_hash::FxHashMap;
 
 use super::ApplyTask;
 use super::machine::Machine;
+use crate::failure::panic_text;
 use crate::inbox::Inbox;
 use crate::machine::LogPosition;
 use crate::snapshot::Incoming;
 
-/// Machines of one apply thread that are away at a time. Further ones wait: each reads or writes the same disk.
-const AWAY_AT_ONCE: usize = 2;
+/// Machines of one apply thread that are busy at a time. Further ones wait: each reads or writes
+/// the same disk.
+const BUSY_AT_ONCE: usize = 2;
 
 /// What takes long.
 enum Long {
@@ -37,10 +40,10 @@ impl Long {
 }
 
 /// A group's machine, as its thread sees it.
-enum Place {
-    Here(Box<Machine>),
+enum MachineSlot {
+    Ready(Box<Machine>),
     /// It has something long to do, or is at it.
-    Away {
+    Busy {
         /// Until it begins.
         work: Option<(Box<Machine>, Long)>,
         /// Since it began.
@@ -50,30 +53,33 @@ enum Place {
     },
 }
 
-/// See the module.
+/// An apply thread: its queue and the groups that it applies.
 struct Thread {
     inbox: Arc<Inbox<ApplyTask>>,
-    groups: FxHashMap<u64, Place>,
+    groups: FxHashMap<u64, MachineSlot>,
     /// Groups with entries that are not applied yet.
     touched: Vec<u64>,
-    away: usize,
-    /// Groups that wait until fewer are away.
+    busy: usize,
+    /// Groups that wait until fewer are busy.
     next: VecDeque<u64>,
 }
 
 /// Runs until the inbox is closed.
 pub(super) fn run(inbox: Arc<Inbox<ApplyTask>>) {
     let (groups, touched, next) = (FxHashMap::default(), Vec::new(), VecDeque::new());
-    let mut thread = Thread { inbox, groups, touched, away: 0, next };
+    let mut thread = Thread { inbox, groups, touched, busy: 0, next };
     let mut tasks = Vec::new();
     while thread.inbox.take(&mut tasks, None) {
         for task in tasks.drain(..) {
-            thread.handle(task);
+            let group = task.group();
+            thread.surviving(group, |thread| thread.handle(task));
         }
-        thread.apply_gathered();
+        for group in std::mem::take(&mut thread.touched) {
+            thread.surviving(group, |thread| thread.apply_gathered(group));
+        }
     }
-    for place in thread.groups.into_values() {
-        if let Place::Away { thread: Some(thread), .. } = place
+    for slot in thread.groups.into_values() {
+        if let MachineSlot::Busy { thread: Some(thread), .. } = slot
             && thread.join().is_err()
         {
             tracing::error!("a thread that takes or restores snapshots panicked");
@@ -82,18 +88,28 @@ pub(super) fn run(inbox: Arc<Inbox<ApplyTask>>) {
 }
 
 impl Thread {
-    fn apply_gathered(&mut self) {
-        for group in self.touched.drain(..) {
-            if let Some(Place::Here(machine)) = self.groups.get_mut(&group) {
-                machine.apply();
-            }
+    /// Runs `f`, which is about `group`; a panic in it fails the group, and the thread goes on.
+    fn surviving(&mut self, group: u64, f: impl FnOnce(&mut Self)) {
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| f(self))) else { return };
+        let reason = format!("panic of its apply thread: {}", panic_text(&*panic));
+        tracing::error!(group, %reason, "an apply thread panicked and goes on");
+        if let Some(MachineSlot::Ready(machine)) = self.groups.get_mut(&group) {
+            machine.fail(reason);
+        }
+    }
+
+    fn apply_gathered(&mut self, group: u64) {
+        if let Some(MachineSlot::Ready(machine)) = self.groups.get_mut(&group) {
+            machine.apply();
         }
     }
 
     fn handle(&mut self, task: ApplyTask) {
         let group = task.group();
         match self.groups.get_mut(&group) {
-            Some(Place::Away { waiting, .. }) if !matches!(task, ApplyTask::Back { .. }) => {
+            Some(MachineSlot::Busy { waiting, .. })
+                if !matches!(task, ApplyTask::Returned { .. }) =>
+            {
                 waiting.push_back(task);
                 return;
             }
@@ -102,10 +118,10 @@ impl Thread {
         match task {
             ApplyTask::Start { shared, machine } => {
                 let machine = Box::new(Machine::new(shared, machine));
-                self.groups.insert(group, Place::Here(machine));
+                self.groups.insert(group, MachineSlot::Ready(machine));
             }
             ApplyTask::Entries { entries, replies, .. } => {
-                if let Some(Place::Here(machine)) = self.groups.get_mut(&group)
+                if let Some(MachineSlot::Ready(machine)) = self.groups.get_mut(&group)
                     && machine.gather(entries, replies)
                 {
                     self.touched.push(group);
@@ -119,7 +135,7 @@ impl Thread {
             ApplyTask::Restore { incoming, at, .. } => {
                 self.leave(group, Long::Restore { incoming, at });
             }
-            ApplyTask::Back { machine, .. } => self.come_back(group, machine),
+            ApplyTask::Returned { machine, .. } => self.take_back(group, machine),
             ApplyTask::Stop { done, .. } => {
                 self.with(group, |_| {});
                 let removed = self.groups.remove(&group).is_some();
@@ -130,7 +146,7 @@ impl Thread {
 
     /// Runs `f` after what was gathered for the group before.
     fn with(&mut self, group: u64, f: impl FnOnce(&mut Machine)) {
-        if let Some(Place::Here(machine)) = self.groups.get_mut(&group) {
+        if let Some(MachineSlot::Ready(machine)) = self.groups.get_mut(&group) {
             machine.apply();
             f(machine);
         }
@@ -138,29 +154,32 @@ impl Thread {
 
     /// Has a machine do something long, after what was gathered for it before.
     fn leave(&mut self, group: u64, work: Long) {
-        let Some(Place::Here(mut machine)) = self.groups.remove(&group) else { return };
+        let Some(MachineSlot::Ready(mut machine)) = self.groups.remove(&group) else { return };
         machine.apply();
         let work = Some((machine, work));
-        self.groups.insert(group, Place::Away { work, thread: None, waiting: VecDeque::new() });
+        self.groups
+            .insert(group, MachineSlot::Busy { work, thread: None, waiting: VecDeque::new() });
         self.next.push_back(group);
         self.begin_next();
     }
 
     fn begin_next(&mut self) {
-        while self.away < AWAY_AT_ONCE {
+        while self.busy < BUSY_AT_ONCE {
             let Some(group) = self.next.pop_front() else { return };
-            let Some(Place::Away { work, thread, .. }) = self.groups.get_mut(&group) else {
+            let Some(MachineSlot::Busy { work, thread, .. }) = self.groups.get_mut(&group) else {
                 continue;
             };
             let Some(begun) = work.take() else { continue };
-            self.away += 1;
+            self.busy += 1;
             *thread = spawn(begun, group, &self.inbox);
         }
     }
 
-    fn come_back(&mut self, group: u64, machine: Box<Machine>) {
-        self.away -= 1;
-        if let Some(Place::Away { waiting, .. }) = self.groups.insert(group, Place::Here(machine)) {
+    fn take_back(&mut self, group: u64, machine: Box<Machine>) {
+        self.busy -= 1;
+        if let Some(MachineSlot::Busy { waiting, .. }) =
+            self.groups.insert(group, MachineSlot::Ready(machine))
+        {
             // One of them may make it leave again; the rest waits for that.
             waiting.into_iter().for_each(|task| self.handle(task));
         }
@@ -180,7 +199,7 @@ fn spawn(
         let work = taken.lock().take();
         if let Some((mut machine, work)) = work {
             work.run(&mut machine);
-            back.push(ApplyTask::Back { group, machine });
+            back.push(ApplyTask::Returned { group, machine });
         }
     };
     let spawned = std::thread::Builder::new().name(String::from("raft-snapshot")).spawn(go);
@@ -191,7 +210,7 @@ fn spawn(
             let work = shared.lock().take();
             if let Some((mut machine, work)) = work {
                 work.run(&mut machine);
-                inbox.push(ApplyTask::Back { group, machine });
+                inbox.push(ApplyTask::Returned { group, machine });
             }
             None
         }

@@ -1,5 +1,5 @@
-//! The apply threads of a host: so many for each log, so that the groups of a disk that hangs hold up
-//! no others.
+//! The apply threads of a host: so many for each log, so that the groups of a disk that hangs hold
+//! up no others.
 
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -30,7 +30,7 @@ struct State {
     closed: bool,
 }
 
-/// See the module. Dropping it ends the threads without waiting for them.
+/// The apply threads of a host. Dropping it ends the threads without waiting for them.
 pub(crate) struct ApplyThreads {
     per_log: usize,
     state: Mutex<State>,

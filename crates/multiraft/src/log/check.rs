@@ -1,84 +1,219 @@
-//! Tells a torn tail from corruption, before the log engine opens a directory.
+//! Tells a torn tail from corruption, and cuts it, before the log engine opens a directory.
 //!
-//! The engine cuts the newest file at its first broken batch. That is right for a torn tail:
-//! every write is synced before the next one begins, so a crash can only damage the last
-//! batch, which nobody has been told about. It is wrong for a flipped bit further up, where
-//! cutting would silently drop acknowledged entries. The difference: behind a torn batch
-//! nothing valid follows. So we walk the newest file, and when a batch is broken look for any
-//! valid batch behind it; one is enough to refuse.
+//! The engine would cut the newest file at its first broken batch, and at the first read of it that
+//! fails. So it is told to cut nothing (`RecoveryMode::AbsoluteConsistency`), and what may go is
+//! cut here: a torn tail. Every write, trims included, is synced before the next one begins, so a
+//! crash can only damage the last batch, which nobody has been told about. To cut what was synced
+//! would silently drop acknowledged entries and votes. Two things tell the difference:
 //!
-//! Format of a file (raft-engine, version 2): magic (53 bytes), version, alignment (u64 each),
-//! then batches: `len << 8 | compression` and footer offset (u64 big endian), entries and
-//! their crc32, footer and its crc32 xor the file's number. A recycled file holds batches of
-//! its former life behind the valid ones; the number in the crc makes those invalid.
+//! * how far the files are known to be synced (`synced.rs`): what is broken before that was
+//!   acknowledged;
+//! * behind a torn batch nothing valid follows. So we walk the newest file, and when a batch is
+//!   broken look for any valid batch behind it; one is enough to refuse. This finds all damage but
+//!   that of the last batch, whatever is known of syncs. (It holds for the files that writes go to.
+//!   The engine moves old entries in several writes, and syncs them all in the end.)
+//!
+//! Format of a file (raft-engine, version 2): magic (53 bytes), version, alignment (u64 each), then
+//! batches: `len << 8 | compression` and footer offset (u64 big endian), entries and their crc32,
+//! footer and its crc32 xor the file's number. A recycled file holds batches of its former life
+//! behind the valid ones; the number in the crc makes those invalid. A file of version 1 has
+//! neither alignment nor number in the crc: the engine made such a one when it opened a file that
+//! was never begun.
 
+use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
 use crc_fast::{CrcAlgorithm, checksum};
 
+use super::synced::Synced;
+use crate::error::LogError;
+
 const MAGIC: &[u8] = b"RAFT-LOG-FILE-HEADER-9986AB3E47F320B394C8E84916EB0ED5";
 const FILE_HEADER: usize = MAGIC.len() + 16;
+const FILE_HEADER_1: usize = MAGIC.len() + 8;
 const BATCH_HEADER: usize = 16;
 
-/// The newest file of the append queue in `dir`, with its number.
-fn newest(dir: &Path) -> std::io::Result<Option<(u64, PathBuf)>> {
-    newest_before(dir, u64::MAX)
-}
+/// Files that writes go to.
+const APPEND: &str = ".raftlog";
+/// Files that the engine moves old entries to.
+const REWRITE: &str = ".rewrite";
 
-fn newest_before(dir: &Path, limit: u64) -> std::io::Result<Option<(u64, PathBuf)>> {
-    let mut newest = None;
+/// The files of a queue, each with its number, oldest first.
+fn files(dir: &Path, suffix: &str) -> std::io::Result<Vec<(u64, PathBuf)>> {
+    let mut files = Vec::new();
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name();
-        let Some(stem) = name.to_str().and_then(|n| n.strip_suffix(".raftlog")) else { continue };
-        let Ok(seq) = stem.parse::<u64>() else { continue };
-        if seq < limit && newest.as_ref().is_none_or(|(other, _)| seq > *other) {
-            newest = Some((seq, entry.path()));
+        let Some(stem) = name.to_str().and_then(|n| n.strip_suffix(suffix)) else { continue };
+        if let Ok(seq) = stem.parse::<u64>() {
+            files.push((seq, entry.path()));
         }
     }
-    Ok(newest)
+    files.sort_unstable();
+    Ok(files)
 }
 
-/// What is wrong with the newest file in `dir`, if its damage is not a torn tail.
-///
-/// A newest file that was never begun goes first: on a full disk the engine makes the next file, cannot write its
-/// header, and goes on with the one before once there is room. That one is the newest in truth, and may have a tail.
-pub(super) fn corruption(dir: &Path) -> std::io::Result<Option<(PathBuf, String)>> {
-    while let Some((seq, path)) = newest(dir)? {
-        let data = std::fs::read(&path)?;
-        let first = newest_before(dir, seq)?.is_none();
-        if first || begun(&data) || any_batch(&data, 0, seq as u32).is_some() {
-            return Ok(broken_in_the_middle(&data, seq as u32).map(|detail| (path, detail)));
+/// Whether `dir` has files of a log with anything but a header in them.
+pub(super) fn any_data(dir: &Path) -> std::io::Result<bool> {
+    for (_, path) in files(dir, APPEND)?.into_iter().chain(files(dir, REWRITE)?) {
+        if std::fs::metadata(path)?.len() > FILE_HEADER as u64 {
+            return Ok(true);
         }
-        tracing::warn!(file = %path.display(), "a raft log file that was never begun is removed");
-        std::fs::remove_file(&path)?;
+    }
+    Ok(false)
+}
+
+/// What is missing or broken in `dir` of what was synced.
+pub(super) fn damage(dir: &Path, synced: &Synced) -> std::io::Result<Option<(PathBuf, String)>> {
+    for (suffix, reached) in [(APPEND, synced.append), (REWRITE, synced.rewrite)] {
+        if reached.file == 0 {
+            continue;
+        }
+        let files = files(dir, suffix)?;
+        if files.last().is_none_or(|(newest, _)| *newest < reached.file) {
+            let detail = format!("file {}{suffix} was synced and is missing", reached.file);
+            return Ok(Some((dir.to_owned(), detail)));
+        }
+        // When only newer ones are left nothing of it was needed any more.
+        let Some((seq, path)) = files.into_iter().find(|(seq, _)| *seq == reached.file) else {
+            continue;
+        };
+        let good = valid_to(&std::fs::read(&path)?, seq) as u64;
+        if good < reached.offset {
+            let detail =
+                format!("damaged bytes at offset {good}, up to {} was synced", reached.offset);
+            return Ok(Some((path, detail)));
+        }
     }
     Ok(None)
 }
 
-/// Whether a file has its header: version 2, no alignment, the only one that we write.
-fn begun(data: &[u8]) -> bool {
-    let rest = data.strip_prefix(MAGIC).and_then(|d| d.first_chunk::<16>());
-    rest.is_some_and(|rest| u128::from_be_bytes(*rest) == 2 << 64)
+/// Holds a log's directory as the engine does while it is open, so that nobody writes to files that
+/// are looked at.
+pub(super) fn lock(dir: &Path) -> Result<File, LogError> {
+    let path = dir.join("LOCK");
+    let io =
+        |error: std::io::Error| LogError::Io { path: dir.to_owned(), detail: error.to_string() };
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(io)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(LogError::InUse { path: dir.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(io(error)),
+    }
 }
 
-fn any_batch(data: &[u8], from: usize, signature: u32) -> Option<usize> {
-    (from..data.len()).find(|at| valid_batch(data, *at, signature).is_some())
-}
-
-fn broken_in_the_middle(data: &[u8], signature: u32) -> Option<String> {
-    let header_ok = begun(data);
-    let mut at = if header_ok { FILE_HEADER } else { 0 };
-    if header_ok {
-        while let Some(len) = valid_batch(data, at, signature) {
-            at += len;
+/// Brings `dir` into the state of a log whose last write was done or not begun. With `fsync`, what
+/// a process that was killed had only written is durable afterwards: it counts as synced from now
+/// on.
+///
+/// Says what is damaged, if anything is; then nothing was cut.
+pub(super) fn recover_tail(dir: &Path, fsync: bool) -> std::io::Result<Option<(PathBuf, String)>> {
+    let queues = [APPEND, REWRITE].map(|suffix| newest(dir, suffix));
+    let mut ends = Vec::new();
+    for newest in queues {
+        match newest? {
+            Newest::None => {}
+            Newest::Damaged(path, detail) => return Ok(Some((path, detail))),
+            Newest::Ends(path, end) => ends.push((path, end)),
         }
     }
-    if at >= data.len() {
-        return None;
+    for (path, end) in ends {
+        let file = OpenOptions::new().write(true).open(&path)?;
+        let len = file.metadata()?.len();
+        if len > end {
+            tracing::info!(file = %path.display(), len, end, "a raft log file ends behind its last whole write");
+            file.set_len(end)?;
+        }
+        if fsync || len > end {
+            file.sync_data()?;
+        }
     }
-    let next = any_batch(data, at + 1, signature)?;
-    Some(format!("damaged bytes at offset {at}, with valid data behind them at offset {next}"))
+    Ok(None)
+}
+
+/// The newest file of a queue.
+enum Newest {
+    None,
+    /// It ends here. What follows, if anything does, was never acknowledged.
+    Ends(PathBuf, u64),
+    /// Which file is damaged, and how.
+    Damaged(PathBuf, String),
+}
+
+/// Looks at the newest file of a queue.
+///
+/// A newest file that was never begun goes first: the engine makes the next file, and the process
+/// ends, or a full disk keeps the engine from writing the header, and it goes on with the file
+/// before once there is room. That one is the newest in truth, and may have a tail.
+fn newest(dir: &Path, suffix: &str) -> std::io::Result<Newest> {
+    let mut files = files(dir, suffix)?;
+    while let Some((seq, path)) = files.pop() {
+        let data = std::fs::read(&path)?;
+        let end = valid_to(&data, seq);
+        if header(&data).is_some() || any_batch(&data, 0, seq).is_some() {
+            let behind = if suffix == APPEND { any_batch(&data, end + 1, seq) } else { None };
+            return Ok(match behind {
+                _ if end == 0 => Newest::Damaged(path, String::from("damaged header")),
+                Some(next) => Newest::Damaged(
+                    path,
+                    format!(
+                        "damaged bytes at offset {end}, with valid data behind them at offset {next}"
+                    ),
+                ),
+                None => Newest::Ends(path, end as u64),
+            });
+        }
+        // The files before a later one go only when that one is in use.
+        if files.is_empty() && seq > 1 {
+            return Ok(Newest::Damaged(path, String::from("no header")));
+        }
+        tracing::warn!(file = %path.display(), "a raft log file that was never begun is removed");
+        std::fs::remove_file(&path)?;
+    }
+    Ok(Newest::None)
+}
+
+/// How long a file's header is, and what the checksums of its batches are changed by: its number in
+/// version 2 without alignment, the version that we have written; nothing in version 1.
+fn header(data: &[u8]) -> Option<(usize, Signature)> {
+    let rest = data.strip_prefix(MAGIC)?;
+    match u64::from_be_bytes(*rest.first_chunk()?) {
+        1 => Some((FILE_HEADER_1, Signature::None)),
+        2 if rest.get(8..16)? == [0; 8] => Some((FILE_HEADER, Signature::Number)),
+        _ => None,
+    }
+}
+
+/// What a file's checksums are changed by.
+#[derive(Clone, Copy)]
+enum Signature {
+    None,
+    Number,
+}
+
+impl Signature {
+    fn of(self, seq: u64) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Number => seq as u32,
+        }
+    }
+}
+
+/// Where the first whole batch of file `seq` is, from an offset on.
+fn any_batch(data: &[u8], from: usize, seq: u64) -> Option<usize> {
+    let (_, signature) = header(data).unwrap_or((0, Signature::Number));
+    (from..data.len()).find(|at| valid_batch(data, *at, signature.of(seq)).is_some())
+}
+
+/// Up to where file `seq` is good.
+fn valid_to(data: &[u8], seq: u64) -> usize {
+    let Some((mut at, signature)) = header(data) else { return 0 };
+    while let Some(len) = valid_batch(data, at, signature.of(seq)) {
+        at += len;
+    }
+    at
 }
 
 /// Length of the batch at `at` if every checksum in it holds.

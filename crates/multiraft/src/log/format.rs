@@ -1,8 +1,9 @@
-//! What a log keeps for each group beside its entries: who its members are, and where its
+//! What a log keeps for each group beside its entries: its members, and where its
 //! entries begin.
 //!
-//! Three records per group, under one-byte keys: [`META`] (who the members are), [`HARD`] (Raft's
-//! term and vote, a protobuf `HardState`), [`TRUNCATED`] (position before the first entry).
+//! Four records per group, under one-byte keys: [`META`] (the members), [`HARD`] (Raft's
+//! term and vote, a protobuf `HardState`), [`TRUNCATED`] (position before the first entry),
+//! [`COMPLETENESS`] (whether this replica may lack what it once confirmed).
 
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
@@ -16,6 +17,7 @@ use crate::transport::wire::{Reader, put_uuid};
 pub(crate) const META: &[u8] = b"m";
 pub(crate) const HARD: &[u8] = b"h";
 pub(crate) const TRUNCATED: &[u8] = b"t";
+pub(crate) const COMPLETENESS: &[u8] = b"c";
 
 /// Members that never changed.
 const FIXED: u8 = 1;

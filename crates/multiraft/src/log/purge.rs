@@ -1,22 +1,47 @@
 //! Gives a log's space back: files without live entries are recycled, and groups whose old
-//! entries hold a file back are asked to flush and trim.
+//! entries hold a file back are asked to flush and trim. Writes what is kept outside of the log's
+//! directory, besides.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::LogCore;
-use crate::turn::event::Event;
+use crate::event_loop::event::Event;
 
 pub(super) fn run(core: Arc<LogCore>) {
     let mut none = Vec::new();
+    let mut next = Instant::now() + core.options.purge_interval;
     loop {
-        let next = Instant::now() + core.options.purge_interval;
-        if !core.purge.take(&mut none, Some(next)) {
+        let open = core.purge.take(&mut none, Some(next));
+        none.clear();
+        core.identity.persist();
+        if !open {
+            core.synced.sync();
             return;
         }
-        none.clear();
-        match core.engine.purge_expired_files() {
+        let now = Instant::now();
+        if now < next {
+            continue;
+        }
+        next = now + core.options.purge_interval;
+        core.synced.sync();
+        if core.health.failure().is_some() {
+            continue;
+        }
+        // The engine panics when an fsync fails.
+        let purged = catch_unwind(AssertUnwindSafe(|| core.engine.purge_expired_files()));
+        let Ok(purged) = purged else {
+            core.give_up(String::from("fsync failed"));
+            continue;
+        };
+        match purged {
             Ok(regions) => {
+                // The engine has synced what it moved.
+                let moved = Some(core.written.rewrite()).filter(|position| position.file > 0);
+                if core.options.fsync && moved.is_some() {
+                    core.synced.note(None, moved);
+                }
                 let groups: Vec<u64> = {
                     let known = core.regions.lock();
                     regions.into_iter().filter_map(|region| known.group(region)).collect()

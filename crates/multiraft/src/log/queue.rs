@@ -1,8 +1,9 @@
 //! What waits for the next fsync, laid out already.
 //!
-//! Whoever has something to write encodes it itself, while the disk is still busy with what came
-//! before. The writer thread then finds one batch that is ready, and all it does between two
-//! fsyncs is to hand that to the engine: encoding dozens of groups there would keep the disk waiting.
+//! The thread that has something to write encodes it itself, while the disk is still busy with what
+//! came before. The writer thread then finds one batch that is ready, and all it does between two
+//! fsyncs is to hand that to the engine: encoding dozens of groups there would keep the disk
+//! waiting.
 
 use std::collections::VecDeque;
 
@@ -58,7 +59,7 @@ struct State {
     closed: bool,
 }
 
-/// See the module.
+/// Writes that wait for the next fsync, encoded into one batch.
 #[derive(Default)]
 pub(crate) struct WriteQueue {
     state: Mutex<State>,
@@ -81,7 +82,7 @@ impl WriteQueue {
         let mut state = self.state.lock();
         if state.closed {
             drop(state);
-            // Whoever waits for a task learns from its end that it is not written.
+            // A caller that waits for a task learns from its end that it is not written.
             tasks.into_iter().for_each(drop);
             return;
         }

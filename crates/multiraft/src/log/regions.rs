@@ -7,7 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// See the module. Groups are named by their folded ids.
+/// The numbers that the engine keeps groups under. Groups are named by their folded ids.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     of_group: FxHashMap<u64, u64>,

@@ -9,17 +9,17 @@ use raft::eraftpb::{Entry, HardState};
 use raft_engine::{Command, LogBatch};
 use tokio::sync::oneshot;
 
-use super::format::{HARD, META, TRUNCATED, encode_position};
+use super::format::{COMPLETENESS, HARD, META, PersistedGroup, TRUNCATED, encode_position};
 use super::queue::Laid;
 use super::regions::Regions;
-use super::{EntryExt, LogCore};
+use super::{Completeness, EntryExt, LogCore};
+use crate::event_loop::event::Event;
 use crate::inbox::Inbox;
 use crate::machine::LogPosition;
 use crate::metrics::add;
-use crate::turn::event::Event;
 
 /// How long to wait before a write that failed (disk full) is tried again.
-const RETRY: Duration = Duration::from_millis(200);
+const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// One group's part of a write.
 #[derive(Default)]
@@ -30,6 +30,8 @@ pub(crate) struct WriteTask {
     pub(crate) meta: Option<Vec<u8>>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) hard_state: Option<HardState>,
+    /// Whether this replica may lack what it once confirmed.
+    pub(crate) completeness: Option<Completeness>,
     /// Drops the entries up to here.
     pub(crate) truncate: Option<LogPosition>,
     /// With `truncate`: drops entries further on, too, up to here.
@@ -49,8 +51,10 @@ pub(crate) enum Done {
     Ready { inbox: Arc<Inbox<Event>>, number: u64 },
     /// A loop that waits for the members to be on disk.
     Members { inbox: Arc<Inbox<Event>> },
-    /// Somebody who waits.
+    /// A caller that waits.
     Waiter(oneshot::Sender<()>),
+    /// A thread that waits.
+    Thread(std::sync::mpsc::SyncSender<()>),
 }
 
 /// Groups and the numbers of their readies.
@@ -61,19 +65,11 @@ impl WriteTask {
         self.entries.iter().map(|e| e.data.len() + e.context.len() + 32).sum()
     }
 
-    fn needs_sync(&self) -> bool {
-        // A trim repeats itself when it is lost.
-        !self.entries.is_empty()
-            || self.hard_state.is_some()
-            || self.meta.is_some()
-            || self.erase
-            || !matches!(self.done, Done::Nobody)
-    }
-
     fn is_empty(&self) -> bool {
         self.meta.is_none()
             && self.entries.is_empty()
             && self.hard_state.is_none()
+            && self.completeness.is_none()
             && self.truncate.is_none()
     }
 
@@ -108,6 +104,9 @@ impl WriteTask {
             batch.add_command(region, Command::Compact { index });
             batch.put(region, TRUNCATED.to_vec(), encode_position(at))?;
         }
+        if let Some(completeness) = self.completeness {
+            batch.put(region, COMPLETENESS.to_vec(), completeness.encode())?;
+        }
         if let Some(hard_state) = &self.hard_state {
             batch.put_message(region, HARD.to_vec(), hard_state)?;
         }
@@ -118,27 +117,36 @@ impl WriteTask {
 pub(super) fn run(core: Arc<LogCore>) {
     while let Some(mut laid) = core.queue.take() {
         if let Err(reason) = write_until_done(&core, &mut laid) {
-            give_up(&core, reason);
+            core.give_up(reason);
             return;
         }
-        tell(&mut laid.tasks);
+        record_members(&core, &laid.tasks);
+        notify(&mut laid.tasks);
         core.queue.reuse(laid);
     }
 }
 
-/// Writes and syncs, again and again while the disk is full. An error is final: fsync failed,
-/// so nobody knows what is on disk.
+/// Writes and syncs, again and again while the disk is full. Any other error is final: nobody knows
+/// what is on disk, and a later fsync that succeeds says nothing about it.
 fn write_until_done(core: &LogCore, laid: &mut Laid) -> Result<(), String> {
     if let Some(reason) = laid.broken.take() {
         return Err(reason);
     }
-    let sync = core.options.fsync && laid.tasks.iter().any(|(_, task)| task.needs_sync());
+    // Also when nobody waits for it: `check.rs` takes it for granted that what is behind a write
+    // that power failed in was never begun.
+    let sync = core.options.fsync;
     loop {
+        if let Some(reason) = core.health.failure() {
+            return Err(reason);
+        }
         let started = Instant::now();
         let written = catch_unwind(AssertUnwindSafe(|| core.engine.write(&mut laid.batch, sync)))
             .map_err(|_| String::from("fsync failed"))?;
         match written {
             Ok(bytes) => {
+                if sync {
+                    core.synced.note(Some(core.written.append()), None);
+                }
                 release_erased(core, &laid.tasks);
                 let metrics = &core.metrics;
                 add(&metrics.writes, 1);
@@ -155,6 +163,9 @@ fn write_until_done(core: &LogCore, laid: &mut Laid) -> Result<(), String> {
             Err(error) => {
                 add(&core.metrics.failures, 1);
                 let reason = error.to_string();
+                if !is_full(&error) {
+                    return Err(reason);
+                }
                 if core.health.trouble().as_ref() != Some(&reason) {
                     tracing::error!(log = %core.dir.display(), %reason, "raft log write failed, trying again until it works");
                     core.health.set(Some(reason));
@@ -162,11 +173,23 @@ fn write_until_done(core: &LogCore, laid: &mut Laid) -> Result<(), String> {
                 if core.queue.is_closed() {
                     return Err(String::from("closed while the log could not be written"));
                 }
-                std::thread::sleep(RETRY);
+                std::thread::sleep(RETRY_DELAY);
                 // The engine empties a batch that it has written, and only that.
                 laid.lay_again().map_err(|e| e.to_string())?;
             }
         }
+    }
+}
+
+/// Whether there is only no room: another attempt may succeed, and nothing was written.
+fn is_full(error: &raft_engine::Error) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    match error {
+        raft_engine::Error::TryAgain(_) => true,
+        raft_engine::Error::Io(io) => {
+            matches!(io.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+        }
+        _ => false,
     }
 }
 
@@ -178,13 +201,31 @@ fn release_erased(core: &LogCore, tasks: &[(Option<u64>, WriteTask)]) {
     }
 }
 
-/// Tells everyone, each loop once.
-fn tell(tasks: &mut [(Option<u64>, WriteTask)]) {
+/// Members that have changed are known outside of the log, too, before a state machine gets past
+/// the change.
+fn record_members(core: &LogCore, tasks: &[(Option<u64>, WriteTask)]) {
+    let changed = tasks.iter().filter(|(_, task)| matches!(task.done, Done::Members { .. }));
+    let groups = changed.filter_map(|(_, task)| PersistedGroup::decode(task.meta.as_ref()?));
+    let mut any = false;
+    for group in groups {
+        core.identity.manifest.set_members(group.id, &group.membership);
+        any = true;
+    }
+    if any {
+        core.identity.persist();
+    }
+}
+
+/// Notifies the callers that wait, and each loop once.
+fn notify(tasks: &mut [(Option<u64>, WriteTask)]) {
     let mut loops: Vec<(Arc<Inbox<Event>>, Readies)> = Vec::new();
     for (_, task) in tasks {
         match std::mem::take(&mut task.done) {
             Done::Nobody => {}
             Done::Waiter(sender) => {
+                let _ = sender.send(());
+            }
+            Done::Thread(sender) => {
                 let _ = sender.send(());
             }
             Done::Members { inbox } => inbox.push(Event::MembersStored { group: task.region }),
@@ -202,11 +243,70 @@ fn tell(tasks: &mut [(Option<u64>, WriteTask)]) {
     }
 }
 
-fn give_up(core: &LogCore, reason: String) {
-    tracing::error!(log = %core.dir.display(), %reason, "raft log gave up; its groups stop on this node");
-    core.health.set(Some(reason.clone()));
-    for (group, inbox) in core.groups.lock().iter() {
-        inbox.push(Event::LogFailed { group: *group, reason: reason.clone() });
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::log::{LogHandle, power_loss};
+    use crate::options::LogOptions;
+
+    const GROUPS: u64 = 40;
+
+    fn entry_of(group: u64, index: u64) -> WriteTask {
+        let data = Bytes::from(vec![7; 3000]);
+        let entries = vec![Entry { index, term: 1, data, ..Default::default() }];
+        WriteTask { region: group, entries, ..Default::default() }
     }
-    core.queue.clear();
+
+    /// Writes tasks as one batch and waits until they are on disk.
+    fn write(log: &LogHandle, mut tasks: Vec<WriteTask>) {
+        let (sender, written) = oneshot::channel();
+        if let Some(last) = tasks.last_mut() {
+            last.done = Done::Waiter(sender);
+        }
+        log.write(tasks);
+        written.blocking_recv().unwrap();
+    }
+
+    fn newest(dir: &Path) -> std::path::PathBuf {
+        let files = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
+        files.filter(|p| p.extension().is_some_and(|e| e == "raftlog")).max().unwrap()
+    }
+
+    #[test]
+    fn a_loss_of_power_between_a_trim_and_the_next_write_leaves_a_log_that_opens() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("log");
+        power_loss::watch(&dir);
+        let log = LogHandle::open(&dir, LogOptions::default()).unwrap();
+        write(&log, (0..GROUPS).flat_map(|g| [entry_of(g, 1), entry_of(g, 2)]).collect());
+        // Nobody waits for a trim. This one is longer than a sector.
+        let at = LogPosition { term: 1, index: 1 };
+        let trim = |g| WriteTask { region: g, truncate: Some(at), ..Default::default() };
+        log.write((0..GROUPS).map(trim));
+        while log.metrics().writes.load(std::sync::atomic::Ordering::Relaxed) < 2 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Power fails while the next write is on its way to the disk.
+        let copy = tempfile::tempdir().unwrap();
+        power_loss::copy(root.path(), copy.path());
+        let path = newest(&dir);
+        let synced = power_loss::synced(&path);
+        write(&log, vec![entry_of(1, 3)]);
+        let after = power_loss::without_first_sector(std::fs::read(&path).unwrap(), &synced);
+        let copied = copy.path().join("log");
+        std::fs::write(newest(&copied), after).unwrap();
+        log.close();
+        let log = LogHandle::open(&copied, LogOptions::default()).unwrap();
+        // The engine numbers groups from 1 on.
+        for number in 1..=GROUPS {
+            let last = log.core.engine.last_index(number);
+            assert!(last.is_some_and(|last| last >= 2), "{last:?} in group {number}");
+        }
+        log.close();
+    }
 }

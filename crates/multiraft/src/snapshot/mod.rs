@@ -66,8 +66,8 @@ impl Outgoing {
     }
 }
 
-/// Says in Raft's snapshot who the members are. They may be those of a later entry than the
-/// snapshot's last: whoever restores it passes over the changes up to there.
+/// Writes the members into Raft's snapshot. They may be those of a later entry than the
+/// snapshot's last: a replica that restores it passes over the changes up to there.
 pub(crate) fn describe_members(snapshot: &mut Snapshot, membership: &Membership) {
     let mut data = BytesMut::from(snapshot.data.get(..ID).unwrap_or_default());
     membership.put(&mut data);

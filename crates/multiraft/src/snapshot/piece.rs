@@ -1,9 +1,9 @@
 //! One piece of a snapshot on the wire.
 //!
-//! Header, little endian: version (u8), group (16), snapshot (16), number of the piece (u64),
-//! flags (u8: 1 in memory, 2 last of all, 4 no piece but the question which one is next), path (block; empty for a snapshot in memory),
-//! offset in the file (u64), crc32c of the data (u32), and with the last piece the Raft
-//! message (block, else empty). The data is the frame's payload.
+//! Header, little endian: version (u8), group (16), snapshot (16), number of the piece (u64), flags
+//! (u8: 1 in memory, 2 last of all, 4 no piece but the question which one is next), path (block;
+//! empty for a snapshot in memory), offset in the file (u64), crc32c of the data (u32), and with
+//! the last piece the Raft message (block, else empty). The data is the frame's payload.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -20,7 +20,7 @@ const IN_MEMORY: u8 = 1;
 const LAST: u8 = 2;
 const ASK: u8 = 4;
 
-/// See the module.
+/// A piece of a snapshot, or the question which one is next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) group: Uuid,

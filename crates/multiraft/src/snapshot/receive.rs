@@ -19,7 +19,12 @@ const IN_MEMORY_BYTES: usize = 256 << 20;
 
 enum Partial {
     Memory(BytesMut),
-    Files { dir: Scratch, written: Vec<PathBuf> },
+    Files {
+        dir: Scratch,
+        written: Vec<PathBuf>,
+        /// Bytes of the last file.
+        end: u64,
+    },
 }
 
 struct Receiving {
@@ -54,7 +59,7 @@ impl Receiver {
             _ if piece.number == 0 => begin(&piece, snapshots)?,
             _ => return Err(format!("piece {} does not follow", piece.number)),
         };
-        receiving.next += 1;
+        receiving.next = receiving.next.saturating_add(1);
         if piece.last {
             let message = Message::parse_from_carllerche_bytes(&piece.message);
             let message = message.map_err(|e| e.to_string())?;
@@ -75,7 +80,7 @@ fn begin(piece: &Piece, snapshots: &Path) -> Result<Receiving, String> {
         // A try that was cut off may have left files.
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
-        Partial::Files { dir: Scratch(dir), written: Vec::new() }
+        Partial::Files { dir: Scratch(dir), written: Vec::new(), end: 0 }
     };
     Ok(Receiving { snapshot: piece.snapshot, next: 0, content })
 }
@@ -89,14 +94,19 @@ fn add(content: &mut Partial, piece: &Piece) -> Result<(), String> {
             bytes.put_slice(&piece.data);
             Ok(())
         }
-        Partial::Files { dir, written } => {
+        Partial::Files { dir, written, end } => {
             if piece.path.as_os_str().is_empty() {
                 return Err(String::from("piece without a path"));
             }
             let path = dir.0.join(&piece.path);
             if written.last() != Some(&path) {
                 written.push(path.clone());
+                *end = 0;
             }
+            if piece.offset != *end {
+                return Err(format!("a piece of {} does not follow", path.display()));
+            }
+            *end += piece.data.len() as u64;
             write(&path, piece.offset, &piece.data).map_err(|e| format!("{}: {e}", path.display()))
         }
     }
@@ -115,7 +125,7 @@ fn write(path: &Path, offset: u64, data: &[u8]) -> std::io::Result<()> {
 fn finish(content: Partial) -> std::io::Result<Incoming> {
     match content {
         Partial::Memory(bytes) => Ok(Incoming::Bytes(Bytes::from(bytes))),
-        Partial::Files { dir, written } => {
+        Partial::Files { dir, written, .. } => {
             for path in &written {
                 std::fs::File::open(path)?.sync_all()?;
             }

@@ -73,7 +73,7 @@ impl Stream<'_> {
     }
 
     /// Learns where a stream that was cut off goes on.
-    async fn ask(&mut self) -> Result<(), TransportError> {
+    async fn query_position(&mut self) -> Result<(), TransportError> {
         let question = Piece { ask: true, ..self.next.clone() };
         self.from = self.exchange(question.encode()).await?;
         Ok(())
@@ -115,7 +115,7 @@ pub(crate) async fn stream(
     };
     let pace = Pace { rate: shared.snapshot_rate, began: Instant::now(), bytes: 0 };
     let mut stream = Stream { shared, to, next, from: 0, pace };
-    stream.ask().await?;
+    stream.query_position().await?;
     match &outgoing.content {
         Content::Bytes(bytes) => {
             let mut rest = bytes.clone();

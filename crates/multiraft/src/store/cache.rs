@@ -10,7 +10,7 @@ pub(crate) fn size(entry: &Entry) -> u64 {
     (entry.data.len() + entry.context.len() + 96) as u64
 }
 
-/// See the module.
+/// Consecutive entries of one group, the newest ones of its log.
 #[derive(Default)]
 pub(crate) struct Cache {
     entries: VecDeque<Entry>,

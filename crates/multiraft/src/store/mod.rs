@@ -63,7 +63,8 @@ pub(crate) struct Want {
     pub(crate) context: GetEntriesContext,
 }
 
-/// See the module.
+/// A group's log behind Raft's `Storage`: the entry cache, terms by index, and what is to be
+/// fetched.
 pub(crate) struct GroupStorage {
     log: LogHandle,
     region: u64,
@@ -126,6 +127,11 @@ impl GroupStorage {
 
     pub(crate) fn last(&self) -> LogPosition {
         self.last
+    }
+
+    /// The first entry of `term`, when that is the last term in the log.
+    pub(crate) fn first_of_term(&self, term: u64) -> Option<u64> {
+        self.terms.first_of(term)
     }
 
     /// Sets what Raft is told to be committed when it starts.

@@ -53,6 +53,11 @@ impl Terms {
         self.runs.get(after.checked_sub(1)?).map(|(_, term)| *term)
     }
 
+    /// Where the last run begins, when it is of `term`.
+    pub(crate) fn first_of(&self, term: u64) -> Option<u64> {
+        self.runs.last().filter(|(_, last)| *last == term).map(|(first, _)| *first)
+    }
+
     /// Forgets what is only about entries before `first`.
     pub(crate) fn trim(&mut self, first: u64) {
         let keep = self.runs.partition_point(|(start, _)| *start <= first).saturating_sub(1);

@@ -8,6 +8,10 @@
 //! entries and travel as parts of the frame's payload, where the receiver cuts them out
 //! without copying. Large ones begin at a multiple of 4 KiB, so that a receiver that keeps its
 //! frames aligned can write them with O_DIRECT as they are.
+//!
+//! A payload that stays in the log is copied out of a large frame. It may be in the entry cache for
+//! long, and as a part of the frame it would keep all of it, and its share of the memory budget:
+//! with the budget used up no further frame of the leader is taken, and nothing leaves the cache.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use protobuf::Message as _;
@@ -17,6 +21,7 @@ use uuid::Uuid;
 use super::Frame;
 use super::wire::{Reader, put_block, put_uuid};
 use crate::error::FrameError;
+use crate::store::is_external;
 
 const VERSION: u8 = 1;
 /// Payloads below this are cheaper inside the message.
@@ -26,7 +31,7 @@ const ALIGN_FROM: usize = 64 << 10;
 const ALIGN: usize = 4 << 10;
 static ZEROS: [u8; ALIGN] = [0; ALIGN];
 
-/// Messages of one frame: who sent it, and each message with its group.
+/// Messages of one frame: its sender, and each message with its group.
 pub(crate) type Decoded = (Uuid, Vec<(Uuid, Message)>);
 
 /// Puts messages into a frame.
@@ -99,7 +104,10 @@ pub(crate) fn decode(header: Bytes, payload: &Bytes) -> Result<Decoded, FrameErr
             let range = offset as usize..offset as usize + len as usize;
             let inside = range.end <= payload.len();
             match message.mut_entries().get_mut(entry as usize).filter(|_| inside) {
-                Some(entry) => entry.context = payload.slice(range),
+                Some(entry) if is_external(entry) || payload.len() < framed::LARGE_PAYLOAD => {
+                    entry.context = payload.slice(range);
+                }
+                Some(entry) => entry.context = Bytes::copy_from_slice(&payload[range]),
                 None => return Err(FrameError(format!("payload at {range:?} has no place"))),
             }
         }
@@ -169,10 +177,11 @@ mod tests {
             [&[][..], &[0], &[1, PART - 1], &[PART, 100, 3 * PART], &[70_000, 5000, 70_000]]
         {
             let from = Uuid::new_v4();
-            let letters = vec![(Uuid::new_v4(), message(payloads)), (Uuid::new_v4(), message(&[]))];
-            let frame = encode(from, letters.clone());
+            let messages =
+                vec![(Uuid::new_v4(), message(payloads)), (Uuid::new_v4(), message(&[]))];
+            let frame = encode(from, messages.clone());
             let decoded = decode(frame.header.clone(), &joined(&frame)).unwrap();
-            assert_eq!(decoded, (from, letters), "{payloads:?}");
+            assert_eq!(decoded, (from, messages), "{payloads:?}");
         }
     }
 
@@ -192,6 +201,36 @@ mod tests {
             offset += part.len();
         }
         assert_eq!(seen, 3);
+    }
+
+    /// Bytes that say when they are let go.
+    struct Watched {
+        bytes: Bytes,
+        _held: std::sync::Arc<()>,
+    }
+
+    impl AsRef<[u8]> for Watched {
+        fn as_ref(&self) -> &[u8] {
+            &self.bytes
+        }
+    }
+
+    #[test]
+    fn payloads_that_stay_in_the_log_do_not_keep_the_frame_that_they_came_in() {
+        // The second and the fourth entry are of the log, the others are stored outside of it.
+        let frame =
+            encode(Uuid::nil(), vec![(Uuid::nil(), message(&[400_000, PART, PART, 90_000]))]);
+        let held = std::sync::Arc::new(());
+        let payload = Bytes::from_owner(Watched { bytes: joined(&frame), _held: held.clone() });
+        let (_, mut messages) = decode(frame.header, &payload).unwrap();
+        drop(payload);
+        let mut entries = messages.remove(0).1.take_entries().into_vec();
+        assert_eq!(std::sync::Arc::strong_count(&held), 2, "large payloads are not copied");
+        for entry in entries.iter_mut().filter(|e| is_external(e)) {
+            entry.context = Bytes::new();
+        }
+        assert_eq!(std::sync::Arc::strong_count(&held), 1);
+        assert_eq!([entries[1].context.len(), entries[3].context.len()], [PART, 90_000]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! node for messages, calls for snapshot pieces and payload fetches.
 //!
 //! The receiving side is a handler of the role's server: it passes calls of the three methods
-//! to [`serve`], or has a [`Door`] for them alone.
+//! to [`serve`], or has a [`RaftEndpoint`] for them alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct Methods {
     pub fetch: u16,
 }
 
-/// See the module.
+/// A transport over `framed` connections to the other nodes.
 pub struct FramedTransport {
     methods: Methods,
     timeout: Duration,
@@ -130,20 +130,21 @@ impl Transport for FramedTransport {
     }
 }
 
-/// A door for the members of groups and nobody else: for servers whose other doors are on other ports.
-pub struct Door {
+/// An endpoint for the members of groups and nobody else: for servers whose other endpoints are on
+/// other ports.
+pub struct RaftEndpoint {
     host: RaftHost,
     methods: Methods,
 }
 
-impl Door {
-    /// A door to `host`.
+impl RaftEndpoint {
+    /// An endpoint to `host`.
     pub fn new(host: RaftHost, methods: Methods) -> Arc<Self> {
         Arc::new(Self { host, methods })
     }
 }
 
-impl Handler for Door {
+impl Handler for RaftEndpoint {
     fn call(&self, call: Call) -> HandlerFuture {
         serve(&self.host, self.methods, call).unwrap_or_else(|call| {
             let message = format!("method {} is not one of Raft", call.method);

@@ -40,7 +40,7 @@ impl State {
     }
 }
 
-/// See the module. Cheap to clone.
+/// The network. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct MemoryNetwork {
     state: Arc<Mutex<State>>,
@@ -99,8 +99,8 @@ impl MemoryNetwork {
         self.state.lock().loss = per_mille;
     }
 
-    /// Loses what `from` sends to `to` in frames of more than `longest` bytes, as a path with a wrong MTU does:
-    /// heartbeats come, long entries do not.
+    /// Loses what `from` sends to `to` in frames of more than `longest` bytes, as a path with a
+    /// wrong MTU does: heartbeats come, long entries do not.
     pub fn lose_long(&self, from: Uuid, to: Uuid, longest: usize) {
         self.state.lock().longest.insert((from, to), longest);
     }

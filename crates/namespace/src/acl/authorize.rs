@@ -20,7 +20,7 @@ use crate::view::View;
 /// The object that a right is asked for. The key is also part of the refusal's text when it is a
 /// mere prefix of a list.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Target<'a> {
+pub(crate) struct Target<'a> {
     pub kind: ObjectType,
     pub volume: &'a str,
     pub bucket: Option<&'a str>,
@@ -54,11 +54,13 @@ impl<'a> Target<'a> {
 }
 
 /// The judge of one request.
-pub(super) struct Guard<'a> {
+pub(crate) struct Guard<'a> {
     pub view: &'a dyn View,
     pub policy: &'a Authorization,
     pub user: &'a str,
     pub groups: &'a [String],
+    /// Where the buckets of S3 clients are.
+    pub s3_volume: &'a str,
 }
 
 impl Guard<'_> {

@@ -114,7 +114,7 @@ fn combine(a: &[u8], b: &[u8], op: fn(u8, u8) -> u8) -> Bytes {
     let at = |bits: &[u8], i: usize| bits.get(i).copied().unwrap_or(0);
     let mut bits: Vec<u8> = (0..len).map(|i| op(at(a, i), at(b, i))).collect();
     // One form for one set, as Java's BitSet gives it.
-    let used = bits.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let used = bits.iter().rposition(|byte| *byte != 0).map_or(0, |last| last.saturating_add(1));
     bits.truncate(used);
     bits.into()
 }

@@ -3,20 +3,15 @@
 use std::sync::Arc;
 
 use proto::ozone::ozone_obj::ObjectType;
-use proto::ozone::{
-    DirectoryInfo, GetAclRequest, GetAclResponse, KeyInfo, OmResponse, OzoneAclInfo, OzoneObj,
-    PrefixInfo, Type, VolumeInfo,
-};
+use proto::ozone::{DirectoryInfo, KeyInfo, OzoneAclInfo, OzoneObj, PrefixInfo, VolumeInfo};
 
 use super::list::pass_on;
 use super::stored;
 use crate::apply::ApplyContext;
 use crate::bucket;
 use crate::error::OmError;
-use crate::key::place::Place;
+use crate::key::key_row::KeyRow;
 use crate::prepare::PrepareContext;
-use crate::read::ReadContext;
-use crate::response;
 use crate::row::{self, Bucket};
 use crate::tables::{self, Table};
 use crate::view::View;
@@ -26,7 +21,7 @@ use crate::volume;
 pub(super) enum Object {
     Volume(Box<VolumeInfo>),
     Bucket(Bucket),
-    Key(Place, Box<KeyInfo>),
+    Key(KeyRow, Box<KeyInfo>),
     /// A prefix is there as long as it has ACLs.
     Prefix {
         row: Vec<u8>,
@@ -36,18 +31,23 @@ pub(super) enum Object {
     Directory(Vec<u8>, Arc<DirectoryInfo>),
 }
 
-/// Checks the path, and replaces a link's names by those of the bucket proper.
-pub(crate) fn prepare(
+/// Checks the path of a change, and replaces a link's names by those of the bucket proper: a change
+/// of a link's ACLs is one of its source's (Ozone: `OMBucketAclRequest`).
+pub(super) fn prepare(
     obj: &mut OzoneObj,
     modification_time: &mut Option<u64>,
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
     *modification_time = Some(ctx.now_ms);
-    if let Path::Key { volume, bucket, key } = Path::of(obj)? {
+    let resolved = |volume: &str, bucket: &str| {
         let (mut v, mut b) = (volume.to_owned(), bucket.to_owned());
-        bucket::find::resolve(ctx.view, &mut v, &mut b)?;
-        obj.path = format!("/{v}/{b}/{key}");
-    }
+        bucket::find::resolve(ctx.view, &mut v, &mut b).map(|_| format!("/{v}/{b}"))
+    };
+    obj.path = match Path::of(obj)? {
+        Path::Volume { .. } => return Ok(()),
+        Path::Bucket { volume, bucket } => resolved(volume, bucket)?,
+        Path::Key { volume, bucket, key } => format!("{}/{key}", resolved(volume, bucket)?),
+    };
     Ok(())
 }
 
@@ -94,12 +94,12 @@ impl Object {
                 find_prefix(view, volume, bucket, prefix)
             }
             Path::Key { volume, bucket, key } => {
-                let place = Place::of(view, volume, bucket, key)?;
-                if let Some(info) = place.committed(view)? {
-                    return Ok(Self::Key(place, Box::new(info)));
+                let key_row = KeyRow::of(view, volume, bucket, key)?;
+                if let Some(info) = key_row.committed(view)? {
+                    return Ok(Self::Key(key_row, Box::new(info)));
                 }
-                match view.directory(&place.key)? {
-                    Some(directory) => Ok(Self::Directory(place.key, directory)),
+                match view.directory(&key_row.key)? {
+                    Some(directory) => Ok(Self::Directory(key_row.key, directory)),
                     None => Err(OmError::key_not_found(volume, bucket, key)),
                 }
             }
@@ -134,11 +134,11 @@ impl Object {
                 let key = tables::bucket_key(&info.volume_name, &info.bucket_name);
                 cx.put_bucket(key, bucket.with_info(info));
             }
-            Self::Key(place, mut info) => {
+            Self::Key(key_row, mut info) => {
                 info.acls = acls;
                 info.modification_time = now.unwrap_or(info.modification_time);
                 info.update_id = index;
-                place.put_committed(cx, *info);
+                key_row.put_committed(cx, *info);
             }
             Self::Directory(row, directory) => {
                 let mut directory = DirectoryInfo::clone(&directory);
@@ -201,18 +201,4 @@ fn find_prefix(
         ..PrefixInfo::default()
     });
     Ok(Object::Prefix { row, info: Box::new(info), stored })
-}
-
-/// GetAcl.
-pub(crate) fn read(request: &GetAclRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
-    let mut obj = request.obj.clone();
-    if let Path::Key { volume, bucket, key } = Path::of(&request.obj)? {
-        let (mut v, mut b) = (volume.to_owned(), bucket.to_owned());
-        bucket::find::resolve(cx.view, &mut v, &mut b)?;
-        obj.path = format!("/{v}/{b}/{key}");
-    }
-    let acls = Object::find(cx.view, &obj)?.acls().to_vec();
-    let mut r = response::ok(Type::GetAcl);
-    r.get_acl_response = Some(Box::new(GetAclResponse { acls }));
-    Ok(r)
 }

@@ -5,7 +5,7 @@ use proto::ozone::ozone_acl_info::OzoneAclType;
 
 /// What somebody wants to do with an object. The number is the bit in an ACL's rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Right {
+pub(crate) enum Right {
     Read = 0,
     Write = 1,
     Create = 2,

@@ -3,7 +3,7 @@
 use proto::ozone::{OzoneAclInfo, PrefixInfo};
 
 use crate::error::OmError;
-use crate::key::place::Place;
+use crate::key::key_row::KeyRow;
 use crate::row;
 use crate::tables::{self, Table};
 use crate::view::View;
@@ -15,13 +15,13 @@ pub(super) fn acls_of_key(
     bucket: &str,
     key: &str,
 ) -> Result<Option<Vec<OzoneAclInfo>>, OmError> {
-    let place = match Place::of(view, volume, bucket, key) {
+    let key_row = match KeyRow::of(view, volume, bucket, key) {
         Err(OmError::DirectoryNotFound(_)) => return Ok(None),
-        place => place?,
+        key_row => key_row?,
     };
-    match place.committed(view)? {
+    match key_row.committed(view)? {
         Some(info) => Ok(Some(info.acls)),
-        None => Ok(view.directory(&place.key)?.map(|directory| directory.acls.clone())),
+        None => Ok(view.directory(&key_row.key)?.map(|directory| directory.acls.clone())),
     }
 }
 
@@ -33,11 +33,11 @@ pub(super) fn acls_of_session(
     session: &str,
 ) -> Result<Option<Vec<OzoneAclInfo>>, OmError> {
     let Some((key, id)) = session.rsplit_once('/') else { return Ok(None) };
-    let place = match Place::of(view, volume, bucket, key) {
+    let key_row = match KeyRow::of(view, volume, bucket, key) {
         Err(OmError::DirectoryNotFound(_)) => return Ok(None),
-        place => place?,
+        key_row => key_row?,
     };
-    let open = place.open(view, &tables::multipart_key(&place.key, id))?;
+    let open = key_row.open(view, &tables::multipart_key(&key_row.key, id))?;
     Ok(open.map(|info| info.acls))
 }
 

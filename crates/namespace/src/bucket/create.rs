@@ -4,10 +4,13 @@ use proto::ozone::{
     BucketLayoutProto, CreateBucketRequest, CreateBucketResponse, OmResponse, Type,
 };
 
-use super::quota;
-use crate::acl;
+use super::{encryption, quota};
+use crate::acl::{self, Guard, Right, Target};
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
+use crate::limits;
 use crate::names::validate_bucket_name;
 use crate::prepare::PrepareContext;
 use crate::replication;
@@ -17,12 +20,29 @@ use crate::tables::{Table, bucket_key, volume_key};
 use crate::usage::limit;
 use crate::volume::find as volume;
 
-pub(crate) fn prepare(
-    request: &mut CreateBucketRequest,
-    ctx: &PrepareContext<'_>,
-) -> Result<(), OmError> {
+pub(crate) struct CreateBucket;
+
+impl Command for CreateBucket {
+    const TYPE: Type = Type::CreateBucket;
+    const AUDIT: &'static str = "CREATE_BUCKET";
+    const RIGHTS: Rights<CreateBucketRequest> = Rights::Required(rights);
+    request_part!(create_bucket_request: CreateBucketRequest);
+
+    fn audit(request: &CreateBucketRequest) -> AuditParams {
+        let info = &request.bucket_info;
+        audit::bucket(&info.volume_name, &info.bucket_name)
+    }
+}
+
+fn rights(request: &CreateBucketRequest, guard: &Guard<'_>) -> Result<(), OmError> {
+    let info = &request.bucket_info;
+    guard.require(Target::bucket(&info.volume_name, &info.bucket_name), Right::Create)
+}
+
+fn prepare(request: &mut CreateBucketRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let info = &mut request.bucket_info;
     validate_bucket_name(&info.bucket_name, ctx.settings)?;
+    encryption::refuse(info.beinfo.as_ref(), &info.metadata)?;
     if info.source_volume.is_some() != info.source_bucket.is_some() {
         return Err(OmError::InvalidRequest(
             "a link needs both the volume and the bucket that it stands for".to_owned(),
@@ -35,6 +55,8 @@ pub(crate) fn prepare(
     if let Some(default) = &info.default_replication_config {
         replication::of_default(default)?;
     }
+    limits::check_entries("ACLs", info.acls.len())?;
+    limits::check_entries("metadata entries", info.metadata.len())?;
     quota::check_value(info.quota_in_bytes, "bytes")?;
     quota::check_value(info.quota_in_namespace, "namespace")?;
     if info.owner.as_deref().is_none_or(str::is_empty) {
@@ -48,37 +70,44 @@ pub(crate) fn prepare(
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: CreateBucketRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let mut info = request.bucket_info;
-    let mut volume = volume::find(cx.view, &info.volume_name)?;
-    let key = bucket_key(&info.volume_name, &info.bucket_name);
-    if cx.view.exists(Table::BucketTable, &key)? {
-        return Err(OmError::BucketExists { volume: info.volume_name, bucket: info.bucket_name });
+impl Write for CreateBucket {
+    const PREPARE: Decision<CreateBucketRequest> = Decision::Fields(prepare);
+
+    fn apply(
+        request: CreateBucketRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let mut info = request.bucket_info;
+        let mut volume = volume::find(cx.view, &info.volume_name)?;
+        let key = bucket_key(&info.volume_name, &info.bucket_name);
+        if cx.view.exists(Table::BucketTable, &key)? {
+            return Err(OmError::BucketExists {
+                volume: info.volume_name,
+                bucket: info.bucket_name,
+            });
+        }
+        let buckets = volume.used_namespace.unwrap_or(0).saturating_add(1);
+        if let Some(quota) = limit(volume.quota_in_namespace).filter(|quota| buckets > *quota) {
+            return Err(OmError::QuotaExceeded(format!(
+                "The namespace quota of Volume:{} exceeded: quotaInNamespace: {quota} but namespace \
+                 consumed: {buckets}.",
+                volume.volume
+            )));
+        }
+        if info.source_bucket.is_none() {
+            quota::check_space(cx.view, &volume, &info.bucket_name, info.quota_in_bytes)?;
+        }
+        info.object_id = Some(cx.object_id());
+        info.update_id = Some(cx.tx.index);
+        info.used_bytes = None;
+        info.used_namespace = None;
+        info.snapshot_used_bytes = None;
+        info.snapshot_used_namespace = None;
+        volume.used_namespace = Some(buckets);
+        cx.put(Table::VolumeTable, volume_key(&volume.volume), &volume);
+        cx.put_bucket(key, Bucket::new(info).in_volume(volume.object_id));
+        let mut r = response::ok(Type::CreateBucket);
+        r.create_bucket_response = Some(Box::new(CreateBucketResponse {}));
+        Ok(r)
     }
-    let buckets = volume.used_namespace.unwrap_or(0) + 1;
-    if let Some(quota) = limit(volume.quota_in_namespace).filter(|quota| buckets > *quota) {
-        return Err(OmError::QuotaExceeded(format!(
-            "The namespace quota of Volume:{} exceeded: quotaInNamespace: {quota} but namespace \
-             consumed: {buckets}.",
-            volume.volume
-        )));
-    }
-    if info.source_bucket.is_none() {
-        quota::check_space(cx.view, &volume, &info.bucket_name, info.quota_in_bytes)?;
-    }
-    info.object_id = Some(cx.object_id());
-    info.update_id = Some(cx.tx.index);
-    info.used_bytes = None;
-    info.used_namespace = None;
-    info.snapshot_used_bytes = None;
-    info.snapshot_used_namespace = None;
-    volume.used_namespace = Some(buckets);
-    cx.put(Table::VolumeTable, volume_key(&volume.volume), &volume);
-    cx.put_bucket(key, Bucket::new(info).in_volume(volume.object_id));
-    let mut r = response::ok(Type::CreateBucket);
-    r.create_bucket_response = Some(Box::new(CreateBucketResponse {}));
-    Ok(r)
 }

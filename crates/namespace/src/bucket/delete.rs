@@ -7,7 +7,10 @@ use proto::ozone::{
 };
 
 use super::find;
+use crate::acl::{Right, Target};
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::fso::Tree;
 use crate::response;
@@ -16,28 +19,47 @@ use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
 use crate::view::View;
 use crate::volume::find as volume;
 
-pub(crate) fn apply(
-    request: DeleteBucketRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let (volume, bucket) = (request.volume_name, request.bucket_name);
-    let found = find::find(cx.view, &volume, &bucket)?;
-    if !found.is_link() {
-        let keys = object_key(&volume, &bucket, "");
-        if holds_keys(cx.view, &found, &keys)? {
-            return Err(OmError::BucketNotEmpty { uploads: false });
-        }
-        if any(cx.view, Table::MultipartInfoTable, &keys)? {
-            return Err(OmError::BucketNotEmpty { uploads: true });
-        }
+pub(crate) struct DeleteBucket;
+
+impl Command for DeleteBucket {
+    const TYPE: Type = Type::DeleteBucket;
+    const AUDIT: &'static str = "DELETE_BUCKET";
+    const RIGHTS: Rights<DeleteBucketRequest> = Rights::Required(|request, guard| {
+        guard.require(Target::bucket(&request.volume_name, &request.bucket_name), Right::Delete)
+    });
+    request_part!(delete_bucket_request: DeleteBucketRequest);
+
+    fn audit(request: &DeleteBucketRequest) -> AuditParams {
+        audit::bucket(&request.volume_name, &request.bucket_name)
     }
-    let mut info = volume::find(cx.view, &volume)?;
-    info.used_namespace = Some(info.used_namespace.unwrap_or(0).saturating_sub(1));
-    cx.put(Table::VolumeTable, volume_key(&volume), &info);
-    cx.delete(Table::BucketTable, bucket_key(&volume, &bucket));
-    let mut r = response::ok(Type::DeleteBucket);
-    r.delete_bucket_response = Some(Box::new(DeleteBucketResponse {}));
-    Ok(r)
+}
+
+impl Write for DeleteBucket {
+    const PREPARE: Decision<DeleteBucketRequest> = Decision::Nothing;
+
+    fn apply(
+        request: DeleteBucketRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let (volume, bucket) = (request.volume_name, request.bucket_name);
+        let found = find::find(cx.view, &volume, &bucket)?;
+        if !found.is_link() {
+            let keys = object_key(&volume, &bucket, "");
+            if holds_keys(cx.view, &found, &keys)? {
+                return Err(OmError::BucketNotEmpty { uploads: false });
+            }
+            if any(cx.view, Table::MultipartInfoTable, &keys)? {
+                return Err(OmError::BucketNotEmpty { uploads: true });
+            }
+        }
+        let mut info = volume::find(cx.view, &volume)?;
+        info.used_namespace = Some(info.used_namespace.unwrap_or(0).saturating_sub(1));
+        cx.put(Table::VolumeTable, volume_key(&volume), &info);
+        cx.delete(Table::BucketTable, bucket_key(&volume, &bucket));
+        let mut r = response::ok(Type::DeleteBucket);
+        r.delete_bucket_response = Some(Box::new(DeleteBucketResponse {}));
+        Ok(r)
+    }
 }
 
 fn holds_keys(view: &dyn View, bucket: &Bucket, keys: &[u8]) -> Result<bool, OmError> {

@@ -3,20 +3,37 @@
 use proto::ozone::{BucketInfo, InfoBucketRequest, InfoBucketResponse, OmResponse, Type};
 
 use super::find;
+use crate::acl::{Right, Target};
+use crate::audit::{self, AuditParams};
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::read::ReadContext;
 use crate::response;
 use crate::row::Bucket;
 
-pub(crate) fn read(
-    request: &InfoBucketRequest,
-    cx: &ReadContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let found = find::find(cx.view, &request.volume_name, &request.bucket_name)?;
-    let info = if found.is_link() { of_link(cx, &found)? } else { found.to_info() };
-    let mut r = response::ok(Type::InfoBucket);
-    r.info_bucket_response = Some(Box::new(InfoBucketResponse { bucket_info: Some(info) }));
-    Ok(r)
+pub(crate) struct InfoBucket;
+
+impl Command for InfoBucket {
+    const TYPE: Type = Type::InfoBucket;
+    const AUDIT: &'static str = "READ_BUCKET";
+    const RIGHTS: Rights<InfoBucketRequest> = Rights::Required(|request, guard| {
+        guard.require(Target::bucket(&request.volume_name, &request.bucket_name), Right::Read)
+    });
+    request_part!(info_bucket_request: InfoBucketRequest);
+
+    fn audit(request: &InfoBucketRequest) -> AuditParams {
+        audit::bucket(&request.volume_name, &request.bucket_name)
+    }
+}
+
+impl Read for InfoBucket {
+    fn read(request: &InfoBucketRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        let found = find::find(cx.view, &request.volume_name, &request.bucket_name)?;
+        let info = if found.is_link() { of_link(cx, &found)? } else { found.to_info() };
+        let mut r = response::ok(Type::InfoBucket);
+        r.info_bucket_response = Some(Box::new(InfoBucketResponse { bucket_info: Some(info) }));
+        Ok(r)
+    }
 }
 
 /// A link shows its own names, owner and ACLs, and of its source what concerns the data. A link

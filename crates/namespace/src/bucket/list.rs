@@ -4,38 +4,55 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{ListBucketsRequest, ListBucketsResponse, OmResponse, Type};
 
+use crate::acl::{Right, Target};
+use crate::audit::{self, AuditParams};
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::read::ReadContext;
 use crate::response;
 use crate::tables::{Table, bucket_key, prefix_end};
 use crate::volume::find as volume;
 
-pub(crate) fn read(
-    request: &ListBucketsRequest,
-    cx: &ReadContext<'_>,
-) -> Result<OmResponse, OmError> {
-    volume::find(cx.view, &request.volume_name)?;
-    let page = cx.page(request.count.map(i64::from));
-    let first = bucket_key(&request.volume_name, request.prefix.as_deref().unwrap_or(""));
-    let after = bucket_key(&request.volume_name, request.start_key.as_deref().unwrap_or(""));
-    let start = first.as_slice().max(&after);
-    let mut keys = Vec::new();
-    // With snapshots absent, a list of the buckets that have one is empty.
-    if request.has_snapshot != Some(true) {
-        let end = prefix_end(&first);
-        cx.view.scan(Table::BucketTable, start, end.as_deref(), &mut |key, _| {
-            if key != after {
-                keys.push(key.to_vec());
-            }
-            if keys.len() < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
+pub(crate) struct ListBuckets;
+
+impl Command for ListBuckets {
+    const TYPE: Type = Type::ListBuckets;
+    const AUDIT: &'static str = "LIST_BUCKETS";
+    const RIGHTS: Rights<ListBucketsRequest> = Rights::Required(|request, guard| {
+        guard.require(Target::volume(&request.volume_name), Right::List)
+    });
+    request_part!(list_buckets_request: ListBucketsRequest);
+
+    fn audit(request: &ListBucketsRequest) -> AuditParams {
+        audit::volume(&request.volume_name)
     }
-    let mut bucket_info = Vec::with_capacity(keys.len());
-    for key in keys {
-        // Through `bucket`, whose counters are the newest.
-        bucket_info.extend(cx.view.bucket(&key)?.map(|bucket| bucket.to_info()));
+}
+
+impl Read for ListBuckets {
+    fn read(request: &ListBucketsRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        volume::find(cx.view, &request.volume_name)?;
+        let page = cx.page(request.count.map(i64::from));
+        let first = bucket_key(&request.volume_name, request.prefix.as_deref().unwrap_or(""));
+        let after = bucket_key(&request.volume_name, request.start_key.as_deref().unwrap_or(""));
+        let start = first.as_slice().max(&after);
+        let mut keys = Vec::new();
+        // With snapshots absent, a list of the buckets that have one is empty.
+        if request.has_snapshot != Some(true) {
+            let end = prefix_end(&first);
+            cx.view.scan(Table::BucketTable, start, end.as_deref(), &mut |key, _| {
+                if key != after {
+                    keys.push(key.to_vec());
+                }
+                if keys.len() < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+        }
+        let mut bucket_info = Vec::with_capacity(keys.len());
+        for key in keys {
+            // Through `bucket`, whose counters are the newest.
+            bucket_info.extend(cx.view.bucket(&key)?.map(|bucket| bucket.to_info()));
+        }
+        let mut r = response::ok(Type::ListBuckets);
+        r.list_buckets_response = Some(Box::new(ListBucketsResponse { bucket_info }));
+        Ok(r)
     }
-    let mut r = response::ok(Type::ListBuckets);
-    r.list_buckets_response = Some(Box::new(ListBucketsResponse { bucket_info }));
-    Ok(r)
 }

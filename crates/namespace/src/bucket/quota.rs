@@ -19,7 +19,9 @@ pub(super) fn check_value(quota: Option<i64>, kind: &str) -> Result<(), OmError>
 
 /// A bucket's space quota stays as long as its volume has one.
 pub(super) fn check_clearing(volume: &VolumeInfo, quota: i64) -> Result<(), OmError> {
-    if limit(volume.quota_in_bytes.map(|q| q as i64)).is_some() && limit(Some(quota)).is_none() {
+    if limit(volume.quota_in_bytes.map(|q| q.cast_signed())).is_some()
+        && limit(Some(quota)).is_none()
+    {
         return Err(OmError::QuotaError(
             "Can not clear bucket spaceQuota because volume spaceQuota is not cleared.".to_owned(),
         ));
@@ -34,7 +36,7 @@ pub(super) fn check_space(
     bucket: &str,
     quota: Option<i64>,
 ) -> Result<(), OmError> {
-    let Some(whole) = limit(volume.quota_in_bytes.map(|q| q as i64)) else { return Ok(()) };
+    let Some(whole) = limit(volume.quota_in_bytes.map(|q| q.cast_signed())) else { return Ok(()) };
     let Some(mine) = limit(quota) else {
         return Err(OmError::QuotaError(
             "Bucket space quota in this volume should be set as volume space quota is already set."

@@ -5,15 +5,18 @@ use proto::ozone::{
     Status, Type,
 };
 
-use super::place::require_paths;
+use super::new_key::require_paths;
+use crate::acl::Right;
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
 use crate::bucket::find;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
+use crate::fso::lookup::lookup;
 use crate::fso::parents::{Origin, Parents};
-use crate::fso::walk::walk;
 use crate::fso::{Tree, path};
 use crate::key::create::inherit;
-use crate::key::place::settle;
+use crate::key::key_row::resolve_names;
 use crate::legacy;
 use crate::names::validate_key_name;
 use crate::prepare::PrepareContext;
@@ -23,12 +26,23 @@ use crate::row::Bucket;
 use crate::tables::bucket_key;
 use crate::usage;
 
-pub(crate) fn prepare(
-    request: &mut CreateDirectoryRequest,
-    ctx: &PrepareContext<'_>,
-) -> Result<(), OmError> {
+pub(crate) struct CreateDirectory;
+
+impl Command for CreateDirectory {
+    const TYPE: Type = Type::CreateDirectory;
+    const AUDIT: &'static str = "CREATE_DIRECTORY";
+    const RIGHTS: Rights<CreateDirectoryRequest> =
+        Rights::Required(|request, guard| guard.require_key(&request.key_args, Right::Create));
+    request_part!(create_directory_request: CreateDirectoryRequest);
+
+    fn audit(request: &CreateDirectoryRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
+fn prepare(request: &mut CreateDirectoryRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let args = &mut request.key_args;
-    let bucket = settle(args, ctx)?;
+    let bucket = resolve_names(args, ctx)?;
     require_paths(&bucket)?;
     path::normalize_in_place(&mut args.key_name);
     if args.key_name.is_empty() {
@@ -46,25 +60,29 @@ pub(crate) fn prepare(
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: CreateDirectoryRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = request.key_args;
-    let mut bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
-    let made = match bucket.layout() {
-        BucketLayoutProto::FileSystemOptimized => in_tree(cx, &mut bucket, &args)?,
-        _ => legacy::create_directory(cx, &mut bucket, &args)?,
-    };
-    let mut r = response::ok(Type::CreateDirectory);
-    if made {
-        cx.put_bucket(bucket_key(&args.volume_name, &args.bucket_name), bucket);
-    } else {
-        // To a client that wants the directory to be there, that is as good.
-        r.status = Status::DirectoryAlreadyExists as i32;
+impl Write for CreateDirectory {
+    const PREPARE: Decision<CreateDirectoryRequest> = Decision::Fields(prepare);
+
+    fn apply(
+        request: CreateDirectoryRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let args = request.key_args;
+        let mut bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        let made = match bucket.layout() {
+            BucketLayoutProto::FileSystemOptimized => in_tree(cx, &mut bucket, &args)?,
+            _ => legacy::create_directory(cx, &mut bucket, &args)?,
+        };
+        let mut r = response::ok(Type::CreateDirectory);
+        if made {
+            cx.put_bucket(bucket_key(&args.volume_name, &args.bucket_name), bucket);
+        } else {
+            // To a client that wants the directory to be there, that is as good.
+            r.status = Status::DirectoryAlreadyExists as i32;
+        }
+        r.create_directory_response = Some(Box::new(CreateDirectoryResponse {}));
+        Ok(r)
     }
-    r.create_directory_response = Some(Box::new(CreateDirectoryResponse {}));
-    Ok(r)
 }
 
 /// False if the directory is there.
@@ -74,20 +92,20 @@ fn in_tree(
     args: &KeyArgs,
 ) -> Result<bool, OmError> {
     let tree = Tree::of(cx.view, bucket)?;
-    let walk = walk(&tree, &args.key_name)?;
-    if let Some(parent_id) = walk.parent_id() {
-        if tree.directory(parent_id, walk.leaf)?.is_some() {
+    let lookup = lookup(&tree, &args.key_name)?;
+    if let Some(parent_id) = lookup.parent_id() {
+        if tree.directory(parent_id, lookup.leaf)?.is_some() {
             return Ok(false);
         }
-        if tree.has_file(parent_id, walk.leaf)? {
+        if tree.has_file(parent_id, lookup.leaf)? {
             return Err(file_exists(args, &args.key_name));
         }
-    } else if walk.is_blocked(&tree)? {
-        return Err(file_exists(args, walk.first_missing(&args.key_name)));
+    } else if lookup.is_blocked(&tree)? {
+        return Err(file_exists(args, lookup.first_missing(&args.key_name)));
     }
-    let parents = Parents::of(&walk, cx.object_id())?;
-    usage::check_namespace(bucket, parents.len() as u64 + 1)?;
-    parents.create_leaf(cx, &tree, bucket, &Origin::of(args), walk.leaf);
+    let parents = Parents::of(&lookup, cx.object_id())?;
+    usage::check_namespace(bucket, usage::number(parents.len()).saturating_add(1))?;
+    parents.create_leaf(cx, &tree, bucket, &Origin::of(args), lookup.leaf);
     Ok(true)
 }
 

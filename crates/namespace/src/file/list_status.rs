@@ -1,16 +1,15 @@
-//! ListStatus and ListStatusLight: what is in a directory, a page at a time. The start of a page
-//! is inclusive: clients ask for the last name that they have, and drop it.
+//! ListStatus, and the walk over a directory that it has in common with ListStatusLight. The start
+//! of a page is inclusive: clients ask for the last name that they have, and drop it.
 
 use std::ops::ControlFlow;
 
-use proto::ozone::{
-    BasicKeyInfo, KeyInfo, ListStatusLightResponse, ListStatusRequest, ListStatusResponse,
-    OmResponse, OzoneFileStatusProtoLight, Type,
-};
+use proto::ozone::{KeyInfo, ListStatusRequest, ListStatusResponse, OmResponse, Type};
 
-use super::place::require_paths;
+use super::new_key::require_paths;
 use super::status::{of_directory, of_file, of_path};
+use crate::audit::{self, AuditParams};
 use crate::bucket::find;
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::fso::{self, directory, path};
 use crate::key::lookup;
@@ -48,70 +47,52 @@ pub(crate) struct Page<'a> {
     pub start: &'a str,
 }
 
-pub(crate) fn read(
-    request: &ListStatusRequest,
-    cx: &ReadContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let mut statuses = Vec::new();
-    let most = limit(request, cx);
-    walk(request, cx, &mut |bucket, listed| {
-        statuses.push(match listed {
-            Listed::File { path, row } => {
-                let mut key = decode_file(row, path)?;
-                lookup::narrow(&mut key, &request.key_args);
-                of_file(key, cx)
-            }
-            Listed::Directory { path, entry } => of_directory(
-                match entry {
-                    Directory::Row(row) => directory::as_key(row, bucket, path),
-                    Directory::Key(key) => key,
-                },
-                cx,
-            ),
-        });
-        Ok(go_on(statuses.len() < most))
-    })?;
-    let mut r = response::ok(Type::ListStatus);
-    r.list_status_response = Some(Box::new(ListStatusResponse { statuses }));
-    Ok(r)
+pub(crate) struct ListStatus;
+
+impl Command for ListStatus {
+    const TYPE: Type = Type::ListStatus;
+    const AUDIT: &'static str = "LIST_STATUS";
+    const RIGHTS: Rights<ListStatusRequest> =
+        Rights::Required(|request, guard| guard.require_path(&request.key_args));
+    request_part!(list_status_request: ListStatusRequest);
+
+    fn audit(request: &ListStatusRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
 }
 
-pub(crate) fn read_light(
-    request: &ListStatusRequest,
-    cx: &ReadContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let mut statuses = Vec::new();
-    let most = limit(request, cx);
-    walk(request, cx, &mut |bucket, listed| {
-        let (basic, is_directory) = match listed {
-            Listed::File { path, row } => (crate::key::list_light::basic(row, path)?, false),
-            Listed::Directory { path, entry } => (
-                match entry {
-                    Directory::Row(row) => directory::as_basic(row, bucket, path),
-                    Directory::Key(key) => of_key(&key),
-                },
-                true,
-            ),
-        };
-        statuses.push(OzoneFileStatusProtoLight {
-            volume_name: Some(bucket.volume_name.clone()),
-            bucket_name: Some(bucket.bucket_name.clone()),
-            basic_key_info: Some(basic),
-            block_size: Some(cx.settings.block_size),
-            is_directory: Some(is_directory),
-        });
-        Ok(go_on(statuses.len() < most))
-    })?;
-    let mut r = response::ok(Type::ListStatusLight);
-    r.list_status_light_response = Some(Box::new(ListStatusLightResponse { statuses }));
-    Ok(r)
+impl Read for ListStatus {
+    fn read(request: &ListStatusRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        let mut statuses = Vec::new();
+        let most = limit(request, cx);
+        walk(request, cx, &mut |bucket, listed| {
+            statuses.push(match listed {
+                Listed::File { path, row } => {
+                    let mut key = decode_file(row, path)?;
+                    lookup::narrow(&mut key, &request.key_args);
+                    of_file(key, cx)
+                }
+                Listed::Directory { path, entry } => of_directory(
+                    match entry {
+                        Directory::Row(row) => directory::as_key(row, bucket, path),
+                        Directory::Key(key) => key,
+                    },
+                    cx,
+                ),
+            });
+            Ok(go_on(statuses.len() < most))
+        })?;
+        let mut r = response::ok(Type::ListStatus);
+        r.list_status_response = Some(Box::new(ListStatusResponse { statuses }));
+        Ok(r)
+    }
 }
 
-fn go_on(more: bool) -> ControlFlow<()> {
+pub(super) fn go_on(more: bool) -> ControlFlow<()> {
     if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
-fn limit(request: &ListStatusRequest, cx: &ReadContext<'_>) -> usize {
+pub(super) fn limit(request: &ListStatusRequest, cx: &ReadContext<'_>) -> usize {
     let most = cx.settings.directory_list_max_size as usize;
     usize::try_from(request.num_entries).map_or(most, |n| n.min(most))
 }
@@ -123,25 +104,11 @@ fn decode_file(row: &[u8], path: &str) -> Result<KeyInfo, OmError> {
     Ok(key)
 }
 
-fn of_key(key: &KeyInfo) -> BasicKeyInfo {
-    BasicKeyInfo {
-        key_name: Some(key.key_name.clone()),
-        data_size: Some(key.data_size),
-        creation_time: Some(key.creation_time),
-        modification_time: Some(key.modification_time),
-        r#type: Some(key.r#type),
-        factor: key.factor,
-        ec_replication_config: key.ec_replication_config.clone(),
-        owner_name: key.owner_name.clone(),
-        is_encrypted: Some(false),
-        is_file: Some(false),
-        ..BasicKeyInfo::default()
-    }
-}
+/// The same, with the bucket.
+pub(super) type EachIn<'e> =
+    dyn FnMut(&Bucket, Listed<'_>) -> Result<ControlFlow<()>, OmError> + 'e;
 
-type EachIn<'e> = dyn FnMut(&Bucket, Listed<'_>) -> Result<ControlFlow<()>, OmError> + 'e;
-
-fn walk(
+pub(super) fn walk(
     request: &ListStatusRequest,
     cx: &ReadContext<'_>,
     each: &mut EachIn<'_>,

@@ -5,6 +5,7 @@
 pub(crate) mod create;
 pub(crate) mod create_directory;
 pub(crate) mod list_status;
+pub(crate) mod list_status_light;
 pub(crate) mod lookup;
-pub(crate) mod place;
+pub(crate) mod new_key;
 pub(crate) mod status;

@@ -5,8 +5,10 @@ use proto::ozone::{
     OzoneFileStatusProto, Type,
 };
 
-use super::place::require_paths;
+use super::new_key::require_paths;
+use crate::audit::{self, AuditParams};
 use crate::bucket::find;
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::fso::find::{Entry, Found};
 use crate::fso::{self, Tree, directory, path};
@@ -16,23 +18,36 @@ use crate::read::ReadContext;
 use crate::response;
 use crate::row::Bucket;
 
-pub(crate) fn read(
-    request: &GetFileStatusRequest,
-    cx: &ReadContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = &request.key_args;
-    let mut status = of_path(args, cx)?.ok_or_else(|| {
-        OmError::FileNotFound(format!(
-            "Unable to get file status: volume: {} bucket: {} key: {}",
-            args.volume_name, args.bucket_name, args.key_name
-        ))
-    })?;
-    if let Some(key) = &mut status.key_info {
-        lookup::narrow(key, args);
+pub(crate) struct GetFileStatus;
+
+impl Command for GetFileStatus {
+    const TYPE: Type = Type::GetFileStatus;
+    const AUDIT: &'static str = "GET_FILE_STATUS";
+    const RIGHTS: Rights<GetFileStatusRequest> =
+        Rights::Required(|request, guard| guard.require_path(&request.key_args));
+    request_part!(get_file_status_request: GetFileStatusRequest);
+
+    fn audit(request: &GetFileStatusRequest) -> AuditParams {
+        audit::key(&request.key_args)
     }
-    let mut r = response::ok(Type::GetFileStatus);
-    r.get_file_status_response = Some(Box::new(GetFileStatusResponse { status }));
-    Ok(r)
+}
+
+impl Read for GetFileStatus {
+    fn read(request: &GetFileStatusRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        let args = &request.key_args;
+        let mut status = of_path(args, cx)?.ok_or_else(|| {
+            OmError::FileNotFound(format!(
+                "Unable to get file status: volume: {} bucket: {} key: {}",
+                args.volume_name, args.bucket_name, args.key_name
+            ))
+        })?;
+        if let Some(key) = &mut status.key_info {
+            lookup::narrow(key, args);
+        }
+        let mut r = response::ok(Type::GetFileStatus);
+        r.get_file_status_response = Some(Box::new(GetFileStatusResponse { status }));
+        Ok(r)
+    }
 }
 
 /// What the path of `args` leads to.

@@ -42,7 +42,7 @@ pub(crate) fn children(
     let first = tree.row(directory_id, range.prefix);
     let start = tree.row(directory_id, range.start.max(range.prefix));
     let end = prefix_end(&first);
-    let names_at = first.len() - range.prefix.len();
+    let names_at = first.len().saturating_sub(range.prefix.len());
     let mut directories =
         Directories { tree, next: Some(start.clone()), end: end.clone(), chunk: VecDeque::new() };
     let mut stopped: Result<bool, OmError> = Ok(false);

@@ -9,7 +9,7 @@ use crate::apply::ApplyContext;
 use crate::error::OmError;
 use crate::key::atomic;
 use crate::key::delete::{CommittedRow, remove};
-use crate::key::place::Shelf;
+use crate::key::key_row::KeyTables;
 use crate::row::Bucket;
 use crate::tables::{self, Table};
 
@@ -53,7 +53,11 @@ pub(crate) fn remove_found(
     match found.entry {
         Entry::File(file) => {
             let named = tables::object_key(&bucket.volume_name, &bucket.bucket_name, &path);
-            let row = CommittedRow { shelf: Shelf::Tree, key: found.row, object_key: Some(named) };
+            let row = CommittedRow {
+                key_tables: KeyTables::Tree,
+                key: found.row,
+                object_key: Some(named),
+            };
             remove(cx, bucket, row, *file)
         }
         Entry::Directory(entry) => {

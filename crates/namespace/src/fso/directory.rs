@@ -88,7 +88,7 @@ pub(crate) fn set_time(
     }
     if mtime >= 0 {
         let mut directory = DirectoryInfo::clone(&found);
-        directory.modification_time = mtime as u64;
+        directory.modification_time = mtime.cast_unsigned();
         directory.update_id = cx.tx.index;
         cx.put(Table::DirectoryTable, row, &directory);
     }

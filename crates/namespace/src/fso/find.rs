@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proto::ozone::{DirectoryInfo, KeyInfo};
 
-use super::walk::walk;
+use super::lookup::lookup;
 use super::{Tree, path};
 use crate::error::OmError;
 
@@ -27,16 +27,16 @@ pub(crate) struct Found {
 
 /// What `path` leads to. The path is not empty and without slashes too many.
 pub(crate) fn find(tree: &Tree<'_>, path: &str) -> Result<Option<Found>, OmError> {
-    let walk = walk(tree, path)?;
-    let Some(parent_id) = walk.parent_id() else { return Ok(None) };
-    let row = tree.row(parent_id, walk.leaf);
+    let lookup = lookup(tree, path)?;
+    let Some(parent_id) = lookup.parent_id() else { return Ok(None) };
+    let row = tree.row(parent_id, lookup.leaf);
     let entry = if let Some(directory) = tree.view.directory(&row)? {
         Entry::Directory(directory)
-    } else if let Some(mut file) = tree.file(parent_id, walk.leaf)? {
+    } else if let Some(mut file) = tree.file(parent_id, lookup.leaf)? {
         file.key_name = path::normalize(path).into_owned();
         Entry::File(Box::new(file))
     } else {
         return Ok(None);
     };
-    Ok(Some(Found { row, entry, parent: walk.nearest }))
+    Ok(Some(Found { row, entry, parent: lookup.nearest }))
 }

@@ -33,7 +33,7 @@ pub(crate) fn walk(
         },
     };
     let range = Range { prefix: page.name_prefix, start: page.start };
-    let mut path = String::with_capacity(page.directory.len() + 64);
+    let mut path = String::with_capacity(page.directory.len().saturating_add(64));
     path.push_str(page.directory);
     if !path.is_empty() {
         path.push('/');

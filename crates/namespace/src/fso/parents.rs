@@ -5,12 +5,13 @@ use std::sync::Arc;
 use proto::ozone::{DirectoryInfo, KeyArgs, OzoneAclInfo};
 
 use super::Tree;
-use super::walk::Walk;
+use super::lookup::PathLookup;
 use crate::acl;
 use crate::apply::ApplyContext;
 use crate::error::OmError;
 use crate::row::Bucket;
 use crate::tables::Table;
+use crate::usage;
 
 /// Most objects of one transaction: the low eight bits of an object id tell them apart.
 pub(crate) const MOST_PARENTS: usize = 255;
@@ -33,7 +34,7 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// The missing directories of a walk, with the ids that they will have: the transaction's own
+/// The missing directories of a lookup, with the ids that they will have: the transaction's own
 /// number is for what is at the end of the path, the following ones for its parents from above.
 pub(crate) struct Parents {
     nearest: Option<Arc<DirectoryInfo>>,
@@ -45,17 +46,17 @@ pub(crate) struct Parents {
 impl Parents {
     /// # Errors
     /// When they are too many for one transaction.
-    pub fn of(walk: &Walk<'_>, object_id: u64) -> Result<Self, OmError> {
-        if walk.missing.len() > MOST_PARENTS {
+    pub fn of(lookup: &PathLookup<'_>, object_id: u64) -> Result<Self, OmError> {
+        if lookup.missing.len() > MOST_PARENTS {
             return Err(OmError::InvalidKeyName(format!(
                 "Too many directories in path. Exceeds limit of {MOST_PARENTS}"
             )));
         }
         Ok(Self {
-            nearest: walk.nearest.clone(),
-            nearest_id: walk.nearest_id,
-            names: walk.missing.iter().map(|name| (*name).to_owned()).collect(),
-            first_id: object_id + 1,
+            nearest: lookup.nearest.clone(),
+            nearest_id: lookup.nearest_id,
+            names: lookup.missing.iter().map(|name| (*name).to_owned()).collect(),
+            first_id: object_id.saturating_add(1),
         })
     }
 
@@ -66,9 +67,9 @@ impl Parents {
 
     /// Id of the lowest one, which the end of the path is in.
     pub fn last_id(&self) -> u64 {
-        match self.names.len() as u64 {
-            0 => self.nearest_id,
-            n => self.first_id + n - 1,
+        match usage::number(self.names.len()).checked_sub(1) {
+            None => self.nearest_id,
+            Some(behind) => self.first_id.saturating_add(behind),
         }
     }
 
@@ -84,9 +85,9 @@ impl Parents {
         for name in &self.names {
             self.put(cx, tree, bucket, origin, (parent_id, name), id);
             parent_id = id;
-            id += 1;
+            id = id.saturating_add(1);
         }
-        bucket.used_namespace += self.names.len() as u64;
+        usage::count(&mut bucket.used_namespace, usage::number(self.names.len()));
     }
 
     /// Makes the directory at the end of the path, too.
@@ -101,7 +102,7 @@ impl Parents {
         self.create(cx, tree, bucket, origin);
         let id = cx.object_id();
         self.put(cx, tree, bucket, origin, (self.last_id(), leaf), id);
-        bucket.used_namespace += 1;
+        usage::count(&mut bucket.used_namespace, 1);
     }
 
     fn put(

@@ -43,11 +43,7 @@ pub(crate) fn join(directory: &str, name: &str) -> String {
     if directory.is_empty() {
         return name.to_owned();
     }
-    let mut path = String::with_capacity(directory.len() + 1 + name.len());
-    path.push_str(directory);
-    path.push('/');
-    path.push_str(name);
-    path
+    [directory, name].join("/")
 }
 
 #[cfg(test)]

@@ -12,31 +12,53 @@ use proto::ozone::{
 use super::find::{Entry, Found};
 use super::{Tree, delete, path};
 use crate::apply::ApplyContext;
+use crate::audit::AuditParams;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::response;
 use crate::row::Bucket;
 use crate::tables::{Table, bucket_key};
 
-pub(crate) fn apply(
-    request: PurgeDirectoriesRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    if request.snapshot_table_key.as_deref().is_some_and(|key| !key.is_empty()) {
-        return Err(OmError::NotSupported("purging directories of a snapshot".to_owned()));
+pub(crate) struct PurgeDirectories;
+
+impl Command for PurgeDirectories {
+    const TYPE: Type = Type::PurgeDirectories;
+    const AUDIT: &'static str = "PURGE_DIRECTORIES";
+    const RIGHTS: Rights<PurgeDirectoriesRequest> = Rights::Om;
+    request_part!(purge_directories_request: PurgeDirectoriesRequest);
+
+    fn audit(request: &PurgeDirectoriesRequest) -> AuditParams {
+        vec![("directories", request.deleted_path.len().to_string())]
     }
-    let mut purge =
-        Purge { names: request.bucket_name_infos, buckets: BTreeMap::new(), done: HashSet::new() };
-    for path in request.deleted_path {
-        purge.path(cx, path)?;
-    }
-    for (_, (key, bucket)) in purge.buckets {
-        if let Some(key) = key {
-            cx.put_bucket(key, bucket);
+}
+
+impl Write for PurgeDirectories {
+    const PREPARE: Decision<PurgeDirectoriesRequest> = Decision::Nothing;
+
+    fn apply(
+        request: PurgeDirectoriesRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        if request.snapshot_table_key.as_deref().is_some_and(|key| !key.is_empty()) {
+            return Err(OmError::NotSupported("purging directories of a snapshot".to_owned()));
         }
+        let mut purge = Purge {
+            names: request.bucket_name_infos,
+            buckets: BTreeMap::new(),
+            done: HashSet::new(),
+        };
+        for path in request.deleted_path {
+            purge.path(cx, path)?;
+        }
+        for (_, (key, bucket)) in purge.buckets {
+            if let Some(key) = key {
+                cx.put_bucket(key, bucket);
+            }
+        }
+        let mut r = response::ok(Type::PurgeDirectories);
+        r.purge_directories_response = Some(Box::new(PurgeDirectoriesResponse {}));
+        Ok(r)
     }
-    let mut r = response::ok(Type::PurgeDirectories);
-    r.purge_directories_response = Some(Box::new(PurgeDirectoriesResponse {}));
-    Ok(r)
 }
 
 struct Purge {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proto::ozone::{DirectoryInfo, KeyInfo};
 
 use super::find::{Entry, find};
-use super::walk::walk;
+use super::lookup::lookup;
 use super::{Tree, path};
 use crate::effect::Effect;
 use crate::error::OmError;
@@ -56,7 +56,7 @@ pub(crate) fn rename(
     if is_directory && is_within(pair.to, pair.from) {
         return Err(failed("Cannot rename a directory to its own subdirectory"));
     }
-    let target = walk(tree, pair.to)?;
+    let target = lookup(tree, pair.to)?;
     let Some(parent_id) = target.parent_id() else {
         let (to, parent) = (pair.to, path::split(pair.to).0);
         return Err(OmError::KeyRename(match target.is_blocked(tree)? {

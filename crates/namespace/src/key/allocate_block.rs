@@ -4,9 +4,11 @@ use proto::ozone::{
     AllocateBlockRequest, AllocateBlockResponse, KeyInfo, KeyLocationList, OmResponse, Type,
 };
 
-use super::place::{Place, settle};
+use super::key_row::{KeyRow, resolve_names};
 use super::{hsync, lease};
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::locations;
 use crate::prepare::{BlockDemand, PrepareContext};
@@ -16,18 +18,33 @@ use crate::tables;
 use crate::usage;
 use crate::view::View;
 
-pub(crate) fn prepare(
+pub(crate) struct AllocateBlock;
+
+impl Command for AllocateBlock {
+    const TYPE: Type = Type::AllocateBlock;
+    const AUDIT: &'static str = "ALLOCATE_BLOCK";
+    const RIGHTS: Rights<AllocateBlockRequest> = Rights::Required(|request, guard| {
+        guard.require_session(&request.key_args, request.client_id)
+    });
+    request_part!(allocate_block_request: AllocateBlockRequest);
+
+    fn audit(request: &AllocateBlockRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
+fn prepare(
     request: &mut AllocateBlockRequest,
     ctx: &PrepareContext<'_>,
 ) -> Result<Option<BlockDemand>, OmError> {
     let args = &mut request.key_args;
-    settle(args, ctx)?;
+    resolve_names(args, ctx)?;
     args.modification_time = Some(ctx.now_ms);
     // The client repeats the blocks it has; neither the log nor the tables need that.
     args.key_locations.clear();
-    let place = Place::of_args(ctx.view, args)?;
-    let open_key = tables::open_key(&place.key, request.client_id);
-    let open = find_open(ctx.view, &place, &open_key)?;
+    let key_row = KeyRow::of_args(ctx.view, args)?;
+    let open_key = tables::open_key(&key_row.key, request.client_id);
+    let open = find_open(ctx.view, &key_row, &open_key)?;
     Ok(Some(BlockDemand {
         replication: replication::of_key(&open)?,
         count: 1,
@@ -37,39 +54,43 @@ pub(crate) fn prepare(
     }))
 }
 
-fn find_open(view: &dyn View, place: &Place, open_key: &[u8]) -> Result<KeyInfo, OmError> {
-    place.open(view, open_key)?.ok_or_else(|| {
+fn find_open(view: &dyn View, key_row: &KeyRow, open_key: &[u8]) -> Result<KeyInfo, OmError> {
+    key_row.open(view, open_key)?.ok_or_else(|| {
         let key = String::from_utf8_lossy(open_key);
         OmError::KeyNotFound(format!("Open Key not found {key}"))
     })
 }
 
-pub(crate) fn apply(
-    request: AllocateBlockRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = request.key_args;
-    let mut location = request.key_location.ok_or_else(|| OmError::missing("KeyLocation"))?;
-    locations::strip(&mut location);
-    let place = Place::of_args(cx.view, &args)?;
-    let open_key = tables::open_key(&place.key, request.client_id);
-    let mut open = find_open(cx.view, &place, &open_key)?;
-    hsync::check_owned(&open)?;
-    lease::check_not_recovering(&open, &open_key)?;
-    if open.key_location_list.is_empty() {
-        open.key_location_list.push(KeyLocationList { version: Some(0), ..Default::default() });
+impl Write for AllocateBlock {
+    const PREPARE: Decision<AllocateBlockRequest> = Decision::FieldsAndBlocks(prepare);
+
+    fn apply(
+        request: AllocateBlockRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let args = request.key_args;
+        let mut location = request.key_location.ok_or_else(|| OmError::missing("KeyLocation"))?;
+        locations::strip(&mut location);
+        let key_row = KeyRow::of_args(cx.view, &args)?;
+        let open_key = tables::open_key(&key_row.key, request.client_id);
+        let mut open = find_open(cx.view, &key_row, &open_key)?;
+        hsync::check_owned(&open)?;
+        lease::check_not_recovering(&open, &open_key)?;
+        if open.key_location_list.is_empty() {
+            open.key_location_list.push(KeyLocationList { version: Some(0), ..Default::default() });
+        }
+        let replication = replication::of_key(&open)?;
+        if let Some(latest) = open.key_location_list.last_mut() {
+            latest.key_locations.push(location.clone());
+            let reserved = usage::reserved(&replication, &latest.key_locations);
+            usage::check_bytes(&key_row.bucket, reserved)?;
+        }
+        open.modification_time = args.modification_time.unwrap_or(open.modification_time);
+        open.update_id = Some(cx.tx.index);
+        key_row.put_open(cx, open_key, &open);
+        let mut r = response::ok(Type::AllocateBlock);
+        r.allocate_block_response =
+            Some(Box::new(AllocateBlockResponse { key_location: Some(location) }));
+        Ok(r)
     }
-    let replication = replication::of_key(&open)?;
-    if let Some(latest) = open.key_location_list.last_mut() {
-        latest.key_locations.push(location.clone());
-        let reserved = usage::reserved(&replication, &latest.key_locations);
-        usage::check_bytes(&place.bucket, reserved)?;
-    }
-    open.modification_time = args.modification_time.unwrap_or(open.modification_time);
-    open.update_id = Some(cx.tx.index);
-    place.put_open(cx, open_key, &open);
-    let mut r = response::ok(Type::AllocateBlock);
-    r.allocate_block_response =
-        Some(Box::new(AllocateBlockResponse { key_location: Some(location) }));
-    Ok(r)
 }

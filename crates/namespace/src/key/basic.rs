@@ -56,9 +56,10 @@ impl<'a> Fields<'a> {
         }
         let mut value = 0u64;
         for (at, byte) in self.0.iter().take(10).enumerate() {
-            value |= u64::from(byte & 0x7f) << (7 * at);
+            // Of the tenth byte one bit counts; the shift is less than 64.
+            value |= u64::from(byte & 0x7f) << at.saturating_mul(7);
             if byte & 0x80 == 0 {
-                self.0 = &self.0[at + 1..];
+                self.0 = self.0.get(at.saturating_add(1)..).unwrap_or_default();
                 return Ok(value);
             }
         }
@@ -106,8 +107,8 @@ impl<'a> BasicKey<'a> {
             match (tag >> 3, tag & 7) {
                 (3, 2) => key.key_name = fields.text()?,
                 (4, 0) => key.data_size = fields.varint()?,
-                (5, 0) => key.kind = fields.varint()? as i32,
-                (6, 0) => key.factor = Some(fields.varint()? as i32),
+                (5, 0) => key.kind = enumerated(fields.varint()?),
+                (6, 0) => key.factor = Some(enumerated(fields.varint()?)),
                 (8, 0) => key.creation_time = fields.varint()?,
                 (9, 0) => key.modification_time = fields.varint()?,
                 (11, 2) => {
@@ -155,20 +156,24 @@ impl<'a> BasicKey<'a> {
 
     /// Bytes of the entry as a message.
     pub fn encoded_len(&self) -> usize {
-        let number = |field, n| key_len(field) + encoded_len_varint(n);
-        let bytes = |field, b: &[u8]| number(field, b.len() as u64) + b.len();
+        let number = |field, n| key_len(field).saturating_add(encoded_len_varint(n));
+        let bytes = |field, b: &[u8]| number(field, b.len() as u64).saturating_add(b.len());
         let some_bytes = |field, b: Option<&[u8]>| b.map_or(0, |b| bytes(field, b));
-        bytes(1, self.key_name.as_bytes())
-            + number(2, self.data_size)
-            + number(3, self.creation_time)
-            + number(4, self.modification_time)
-            + number(5, enumeration(self.kind))
-            + self.factor.map_or(0, |factor| number(6, enumeration(factor)))
-            + some_bytes(7, self.ec)
-            + some_bytes(8, self.e_tag.map(str::as_bytes))
-            + some_bytes(9, self.owner_name.map(str::as_bytes))
-            + number(10, u64::from(self.encrypted))
-            + self.is_file.map_or(0, |is_file| number(11, u64::from(is_file)))
+        [
+            bytes(1, self.key_name.as_bytes()),
+            number(2, self.data_size),
+            number(3, self.creation_time),
+            number(4, self.modification_time),
+            number(5, enumeration(self.kind)),
+            self.factor.map_or(0, |factor| number(6, enumeration(factor))),
+            some_bytes(7, self.ec),
+            some_bytes(8, self.e_tag.map(str::as_bytes)),
+            some_bytes(9, self.owner_name.map(str::as_bytes)),
+            number(10, u64::from(self.encrypted)),
+            self.is_file.map_or(0, |is_file| number(11, u64::from(is_file))),
+        ]
+        .into_iter()
+        .fold(0, usize::saturating_add)
     }
 
     /// Appends the entry as a message.
@@ -198,7 +203,13 @@ impl<'a> BasicKey<'a> {
 
 /// A number of an enumeration as the wire has it: negative ones are sign-extended.
 fn enumeration(n: i32) -> u64 {
-    i64::from(n) as u64
+    i64::from(n).cast_unsigned()
+}
+
+/// The way back: the low 32 bits, as the decoder of messages has it.
+fn enumerated(n: u64) -> i32 {
+    let [a, b, c, d, ..] = n.to_le_bytes();
+    i32::from_le_bytes([a, b, c, d])
 }
 
 /// The value of a metadata entry, if the entry is the ETag.

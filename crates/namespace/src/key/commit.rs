@@ -7,10 +7,12 @@ use proto::ozone::{
     OmResponse, Type,
 };
 
+use super::key_row::{KeyRow, resolve_names};
 use super::metadata::{self, HSYNC_CLIENT_ID, LEASE_RECOVERY};
-use super::place::{Place, settle};
 use super::{atomic, garbage, hsync, lease};
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::locations::{self, block_id};
 use crate::prepare::PrepareContext;
@@ -19,105 +21,122 @@ use crate::row::Bucket;
 use crate::tables;
 use crate::usage;
 
-pub(crate) fn prepare(
-    request: &mut CommitKeyRequest,
-    ctx: &PrepareContext<'_>,
-) -> Result<(), OmError> {
+pub(crate) struct CommitKey;
+
+impl Command for CommitKey {
+    const TYPE: Type = Type::CommitKey;
+    const AUDIT: &'static str = "COMMIT_KEY";
+    const RIGHTS: Rights<CommitKeyRequest> = Rights::Required(|request, guard| {
+        guard.require_session(&request.key_args, request.client_id)
+    });
+    request_part!(commit_key_request: CommitKeyRequest);
+
+    fn audit(request: &CommitKeyRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
+fn prepare(request: &mut CommitKeyRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     if request.hsync == Some(true) && !ctx.settings.hsync {
         return Err(OmError::NotSupported(
             "Hsync is not enabled. To enable, set ozone.fs.hsync.enabled = true".to_owned(),
         ));
     }
-    settle(&mut request.key_args, ctx)?;
+    resolve_names(&mut request.key_args, ctx)?;
     request.key_args.modification_time = Some(ctx.now_ms);
     request.key_args.key_locations.iter_mut().for_each(locations::strip);
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: CommitKeyRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let (args, hsync) = (request.key_args, request.hsync == Some(true));
-    let recovery = request.recovery == Some(true);
-    let mut place = Place::of_args(cx.view, &args)?;
-    let existing = place.committed(cx.view)?;
-    let client_id = match &existing {
-        Some(existing) if recovery => lease::session_to_recover(existing, &place)?,
-        _ => request.client_id,
-    };
-    let open_key = tables::open_key(&place.key, client_id);
-    let open = place.open(cx.view, &open_key)?.ok_or_else(|| {
-        let entry = String::from_utf8_lossy(&open_key);
-        let deed = if recovery {
-            "recovery"
-        } else if hsync {
-            "hsync"
-        } else {
-            "commit"
+impl Write for CommitKey {
+    const PREPARE: Decision<CommitKeyRequest> = Decision::Fields(prepare);
+
+    fn apply(request: CommitKeyRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
+        let (args, hsync) = (request.key_args, request.hsync == Some(true));
+        let recovery = request.recovery == Some(true);
+        let mut key_row = KeyRow::of_args(cx.view, &args)?;
+        let existing = key_row.committed(cx.view)?;
+        let client_id = match &existing {
+            Some(existing) if recovery => lease::session_to_recover(existing, &key_row)?,
+            _ => request.client_id,
         };
-        OmError::KeyNotFound(format!(
-            "Failed to {deed} key, as {entry} entry is not found in the OpenKey table"
-        ))
-    })?;
-    hsync::check_owned(&open)?;
-    if !recovery {
-        lease::check_not_recovering(&open, &open_key)?;
-    }
-    place.check_no_directory(cx.view, &args.key_name)?;
-    // Synced before by this very session: the same key growing, not an overwrite.
-    let growing = existing.as_ref().and_then(hsync::writer) == Some(client_id);
-    if !growing {
-        atomic::check_generation(open.expected_data_generation, existing.as_ref(), &args.key_name)?;
-    }
-
-    let still_open = hsync.then(|| open.clone());
-    let (mut key, left_over) = settle_blocks(open, args, cx.tx.index)?;
-    key.expected_data_generation = None;
-    if let Some(existing) = &existing {
-        inherit(&mut key, existing);
-    }
-    if hsync {
-        metadata::set_str(&mut key.metadata, HSYNC_CLIENT_ID, &hsync::session(client_id));
-    } else {
-        metadata::remove(&mut key.metadata, HSYNC_CLIENT_ID);
-        metadata::remove(&mut key.metadata, LEASE_RECOVERY);
-    }
-    let replaced = account(&mut place.bucket, &key, existing, growing)?;
-
-    let mut garbage = Vec::new();
-    if let Some(old) = replaced {
-        hsync::disown(cx, place.shelf(), &place.key, &old, hsync::Fate::Overwritten)?;
-        if garbage::has_blocks(&old) {
-            garbage.push(garbage::committed(old, cx.tx.index));
+        let open_key = tables::open_key(&key_row.key, client_id);
+        let open = key_row.open(cx.view, &open_key)?.ok_or_else(|| {
+            let entry = String::from_utf8_lossy(&open_key);
+            let deed = if recovery {
+                "recovery"
+            } else if hsync {
+                "hsync"
+            } else {
+                "commit"
+            };
+            OmError::KeyNotFound(format!(
+                "Failed to {deed} key, as {entry} entry is not found in the OpenKey table"
+            ))
+        })?;
+        hsync::check_owned(&open)?;
+        if !recovery {
+            lease::check_not_recovering(&open, &open_key)?;
         }
-    }
-    match still_open {
-        // The blocks left over belong to a session that goes on.
-        Some(mut open) => {
-            open.update_id = Some(cx.tx.index);
-            open.modification_time = key.modification_time;
-            metadata::set_str(&mut open.metadata, HSYNC_CLIENT_ID, &hsync::session(client_id));
-            place.put_open(cx, open_key, &open);
+        key_row.check_no_directory(cx.view, &args.key_name)?;
+        // Synced before by this very session: the same key growing, not an overwrite.
+        let growing = existing.as_ref().and_then(hsync::writer) == Some(client_id);
+        if !growing {
+            atomic::check_generation(
+                open.expected_data_generation,
+                existing.as_ref(),
+                &args.key_name,
+            )?;
         }
-        None => {
-            if !left_over.is_empty() {
-                garbage.push(garbage::uncommitted(&key, left_over));
+
+        let still_open = hsync.then(|| open.clone());
+        let (mut key, left_over) = reconcile_blocks(open, args, cx.tx.index)?;
+        key.expected_data_generation = None;
+        if let Some(existing) = &existing {
+            inherit(&mut key, existing);
+        }
+        if hsync {
+            metadata::set_str(&mut key.metadata, HSYNC_CLIENT_ID, &hsync::session(client_id));
+        } else {
+            metadata::remove(&mut key.metadata, HSYNC_CLIENT_ID);
+            metadata::remove(&mut key.metadata, LEASE_RECOVERY);
+        }
+        let replaced = account(&mut key_row.bucket, &key, existing, growing)?;
+
+        let mut garbage = Vec::new();
+        if let Some(old) = replaced {
+            hsync::disown(cx, key_row.key_tables(), &key_row.key, &old, hsync::Fate::Overwritten)?;
+            if garbage::has_blocks(&old) {
+                garbage.push(garbage::committed(old, cx.tx.index));
             }
-            place.delete_open(cx, open_key);
         }
+        match still_open {
+            // The blocks left over belong to a session that goes on.
+            Some(mut open) => {
+                open.update_id = Some(cx.tx.index);
+                open.modification_time = key.modification_time;
+                metadata::set_str(&mut open.metadata, HSYNC_CLIENT_ID, &hsync::session(client_id));
+                key_row.put_open(cx, open_key, &open);
+            }
+            None => {
+                if !left_over.is_empty() {
+                    garbage.push(garbage::uncommitted(&key, left_over));
+                }
+                key_row.delete_open(cx, open_key);
+            }
+        }
+        if !garbage.is_empty() {
+            let row = tables::deleted_key(key_row.object_key(), cx.object_id());
+            garbage::discard(cx, row, key_row.bucket_id(), garbage);
+        }
+        key_row.put_with_bucket(cx, key);
+        let mut r = response::ok(Type::CommitKey);
+        r.commit_key_response = Some(Box::new(CommitKeyResponse {}));
+        Ok(r)
     }
-    if !garbage.is_empty() {
-        let row = tables::deleted_key(place.object_key(), cx.object_id());
-        garbage::discard(cx, row, place.bucket_id(), garbage);
-    }
-    place.put_with_bucket(cx, key);
-    let mut r = response::ok(Type::CommitKey);
-    r.commit_key_response = Some(Box::new(CommitKeyResponse {}));
-    Ok(r)
 }
 
-/// What an overwritten key passes on: it stays the same object to who watches it.
+/// What an overwritten key passes on: it stays the same object to a client that watches it.
 fn inherit(key: &mut KeyInfo, existing: &KeyInfo) {
     key.object_id = existing.object_id;
     key.creation_time = existing.creation_time;
@@ -138,22 +157,23 @@ fn account(
     match existing {
         None => {
             usage::check_namespace(bucket, 1)?;
-            bucket.used_namespace += 1;
+            usage::count(&mut bucket.used_namespace, 1);
         }
         Some(_) if growing => {
-            bucket.used_bytes = bucket.used_bytes.saturating_sub(old) + new;
+            bucket.used_bytes = bucket.used_bytes.saturating_sub(old);
+            usage::count(&mut bucket.used_bytes, new);
             return Ok(None);
         }
         Some(ref existing) => {
             usage::release_to_deleted(bucket, old, garbage::has_blocks(existing));
         }
     }
-    bucket.used_bytes += new;
+    usage::count(&mut bucket.used_bytes, new);
     Ok(existing)
 }
 
 /// The open key with what the writer says it wrote, and the blocks it got but did not use.
-pub(crate) fn settle_blocks(
+pub(crate) fn reconcile_blocks(
     mut open: KeyInfo,
     args: KeyArgs,
     update_id: u64,
@@ -171,9 +191,8 @@ pub(crate) fn settle_blocks(
     open.data_size = args.data_size.unwrap_or(0);
     open.modification_time = args.modification_time.unwrap_or(open.modification_time);
     open.update_id = Some(update_id);
-    for entry in args.metadata {
-        metadata::set(&mut open.metadata, entry);
-    }
+    open.metadata.extend(args.metadata);
+    open.metadata = super::create::distinct(open.metadata);
     if !args.tags.is_empty() {
         open.tags = super::create::distinct(args.tags);
     }

@@ -5,15 +5,19 @@ use proto::ozone::{
     CreateKeyRequest, CreateKeyResponse, KeyArgs, KeyInfo, KeyLocationList, MultipartKeyInfo,
     OmResponse, Type,
 };
+use rustc_hash::FxHashMap;
 use types::ReplicationConfig;
 
 use super::atomic;
-use super::place::{Place, settle};
-use crate::acl;
+use super::key_row::{KeyRow, resolve_names};
+use crate::acl::{self, Right};
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
+use crate::bucket::encryption;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
-use crate::file::place::{NewParents, of_new};
-use crate::fso::walk::walk;
+use crate::file::new_key::{NewParents, of_new};
+use crate::fso::lookup::lookup;
 use crate::fso::{Tree, path};
 use crate::locations;
 use crate::multipart::find as upload;
@@ -26,13 +30,27 @@ use crate::settings::Settings;
 use crate::tables;
 use crate::usage;
 
-pub(crate) fn prepare(
+pub(crate) struct CreateKey;
+
+impl Command for CreateKey {
+    const TYPE: Type = Type::CreateKey;
+    const AUDIT: &'static str = "ALLOCATE_KEY";
+    const RIGHTS: Rights<CreateKeyRequest> =
+        Rights::Required(|request, guard| guard.require_key(&request.key_args, Right::Create));
+    request_part!(create_key_request: CreateKeyRequest);
+
+    fn audit(request: &CreateKeyRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
+fn prepare(
     request: &mut CreateKeyRequest,
     ctx: &PrepareContext<'_>,
 ) -> Result<Option<BlockDemand>, OmError> {
     let args = &mut request.key_args;
     validate_key_name(&args.key_name, ctx.settings)?;
-    let bucket = settle(args, ctx)?;
+    let bucket = resolve_names(args, ctx)?;
     check_path(args, &bucket, ctx.settings)?;
     args.modification_time = Some(ctx.now_ms);
     args.key_locations.clear();
@@ -72,6 +90,7 @@ pub(crate) fn claim(
     bucket: &Bucket,
     ctx: &PrepareContext<'_>,
 ) -> Result<Option<BlockDemand>, OmError> {
+    encryption::refuse_writes(bucket)?;
     inherit(args, bucket, ctx)?;
     let replication = replication::resolve(args, bucket, ctx.settings)?;
     let count = preallocation(args.data_size.unwrap_or(0), &replication, ctx);
@@ -91,7 +110,7 @@ pub(crate) fn inherit(
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
     let nearest = match bucket.is_tree() {
-        true => walk(&Tree::of(ctx.view, bucket)?, &args.key_name)?.nearest,
+        true => lookup(&Tree::of(ctx.view, bucket)?, &args.key_name)?.nearest,
         false => None,
     };
     let parent = nearest.as_ref().map(|directory| directory.acls.as_slice());
@@ -116,43 +135,44 @@ fn preallocation(size: u64, replication: &ReplicationConfig, ctx: &PrepareContex
     wanted.min(ctx.settings.preallocation_max_blocks)
 }
 
-pub(crate) fn apply(
-    request: CreateKeyRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let client_id = request.client_id.ok_or_else(|| OmError::missing("clientID"))?;
-    let mut args = request.key_args;
-    args.key_locations.iter_mut().for_each(locations::strip);
-    let key = if args.is_multipart_key == Some(true) {
-        let (_, upload) = upload::find(cx.view, upload::id(&args)?, &args)?;
-        let place = Place::of_upload(cx.view, &args, &upload)?;
-        begin(args, client_id, &place, true, None, cx)?
-    } else {
-        let (mut place, parents) = of_new(&args, args.recursive == Some(true), cx)?;
-        let expected = admit(&args, &place, &parents, cx)?;
-        parents.create(cx, &mut place, &args)?;
-        begin(args, client_id, &place, false, expected, cx)?
-    };
-    let mut r = response::ok(Type::CreateKey);
-    r.create_key_response = Some(Box::new(CreateKeyResponse {
-        key_info: Some(key),
-        id: Some(client_id),
-        open_version: Some(0),
-    }));
-    Ok(r)
+impl Write for CreateKey {
+    const PREPARE: Decision<CreateKeyRequest> = Decision::FieldsAndBlocks(prepare);
+
+    fn apply(request: CreateKeyRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
+        let client_id = request.client_id.ok_or_else(|| OmError::missing("clientID"))?;
+        let mut args = request.key_args;
+        args.key_locations.iter_mut().for_each(locations::strip);
+        let key = if args.is_multipart_key == Some(true) {
+            let (_, upload) = upload::find(cx.view, upload::id(&args)?, &args)?;
+            let key_row = KeyRow::of_upload(cx.view, &args, &upload)?;
+            begin(args, client_id, &key_row, true, None, cx)?
+        } else {
+            let (mut key_row, parents) = of_new(&args, args.recursive == Some(true), cx)?;
+            let expected = admit(&args, &key_row, &parents, cx)?;
+            parents.create(cx, &mut key_row, &args)?;
+            begin(args, client_id, &key_row, false, expected, cx)?
+        };
+        let mut r = response::ok(Type::CreateKey);
+        r.create_key_response = Some(Box::new(CreateKeyResponse {
+            key_info: Some(key),
+            id: Some(client_id),
+            open_version: Some(0),
+        }));
+        Ok(r)
+    }
 }
 
-/// Opens a session for the key at `place`.
+/// Opens a session for the key at `key_row`.
 pub(crate) fn begin(
     args: KeyArgs,
     client_id: u64,
-    place: &Place,
+    key_row: &KeyRow,
     multipart: bool,
     expected_data_generation: Option<u64>,
     cx: &mut ApplyContext<'_>,
 ) -> Result<KeyInfo, OmError> {
     let key = open(args, cx, multipart, expected_data_generation)?;
-    place.put_open(cx, tables::open_key(&place.key, client_id), &key);
+    key_row.put_open(cx, tables::open_key(&key_row.key, client_id), &key);
     Ok(key)
 }
 
@@ -160,21 +180,21 @@ pub(crate) fn begin(
 /// is read only if one of them needs it.
 pub(crate) fn admit(
     args: &KeyArgs,
-    place: &Place,
+    key_row: &KeyRow,
     parents: &NewParents,
     cx: &ApplyContext<'_>,
 ) -> Result<Option<u64>, OmError> {
-    let bucket = &place.bucket;
+    let bucket = &key_row.bucket;
     let replication = replication::of_args(args)?;
     let size = usage::reserved(&replication, &args.key_locations)
         .max(replication.replicated_size(args.data_size.unwrap_or(0)));
     let mut expected = None;
     if atomic::conditional(args) {
-        expected = atomic::check(args, place.committed(cx.view)?.as_ref())?;
+        expected = atomic::check(args, key_row.committed(cx.view)?.as_ref())?;
     }
     usage::check_bytes(bucket, size)?;
     // An overwrite needs room too: the old key counts until it is purged.
-    usage::check_namespace(bucket, 1 + parents.len() as u64)?;
+    usage::check_namespace(bucket, usage::number(parents.len()).saturating_add(1))?;
     Ok(expected)
 }
 
@@ -222,18 +242,19 @@ pub(crate) fn no_blocks() -> KeyLocationList {
     KeyLocationList { version: Some(0), ..KeyLocationList::default() }
 }
 
-/// The last of several entries with one name counts, as in a map.
-pub(crate) fn distinct(mut list: Vec<KeyValue>) -> Vec<KeyValue> {
-    let mut at = 1;
-    while at < list.len() {
-        let earlier = list[..at].iter().position(|e| e.key == list[at].key);
-        match earlier {
-            Some(earlier) => {
-                let entry = list.remove(at);
-                list[earlier] = entry;
+/// The last of several entries with one name counts, at the place of the first, as in a map that
+/// keeps the order.
+pub(crate) fn distinct(list: Vec<KeyValue>) -> Vec<KeyValue> {
+    let mut places: FxHashMap<String, usize> = FxHashMap::default();
+    let mut distinct: Vec<KeyValue> = Vec::with_capacity(list.len());
+    for entry in list {
+        match places.get(&entry.key).and_then(|at| distinct.get_mut(*at)) {
+            Some(earlier) => *earlier = entry,
+            None => {
+                places.insert(entry.key.clone(), distinct.len());
+                distinct.push(entry);
             }
-            None => at += 1,
         }
     }
-    list
+    distinct
 }

@@ -2,10 +2,13 @@
 
 use proto::ozone::{DeleteKeyRequest, DeleteKeyResponse, KeyInfo, OmResponse, Type};
 
-use super::place::{Place, Shelf, settle};
+use super::key_row::{KeyRow, KeyTables, resolve_names};
 use super::{atomic, garbage, hsync};
+use crate::acl::Right;
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
 use crate::bucket::find;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::fso;
 use crate::prepare::PrepareContext;
@@ -14,40 +17,53 @@ use crate::row::Bucket;
 use crate::tables;
 use crate::usage;
 
-pub(crate) fn prepare(
-    request: &mut DeleteKeyRequest,
-    ctx: &PrepareContext<'_>,
-) -> Result<(), OmError> {
-    settle(&mut request.key_args, ctx)?;
+pub(crate) struct DeleteKey;
+
+impl Command for DeleteKey {
+    const TYPE: Type = Type::DeleteKey;
+    const AUDIT: &'static str = "DELETE_KEY";
+    const RIGHTS: Rights<DeleteKeyRequest> =
+        Rights::Required(|request, guard| guard.require_key(&request.key_args, Right::Delete));
+    request_part!(delete_key_request: DeleteKeyRequest);
+
+    fn audit(request: &DeleteKeyRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
+fn prepare(request: &mut DeleteKeyRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
+    resolve_names(&mut request.key_args, ctx)?;
     request.key_args.modification_time = Some(ctx.now_ms);
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: DeleteKeyRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = request.key_args;
-    let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
-    if bucket.is_tree() {
-        fso::delete::delete(cx, bucket, &args)?;
-    } else {
-        let mut place = Place::of_args(cx.view, &args)?;
-        let existing = place.existing(cx.view, &args)?;
-        atomic::check(&args, Some(&existing))?;
-        let bucket_key = place.bucket_key().to_vec();
-        let row = CommittedRow { shelf: Shelf::Flat, object_key: None, key: place.key };
-        remove(cx, &mut place.bucket, row, existing)?;
-        cx.put_bucket(bucket_key, place.bucket);
+impl Write for DeleteKey {
+    const PREPARE: Decision<DeleteKeyRequest> = Decision::Fields(prepare);
+
+    fn apply(request: DeleteKeyRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
+        let args = request.key_args;
+        let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        if bucket.is_tree() {
+            fso::delete::delete(cx, bucket, &args)?;
+        } else {
+            let mut key_row = KeyRow::of_args(cx.view, &args)?;
+            let existing = key_row.existing(cx.view, &args)?;
+            atomic::check(&args, Some(&existing))?;
+            let bucket_key = key_row.bucket_key().to_vec();
+            let row =
+                CommittedRow { key_tables: KeyTables::Flat, object_key: None, key: key_row.key };
+            remove(cx, &mut key_row.bucket, row, existing)?;
+            cx.put_bucket(bucket_key, key_row.bucket);
+        }
+        let mut r = response::ok(Type::DeleteKey);
+        r.delete_key_response = Some(Box::new(DeleteKeyResponse::default()));
+        Ok(r)
     }
-    let mut r = response::ok(Type::DeleteKey);
-    r.delete_key_response = Some(Box::new(DeleteKeyResponse::default()));
-    Ok(r)
 }
 
 /// The row of a committed key.
 pub(crate) struct CommittedRow {
-    pub shelf: Shelf,
+    pub key_tables: KeyTables,
     pub key: Vec<u8>,
     /// `/volume/bucket/key`, when the row is named otherwise.
     pub object_key: Option<Vec<u8>>,
@@ -60,7 +76,7 @@ pub(crate) fn remove(
     row: CommittedRow,
     key: KeyInfo,
 ) -> Result<(), OmError> {
-    hsync::disown(cx, row.shelf, &row.key, &key, hsync::Fate::Deleted)?;
+    hsync::disown(cx, row.key_tables, &row.key, &key, hsync::Fate::Deleted)?;
     let has_blocks = garbage::has_blocks(&key);
     usage::release_to_deleted(bucket, usage::replicated_size(&key), has_blocks);
     bucket.used_namespace = bucket.used_namespace.saturating_sub(1);
@@ -71,6 +87,6 @@ pub(crate) fn remove(
         let versions = vec![garbage::committed(key, cx.tx.index)];
         garbage::discard(cx, deleted, bucket_id, versions);
     }
-    cx.delete(row.shelf.committed(), row.key);
+    cx.delete(row.key_tables.committed(), row.key);
     Ok(())
 }

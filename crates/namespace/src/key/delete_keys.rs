@@ -9,9 +9,11 @@ use proto::ozone::{
 };
 
 use super::delete;
-use super::place::Shelf;
+use super::key_row::KeyTables;
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
 use crate::bucket::find;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::fso::{self, Tree};
 use crate::prepare::PrepareContext;
@@ -19,64 +21,80 @@ use crate::response;
 use crate::row::{self, Bucket};
 use crate::tables;
 
-pub(crate) fn prepare(
-    request: &mut DeleteKeysRequest,
-    ctx: &PrepareContext<'_>,
-) -> Result<(), OmError> {
+pub(crate) struct DeleteKeys;
+
+impl Command for DeleteKeys {
+    const TYPE: Type = Type::DeleteKeys;
+    const AUDIT: &'static str = "DELETE_KEYS";
+    // Each key is judged by itself (`acl/check.rs`).
+    const RIGHTS: Rights<DeleteKeysRequest> = Rights::Anybody;
+    request_part!(delete_keys_request: DeleteKeysRequest);
+
+    fn audit(request: &DeleteKeysRequest) -> AuditParams {
+        let Some(keys) = &request.delete_keys else { return Vec::new() };
+        let mut params = audit::bucket(&keys.volume_name, &keys.bucket_name);
+        params.push(("deletedKeysList", keys.keys.join(",")));
+        params
+    }
+}
+
+fn prepare(request: &mut DeleteKeysRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let args = request.delete_keys.as_mut().ok_or_else(|| OmError::missing("DeleteKeyArgs"))?;
     find::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: DeleteKeysRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = request.delete_keys.ok_or_else(|| OmError::missing("DeleteKeyArgs"))?;
-    let (volume, bucket_name) = (args.volume_name, args.bucket_name);
-    let mut bucket = find::find(cx.view, &volume, &bucket_name)?;
-    let tree = if bucket.is_tree() { Some(Tree::of(cx.view, &bucket)?) } else { None };
-    let mut errors: Vec<DeleteKeyError> = args.refused.iter().map(|name| refused(name)).collect();
-    let mut undeleted = args.refused;
-    let mut done = HashSet::with_capacity(args.keys.len());
-    for name in args.keys {
-        let deleted = match &tree {
-            Some(tree) => delete_path(cx, tree, &mut bucket, &name, &mut done)?,
-            None => {
-                let row = tables::object_key(&volume, &bucket_name, &name);
-                delete_key(cx, &mut bucket, row, &mut done)?
+impl Write for DeleteKeys {
+    const PREPARE: Decision<DeleteKeysRequest> = Decision::Fields(prepare);
+
+    fn apply(request: DeleteKeysRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
+        let args = request.delete_keys.ok_or_else(|| OmError::missing("DeleteKeyArgs"))?;
+        let (volume, bucket_name) = (args.volume_name, args.bucket_name);
+        let mut bucket = find::find(cx.view, &volume, &bucket_name)?;
+        let tree = if bucket.is_tree() { Some(Tree::of(cx.view, &bucket)?) } else { None };
+        let mut errors: Vec<DeleteKeyError> =
+            args.refused.iter().map(|name| refused(name)).collect();
+        let mut undeleted = args.refused;
+        let mut done = HashSet::with_capacity(args.keys.len());
+        for name in args.keys {
+            let deleted = match &tree {
+                Some(tree) => delete_path(cx, tree, &mut bucket, &name, &mut done)?,
+                None => {
+                    let row = tables::object_key(&volume, &bucket_name, &name);
+                    delete_key(cx, &mut bucket, row, &mut done)?
+                }
+            };
+            if !deleted {
+                errors.push(DeleteKeyError {
+                    key: Some(name.clone()),
+                    error_code: Some(Status::KeyNotFound.as_str_name().to_owned()),
+                    error_msg: Some("Key does not exist".to_owned()),
+                });
+                undeleted.push(name);
             }
-        };
-        if !deleted {
-            errors.push(DeleteKeyError {
-                key: Some(name.clone()),
-                error_code: Some(Status::KeyNotFound.as_str_name().to_owned()),
-                error_msg: Some("Key does not exist".to_owned()),
-            });
-            undeleted.push(name);
         }
+        if !done.is_empty() {
+            cx.put_bucket(tables::bucket_key(&volume, &bucket_name), bucket);
+        }
+        let complete = undeleted.is_empty();
+        let mut r = if complete {
+            response::ok(Type::DeleteKeys)
+        } else {
+            let message = format!("{} keys could not be deleted", undeleted.len());
+            response::partial(Type::DeleteKeys, Status::PartialDelete, message)
+        };
+        r.delete_keys_response = Some(Box::new(DeleteKeysResponse {
+            un_deleted_keys: Some(DeleteKeyArgs {
+                volume_name: volume,
+                bucket_name,
+                keys: undeleted,
+                refused: Vec::new(),
+            }),
+            status: Some(complete),
+            errors,
+        }));
+        Ok(r)
     }
-    if !done.is_empty() {
-        cx.put_bucket(tables::bucket_key(&volume, &bucket_name), bucket);
-    }
-    let complete = undeleted.is_empty();
-    let mut r = if complete {
-        response::ok(Type::DeleteKeys)
-    } else {
-        let message = format!("{} keys could not be deleted", undeleted.len());
-        response::partial(Type::DeleteKeys, Status::PartialDelete, message)
-    };
-    r.delete_keys_response = Some(Box::new(DeleteKeysResponse {
-        un_deleted_keys: Some(DeleteKeyArgs {
-            volume_name: volume,
-            bucket_name,
-            keys: undeleted,
-            refused: Vec::new(),
-        }),
-        status: Some(complete),
-        errors,
-    }));
-    Ok(r)
 }
 
 fn refused(name: &str) -> DeleteKeyError {
@@ -98,10 +116,10 @@ fn delete_key(
     if done.contains(&row) {
         return Ok(false);
     }
-    let found = row::get::<KeyInfo>(cx.view, Shelf::Flat.committed(), &row)?;
+    let found = row::get::<KeyInfo>(cx.view, KeyTables::Flat.committed(), &row)?;
     let Some(key) = found else { return Ok(false) };
     done.insert(row.clone());
-    let row = delete::CommittedRow { shelf: Shelf::Flat, key: row, object_key: None };
+    let row = delete::CommittedRow { key_tables: KeyTables::Flat, key: row, object_key: None };
     delete::remove(cx, bucket, row, key)?;
     Ok(true)
 }

@@ -6,33 +6,48 @@ use std::collections::HashSet;
 
 use proto::ozone::{BucketLayoutProto, DeleteOpenKeysRequest, KeyInfo, OmResponse, Type};
 
+use super::key_row::KeyTables;
 use super::metadata::{self, HSYNC_CLIENT_ID};
-use super::place::Shelf;
 use super::{garbage, hsync};
 use crate::apply::ApplyContext;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::locations::{self, block_id};
 use crate::response;
 use crate::row;
 use crate::tables;
 
-pub(crate) fn apply(
-    request: DeleteOpenKeysRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let shelf = match request.bucket_layout() {
-        BucketLayoutProto::FileSystemOptimized => Shelf::Tree,
-        _ => Shelf::Flat,
-    };
-    for in_bucket in request.open_keys_per_bucket {
-        // The bucket may be gone: its open keys still have blocks.
-        let bucket_key = tables::bucket_key(&in_bucket.volume_name, &in_bucket.bucket_name);
-        let bucket_id = cx.view.bucket(&bucket_key)?.and_then(|b| b.object_id).unwrap_or_default();
-        for open_key in in_bucket.keys {
-            abandon(cx, shelf, open_key.name.into_bytes(), bucket_id)?;
+pub(crate) struct DeleteOpenKeys;
+
+impl Command for DeleteOpenKeys {
+    const TYPE: Type = Type::DeleteOpenKeys;
+    const AUDIT: &'static str = "DELETE_OPEN_KEY";
+    const RIGHTS: Rights<DeleteOpenKeysRequest> = Rights::Om;
+    request_part!(delete_open_keys_request: DeleteOpenKeysRequest);
+}
+
+impl Write for DeleteOpenKeys {
+    const PREPARE: Decision<DeleteOpenKeysRequest> = Decision::Nothing;
+
+    fn apply(
+        request: DeleteOpenKeysRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let key_tables = match request.bucket_layout() {
+            BucketLayoutProto::FileSystemOptimized => KeyTables::Tree,
+            _ => KeyTables::Flat,
+        };
+        for in_bucket in request.open_keys_per_bucket {
+            // The bucket may be gone: its open keys still have blocks.
+            let bucket_key = tables::bucket_key(&in_bucket.volume_name, &in_bucket.bucket_name);
+            let bucket_id =
+                cx.view.bucket(&bucket_key)?.and_then(|b| b.object_id).unwrap_or_default();
+            for open_key in in_bucket.keys {
+                abandon(cx, key_tables, open_key.name.into_bytes(), bucket_id)?;
+            }
         }
+        Ok(response::ok(Type::DeleteOpenKeys))
     }
-    Ok(response::ok(Type::DeleteOpenKeys))
 }
 
 /// Whether `/session` is an upload's: those of clients are numbers.
@@ -43,12 +58,12 @@ fn is_upload(session: &[u8]) -> bool {
 
 fn abandon(
     cx: &mut ApplyContext<'_>,
-    shelf: Shelf,
+    key_tables: KeyTables,
     open_key: Vec<u8>,
     bucket_id: u64,
 ) -> Result<(), OmError> {
     // Committed in the meantime: nothing to do.
-    let Some(open) = row::get::<KeyInfo>(cx.view, shelf.open(), &open_key)? else {
+    let Some(open) = row::get::<KeyInfo>(cx.view, key_tables.open(), &open_key)? else {
         return Ok(());
     };
     let mut blocks: Vec<_> = locations::of_key(&open).cloned().collect();
@@ -59,20 +74,20 @@ fn abandon(
     if is_upload(session) {
         return Ok(());
     }
-    let synced = row::get::<KeyInfo>(cx.view, shelf.committed(), &row)?
+    let synced = row::get::<KeyInfo>(cx.view, key_tables.committed(), &row)?
         .filter(|key| hsync::writer(key).is_some_and(|id| tables::open_key(&row, id) == open_key));
     if let Some(mut synced) = synced {
         let kept: HashSet<_> = locations::of_key(&synced).map(block_id).collect();
         blocks.retain(|b| !kept.contains(&block_id(b)));
         metadata::remove(&mut synced.metadata, HSYNC_CLIENT_ID);
         synced.update_id = Some(cx.tx.index);
-        cx.put(shelf.committed(), row, &synced);
+        cx.put(key_tables.committed(), row, &synced);
     }
     if !blocks.is_empty() {
         let object_id = open.object_id.unwrap_or_else(|| cx.object_id());
-        let deleted = match shelf {
-            Shelf::Flat => tables::deleted_key(&open_key, object_id),
-            Shelf::Tree => {
+        let deleted = match key_tables {
+            KeyTables::Flat => tables::deleted_key(&open_key, object_id),
+            KeyTables::Tree => {
                 // Named by what is known: the directory it was in may have moved.
                 let mut named =
                     tables::object_key(&open.volume_name, &open.bucket_name, &open.key_name);
@@ -82,6 +97,6 @@ fn abandon(
         };
         garbage::discard(cx, deleted, bucket_id, vec![garbage::uncommitted(&open, blocks)]);
     }
-    cx.delete(shelf.open(), open_key);
+    cx.delete(key_tables.open(), open_key);
     Ok(())
 }

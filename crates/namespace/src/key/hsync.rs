@@ -2,8 +2,8 @@
 
 use proto::ozone::KeyInfo;
 
+use super::key_row::KeyTables;
 use super::metadata::{self, DELETED_HSYNC_KEY, HSYNC_CLIENT_ID, OVERWRITTEN_HSYNC_KEY};
-use super::place::Shelf;
 use crate::apply::ApplyContext;
 use crate::error::OmError;
 use crate::row;
@@ -12,12 +12,12 @@ use crate::tables;
 /// The session that still writes to a committed key.
 pub(crate) fn writer(key: &KeyInfo) -> Option<u64> {
     let id = metadata::get(&key.metadata, HSYNC_CLIENT_ID)?;
-    id.parse::<i64>().ok().map(|id| id as u64)
+    id.parse::<i64>().ok().map(i64::cast_unsigned)
 }
 
 /// The text of a session in a key's metadata.
 pub(crate) fn session(client_id: u64) -> String {
-    (client_id as i64).to_string()
+    client_id.cast_signed().to_string()
 }
 
 /// What happened to the synced form of an open key behind its writer's back.
@@ -31,14 +31,14 @@ pub(crate) enum Fate {
 /// commit is refused.
 pub(crate) fn disown(
     cx: &mut ApplyContext<'_>,
-    shelf: Shelf,
+    key_tables: KeyTables,
     row: &[u8],
     key: &KeyInfo,
     fate: Fate,
 ) -> Result<(), OmError> {
     let Some(client_id) = writer(key) else { return Ok(()) };
     let open_key = tables::open_key(row, client_id);
-    let Some(mut open) = row::get::<KeyInfo>(cx.view, shelf.open(), &open_key)? else {
+    let Some(mut open) = row::get::<KeyInfo>(cx.view, key_tables.open(), &open_key)? else {
         return Ok(());
     };
     let marker = match fate {
@@ -46,7 +46,7 @@ pub(crate) fn disown(
         Fate::Overwritten => OVERWRITTEN_HSYNC_KEY,
     };
     metadata::set_str(&mut open.metadata, marker, "true");
-    cx.put(shelf.open(), open_key, &open);
+    cx.put(key_tables.open(), open_key, &open);
     Ok(())
 }
 

@@ -4,7 +4,10 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{DirectoryInfo, KeyInfo, ListKeysRequest, ListKeysResponse, OmResponse, Type};
 
+use crate::acl::{Guard, Right};
+use crate::audit::{self, AuditParams};
 use crate::bucket::find;
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::fso::list_keys::{KeyRange, ListedKey};
 use crate::fso::{self, Tree};
@@ -14,26 +17,49 @@ use crate::row::{self, Bucket};
 use crate::tables::{Table, object_key, prefix_end};
 use crate::view::ViewError;
 
-pub(crate) fn read(request: &ListKeysRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
-    let mut keys: Vec<KeyInfo> = Vec::new();
-    let truncated = walk(request, cx, &mut |bucket, listed| {
-        keys.push(match listed {
-            Listed::Row { key, value } => row::decode_slice(Table::KeyTable, key, value)?,
-            Listed::File { path, value } => {
-                let mut key: KeyInfo = row::decode_slice(Table::FileTable, path.as_bytes(), value)?;
-                path.clone_into(&mut key.key_name);
-                key
-            }
-            Listed::Directory { path, directory } => {
-                fso::directory::as_key(directory, bucket, path.to_owned())
-            }
-        });
-        Ok(())
-    })?;
-    let mut r = response::ok(Type::ListKeys);
-    r.list_keys_response =
-        Some(Box::new(ListKeysResponse { key_info: keys, is_truncated: Some(truncated) }));
-    Ok(r)
+pub(crate) struct ListKeys;
+
+impl Command for ListKeys {
+    const TYPE: Type = Type::ListKeys;
+    const AUDIT: &'static str = "LIST_KEYS";
+    const RIGHTS: Rights<ListKeysRequest> = Rights::Required(rights);
+    request_part!(list_keys_request: ListKeysRequest);
+
+    fn audit(request: &ListKeysRequest) -> AuditParams {
+        let mut params = audit::bucket(&request.volume_name, &request.bucket_name);
+        params.extend(request.prefix.clone().map(|prefix| ("prefix", prefix)));
+        params
+    }
+}
+
+fn rights(request: &ListKeysRequest, guard: &Guard<'_>) -> Result<(), OmError> {
+    let prefix = request.prefix.as_deref().unwrap_or("");
+    guard.require_content(&request.volume_name, &request.bucket_name, prefix, &[Right::List])
+}
+
+impl Read for ListKeys {
+    fn read(request: &ListKeysRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        let mut keys: Vec<KeyInfo> = Vec::new();
+        let truncated = walk(request, cx, &mut |bucket, listed| {
+            keys.push(match listed {
+                Listed::Row { key, value } => row::decode_slice(Table::KeyTable, key, value)?,
+                Listed::File { path, value } => {
+                    let mut key: KeyInfo =
+                        row::decode_slice(Table::FileTable, path.as_bytes(), value)?;
+                    path.clone_into(&mut key.key_name);
+                    key
+                }
+                Listed::Directory { path, directory } => {
+                    fso::directory::as_key(directory, bucket, path.to_owned())
+                }
+            });
+            Ok(())
+        })?;
+        let mut r = response::ok(Type::ListKeys);
+        r.list_keys_response =
+            Some(Box::new(ListKeysResponse { key_info: keys, is_truncated: Some(truncated) }));
+        Ok(r)
+    }
 }
 
 /// A key of a list.
@@ -76,7 +102,7 @@ pub(super) fn walk(
             truncated = true;
             return ControlFlow::Break(());
         }
-        left -= 1;
+        left = left.saturating_sub(1);
         match each(&found, Listed::Row { key, value }) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
@@ -109,7 +135,7 @@ fn walk_tree(
             truncated = true;
             return Ok(ControlFlow::Break(()));
         }
-        left -= 1;
+        left = left.saturating_sub(1);
         let listed = match key {
             ListedKey::File { path, row } => Listed::File { path, value: row },
             ListedKey::Directory { path, directory } => Listed::Directory { path, directory },

@@ -11,7 +11,9 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 use proto::ozone::{BasicKeyInfo, ListKeysLightResponse, ListKeysRequest, OmResponse, Type};
 
 use super::basic::BasicKey;
-use super::list::{Listed, walk};
+use super::list::{ListKeys, Listed, walk};
+use crate::audit::AuditParams;
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::fso::directory::as_basic;
 use crate::read::ReadContext;
@@ -28,25 +30,42 @@ const IS_TRUNCATED_FIELD: u32 = 2;
 /// Bytes of an ordinary entry, to start the buffer with.
 const ENTRY_BYTES: usize = 128;
 
-pub(crate) fn read(request: &ListKeysRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
-    let mut keys = Vec::new();
-    let truncated = walk(request, cx, &mut |bucket, listed| {
-        keys.push(match listed {
-            Listed::Row { key, value } => {
-                let basic = BasicKey::parse(value).and_then(|basic| basic.to_message());
-                basic.map_err(|e| damaged(Table::KeyTable, key, &e))?
-            }
-            Listed::File { path, value } => basic(value, path)?,
-            Listed::Directory { path, directory } => as_basic(directory, bucket, path.to_owned()),
-        });
-        Ok(())
-    })?;
-    let mut r = response::ok(Type::ListKeysLight);
-    r.list_keys_light_response = Some(Box::new(ListKeysLightResponse {
-        basic_key_info: keys,
-        is_truncated: Some(truncated),
-    }));
-    Ok(r)
+pub(crate) struct ListKeysLight;
+
+impl Command for ListKeysLight {
+    const TYPE: Type = Type::ListKeysLight;
+    const AUDIT: &'static str = "LIST_KEYS";
+    const RIGHTS: Rights<ListKeysRequest> = ListKeys::RIGHTS;
+    request_part!(list_keys_request: ListKeysRequest);
+
+    fn audit(request: &ListKeysRequest) -> AuditParams {
+        ListKeys::audit(request)
+    }
+}
+
+impl Read for ListKeysLight {
+    fn read(request: &ListKeysRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        let mut keys = Vec::new();
+        let truncated = walk(request, cx, &mut |bucket, listed| {
+            keys.push(match listed {
+                Listed::Row { key, value } => {
+                    let basic = BasicKey::parse(value).and_then(|basic| basic.to_message());
+                    basic.map_err(|e| damaged(Table::KeyTable, key, &e))?
+                }
+                Listed::File { path, value } => basic(value, path)?,
+                Listed::Directory { path, directory } => {
+                    as_basic(directory, bucket, path.to_owned())
+                }
+            });
+            Ok(())
+        })?;
+        let mut r = response::ok(Type::ListKeysLight);
+        r.list_keys_light_response = Some(Box::new(ListKeysLightResponse {
+            basic_key_info: keys,
+            is_truncated: Some(truncated),
+        }));
+        Ok(r)
+    }
 }
 
 /// A row of the fileTable under its whole path.
@@ -76,9 +95,9 @@ pub(crate) fn encode(
     encode_key(LIGHT_RESPONSE_FIELD, WireType::LengthDelimited, &mut head);
 
     // Ten bytes hold any length.
-    let room = head.len() + 10;
+    let room = head.len().saturating_add(10);
     let page = cx.page(request.count.map(i64::from));
-    let mut body = Vec::with_capacity(room + page * ENTRY_BYTES);
+    let mut body = Vec::with_capacity(page.saturating_mul(ENTRY_BYTES).saturating_add(room));
     body.resize(room, 0);
     let truncated = walk(request, cx, &mut |bucket, listed| {
         encode_key(BASIC_KEY_INFO_FIELD, WireType::LengthDelimited, &mut body);
@@ -101,8 +120,8 @@ pub(crate) fn encode(
     encode_key(IS_TRUNCATED_FIELD, WireType::Varint, &mut body);
     body.push(u8::from(truncated));
 
-    encode_varint((body.len() - room) as u64, &mut head);
-    let start = room - head.len();
+    encode_varint(body.len().saturating_sub(room) as u64, &mut head);
+    let start = room.saturating_sub(head.len());
     body[start..room].copy_from_slice(&head);
     Ok(Bytes::from(body).slice(start..))
 }

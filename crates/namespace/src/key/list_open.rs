@@ -4,75 +4,84 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{KeyInfo, ListOpenFilesRequest, ListOpenFilesResponse, OmResponse, Type};
 
-use super::place::Shelf;
+use super::key_row::KeyTables;
 use crate::bucket::find;
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::fso::Tree;
-use crate::fso::walk::walk;
+use crate::fso::lookup::lookup;
 use crate::read::ReadContext;
 use crate::response;
 use crate::row;
 use crate::tables::{self, prefix_end};
 
-pub(crate) fn read(
-    request: &ListOpenFilesRequest,
-    cx: &ReadContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let ranges = ranges_of(request.path.as_deref().unwrap_or(""), cx)?;
-    let page = cx.page(request.count.map(i64::from));
-    let after = request.token.as_deref().filter(|token| !token.is_empty()).map(str::as_bytes);
-    let mut found = ListOpenFilesResponse { has_more: Some(false), ..Default::default() };
-    let (mut total, mut last, mut failed) = (0, None, None);
-    for (shelf, prefix) in ranges {
-        let table = shelf.open();
-        // Rows of trees come behind the others, whatever their bytes say.
-        let passed = |key: &[u8]| match after.map(|after| (shelf_of(after), after)) {
-            Some((Shelf::Tree, _)) if shelf == Shelf::Flat => true,
-            Some((Shelf::Flat, _)) if shelf == Shelf::Tree => false,
-            Some((_, after)) => key <= after,
-            None => false,
-        };
-        cx.view.scan(table, &prefix, prefix_end(&prefix).as_deref(), &mut |key, value| {
-            total += 1;
-            if passed(key) {
-                return ControlFlow::Continue(());
-            }
-            if found.key_info.len() == page {
-                found.has_more = Some(true);
-                return ControlFlow::Continue(());
-            }
-            // Sessions of clients have numbers; uploads, which have none, are listed elsewhere.
-            let Some(session) = session_of(key) else { return ControlFlow::Continue(()) };
-            match row::decode_slice::<KeyInfo>(table, key, value) {
-                Ok(info) => {
-                    found.key_info.push(info);
-                    found.client_id.push(session);
-                    last = Some(String::from_utf8_lossy(key).into_owned());
-                    ControlFlow::Continue(())
+pub(crate) struct ListOpenFiles;
+
+impl Command for ListOpenFiles {
+    const TYPE: Type = Type::ListOpenFiles;
+    const AUDIT: &'static str = "ListOpenFiles";
+    const RIGHTS: Rights<ListOpenFilesRequest> = Rights::Admins("list open files.");
+    request_part!(list_open_files_request: ListOpenFilesRequest);
+}
+
+impl Read for ListOpenFiles {
+    fn read(request: &ListOpenFilesRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        let ranges = ranges_of(request.path.as_deref().unwrap_or(""), cx)?;
+        let page = cx.page(request.count.map(i64::from));
+        let after = request.token.as_deref().filter(|token| !token.is_empty()).map(str::as_bytes);
+        let mut found = ListOpenFilesResponse { has_more: Some(false), ..Default::default() };
+        let (mut total, mut last, mut failed) = (0_u64, None, None);
+        for (key_tables, prefix) in ranges {
+            let table = key_tables.open();
+            // Rows of trees come behind the others, whatever their bytes say.
+            let passed = |key: &[u8]| match after.map(|after| (key_tables_of(after), after)) {
+                Some((KeyTables::Tree, _)) if key_tables == KeyTables::Flat => true,
+                Some((KeyTables::Flat, _)) if key_tables == KeyTables::Tree => false,
+                Some((_, after)) => key <= after,
+                None => false,
+            };
+            cx.view.scan(table, &prefix, prefix_end(&prefix).as_deref(), &mut |key, value| {
+                total = total.saturating_add(1);
+                if passed(key) {
+                    return ControlFlow::Continue(());
                 }
-                Err(e) => {
-                    failed = Some(e);
-                    ControlFlow::Break(())
+                if found.key_info.len() == page {
+                    found.has_more = Some(true);
+                    return ControlFlow::Continue(());
                 }
-            }
-        })?;
+                // Sessions of clients have numbers; uploads, which have none, are listed elsewhere.
+                let Some(session) = session_of(key) else { return ControlFlow::Continue(()) };
+                match row::decode_slice::<KeyInfo>(table, key, value) {
+                    Ok(info) => {
+                        found.key_info.push(info);
+                        found.client_id.push(session);
+                        last = Some(String::from_utf8_lossy(key).into_owned());
+                        ControlFlow::Continue(())
+                    }
+                    Err(e) => {
+                        failed = Some(e);
+                        ControlFlow::Break(())
+                    }
+                }
+            })?;
+        }
+        if let Some(e) = failed {
+            return Err(e.into());
+        }
+        found.total_open_key_count = Some(total);
+        found.continuation_token = last.filter(|_| found.has_more == Some(true));
+        let mut r = response::ok(Type::ListOpenFiles);
+        r.list_open_files_response = Some(Box::new(found));
+        Ok(r)
     }
-    if let Some(e) = failed {
-        return Err(e.into());
-    }
-    found.total_open_key_count = Some(total);
-    found.continuation_token = last.filter(|_| found.has_more == Some(true));
-    let mut r = response::ok(Type::ListOpenFiles);
-    r.list_open_files_response = Some(Box::new(found));
-    Ok(r)
 }
 
 /// Where the rows below `path` are and what they begin with: everything, or a bucket, or names in
 /// a bucket; of a tree, the names in one of its directories.
-fn ranges_of(path: &str, cx: &ReadContext<'_>) -> Result<Vec<(Shelf, Vec<u8>)>, OmError> {
+fn ranges_of(path: &str, cx: &ReadContext<'_>) -> Result<Vec<(KeyTables, Vec<u8>)>, OmError> {
     let path = path.trim_start_matches('/');
     if path.is_empty() {
-        return Ok(vec![(Shelf::Flat, Vec::new()), (Shelf::Tree, Vec::new())]);
+        return Ok(vec![(KeyTables::Flat, Vec::new()), (KeyTables::Tree, Vec::new())]);
     }
     let mut parts = path.splitn(3, '/');
     let (Some(volume), Some(bucket)) = (parts.next(), parts.next().filter(|b| !b.is_empty()))
@@ -85,29 +94,29 @@ fn ranges_of(path: &str, cx: &ReadContext<'_>) -> Result<Vec<(Shelf, Vec<u8>)>, 
     let found = find::resolve(cx.view, &mut volume, &mut bucket)?;
     let key = parts.next().unwrap_or("");
     if !found.is_tree() {
-        return Ok(vec![(Shelf::Flat, tables::object_key(&volume, &bucket, key))]);
+        return Ok(vec![(KeyTables::Flat, tables::object_key(&volume, &bucket, key))]);
     }
     let tree = Tree::of(cx.view, &found)?;
     if key.is_empty() {
-        return Ok(vec![(Shelf::Tree, tree.prefix().to_vec())]);
+        return Ok(vec![(KeyTables::Tree, tree.prefix().to_vec())]);
     }
-    let walk = walk(&tree, key)?;
-    let row = walk.parent_id().map(|parent_id| match tree.directory(parent_id, walk.leaf) {
+    let lookup = lookup(&tree, key)?;
+    let row = lookup.parent_id().map(|parent_id| match tree.directory(parent_id, lookup.leaf) {
         Ok(Some(directory)) => Ok(tree.row(directory.object_id, "")),
-        Ok(None) => Ok(tree.row(parent_id, walk.leaf)),
+        Ok(None) => Ok(tree.row(parent_id, lookup.leaf)),
         Err(e) => Err(e),
     });
-    Ok(row.transpose()?.map(|row| (Shelf::Tree, row)).into_iter().collect())
+    Ok(row.transpose()?.map(|row| (KeyTables::Tree, row)).into_iter().collect())
 }
 
 /// Whose row it is: those of trees begin with a volume's id, which is negative as a decimal, and
 /// no volume's name begins with a dash.
-fn shelf_of(row: &[u8]) -> Shelf {
-    if row.starts_with(b"/-") { Shelf::Tree } else { Shelf::Flat }
+fn key_tables_of(row: &[u8]) -> KeyTables {
+    if row.starts_with(b"/-") { KeyTables::Tree } else { KeyTables::Flat }
 }
 
 fn session_of(row: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(row).ok()?;
     let id: i64 = text.rsplit_once('/')?.1.parse().ok()?;
-    Some(id as u64)
+    Some(id.cast_unsigned())
 }

@@ -2,20 +2,36 @@
 
 use proto::ozone::{KeyArgs, KeyInfo, LookupKeyRequest, LookupKeyResponse, OmResponse, Type};
 
-use super::place::Place;
+use super::key_row::KeyRow;
+use crate::acl::Right;
+use crate::audit::{self, AuditParams};
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::read::ReadContext;
 use crate::response;
 
-pub(crate) fn read(
-    request: &LookupKeyRequest,
-    cx: &ReadContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let key = key(&request.key_args, &request.key_args.volume_name, cx)?;
-    let mut r = response::ok(Type::LookupKey);
-    r.lookup_key_response =
-        Some(Box::new(LookupKeyResponse { key_info: Some(key), id: None, open_version: None }));
-    Ok(r)
+pub(crate) struct LookupKey;
+
+impl Command for LookupKey {
+    const TYPE: Type = Type::LookupKey;
+    const AUDIT: &'static str = "READ_KEY";
+    const RIGHTS: Rights<LookupKeyRequest> =
+        Rights::Required(|request, guard| guard.require_key(&request.key_args, Right::Read));
+    request_part!(lookup_key_request: LookupKeyRequest);
+
+    fn audit(request: &LookupKeyRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
+impl Read for LookupKey {
+    fn read(request: &LookupKeyRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        let key = key(&request.key_args, &request.key_args.volume_name, cx)?;
+        let mut r = response::ok(Type::LookupKey);
+        r.lookup_key_response =
+            Some(Box::new(LookupKeyResponse { key_info: Some(key), id: None, open_version: None }));
+        Ok(r)
+    }
 }
 
 /// The key that `args` names in `volume`, with the versions and parts that it wants.
@@ -24,13 +40,13 @@ pub(crate) fn key(args: &KeyArgs, volume: &str, cx: &ReadContext<'_>) -> Result<
         return Err(OmError::InvalidKeyName("Key name is empty".to_owned()));
     }
     let not_found = || OmError::KeyNotFound(format!("Key:{} not found", args.key_name));
-    let place = match Place::of(cx.view, volume, &args.bucket_name, &args.key_name) {
+    let key_row = match KeyRow::of(cx.view, volume, &args.bucket_name, &args.key_name) {
         Err(OmError::DirectoryNotFound(_)) => return Err(not_found()),
-        place => place?,
+        key_row => key_row?,
     };
-    let mut key = match place.committed(cx.view)? {
+    let mut key = match key_row.committed(cx.view)? {
         Some(key) => key,
-        None => return place.directory(cx.view)?.ok_or_else(not_found),
+        None => return key_row.directory(cx.view)?.ok_or_else(not_found),
     };
     narrow(&mut key, args);
     Ok(key)
@@ -38,8 +54,8 @@ pub(crate) fn key(args: &KeyArgs, volume: &str, cx: &ReadContext<'_>) -> Result<
 
 /// Leaves of a key the versions and parts that `args` wants.
 pub(crate) fn narrow(key: &mut KeyInfo, args: &KeyArgs) {
-    if args.latest_version_location == Some(true) && key.key_location_list.len() > 1 {
-        key.key_location_list.drain(..key.key_location_list.len() - 1);
+    if args.latest_version_location == Some(true) {
+        key.key_location_list = key.key_location_list.pop().into_iter().collect();
     }
     if let Some(part) = args.multipart_number.filter(|part| *part > 0) {
         only_part(key, part);
@@ -52,5 +68,5 @@ fn only_part(key: &mut KeyInfo, part: u32) {
     latest
         .key_locations
         .retain(|l| l.part_number.and_then(|n| u32::try_from(n).ok()) == Some(part));
-    key.data_size = latest.key_locations.iter().map(|l| l.length).sum();
+    key.data_size = latest.key_locations.iter().map(|l| l.length).fold(0, u64::saturating_add);
 }

@@ -9,6 +9,8 @@ use proto::ozone::{
 
 use super::metadata::{self, COMMITTED_KEY_DELETED};
 use crate::apply::ApplyContext;
+use crate::audit::AuditParams;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::prepare::PrepareContext;
 use crate::response;
@@ -17,11 +19,22 @@ use crate::tables::{self, Table};
 use crate::usage;
 use crate::view::View;
 
-/// Who proposes a purge need not say how much it frees: the leader adds it up.
-pub(crate) fn prepare(
-    request: &mut PurgeKeysRequest,
-    ctx: &PrepareContext<'_>,
-) -> Result<(), OmError> {
+pub(crate) struct PurgeKeys;
+
+impl Command for PurgeKeys {
+    const TYPE: Type = Type::PurgeKeys;
+    const AUDIT: &'static str = "PURGE_KEYS";
+    const RIGHTS: Rights<PurgeKeysRequest> = Rights::Om;
+    request_part!(purge_keys_request: PurgeKeysRequest);
+
+    fn audit(request: &PurgeKeysRequest) -> AuditParams {
+        let keys = request.deleted_keys.iter().map(|in_bucket| in_bucket.keys.len());
+        vec![("keys", keys.fold(0, usize::saturating_add).to_string())]
+    }
+}
+
+/// A service that proposes a purge need not say how much it frees: the leader adds it up.
+fn prepare(request: &mut PurgeKeysRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     if !request.bucket_purge_keys_size.is_empty() {
         return Ok(());
     }
@@ -48,13 +61,16 @@ impl Freed {
         let bucket_id = row.bucket_id.unwrap_or_default();
         let counted =
             |info: &&KeyInfo| metadata::get(&info.metadata, COMMITTED_KEY_DELETED) == Some("true");
-        for (info, sign) in (row.key_info.iter().filter(counted).map(|info| (info, 1)))
-            .chain(kept.iter().filter(counted).map(|info| (info, -1)))
+        for (info, goes) in (row.key_info.iter().filter(counted).map(|info| (info, true)))
+            .chain(kept.iter().filter(counted).map(|info| (info, false)))
         {
             let bucket = (bucket_id, info.volume_name.clone(), info.bucket_name.clone());
             let (bytes, names) = self.0.entry(bucket).or_default();
-            *bytes += sign * i64::try_from(usage::replicated_size(info)).unwrap_or(i64::MAX);
-            *names += sign;
+            let size = i64::try_from(usage::replicated_size(info)).unwrap_or(i64::MAX);
+            (*bytes, *names) = match goes {
+                true => (bytes.saturating_add(size), names.saturating_add(1)),
+                false => (bytes.saturating_sub(size), names.saturating_sub(1)),
+            };
         }
         Ok(())
     }
@@ -68,38 +84,39 @@ impl Freed {
                     bucket_name: Some(bucket),
                     volume_id: None,
                 }),
-                purged_bytes: Some(i64::max(bytes, 0) as u64),
-                purged_namespace: Some(i64::max(names, 0) as u64),
+                purged_bytes: Some(u64::try_from(bytes).unwrap_or(0)),
+                purged_namespace: Some(u64::try_from(names).unwrap_or(0)),
             }
         };
         self.0.into_iter().map(size).collect()
     }
 }
 
-pub(crate) fn apply(
-    request: PurgeKeysRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    if request.snapshot_table_key.as_deref().is_some_and(|key| !key.is_empty()) {
-        return Err(OmError::NotSupported("purging keys of a snapshot".to_owned()));
+impl Write for PurgeKeys {
+    const PREPARE: Decision<PurgeKeysRequest> = Decision::Fields(prepare);
+
+    fn apply(request: PurgeKeysRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
+        if request.snapshot_table_key.as_deref().is_some_and(|key| !key.is_empty()) {
+            return Err(OmError::NotSupported("purging keys of a snapshot".to_owned()));
+        }
+        for key in request.deleted_keys.into_iter().flat_map(|d| d.keys) {
+            cx.delete(Table::DeletedTable, key.into_bytes());
+        }
+        for update in request.keys_to_update {
+            let Some(key) = update.key else { continue };
+            let row = RepeatedKeyInfo { key_info: update.key_infos, bucket_id: update.bucket_id };
+            cx.put(Table::DeletedTable, key.into_bytes(), &row);
+        }
+        for key in request.renamed_keys {
+            cx.delete(Table::SnapshotRenamedTable, key.into_bytes());
+        }
+        for size in request.bucket_purge_keys_size {
+            release(cx, &size)?;
+        }
+        let mut r = response::ok(Type::PurgeKeys);
+        r.purge_keys_response = Some(Box::new(PurgeKeysResponse {}));
+        Ok(r)
     }
-    for key in request.deleted_keys.into_iter().flat_map(|d| d.keys) {
-        cx.delete(Table::DeletedTable, key.into_bytes());
-    }
-    for update in request.keys_to_update {
-        let Some(key) = update.key else { continue };
-        let row = RepeatedKeyInfo { key_info: update.key_infos, bucket_id: update.bucket_id };
-        cx.put(Table::DeletedTable, key.into_bytes(), &row);
-    }
-    for key in request.renamed_keys {
-        cx.delete(Table::SnapshotRenamedTable, key.into_bytes());
-    }
-    for size in request.bucket_purge_keys_size {
-        release(cx, &size)?;
-    }
-    let mut r = response::ok(Type::PurgeKeys);
-    r.purge_keys_response = Some(Box::new(PurgeKeysResponse {}));
-    Ok(r)
 }
 
 fn release(cx: &mut ApplyContext<'_>, size: &BucketPurgeKeysSize) -> Result<(), OmError> {

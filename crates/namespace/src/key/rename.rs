@@ -3,9 +3,12 @@
 use proto::ozone::{KeyArgs, KeyInfo, OmResponse, RenameKeyRequest, RenameKeyResponse, Type};
 
 use super::hsync;
-use super::place::{Shelf, settle};
+use super::key_row::{KeyTables, resolve_names};
+use crate::acl::{Guard, Right, Target};
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
 use crate::bucket::find;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::effect::Effect;
 use crate::error::OmError;
 use crate::fso::{self, Tree, path};
@@ -16,14 +19,33 @@ use crate::row::{self, Bucket};
 use crate::tables;
 use crate::view::View;
 
-pub(crate) fn prepare(
-    request: &mut RenameKeyRequest,
-    ctx: &PrepareContext<'_>,
-) -> Result<(), OmError> {
+pub(crate) struct RenameKey;
+
+impl Command for RenameKey {
+    const TYPE: Type = Type::RenameKey;
+    const AUDIT: &'static str = "RENAME_KEY";
+    const RIGHTS: Rights<RenameKeyRequest> = Rights::Required(rights);
+    request_part!(rename_key_request: RenameKeyRequest);
+
+    fn audit(request: &RenameKeyRequest) -> AuditParams {
+        let mut params = audit::key(&request.key_args);
+        params.push(("toKeyName", request.to_key_name.clone()));
+        params
+    }
+}
+
+fn rights(request: &RenameKeyRequest, guard: &Guard<'_>) -> Result<(), OmError> {
+    let args = &request.key_args;
+    let (volume, bucket) = guard.resolve(&args.volume_name, &args.bucket_name)?;
+    guard.require(Target::key(&volume, &bucket, &args.key_name), Right::Delete)?;
+    guard.require(Target::key(&volume, &bucket, &request.to_key_name), Right::Create)
+}
+
+fn prepare(request: &mut RenameKeyRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     if request.key_args.key_name.is_empty() {
         return Err(OmError::InvalidKeyName("Key name is empty".to_owned()));
     }
-    let bucket = settle(&mut request.key_args, ctx)?;
+    let bucket = resolve_names(&mut request.key_args, ctx)?;
     if ctx.settings.has_paths(&bucket) {
         path::normalize_in_place(&mut request.to_key_name);
     }
@@ -35,30 +57,31 @@ pub(crate) fn prepare(
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: RenameKeyRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = request.key_args;
-    let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
-    if bucket.is_tree() {
-        in_tree(cx, &bucket, &args, &request.to_key_name)?;
+impl Write for RenameKey {
+    const PREPARE: Decision<RenameKeyRequest> = Decision::Fields(prepare);
+
+    fn apply(request: RenameKeyRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
+        let args = request.key_args;
+        let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        if bucket.is_tree() {
+            in_tree(cx, &bucket, &args, &request.to_key_name)?;
+            let mut r = response::ok(Type::RenameKey);
+            r.rename_key_response = Some(Box::new(RenameKeyResponse {}));
+            return Ok(r);
+        }
+        let pair = Pair {
+            volume: &args.volume_name,
+            bucket: &args.bucket_name,
+            from: &args.key_name,
+            to: &request.to_key_name,
+            now: args.modification_time,
+            index: cx.tx.index,
+        };
+        cx.effects.extend(rename(cx.view, &pair)?);
         let mut r = response::ok(Type::RenameKey);
         r.rename_key_response = Some(Box::new(RenameKeyResponse {}));
-        return Ok(r);
+        Ok(r)
     }
-    let pair = Pair {
-        volume: &args.volume_name,
-        bucket: &args.bucket_name,
-        from: &args.key_name,
-        to: &request.to_key_name,
-        now: args.modification_time,
-        index: cx.tx.index,
-    };
-    cx.effects.extend(rename(cx.view, &pair)?);
-    let mut r = response::ok(Type::RenameKey);
-    r.rename_key_response = Some(Box::new(RenameKeyResponse {}));
-    Ok(r)
 }
 
 fn in_tree(
@@ -97,10 +120,10 @@ pub(super) struct Pair<'a> {
 pub(super) fn rename(view: &dyn View, pair: &Pair<'_>) -> Result<[Effect; 2], OmError> {
     let from = tables::object_key(pair.volume, pair.bucket, pair.from);
     let to = tables::object_key(pair.volume, pair.bucket, pair.to);
-    if view.exists(Shelf::Flat.committed(), &to)? {
+    if view.exists(KeyTables::Flat.committed(), &to)? {
         return Err(OmError::KeyExists(format!("Key already exists {}", pair.to)));
     }
-    let mut key: KeyInfo = row::get(view, Shelf::Flat.committed(), &from)?
+    let mut key: KeyInfo = row::get(view, KeyTables::Flat.committed(), &from)?
         .ok_or_else(|| OmError::key_not_found(pair.volume, pair.bucket, pair.from))?;
     if hsync::writer(&key).is_some() {
         return Err(OmError::RenameOpenFile(pair.from.to_owned()));
@@ -109,7 +132,7 @@ pub(super) fn rename(view: &dyn View, pair: &Pair<'_>) -> Result<[Effect; 2], Om
     key.modification_time = pair.now.unwrap_or(key.modification_time);
     key.update_id = Some(pair.index);
     Ok([
-        Effect::Delete { table: Shelf::Flat.committed(), key: from },
-        Effect::Put { table: Shelf::Flat.committed(), key: to, value: row::encode(&key) },
+        Effect::Delete { table: KeyTables::Flat.committed(), key: from },
+        Effect::Put { table: KeyTables::Flat.committed(), key: to, value: row::encode(&key) },
     ])
 }

@@ -8,6 +8,7 @@ use proto::ozone::{
 use super::rename::{Pair, rename};
 use crate::apply::ApplyContext;
 use crate::bucket::find;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::effect::Effect;
 use crate::error::OmError;
 use crate::fso::{self, Tree, path};
@@ -18,10 +19,17 @@ use crate::response;
 use crate::row::Bucket;
 use crate::view::View;
 
-pub(crate) fn prepare(
-    request: &mut RenameKeysRequest,
-    ctx: &PrepareContext<'_>,
-) -> Result<(), OmError> {
+pub(crate) struct RenameKeys;
+
+impl Command for RenameKeys {
+    const TYPE: Type = Type::RenameKeys;
+    const AUDIT: &'static str = "RENAME_KEYS";
+    // Each key is judged by itself (`acl/check.rs`).
+    const RIGHTS: Rights<RenameKeysRequest> = Rights::Anybody;
+    request_part!(rename_keys_request: RenameKeysRequest);
+}
+
+fn prepare(request: &mut RenameKeysRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let args = &mut request.rename_keys_args;
     let bucket = find::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
     for pair in &mut args.rename_keys_map {
@@ -46,34 +54,37 @@ fn normalize(name: &mut String, bucket: &Bucket) {
     }
 }
 
-pub(crate) fn apply(
-    request: RenameKeysRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = request.rename_keys_args;
-    let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
-    let mut overlay = Overlay::new(cx.view);
-    let mut unrenamed = args.refused;
-    for pair in args.rename_keys_map {
-        match one(&overlay, &bucket, &pair, cx.tx.index) {
-            Ok(effects) => {
-                overlay.absorb(effects.clone());
-                cx.effects.extend(effects);
+impl Write for RenameKeys {
+    const PREPARE: Decision<RenameKeysRequest> = Decision::Fields(prepare);
+
+    fn apply(request: RenameKeysRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
+        let args = request.rename_keys_args;
+        let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        let mut overlay = Overlay::new(cx.view);
+        let mut unrenamed = args.refused;
+        for pair in args.rename_keys_map {
+            match one(&overlay, &bucket, &pair, cx.tx.index) {
+                Ok(effects) => {
+                    overlay.absorb(effects.clone());
+                    cx.effects.extend(effects);
+                }
+                Err(OmError::View(e)) => return Err(e.into()),
+                Err(_) => unrenamed.push(pair),
             }
-            Err(OmError::View(e)) => return Err(e.into()),
-            Err(_) => unrenamed.push(pair),
         }
+        let complete = unrenamed.is_empty();
+        let mut r = if complete {
+            response::ok(Type::RenameKeys)
+        } else {
+            let message = format!("{} keys could not be renamed", unrenamed.len());
+            response::partial(Type::RenameKeys, Status::PartialRename, message)
+        };
+        r.rename_keys_response = Some(Box::new(RenameKeysResponse {
+            un_renamed_keys: unrenamed,
+            status: Some(complete),
+        }));
+        Ok(r)
     }
-    let complete = unrenamed.is_empty();
-    let mut r = if complete {
-        response::ok(Type::RenameKeys)
-    } else {
-        let message = format!("{} keys could not be renamed", unrenamed.len());
-        response::partial(Type::RenameKeys, Status::PartialRename, message)
-    };
-    r.rename_keys_response =
-        Some(Box::new(RenameKeysResponse { un_renamed_keys: unrenamed, status: Some(complete) }));
-    Ok(r)
 }
 
 fn one(

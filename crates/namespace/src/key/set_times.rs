@@ -2,48 +2,65 @@
 
 use proto::ozone::{OmResponse, SetTimesRequest, SetTimesResponse, Type};
 
-use super::place::{Place, settle};
+use super::key_row::{KeyRow, resolve_names};
+use crate::acl::Right;
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
 use crate::bucket::find;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::fso;
 use crate::prepare::PrepareContext;
 use crate::response;
 
-pub(crate) fn prepare(
-    request: &mut SetTimesRequest,
-    ctx: &PrepareContext<'_>,
-) -> Result<(), OmError> {
-    settle(&mut request.key_args, ctx)?;
+pub(crate) struct SetTimes;
+
+impl Command for SetTimes {
+    const TYPE: Type = Type::SetTimes;
+    const AUDIT: &'static str = "SET_TIMES";
+    const RIGHTS: Rights<SetTimesRequest> =
+        Rights::Required(|request, guard| guard.require_key(&request.key_args, Right::WriteAcl));
+    request_part!(set_times_request: SetTimesRequest);
+
+    fn audit(request: &SetTimesRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
+fn prepare(request: &mut SetTimesRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
+    resolve_names(&mut request.key_args, ctx)?;
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: SetTimesRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = &request.key_args;
-    let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
-    if bucket.is_tree() && fso::directory::set_time(cx, &bucket, args, request.mtime as i64)? {
+impl Write for SetTimes {
+    const PREPARE: Decision<SetTimesRequest> = Decision::Fields(prepare);
+
+    fn apply(request: SetTimesRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
+        let args = &request.key_args;
+        let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        if bucket.is_tree()
+            && fso::directory::set_time(cx, &bucket, args, request.mtime.cast_signed())?
+        {
+            let mut r = response::ok(Type::SetTimes);
+            r.set_times_response = Some(Box::new(SetTimesResponse {}));
+            return Ok(r);
+        }
+        let key_row = KeyRow::of_args(cx.view, args)?;
+        let mut key = key_row.existing(cx.view, args)?;
+        // -1 leaves the time as it is.
+        match request.mtime.cast_signed() {
+            -1 => {}
+            mtime if mtime < 0 => {
+                return Err(OmError::InvalidRequest(format!("modification time {mtime}")));
+            }
+            mtime => {
+                key.modification_time = mtime.cast_unsigned();
+                key.update_id = Some(cx.tx.index);
+                key_row.put_committed(cx, key);
+            }
+        }
         let mut r = response::ok(Type::SetTimes);
         r.set_times_response = Some(Box::new(SetTimesResponse {}));
-        return Ok(r);
+        Ok(r)
     }
-    let place = Place::of_args(cx.view, args)?;
-    let mut key = place.existing(cx.view, args)?;
-    // -1 leaves the time as it is.
-    match request.mtime as i64 {
-        -1 => {}
-        mtime if mtime < 0 => {
-            return Err(OmError::InvalidRequest(format!("modification time {mtime}")));
-        }
-        mtime => {
-            key.modification_time = mtime as u64;
-            key.update_id = Some(cx.tx.index);
-            place.put_committed(cx, key);
-        }
-    }
-    let mut r = response::ok(Type::SetTimes);
-    r.set_times_response = Some(Box::new(SetTimesResponse {}));
-    Ok(r)
 }

@@ -5,7 +5,7 @@ use proto::ozone::{KeyArgs, KeyInfo};
 use crate::apply::ApplyContext;
 use crate::error::OmError;
 use crate::file::create_directory::file_exists;
-use crate::file::place::{directory_at, file_in_path};
+use crate::file::new_key::{directory_at, file_in_path};
 use crate::fso::parents::MOST_PARENTS;
 use crate::key::create;
 use crate::row::Bucket;
@@ -76,11 +76,11 @@ impl Parents {
 
     /// Makes them. They count as names of the bucket.
     pub fn create(&self, cx: &mut ApplyContext<'_>, bucket: &mut Bucket, args: &KeyArgs) {
-        let first = cx.object_id() + 1;
+        let first = cx.object_id().saturating_add(1);
         for (id, name) in (first..).zip(&self.0) {
             put(cx, args, name.clone(), id);
         }
-        bucket.used_namespace += self.0.len() as u64;
+        usage::count(&mut bucket.used_namespace, usage::number(self.0.len()));
     }
 }
 
@@ -101,10 +101,10 @@ pub(crate) fn create_directory(
         Above::Missing(missing) => Parents(missing),
         Above::File(file) => return Err(file_exists(args, &file)),
     };
-    usage::check_namespace(bucket, parents.len() as u64 + 1)?;
+    usage::check_namespace(bucket, usage::number(parents.len()).saturating_add(1))?;
     parents.create(cx, bucket, args);
     put(cx, args, format!("{}/", args.key_name), cx.object_id());
-    bucket.used_namespace += 1;
+    usage::count(&mut bucket.used_namespace, 1);
     Ok(true)
 }
 

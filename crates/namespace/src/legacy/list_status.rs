@@ -53,11 +53,11 @@ pub(crate) fn list_status(
                 }
                 let rest = name_in(Table::KeyTable, key, names_at)?;
                 let path = name_in(Table::KeyTable, key, bucket_at)?;
-                let Some(slash) = rest.find('/') else {
+                let Some((_, below)) = rest.split_once('/') else {
                     return each(Listed::File { path, row: value });
                 };
-                let sub = &path[..path.len() - rest.len() + slash + 1];
-                let entry = match slash + 1 == rest.len() {
+                let sub = path.strip_suffix(below).unwrap_or(path);
+                let entry = match below.is_empty() {
                     true => {
                         as_directory(row::decode_slice::<KeyInfo>(Table::KeyTable, key, value)?)
                     }

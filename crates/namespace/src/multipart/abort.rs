@@ -6,39 +6,60 @@ use proto::ozone::{
 };
 
 use super::find;
+use crate::acl::Right;
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
 use crate::bucket;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::key::garbage;
-use crate::key::place::{Place, settle};
+use crate::key::key_row::{KeyRow, resolve_names};
 use crate::prepare::PrepareContext;
 use crate::response;
 use crate::row::Bucket;
 use crate::tables::{self, Table};
 use crate::usage;
 
-pub(crate) fn prepare(
+pub(crate) struct AbortMultiPartUpload;
+
+impl Command for AbortMultiPartUpload {
+    const TYPE: Type = Type::AbortMultiPartUpload;
+    const AUDIT: &'static str = "ABORT_MULTIPART_UPLOAD";
+    const RIGHTS: Rights<MultipartUploadAbortRequest> =
+        Rights::Required(|request, guard| guard.require_key(&request.key_args, Right::Write));
+    request_part!(abort_multi_part_upload_request: MultipartUploadAbortRequest);
+
+    fn audit(request: &MultipartUploadAbortRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
+fn prepare(
     request: &mut MultipartUploadAbortRequest,
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
-    settle(&mut request.key_args, ctx)?;
+    resolve_names(&mut request.key_args, ctx)?;
     find::id(&request.key_args)?;
     request.key_args.modification_time = Some(ctx.now_ms);
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: MultipartUploadAbortRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = request.key_args;
-    let mut bucket = bucket::find::find(cx.view, &args.volume_name, &args.bucket_name)?;
-    let (row, upload) = find::find(cx.view, find::id(&args)?, &args)?;
-    remove(cx, &mut bucket, row, &upload, &args)?;
-    cx.put_bucket(tables::bucket_key(&args.volume_name, &args.bucket_name), bucket);
-    let mut r = response::ok(Type::AbortMultiPartUpload);
-    r.abort_multi_part_upload_response = Some(Box::new(MultipartUploadAbortResponse {}));
-    Ok(r)
+impl Write for AbortMultiPartUpload {
+    const PREPARE: Decision<MultipartUploadAbortRequest> = Decision::Fields(prepare);
+
+    fn apply(
+        request: MultipartUploadAbortRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let args = request.key_args;
+        let mut bucket = bucket::find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        let (row, upload) = find::find(cx.view, find::id(&args)?, &args)?;
+        remove(cx, &mut bucket, row, &upload, &args)?;
+        cx.put_bucket(tables::bucket_key(&args.volume_name, &args.bucket_name), bucket);
+        let mut r = response::ok(Type::AbortMultiPartUpload);
+        r.abort_multi_part_upload_response = Some(Box::new(MultipartUploadAbortResponse {}));
+        Ok(r)
+    }
 }
 
 /// Takes an upload and its parts away; their blocks are garbage.
@@ -61,7 +82,7 @@ pub(super) fn remove(
         cx.delete(Table::MultipartPartsTable, part_row);
     }
     cx.delete(Table::MultipartInfoTable, row);
-    let place = Place::of_upload(cx.view, names, upload)?;
-    place.delete_open(cx, tables::multipart_key(&place.key, &upload.upload_id));
+    let key_row = KeyRow::of_upload(cx.view, names, upload)?;
+    key_row.delete_open(cx, tables::multipart_key(&key_row.key, &upload.upload_id));
     Ok(())
 }

@@ -9,40 +9,55 @@ use proto::ozone::{
 
 use super::abort;
 use crate::apply::ApplyContext;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::response;
 use crate::row;
 use crate::tables::{self, Table};
 
-pub(crate) fn apply(
-    request: MultipartUploadsExpiredAbortRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let mut done = HashSet::new();
-    for in_bucket in request.expired_multipart_uploads_per_bucket {
-        let bucket_key = tables::bucket_key(&in_bucket.volume_name, &in_bucket.bucket_name);
-        // A bucket with uploads cannot be deleted; without the bucket there is nothing to abort.
-        let Some(mut bucket) = cx.view.bucket(&bucket_key)? else { continue };
-        for expired in in_bucket.multipart_uploads {
-            let key = expired.name.into_bytes();
-            if !done.insert(key.clone()) {
-                continue;
+pub(crate) struct AbortExpiredMultiPartUploads;
+
+impl Command for AbortExpiredMultiPartUploads {
+    const TYPE: Type = Type::AbortExpiredMultiPartUploads;
+    const AUDIT: &'static str = "ABORT_EXPIRED_MULTIPART_UPLOAD";
+    const RIGHTS: Rights<MultipartUploadsExpiredAbortRequest> = Rights::Om;
+    request_part!(multipart_uploads_expired_abort_request: MultipartUploadsExpiredAbortRequest);
+}
+
+impl Write for AbortExpiredMultiPartUploads {
+    const PREPARE: Decision<MultipartUploadsExpiredAbortRequest> = Decision::Nothing;
+
+    fn apply(
+        request: MultipartUploadsExpiredAbortRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let mut done = HashSet::new();
+        for in_bucket in request.expired_multipart_uploads_per_bucket {
+            let bucket_key = tables::bucket_key(&in_bucket.volume_name, &in_bucket.bucket_name);
+            // A bucket with uploads cannot be deleted; without the bucket there is nothing to
+            // abort.
+            let Some(mut bucket) = cx.view.bucket(&bucket_key)? else { continue };
+            for expired in in_bucket.multipart_uploads {
+                let key = expired.name.into_bytes();
+                if !done.insert(key.clone()) {
+                    continue;
+                }
+                // Completed or aborted in the meantime: nothing to do.
+                let found = row::get::<MultipartKeyInfo>(cx.view, Table::MultipartInfoTable, &key)?;
+                let Some(upload) = found else { continue };
+                let names = KeyArgs {
+                    volume_name: in_bucket.volume_name.clone(),
+                    bucket_name: in_bucket.bucket_name.clone(),
+                    key_name: upload.key_name.clone().unwrap_or_default(),
+                    ..KeyArgs::default()
+                };
+                abort::remove(cx, &mut bucket, key, &upload, &names)?;
             }
-            // Completed or aborted in the meantime: nothing to do.
-            let found = row::get::<MultipartKeyInfo>(cx.view, Table::MultipartInfoTable, &key)?;
-            let Some(upload) = found else { continue };
-            let names = KeyArgs {
-                volume_name: in_bucket.volume_name.clone(),
-                bucket_name: in_bucket.bucket_name.clone(),
-                key_name: upload.key_name.clone().unwrap_or_default(),
-                ..KeyArgs::default()
-            };
-            abort::remove(cx, &mut bucket, key, &upload, &names)?;
+            cx.put_bucket(bucket_key, bucket);
         }
-        cx.put_bucket(bucket_key, bucket);
+        let mut r = response::ok(Type::AbortExpiredMultiPartUploads);
+        r.multipart_uploads_expired_abort_response =
+            Some(Box::new(MultipartUploadsExpiredAbortResponse {}));
+        Ok(r)
     }
-    let mut r = response::ok(Type::AbortExpiredMultiPartUploads);
-    r.multipart_uploads_expired_abort_response =
-        Some(Box::new(MultipartUploadsExpiredAbortResponse {}));
-    Ok(r)
 }

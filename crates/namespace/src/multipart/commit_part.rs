@@ -7,11 +7,13 @@ use proto::ozone::{
 
 use super::find;
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
-use crate::key::commit::settle_blocks;
+use crate::key::commit::reconcile_blocks;
 use crate::key::garbage;
+use crate::key::key_row::{KeyRow, resolve_names};
 use crate::key::metadata::{self, ETAG};
-use crate::key::place::{Place, settle};
 use crate::locations;
 use crate::prepare::PrepareContext;
 use crate::response;
@@ -19,12 +21,27 @@ use crate::row;
 use crate::tables::{self, Table};
 use crate::usage;
 
-pub(crate) fn prepare(
+pub(crate) struct CommitMultiPartUpload;
+
+impl Command for CommitMultiPartUpload {
+    const TYPE: Type = Type::CommitMultiPartUpload;
+    const AUDIT: &'static str = "COMMIT_MULTIPART_UPLOAD_PARTKEY";
+    const RIGHTS: Rights<MultipartCommitUploadPartRequest> = Rights::Required(|request, guard| {
+        guard.require_session(&request.key_args, request.client_id)
+    });
+    request_part!(commit_multi_part_upload_request: MultipartCommitUploadPartRequest);
+
+    fn audit(request: &MultipartCommitUploadPartRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
+fn prepare(
     request: &mut MultipartCommitUploadPartRequest,
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
     let args = &mut request.key_args;
-    settle(args, ctx)?;
+    resolve_names(args, ctx)?;
     find::id(args)?;
     find::check_part_number(args)?;
     args.modification_time = Some(ctx.now_ms);
@@ -32,72 +49,78 @@ pub(crate) fn prepare(
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: MultipartCommitUploadPartRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let mut args = request.key_args;
-    let upload_id = find::id(&args)?.to_owned();
-    let number = find::check_part_number(&args)?;
-    let upload = match find::find(cx.view, &upload_id, &args) {
-        Ok((_, upload)) => upload,
-        Err(refusal @ OmError::NoSuchUpload { .. }) => {
-            throw_away(cx, &args, request.client_id)?;
-            return Ok(refusal.into_response(Type::CommitMultiPartUpload as i32, None));
+impl Write for CommitMultiPartUpload {
+    const PREPARE: Decision<MultipartCommitUploadPartRequest> = Decision::Fields(prepare);
+
+    fn apply(
+        request: MultipartCommitUploadPartRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let mut args = request.key_args;
+        let upload_id = find::id(&args)?.to_owned();
+        let number = find::check_part_number(&args)?;
+        let upload = match find::find(cx.view, &upload_id, &args) {
+            Ok((_, upload)) => upload,
+            Err(refusal @ OmError::NoSuchUpload { .. }) => {
+                throw_away(cx, &args, request.client_id)?;
+                return Ok(refusal.into_response(Type::CommitMultiPartUpload as i32, None));
+            }
+            Err(e) => return Err(e),
+        };
+        let mut key_row = KeyRow::of_upload(cx.view, &args, &upload)?;
+        let open_key = tables::open_key(&key_row.key, request.client_id);
+        let open = key_row.open(cx.view, &open_key)?.ok_or_else(|| not_open(&open_key))?;
+
+        let e_tag = metadata::get(&args.metadata, ETAG).map(str::to_owned);
+        let names = KeyArgs {
+            volume_name: args.volume_name.clone(),
+            bucket_name: args.bucket_name.clone(),
+            key_name: args.key_name.clone(),
+            ..Default::default()
+        };
+        // Replication is the upload's; the blocks are the session's.
+        args.metadata.clear();
+        let (key, left_over) = reconcile_blocks(open, args, cx.tx.index)?;
+        let part_key = tables::part_key(&upload_id, number);
+        let old = row::get::<MultipartPartInfo>(cx.view, Table::MultipartPartsTable, &part_key)?;
+        let old = old.map(|old| find::as_key(&upload, old, &names));
+        let (new_size, old_size) =
+            (usage::replicated_size(&key), old.as_ref().map_or(0, usage::replicated_size));
+        usage::check_bytes(&key_row.bucket, new_size.saturating_sub(old_size))?;
+        key_row.bucket.used_bytes = key_row.bucket.used_bytes.saturating_sub(old_size);
+        usage::count(&mut key_row.bucket.used_bytes, new_size);
+
+        let mut garbage: Vec<KeyInfo> = old.into_iter().filter(garbage::has_blocks).collect();
+        if !left_over.is_empty() {
+            garbage.push(garbage::uncommitted(&key, left_over));
         }
-        Err(e) => return Err(e),
-    };
-    let mut place = Place::of_upload(cx.view, &args, &upload)?;
-    let open_key = tables::open_key(&place.key, request.client_id);
-    let open = place.open(cx.view, &open_key)?.ok_or_else(|| not_open(&open_key))?;
+        if !garbage.is_empty() {
+            let row = tables::deleted_key(key_row.object_key(), cx.object_id());
+            garbage::discard(cx, row, key_row.bucket_id(), garbage);
+        }
 
-    let e_tag = metadata::get(&args.metadata, ETAG).map(str::to_owned);
-    let names = KeyArgs {
-        volume_name: args.volume_name.clone(),
-        bucket_name: args.bucket_name.clone(),
-        key_name: args.key_name.clone(),
-        ..Default::default()
-    };
-    // Replication is the upload's; the blocks are the session's.
-    args.metadata.clear();
-    let (key, left_over) = settle_blocks(open, args, cx.tx.index)?;
-    let part_key = tables::part_key(&upload_id, number);
-    let old = row::get::<MultipartPartInfo>(cx.view, Table::MultipartPartsTable, &part_key)?;
-    let old = old.map(|old| find::as_key(&upload, old, &names));
-    let (new_size, old_size) =
-        (usage::replicated_size(&key), old.as_ref().map_or(0, usage::replicated_size));
-    usage::check_bytes(&place.bucket, new_size.saturating_sub(old_size))?;
-    place.bucket.used_bytes = place.bucket.used_bytes.saturating_sub(old_size) + new_size;
-
-    let mut garbage: Vec<KeyInfo> = old.into_iter().filter(garbage::has_blocks).collect();
-    if !left_over.is_empty() {
-        garbage.push(garbage::uncommitted(&key, left_over));
+        let part_name =
+            format!("{}-{upload_id}-{number}", String::from_utf8_lossy(key_row.object_key()));
+        let part = MultipartPartInfo {
+            part_name: Some(part_name.clone()),
+            part_number: Some(number),
+            e_tag: e_tag.clone(),
+            key_location_list: key.key_location_list.into_iter().next_back(),
+            data_size: Some(key.data_size),
+            modification_time: Some(key.modification_time),
+            object_id: key.object_id,
+            update_id: Some(cx.tx.index),
+            file_encryption_info: key.file_encryption_info,
+            file_checksum: key.file_checksum,
+        };
+        cx.put(Table::MultipartPartsTable, part_key, &part);
+        key_row.delete_open(cx, open_key);
+        cx.put_bucket(key_row.bucket_key().to_vec(), key_row.bucket);
+        let mut r = response::ok(Type::CommitMultiPartUpload);
+        r.commit_multi_part_upload_response =
+            Some(Box::new(MultipartCommitUploadPartResponse { part_name: Some(part_name), e_tag }));
+        Ok(r)
     }
-    if !garbage.is_empty() {
-        let row = tables::deleted_key(place.object_key(), cx.object_id());
-        garbage::discard(cx, row, place.bucket_id(), garbage);
-    }
-
-    let part_name = format!("{}-{upload_id}-{number}", String::from_utf8_lossy(place.object_key()));
-    let part = MultipartPartInfo {
-        part_name: Some(part_name.clone()),
-        part_number: Some(number),
-        e_tag: e_tag.clone(),
-        key_location_list: key.key_location_list.into_iter().next_back(),
-        data_size: Some(key.data_size),
-        modification_time: Some(key.modification_time),
-        object_id: key.object_id,
-        update_id: Some(cx.tx.index),
-        file_encryption_info: key.file_encryption_info,
-        file_checksum: key.file_checksum,
-    };
-    cx.put(Table::MultipartPartsTable, part_key, &part);
-    place.delete_open(cx, open_key);
-    cx.put_bucket(place.bucket_key().to_vec(), place.bucket);
-    let mut r = response::ok(Type::CommitMultiPartUpload);
-    r.commit_multi_part_upload_response =
-        Some(Box::new(MultipartCommitUploadPartResponse { part_name: Some(part_name), e_tag }));
-    Ok(r)
 }
 
 fn not_open(open_key: &[u8]) -> OmError {
@@ -110,16 +133,16 @@ fn not_open(open_key: &[u8]) -> OmError {
 /// The upload is gone, aborted or completed: so must be the part's blocks. In a tree the way to
 /// the session's row may be gone, too; the cleanup of open keys finds it then.
 fn throw_away(cx: &mut ApplyContext<'_>, args: &KeyArgs, client_id: u64) -> Result<(), OmError> {
-    let place = match Place::of_args(cx.view, args) {
+    let key_row = match KeyRow::of_args(cx.view, args) {
         Err(OmError::DirectoryNotFound(_)) => return Ok(()),
-        place => place?,
+        key_row => key_row?,
     };
-    let open_key = tables::open_key(&place.key, client_id);
-    let open = place.open(cx.view, &open_key)?.ok_or_else(|| not_open(&open_key))?;
+    let open_key = tables::open_key(&key_row.key, client_id);
+    let open = key_row.open(cx.view, &open_key)?.ok_or_else(|| not_open(&open_key))?;
     if garbage::has_blocks(&open) {
-        let row = tables::deleted_key(place.object_key(), cx.object_id());
-        garbage::discard(cx, row, place.bucket_id(), vec![open]);
+        let row = tables::deleted_key(key_row.object_key(), cx.object_id());
+        garbage::discard(cx, row, key_row.bucket_id(), vec![open]);
     }
-    place.delete_open(cx, open_key);
+    key_row.delete_open(cx, open_key);
     Ok(())
 }

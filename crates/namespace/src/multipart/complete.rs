@@ -7,26 +7,43 @@ use proto::ozone::{
 };
 
 use super::find;
+use crate::acl::Right;
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
-use crate::file::place::of_new;
+use crate::file::new_key::of_new;
 use crate::key::create::check_path;
+use crate::key::key_row::{KeyRow, resolve_names};
 use crate::key::metadata::{self, ETAG};
-use crate::key::place::{Place, settle};
-use crate::key::{atomic, garbage};
+use crate::key::{atomic, garbage, hsync};
 use crate::prepare::PrepareContext;
 use crate::response;
 use crate::tables::{self, Table};
 use crate::usage;
 
+pub(crate) struct CompleteMultiPartUpload;
+
+impl Command for CompleteMultiPartUpload {
+    const TYPE: Type = Type::CompleteMultiPartUpload;
+    const AUDIT: &'static str = "COMPLETE_MULTIPART_UPLOAD";
+    const RIGHTS: Rights<MultipartUploadCompleteRequest> =
+        Rights::Required(|request, guard| guard.require_key(&request.key_args, Right::Write));
+    request_part!(complete_multi_part_upload_request: MultipartUploadCompleteRequest);
+
+    fn audit(request: &MultipartUploadCompleteRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
 /// The least size of a part is a setting, so it is checked here. The entry may find other parts
 /// than these, but not others under the same ETags.
-pub(crate) fn prepare(
+fn prepare(
     request: &mut MultipartUploadCompleteRequest,
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
     let args = &mut request.key_args;
-    let bucket = settle(args, ctx)?;
+    let bucket = resolve_names(args, ctx)?;
     check_path(args, &bucket, ctx.settings)?;
     args.modification_time = Some(ctx.now_ms);
     check_order(&request.parts_list)?;
@@ -35,6 +52,7 @@ pub(crate) fn prepare(
     find::find(ctx.view, upload_id, args)?;
     let parts = find::parts(ctx.view, upload_id)?;
     let (chosen, _) = choose(parts, &request.parts_list)?;
+    size_of(&chosen)?;
     let least = ctx.settings.min_multipart_part_size;
     let all_but_last = chosen.len().saturating_sub(1);
     for part in chosen.iter().take(all_but_last) {
@@ -57,11 +75,11 @@ fn check_order(parts: &[Part]) -> Result<(), OmError> {
             "Complete Multipart Upload Failed because of empty part list".to_owned(),
         ));
     }
-    match parts.windows(2).find(|pair| pair[0].part_number >= pair[1].part_number) {
-        Some(pair) => Err(OmError::InvalidPartOrder(format!(
-            "part {} comes after part {}",
-            pair[1].part_number, pair[0].part_number
-        ))),
+    let pairs = parts.iter().zip(parts.iter().skip(1));
+    match pairs.map(|(a, b)| (a.part_number, b.part_number)).find(|(a, b)| a >= b) {
+        Some((first, second)) => {
+            Err(OmError::InvalidPartOrder(format!("part {second} comes after part {first}")))
+        }
         None => Ok(()),
     }
 }
@@ -91,6 +109,22 @@ fn choose(
     }
 }
 
+/// Bytes of the key that the parts make.
+///
+/// # Errors
+/// When they are more than a key can have.
+fn size_of(parts: &[MultipartPartInfo]) -> Result<u64, OmError> {
+    let sizes = parts.iter().map(|part| part.data_size.unwrap_or(0));
+    let sum = sizes.fold(0, u64::saturating_add);
+    if sum > usage::LARGEST {
+        return Err(OmError::InvalidRequest(format!(
+            "the {} parts of the upload are larger than a key can be",
+            parts.len()
+        )));
+    }
+    Ok(sum)
+}
+
 /// Clients name a part by its ETag, older ones by its part name.
 fn is_named(part: &MultipartPartInfo, named: &Part) -> bool {
     match named.e_tag.as_deref().filter(|tag| !tag.is_empty()) {
@@ -111,87 +145,96 @@ fn invalid(named: &Part, stored: Option<&MultipartPartInfo>) -> OmError {
     ))
 }
 
-pub(crate) fn apply(
-    request: MultipartUploadCompleteRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = request.key_args;
-    check_order(&request.parts_list)?;
-    let upload_id = find::id(&args)?;
-    let (upload_row, upload) = find::find(cx.view, upload_id, &args)?;
-    let began = Place::of_upload(cx.view, &args, &upload)?;
-    let open_row = tables::multipart_key(&began.key, upload_id);
-    let open =
-        began.open(cx.view, &open_row)?.ok_or_else(|| find::no_such_upload(upload_id, &args))?;
-    // The directories may have gone since the upload began.
-    let (mut place, parents) = of_new(&args, args.recursive == Some(true), cx)?;
-    let existing = place.committed(cx.view)?;
-    atomic::check(&args, existing.as_ref())?;
+impl Write for CompleteMultiPartUpload {
+    const PREPARE: Decision<MultipartUploadCompleteRequest> = Decision::Fields(prepare);
 
-    let stored = find::parts(cx.view, upload_id)?;
-    for (part_row, part) in &stored {
-        let size = find::part_size(&upload, part, &args);
-        place.bucket.used_bytes = place.bucket.used_bytes.saturating_sub(size);
-        cx.delete(Table::MultipartPartsTable, part_row.clone());
-    }
-    let (chosen, unused) = choose(stored, &request.parts_list)?;
-    let hash = joined_e_tag(&chosen);
+    fn apply(
+        request: MultipartUploadCompleteRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let args = request.key_args;
+        check_order(&request.parts_list)?;
+        let upload_id = find::id(&args)?;
+        let (upload_row, upload) = find::find(cx.view, upload_id, &args)?;
+        let began = KeyRow::of_upload(cx.view, &args, &upload)?;
+        let open_row = tables::multipart_key(&began.key, upload_id);
+        let open = began
+            .open(cx.view, &open_row)?
+            .ok_or_else(|| find::no_such_upload(upload_id, &args))?;
+        // The directories may have gone since the upload began.
+        let (mut key_row, parents) = of_new(&args, args.recursive == Some(true), cx)?;
+        let existing = key_row.committed(cx.view)?;
+        atomic::check(&args, existing.as_ref())?;
 
-    let mut key = open;
-    key.data_size = chosen.iter().map(|part| part.data_size.unwrap_or(0)).sum();
-    key.key_location_list = vec![KeyLocationList {
-        version: Some(0),
-        key_locations: chosen.into_iter().flat_map(numbered_blocks).collect(),
-        file_encryption_info: None,
-        is_multipart_key: Some(true),
-    }];
-    key.modification_time = args.modification_time.unwrap_or(key.modification_time);
-    key.creation_time = key.modification_time;
-    key.update_id = Some(cx.tx.index);
-    // What is known only now, such as a checksum over the parts' checksums.
-    for entry in &args.metadata {
-        metadata::set(&mut key.metadata, entry.clone());
-    }
-    metadata::set_str(&mut key.metadata, ETAG, &hash);
-
-    let mut garbage: Vec<KeyInfo> =
-        unused.into_iter().map(|part| find::as_key(&upload, part, &args)).collect();
-    garbage.retain(garbage::has_blocks);
-    let bucket = &mut place.bucket;
-    match existing {
-        None => {
-            usage::check_namespace(bucket, 1 + parents.len() as u64)?;
-            bucket.used_namespace += 1;
+        let stored = find::parts(cx.view, upload_id)?;
+        for (part_row, part) in &stored {
+            let size = find::part_size(&upload, part, &args);
+            key_row.bucket.used_bytes = key_row.bucket.used_bytes.saturating_sub(size);
+            cx.delete(Table::MultipartPartsTable, part_row.clone());
         }
-        Some(old) => {
-            key.object_id = old.object_id;
-            key.creation_time = old.creation_time;
-            let has_blocks = garbage::has_blocks(&old);
-            usage::release_to_deleted(bucket, usage::replicated_size(&old), has_blocks);
-            if has_blocks {
-                garbage.push(garbage::committed(old, cx.tx.index));
+        let (chosen, unused) = choose(stored, &request.parts_list)?;
+        let hash = joined_e_tag(&chosen);
+
+        let mut key = open;
+        key.data_size = size_of(&chosen)?;
+        key.key_location_list = vec![KeyLocationList {
+            version: Some(0),
+            key_locations: chosen.into_iter().flat_map(numbered_blocks).collect(),
+            file_encryption_info: None,
+            is_multipart_key: Some(true),
+        }];
+        key.modification_time = args.modification_time.unwrap_or(key.modification_time);
+        key.creation_time = key.modification_time;
+        key.update_id = Some(cx.tx.index);
+        // What is known only now, such as a checksum over the parts' checksums.
+        for entry in &args.metadata {
+            metadata::set(&mut key.metadata, entry.clone());
+        }
+        metadata::set_str(&mut key.metadata, ETAG, &hash);
+
+        let mut garbage: Vec<KeyInfo> =
+            unused.into_iter().map(|part| find::as_key(&upload, part, &args)).collect();
+        garbage.retain(garbage::has_blocks);
+        if let Some(old) = &existing {
+            // A writer that has synced it must not bring it back: its blocks go.
+            hsync::disown(cx, key_row.key_tables(), &key_row.key, old, hsync::Fate::Overwritten)?;
+        }
+        let bucket = &mut key_row.bucket;
+        match existing {
+            None => {
+                usage::check_namespace(bucket, usage::number(parents.len()).saturating_add(1))?;
+                usage::count(&mut bucket.used_namespace, 1);
+            }
+            Some(old) => {
+                key.object_id = old.object_id;
+                key.creation_time = old.creation_time;
+                let has_blocks = garbage::has_blocks(&old);
+                usage::release_to_deleted(bucket, usage::replicated_size(&old), has_blocks);
+                if has_blocks {
+                    garbage.push(garbage::committed(old, cx.tx.index));
+                }
             }
         }
+        usage::count(&mut bucket.used_bytes, usage::replicated_size(&key));
+        if !garbage.is_empty() {
+            let row = tables::deleted_key(key_row.object_key(), cx.object_id());
+            garbage::discard(cx, row, key_row.bucket_id(), garbage);
+        }
+        cx.delete(Table::MultipartInfoTable, upload_row);
+        began.delete_open(cx, open_row);
+        let origin =
+            KeyArgs { acls: key.acls.clone(), owner_name: key.owner_name.clone(), ..args.clone() };
+        parents.create(cx, &mut key_row, &origin)?;
+        key_row.put_with_bucket(cx, key);
+        let mut r = response::ok(Type::CompleteMultiPartUpload);
+        r.complete_multi_part_upload_response = Some(Box::new(MultipartUploadCompleteResponse {
+            volume: Some(args.volume_name),
+            bucket: Some(args.bucket_name),
+            key: Some(args.key_name),
+            hash: Some(hash),
+        }));
+        Ok(r)
     }
-    bucket.used_bytes += usage::replicated_size(&key);
-    if !garbage.is_empty() {
-        let row = tables::deleted_key(place.object_key(), cx.object_id());
-        garbage::discard(cx, row, place.bucket_id(), garbage);
-    }
-    cx.delete(Table::MultipartInfoTable, upload_row);
-    began.delete_open(cx, open_row);
-    let origin =
-        KeyArgs { acls: key.acls.clone(), owner_name: key.owner_name.clone(), ..args.clone() };
-    parents.create(cx, &mut place, &origin)?;
-    place.put_with_bucket(cx, key);
-    let mut r = response::ok(Type::CompleteMultiPartUpload);
-    r.complete_multi_part_upload_response = Some(Box::new(MultipartUploadCompleteResponse {
-        volume: Some(args.volume_name),
-        bucket: Some(args.bucket_name),
-        key: Some(args.key_name),
-        hash: Some(hash),
-    }));
-    Ok(r)
 }
 
 fn numbered_blocks(part: MultipartPartInfo) -> Vec<KeyLocation> {

@@ -6,11 +6,15 @@ use proto::ozone::{
 };
 
 use super::find;
+use crate::acl::Right;
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
+use crate::bucket::encryption;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
-use crate::file::place::of_new;
+use crate::file::new_key::of_new;
 use crate::key::create;
-use crate::key::place::settle;
+use crate::key::key_row::resolve_names;
 use crate::names::validate_key_name;
 use crate::prepare::PrepareContext;
 use crate::replication;
@@ -21,13 +25,28 @@ use crate::usage;
 /// Parts are rows of their own.
 const PARTS_ARE_ROWS: u32 = 1;
 
-pub(crate) fn prepare(
+pub(crate) struct InitiateMultiPartUpload;
+
+impl Command for InitiateMultiPartUpload {
+    const TYPE: Type = Type::InitiateMultiPartUpload;
+    const AUDIT: &'static str = "INITIATE_MULTIPART_UPLOAD";
+    const RIGHTS: Rights<MultipartInfoInitiateRequest> =
+        Rights::Required(|request, guard| guard.require_key(&request.key_args, Right::Create));
+    request_part!(initiate_multi_part_upload_request: MultipartInfoInitiateRequest);
+
+    fn audit(request: &MultipartInfoInitiateRequest) -> AuditParams {
+        audit::key(&request.key_args)
+    }
+}
+
+fn prepare(
     request: &mut MultipartInfoInitiateRequest,
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
     let args = &mut request.key_args;
     validate_key_name(&args.key_name, ctx.settings)?;
-    let bucket = settle(args, ctx)?;
+    let bucket = resolve_names(args, ctx)?;
+    encryption::refuse_writes(&bucket)?;
     create::check_path(args, &bucket, ctx.settings)?;
     replication::resolve(args, &bucket, ctx.settings)?;
     if args.owner_name.as_deref().is_none_or(str::is_empty) {
@@ -48,31 +67,35 @@ fn upload_id(uuid: [u8; 16], number: u64) -> String {
     format!("{}-{number}", groups.join("-"))
 }
 
-pub(crate) fn apply(
-    request: MultipartInfoInitiateRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let args = request.key_args;
-    let (mut place, parents) = of_new(&args, args.recursive == Some(true), cx)?;
-    usage::check_namespace(&place.bucket, parents.len() as u64)?;
-    let upload_id = find::id(&args)?.to_owned();
-    let row = multipart_key(place.object_key(), &upload_id);
-    let response = MultipartInfoInitiateResponse {
-        volume_name: args.volume_name.clone(),
-        bucket_name: args.bucket_name.clone(),
-        key_name: args.key_name.clone(),
-        multipart_upload_id: upload_id.clone(),
-    };
-    let open_row = multipart_key(&place.key, &upload_id);
-    let mut info = info(&args, upload_id, cx)?;
-    info.parent_id = place.parent_id();
-    cx.put(Table::MultipartInfoTable, row, &info);
-    parents.create(cx, &mut place, &args)?;
-    let open = create::open(args, cx, true, None)?;
-    place.put_open(cx, open_row, &open);
-    let mut r = response::ok(Type::InitiateMultiPartUpload);
-    r.initiate_multi_part_upload_response = Some(Box::new(response));
-    Ok(r)
+impl Write for InitiateMultiPartUpload {
+    const PREPARE: Decision<MultipartInfoInitiateRequest> = Decision::Fields(prepare);
+
+    fn apply(
+        request: MultipartInfoInitiateRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let args = request.key_args;
+        let (mut key_row, parents) = of_new(&args, args.recursive == Some(true), cx)?;
+        usage::check_namespace(&key_row.bucket, usage::number(parents.len()))?;
+        let upload_id = find::id(&args)?.to_owned();
+        let row = multipart_key(key_row.object_key(), &upload_id);
+        let response = MultipartInfoInitiateResponse {
+            volume_name: args.volume_name.clone(),
+            bucket_name: args.bucket_name.clone(),
+            key_name: args.key_name.clone(),
+            multipart_upload_id: upload_id.clone(),
+        };
+        let open_row = multipart_key(&key_row.key, &upload_id);
+        let mut info = info(&args, upload_id, cx)?;
+        info.parent_id = key_row.parent_id();
+        cx.put(Table::MultipartInfoTable, row, &info);
+        parents.create(cx, &mut key_row, &args)?;
+        let open = create::open(args, cx, true, None)?;
+        key_row.put_open(cx, open_row, &open);
+        let mut r = response::ok(Type::InitiateMultiPartUpload);
+        r.initiate_multi_part_upload_response = Some(Box::new(response));
+        Ok(r)
+    }
 }
 
 fn info(

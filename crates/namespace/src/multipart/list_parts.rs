@@ -8,7 +8,9 @@ use proto::ozone::{
 };
 
 use super::find;
+use crate::acl::{Guard, Right};
 use crate::bucket;
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::fso::path;
 use crate::read::ReadContext;
@@ -16,62 +18,79 @@ use crate::response;
 use crate::row;
 use crate::tables::{Table, part_key, part_prefix, prefix_end};
 
-pub(crate) fn read(
-    request: &MultipartUploadListPartsRequest,
-    cx: &ReadContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let mut args = KeyArgs {
-        volume_name: request.volume.clone(),
-        bucket_name: request.bucket.clone(),
-        key_name: request.key.clone(),
-        ..KeyArgs::default()
-    };
-    let bucket = bucket::find::resolve(cx.view, &mut args.volume_name, &mut args.bucket_name)?;
-    if cx.settings.has_paths(&bucket) {
-        path::normalize_in_place(&mut args.key_name);
-    }
-    let (_, upload) = find::find(cx.view, &request.upload_id, &args)?;
+pub(crate) struct ListMultiPartUploadParts;
 
-    let page = cx.page(request.max_parts.map(i64::from));
-    let after = request.part_numbermarker.unwrap_or(0);
-    let mut parts: Vec<PartInfo> = Vec::new();
-    let mut truncated = false;
-    let mut failed = None;
-    let start = part_key(&request.upload_id, after.saturating_add(1));
-    let end = prefix_end(&part_prefix(&request.upload_id));
-    cx.view.scan(Table::MultipartPartsTable, &start, end.as_deref(), &mut |key, value| {
-        if parts.len() == page {
-            truncated = true;
-            return ControlFlow::Break(());
+impl Command for ListMultiPartUploadParts {
+    const TYPE: Type = Type::ListMultiPartUploadParts;
+    const AUDIT: &'static str = "LIST_MULTIPART_UPLOAD_PARTS";
+    const RIGHTS: Rights<MultipartUploadListPartsRequest> = Rights::Required(rights);
+    request_part!(list_multipart_upload_parts_request: MultipartUploadListPartsRequest);
+}
+
+fn rights(request: &MultipartUploadListPartsRequest, guard: &Guard<'_>) -> Result<(), OmError> {
+    let (volume, bucket, key) = (&request.volume, &request.bucket, &request.key);
+    guard.require_content(volume, bucket, key, &[Right::Read])?;
+    guard.require_in_bucket(volume, bucket, key, Right::Read)
+}
+
+impl Read for ListMultiPartUploadParts {
+    fn read(
+        request: &MultipartUploadListPartsRequest,
+        cx: &ReadContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let mut args = KeyArgs {
+            volume_name: request.volume.clone(),
+            bucket_name: request.bucket.clone(),
+            key_name: request.key.clone(),
+            ..KeyArgs::default()
+        };
+        let bucket = bucket::find::resolve(cx.view, &mut args.volume_name, &mut args.bucket_name)?;
+        if cx.settings.has_paths(&bucket) {
+            path::normalize_in_place(&mut args.key_name);
         }
-        match row::decode_slice::<MultipartPartInfo>(Table::MultipartPartsTable, key, value) {
-            Ok(part) => {
-                parts.push(PartInfo {
-                    part_number: part.part_number.unwrap_or(0),
-                    part_name: part.part_name.unwrap_or_default(),
-                    modification_time: part.modification_time.unwrap_or(0),
-                    size: part.data_size.unwrap_or(0),
-                    e_tag: part.e_tag,
-                });
-                ControlFlow::Continue(())
+        let (_, upload) = find::find(cx.view, &request.upload_id, &args)?;
+
+        let page = cx.page(request.max_parts.map(i64::from));
+        let after = request.part_numbermarker.unwrap_or(0);
+        let mut parts: Vec<PartInfo> = Vec::new();
+        let mut truncated = false;
+        let mut failed = None;
+        let start = part_key(&request.upload_id, after.saturating_add(1));
+        let end = prefix_end(&part_prefix(&request.upload_id));
+        cx.view.scan(Table::MultipartPartsTable, &start, end.as_deref(), &mut |key, value| {
+            if parts.len() == page {
+                truncated = true;
+                return ControlFlow::Break(());
             }
-            Err(e) => {
-                failed = Some(e);
-                ControlFlow::Break(())
+            match row::decode_slice::<MultipartPartInfo>(Table::MultipartPartsTable, key, value) {
+                Ok(part) => {
+                    parts.push(PartInfo {
+                        part_number: part.part_number.unwrap_or(0),
+                        part_name: part.part_name.unwrap_or_default(),
+                        modification_time: part.modification_time.unwrap_or(0),
+                        size: part.data_size.unwrap_or(0),
+                        e_tag: part.e_tag,
+                    });
+                    ControlFlow::Continue(())
+                }
+                Err(e) => {
+                    failed = Some(e);
+                    ControlFlow::Break(())
+                }
             }
+        })?;
+        if let Some(e) = failed {
+            return Err(e.into());
         }
-    })?;
-    if let Some(e) = failed {
-        return Err(e.into());
+        let mut r = response::ok(Type::ListMultiPartUploadParts);
+        r.list_multipart_upload_parts_response = Some(Box::new(MultipartUploadListPartsResponse {
+            r#type: Some(upload.r#type),
+            factor: upload.factor,
+            ec_replication_config: upload.ec_replication_config,
+            next_part_number_marker: Some(parts.last().map_or(after, |p| p.part_number)),
+            is_truncated: Some(truncated),
+            parts_list: parts,
+        }));
+        Ok(r)
     }
-    let mut r = response::ok(Type::ListMultiPartUploadParts);
-    r.list_multipart_upload_parts_response = Some(Box::new(MultipartUploadListPartsResponse {
-        r#type: Some(upload.r#type),
-        factor: upload.factor,
-        ec_replication_config: upload.ec_replication_config,
-        next_part_number_marker: Some(parts.last().map_or(after, |p| p.part_number)),
-        is_truncated: Some(truncated),
-        parts_list: parts,
-    }));
-    Ok(r)
 }

@@ -34,19 +34,19 @@ pub fn recount(
     let names = object_key(volume, bucket, "");
     if recorded.layout() == BucketLayoutProto::FileSystemOptimized {
         let info: Option<VolumeInfo> = row::get(view, Table::VolumeTable, &volume_key(volume))?;
-        let volume_id = info.and_then(|v| v.object_id).unwrap_or_default() as i64;
-        let bucket_id = recorded.object_id.unwrap_or_default() as i64;
+        let volume_id = info.and_then(|v| v.object_id).unwrap_or_default().cast_signed();
+        let bucket_id = recorded.object_id.unwrap_or_default().cast_signed();
         let ids = format!("/{volume_id}/{bucket_id}/").into_bytes();
         counted.keys(view, Table::FileTable, &ids)?;
         each(view, Table::DirectoryTable, &ids, |_, _| {
-            counted.names += 1;
+            counted.names = counted.names.saturating_add(1);
             Ok(())
         })?;
     } else {
         counted.keys(view, Table::KeyTable, &names)?;
     }
     counted.parts(view, &names)?;
-    let difference = |counted: u64, recorded: u64| counted.wrapping_sub(recorded) as i64;
+    let difference = |counted: u64, recorded: u64| counted.wrapping_sub(recorded).cast_signed();
     Ok(Some(BucketQuotaCount {
         vol_name: volume.to_owned(),
         bucket_name: bucket.to_owned(),
@@ -67,7 +67,7 @@ impl Counted {
         each(view, table, prefix, |key, value| {
             let info: KeyInfo = row::decode(table, key, value)?;
             self.bytes = self.bytes.saturating_add(replicated_size(&info));
-            self.names += 1;
+            self.names = self.names.saturating_add(1);
             Ok(())
         })
     }

@@ -3,6 +3,7 @@
 use proto::ozone::{OmResponse, QuotaRepairRequest, QuotaRepairResponse, Type, VolumeInfo};
 
 use crate::apply::ApplyContext;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::response;
 use crate::row::{self, Bucket};
@@ -12,28 +13,41 @@ use crate::tables::{Table, bucket_key, prefix_end, volume_key};
 const OLD: i64 = -2;
 const UNLIMITED: i64 = -1;
 
-pub(crate) fn apply(
-    request: QuotaRepairRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    for count in request.bucket_count {
-        let key = bucket_key(&count.vol_name, &count.bucket_name);
-        // Deleted since it was counted: nothing to put right.
-        let Some(mut bucket) = cx.view.bucket(&key)? else { continue };
-        if count.support_old_quota {
-            bucket = with_quotas(&bucket);
+pub(crate) struct QuotaRepair;
+
+impl Command for QuotaRepair {
+    const TYPE: Type = Type::QuotaRepair;
+    const AUDIT: &'static str = "QuotaRepair";
+    const RIGHTS: Rights<QuotaRepairRequest> = Rights::Om;
+    request_part!(quota_repair_request: QuotaRepairRequest);
+}
+
+impl Write for QuotaRepair {
+    const PREPARE: Decision<QuotaRepairRequest> = Decision::Nothing;
+
+    fn apply(
+        request: QuotaRepairRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        for count in request.bucket_count {
+            let key = bucket_key(&count.vol_name, &count.bucket_name);
+            // Deleted since it was counted: nothing to put right.
+            let Some(mut bucket) = cx.view.bucket(&key)? else { continue };
+            if count.support_old_quota {
+                bucket = with_quotas(&bucket);
+            }
+            bucket.used_bytes = bucket.used_bytes.saturating_add_signed(count.diff_used_bytes);
+            bucket.used_namespace =
+                bucket.used_namespace.saturating_add_signed(count.diff_used_namespace);
+            cx.put_bucket(key, bucket);
         }
-        bucket.used_bytes = bucket.used_bytes.saturating_add_signed(count.diff_used_bytes);
-        bucket.used_namespace =
-            bucket.used_namespace.saturating_add_signed(count.diff_used_namespace);
-        cx.put_bucket(key, bucket);
+        if request.support_volume_old_quota {
+            give_volumes_quotas(cx)?;
+        }
+        let mut r = response::ok(Type::QuotaRepair);
+        r.quota_repair_response = Some(Box::new(QuotaRepairResponse {}));
+        Ok(r)
     }
-    if request.support_volume_old_quota {
-        give_volumes_quotas(cx)?;
-    }
-    let mut r = response::ok(Type::QuotaRepair);
-    r.quota_repair_response = Some(Box::new(QuotaRepairResponse {}));
-    Ok(r)
 }
 
 fn with_quotas(bucket: &Bucket) -> Bucket {
@@ -57,10 +71,12 @@ fn give_volumes_quotas(cx: &mut ApplyContext<'_>) -> Result<(), OmError> {
         let Some(mut info) = row::get::<VolumeInfo>(cx.view, Table::VolumeTable, &key)? else {
             continue;
         };
-        let old = info.quota_in_bytes == Some(OLD as u64) || info.quota_in_namespace == Some(OLD);
+        let old = info.quota_in_bytes == Some(OLD.cast_unsigned())
+            || info.quota_in_namespace == Some(OLD);
         if old {
-            info.quota_in_bytes =
-                info.quota_in_bytes.map(|q| if q == OLD as u64 { UNLIMITED as u64 } else { q });
+            info.quota_in_bytes = info
+                .quota_in_bytes
+                .map(|q| if q == OLD.cast_unsigned() { UNLIMITED.cast_unsigned() } else { q });
             info.quota_in_namespace =
                 info.quota_in_namespace.map(|q| if q == OLD { UNLIMITED } else { q });
             cx.put(Table::VolumeTable, key, &info);

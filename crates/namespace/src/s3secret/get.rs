@@ -5,18 +5,50 @@ use proto::ozone::{
     UpdateGetS3SecretRequest,
 };
 
+use super::owner;
 use crate::apply::ApplyContext;
+use crate::audit::AuditParams;
+use crate::command::{Command, Decision, Read, ReadOrWrite, Rights, Write, request_part};
 use crate::error::OmError;
-use crate::prepare::{PrepareContext, part};
+use crate::prepare::PrepareContext;
 use crate::read::ReadContext;
 use crate::response;
 use crate::row;
 use crate::tables::Table;
 use crate::view::View;
 
+pub(crate) struct GetS3Secret;
+
+impl Command for GetS3Secret {
+    const TYPE: Type = Type::GetS3Secret;
+    const AUDIT: &'static str = "GET_S3_SECRET";
+    const RIGHTS: Rights<OmRequest> =
+        Rights::Required(|request, guard| owner::require(&asked(request)?.kerberos_id, guard));
+    // The secret that the leader makes up is a part of its own.
+    request_part!(whole);
+
+    fn audit(request: &OmRequest) -> AuditParams {
+        let user = asked(request).map(|get| ("S3GetSecretUser", get.kerberos_id.clone()));
+        user.into_iter().collect()
+    }
+}
+
+impl ReadOrWrite for GetS3Secret {
+    /// A look at an existing secret need not go through the log.
+    fn is_read(request: &OmRequest) -> bool {
+        asked(request).is_ok_and(|get| get.create_if_not_exist == Some(false))
+    }
+}
+
+/// What the client asks.
+fn asked(request: &OmRequest) -> Result<&GetS3SecretRequest, OmError> {
+    let get = request.get_s3_secret_request.as_deref();
+    get.ok_or_else(|| OmError::missing("GetS3SecretRequest"))
+}
+
 /// The leader makes up the secret; the tables tell whether it is needed.
-pub(crate) fn prepare(request: &mut OmRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
-    let get = part(&mut request.get_s3_secret_request, "GetS3SecretRequest")?;
+fn prepare(request: &mut OmRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
+    let get = asked(request)?;
     if get.kerberos_id.is_empty() {
         return Err(OmError::InvalidRequest("the access id is empty".to_owned()));
     }
@@ -32,27 +64,31 @@ pub(super) fn find(view: &dyn View, access_id: &str) -> Result<Option<S3Secret>,
     Ok(row::get(view, Table::S3SecretTable, access_id.as_bytes())?)
 }
 
-pub(crate) fn apply(request: OmRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
-    let update = request
-        .update_get_s3_secret_request
-        .ok_or_else(|| OmError::missing("UpdateGetS3SecretRequest"))?;
-    let access_id = update.kerberos_id;
-    if find(cx.view, &access_id)?.is_some() {
-        return Err(OmError::S3SecretExists(access_id));
+impl Write for GetS3Secret {
+    const PREPARE: Decision<OmRequest> = Decision::Fields(prepare);
+
+    fn apply(request: OmRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
+        let update = request
+            .update_get_s3_secret_request
+            .ok_or_else(|| OmError::missing("UpdateGetS3SecretRequest"))?;
+        let access_id = update.kerberos_id;
+        if find(cx.view, &access_id)?.is_some() {
+            return Err(OmError::S3SecretExists(access_id));
+        }
+        let key = access_id.as_bytes().to_vec();
+        let secret = S3Secret { kerberos_id: access_id, aws_secret: update.aws_secret };
+        cx.put(Table::S3SecretTable, key, &secret);
+        Ok(answer(secret))
     }
-    let key = access_id.as_bytes().to_vec();
-    let secret = S3Secret { kerberos_id: access_id, aws_secret: update.aws_secret };
-    cx.put(Table::S3SecretTable, key, &secret);
-    Ok(answer(secret))
 }
 
-pub(crate) fn read(
-    request: &GetS3SecretRequest,
-    cx: &ReadContext<'_>,
-) -> Result<OmResponse, OmError> {
-    match find(cx.view, &request.kerberos_id)? {
-        Some(secret) => Ok(answer(secret)),
-        None => Err(OmError::AccessIdNotFound(request.kerberos_id.clone())),
+impl Read for GetS3Secret {
+    fn read(request: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        let get = asked(request)?;
+        match find(cx.view, &get.kerberos_id)? {
+            Some(secret) => Ok(answer(secret)),
+            None => Err(OmError::AccessIdNotFound(get.kerberos_id.clone())),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Secret keys of S3 access ids.
 
 pub(crate) mod get;
+mod owner;
 pub(crate) mod revoke;
 pub(crate) mod set;
 

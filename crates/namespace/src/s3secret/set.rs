@@ -2,16 +2,38 @@
 
 use proto::ozone::{OmResponse, S3Secret, SetS3SecretRequest, SetS3SecretResponse, Type};
 
-use super::get;
+use super::{get, owner};
+use crate::acl::Guard;
 use crate::apply::ApplyContext;
+use crate::audit::AuditParams;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
+use crate::prepare::PrepareContext;
 use crate::response;
 use crate::tables::Table;
 
 /// Shortest secret that is accepted.
 const MIN_SECRET_LENGTH: usize = 8;
 
-pub(crate) fn prepare(request: &mut SetS3SecretRequest) -> Result<(), OmError> {
+pub(crate) struct SetS3Secret;
+
+impl Command for SetS3Secret {
+    const TYPE: Type = Type::SetS3Secret;
+    const AUDIT: &'static str = "SET_S3_SECRET";
+    const RIGHTS: Rights<SetS3SecretRequest> = Rights::Required(rights);
+    request_part!(set_s3_secret_request: SetS3SecretRequest);
+
+    fn audit(request: &SetS3SecretRequest) -> AuditParams {
+        vec![("accessId", request.access_id.clone().unwrap_or_default())]
+    }
+}
+
+fn rights(request: &SetS3SecretRequest, guard: &Guard<'_>) -> Result<(), OmError> {
+    let access_id = request.access_id.as_deref().ok_or_else(|| OmError::missing("accessId"))?;
+    owner::require(access_id, guard)
+}
+
+fn prepare(request: &mut SetS3SecretRequest, _: &PrepareContext<'_>) -> Result<(), OmError> {
     if request.access_id.as_deref().is_none_or(str::is_empty) {
         return Err(OmError::InvalidRequest("the access id is empty".to_owned()));
     }
@@ -23,21 +45,25 @@ pub(crate) fn prepare(request: &mut SetS3SecretRequest) -> Result<(), OmError> {
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: SetS3SecretRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let access_id = request.access_id.ok_or_else(|| OmError::missing("accessId"))?;
-    let secret_key = request.secret_key.ok_or_else(|| OmError::missing("secretKey"))?;
-    if get::find(cx.view, &access_id)?.is_none() {
-        return Err(OmError::AccessIdNotFound(access_id));
+impl Write for SetS3Secret {
+    const PREPARE: Decision<SetS3SecretRequest> = Decision::Fields(prepare);
+
+    fn apply(
+        request: SetS3SecretRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let access_id = request.access_id.ok_or_else(|| OmError::missing("accessId"))?;
+        let secret_key = request.secret_key.ok_or_else(|| OmError::missing("secretKey"))?;
+        if get::find(cx.view, &access_id)?.is_none() {
+            return Err(OmError::AccessIdNotFound(access_id));
+        }
+        let secret = S3Secret { kerberos_id: access_id.clone(), aws_secret: secret_key.clone() };
+        cx.put(Table::S3SecretTable, access_id.as_bytes().to_vec(), &secret);
+        let mut r = response::ok(Type::SetS3Secret);
+        r.set_s3_secret_response = Some(Box::new(SetS3SecretResponse {
+            access_id: Some(access_id),
+            secret_key: Some(secret_key),
+        }));
+        Ok(r)
     }
-    let secret = S3Secret { kerberos_id: access_id.clone(), aws_secret: secret_key.clone() };
-    cx.put(Table::S3SecretTable, access_id.as_bytes().to_vec(), &secret);
-    let mut r = response::ok(Type::SetS3Secret);
-    r.set_s3_secret_response = Some(Box::new(SetS3SecretResponse {
-        access_id: Some(access_id),
-        secret_key: Some(secret_key),
-    }));
-    Ok(r)
 }

@@ -1,12 +1,14 @@
 //! Preparing all OMs for another version: no more writes, and nothing left in the log.
 //!
-//! Prepare is an entry of the log like any other. What comes behind it changes nothing until an entry
-//! cancels it, so that all replicas stop at the same state.
+//! Prepare is an entry of the log like any other. What comes behind it changes nothing until an
+//! entry cancels it, so that all replicas stop at the same state.
 
 pub(crate) mod cancel_prepare;
 pub(crate) mod prepare;
 
 use proto::ozone::{OmRequest, Type};
+
+use crate::registry;
 
 /// The row of the metaTable that says behind which entry writes are refused.
 pub const PREPARED_INFO_KEY: &[u8] = b"#PREPAREDINFO";
@@ -18,8 +20,7 @@ pub fn parse_prepared_info(value: &[u8]) -> Option<u64> {
 
 /// Whether a write is done although the OMs are prepared.
 pub fn allowed_when_prepared(request: &OmRequest) -> bool {
-    let command = Type::try_from(request.cmd_type);
-    matches!(command, Ok(Type::Prepare | Type::CancelPrepare))
+    Type::try_from(request.cmd_type).is_ok_and(registry::allowed_when_prepared)
 }
 
 /// The refusal of any other.

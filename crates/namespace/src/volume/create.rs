@@ -5,8 +5,12 @@ use proto::ozone::{
 };
 
 use super::owner;
+use crate::acl::{Right, Target};
 use crate::apply::ApplyContext;
+use crate::audit::AuditParams;
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
+use crate::limits;
 use crate::names::validate_volume_name;
 use crate::prepare::PrepareContext;
 use crate::response;
@@ -19,10 +23,27 @@ const S3_VOLUME_OBJECT_ID: u64 = 0xBFFF_FFFF_FFFF_FF00;
 /// Quota of what has none.
 const UNLIMITED: i64 = -1;
 
-pub(crate) fn prepare(
-    request: &mut CreateVolumeRequest,
-    ctx: &PrepareContext<'_>,
-) -> Result<(), OmError> {
+pub(crate) struct CreateVolume;
+
+impl Command for CreateVolume {
+    const TYPE: Type = Type::CreateVolume;
+    const AUDIT: &'static str = "CREATE_VOLUME";
+    const RIGHTS: Rights<CreateVolumeRequest> = Rights::Required(|request, guard| {
+        guard.require(Target::volume(&request.volume_info.volume), Right::Create)
+    });
+    request_part!(create_volume_request: CreateVolumeRequest);
+
+    fn audit(request: &CreateVolumeRequest) -> AuditParams {
+        let info = &request.volume_info;
+        vec![
+            ("admin", info.admin_name.clone()),
+            ("owner", info.owner_name.clone()),
+            ("volume", info.volume.clone()),
+        ]
+    }
+}
+
+fn prepare(request: &mut CreateVolumeRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let info = &mut request.volume_info;
     validate_volume_name(&info.volume, ctx.settings)?;
     if info.owner_name.is_empty() {
@@ -36,7 +57,9 @@ pub(crate) fn prepare(
         let limit = ctx.settings.user_max_volumes;
         return Err(OmError::TooManyVolumes { user: info.owner_name.clone(), limit });
     }
-    check_quota(info.quota_in_bytes.map(|q| q as i64), "bytes")?;
+    limits::check_entries("ACLs", info.volume_acls.len())?;
+    limits::check_entries("metadata entries", info.metadata.len())?;
+    check_quota(info.quota_in_bytes.map(|q| q.cast_signed()), "bytes")?;
     check_quota(info.quota_in_namespace, "namespace")?;
     crate::acl::add_defaults_of(&mut info.volume_acls, &info.owner_name, ctx);
     info.creation_time = Some(ctx.now_ms);
@@ -55,30 +78,35 @@ pub(super) fn check_quota(quota: Option<i64>, kind: &str) -> Result<(), OmError>
     }
 }
 
-pub(crate) fn apply(
-    request: CreateVolumeRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let mut info = request.volume_info;
-    let key = volume_key(&info.volume);
-    if cx.view.exists(Table::VolumeTable, &key)? {
-        return Err(OmError::VolumeExists);
+impl Write for CreateVolume {
+    const PREPARE: Decision<CreateVolumeRequest> = Decision::Fields(prepare);
+
+    fn apply(
+        request: CreateVolumeRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let mut info = request.volume_info;
+        let key = volume_key(&info.volume);
+        if cx.view.exists(Table::VolumeTable, &key)? {
+            return Err(OmError::VolumeExists);
+        }
+        let object_id = match info.object_id {
+            Some(S3_VOLUME_OBJECT_ID) => S3_VOLUME_OBJECT_ID,
+            _ => cx.object_id(),
+        };
+        info.object_id = Some(object_id);
+        info.update_id = Some(cx.tx.index);
+        info.quota_in_bytes.get_or_insert(UNLIMITED.cast_unsigned());
+        info.quota_in_namespace =
+            Some(info.quota_in_namespace.filter(|q| *q > 0).unwrap_or(UNLIMITED));
+        info.used_namespace = Some(0);
+        info.ref_count = Some(0);
+        owner::add(cx, &info.owner_name, &info.volume, object_id)?;
+        cx.put(Table::VolumeTable, key, &info);
+        let mut r = response::ok(Type::CreateVolume);
+        r.create_volume_response = Some(Box::new(CreateVolumeResponse {}));
+        Ok(r)
     }
-    let object_id = match info.object_id {
-        Some(S3_VOLUME_OBJECT_ID) => S3_VOLUME_OBJECT_ID,
-        _ => cx.object_id(),
-    };
-    info.object_id = Some(object_id);
-    info.update_id = Some(cx.tx.index);
-    info.quota_in_bytes.get_or_insert(UNLIMITED as u64);
-    info.quota_in_namespace = Some(info.quota_in_namespace.filter(|q| *q > 0).unwrap_or(UNLIMITED));
-    info.used_namespace = Some(0);
-    info.ref_count = Some(0);
-    owner::add(cx, &info.owner_name, &info.volume, object_id)?;
-    cx.put(Table::VolumeTable, key, &info);
-    let mut r = response::ok(Type::CreateVolume);
-    r.create_volume_response = Some(Box::new(CreateVolumeResponse {}));
-    Ok(r)
 }
 
 /// The prepared request that makes the volume of S3 buckets. The OM proposes it when its tables

@@ -6,38 +6,62 @@ use proto::ozone::list_volume_request::Scope;
 use proto::ozone::{ListVolumeRequest, ListVolumeResponse, OmResponse, Type, VolumeInfo};
 
 use super::owner;
-use crate::acl;
+use crate::acl::{self, Guard};
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::read::ReadContext;
 use crate::response;
 use crate::row;
 use crate::tables::{Table, prefix_end, volume_key};
 
-pub(crate) fn read(
-    request: &ListVolumeRequest,
-    cx: &ReadContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let page = cx.page(request.max_keys.map(i64::from));
-    let prefix = request.prefix.as_deref().unwrap_or("");
-    let after = request.prev_key.as_deref().unwrap_or("");
-    let user = match Scope::try_from(request.scope) {
-        Ok(Scope::UserVolumes) => Some(cx.user),
-        Ok(Scope::VolumesByUser) => request.user_name.as_deref().filter(|u| !u.is_empty()),
-        Ok(Scope::VolumesByCluster) => None,
-        Err(_) => {
-            return Err(OmError::InvalidRequest(format!("unknown scope {}", request.scope)));
-        }
+pub(crate) struct ListVolume;
+
+impl Command for ListVolume {
+    const TYPE: Type = Type::ListVolume;
+    const AUDIT: &'static str = "LIST_VOLUMES";
+    const RIGHTS: Rights<ListVolumeRequest> = Rights::Required(rights);
+    request_part!(list_volume_request: ListVolumeRequest);
+}
+
+fn rights(request: &ListVolumeRequest, guard: &Guard<'_>) -> Result<(), OmError> {
+    let scope = Scope::try_from(request.scope).map_err(|_| {
+        OmError::InvalidRequest(format!("a list of volumes has no scope {}", request.scope))
+    })?;
+    let asked = match scope {
+        Scope::UserVolumes => Some(guard.user),
+        Scope::VolumesByUser => request.user_name.as_deref().filter(|u| !u.is_empty()),
+        Scope::VolumesByCluster => None,
     };
-    let volume_info = match user {
-        Some(user) if cx.settings.authorization.enabled => {
-            all(cx, prefix, after, page, |volume| acl::lists_volume(volume, user, cx))?
-        }
-        Some(user) => of_user(cx, user, prefix, after, page)?,
-        None => all(cx, prefix, after, page, |_| true)?,
-    };
-    let mut r = response::ok(Type::ListVolume);
-    r.list_volume_response = Some(Box::new(ListVolumeResponse { volume_info }));
-    Ok(r)
+    match asked {
+        Some(user) if user == guard.user => Ok(()),
+        _ => guard.may_list_all_volumes(),
+    }
+}
+
+impl Read for ListVolume {
+    fn read(request: &ListVolumeRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        let page = cx.page(request.max_keys.map(i64::from));
+        let prefix = request.prefix.as_deref().unwrap_or("");
+        let after = request.prev_key.as_deref().unwrap_or("");
+        let user = match Scope::try_from(request.scope) {
+            Ok(Scope::UserVolumes) => Some(cx.user),
+            Ok(Scope::VolumesByUser) => request.user_name.as_deref().filter(|u| !u.is_empty()),
+            Ok(Scope::VolumesByCluster) => None,
+            Err(_) => {
+                return Err(OmError::InvalidRequest(format!("unknown scope {}", request.scope)));
+            }
+        };
+        let volume_info = match user {
+            Some(user) if cx.settings.authorization.enabled => {
+                all(cx, prefix, after, page, |volume| acl::lists_volume(volume, user, cx))?
+            }
+            Some(user) => of_user(cx, user, prefix, after, page)?,
+            None => all(cx, prefix, after, page, |_| true)?,
+        };
+        let mut r = response::ok(Type::ListVolume);
+        r.list_volume_response = Some(Box::new(ListVolumeResponse { volume_info }));
+        Ok(r)
+    }
 }
 
 fn of_user(

@@ -3,18 +3,32 @@
 use proto::ozone::{GetS3VolumeContextResponse, OmRequest, OmResponse, Type};
 
 use super::find;
+use crate::command::{Command, Read, Rights, request_part};
 use crate::error::OmError;
 use crate::read::ReadContext;
 use crate::response;
 
-pub(crate) fn read(request: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
-    let info = find::find(cx.view, &cx.settings.s3_volume)?;
-    let mut r = response::ok(Type::GetS3VolumeContext);
-    r.get_s3_volume_context_response = Some(Box::new(GetS3VolumeContextResponse {
-        volume_info: Some(info),
-        user_principal: Some(principal(request, cx).to_owned()),
-    }));
-    Ok(r)
+pub(crate) struct GetS3VolumeContext;
+
+impl Command for GetS3VolumeContext {
+    const TYPE: Type = Type::GetS3VolumeContext;
+    const AUDIT: &'static str = "GET_S3_VOLUME_CONTEXT";
+    // Each key in the volume is judged by itself.
+    const RIGHTS: Rights<OmRequest> = Rights::Anybody;
+    // Its own part says nothing, and may be missing; who asks is said beside it.
+    request_part!(whole);
+}
+
+impl Read for GetS3VolumeContext {
+    fn read(request: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
+        let info = find::find(cx.view, &cx.settings.s3_volume)?;
+        let mut r = response::ok(Type::GetS3VolumeContext);
+        r.get_s3_volume_context_response = Some(Box::new(GetS3VolumeContextResponse {
+            volume_info: Some(info),
+            user_principal: Some(principal(request, cx).to_owned()),
+        }));
+        Ok(r)
+    }
 }
 
 /// On whose behalf an S3 request is made: its access id, else the user of the connection.

@@ -7,7 +7,10 @@ use proto::ozone::{
 };
 
 use super::{create, find, owner};
+use crate::acl::{Guard, Right, Target};
 use crate::apply::ApplyContext;
+use crate::audit::{self, AuditParams};
+use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::error::OmError;
 use crate::prepare::PrepareContext;
 use crate::response;
@@ -16,7 +19,30 @@ use crate::tables::{Table, bucket_key, prefix_end, volume_key};
 use crate::usage::limit;
 use crate::view::View;
 
-pub(crate) fn prepare(
+pub(crate) struct SetVolumeProperty;
+
+impl Command for SetVolumeProperty {
+    const TYPE: Type = Type::SetVolumeProperty;
+    const AUDIT: &'static str = "UPDATE_VOLUME";
+    const RIGHTS: Rights<SetVolumePropertyRequest> = Rights::Required(rights);
+    request_part!(set_volume_property_request: SetVolumePropertyRequest);
+
+    fn audit(request: &SetVolumePropertyRequest) -> AuditParams {
+        let number = |quota: u64| quota.cast_signed().to_string();
+        let mut params = audit::volume(&request.volume_name);
+        params.extend(request.owner_name.clone().map(|owner| ("owner", owner)));
+        params.extend(request.quota_in_bytes.map(|q| ("quotaInBytes", number(q))));
+        params.extend(request.quota_in_namespace.map(|q| ("quotaInNamespace", number(q))));
+        params
+    }
+}
+
+fn rights(request: &SetVolumePropertyRequest, guard: &Guard<'_>) -> Result<(), OmError> {
+    let right = if request.owner_name.is_some() { Right::WriteAcl } else { Right::Write };
+    guard.require(Target::volume(&request.volume_name), right)
+}
+
+fn prepare(
     request: &mut SetVolumePropertyRequest,
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
@@ -26,51 +52,55 @@ pub(crate) fn prepare(
     if nothing {
         return Err(OmError::InvalidRequest("no property of the volume is given".to_owned()));
     }
-    create::check_quota(request.quota_in_bytes.map(|q| q as i64), "bytes")?;
-    create::check_quota(request.quota_in_namespace.map(|q| q as i64), "namespace")?;
+    create::check_quota(request.quota_in_bytes.map(|q| q.cast_signed()), "bytes")?;
+    create::check_quota(request.quota_in_namespace.map(|q| q.cast_signed()), "namespace")?;
     request.modification_time = Some(ctx.now_ms);
     Ok(())
 }
 
-pub(crate) fn apply(
-    request: SetVolumePropertyRequest,
-    cx: &mut ApplyContext<'_>,
-) -> Result<OmResponse, OmError> {
-    let mut info = find::find(cx.view, &request.volume_name)?;
-    let mut changed = false;
-    if let Some(new_owner) = request.owner_name
-        && new_owner != info.owner_name
-    {
-        owner::remove(cx, &info.owner_name, &info.volume)?;
-        owner::add(cx, &new_owner, &info.volume, info.object_id.unwrap_or_default())?;
-        info.owner_name = new_owner;
-        changed = true;
-    }
-    if let Some(quota) = request.quota_in_bytes {
-        check_space(cx.view, &info, quota as i64)?;
-        info.quota_in_bytes = Some(quota);
-        changed = true;
-    }
-    if let Some(quota) = request.quota_in_namespace {
-        let used = info.used_namespace.unwrap_or(0);
-        if limit(Some(quota as i64)).is_some_and(|quota| quota < used) {
-            return Err(OmError::QuotaExceeded(format!(
-                "Total number of buckets {used} in this volume should not be greater than volume \
-                 namespace quota {quota}"
-            )));
+impl Write for SetVolumeProperty {
+    const PREPARE: Decision<SetVolumePropertyRequest> = Decision::Fields(prepare);
+
+    fn apply(
+        request: SetVolumePropertyRequest,
+        cx: &mut ApplyContext<'_>,
+    ) -> Result<OmResponse, OmError> {
+        let mut info = find::find(cx.view, &request.volume_name)?;
+        let mut changed = false;
+        if let Some(new_owner) = request.owner_name
+            && new_owner != info.owner_name
+        {
+            owner::remove(cx, &info.owner_name, &info.volume)?;
+            owner::add(cx, &new_owner, &info.volume, info.object_id.unwrap_or_default())?;
+            info.owner_name = new_owner;
+            changed = true;
         }
-        info.quota_in_namespace = Some(quota as i64);
-        changed = true;
+        if let Some(quota) = request.quota_in_bytes {
+            check_space(cx.view, &info, quota.cast_signed())?;
+            info.quota_in_bytes = Some(quota);
+            changed = true;
+        }
+        if let Some(quota) = request.quota_in_namespace {
+            let used = info.used_namespace.unwrap_or(0);
+            if limit(Some(quota.cast_signed())).is_some_and(|quota| quota < used) {
+                return Err(OmError::QuotaExceeded(format!(
+                    "Total number of buckets {used} in this volume should not be greater than volume \
+                     namespace quota {quota}"
+                )));
+            }
+            info.quota_in_namespace = Some(quota.cast_signed());
+            changed = true;
+        }
+        if changed {
+            info.modification_time = request.modification_time;
+            info.update_id = Some(cx.tx.index);
+            cx.put(Table::VolumeTable, volume_key(&info.volume), &info);
+        }
+        let mut r = response::ok(Type::SetVolumeProperty);
+        r.set_volume_property_response =
+            Some(Box::new(SetVolumePropertyResponse { response: Some(changed) }));
+        Ok(r)
     }
-    if changed {
-        info.modification_time = request.modification_time;
-        info.update_id = Some(cx.tx.index);
-        cx.put(Table::VolumeTable, volume_key(&info.volume), &info);
-    }
-    let mut r = response::ok(Type::SetVolumeProperty);
-    r.set_volume_property_response =
-        Some(Box::new(SetVolumePropertyResponse { response: Some(changed) }));
-    Ok(r)
 }
 
 /// A volume's space quota covers the quotas of its buckets, and each of them must have one.

@@ -43,8 +43,7 @@ impl Daemon for Om {
     }
 
     async fn failed(running: &Self::Running) -> anyhow::Error {
-        running.handle.stopped().await;
-        anyhow!("OM stopped; the reason is in its log")
+        anyhow!("OM stopped: {}", running.handle.stopped().await)
     }
 
     async fn stop(running: Self::Running) {

@@ -40,8 +40,7 @@ impl Daemon for Scm {
     }
 
     async fn failed(running: &Self::Running) -> anyhow::Error {
-        running.handle.stopped().await;
-        anyhow!("SCM stopped; the reason is in its log")
+        anyhow!("SCM stopped: {}", running.handle.stopped().await)
     }
 
     async fn stop(running: Self::Running) {

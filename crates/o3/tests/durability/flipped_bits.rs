@@ -1,7 +1,9 @@
 //! Stored bytes change behind our back.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use client::{CreateKey, ErrorKind, KeyPath};
 use futures::TryStreamExt;
@@ -14,7 +16,7 @@ use crate::process::{Daemon, server};
 const SIZE: usize = 3 << 20;
 
 /// Files below `dir` whose name ends with `suffix`.
-fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
+pub fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = std::fs::read_dir(dir) else { return found };
     for path in entries.flatten().map(|e| e.path()) {
@@ -27,14 +29,32 @@ fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     found
 }
 
-fn flip(file: &Path, at: u64) {
+pub fn flip(file: &Path, at: u64) {
     let file = std::fs::OpenOptions::new().read(true).write(true).open(file).unwrap();
     let mut byte = [0];
     file.read_exact_at(&mut byte, at).unwrap();
     file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
 }
 
-async fn read(client: &client::Client, path: &KeyPath) -> client::Result<Vec<u8>> {
+/// The files of each block, by their name, which have all its bytes.
+fn blocks(dir: &Path) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut blocks: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    let whole = |file: &PathBuf| file.metadata().is_ok_and(|data| data.len() >= SIZE as u64);
+    for file in files(dir, ".block").into_iter().filter(whole) {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        blocks.entry(name).or_default().push(file);
+    }
+    blocks
+}
+
+/// How many replicas each block has on disk, in ascending order.
+fn replicas_of_blocks(dir: &Path) -> Vec<usize> {
+    let mut counts: Vec<usize> = blocks(dir).values().map(Vec::len).collect();
+    counts.sort();
+    counts
+}
+
+pub async fn read(client: &client::Client, path: &KeyPath) -> client::Result<Vec<u8>> {
     let reader = client.open_key(path).await?;
     let pieces: Vec<bytes::Bytes> = reader.stream(0..reader.len()).try_collect().await?;
     Ok(pieces.concat())
@@ -56,17 +76,17 @@ fn a_flipped_bit_is_found_and_another_replica_is_read() {
             client_before.put_key(key, content(&path.key, 1, SIZE)).await.unwrap();
         }
     });
+    // One block of three replicas, one of a single one. A key is committed when two of three have
+    // it; the third comes to it a moment later.
+    let end = Instant::now() + Duration::from_secs(60);
+    while replicas_of_blocks(dir.path()) != [1, 3] {
+        assert!(Instant::now() < end, "{:?}", blocks(dir.path()));
+        std::thread::sleep(Duration::from_millis(20));
+    }
     assert_eq!(daemon.terminate().code(), Some(0));
+    let blocks = blocks(dir.path());
 
     // One replica of the block with three, the only one of the other.
-    let mut blocks: std::collections::BTreeMap<String, Vec<PathBuf>> = Default::default();
-    for file in files(dir.path(), ".block") {
-        let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        blocks.entry(name).or_default().push(file);
-    }
-    let mut counts: Vec<usize> = blocks.values().map(Vec::len).collect();
-    counts.sort();
-    assert_eq!(counts, [1, 3], "{blocks:?}");
     for replicas in blocks.values() {
         flip(&replicas[0], 1_234_567);
     }

@@ -57,7 +57,7 @@ fn a_full_disk_gives_a_clear_error_and_recovers_when_there_is_room() {
         for i in 0..stored {
             client.delete_key(&path(i)).await.unwrap();
         }
-        let until = std::time::Instant::now() + crate::process::PATIENCE;
+        let until = std::time::Instant::now() + crate::process::TIMEOUT;
         loop {
             match client.put_key(CreateKey::new(path(1_000)), content("k", 1, KEY)).await {
                 Ok(_) => break,

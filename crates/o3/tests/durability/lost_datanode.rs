@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::ledger::Ledger;
 use super::{client_of, make_bucket, runtime};
-use crate::process::{Daemon, PATIENCE, o3};
+use crate::process::{Daemon, TIMEOUT, o3};
 
 const WRITERS: usize = 4;
 
@@ -78,9 +78,9 @@ fn start(dir: &Path) -> Cluster {
 }
 
 fn wait_for(what: &str, mut reached: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while !reached() {
-        assert!(Instant::now() < until, "{what} within {PATIENCE:?}");
+        assert!(Instant::now() < until, "{what} within {TIMEOUT:?}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -2,11 +2,15 @@
 //!
 //! * [`kill_all`]: kill -9 of a whole cluster at random moments, again and again
 //! * [`lost_datanode`]: separate processes, one DataNode killed while clients write
+//! * [`bad_disks`]: disks that cannot be opened, replicas with flipped bits that are replaced
 //! * [`flipped_bits`]: stored bytes change behind our back
 //! * [`full_disk`]: no room, and room again
+//! * [`cluster`]: separate processes in two racks
 //! * [`healing`]: six processes in two racks: dead, wiped, returning nodes and a replaced disk
 //! * [`ledger`]: what writers were told, and whether a cluster still holds it
 
+mod bad_disks;
+mod cluster;
 mod flipped_bits;
 mod full_disk;
 mod healing;

@@ -4,7 +4,8 @@
 //! The work is done in small portions, each a write like any other, so that clients' writes find
 //! their place between them. The service goes through the deletedDirectoryTable in rounds and
 //! through a directory row by row, and remembers where it is: nothing that it has passed is read
-//! again, though its rows stay in the store as tombstones for a while.
+//! again, though its rows stay in the store as tombstones for a while. Rows that do not decode are
+//! counted and stay, as does a directory with such a row in it; the service goes on behind them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use proto::ozone::{
 };
 use service::{BackgroundService, Progress};
 
-use crate::room::Room;
+use crate::dispatch::Dispatcher;
 use crate::state::Tables;
 
 /// Name in lists and metrics, Ozone's.
@@ -41,7 +42,7 @@ pub(crate) struct DirectoryDeletingOptions {
 
 /// Takes deleted directories apart.
 pub(crate) struct DirectoryDeletingService {
-    room: Arc<Room>,
+    dispatcher: Arc<Dispatcher>,
     options: DirectoryDeletingOptions,
     at: Mutex<Position>,
 }
@@ -53,8 +54,10 @@ struct Position {
     row: Vec<u8>,
     /// Rows to go on from within that directory, when a part of it is done.
     within: Option<Within>,
-    /// Whether this round through the table has found anything.
+    /// Whether this round through the table has found anything to do.
     found: bool,
+    /// Rows of this round that do not decode.
+    skipped: u64,
 }
 
 /// Where the service is within a directory.
@@ -64,6 +67,8 @@ struct Within {
     directories: Vec<u8>,
     /// In the fileTable; empty at the start.
     files: Vec<u8>,
+    /// Rows behind it that do not decode: the directory is not empty when all others are gone.
+    skipped: u64,
 }
 
 /// A row of the deletedDirectoryTable.
@@ -80,21 +85,31 @@ struct Portion {
     paths: Vec<PurgePathRequest>,
     buckets: Vec<BucketNameInfo>,
     items: usize,
+    /// Rows that it met that do not decode.
+    skipped: u64,
 }
 
 impl DirectoryDeletingService {
-    pub(crate) fn new(room: Arc<Room>, options: DirectoryDeletingOptions) -> Arc<Self> {
-        Arc::new(Self { room, options, at: Mutex::default() })
+    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: DirectoryDeletingOptions) -> Arc<Self> {
+        Arc::new(Self { dispatcher, options, at: Mutex::default() })
     }
 
-    /// The next portion, and where the one after it begins; `None` at the end of the table.
-    fn gather(&self, at: &Position) -> Result<(Portion, Option<Position>), String> {
-        let tables = self.room.tables().map_err(|s| s.to_string())?;
+    /// The next portion, and whether the table has ended. `at` is where the one after it begins.
+    fn gather(&self, at: &mut Position) -> Result<(Portion, bool), String> {
+        let tables = self.dispatcher.tables().map_err(|s| s.to_string())?;
         let mut portion = Portion::default();
-        let mut at = at.clone();
         while portion.items < PORTION {
-            let Some(deleted) = next_deleted(&tables, &at.row)? else { return Ok((portion, None)) };
-            at.found = true;
+            let deleted = match next_deleted(&tables, &at.row)? {
+                Next::End => return Ok((portion, true)),
+                Next::Damaged { row, reason } => {
+                    tracing::warn!("the deletedDirectoryTable is damaged: {reason}");
+                    portion.skipped += 1;
+                    at.within = None;
+                    at.row = [&row, b"\0".as_slice()].concat();
+                    continue;
+                }
+                Next::Row(deleted) => deleted,
+            };
             // Elsewhere than remembered: the row is another one.
             let within = at.within.take().filter(|_| deleted.row.as_bytes() == at.row);
             let rest = portion.add(&tables, &deleted, within.unwrap_or_default())?;
@@ -105,7 +120,7 @@ impl DirectoryDeletingService {
                 None => at.row.push(0),
             }
         }
-        Ok((portion, Some(at)))
+        Ok((portion, false))
     }
 
     async fn purge(&self, portion: Portion) -> Result<(), String> {
@@ -119,7 +134,7 @@ impl DirectoryDeletingService {
             })),
             ..OmRequest::default()
         };
-        let response = self.room.submit_own(request).await.map_err(|s| s.to_string())?;
+        let response = self.dispatcher.submit_own(request).await.map_err(|s| s.to_string())?;
         match response.success {
             Some(false) => Err(response.message.unwrap_or_default()),
             _ => Ok(()),
@@ -129,7 +144,7 @@ impl DirectoryDeletingService {
     /// Leaves clients the log for a while when they wait for it: a portion that took `took` keeps
     /// it from them no more than a fraction of the time.
     async fn give_way(&self, took: Duration) {
-        if self.room.parts().admission.writing() > 0 {
+        if self.dispatcher.parts().admission.writing() > 0 {
             tokio::time::sleep(took * REST).await;
         }
     }
@@ -139,19 +154,20 @@ impl DirectoryDeletingService {
         let mut at = std::mem::take(&mut *self.at.lock());
         let mut items = 0;
         while items < self.options.limit {
-            let (portion, next) = self.gather(&at)?;
+            let (portion, ended) = self.gather(&mut at)?;
             items += portion.items;
-            let found = next.as_ref().map_or(at.found || portion.items > 0, |next| next.found);
+            at.found |= portion.items > 0;
+            at.skipped += portion.skipped;
             if portion.items > 0 {
                 let began = Instant::now();
                 self.purge(portion).await?;
                 self.give_way(began.elapsed()).await;
             }
-            match next {
-                Some(next) => at = next,
+            match (ended, at.found) {
+                (false, _) => {}
                 // What was found may have brought rows in front of where they were looked for.
-                None if found => at = Position::default(),
-                None => return Ok(Progress::done(items as u64)),
+                (true, true) => at = Position::default(),
+                (true, false) => return Ok(Progress::done(items as u64).and_skipped(at.skipped)),
             }
         }
         *self.at.lock() = at;
@@ -181,8 +197,9 @@ impl Portion {
             Ok(deleted.child(&info.name, info.object_id, false))
         })?;
         path.mark_deleted_sub_dirs = directories.found;
+        let mut skipped = within.skipped + directories.skipped;
         let mut rest =
-            directories.next.map(|directories| Within { directories, files: Vec::new() });
+            directories.next.map(|directories| Within { directories, files: Vec::new(), skipped });
         if rest.is_none() {
             let most = most.saturating_sub(path.mark_deleted_sub_dirs.len()).max(1);
             let (table, start) = (Table::FileTable, from(&within.files, &first));
@@ -191,16 +208,22 @@ impl Portion {
                 Ok(deleted.child(&info.key_name, info.object_id.unwrap_or_default(), true))
             })?;
             path.deleted_sub_files = files.found;
+            skipped += files.skipped;
             rest = files.next.map(|files| Within {
                 // All of them are passed.
                 directories: tables::prefix_end(&first).unwrap_or_default(),
                 files,
+                skipped,
             });
         }
         self.items += path.mark_deleted_sub_dirs.len() + path.deleted_sub_files.len();
-        if rest.is_none() {
-            path.deleted_dir = Some(deleted.row.clone());
-            self.items += 1;
+        match (&rest, skipped) {
+            (Some(_), _) => {}
+            (None, 0) => {
+                path.deleted_dir = Some(deleted.row.clone());
+                self.items += 1;
+            }
+            (None, skipped) => self.skipped += skipped,
         }
         let named = |names: &BucketNameInfo| names.bucket_id == Some(deleted.bucket_id);
         if !self.buckets.iter().any(named) {
@@ -235,16 +258,30 @@ fn from<'a>(reached: &'a [u8], first: &'a [u8]) -> &'a [u8] {
     if reached.is_empty() { first } else { reached }
 }
 
+/// What the deletedDirectoryTable has.
+enum Next {
+    Row(Deleted),
+    /// A row that does not decode.
+    Damaged {
+        row: Vec<u8>,
+        reason: String,
+    },
+    End,
+}
+
 /// The first row of the deletedDirectoryTable from `start` on.
-fn next_deleted(tables: &Tables, start: &[u8]) -> Result<Option<Deleted>, String> {
-    let mut found = None;
+fn next_deleted(tables: &Tables, start: &[u8]) -> Result<Next, String> {
+    let mut found = Next::End;
     tables
         .scan(Table::DeletedDirectoryTable, start, None, &mut |key, value| {
-            found = Some(deleted(key, value));
+            found = match deleted(key, value) {
+                Ok(deleted) => Next::Row(deleted),
+                Err(reason) => Next::Damaged { row: key.to_vec(), reason },
+            };
             ControlFlow::Break(())
         })
         .map_err(|e| e.to_string())?;
-    found.transpose()
+    Ok(found)
 }
 
 fn deleted(key: &[u8], value: &[u8]) -> Result<Deleted, String> {
@@ -262,6 +299,8 @@ struct Children {
     found: Vec<KeyInfo>,
     /// The row to go on from, if there are more.
     next: Option<Vec<u8>>,
+    /// Rows that do not decode.
+    skipped: u64,
 }
 
 fn children(
@@ -273,7 +312,7 @@ fn children(
     child: impl Fn(&[u8]) -> Result<KeyInfo, String>,
 ) -> Result<Children, String> {
     let mut found = Vec::new();
-    let (mut next, mut failed) = (None, None);
+    let (mut next, mut skipped) = (None, 0);
     tables
         .scan(table, start, tables::prefix_end(first).as_deref(), &mut |key, value| {
             if found.len() == most {
@@ -282,15 +321,16 @@ fn children(
             }
             match child(value) {
                 Ok(child) => found.push(child),
-                Err(e) => failed = Some(format!("row {}: {e}", String::from_utf8_lossy(key))),
+                Err(e) => {
+                    let row = String::from_utf8_lossy(key);
+                    tracing::warn!("a row of a deleted directory is damaged: row {row}: {e}");
+                    skipped += 1;
+                }
             }
-            if failed.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            ControlFlow::Continue(())
         })
         .map_err(|e| e.to_string())?;
-    match failed {
-        Some(failed) => Err(failed),
-        None => Ok(Children { found, next }),
-    }
+    Ok(Children { found, next, skipped })
 }
 
 #[async_trait::async_trait]
@@ -304,7 +344,7 @@ impl BackgroundService for DirectoryDeletingService {
     }
 
     async fn run_once(&self) -> Progress {
-        if !self.room.is_leader() {
+        if !self.dispatcher.is_leader() {
             return Progress::idle();
         }
         self.run().await.unwrap_or_else(Progress::failed)

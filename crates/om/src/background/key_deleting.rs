@@ -2,7 +2,8 @@
 //!
 //! SCM takes the blocks of many keys at once into its deletion log; only then are the rows purged.
 //! A crash in between sends the blocks twice, which does SCM no harm. Rows that SCM refused stay
-//! and are tried again, after the ones behind them.
+//! and are tried again, after the ones behind them. Rows that do not decode stay, too: they are
+//! counted, and the rows behind them go.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,7 +18,7 @@ use proto::ozone::{DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKe
 use service::{BackgroundService, Progress};
 
 use super::names::bucket_of;
-use crate::room::Room;
+use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics, Ozone's.
 pub(crate) const NAME: &str = "KeyDeletingService";
@@ -41,52 +42,58 @@ struct Row {
     blocks: KeyBlocks,
 }
 
+/// Rows of the deletedTable, in its order.
+#[derive(Default)]
+struct Rows {
+    rows: Vec<Row>,
+    /// There are more behind them.
+    more: bool,
+    /// Rows between them that do not decode.
+    skipped: u64,
+}
+
 /// Hands deleted keys over to SCM and purges them.
 pub(crate) struct KeyDeletingService {
-    room: Arc<Room>,
+    dispatcher: Arc<Dispatcher>,
     options: KeyDeletingOptions,
     /// Where the next run begins, when the last one met rows that SCM would not take.
     resume: Mutex<Option<String>>,
 }
 
 impl KeyDeletingService {
-    pub(crate) fn new(room: Arc<Room>, options: KeyDeletingOptions) -> Arc<Self> {
-        Arc::new(Self { room, options, resume: Mutex::new(None) })
+    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: KeyDeletingOptions) -> Arc<Self> {
+        Arc::new(Self { dispatcher, options, resume: Mutex::new(None) })
     }
 
-    /// The next rows, and whether there are more behind them.
-    fn rows(&self) -> Result<(Vec<Row>, bool), String> {
-        let tables = self.room.tables().map_err(|s| s.to_string())?;
+    /// The next rows.
+    fn rows(&self) -> Result<Rows, String> {
+        let tables = self.dispatcher.tables().map_err(|s| s.to_string())?;
         let start = match self.resume.lock().take() {
             // Right behind the row.
             Some(last) => [last.as_bytes(), b"\0"].concat(),
             None => Vec::new(),
         };
-        let (mut rows, mut blocks, mut more) = (Vec::new(), 0, false);
-        let mut damaged = None;
+        let (mut found, mut blocks) = (Rows::default(), 0);
         tables
             .scan(Table::DeletedTable, &start, None, &mut |key, value| {
-                if rows.len() >= self.options.limit || blocks >= BLOCKS_PER_CALL {
-                    more = true;
+                if found.rows.len() >= self.options.limit || blocks >= BLOCKS_PER_CALL {
+                    found.more = true;
                     return ControlFlow::Break(());
                 }
                 match row(key, value) {
                     Ok(row) => {
                         blocks += row.blocks.blocks.len();
-                        rows.push(row);
-                        ControlFlow::Continue(())
+                        found.rows.push(row);
                     }
                     Err(reason) => {
-                        damaged = Some(reason);
-                        ControlFlow::Break(())
+                        tracing::warn!("the deletedTable is damaged: {reason}");
+                        found.skipped += 1;
                     }
                 }
+                ControlFlow::Continue(())
             })
             .map_err(|e| e.to_string())?;
-        match damaged {
-            Some(reason) => Err(reason),
-            None => Ok((rows, more)),
-        }
+        Ok(found)
     }
 
     /// Hands rows over to SCM; gives back the keys of those it took.
@@ -99,7 +106,7 @@ impl KeyDeletingService {
         }
         let calls = full.into_iter().map(|r| r.blocks).collect();
         let results =
-            self.room.parts().scm.delete_blocks(calls).await.map_err(|e| e.to_string())?;
+            self.dispatcher.parts().scm.delete_blocks(calls).await.map_err(|e| e.to_string())?;
         let success = delete_scm_block_result::Result::Success as i32;
         for key in results {
             if key.block_results.iter().all(|b| b.result == success) {
@@ -134,7 +141,7 @@ impl KeyDeletingService {
             })),
             ..OmRequest::default()
         };
-        let response = self.room.submit_own(request).await.map_err(|s| s.to_string())?;
+        let response = self.dispatcher.submit_own(request).await.map_err(|s| s.to_string())?;
         match response.success {
             Some(false) => Err(response.message.unwrap_or_default()),
             _ => Ok(()),
@@ -142,8 +149,10 @@ impl KeyDeletingService {
     }
 
     async fn run(&self) -> Result<Progress, String> {
-        let (rows, more) = self.rows()?;
-        let Some(last) = rows.last().map(|r| r.key.clone()) else { return Ok(Progress::idle()) };
+        let Rows { rows, more, skipped } = self.rows()?;
+        let Some(last) = rows.last().map(|r| r.key.clone()) else {
+            return Ok(Progress::idle().and_skipped(skipped));
+        };
         let wanted = rows.len();
         let taken = self.hand_over(rows).await?;
         for keys in taken.chunks(ROWS_PER_PURGE) {
@@ -154,7 +163,8 @@ impl KeyDeletingService {
             *self.resume.lock() = Some(last);
         }
         let items = taken.len() as u64;
-        Ok(if more { Progress::more(items) } else { Progress::done(items) })
+        let progress = if more { Progress::more(items) } else { Progress::done(items) };
+        Ok(progress.and_skipped(skipped))
     }
 }
 
@@ -169,7 +179,7 @@ impl BackgroundService for KeyDeletingService {
     }
 
     async fn run_once(&self) -> Progress {
-        if !self.room.is_leader() {
+        if !self.dispatcher.is_leader() {
             return Progress::idle();
         }
         self.run().await.unwrap_or_else(Progress::failed)
@@ -177,7 +187,10 @@ impl BackgroundService for KeyDeletingService {
 }
 
 fn row(key: &[u8], value: &[u8]) -> Result<Row, String> {
-    let key = String::from_utf8(key.to_vec()).map_err(|e| format!("row of deletedTable: {e}"))?;
+    let key = String::from_utf8(key.to_vec()).map_err(|e| format!("a row's key: {e}"))?;
+    if bucket_of(&key).is_none() {
+        return Err(format!("row {key} is of no bucket"));
+    }
     let deleted = RepeatedKeyInfo::decode(value).map_err(|e| format!("row {key}: {e}"))?;
     let mut blocks = KeyBlocks { key: key.clone(), ..KeyBlocks::default() };
     for info in &deleted.key_info {

@@ -15,51 +15,64 @@ use service::{BackgroundService, Progress};
 
 use super::CleanupOptions;
 use super::names::bucket_of;
+use crate::dispatch::Dispatcher;
 use crate::ids::now_ms;
-use crate::room::Room;
 
 /// Gives up multipart uploads that are older than the threshold.
 pub(crate) struct MultipartUploadCleanupService {
-    room: Arc<Room>,
+    dispatcher: Arc<Dispatcher>,
     options: CleanupOptions,
 }
 
+/// Uploads to abort: rows of the multipartInfoTable, by bucket.
+#[derive(Default)]
+struct Expired {
+    uploads: BTreeMap<(String, String), Vec<String>>,
+    count: usize,
+    /// Rows that do not decode.
+    skipped: u64,
+}
+
 impl MultipartUploadCleanupService {
-    pub(crate) fn new(room: Arc<Room>, options: CleanupOptions) -> Arc<Self> {
-        Arc::new(Self { room, options })
+    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: CleanupOptions) -> Arc<Self> {
+        Arc::new(Self { dispatcher, options })
     }
 
-    fn expired(&self) -> Result<(BTreeMap<(String, String), Vec<String>>, usize), String> {
-        let tables = self.room.tables().map_err(|s| s.to_string())?;
+    fn expired(&self) -> Result<Expired, String> {
+        let tables = self.dispatcher.tables().map_err(|s| s.to_string())?;
         let before = now_ms().saturating_sub(self.options.expire.as_millis() as u64);
-        let (mut found, mut count) = (BTreeMap::new(), 0);
+        let mut found = Expired::default();
         tables
             .scan(Table::MultipartInfoTable, b"", None, &mut |key, value| {
-                let old = MultipartKeyInfo::decode(value).is_ok_and(|u| u.creation_time <= before);
-                if let (true, Ok(name)) = (old, std::str::from_utf8(key))
-                    && let Some((volume, bucket)) = bucket_of(name)
-                {
-                    let uploads: &mut Vec<String> =
-                        found.entry((volume.to_owned(), bucket.to_owned())).or_default();
-                    uploads.push(name.to_owned());
-                    count += 1;
+                let name = std::str::from_utf8(key).ok();
+                let bucket = name.and_then(bucket_of);
+                let (Some(name), Some((volume, bucket)), Ok(upload)) =
+                    (name, bucket, MultipartKeyInfo::decode(value))
+                else {
+                    found.skipped += 1;
+                    return ControlFlow::Continue(());
+                };
+                if upload.creation_time <= before {
+                    let bucket = (volume.to_owned(), bucket.to_owned());
+                    found.uploads.entry(bucket).or_default().push(name.to_owned());
+                    found.count += 1;
                 }
-                if count < self.options.limit {
+                if found.count < self.options.limit {
                     ControlFlow::Continue(())
                 } else {
                     ControlFlow::Break(())
                 }
             })
             .map_err(|e| e.to_string())?;
-        Ok((found, count))
+        Ok(found)
     }
 
     async fn run(&self) -> Result<Progress, String> {
-        let (expired, count) = self.expired()?;
+        let Expired { uploads, count, skipped } = self.expired()?;
         if count == 0 {
-            return Ok(Progress::idle());
+            return Ok(Progress::idle().and_skipped(skipped));
         }
-        let per_bucket = expired
+        let per_bucket = uploads
             .into_iter()
             .map(|((volume_name, bucket_name), uploads)| ExpiredMultipartUploadsBucket {
                 volume_name,
@@ -80,12 +93,14 @@ impl MultipartUploadCleanupService {
             )),
             ..OmRequest::default()
         };
-        let response = self.room.submit_own(request).await.map_err(|s| s.to_string())?;
+        let response = self.dispatcher.submit_own(request).await.map_err(|s| s.to_string())?;
         if response.success == Some(false) {
             return Err(response.message.unwrap_or_default());
         }
         let full = count >= self.options.limit;
-        Ok(if full { Progress::more(count as u64) } else { Progress::done(count as u64) })
+        let progress =
+            if full { Progress::more(count as u64) } else { Progress::done(count as u64) };
+        Ok(progress.and_skipped(skipped))
     }
 }
 
@@ -100,7 +115,7 @@ impl BackgroundService for MultipartUploadCleanupService {
     }
 
     async fn run_once(&self) -> Progress {
-        if !self.room.is_leader() {
+        if !self.dispatcher.is_leader() {
             return Progress::idle();
         }
         self.run().await.unwrap_or_else(Progress::failed)

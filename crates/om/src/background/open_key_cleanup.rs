@@ -15,12 +15,12 @@ use proto::ozone::{
 use service::{BackgroundService, Progress};
 
 use super::CleanupOptions;
+use crate::dispatch::Dispatcher;
 use crate::ids::now_ms;
-use crate::room::Room;
 
 /// Gives up open keys that are older than the threshold.
 pub(crate) struct OpenKeyCleanupService {
-    room: Arc<Room>,
+    dispatcher: Arc<Dispatcher>,
     options: CleanupOptions,
     lease_hard_limit: Duration,
 }
@@ -30,6 +30,8 @@ pub(crate) struct OpenKeyCleanupService {
 struct Expired {
     sessions: BTreeMap<(String, String), Vec<OpenKey>>,
     count: usize,
+    /// Rows that do not decode.
+    skipped: u64,
 }
 
 /// Before when something was last touched to count as expired, in milliseconds.
@@ -40,11 +42,11 @@ struct Thresholds {
 
 impl OpenKeyCleanupService {
     pub(crate) fn new(
-        room: Arc<Room>,
+        dispatcher: Arc<Dispatcher>,
         options: CleanupOptions,
         lease_hard_limit: Duration,
     ) -> Arc<Self> {
-        Arc::new(Self { room, options, lease_hard_limit })
+        Arc::new(Self { dispatcher, options, lease_hard_limit })
     }
 
     /// Multipart uploads have a cleanup of their own: their row in the openKeyTable goes with
@@ -54,7 +56,7 @@ impl OpenKeyCleanupService {
             BucketLayoutProto::FileSystemOptimized => Table::OpenFileTable,
             _ => Table::OpenKeyTable,
         };
-        let tables = self.room.tables().map_err(|s| s.to_string())?;
+        let tables = self.dispatcher.tables().map_err(|s| s.to_string())?;
         let before = |age: Duration| now_ms().saturating_sub(age.as_millis() as u64);
         let thresholds = Thresholds {
             expire: before(self.options.expire),
@@ -65,6 +67,7 @@ impl OpenKeyCleanupService {
             .scan(table, b"", None, &mut |key, value| {
                 let (Ok(info), Ok(name)) = (KeyInfo::decode(value), std::str::from_utf8(key))
                 else {
+                    found.skipped += 1;
                     return ControlFlow::Continue(());
                 };
                 if !is_expired(&info, name, &thresholds) {
@@ -108,15 +111,16 @@ impl OpenKeyCleanupService {
             self.submit(request).await?;
         }
         let count = expired.count;
-        Ok(match count {
+        let progress = match count {
             0 => Progress::idle(),
             count if count >= self.options.limit => Progress::more(count as u64),
             count => Progress::done(count as u64),
-        })
+        };
+        Ok(progress.and_skipped(expired.skipped))
     }
 
     async fn submit(&self, request: OmRequest) -> Result<(), String> {
-        let response = self.room.submit_own(request).await.map_err(|s| s.to_string())?;
+        let response = self.dispatcher.submit_own(request).await.map_err(|s| s.to_string())?;
         match response.success {
             Some(false) => Err(response.message.unwrap_or_default()),
             _ => Ok(()),
@@ -156,7 +160,7 @@ impl BackgroundService for OpenKeyCleanupService {
     }
 
     async fn run_once(&self) -> Progress {
-        if !self.room.is_leader() {
+        if !self.dispatcher.is_leader() {
             return Progress::idle();
         }
         let mut progress = Progress::idle();
@@ -165,6 +169,7 @@ impl BackgroundService for OpenKeyCleanupService {
             progress = Progress {
                 items: progress.items + run.items,
                 more: progress.more || run.more,
+                skipped: progress.skipped + run.skipped,
                 failure: progress.failure.or(run.failure),
             };
         }

@@ -1,9 +1,9 @@
 //! Blocks held ready, so that creating a key needs no call to SCM.
 //!
-//! Blocks stand on one shelf per replication. A shelf that runs low is refilled in the
-//! background, and holds more the faster it is emptied; blocks that stood too long are thrown
+//! There is one queue of preallocated blocks per replication. A queue that runs low is refilled in
+//! the background, and holds more the faster it is emptied; blocks that waited too long are thrown
 //! away, because their containers may have been closed meanwhile. A client that excludes nodes,
-//! pipelines or containers gets fresh blocks, and what it excluded leaves the shelves.
+//! pipelines or containers gets fresh blocks, and what it excluded leaves the queues.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use types::ReplicationConfig;
 use super::locations::{Locations, slim};
 use super::{ScmClient, ScmError};
 
-/// What a shelf holds before its demand is known.
+/// What a queue holds before its demand is known.
 const FIRST_TARGET: usize = 32;
-/// A shelf that is emptied again within this time grows.
-const GROW_WITHIN: Duration = Duration::from_secs(2);
+/// A queue that is emptied again within this time grows.
+const GROWTH_WINDOW: Duration = Duration::from_secs(2);
 
 /// How a pool is kept.
 #[derive(Debug, Clone)]
 pub(crate) struct PoolOptions {
-    /// Most blocks on one shelf.
+    /// Most blocks in one queue.
     pub(crate) size: usize,
     /// Age at which blocks are thrown away.
     pub(crate) max_age: Duration,
@@ -43,28 +43,28 @@ pub(crate) struct FreshBlock {
     pub(crate) pipeline: Arc<hdds::Pipeline>,
 }
 
-struct Ready {
+struct ReadyBlock {
     block: FreshBlock,
     since: Instant,
 }
 
-struct Shelf {
-    ready: Mutex<Stock>,
-    /// Held by whoever is asking SCM.
+struct PreallocatedBlocks {
+    ready: Mutex<BlockQueue>,
+    /// Held while SCM is asked.
     fetching: tokio::sync::Mutex<()>,
 }
 
-struct Stock {
-    blocks: VecDeque<Ready>,
+struct BlockQueue {
+    blocks: VecDeque<ReadyBlock>,
     target: usize,
     refilled: Instant,
     failed: Option<(Instant, ScmError)>,
 }
 
-impl Shelf {
+impl PreallocatedBlocks {
     fn new(size: usize) -> Self {
         Self {
-            ready: Mutex::new(Stock {
+            ready: Mutex::new(BlockQueue {
                 blocks: VecDeque::new(),
                 target: FIRST_TARGET.min(size),
                 refilled: Instant::now(),
@@ -75,12 +75,12 @@ impl Shelf {
     }
 }
 
-/// The shelves, and who fills them.
+/// The preallocated blocks by replication, and what refills them.
 pub(crate) struct BlockPool {
     scm: ScmClient,
     locations: Arc<Locations>,
     options: PoolOptions,
-    shelves: Mutex<FxHashMap<ReplicationConfig, Arc<Shelf>>>,
+    by_replication: Mutex<FxHashMap<ReplicationConfig, Arc<PreallocatedBlocks>>>,
 }
 
 impl BlockPool {
@@ -89,47 +89,48 @@ impl BlockPool {
         locations: Arc<Locations>,
         options: PoolOptions,
     ) -> Arc<Self> {
-        Arc::new(Self { scm, locations, options, shelves: Mutex::default() })
+        Arc::new(Self { scm, locations, options, by_replication: Mutex::default() })
     }
 
     /// Lets go of all blocks: somebody else leads now.
     pub(crate) fn clear(&self) {
-        self.shelves.lock().clear();
+        self.by_replication.lock().clear();
     }
 
-    /// Blocks on all shelves, for metrics.
+    /// Blocks in all queues, for metrics.
     pub(crate) fn ready(&self) -> usize {
-        let shelves: Vec<Arc<Shelf>> = self.shelves.lock().values().cloned().collect();
-        shelves.iter().map(|s| s.ready.lock().blocks.len()).sum()
+        let queues: Vec<Arc<PreallocatedBlocks>> =
+            self.by_replication.lock().values().cloned().collect();
+        queues.iter().map(|s| s.ready.lock().blocks.len()).sum()
     }
 
-    /// `count` blocks, from the shelf when it holds them.
+    /// `count` blocks, from the queue when it holds them.
     pub(crate) async fn take(
         self: &Arc<Self>,
         replication: ReplicationConfig,
         count: usize,
     ) -> Result<Vec<FreshBlock>, ScmError> {
-        let shelf = self.shelf(replication);
-        if let Some(blocks) = self.take_ready(&shelf, replication, count) {
+        let preallocated = self.preallocated(replication);
+        if let Some(blocks) = self.take_ready(&preallocated, replication, count) {
             return Ok(blocks);
         }
         let asked = Instant::now();
-        let _turn = shelf.fetching.lock().await;
-        if let Some(blocks) = self.take_ready(&shelf, replication, count) {
+        let _fetching = preallocated.fetching.lock().await;
+        if let Some(blocks) = self.take_ready(&preallocated, replication, count) {
             return Ok(blocks);
         }
-        if let Some((when, error)) = &shelf.ready.lock().failed
+        if let Some((when, error)) = &preallocated.ready.lock().failed
             && *when >= asked
         {
             return Err(error.clone());
         }
-        let target = self.grow(&shelf);
+        let target = self.grow(&preallocated);
         let mut blocks = match self.fetch(replication, count + target).await {
             // SCM may have room for few blocks only.
             Err(ScmError::Refused(_)) if target > 0 => self.fetch(replication, count).await,
             other => other,
         }
-        .inspect_err(|e| shelf.ready.lock().failed = Some((Instant::now(), e.clone())))?;
+        .inspect_err(|e| preallocated.ready.lock().failed = Some((Instant::now(), e.clone())))?;
         if blocks.len() < count {
             return Err(ScmError::Refused(format!(
                 "SCM allocated {} of {count} blocks {replication}",
@@ -137,12 +138,12 @@ impl BlockPool {
             )));
         }
         let spare = blocks.split_off(count);
-        self.store(&shelf, spare);
+        self.store(&preallocated, spare);
         Ok(blocks)
     }
 
     /// `count` blocks that avoid what `exclude` names. Its nodes, pipelines and containers leave
-    /// the shelves: a client had trouble with them.
+    /// the queues: a client had trouble with them.
     pub(crate) async fn take_excluding(
         &self,
         replication: ReplicationConfig,
@@ -172,81 +173,86 @@ impl BlockPool {
 
     /// Throws away blocks on excluded nodes, pipelines or containers.
     fn discard(&self, exclude: &hdds::ExcludeListProto) {
-        let shelves: Vec<Arc<Shelf>> = self.shelves.lock().values().cloned().collect();
-        for shelf in shelves {
-            shelf.ready.lock().blocks.retain(|r| !excluded(&r.block, exclude));
+        let queues: Vec<Arc<PreallocatedBlocks>> =
+            self.by_replication.lock().values().cloned().collect();
+        for preallocated in queues {
+            preallocated.ready.lock().blocks.retain(|r| !excluded(&r.block, exclude));
         }
     }
 
-    fn shelf(&self, replication: ReplicationConfig) -> Arc<Shelf> {
-        let mut shelves = self.shelves.lock();
-        let make = || Arc::new(Shelf::new(self.options.size));
-        Arc::clone(shelves.entry(replication).or_insert_with(make))
+    fn preallocated(&self, replication: ReplicationConfig) -> Arc<PreallocatedBlocks> {
+        let mut queues = self.by_replication.lock();
+        let make = || Arc::new(PreallocatedBlocks::new(self.options.size));
+        Arc::clone(queues.entry(replication).or_insert_with(make))
     }
 
     fn take_ready(
         self: &Arc<Self>,
-        shelf: &Arc<Shelf>,
+        preallocated: &Arc<PreallocatedBlocks>,
         replication: ReplicationConfig,
         count: usize,
     ) -> Option<Vec<FreshBlock>> {
         let (taken, low) = {
-            let mut stock = shelf.ready.lock();
+            let mut queue = preallocated.ready.lock();
             let now = Instant::now();
-            let before = stock.blocks.len();
-            while let Some(first) = stock.blocks.front()
+            let before = queue.blocks.len();
+            while let Some(first) = queue.blocks.front()
                 && now.duration_since(first.since) > self.options.max_age
             {
-                stock.blocks.pop_front();
+                queue.blocks.pop_front();
             }
-            if stock.blocks.is_empty() && before > 0 {
-                stock.target = (stock.target / 2).max(FIRST_TARGET).min(self.options.size);
+            if queue.blocks.is_empty() && before > 0 {
+                queue.target = (queue.target / 2).max(FIRST_TARGET).min(self.options.size);
             }
-            if stock.blocks.len() < count {
+            if queue.blocks.len() < count {
                 return None;
             }
-            let taken = stock.blocks.drain(..count).map(|r| r.block).collect();
-            (taken, stock.blocks.len() < stock.target / 2)
+            let taken = queue.blocks.drain(..count).map(|r| r.block).collect();
+            (taken, queue.blocks.len() < queue.target / 2)
         };
-        if low && shelf.fetching.try_lock().is_ok() {
-            self.refill(Arc::clone(shelf), replication);
+        if low && preallocated.fetching.try_lock().is_ok() {
+            self.refill(Arc::clone(preallocated), replication);
         }
         Some(taken)
     }
 
-    /// Fills a shelf in the background, unless somebody is at it.
-    fn refill(self: &Arc<Self>, shelf: Arc<Shelf>, replication: ReplicationConfig) {
+    /// Refills a queue in the background, unless that is under way.
+    fn refill(
+        self: &Arc<Self>,
+        preallocated: Arc<PreallocatedBlocks>,
+        replication: ReplicationConfig,
+    ) {
         let pool = Arc::clone(self);
         tokio::spawn(async move {
-            let Ok(_turn) = shelf.fetching.try_lock() else { return };
-            let target = pool.grow(&shelf);
-            let missing = target.saturating_sub(shelf.ready.lock().blocks.len());
+            let Ok(_fetching) = preallocated.fetching.try_lock() else { return };
+            let target = pool.grow(&preallocated);
+            let missing = target.saturating_sub(preallocated.ready.lock().blocks.len());
             if missing == 0 {
                 return;
             }
             match pool.fetch(replication, missing).await {
-                Ok(blocks) => pool.store(&shelf, blocks),
+                Ok(blocks) => pool.store(&preallocated, blocks),
                 Err(e) => tracing::warn!(%replication, "cannot refill the block pool: {e}"),
             }
         });
     }
 
-    /// What the shelf should hold now: twice as much when it was emptied quickly.
-    fn grow(&self, shelf: &Shelf) -> usize {
-        let mut stock = shelf.ready.lock();
+    /// What the queue should hold now: twice as much when it was emptied quickly.
+    fn grow(&self, preallocated: &PreallocatedBlocks) -> usize {
+        let mut queue = preallocated.ready.lock();
         let now = Instant::now();
-        if now.duration_since(stock.refilled) < GROW_WITHIN {
-            stock.target = (stock.target * 2).min(self.options.size);
+        if now.duration_since(queue.refilled) < GROWTH_WINDOW {
+            queue.target = (queue.target * 2).min(self.options.size);
         }
-        stock.refilled = now;
-        stock.target
+        queue.refilled = now;
+        queue.target
     }
 
-    fn store(&self, shelf: &Shelf, blocks: Vec<FreshBlock>) {
+    fn store(&self, preallocated: &PreallocatedBlocks, blocks: Vec<FreshBlock>) {
         let since = Instant::now();
-        let mut stock = shelf.ready.lock();
-        stock.failed = None;
-        stock.blocks.extend(blocks.into_iter().map(|block| Ready { block, since }));
+        let mut queue = preallocated.ready.lock();
+        queue.failed = None;
+        queue.blocks.extend(blocks.into_iter().map(|block| ReadyBlock { block, since }));
     }
 
     async fn fetch(

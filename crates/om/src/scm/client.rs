@@ -1,8 +1,8 @@
 //! Calls to SCM over the framed protocol.
 //!
-//! The SCMs of a service come and go: with [`ScmClient::info`] one of them says where they all are, as of which change
-//! of members, and a later change than the last one known is taken up. It is not kept: an OM starts with what its
-//! configuration says.
+//! The SCMs of a service come and go: with [`ScmClient::info`] one of them says where they all are,
+//! as of which change of members, and a later change than the last one known is taken up. It is not
+//! kept: an OM starts with what its configuration says.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,7 +55,7 @@ pub(crate) struct ScmAddresses {
     pub(crate) client: String,
 }
 
-/// Who this cluster's SCM says it is.
+/// The identity of this cluster's SCM.
 #[derive(Debug, Clone)]
 pub(crate) struct ScmInfo {
     pub(crate) cluster_id: String,
@@ -63,13 +63,13 @@ pub(crate) struct ScmInfo {
 }
 
 /// Pause after every SCM of a service was asked in vain: they may be about to elect a leader.
-const ROUND_PAUSE: Duration = Duration::from_millis(100);
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Longest wait for one SCM of several: longer than SCM itself waits for a pipeline.
-const ATTEMPT: Duration = Duration::from_secs(6);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// An answer that takes longer makes the other SCMs be asked, too, and again after as long.
-const HEDGE: Duration = Duration::from_millis(500);
+const HEDGE_DELAY: Duration = Duration::from_millis(500);
 
 /// Connections to the SCMs.
 #[derive(Clone)]
@@ -89,9 +89,9 @@ struct Target {
     container: Client,
 }
 
-/// Which of an SCM's doors a call is for.
+/// Which of the protocols of an SCM a call is for.
 #[derive(Clone, Copy)]
-enum Door {
+enum ScmProtocol {
     Block,
     Container,
 }
@@ -109,7 +109,7 @@ impl ScmClient {
     }
 
     /// An SCM said where they all are.
-    fn hear(&self, places: &hdds::ScmPlacesProto) {
+    fn update_addresses(&self, places: &hdds::ScmPlacesProto) {
         let parse = |address: &String| {
             HostPort::parse_with(address, None).map(|address| address.connect().to_string())
         };
@@ -140,8 +140,8 @@ impl ScmClient {
         self.targets.store(Arc::new(scms.into_iter().map(target).collect()));
     }
 
-    /// Asks who SCM is; `timeout` instead of the usual one, because a starting OM does not wait
-    /// long.
+    /// Asks SCM for its identity; `timeout` instead of the usual one, because a starting OM does
+    /// not wait long.
     pub(crate) async fn info(&self, timeout: Duration) -> Result<ScmInfo, ScmError> {
         let request = ScmBlockLocationRequest {
             cmd_type: block_location::Type::GetScmInfo as i32,
@@ -151,7 +151,7 @@ impl ScmClient {
         let response = self.call_block(&request, timeout).await?;
         let info = response.get_scm_info_response.ok_or_else(|| no_answer("GetScmInfo"))?;
         if let Some(places) = &info.places {
-            self.hear(places);
+            self.update_addresses(places);
         }
         Ok(ScmInfo { cluster_id: info.cluster_id, scm_id: info.scm_id })
     }
@@ -251,7 +251,7 @@ impl ScmClient {
         request: &ScmContainerLocationRequest,
     ) -> Result<ScmContainerLocationResponse, ScmError> {
         let response: ScmContainerLocationResponse =
-            self.call(Door::Container, request, self.timeout).await?;
+            self.call(ScmProtocol::Container, request, self.timeout).await?;
         if response.success == Some(false) {
             return Err(ScmError::Refused(response.message.unwrap_or_default()));
         }
@@ -263,7 +263,8 @@ impl ScmClient {
         request: &ScmBlockLocationRequest,
         timeout: Duration,
     ) -> Result<ScmBlockLocationResponse, ScmError> {
-        let response: ScmBlockLocationResponse = self.call(Door::Block, request, timeout).await?;
+        let response: ScmBlockLocationResponse =
+            self.call(ScmProtocol::Block, request, timeout).await?;
         if response.success != Some(false) && response.status == block_location::Status::Ok as i32 {
             return Ok(response);
         }
@@ -278,12 +279,12 @@ impl ScmClient {
         Err(ScmError::Refused(message))
     }
 
-    /// Asks the SCM that answered last, then the others, as long as there is time: all requests may be repeated. The
-    /// others are asked, too, when it takes long: it may hang, or be cut off from the rest. An SCM that is alone is
-    /// asked once.
+    /// Asks the SCM that answered last, then the others, as long as there is time: all requests may
+    /// be repeated. The others are asked, too, when it takes long: it may hang, or be cut off from
+    /// the rest. An SCM that is alone is asked once.
     async fn call<Q: Message, A: Message + Default>(
         &self,
-        door: Door,
+        protocol: ScmProtocol,
         request: &Q,
         timeout: Duration,
     ) -> Result<A, ScmError> {
@@ -295,23 +296,23 @@ impl ScmClient {
             let Some(target) = targets.get(current % count.max(1)) else { break };
             let mut left = deadline.saturating_duration_since(Instant::now());
             if count > 1 {
-                left = left.min(ATTEMPT);
+                left = left.min(ATTEMPT_TIMEOUT);
             }
             let answer = tokio::select! {
-                answer = target.call(door, request, left) => answer,
-                (n, answer) = others(&targets, current % count, door, request, deadline), if count > 1 => {
+                answer = target.call(protocol, request, left) => answer,
+                (n, answer) = others(&targets, current % count, protocol, request, deadline), if count > 1 => {
                     self.current.store(n, Ordering::Relaxed);
                     return answer;
                 }
             };
             match answer {
                 Err(ScmError::Unreachable { .. }) if count > 1 && Instant::now() < deadline => {
-                    // Whoever sees it first moves everybody on.
+                    // The call that sees it first moves all others on.
                     let next = current.wrapping_add(1);
                     let order = Ordering::Relaxed;
                     let _ = self.current.compare_exchange(current, next, order, order);
                     if attempt % count == 0 {
-                        tokio::time::sleep(ROUND_PAUSE).await;
+                        tokio::time::sleep(RETRY_DELAY).await;
                     }
                 }
                 answer => return answer,
@@ -325,18 +326,18 @@ impl ScmClient {
 async fn others<Q: Message, A: Message + Default>(
     targets: &[Arc<Target>],
     but: usize,
-    door: Door,
+    protocol: ScmProtocol,
     request: &Q,
     deadline: Instant,
 ) -> (usize, Result<A, ScmError>) {
-    tokio::time::sleep(HEDGE).await;
+    tokio::time::sleep(HEDGE_DELAY).await;
     let others = targets.iter().enumerate().filter(|(n, _)| *n != but);
     let mut asked: FuturesUnordered<_> = others
         .map(|(n, target)| async move {
             loop {
                 let left = deadline.saturating_duration_since(Instant::now());
-                match target.call(door, request, left).await {
-                    Err(ScmError::Unreachable { .. }) => tokio::time::sleep(HEDGE).await,
+                match target.call(protocol, request, left).await {
+                    Err(ScmError::Unreachable { .. }) => tokio::time::sleep(HEDGE_DELAY).await,
                     answer => return (n, answer),
                 }
             }
@@ -360,13 +361,13 @@ impl Target {
 
     async fn call<Q: Message, A: Message + Default>(
         &self,
-        door: Door,
+        protocol: ScmProtocol,
         request: &Q,
         timeout: Duration,
     ) -> Result<A, ScmError> {
-        let (client, address, method) = match door {
-            Door::Block => (&self.block, &self.addresses.block, method::SCM_BLOCK),
-            Door::Container => {
+        let (client, address, method) = match protocol {
+            ScmProtocol::Block => (&self.block, &self.addresses.block, method::SCM_BLOCK),
+            ScmProtocol::Container => {
                 (&self.container, &self.addresses.client, method::SCM_CONTAINER_LOCATION)
             }
         };

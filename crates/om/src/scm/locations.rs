@@ -42,7 +42,8 @@ impl Locations {
         Arc::new(Self { scm, known, racks: Arc::new(racks), clients })
     }
 
-    /// Positions of `members`, the nearest to the client first; empty when that is the order they have.
+    /// Positions of `members`, the nearest to the client first; empty when that is the order they
+    /// have.
     pub(crate) fn member_orders(
         &self,
         members: &[hdds::DatanodeDetailsProto],
@@ -51,7 +52,8 @@ impl Locations {
         member_orders(members, client, self.place(client).as_deref(), self.racks.costs())
     }
 
-    /// The rack of a client. Finding it out may take a script: the first reads of a client do without.
+    /// The rack of a client. Finding it out may take a script: the first reads of a client do
+    /// without.
     fn place(&self, client: IpAddr) -> Option<Arc<str>> {
         if !self.racks.are_known() {
             return None;

@@ -1,5 +1,5 @@
 //! What OM needs of SCM: blocks for new keys ([`BlockPool`]), places of containers for reads
-//! ([`Locations`]), and somebody who deletes blocks ([`ScmClient`]).
+//! ([`Locations`]), and what deletes blocks ([`ScmClient`]).
 
 mod blocks;
 mod client;

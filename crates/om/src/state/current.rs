@@ -18,7 +18,7 @@ const INCOMING: &str = "om.db.incoming";
 /// The database that a snapshot replaces.
 const OUTGOING: &str = "om.db.outgoing";
 /// How long readers of the old database may take to finish.
-const READERS_LEAVE: Duration = Duration::from_secs(60);
+const READERS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The database in use, none for the moment that a replacement takes.
 pub(crate) struct CurrentTables {
@@ -83,7 +83,7 @@ impl CurrentTables {
 
     fn wait_for_readers(&self) -> Result<(), Error> {
         let Some(mut old) = self.tables.swap(None) else { return Ok(()) };
-        let deadline = Instant::now() + READERS_LEAVE;
+        let deadline = Instant::now() + READERS_TIMEOUT;
         loop {
             match Arc::try_unwrap(old) {
                 Ok(_) => return Ok(()),
@@ -93,7 +93,7 @@ impl CurrentTables {
                 }
                 Err(used) => {
                     self.tables.store(Some(used));
-                    return Err(Error::Busy(READERS_LEAVE));
+                    return Err(Error::Busy(READERS_TIMEOUT));
                 }
             }
         }

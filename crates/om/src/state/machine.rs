@@ -4,6 +4,11 @@
 //! and written as one RocksDB batch together with the position of the last one. The batch does
 //! not go through RocksDB's own log: the Raft log is the log, and it is trimmed only behind what
 //! [`StateMachine::flush`] made durable.
+//!
+//! Every entry is answered, whatever is in it: one that does not decode, whose command this release
+//! does not know, or whose application panics ([`contain`](super::contain)) changes nothing, and
+//! its refusal is its answer. An entry that stopped the machine would stop every OM, at every
+//! start.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +26,8 @@ use prost::Message;
 use proto::ozone::{DirectoryInfo, KeyLocation, OmRequest, OmResponse, Status, Type};
 use tokio::sync::{Notify, watch};
 
-use super::{CallKey, CurrentTables, Decided, Decision, Tables};
+use super::contain::{self, Outcome, Rules};
+use super::{CallKey, CurrentTables, InFlightProposals, Tables, WriteProposal};
 use crate::error::Error;
 use crate::scm::FreshBlock;
 use crate::tables::stored;
@@ -55,6 +61,10 @@ pub(crate) struct MachineEvents {
     pub(crate) rounds: AtomicU64,
     /// Flushes of the tables.
     pub(crate) flushes: AtomicU64,
+    /// Entries whose application panicked.
+    pub(crate) panics: AtomicU64,
+    /// Entries that do not decode, or whose command this release does not know.
+    pub(crate) unknown: AtomicU64,
     /// The entry behind which writes are refused, while OM is prepared for another version.
     pub(crate) prepared: watch::Sender<Option<u64>>,
 }
@@ -62,7 +72,7 @@ pub(crate) struct MachineEvents {
 /// The state machine over `om.db`.
 pub(crate) struct OmStateMachine {
     current: Arc<CurrentTables>,
-    decided: Arc<Decided>,
+    proposals: Arc<InFlightProposals>,
     events: Arc<MachineEvents>,
     /// Where checkpoints for lagging replicas are made.
     snapshots: PathBuf,
@@ -71,13 +81,15 @@ pub(crate) struct OmStateMachine {
     applied: LogPosition,
     /// As [`MachineEvents::prepared`], for the round that is being applied.
     prepared: Option<u64>,
+    /// What applies a command; a test puts a bug in.
+    pub(super) rules: Rules,
 }
 
 impl OmStateMachine {
     /// The machine of an open database, at the position its last batch says.
     pub(crate) fn new(
         current: Arc<CurrentTables>,
-        decided: Arc<Decided>,
+        proposals: Arc<InFlightProposals>,
         events: Arc<MachineEvents>,
         snapshots: PathBuf,
         node_id: String,
@@ -86,9 +98,11 @@ impl OmStateMachine {
         prost::encoding::string::encode(LEADER_FIELD, &node_id, &mut signature);
         let applied = LogPosition::default();
         let prepared = None;
+        let rules: Rules = namespace::apply;
         let mut machine =
-            Self { current, decided, events, snapshots, signature, applied, prepared };
+            Self { current, proposals, events, snapshots, signature, applied, prepared, rules };
         machine.applied = machine.stored_position()?;
+        machine.tables()?.retries().forget_round();
         machine.load_prepared()?;
         Ok(machine)
     }
@@ -121,37 +135,51 @@ impl OmStateMachine {
         tables: &Tables,
         overlay: &mut Overlay<&Tables>,
     ) -> Result<Bytes, Error> {
-        let (decision, awaited) = match self.decided.take(&entry.header) {
-            Some(decision) => (decision, true),
+        let (proposal, awaited) = match self.proposals.take(&entry.header) {
+            Some(proposal) => (proposal, true),
             None => match OmRequest::decode(entry.header.clone()) {
-                Ok(request) => (Decision { request, blocks: Vec::new() }, false),
-                // Every replica fails alike, and none changes anything.
-                Err(e) => return Ok(undecodable(&e)),
+                Ok(request) => (WriteProposal { request, blocks: Vec::new() }, false),
+                Err(e) => {
+                    self.note_unknown(entry, &e);
+                    return Ok(undecodable(&e));
+                }
             },
         };
-        let (client, number) = (&decision.request.rpc_client_id, decision.request.rpc_call_id);
+        let (client, number) = (&proposal.request.rpc_client_id, proposal.request.rpc_call_id);
         let call = CallKey::of(client.as_ref(), number);
         if let Some(call) = call
             && let Some(answer) = tables.retries().applied(call, tables.store())?
         {
-            // It lacks what was never in the log: whoever answers adds that.
+            // It lacks what was never in the log: the OM that answers adds that.
             let mut again = Vec::from(self.signed(&answer, entry.index));
             again.extend_from_slice(&REPEATED);
             return Ok(Bytes::from(again));
         }
         let at = TransactionPosition { term: entry.term, index: entry.index };
-        if self.prepared.is_some() && !allowed_when_prepared(&decision.request) {
+        if self.prepared.is_some() && !allowed_when_prepared(&proposal.request) {
             // It was on its way when OM was prepared. Not kept: it may be done when it comes again.
-            return Ok(self.signed(&refused_when_prepared(decision.request), entry.index));
+            return Ok(self.signed(&refused_when_prepared(proposal.request), entry.index));
         }
-        let command = decision.request.cmd_type;
-        let applied = namespace::apply(decision.request, at, overlay)?;
-        overlay.absorb(applied.effects);
-        let mut response = applied.response;
-        if command == Type::Prepare as i32 {
-            self.prepared = response.prepare_response.as_ref().map(|r| r.txn_id);
-        } else if command == Type::CancelPrepare as i32 {
-            self.prepared = None;
+        let command = proposal.request.cmd_type;
+        if Type::try_from(command).is_err() {
+            self.note_unknown(entry, &format_args!("command {command}"));
+        }
+        let mut response = match contain::apply(self.rules, proposal.request, at, overlay)? {
+            Outcome::Applied(applied) => {
+                overlay.absorb(applied.effects);
+                applied.response
+            }
+            Outcome::Panicked(response) => {
+                self.events.panics.fetch_add(1, Ordering::Relaxed);
+                response
+            }
+        };
+        if response.success == Some(true) {
+            if command == Type::Prepare as i32 {
+                self.prepared = response.prepare_response.as_ref().map(|r| r.txn_id);
+            } else if command == Type::CancelPrepare as i32 {
+                self.prepared = None;
+            }
         }
         let plain = Bytes::from(response.encode_to_vec());
         if let Some(call) = call {
@@ -160,11 +188,21 @@ impl OmStateMachine {
         if !awaited {
             return Ok(Bytes::new());
         }
-        if decision.blocks.is_empty() {
+        if proposal.blocks.is_empty() {
             return Ok(self.signed(&plain, entry.index));
         }
-        attach(&mut response, &decision.blocks);
+        attach(&mut response, &proposal.blocks);
         Ok(self.signed(&response.encode_to_vec(), entry.index))
+    }
+
+    /// An entry of a later release, or one that was never whole: the other members of this release
+    /// take it the same way. See "Entries of another release" in ARCHITECTURE.md.
+    fn note_unknown(&self, entry: &Committed, what: &dyn std::fmt::Display) {
+        self.events.unknown.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(
+            index = entry.index, term = entry.term, %what,
+            "a log entry that this release does not know is refused; if another member applied it, this one's tables differ"
+        );
     }
 
     /// An encoded answer with this leader's name and where it is in the log.
@@ -212,10 +250,10 @@ impl OmStateMachine {
             transaction_info(at.term, at.index),
         );
         tables.retries().write(&mut batch, at.index);
-        let moving = moved.then(|| tables.moves().begin());
+        let move_guard = moved.then(|| tables.directory_epoch().begin_move());
         tables.store().write(batch, Durability::NoWal)?;
         tables.directories().changed(directories);
-        drop(moving);
+        drop(move_guard);
         tables.retries().written(at.index);
         tables.round_written(buckets);
         if deleted_directories {
@@ -281,8 +319,9 @@ impl StateMachine for OmStateMachine {
                 held.term, held.index, at.term, at.index
             ))));
         }
-        // Entries that Raft itself makes, such as the first one of a leader, never reach the tables.
-        // The log begins behind `at` from now on, so the tables must say that they are there.
+        // Entries that Raft itself makes, such as the first one of a leader, never reach the
+        // tables. The log begins behind `at` from now on, so the tables must say that they are
+        // there.
         let mut batch = Batch::new();
         let position = transaction_info(at.term, at.index);
         batch.put(stored(Table::TransactionInfoTable), TRANSACTION_INFO_KEY, position);

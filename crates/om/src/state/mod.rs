@@ -1,22 +1,26 @@
 //! The replicated state: the tables and how the log changes them.
 //!
 //! [`Tables`] is the database as the rules see it, [`CurrentTables`] the database in use now,
-//! [`OmStateMachine`] what Raft drives, [`Decided`] the proposals of this leader that are on
-//! their way through the log, [`retries`] the answers of writes that may come again.
+//! [`OmStateMachine`] what Raft drives, [`InFlightProposals`] the proposals of this leader that are
+//! on their way through the log, [`retries`] the answers of writes that may come again.
 
+mod contain;
 mod current;
-mod decided;
 mod directories;
-mod frozen;
+mod directory_epoch;
 mod machine;
-mod moves;
+mod proposals;
 mod retries;
+mod snapshot_view;
 mod tables;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 
 pub(crate) use current::CurrentTables;
-pub(crate) use decided::{Decided, Decision, Tag};
 pub(crate) use directories::DirectoryCacheStats;
-pub(crate) use frozen::Frozen;
 pub(crate) use machine::{MachineEvents, OmStateMachine, is_repeated};
+pub(crate) use proposals::{InFlightProposals, Tag, WriteProposal};
 pub(crate) use retries::{CallKey, spec as retries_spec};
+pub(crate) use snapshot_view::SnapshotView;
 pub(crate) use tables::{CacheSizes, Tables};

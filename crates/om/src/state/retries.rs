@@ -3,7 +3,7 @@
 //! A client that got no answer sends its call again, with the same client id and call id, to this
 //! OM after a restart or to another one. The log entry says which call it is from, so every
 //! replica keeps the answer when it applies the entry, in the same batch as what the entry did:
-//! whoever leads next answers the call and does not do it again.
+//! the next leader answers the call and does not do it again.
 //!
 //! The answers of a round of entries are one row, named after the last of them, so that keeping
 //! them costs little beside what the entries do. Rows that are too far behind go as others come:
@@ -117,6 +117,12 @@ impl Retries {
             answers.find(|(known, _)| *known == call).map(|(_, a)| Bytes::copy_from_slice(a))
         });
         Ok(found)
+    }
+
+    /// Forgets the answers of a round that failed before it was written: its entries are applied
+    /// again.
+    pub(crate) fn forget_round(&self) {
+        self.0.lock().round.clear();
     }
 
     /// Keeps the answer of an entry of the round.

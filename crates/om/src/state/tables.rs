@@ -13,7 +13,7 @@ use proto::ozone::{BucketInfo, DirectoryInfo, VolumeInfo};
 use rustc_hash::FxHashMap;
 
 use super::directories::DirectoryCache;
-use super::moves::Moves;
+use super::directory_epoch::DirectoryEpoch;
 use super::retries::{CallKey, Retries};
 use crate::error::Error;
 use crate::tables::stored;
@@ -28,7 +28,7 @@ pub(crate) struct Tables {
     retries: Retries,
     buckets: RwLock<Buckets>,
     directories: DirectoryCache,
-    moves: Moves,
+    directory_epoch: DirectoryEpoch,
 }
 
 /// Bounds of what is kept decoded.
@@ -55,7 +55,7 @@ impl Tables {
             retries,
             buckets: RwLock::default(),
             directories: DirectoryCache::new(sizes.directories),
-            moves: Moves::default(),
+            directory_epoch: DirectoryEpoch::default(),
         })
     }
 
@@ -74,8 +74,8 @@ impl Tables {
     }
 
     /// Rounds in which directories move.
-    pub(crate) fn moves(&self) -> &Moves {
-        &self.moves
+    pub(crate) fn directory_epoch(&self) -> &DirectoryEpoch {
+        &self.directory_epoch
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -14,8 +14,8 @@ use proto::block_location::{
     ScmBlockLocationResponse, delete_scm_block_result,
 };
 use proto::container_location::{
-    self, GetContainerWithPipelineBatchResponseProto, InSafeModeResponseProto,
-    ScmContainerLocationRequest, ScmContainerLocationResponse,
+    self, ForceExitSafeModeResponseProto, GetContainerWithPipelineBatchResponseProto,
+    InSafeModeResponseProto, ScmContainerLocationRequest, ScmContainerLocationResponse,
 };
 use proto::{hdds, method};
 use types::{DatanodeDetails, DatanodeId, Pipeline, PipelineId, PipelineState, PortName};
@@ -70,7 +70,7 @@ impl FakeScm {
 
     /// Serves on any free port; both of OM's SCM addresses lead there.
     pub async fn serve(self: &Arc<Self>) -> Server {
-        let handler = Arc::new(Door(Arc::clone(self)));
+        let handler = Arc::new(FakeScmHandler(Arc::clone(self)));
         Server::bind("127.0.0.1:0", handler, ServerOptions::default()).await.unwrap()
     }
 
@@ -195,6 +195,11 @@ impl FakeScm {
                     in_safe_mode: self.safe_mode.load(Ordering::Relaxed),
                 });
             }
+            container_location::Type::ForceExitSafeMode => {
+                self.safe_mode.store(false, Ordering::Relaxed);
+                response.force_exit_safe_mode_response =
+                    Some(ForceExitSafeModeResponseProto { exited_safe_mode: true });
+            }
             other => panic!("OM does not ask {other:?}"),
         }
         response
@@ -229,9 +234,9 @@ fn pipeline(number: u128, config: ReplicationConfig) -> Pipeline {
     }
 }
 
-struct Door(Arc<FakeScm>);
+struct FakeScmHandler(Arc<FakeScm>);
 
-impl Handler for Door {
+impl Handler for FakeScmHandler {
     fn call(&self, call: Call) -> HandlerFuture {
         let scm = Arc::clone(&self.0);
         Box::pin(async move {

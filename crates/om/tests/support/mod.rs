@@ -1,4 +1,4 @@
-//! An OM with a fake SCM, and clients for both doors.
+//! An OM with a fake SCM, and clients for both endpoints.
 
 #![allow(dead_code)]
 
@@ -19,11 +19,11 @@ use prost::Message;
 use proto::method;
 use proto::ozone::*;
 
-pub const WITHIN: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub struct World {
     pub scm: Arc<FakeScm>,
-    pub scm_door: Server,
+    pub scm_server: Server,
     pub dir: tempfile::TempDir,
     pub settings: Vec<(&'static str, String)>,
 }
@@ -31,8 +31,8 @@ pub struct World {
 impl World {
     pub async fn new() -> Self {
         let scm = FakeScm::new("cluster-1");
-        let scm_door = scm.serve().await;
-        Self { scm, scm_door, dir: tempfile::tempdir().unwrap(), settings: Vec::new() }
+        let scm_server = scm.serve().await;
+        Self { scm, scm_server, dir: tempfile::tempdir().unwrap(), settings: Vec::new() }
     }
 
     pub fn with(mut self, key: &'static str, value: impl ToString) -> Self {
@@ -53,8 +53,8 @@ impl World {
             .with("ozone.om.http-address", "127.0.0.1:0")
             .with("trioxide.om.cache.size", "32MB")
             .with("trioxide.audit.flush.interval", "10ms")
-            .with("ozone.scm.client.address", self.scm_door.local_addr())
-            .with("ozone.scm.block.client.address", self.scm_door.local_addr());
+            .with("ozone.scm.client.address", self.scm_server.local_addr())
+            .with("ozone.scm.block.client.address", self.scm_server.local_addr());
         self.settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value))
     }
 
@@ -106,7 +106,7 @@ impl TestOm {
 
     /// The answer, whatever it says.
     pub async fn ask(&self, request: OmRequest) -> OmResponse {
-        self.try_ask(request, WITHIN).await.unwrap()
+        self.try_ask(request, TIMEOUT).await.unwrap()
     }
 
     pub async fn try_ask(&self, request: OmRequest, t: Duration) -> Result<OmResponse, CallError> {
@@ -200,7 +200,7 @@ impl TestOm {
 
 /// Waits for a condition that something in the background brings about.
 pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + WITHIN;
+    let deadline = Instant::now() + TIMEOUT;
     while !condition() {
         assert!(Instant::now() < deadline, "never: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

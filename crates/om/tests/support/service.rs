@@ -10,7 +10,7 @@ use proto::om_admin::OmStateResponse;
 use proto::ozone::*;
 use testkit::free_ports;
 
-use super::{WITHIN, World};
+use super::{TIMEOUT, World};
 
 /// Ids of the OMs.
 pub const NODES: [&str; 3] = ["om1", "om2", "om3"];
@@ -82,14 +82,14 @@ impl Service {
         self.oms.len() - 1
     }
 
-    /// Writes the file that all OMs read: who there is, and who is to go.
+    /// Writes the file that all OMs read: the members, and those to be removed.
     pub fn write_file(&self, gone: &[&str]) {
         write_file(&self.world, &self.nodes, gone, &self.later);
     }
 
     /// Waits until something is so.
     pub async fn until(&self, what: &str, mut so: impl AsyncFnMut() -> bool) {
-        let deadline = Instant::now() + WITHIN;
+        let deadline = Instant::now() + TIMEOUT;
         while !so().await {
             assert!(Instant::now() < deadline, "never: {what}");
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -120,7 +120,7 @@ impl Service {
 
     /// Waits for one that leads and serves.
     pub async fn leader(&self) -> usize {
-        let deadline = Instant::now() + WITHIN;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let leads = |n: &usize| self.oms[*n].as_ref().is_some_and(OmHandle::is_leader);
             if let Some(leader) = self.up().into_iter().find(leads) {
@@ -135,7 +135,7 @@ impl Service {
 
     /// Waits until every OM that is up has everything.
     pub async fn settled(&self) {
-        let deadline = Instant::now() + WITHIN;
+        let deadline = Instant::now() + TIMEOUT;
         let client = self.client();
         loop {
             let states = client.om_states().await;

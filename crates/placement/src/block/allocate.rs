@@ -1,11 +1,12 @@
 //! Which open containers the next blocks go to.
 //!
-//! Blocks of a batch go round over the pipelines first and over the containers of each pipeline second, beginning
-//! where the last batch ended, so that all disks and leaders get their share.
+//! Blocks of a batch go round over the pipelines first and over the containers of each pipeline
+//! second, beginning where the last batch ended, so that all disks and leaders get their share.
 //!
-//! What a writer excludes is kept out as long as anything else is left. When nothing is, excluded nodes and pipelines
-//! are used after all: with three nodes of which one is gone, a pipeline that still has its majority is better than
-//! none. Excluded containers stay out always; new ones take their place.
+//! What a writer excludes is kept out as long as anything else is left. When nothing is, excluded
+//! nodes and pipelines are used after all: with three nodes of which one is gone, a pipeline that
+//! still has its majority is better than none. Excluded containers stay out always; new ones take
+//! their place.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub struct Wish<'a> {
     pub count: usize,
     /// How they are replicated.
     pub config: ReplicationConfig,
-    /// Who asks: the OM service id. Containers have one owner.
+    /// The owner: the OM service id. Containers have one owner.
     pub owner: &'a str,
     /// What to avoid.
     pub exclude: &'a Exclude,
@@ -51,12 +52,14 @@ pub struct Slot {
 pub struct Allocation {
     /// One per block asked for; none when there is no open container to use.
     pub slots: Vec<Slot>,
-    /// Containers that the pipelines are short of: to be made now when there are no slots, else in the background.
+    /// Containers that the pipelines are short of: to be made now when there are no slots, else in
+    /// the background.
     pub shortage: Vec<(PipelineId, u32)>,
 }
 
 impl Cluster {
-    /// Finds room for blocks. Neither slots nor shortage means that there is no pipeline to write through.
+    /// Finds room for blocks. Neither slots nor shortage means that there is no pipeline to write
+    /// through.
     pub fn allocate(&mut self, wish: Wish<'_>) -> Allocation {
         let turn = self.containers.take_turn(wish.count);
         let strict = self.gather(wish, turn, |e| {
@@ -88,7 +91,7 @@ impl Cluster {
                     && !wish.exclude.containers.contains(c)
             };
             let open = self.containers.open(*id).iter().copied().filter(fits).collect::<Vec<_>>();
-            let short = wanted.saturating_sub(open.len() as u32);
+            let short = wanted.saturating_sub(u32::try_from(open.len()).unwrap_or(u32::MAX));
             if short > 0 {
                 allocation.shortage.push((*id, short));
             }
@@ -99,13 +102,14 @@ impl Cluster {
         if usable.is_empty() {
             return allocation;
         }
-        allocation.slots = (turn..turn + wish.count)
-            .map(|at| {
-                let (containers, pipeline) = &usable[at % usable.len()];
-                let container = containers[(at / usable.len()) % containers.len()];
-                Slot { container, pipeline: Arc::clone(pipeline) }
-            })
-            .collect();
+        // Pipeline by pipeline, and of each its containers one after the other.
+        let at = |turn: usize| {
+            let (containers, pipeline) = usable.get(turn.checked_rem(usable.len())?)?;
+            let round = turn.checked_div(usable.len())?;
+            let container = *containers.get(round.checked_rem(containers.len())?)?;
+            Some(Slot { container, pipeline: Arc::clone(pipeline) })
+        };
+        allocation.slots = (turn..).take(wish.count).filter_map(at).collect();
         allocation
     }
 }

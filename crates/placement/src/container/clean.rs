@@ -1,9 +1,10 @@
 //! Containers whose blocks are all deleted go away.
 //!
-//! **Invariant:** a container is deleted only when as many replicas as it ought to have are known, all CLOSED and all
-//! empty, and the orders go out without `force`, so that a node refuses when it knows better. A replica with blocks in
-//! it that turns up later revives the container (see `replica::reconcile`).
-//! One that was never written goes when its pipeline is gone: nobody can write to it any more.
+//! **Invariant:** a container is deleted only when as many replicas as it ought to have are known,
+//! all CLOSED and all empty, and the orders go out without `force`, so that a node refuses when it
+//! knows better. A replica with blocks in it that turns up later revives the container (see
+//! `replica::reconcile`). One that was never written goes when its pipeline is gone: nobody can
+//! write to it any more.
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;
@@ -12,7 +13,8 @@ use crate::change::Usage;
 use crate::{Change, Cluster, Decision, Health, Millis, OrderKind, ReplicaState, elapsed};
 
 impl Cluster {
-    /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose replicas are gone.
+    /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose
+    /// replicas are gone.
     pub fn clean_containers(&mut self, now: Millis) -> Decision {
         let mut decision = Decision::default();
         let mut candidates = std::mem::take(&mut self.replicas.empty);
@@ -73,8 +75,8 @@ impl Cluster {
             && replicas.iter().all(|r| r.state == ReplicaState::Closed && r.is_empty && r.keys == 0)
     }
 
-    /// A container that was made ahead and not used before its pipeline was gone. All nodes are there, so a replica
-    /// would be known.
+    /// A container that was made ahead and not used before its pipeline was gone. All nodes are
+    /// there, so a replica would be known.
     fn was_never_written(&self, id: ContainerId, now: Millis) -> bool {
         let Some(c) = self.containers.get(id) else { return false };
         c.keys == 0

@@ -6,8 +6,8 @@ use types::{ContainerId, DatanodeId};
 use crate::{Change, Cluster, Decision, Millis, OrderKind};
 
 impl Cluster {
-    /// The container takes no more blocks: it is full, or a node or an operator wants it closed. Nothing when it is
-    /// not OPEN.
+    /// The container takes no more blocks: it is full, or a node or an operator wants it closed.
+    /// Nothing when it is not OPEN.
     pub fn finalize_container(&self, id: ContainerId, now: Millis) -> Decision {
         let mut decision = Decision::default();
         if let Some(c) = self.containers.get(id).filter(|c| c.state == LifeCycleState::Open) {
@@ -21,7 +21,8 @@ impl Cluster {
         decision
     }
 
-    /// Orders for a CLOSING container: every node that has, or may make, a replica shall close it, unless it has.
+    /// Orders for a CLOSING container: every node that has, or may make, a replica shall close it,
+    /// unless it has.
     pub fn order_close(&self, id: ContainerId) -> Decision {
         let mut decision = Decision::default();
         let Some(container) = self.containers.get(id) else { return decision };
@@ -56,7 +57,8 @@ impl Cluster {
         self.containers.get(id).is_some_and(|c| c.state == LifeCycleState::Closing)
     }
 
-    /// What follows at once from a change that was applied: orders that need not wait for the next round.
+    /// What follows at once from a change that was applied: orders that need not wait for the next
+    /// round.
     pub fn follow_up(&mut self, change: &Change, now: Millis) -> Decision {
         let mut decision = Decision::default();
         match change {

@@ -4,8 +4,9 @@
 //! OPEN ─FINALIZE→ CLOSING ─CLOSE→ CLOSED ─DELETE→ DELETING ─CLEANUP→ DELETED
 //!                    └─QUASI_CLOSE→ QUASI_CLOSED ─FORCE_CLOSE→ CLOSED
 //! ```
-//! CLOSED: all replicas agree on the last write. QUASI_CLOSED: a replica was closed without asking its group, so it may
-//! lack writes that others have; it becomes CLOSED when enough of them have been seen to know the last one.
+//! CLOSED: all replicas agree on the last write. QUASI_CLOSED: a replica was closed without asking
+//! its group, so it may lack writes that others have; it becomes CLOSED when enough of them have
+//! been seen to know the last one.
 
 use proto::hdds::{LifeCycleEvent as Event, LifeCycleState as State};
 

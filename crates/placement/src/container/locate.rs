@@ -19,8 +19,8 @@ pub enum LocateError {
 }
 
 impl Cluster {
-    /// The container, and the pipeline to reach it through: that which it is written through while OPEN, else one for
-    /// reading made of the nodes that have a replica, the best first.
+    /// The container, and the pipeline to reach it through: that which it is written through while
+    /// OPEN, else one for reading made of the nodes that have a replica, the best first.
     ///
     /// # Errors
     /// When there is no such container, or no replica of it is known.
@@ -58,7 +58,7 @@ impl Cluster {
             .and_then(|e| e.record.leader)
             .filter(|l| replicas.iter().any(|(r, _)| r.node == *l));
         Pipeline {
-            // The same id each time, so that whoever caches by it finds it again.
+            // The same id each time, so that a client that caches by it finds it again.
             id: container
                 .pipeline
                 .unwrap_or_else(|| PipelineId(uuid::Uuid::from_u128(container.id.0.into()))),

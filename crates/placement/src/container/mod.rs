@@ -26,7 +26,7 @@ pub struct Container {
     pub pipeline: Option<PipelineId>,
     /// Replication of its blocks.
     pub config: ReplicationConfig,
-    /// Who writes to it: the OM service id.
+    /// Its owner: the OM service id.
     pub owner: Arc<str>,
     /// Bytes, as reported; in the store as of the last change of state.
     pub used_bytes: u64,
@@ -51,10 +51,10 @@ impl Container {
             pipeline_id: self.pipeline.map(PipelineId::to_wire),
             used_bytes: self.used_bytes,
             number_of_keys: self.keys,
-            state_enter_time: Some(self.state_enter_ms as i64),
+            state_enter_time: Some(self.state_enter_ms.cast_signed()),
             owner: self.owner.to_string(),
-            delete_transaction_id: Some(self.delete_transaction as i64),
-            sequence_id: Some(self.sequence_id as i64),
+            delete_transaction_id: Some(self.delete_transaction.cast_signed()),
+            sequence_id: Some(self.sequence_id.cast_signed()),
             replication_factor: self.config.wire_factor().map(|f| f as i32),
             replication_type: self.config.wire_type() as i32,
             ec_replication_config: self.config.wire_ec(),
@@ -78,9 +78,9 @@ impl Container {
             owner: wire.owner.as_str().into(),
             used_bytes: wire.used_bytes,
             keys: wire.number_of_keys,
-            state_enter_ms: wire.state_enter_time() as u64,
-            sequence_id: wire.sequence_id() as u64,
-            delete_transaction: wire.delete_transaction_id() as u64,
+            state_enter_ms: wire.state_enter_time().cast_unsigned(),
+            sequence_id: wire.sequence_id().cast_unsigned(),
+            delete_transaction: wire.delete_transaction_id().cast_unsigned(),
             suppressed: wire.suppressed(),
         })
     }
@@ -139,7 +139,8 @@ impl Containers {
         self.open.get(&pipeline).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The containers that are, or were, written through a pipeline; deleted ones are not among them.
+    /// The containers that are, or were, written through a pipeline; deleted ones are not among
+    /// them.
     pub fn of_pipeline(&self, pipeline: PipelineId) -> Vec<ContainerId> {
         self.by_pipeline.get(&pipeline).into_iter().flatten().copied().collect()
     }

@@ -1,8 +1,8 @@
 //! DataNodes confirm deletions.
 //!
-//! **Invariant:** a transaction leaves the log only when every replica known has confirmed it, and no other can be
-//! away: as many nodes have confirmed as the container ought to have replicas, or, for a settled container that has
-//! fewer, no node is missing.
+//! **Invariant:** a transaction leaves the log only when every replica known has confirmed it, and
+//! no other can be away: as many nodes have confirmed as the container ought to have replicas, or,
+//! for a settled container that has fewer, no node is missing.
 
 use types::DatanodeId;
 
@@ -10,8 +10,8 @@ use crate::container::lifecycle::is_settled;
 use crate::{Change, Cluster, Decision, Health};
 
 impl Cluster {
-    /// `node` has (true) or has not (false) deleted the blocks of these transactions. One that it has not is sent
-    /// again in a later round.
+    /// `node` has (true) or has not (false) deleted the blocks of these transactions. One that it
+    /// has not is sent again in a later round.
     pub fn acknowledge_deletions(&mut self, node: DatanodeId, results: &[(u64, bool)]) -> Decision {
         let mut finished = Vec::new();
         for (id, success) in results {
@@ -47,7 +47,8 @@ impl Cluster {
         all_there && !copied && self.holders(t.container).iter().all(|n| acknowledged.contains(n))
     }
 
-    /// Whether every node that SCM has heard of is HEALTHY, and enough of them to be the whole cluster are known.
+    /// Whether every node that SCM has heard of is HEALTHY, and enough of them to be the whole
+    /// cluster are known.
     fn no_node_is_missing(&self) -> bool {
         !self.safe_mode.is_on() && self.nodes.iter().all(|n| n.health == Health::Healthy)
     }

@@ -38,8 +38,8 @@ impl Draft {
                 .entry(container)
                 .or_insert_with(|| Transaction { container, ..Transaction::default() });
             t.blocks.push(block.local);
-            t.size += block.size;
-            t.replicated_size += block.replicated_size;
+            t.size = t.size.saturating_add(block.size);
+            t.replicated_size = t.replicated_size.saturating_add(block.replicated_size);
             if t.blocks.len() >= MAX_BLOCKS {
                 drafts.extend(open.remove(&container).map(Draft));
             }

@@ -35,7 +35,7 @@ impl Transaction {
     /// The row of the `deletedBlocks` table, which is also what DataNodes are sent.
     pub fn to_wire(&self) -> DeletedBlocksTransaction {
         DeletedBlocksTransaction {
-            tx_id: self.id as i64,
+            tx_id: self.id.cast_signed(),
             container_id: self.container.to_wire(),
             local_id: self.blocks.iter().map(|b| b.to_wire()).collect(),
             count: Some(0),
@@ -48,7 +48,7 @@ impl Transaction {
     /// From the row.
     pub fn from_wire(wire: &DeletedBlocksTransaction) -> Self {
         Self {
-            id: wire.tx_id as u64,
+            id: wire.tx_id.cast_unsigned(),
             container: ContainerId::from_wire(wire.container_id),
             blocks: wire.local_id.iter().map(|b| LocalId::from_wire(*b)).collect(),
             size: wire.total_block_size(),
@@ -72,9 +72,11 @@ pub struct DeletionLog {
     progress: FxHashMap<u64, Progress>,
     /// Where the next round begins to look.
     cursor: u64,
-    blocks: u64,
-    size: u64,
-    replicated_size: u64,
+    /// Sums over all transactions. The sizes are what OM's clients say, each up to `u64::MAX`: as
+    /// many of them as there can be fit 128 bits, so that what was added can be taken away again.
+    blocks: u128,
+    size: u128,
+    replicated_size: u128,
 }
 
 /// How much there is to delete.
@@ -105,9 +107,9 @@ impl DeletionLog {
     pub fn summary(&self) -> Summary {
         Summary {
             transactions: self.transactions.len() as u64,
-            blocks: self.blocks,
-            size: self.size,
-            replicated_size: self.replicated_size,
+            blocks: clamped(self.blocks),
+            size: clamped(self.size),
+            replicated_size: clamped(self.replicated_size),
         }
     }
 
@@ -116,8 +118,8 @@ impl DeletionLog {
         self.progress.get(&id).map_or(0, |p| p.retries)
     }
 
-    /// An operator wants the transactions tried again (all that were put aside when none is named); the number of
-    /// those reset.
+    /// An operator wants the transactions tried again (all that were put aside when none is named);
+    /// the number of those reset.
     pub fn reset_retries(&mut self, ids: &[u64], max_retries: u32) -> usize {
         let named = |id: &u64| ids.is_empty() || ids.contains(id);
         let failed =
@@ -127,9 +129,9 @@ impl DeletionLog {
 
     /// Adds a transaction, new or loaded.
     pub fn insert(&mut self, t: Transaction) {
-        self.blocks += t.blocks.len() as u64;
-        self.size += t.size;
-        self.replicated_size += t.replicated_size;
+        self.blocks = self.blocks.saturating_add(t.blocks.len() as u128);
+        self.size = self.size.saturating_add(u128::from(t.size));
+        self.replicated_size = self.replicated_size.saturating_add(u128::from(t.replicated_size));
         if let Some(old) = self.transactions.insert(t.id, t) {
             self.discount(&old);
         }
@@ -143,8 +145,13 @@ impl DeletionLog {
     }
 
     fn discount(&mut self, t: &Transaction) {
-        self.blocks -= t.blocks.len() as u64;
-        self.size -= t.size;
-        self.replicated_size -= t.replicated_size;
+        self.blocks = self.blocks.saturating_sub(t.blocks.len() as u128);
+        self.size = self.size.saturating_sub(u128::from(t.size));
+        self.replicated_size = self.replicated_size.saturating_sub(u128::from(t.replicated_size));
     }
+}
+
+/// A sum as it is shown.
+fn clamped(sum: u128) -> u64 {
+    u64::try_from(sum).unwrap_or(u64::MAX)
 }

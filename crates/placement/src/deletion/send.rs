@@ -1,8 +1,8 @@
 //! One round of the deletion log: which transactions go to which nodes now.
 //!
-//! Every replica gets its command in the same round. A transaction is sent again to nodes that have not confirmed
-//! within the resend time, and put aside after too many rounds. Nodes that are not HEALTHY are left out; they get
-//! theirs when they are back.
+//! Every replica gets its command in the same round. A transaction is sent again to nodes that have
+//! not confirmed within the resend time, and put aside after too many rounds. Nodes that are not
+//! HEALTHY are left out; they get theirs when they are back.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ pub struct Round {
 }
 
 impl Cluster {
-    /// One round. The changes drop transactions of containers that are gone, and those that nobody is missing for any
-    /// more.
+    /// One round. The changes drop transactions of containers that are gone, and those that nobody
+    /// is missing for any more.
     pub fn send_deletions(&mut self, now: Millis) -> (Round, Decision) {
         let mut round = Round::default();
         let mut orders: BTreeMap<DatanodeId, Vec<u64>> = BTreeMap::new();
@@ -43,7 +43,7 @@ impl Cluster {
                 round.more = true;
                 break;
             }
-            last = id + 1;
+            last = id.saturating_add(1);
             let Some(t) = self.deletions.get(*id) else { continue };
             let blocks = t.blocks.len();
             let gone =
@@ -56,10 +56,10 @@ impl Cluster {
             if targets.is_empty() {
                 continue;
             }
-            round.transactions += 1;
-            round.blocks += blocks;
+            round.transactions = round.transactions.saturating_add(1);
+            round.blocks = round.blocks.saturating_add(blocks);
             let progress = self.deletions.progress.entry(*id).or_default();
-            progress.retries += 1;
+            progress.retries = progress.retries.saturating_add(1);
             for node in targets {
                 progress.sent.retain(|(n, _)| *n != node);
                 progress.sent.push((node, now));

@@ -1,7 +1,8 @@
 //! Nodes on their way out of service: what still blocks them, and when they are through.
 //!
-//! A node is through when it is in no pipeline and every container with a replica on it would do without it: it is
-//! closed, and has enough good replicas on other nodes (for maintenance, enough that stay online).
+//! A node is through when it is in no pipeline and every container with a replica on it would do
+//! without it: it is closed, and has enough good replicas on other nodes (for maintenance, enough
+//! that stay online).
 
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
@@ -65,18 +66,20 @@ impl Cluster {
             let list = match c.state {
                 LifeCycleState::Deleting | LifeCycleState::Deleted => continue,
                 LifeCycleState::Closed | LifeCycleState::QuasiClosed => {
-                    let Some(standing) = self.standing(c) else { continue };
+                    let Some(count) = self.replica_count(c) else { continue };
                     // In maintenance a replica may be away; decommissioned it is gone.
                     let enough = match maintenance {
-                        true => standing.missing(false) == 0,
+                        true => count.missing(false) == 0,
                         false => {
-                            standing.serving.len() + standing.maintenance.len() >= standing.required
-                                && standing.missing(false) == 0
+                            // What is on a node that is not heard of may be lost when this one is
+                            // gone.
+                            let others = count.heard.len().saturating_add(count.maintenance.len());
+                            others >= count.required && count.missing(false) == 0
                         }
                     };
                     // Of what is good nowhere there is nothing to copy; the report names it.
-                    if enough || standing.is_lost() {
-                        found.done += 1;
+                    if enough || count.is_lost() {
+                        found.done = found.done.saturating_add(1);
                         continue;
                     }
                     &mut found.under_replicated
@@ -107,11 +110,13 @@ impl Cluster {
             .map(|n| (n.details.id, n.details.op_state, n.details.op_state_expiry, n.health))
             .collect();
         for (id, state, expiry, health) in on_their_way {
-            let over = expiry > 0 && now / 1_000 >= expiry as u64;
+            let over =
+                u64::try_from(expiry).is_ok_and(|expiry| expiry > 0 && now / 1_000 >= expiry);
             let obstacles = self.obstacles(id);
             let to = match state {
                 EnteringMaintenance | InMaintenance if over => InService,
-                // It cannot be emptied any more: its containers are copied as those of any dead node.
+                // It cannot be emptied any more: its containers are copied as those of any dead
+                // node.
                 Decommissioning | EnteringMaintenance if health == Health::Dead => InService,
                 Decommissioning if obstacles.is_none() => Decommissioned,
                 EnteringMaintenance if obstacles.is_none() => InMaintenance,

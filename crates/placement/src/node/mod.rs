@@ -1,4 +1,4 @@
-//! DataNodes: who they are, how they are, what room they have.
+//! DataNodes: their identities, their health, their space.
 
 mod drain;
 mod register;
@@ -76,7 +76,7 @@ pub struct Storage {
 /// A DataNode.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Who and where.
+    /// Its identity and addresses.
     pub details: DatanodeDetails,
     /// How it is.
     pub health: Health,
@@ -90,6 +90,9 @@ pub struct Node {
     pub leaving_since: Option<Millis>,
     /// Raft log directories that work, as it reports them; `None` when it does not.
     pub log_disks: Option<usize>,
+    /// Whether it has told what it has since it knows that this SCM leads: orders of earlier
+    /// leaders change that no more.
+    pub confirmed: bool,
 }
 
 impl Node {
@@ -121,21 +124,23 @@ impl Node {
     pub fn used_percent(&self) -> u64 {
         let total = self.total();
         let used = total.capacity.saturating_sub(total.remaining);
-        (used * 100).checked_div(total.capacity).unwrap_or(100)
+        let percent = u128::from(used).saturating_mul(100).checked_div(u128::from(total.capacity));
+        percent.and_then(|percent| u64::try_from(percent).ok()).unwrap_or(100)
     }
 
     /// Sums over the data directories that have not failed.
     pub fn total(&self) -> Storage {
         let mut total = Storage::default();
         for s in self.storage.iter().filter(|s| !s.failed) {
-            total.capacity += s.capacity;
-            total.used += s.used;
-            total.remaining += s.remaining;
-            total.committed += s.committed;
-            total.free_space_to_spare += s.free_space_to_spare;
-            total.reserved += s.reserved;
-            total.fs_capacity += s.fs_capacity;
-            total.fs_available += s.fs_available;
+            let sum = u64::saturating_add;
+            total.capacity = sum(total.capacity, s.capacity);
+            total.used = sum(total.used, s.used);
+            total.remaining = sum(total.remaining, s.remaining);
+            total.committed = sum(total.committed, s.committed);
+            total.free_space_to_spare = sum(total.free_space_to_spare, s.free_space_to_spare);
+            total.reserved = sum(total.reserved, s.reserved);
+            total.fs_capacity = sum(total.fs_capacity, s.fs_capacity);
+            total.fs_available = sum(total.fs_available, s.fs_available);
         }
         total
     }
@@ -183,6 +188,19 @@ impl Nodes {
         let Some(node) = self.nodes.get_mut(&id) else { return false };
         node.storage = storage;
         true
+    }
+
+    /// This SCM leads from now on: no node is [confirmed](Node::confirmed) until it registers
+    /// again.
+    pub fn doubt_all(&mut self) {
+        self.nodes.values_mut().for_each(|node| node.confirmed = false);
+    }
+
+    /// Whether a node that has just registered knows that this SCM leads.
+    pub fn set_confirmed(&mut self, id: DatanodeId, confirmed: bool) {
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.confirmed = confirmed;
+        }
     }
 
     /// Takes over how many Raft log directories of a node work.

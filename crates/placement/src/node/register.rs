@@ -1,4 +1,4 @@
-//! A DataNode says who it is.
+//! Registration of a DataNode.
 
 use types::{DatanodeDetails, DatanodeId, OperationalState, PipelineId, PipelineState};
 
@@ -17,12 +17,13 @@ pub enum Registered {
 }
 
 impl Cluster {
-    /// A node registers, listing the pipelines whose groups it has on disk. Its container report is handed to
-    /// [`Cluster::report_all_replicas`], its pipeline report to [`Cluster::report_pipelines`], by the caller.
+    /// A node registers, listing the pipelines whose groups it has on disk. Its container report is
+    /// handed to [`Cluster::report_all_replicas`], its pipeline report to
+    /// [`Cluster::report_pipelines`], by the caller.
     ///
-    /// Pipelines of the node that it does not list: one that is ALLOCATED is ordered again; of an OPEN one the node
-    /// has lost its log, so it must never vote in that group again: the pipeline is closed. A node that moved makes
-    /// the members of its pipelines learn its new address.
+    /// Pipelines of the node that it does not list: one that is ALLOCATED is ordered again; of an
+    /// OPEN one the node has lost its log, so it must never vote in that group again: the pipeline
+    /// is closed. A node that moved makes the members of its pipelines learn its new address.
     pub fn register(
         &mut self,
         details: DatanodeDetails,
@@ -40,7 +41,8 @@ impl Cluster {
             }
             Some(_) => Registered::Moved,
         };
-        // What an operator wants of a node that is known here counts; of another one, what it remembers itself.
+        // What an operator wants of a node that is known here counts; of another one, what it
+        // remembers itself.
         let mut details = details;
         let known = self.nodes.get(id).map(|n| (n.details.op_state, n.details.op_state_expiry));
         let told = (details.op_state, details.op_state_expiry);
@@ -59,6 +61,7 @@ impl Cluster {
             storage,
             leaving_since,
             log_disks: None,
+            confirmed: true,
         };
         self.nodes.nodes.insert(id, node);
         let address_changed = self.pipelines.refresh_member(&details);

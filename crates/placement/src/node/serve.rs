@@ -5,8 +5,8 @@
 //!     │  ▲ recommission: from anywhere, and when maintenance is over
 //!     └──┴► ENTERING_MAINTENANCE ─► IN_MAINTENANCE
 //! ```
-//! The state is soft here: the node itself keeps it, and tells it with every registration and heartbeat. So it outlives
-//! both, and every SCM knows it.
+//! The state is soft here: the node itself keeps it, and tells it with every registration and
+//! heartbeat. So it outlives both, and every SCM knows it.
 
 use types::{DatanodeId, OperationalState};
 
@@ -45,7 +45,8 @@ impl Cluster {
         }
     }
 
-    /// Begins to prepare a node for being away until `expiry`, in seconds since 1970; 0 is without end.
+    /// Begins to prepare a node for being away until `expiry`, in seconds since 1970; 0 is without
+    /// end.
     ///
     /// # Errors
     /// When it is being decommissioned.
@@ -77,8 +78,8 @@ impl Cluster {
         }
     }
 
-    /// What a node says that it was told. On the SCM that leads, one that was told otherwise is told again; another SCM
-    /// learns it from the node.
+    /// What a node says that it was told. On the SCM that leads, one that was told otherwise is
+    /// told again; another SCM learns it from the node.
     pub fn report_op_state(
         &mut self,
         id: DatanodeId,

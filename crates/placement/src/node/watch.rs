@@ -1,9 +1,9 @@
 //! Heartbeats, and what follows when they stop.
 
-use types::{DatanodeId, OperationalState};
+use types::{DatanodeId, OperationalState, PipelineState};
 
 use super::Health;
-use crate::{Change, Cluster, Decision, Millis};
+use crate::{Change, Cluster, Decision, Millis, PipelineEntry};
 
 /// A node's health changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +17,9 @@ pub struct Shift {
 }
 
 impl Cluster {
-    /// A heartbeat of `node`. `None` when the node is unknown and has to register; else the shift back to HEALTHY, if
-    /// there was one. A DEAD node has to register too: its replicas were forgotten.
+    /// A heartbeat of `node`. `None` when the node is unknown and has to register; else the shift
+    /// back to HEALTHY, if there was one. A DEAD node has to register too: its replicas were
+    /// forgotten.
     pub fn heartbeat(&mut self, node: DatanodeId, now: Millis) -> Option<Option<Shift>> {
         let entry = self.nodes.nodes.get_mut(&node).filter(|n| n.health != Health::Dead)?;
         entry.last_heartbeat = entry.last_heartbeat.max(now);
@@ -26,8 +27,10 @@ impl Cluster {
         Some((from != Health::Healthy).then_some(Shift { node, from, to: Health::Healthy }))
     }
 
-    /// Looks at the age of every node's last heartbeat. A node that went STALE or DEAD loses its pipelines; the
-    /// replicas of a DEAD one are forgotten.
+    /// Looks at the age of every node's last heartbeat. Pipelines of nodes that are STALE or DEAD,
+    /// or that have not registered in the time after which they were DEAD, are to be closed; this
+    /// is decided anew each time, for what an SCM decides before it leads is dropped. The replicas
+    /// of a node that went DEAD are forgotten.
     pub fn watch_nodes(&mut self, now: Millis) -> (Vec<Shift>, Decision) {
         let mut shifts = Vec::new();
         for node in self.nodes.nodes.values_mut() {
@@ -43,20 +46,11 @@ impl Cluster {
                 node.health = to;
             }
         }
-        let mut decision = Decision::default();
+        let decision = self.close_pipelines_of_silent_nodes(now);
         for shift in &shifts {
-            for id in self.pipelines.of_node(shift.node) {
-                if self.pipelines.takes_or_will_take_writes(id)
-                    && !decision.changes.iter().any(
-                        |c| matches!(c, Change::ClosePipeline { id: other, .. } if *other == id),
-                    )
-                {
-                    decision.changes.push(Change::ClosePipeline { id, now });
-                }
-            }
             if shift.to == Health::Dead {
                 self.pending.forget_node(shift.node);
-                self.pending.note_news();
+                self.pending.note_change();
                 // One in maintenance is expected to be away, and back with its replicas.
                 let away = self
                     .nodes
@@ -68,5 +62,25 @@ impl Cluster {
             }
         }
         (shifts, decision)
+    }
+
+    fn close_pipelines_of_silent_nodes(&mut self, now: Millis) -> Decision {
+        let since = *self.watched_since.get_or_insert(now);
+        let strangers_are_gone = now.saturating_sub(since) >= self.settings.dead_after;
+        let is_silent = |id| match self.nodes.get(id) {
+            Some(node) => node.health != Health::Healthy,
+            None => strangers_are_gone,
+        };
+        let lacks_a_member = |pipeline: &&PipelineEntry| {
+            pipeline.record.state != PipelineState::Closed
+                && pipeline.record.members.iter().any(|member| is_silent(member.id))
+        };
+        let changes = self
+            .pipelines
+            .iter()
+            .filter(lacks_a_member)
+            .map(|pipeline| Change::ClosePipeline { id: pipeline.record.id, now })
+            .collect();
+        Decision { changes, ..Decision::default() }
     }
 }

@@ -1,13 +1,16 @@
-//! The choice of members: who has room, who is with whom already, who is in which rack.
+//! The choice of members: which nodes have room, which are together already, and in which racks.
 //!
-//! A board holds what planning needs of the nodes and pipelines of one replication, so that plans can be tried out
-//! on a copy. The next three members always include the node with the most room. Of all sets of three with it, the
-//! best one, in this order:
+//! A board holds what planning needs of the nodes and pipelines of one replication, so that plans
+//! can be tried out on a copy. The next three members always include the node with the most room.
+//! Of all sets of three with it, the best one, in this order:
 //! 1. leaves room so that as many further pipelines can follow as before (less this one);
 //! 2. is not the set of another pipeline;
 //! 3. has two members in one rack and one in another;
 //! 4. takes the two from the rack with more room;
-//! 5. has the least in common with other pipelines, so that the loss of a node spreads over all others.
+//! 5. has the least in common with other pipelines, so that the loss of a node spreads over all
+//!    others.
+
+use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 use types::DatanodeId;
@@ -59,7 +62,8 @@ impl Board {
         self.seats.push(Seat { id, rack, limit, pipelines: 0, leads: 0 });
     }
 
-    /// Adds a pipeline; members that are not on the board count for what the others have in common only.
+    /// Adds a pipeline; members that are not on the board count for what the others have in common
+    /// only.
     pub fn add_pipeline(&mut self, members: &[DatanodeId], leader: Option<DatanodeId>) {
         self.count(members, leader, 1);
     }
@@ -78,7 +82,7 @@ impl Board {
                     seat.leads = seat.leads.saturating_add_signed(by as isize);
                 }
             }
-            for b in set.iter().skip(i + 1) {
+            for b in set.iter().skip(i.saturating_add(1)) {
                 let pair = self.pairs.entry((*a, *b)).or_default();
                 *pair = pair.saturating_add_signed(by);
             }
@@ -94,13 +98,13 @@ impl Board {
 
     /// Pipelines beyond the first of each set of nodes.
     pub fn duplicates(&self) -> usize {
-        self.sets.values().map(|n| n.saturating_sub(1) as usize).sum()
+        self.sets.values().map(|n| n.saturating_sub(1) as usize).fold(0, usize::saturating_add)
     }
 
     /// Pipelines whose members all are in one rack although there are others.
     pub fn misplaced(&self) -> usize {
         let bad = |(set, _): &(&Vec<DatanodeId>, &u32)| self.is_misplaced(set);
-        self.sets.iter().filter(bad).map(|(_, n)| *n as usize).sum()
+        self.sets.iter().filter(bad).map(|(_, n)| *n as usize).fold(0, usize::saturating_add)
     }
 
     /// Whether all of these nodes are in one rack although there are others.
@@ -144,15 +148,15 @@ impl Board {
         self.at.get(&id).and_then(|at| self.seats.get(*at)).map(|s| s.rack)
     }
 
-    /// The members of one more pipeline of that size, 1 or 3, and which of them shall lead. `None` when too few have
-    /// room, or all that have are in one rack although there are others.
+    /// The members of one more pipeline of that size, 1 or 3, and which of them shall lead. `None`
+    /// when too few have room, or all that have are in one rack although there are others.
     pub fn choose(&self, size: usize) -> Option<(Vec<DatanodeId>, DatanodeId)> {
         let mut free: Vec<&Seat> = self.seats.iter().filter(|s| s.room() > 0).collect();
         if free.len() < size {
             return None;
         }
         // The most room first; of several such the one with the fewest pipelines.
-        free.sort_by_key(|s| (usize::MAX - s.room(), s.pipelines, s.id));
+        free.sort_by_key(|s| (Reverse(s.room()), s.pipelines, s.id));
         let chosen =
             if size == 1 { vec![*free.first()?] } else { self.best_three(&free)?.to_vec() };
         let leader = chosen.iter().min_by_key(|s| (s.leads, s.id))?.id;
@@ -165,14 +169,15 @@ impl Board {
             room[seat.rack] = room[seat.rack].saturating_add(seat.room());
         }
         let total = most(free.iter().map(|s| s.room()), 3);
-        let left: usize = free.iter().map(|s| s.room().min(total.saturating_sub(1))).sum();
+        let others = free.iter().map(|s| s.room().min(total.saturating_sub(1)));
+        let left = others.fold(0, usize::saturating_add);
         let pool = pool(free, &room);
         // With the node that has the most room; if its rack allows none, with the next one.
         (0..pool.len()).find_map(|first| {
             let a = pool.get(first)?;
-            let rest = pool.get(first + 1..)?;
+            let rest = pool.get(first.saturating_add(1)..)?;
             let pairs = rest.iter().enumerate().flat_map(|(i, b)| {
-                rest.get(i + 1..).into_iter().flatten().map(move |c| [*a, *b, *c])
+                rest.get(i.saturating_add(1)..).into_iter().flatten().map(move |c| [*a, *b, *c])
             });
             let scored =
                 pairs.filter_map(|three| Some((self.score(&three, &room, total, left)?, three)));
@@ -201,25 +206,25 @@ impl Board {
             (false, false) => (1, false),
         };
         let taken = three.iter().filter(|s| s.room() < total).count();
-        let wastes = left.saturating_sub(taken) < 3 * total.saturating_sub(1);
+        let wastes = left.saturating_sub(taken) < total.saturating_sub(1).saturating_mul(3);
         let ids = sorted(&[a.id, b.id, c.id]);
         let pair = |x: usize, y: usize| self.pairs.get(&(ids[x], ids[y])).copied().unwrap_or(0);
-        let common = pair(0, 1) + pair(0, 2) + pair(1, 2);
+        let common = [pair(0, 1), pair(0, 2), pair(1, 2)].into_iter().fold(0, u32::saturating_add);
         let again = self.sets.get(&ids).copied().unwrap_or(0);
         let rooms: usize = three.iter().map(|s| s.room()).fold(0, usize::saturating_add);
-        Some((wastes, again, spread, common, usize::MAX - rooms, ids[0], ids[1], ids[2]))
+        Some((wastes, again, spread, common, Reverse(rooms), ids[0], ids[1], ids[2]))
     }
 }
 
 /// The seats worth looking at: of the racks with the most room, those with the most room.
 fn pool<'a>(free: &[&'a Seat], room: &[usize]) -> Vec<&'a Seat> {
     let mut racks: Vec<usize> = (0..room.len()).filter(|r| room[*r] > 0).collect();
-    racks.sort_by_key(|r| (usize::MAX - room[*r], *r));
+    racks.sort_by_key(|r| (Reverse(room[*r]), *r));
     racks.truncate(RACKS);
-    let share = POOL / racks.len().max(1);
-    let mut taken = vec![0; room.len()];
+    let share = POOL.checked_div(racks.len()).unwrap_or(POOL);
+    let mut taken = vec![0_usize; room.len()];
     let fits = |s: &&&Seat| {
-        taken[s.rack] += 1;
+        taken[s.rack] = taken[s.rack].saturating_add(1);
         racks.contains(&s.rack) && taken[s.rack] <= share
     };
     free.iter().filter(fits).copied().collect()
@@ -227,13 +232,14 @@ fn pool<'a>(free: &[&'a Seat], room: &[usize]) -> Vec<&'a Seat> {
 
 /// How many sets of `size` different nodes can be made of nodes that each take part in so many.
 fn most(rooms: impl Iterator<Item = usize> + Clone, size: usize) -> usize {
-    let fits = |n: usize| {
-        rooms.clone().map(|r| r.min(n)).fold(0_usize, usize::saturating_add) / size.max(1) >= n
+    let whole = |n: usize| {
+        let sum = rooms.clone().map(|r| r.min(n)).fold(0_usize, usize::saturating_add);
+        sum.checked_div(size).unwrap_or(sum)
     };
-    let (mut low, mut high) = (0, rooms.clone().fold(0_usize, usize::saturating_add) / size.max(1));
+    let (mut low, mut high) = (0_usize, whole(usize::MAX));
     while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) { low = middle } else { high = middle - 1 }
+        let middle = low.saturating_add(high.saturating_sub(low).div_ceil(2));
+        if whole(middle) >= middle { low = middle } else { high = middle.saturating_sub(1) }
     }
     low
 }

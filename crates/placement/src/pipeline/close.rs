@@ -1,19 +1,20 @@
 //! Pipelines that came to nothing, and the last steps of closed ones.
 //!
-//! A closed pipeline's groups are kept until every live member has closed the replicas of its containers: they need
-//! the group to agree on the last write. Only then, or after the destroy timeout, the groups are erased.
+//! A closed pipeline's groups are kept until every live member has closed the replicas of its
+//! containers: they need the group to agree on the last write. Only then, or after the destroy
+//! timeout, the groups are erased.
 
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, PipelineId, PipelineState};
 
 use crate::{Change, Cluster, Decision, Millis, OrderKind, elapsed};
 
-/// How long the news of a new replica may take; nodes report them at once.
+/// How long the report of a new replica may take; nodes report them at once.
 const NEWS_TRAVEL: Millis = 3_000;
 
 impl Cluster {
-    /// Looks at all pipelines: gives up those ALLOCATED for too long, repeats orders that had no effect, erases
-    /// closed ones whose containers are closed.
+    /// Looks at all pipelines: gives up those ALLOCATED for too long, repeats orders that had no
+    /// effect, erases closed ones whose containers are closed.
     pub fn scrub_pipelines(&mut self, now: Millis) -> Decision {
         let mut decision = Decision::default();
         let ids: Vec<_> = self.pipelines.entries.keys().copied().collect();
@@ -59,8 +60,8 @@ impl Cluster {
         }
     }
 
-    /// Whether every live member has closed its replica of every container of the pipeline. One that nobody has
-    /// reported a replica of by now was never written.
+    /// Whether every live member has closed its replica of every container of the pipeline. One
+    /// that nobody has reported a replica of by now was never written.
     fn containers_are_closed(&self, id: PipelineId, age: Millis) -> bool {
         let Some(entry) = self.pipelines.get(id) else { return true };
         let live = |m: &DatanodeId| self.nodes.is_healthy(*m);

@@ -1,8 +1,8 @@
 //! Which pipelines are missing, and of which nodes to make them.
 //!
-//! RATIS/THREE: every node takes part in up to its limit of pipelines; the [`board`](super::board) chooses. The member
-//! with the fewest leaderships gets the priority to lead.
-//! RATIS/ONE: one per healthy disk, at most the node's limit.
+//! RATIS/THREE: every node takes part in up to its limit of pipelines; the [`board`](super::board)
+//! chooses. The member with the fewest leaderships gets the priority to lead. RATIS/ONE: one per
+//! healthy disk, at most the node's limit.
 
 use types::{
     DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig, ReplicationFactor,
@@ -27,9 +27,9 @@ pub struct PipelinePlan {
 }
 
 impl Cluster {
-    /// The pipelines that are missing, given the nodes there are. In safe mode none of three nodes before as many have
-    /// registered as it waits for: those of the first few would soon be closed for better ones, and stay in the way of
-    /// an even choice of disks until then.
+    /// The pipelines that are missing, given the nodes there are. In safe mode none of three nodes
+    /// before as many have registered as it waits for: those of the first few would soon be closed
+    /// for better ones, and stay in the way of an even choice of disks until then.
     pub fn plan_pipelines(&self) -> Vec<PipelinePlan> {
         let mut plans = Vec::new();
         if self.settings.create_factor_one {
@@ -49,8 +49,8 @@ impl Cluster {
         plans
     }
 
-    /// One pipeline of that replication made of the least loaded nodes not in `avoid`, whatever the limits are; for
-    /// an operator who asks for one. `None` when there are too few nodes.
+    /// One pipeline of that replication made of the least loaded nodes not in `avoid`, whatever the
+    /// limits are; for an operator who asks for one. `None` when there are too few nodes.
     pub fn plan_pipeline(
         &self,
         config: ReplicationConfig,
@@ -127,7 +127,9 @@ impl Cluster {
         match config {
             ReplicationConfig::Ratis(ReplicationFactor::One) if by_setting == 0 => disks,
             ReplicationConfig::Ratis(ReplicationFactor::One) => disks.min(by_setting),
-            _ if by_setting == 0 => node.log_disks() * self.settings.pipelines_per_disk as usize,
+            _ if by_setting == 0 => {
+                node.log_disks().saturating_mul(self.settings.pipelines_per_disk as usize)
+            }
             _ => by_setting,
         }
     }

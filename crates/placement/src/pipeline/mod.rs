@@ -162,7 +162,8 @@ impl Pipelines {
         }
     }
 
-    /// Writes a node's current details into its pipelines; true when its addresses differ from those known there.
+    /// Writes a node's current details into its pipelines; true when its addresses differ from
+    /// those known there.
     pub(crate) fn refresh_member(&mut self, details: &DatanodeDetails) -> bool {
         let mut moved = false;
         for id in self.of_node(details.id) {

@@ -1,10 +1,13 @@
 //! Closing a pipeline so that better ones can be made.
 //!
-//! Nodes come one after the other, so the first pipelines are made of whoever was there. When all are made and still
-//! a node takes part in none, two pipelines have the same members, or all members of one are in one rack, a pipeline is
-//! closed if that lets the rest be made better. One at a time, so that writers always find others; only when no single
-//! one helps, two at once, which change members with each other. (One after the other they would not: in place of the
-//! first one the same would be made again, for ever.)
+//! Nodes come one after the other, so the first pipelines are made of the nodes that were there.
+//! When all are made and still a node takes part in none, two pipelines have the same members, or
+//! all members of one are in one rack, a pipeline is closed if that lets the rest be made better.
+//! One at a time, so that writers always find others; only when no single one helps, two at once,
+//! which change members with each other. (One after the other they would not: in place of the first
+//! one the same would be made again, for ever.)
+
+use std::cmp::Reverse;
 
 use types::{PipelineId, PipelineState, ReplicationConfig};
 
@@ -25,12 +28,12 @@ const FEW_NODES: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Worth {
     pipelines: usize,
-    faults: std::cmp::Reverse<usize>,
+    faults: Reverse<usize>,
 }
 
 impl Cluster {
-    /// The pipelines to close together for the sake of better ones: none, one or two. To be asked when nothing is planned
-    /// and no pipeline is on its way.
+    /// The pipelines to close together for the sake of better ones: none, one or two. To be asked
+    /// when nothing is planned and no pipeline is on its way.
     pub fn plan_rebalance(&self) -> Vec<PipelineId> {
         let config = ReplicationConfig::RATIS_THREE;
         let allocated = |e: &PipelineEntry| e.record.state == PipelineState::Allocated;
@@ -51,9 +54,10 @@ impl Cluster {
             .map(|e| {
                 let members = e.member_ids();
                 let bad = board.is_misplaced(&members) || board.is_duplicate(&members);
-                let load = members.iter().map(|m| board.load(*m)).sum::<usize>();
-                // Bad ones first; then those of the busiest nodes; of several such the youngest: least is in it.
-                let key = (!bad, usize::MAX - load, u64::MAX - e.record.created_ms, e.record.id);
+                let load = members.iter().map(|m| board.load(*m)).fold(0, usize::saturating_add);
+                // Bad ones first; then those of the busiest nodes; of several such the youngest:
+                // least is in it.
+                let key = (!bad, Reverse(load), Reverse(e.record.created_ms), e.record.id);
                 (key, e)
             })
             .collect();
@@ -63,10 +67,10 @@ impl Cluster {
             for e in closed {
                 board.remove_pipeline(&e.member_ids(), e.record.suggested_leader);
             }
-            let left = made - closed.len();
+            let left = made.saturating_sub(closed.len());
             let mut plans = Vec::new();
             fill(&mut board, config, self.cluster_limit().saturating_sub(left), &mut plans);
-            worth(&board, left + plans.len())
+            worth(&board, left.saturating_add(plans.len()))
         };
         let few = self.nodes.len() <= FEW_NODES;
         let candidates: Vec<_> = candidates.into_iter().map(|(_, e)| e).collect();
@@ -77,10 +81,11 @@ impl Cluster {
         {
             return ids;
         }
-        // Members of a bad one may have to change places with those of another. Writers need a third one meanwhile.
+        // Members of a bad one may have to change places with those of another. Writers need a
+        // third one meanwhile.
         let tried_first = if few && candidates.len() > 2 { TRIED_FIRST } else { 0 };
         let pairs = candidates.iter().take(tried_first).enumerate().flat_map(|(i, a)| {
-            let others = candidates.iter().take(TRIED).skip(i + 1);
+            let others = candidates.iter().take(TRIED).skip(i.saturating_add(1));
             others.map(move |b| [*a, *b])
         });
         let best =
@@ -97,6 +102,7 @@ fn first_best(
 }
 
 fn worth(board: &Board, pipelines: usize) -> Worth {
-    let faults = board.idle() + board.duplicates() + board.misplaced();
-    Worth { pipelines, faults: std::cmp::Reverse(faults) }
+    let faults = [board.duplicates(), board.misplaced()];
+    let faults = faults.into_iter().fold(board.idle(), usize::saturating_add);
+    Worth { pipelines, faults: Reverse(faults) }
 }

@@ -9,8 +9,8 @@ use crate::{Change, Cluster, Decision, OrderKind};
 impl Cluster {
     /// `node` runs these groups; the flag tells whether it leads.
     ///
-    /// An ALLOCATED pipeline that all members run and one leads becomes OPEN. A group that SCM knows nothing of, or
-    /// that the node is no member of, has to go.
+    /// An ALLOCATED pipeline that all members run and one leads becomes OPEN. A group that SCM
+    /// knows nothing of, or that the node is no member of, has to go.
     pub fn report_pipelines(
         &mut self,
         node: DatanodeId,
@@ -42,9 +42,16 @@ impl Cluster {
     /// A node says that a pipeline is broken (its log's disk failed, a member lags too far behind).
     pub fn report_broken_pipeline(&self, node: DatanodeId, id: PipelineId, now: u64) -> Decision {
         let mut decision = Decision::default();
-        let member = self.pipelines.get(id).is_some_and(|e| e.record.member(node).is_some());
-        if member && self.pipelines.takes_or_will_take_writes(id) {
+        let Some(entry) = self.pipelines.get(id) else { return decision };
+        if entry.record.member(node).is_none() {
+            return decision;
+        }
+        if self.pipelines.takes_or_will_take_writes(id) {
             decision.changes.push(Change::ClosePipeline { id, now });
+        } else if entry.record.state == PipelineState::Closed {
+            // Its group is kept for the sake of its containers only, and is of no use for that on
+            // this node.
+            decision.order(node, OrderKind::ClosePipeline(id));
         }
         decision
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto::hdds::LifeCycleState;
 use types::ContainerId;
 
-use super::standing::Standing;
+use super::count::ReplicaCount;
 use crate::{Cluster, Container, ReplicaState};
 
 /// Life cycle states in the order that the report lists them.
@@ -19,8 +19,9 @@ pub const STATES: [LifeCycleState; 7] = [
     LifeCycleState::Recovering,
 ];
 
-/// What a container's health can be, in the order that the report lists it. Each container has one of them; those that
-/// have two names in one say two things. (MISSING_UNDER_REPLICATED is for erasure coded ones.)
+/// What a container's health can be, in the order that the report lists it. Each container has one
+/// of them; those that have two names in one say two things. (MISSING_UNDER_REPLICATED is for
+/// erasure coded ones.)
 pub const HEALTHS: [&str; 16] = [
     "HEALTHY",
     "UNDER_REPLICATED",
@@ -61,7 +62,8 @@ impl Cluster {
         }
         for container in self.containers.from(ContainerId(0)).filter(|c| !c.suppressed) {
             let health = self.health(container);
-            *report.counts.entry(health).or_default() += 1;
+            let count = report.counts.entry(health).or_default();
+            *count = count.saturating_add(1);
             if health == "HEALTHY" {
                 continue;
             }
@@ -78,8 +80,8 @@ impl Cluster {
         if c.state == LifeCycleState::Open {
             return self.health_of_open(c);
         }
-        match self.standing(c) {
-            Some(standing) => self.health_of_settled(c, &standing),
+        match self.replica_count(c) {
+            Some(count) => self.health_of_settled(c, &count),
             None => "HEALTHY",
         }
     }
@@ -95,7 +97,7 @@ impl Cluster {
         }
     }
 
-    fn health_of_settled(&self, c: &Container, s: &Standing) -> &'static str {
+    fn health_of_settled(&self, c: &Container, s: &ReplicaCount) -> &'static str {
         let replicas = self.replicas.of(c.id);
         // Nobody will ever know what was written last.
         let stuck = c.state == LifeCycleState::QuasiClosed
@@ -107,7 +109,7 @@ impl Cluster {
         }
         if s.is_lost() {
             let here = s.bad.len();
-            return match (here + s.going.len(), stuck) {
+            return match (here.saturating_add(s.going.len()), stuck) {
                 (0, true) => "QUASI_CLOSED_STUCK_MISSING",
                 (0, false) => "MISSING",
                 // There are replicas, and none that anybody can vouch for.

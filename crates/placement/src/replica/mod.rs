@@ -1,11 +1,11 @@
 //! Replicas: the copies of containers that DataNodes report.
 
+pub mod count;
 pub mod health;
 pub mod pending;
 mod reconcile;
 pub mod repair;
 mod report;
-pub mod standing;
 
 use std::collections::BTreeSet;
 

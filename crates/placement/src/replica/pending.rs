@@ -1,5 +1,5 @@
-//! Copies and deletions of replicas that nodes were told to make: counted as if done, so that they are not ordered
-//! twice, until they are reported, fail, or too much time has passed.
+//! Copies and deletions of replicas that nodes were told to make: counted as if done, so that they
+//! are not ordered twice, until they are reported, fail, or too much time has passed.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -12,7 +12,7 @@ use crate::Millis;
 pub enum Task {
     /// The node gets a copy from another one.
     Copy {
-        /// Who sends it.
+        /// The node that sends it.
         source: DatanodeId,
     },
     /// The node deletes its replica.
@@ -39,18 +39,19 @@ pub struct PendingTasks {
     receiving: FxHashMap<DatanodeId, u32>,
     copies: usize,
     /// Something came, went or failed since anybody asked.
-    news: bool,
+    changed: bool,
 }
 
 impl PendingTasks {
-    /// Whether something came, went or failed since this was last asked: then there may be more to do.
-    pub fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.news)
+    /// Whether something came, went or failed since this was last asked: then there may be more to
+    /// do.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
     /// A node came or went: there may be more to do.
-    pub(crate) fn note_news(&mut self) {
-        self.news = true;
+    pub(crate) fn note_change(&mut self) {
+        self.changed = true;
     }
 
     /// Those of a container.
@@ -85,7 +86,7 @@ impl PendingTasks {
 
     /// Deletions under way in the whole cluster.
     pub fn deletions(&self) -> usize {
-        self.deleting.values().map(|n| *n as usize).sum()
+        self.deleting.values().map(|n| *n as usize).fold(0, usize::saturating_add)
     }
 
     pub(crate) fn add(&mut self, id: ContainerId, pending: Pending) {
@@ -108,9 +109,13 @@ impl PendingTasks {
         self.arrived(id, target)
     }
 
-    /// A node died: it neither sends, gets nor deletes anything.
+    /// A node died: it neither sends nor gets anything. What it was told to delete it may delete
+    /// when it is back, so that counts until it reports, or its time is over.
     pub(crate) fn forget_node(&mut self, node: DatanodeId) {
-        self.drop_where(|p| p.node == node || p.task == Task::Copy { source: node });
+        self.drop_where(|p| match p.task {
+            Task::Copy { source } => p.node == node || source == node,
+            Task::Delete => false,
+        });
     }
 
     /// What took too long is not waited for any longer.
@@ -137,7 +142,7 @@ impl PendingTasks {
         for pending in &out {
             self.count(pending, -1);
         }
-        self.news |= !out.is_empty();
+        self.changed |= !out.is_empty();
         !out.is_empty()
     }
 

@@ -22,26 +22,28 @@ impl Cluster {
         let Some(replica) = replica else { return decision };
         match container.state {
             LifeCycleState::Open => {
-                // A replica that takes no writes, or a container that is full, means the same: no more blocks.
+                // A replica that takes no writes, or a container that is full, means the same: no
+                // more blocks.
                 let full = container.used_bytes >= self.settings.full_at();
                 if full || replica.state != ReplicaState::Open {
                     decision.merge(self.finalize_container(id, now));
                 }
             }
-            LifeCycleState::Closing => self.settle_closing(container, replica, now, &mut decision),
+            LifeCycleState::Closing => self.resolve_closing(container, replica, now, &mut decision),
             LifeCycleState::QuasiClosed => {
-                self.settle_quasi_closed(container, replica, now, &mut decision);
+                self.resolve_quasi_closed(container, replica, now, &mut decision);
             }
             LifeCycleState::Closed => self.follow_closed(container, replica, &mut decision),
             LifeCycleState::Deleting | LifeCycleState::Deleted => {
                 if matches!(replica.state, ReplicaState::Open | ReplicaState::Closing) {
-                    // A late write has made it anew, of a block allocated before. Once it is closed it is known
-                    // whether there is anything in it.
+                    // A late write has made it anew, of a block allocated before. Once it is closed
+                    // it is known whether there is anything in it.
                     let pipeline = container.pipeline.unwrap_or_default();
                     decision.order(node, OrderKind::CloseContainer { id, pipeline, force: false });
                 } else if replica.keys > 0 && replica.state.is_final() {
-                    // If it was ever written, the record is that of a closed container: a replica that has come as
-                    // far lacks nothing, and one that has not has only blocks that were deleted elsewhere.
+                    // If it was ever written, the record is that of a closed container: a replica
+                    // that has come as far lacks nothing, and one that has not has only blocks that
+                    // were deleted elsewhere.
                     let known = container.sequence_id > 0;
                     if replica.sequence_id < container.sequence_id {
                         decision.order(node, OrderKind::DeleteContainer { id, force: true });
@@ -83,7 +85,7 @@ impl Cluster {
         decision
     }
 
-    fn settle_closing(&self, c: &Container, r: &Replica, now: Millis, decision: &mut Decision) {
+    fn resolve_closing(&self, c: &Container, r: &Replica, now: Millis, decision: &mut Decision) {
         let event = match r.state {
             ReplicaState::Closed => LifeCycleEvent::Close,
             ReplicaState::QuasiClosed => LifeCycleEvent::QuasiClose,
@@ -92,7 +94,7 @@ impl Cluster {
         decision.changes.push(Change::MoveContainer { id: c.id, event, now, usage: c.usage() });
     }
 
-    fn settle_quasi_closed(
+    fn resolve_quasi_closed(
         &self,
         c: &Container,
         r: &Replica,
@@ -123,9 +125,10 @@ impl Cluster {
         }
     }
 
-    /// Whether enough quasi-closed replicas were seen for one of them to have the last acknowledged write: those of
-    /// all origins; or of a majority, without which nothing was acknowledged, when the nodes of the missing ones are
-    /// dead, or had time to come: a member that never wrote to the container has no replica to wait for.
+    /// Whether enough quasi-closed replicas were seen for one of them to have the last acknowledged
+    /// write: those of all origins; or of a majority, without which nothing was acknowledged, when
+    /// the nodes of the missing ones are dead, or had time to come: a member that never wrote to
+    /// the container has no replica to wait for.
     pub(super) fn last_write_is_known(&self, c: &Container, now: Millis) -> bool {
         let mut origins: Vec<_> =
             self.replicas.of(c.id).iter().filter(|r| quasi(r)).map(|r| r.origin).collect();
@@ -138,7 +141,7 @@ impl Cluster {
         let alive = self.nodes.iter().filter(|n| n.health != Health::Dead).count();
         let others_are_lost = alive < required
             || self.replicas.of(c.id).iter().all(quasi)
-                && self.lost_members(c) + origins.len() >= required;
+                && self.lost_members(c).saturating_add(origins.len()) >= required;
         let waited = elapsed(c.state_enter_ms, now) >= self.settings.dead_after;
         (others_are_lost || waited) && origins.len() > required / 2
     }
@@ -161,16 +164,7 @@ impl Cluster {
             ReplicaState::QuasiClosed if r.sequence_id >= c.sequence_id => {
                 decision.order(r.node, OrderKind::CloseContainer { id, pipeline, force: true });
             }
-            // It lacks writes. It goes when there are enough replicas that do not.
-            ReplicaState::QuasiClosed => {
-                let good = |r: &&Replica| {
-                    r.state == ReplicaState::Closed && r.sequence_id >= c.sequence_id
-                };
-                let enough = self.replicas.of(id).iter().filter(good).count();
-                if enough >= c.config.required_nodes() as usize {
-                    decision.order(r.node, OrderKind::DeleteContainer { id, force: true });
-                }
-            }
+            // One that lacks writes goes when there are enough that do not (`repair`).
             _ => {}
         }
     }

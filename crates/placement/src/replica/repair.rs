@@ -1,22 +1,27 @@
 //! Making the replicas of settled containers what they should be.
 //!
-//! One replica at a time is copied or deleted per container and look; what is under way counts as done
-//! ([`pending`](super::pending)). In this order:
+//! One replica at a time is copied or deleted per container and look; what is under way counts as
+//! done ([`pending`](super::pending)). In this order:
 //! 1. **under-replicated**: a node that has a good replica sends it to one that has none;
 //! 2. **misplaced**: the same, to another rack; then one is too many;
 //! 3. **bad replicas** go when there are enough good ones;
 //! 4. **over-replicated**: one goes that the racks do not need.
 //!
-//! **Invariant:** a replica is ordered away only when `required` other good ones serve, none of which is ordered away
-//! too. Which one it is follows from the ids alone, so that a new leader, who knows nothing of the orders of the old
-//! one, orders the same.
-
-use std::hash::{Hash, Hasher};
+//! **Invariant:** a replica is ordered away only when `required` other good ones are there, each on
+//! a node in service that is HEALTHY, has been heard of within the time after which it would be
+//! STALE, and has told this leader what it has ([`ReplicaCount::heard`]); none of them is ordered
+//! away too.
+//!
+//! Orders of two leaders do not add up: a node tells a leader what it has only after it has heard
+//! of its term, and from then on carries out nothing that an earlier leader ordered
+//! (`Node::confirmed`). Among the same replicas the choice follows from the ids alone, whichever
+//! SCM makes it and in whatever order they were reported.
 
 use types::{ContainerId, DatanodeId, OperationalState};
 
+use super::count::{ReplicaCount, mixed};
 use super::pending::{Pending, Task};
-use super::standing::Standing;
+use crate::settings::whole;
 use crate::{Cluster, Container, Decision, Health, Millis, Node, OrderKind, elapsed};
 
 /// What a look at some containers has found to do.
@@ -29,25 +34,26 @@ pub struct Repairs {
 }
 
 impl Cluster {
-    /// Looks at up to `count` containers from `start` on, and orders copies and deletions as far as the limits on work
-    /// under way allow.
+    /// Looks at up to `count` containers from `start` on, and orders copies and deletions as far as
+    /// the limits on work under way allow.
     pub fn repair_containers(&mut self, start: ContainerId, count: usize, now: Millis) -> Repairs {
         let mut repairs = Repairs::default();
         if start == ContainerId(0) {
             self.pending.expire(now);
         }
-        let mut ids: Vec<_> = self.containers.from(start).take(count + 1).map(|c| c.id).collect();
+        let mut ids: Vec<_> =
+            self.containers.from(start).take(count.saturating_add(1)).map(|c| c.id).collect();
         if ids.len() > count {
             repairs.next = ids.pop();
         }
-        let until = now + self.settings.replication.timeout;
+        let until = now.saturating_add(self.settings.replication.timeout);
         for id in ids {
-            // Just closed: the news of the other replicas are on their way.
+            // Just closed: the reports of the other replicas are on their way.
             let since = self.containers.get(id).map_or(now, |c| c.state_enter_ms);
             if elapsed(since, now) < self.settings.resend_after {
                 continue;
             }
-            let Some((pending, order)) = self.repair(id, until) else { continue };
+            let Some((pending, order)) = self.repair(id, now, until) else { continue };
             self.pending.add(id, pending);
             repairs.decision.orders.push(order);
         }
@@ -55,29 +61,34 @@ impl Cluster {
     }
 
     /// The next thing to do for a container.
-    fn repair(&self, id: ContainerId, until: Millis) -> Option<(Pending, crate::Order)> {
+    fn repair(
+        &self,
+        id: ContainerId,
+        now: Millis,
+        until: Millis,
+    ) -> Option<(Pending, crate::Order)> {
         let container = self.containers.get(id)?;
-        let standing = self.standing(container)?;
-        if standing.is_fine() {
+        let count = self.replica_count_at(container, Some(now))?;
+        if count.is_fine() {
             return None;
         }
-        if standing.missing(true) > 0 {
-            return self.order_copy(container, &standing, false, until);
+        if count.missing(true) > 0 {
+            return self.order_copy(container, &count, false, until);
         }
-        if standing.missing(false) > 0 {
+        if count.missing(false) > 0 {
             return None;
         }
-        if standing.misplaced && standing.coming.is_empty() && standing.excess() == 0 {
-            return self.order_copy(container, &standing, true, until);
+        if count.misplaced && count.coming.is_empty() && count.excess() == 0 {
+            return self.order_copy(container, &count, true, until);
         }
-        if !standing.closing.is_empty() || !standing.coming.is_empty() {
+        if !count.closing.is_empty() || !count.coming.is_empty() {
             return None;
         }
-        if standing.serving.len() < standing.required {
+        if count.heard.len() < count.required {
             return None;
         }
-        let victim = self.bad_victim(container, &standing).or_else(|| {
-            (standing.excess() > 0).then(|| self.extra_victim(container, &standing)).flatten()
+        let victim = self.bad_victim(container, &count).or_else(|| {
+            (count.spare() > 0).then(|| self.extra_victim(container, &count)).flatten()
         })?;
         let pending = Pending { node: victim, task: Task::Delete, until };
         let kind = OrderKind::DeleteContainer { id, force: true };
@@ -87,7 +98,7 @@ impl Cluster {
     fn order_copy(
         &self,
         c: &Container,
-        s: &Standing,
+        s: &ReplicaCount,
         elsewhere: bool,
         until: Millis,
     ) -> Option<(Pending, crate::Order)> {
@@ -108,11 +119,12 @@ impl Cluster {
             return usize::MAX;
         }
         let healthy = self.nodes.count(Health::Healthy) as f64;
-        ((healthy * f64::from(r.copies_per_node) * r.in_flight_share) as usize).max(1)
+        whole(healthy * f64::from(r.copies_per_node) * r.in_flight_share).max(1)
     }
 
-    /// The node to send a copy: that of the most complete good replicas which has the least to send.
-    fn choose_source(&self, c: &Container, s: &Standing) -> Option<DatanodeId> {
+    /// The node to send a copy: that of the most complete good replicas which has the least to
+    /// send.
+    fn choose_source(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
         let r = &self.settings.replication;
         let sequence = |id: &DatanodeId| self.replicas.on(c.id, *id).map_or(0, |r| r.sequence_id);
         let all = || s.serving.iter().chain(&s.leaving).chain(&s.maintenance);
@@ -121,7 +133,10 @@ impl Cluster {
             let Some(node) = self.nodes.get(**id) else { return false };
             let limit = match node.details.op_state {
                 OperationalState::InService => r.copies_per_node,
-                _ => (f64::from(r.copies_per_node) * r.out_of_service_factor) as u32,
+                _ => {
+                    let more = whole(f64::from(r.copies_per_node) * r.out_of_service_factor);
+                    u32::try_from(more).unwrap_or(u32::MAX)
+                }
             };
             node.health == Health::Healthy && self.pending.sending(**id) < limit.max(1)
         };
@@ -133,7 +148,12 @@ impl Cluster {
     }
 
     /// The node to get a copy: with room, without a replica, in a rack where it does the most good.
-    fn choose_target(&self, c: &Container, s: &Standing, elsewhere: bool) -> Option<DatanodeId> {
+    fn choose_target(
+        &self,
+        c: &Container,
+        s: &ReplicaCount,
+        elsewhere: bool,
+    ) -> Option<DatanodeId> {
         let placed: Vec<DatanodeId> =
             s.serving.iter().chain(&s.closing).chain(&s.coming).copied().collect();
         let racks = self.racks_of(&placed);
@@ -171,7 +191,7 @@ impl Cluster {
     }
 
     /// A replica that lacks something, or is not trusted, on a node that can be told.
-    fn bad_victim(&self, c: &Container, s: &Standing) -> Option<DatanodeId> {
+    fn bad_victim(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
         s.bad.iter().copied().find(|id| {
             // One that is still being closed may become good.
             let ends = self.replicas.on(c.id, *id).is_some_and(|r| r.state.is_final());
@@ -180,16 +200,16 @@ impl Cluster {
         })
     }
 
-    /// The replica that is one too many: not the only one of its rack, if that matters.
-    fn extra_victim(&self, c: &Container, s: &Standing) -> Option<DatanodeId> {
-        let mut candidates: Vec<_> = s.serving.clone();
-        candidates.sort_by_key(|id| mixed(c.id, *id));
+    /// The replica that is one too many: not the only one of its rack, if that matters. One whose
+    /// node has enough to delete is waited for: another one in its place would be a choice that
+    /// another leader does not make.
+    fn extra_victim(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
         let keeps_racks = |id: &DatanodeId| {
-            let rest: Vec<_> = s.serving.iter().copied().filter(|n| n != id).collect();
-            !self.in_one_rack_of_several(&rest) || self.in_one_rack_of_several(&s.serving)
+            let rest: Vec<_> = s.heard.iter().copied().filter(|n| n != id).collect();
+            !self.in_one_rack_of_several(&rest) || self.in_one_rack_of_several(&s.heard)
         };
-        candidates.retain(|id| self.may_delete(*id) && !self.only_of_its_origin(c, *id));
-        candidates.iter().copied().find(keeps_racks)
+        let mut candidates = s.heard.iter().filter(|id| !self.only_of_its_origin(c, **id));
+        candidates.find(|id| keeps_racks(id)).copied().filter(|id| self.may_delete(*id))
     }
 
     fn is_going(&self, id: ContainerId, node: DatanodeId) -> bool {
@@ -207,11 +227,4 @@ impl Cluster {
         c.state == proto::hdds::LifeCycleState::QuasiClosed
             && !self.replicas.of(c.id).iter().any(|r| r.node != node && r.origin == replica.origin)
     }
-}
-
-/// An order of nodes that differs from container to container and is the same on every SCM.
-fn mixed(id: ContainerId, node: DatanodeId) -> u64 {
-    let mut hasher = rustc_hash::FxHasher::default();
-    (id.0, node.0.as_u128()).hash(&mut hasher);
-    hasher.finish()
 }

@@ -15,7 +15,7 @@ impl Cluster {
         reports: Vec<(ContainerId, Replica)>,
         now: Millis,
     ) -> Decision {
-        self.pending.note_news();
+        self.pending.note_change();
         let listed: FxHashSet<_> = reports.iter().map(|(id, _)| *id).collect();
         let gone: Vec<_> = self.replicas.on_node(node).filter(|id| !listed.contains(id)).collect();
         for id in gone {
@@ -64,8 +64,9 @@ impl Cluster {
         kinds.len()
     }
 
-    /// What the replicas say about the container's size: the largest of them while it is written, the settled ones
-    /// after. Without replicas the record keeps what it has, and so does that of a container that is deleted.
+    /// What the replicas say about the container's size: the largest of them while it is written,
+    /// the settled ones after. Without replicas the record keeps what it has, and so does that of a
+    /// container that is deleted.
     fn refresh_usage(&mut self, id: ContainerId) {
         let Some(container) = self.containers.get(id) else { return };
         if matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted) {

@@ -1,9 +1,11 @@
 //! The rules, with Ozone's names and texts.
 
-use proto::hdds::ReplicationFactor;
-
 use super::Awaited;
 use crate::Cluster;
+use crate::settings::whole;
+
+/// Members of a RATIS/THREE pipeline.
+const MEMBERS: u32 = 3;
 
 /// A rule, and whether it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub struct RuleStatus {
 }
 
 impl Cluster {
-    /// All rules. They are evaluated outside safe mode too, for those who ask.
+    /// All rules. They are evaluated outside safe mode too, for callers that ask.
     pub fn safe_mode_rules(&self) -> Vec<RuleStatus> {
         vec![
             self.datanode_rule(),
@@ -65,8 +67,8 @@ impl Cluster {
         let by_share =
             (self.settings.safe_mode.healthy_pipeline_share * loaded.len() as f64).ceil();
         // A fresh cluster has none to wait for but those that its DataNodes can form.
-        let by_nodes = self.settings.safe_mode.min_datanodes / ReplicationFactor::Three as u32;
-        let required = (by_share as usize).max(by_nodes as usize);
+        let by_nodes = self.settings.safe_mode.min_datanodes / MEMBERS;
+        let required = whole(by_share).max(by_nodes as usize);
         let config = types::ReplicationConfig::RATIS_THREE;
         let healthy = self.pipelines.open(&config).iter().filter(|id| {
             self.pipelines.get(**id).is_some_and(|e| {
@@ -87,7 +89,7 @@ impl Cluster {
     fn one_replica_pipeline_rule(&self) -> RuleStatus {
         let loaded = &self.safe_mode.pipelines;
         let share = self.settings.safe_mode.reported_pipeline_share;
-        let required = (share * loaded.len() as f64).ceil() as usize;
+        let required = whole((share * loaded.len() as f64).ceil());
         // A pipeline that was closed meanwhile is not waited for.
         let reported = loaded
             .iter()

@@ -1,4 +1,5 @@
-//! Safe mode: after a start SCM waits until enough of the cluster has reported before it hands out blocks.
+//! Safe mode: after a start SCM waits until enough of the cluster has reported before it hands out
+//! blocks.
 //!
 //! It is left once, when every rule holds, or when an operator says so; it is never entered again.
 
@@ -49,7 +50,7 @@ impl Awaited {
     }
 
     fn reported(&self) -> usize {
-        self.total - self.left.len()
+        self.total.saturating_sub(self.left.len())
     }
 
     /// The share of them that can be read, 1 when there are none.
@@ -111,7 +112,8 @@ impl Cluster {
         };
     }
 
-    /// The replicated state has caught up with the log: what is waited for may have grown since the start.
+    /// The replicated state has caught up with the log: what is waited for may have grown since the
+    /// start.
     pub fn note_state_machine_ready(&mut self) {
         if self.safe_mode.on && !self.safe_mode.ready {
             self.begin_safe_mode();

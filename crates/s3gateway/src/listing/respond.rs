@@ -12,7 +12,7 @@ use s3s::dto::{
 use s3s::{S3Request, S3Result};
 
 use super::Encoding;
-use super::walk::{BucketKeys, Entry, Listed, Walk};
+use super::query::{BucketKeys, Entry, ListQuery, Listed};
 use crate::errors::{Subject, invalid_argument, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::synthetic_etag;
@@ -45,18 +45,18 @@ async fn page(
             "Argument maxKeys must be an integer between 0 and 2147483647",
         ));
     }
-    let walk = Walk {
+    let query = ListQuery {
         prefix: prefix.unwrap_or_default().to_owned(),
         delimiter: delimiter.filter(|d| !d.is_empty()).map(str::to_owned),
         after,
         limit: max_keys.min(most) as usize,
     };
     let failed = |e| s3_error(Subject::Bucket, e);
-    if walk.limit == 0 {
+    if query.limit == 0 {
         client.bucket_info(gateway.volume(), bucket).await.map_err(failed)?;
     }
     let keys = BucketKeys { client, volume: gateway.volume(), bucket };
-    let listed = walk.run(&keys).await.map_err(failed)?;
+    let listed = query.run(&keys).await.map_err(failed)?;
     Ok(Page { listed, encoding, max_keys })
 }
 
@@ -198,7 +198,8 @@ fn decode_token(token: &str) -> S3Result<String> {
         .ok_or_else(|| invalid_argument("The continuation token provided is incorrect"))
 }
 
-/// Every object is the one version of itself, called `null`, as in a bucket that never had versioning.
+/// Every object is the one version of itself, called `null`, as in a bucket that never had
+/// versioning.
 pub(crate) async fn list_versions(
     gateway: &Gateway,
     request: S3Request<ListObjectVersionsInput>,

@@ -1,7 +1,7 @@
 //! CompleteMultipartUpload.
 //!
-//! The checksum of the whole is made of what the client says of the parts: each part was verified against the same
-//! value when it came, and OM compares the parts' ETags.
+//! The checksum of the whole is made of what the client says of the parts: each part was verified
+//! against the same value when it came, and OM compares the parts' ETags.
 
 use std::collections::HashMap;
 

@@ -14,7 +14,8 @@ use s3s::{S3Error, S3ErrorCode, S3Result, TrailingHeaders};
 use crate::digest::{BodyDigest, Claims, Verified};
 use crate::errors::{Subject, custom, s3_error};
 
-/// Streams a body into a writer and verifies what was claimed of it. The writer is not finished yet.
+/// Streams a body into a writer and verifies what was claimed of it. The writer is not finished
+/// yet.
 pub(crate) async fn write_body(
     writer: &mut KeyWriter,
     body: Option<StreamingBlob>,
@@ -24,7 +25,10 @@ pub(crate) async fn write_body(
 ) -> S3Result<Verified> {
     let mut digest = BodyDigest::new(claims);
     if let Some(mut body) = body {
-        while let Some(piece) = body.next().await {
+        loop {
+            // Nothing is read from the socket before there is memory for it.
+            writer.ready().await.map_err(|e| s3_error(Subject::Object, e))?;
+            let Some(piece) = body.next().await else { break };
             let piece = piece.map_err(broken_body)?;
             digest.update(&piece);
             writer.write(piece).await.map_err(|e| s3_error(Subject::Object, e))?;

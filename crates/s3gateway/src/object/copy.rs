@@ -57,8 +57,8 @@ where
     client::newest(copy).await.map_err(|e| s3_error(Subject::Object, e))?
 }
 
-/// Copies a range of the source into a writer, which is not finished yet. What fails in reading the source is the outer
-/// error: it may go well with the version that came in its place.
+/// Copies a range of the source into a writer, which is not finished yet. What fails in reading the
+/// source is the outer error: it may go well with the version that came in its place.
 pub(crate) async fn copy_range(
     source: &Source,
     range: Range<u64>,

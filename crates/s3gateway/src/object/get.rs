@@ -105,9 +105,9 @@ pub(crate) async fn get(
     Ok(answer(output, found.partial))
 }
 
-/// Opens an object and begins to read what is asked for. Nothing is answered before its first bytes are there: should
-/// it be overwritten until then it is looked up again, with its conditions and its range; later its connection is
-/// broken off.
+/// Opens an object and begins to read what is asked for. Nothing is answered before its first bytes
+/// are there: should it be overwritten until then it is looked up again, with its conditions and
+/// its range; later its connection is broken off.
 async fn begin(
     gateway: &Gateway,
     client: &Client,
@@ -196,7 +196,8 @@ fn invalid_range(size: u64) -> S3Error {
     error
 }
 
-/// Where a part lies in its object, and how many parts there are. An object of one piece is its part 1.
+/// Where a part lies in its object, and how many parts there are. An object of one piece is its
+/// part 1.
 fn part_range(info: &KeyInfo, number: u32) -> S3Result<(Range<u64>, Option<i32>)> {
     let version = info.key_location_list.last();
     let multipart = version.is_some_and(|version| version.is_multipart_key());

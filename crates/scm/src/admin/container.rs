@@ -12,7 +12,7 @@ use crate::block::create::create_one;
 use crate::core::Core;
 use crate::error::RequestError;
 
-/// AllocateContainer: a container of its own for the one who asks.
+/// AllocateContainer: a container of its own for the caller.
 pub async fn create(
     core: &Arc<Core>,
     r: &ContainerRequestProto,

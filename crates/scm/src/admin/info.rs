@@ -1,6 +1,6 @@
-//! Who this SCM is, and its metrics as JSON.
+//! The identity of this SCM, and its metrics as JSON.
 
-use multiraft::Standing;
+use multiraft::MemberRole;
 use proto::container_location::GetMetricsResponseProto;
 use proto::hdds::GetScmInfoResponseProto;
 
@@ -14,7 +14,8 @@ pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
     let leader = core.group().leader().leader;
     let id = &core.identity;
     let peer_roles = match &id.members {
-        // An SCM that is alone has no Raft port; the port shown is the one that clients reach it by.
+        // An SCM that is alone has no Raft port; the port shown is the one that clients reach it
+        // by.
         None => {
             let role = role(core.group().is_leader());
             vec![format!("{}:{}:{role}:{}:{}", id.host, id.port, id.scm_id, id.ip)]
@@ -23,10 +24,10 @@ pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
             let all = members.all();
             let line = |m: &Member| {
                 let raft = &m.node.raft;
-                let role = match membership.find(m.scm_id)?.standing {
-                    Standing::Voter => role(leader == Some(m.scm_id)),
-                    Standing::Joining => "LEARNER",
-                    Standing::Listener => "LISTENER",
+                let role = match membership.find(m.scm_id)?.role {
+                    MemberRole::Voter => role(leader == Some(m.scm_id)),
+                    MemberRole::Joining => "LEARNER",
+                    MemberRole::Listener => "LISTENER",
                 };
                 let ip = crate::start::resolve(raft);
                 Some(format!("{}:{}:{role}:{}:{ip}", raft.host, raft.port, m.scm_id))
@@ -39,7 +40,7 @@ pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
         scm_id: id.scm_id.to_string(),
         peer_roles,
         membership: id.members.is_some().then(|| membership.encode()),
-        places: core.news_of_scms(0),
+        places: core.scms_newer_than(0),
     }
 }
 

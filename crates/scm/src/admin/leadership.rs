@@ -9,7 +9,7 @@ use crate::core::Core;
 use crate::error::RequestError;
 
 /// How long the new leader may take to be elected.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Hands over to the SCM that is named by its id or node id, or to any when no name is given.
 pub async fn transfer(
@@ -40,16 +40,16 @@ pub async fn transfer(
     let mut changes = core.group().leader_changes();
     core.group().transfer_leader(to);
     let elected = changes.wait_for(|now| now.leader == Some(to));
-    match tokio::time::timeout(PATIENCE, elected).await {
+    match tokio::time::timeout(TRANSFER_TIMEOUT, elected).await {
         Ok(Ok(_)) => Ok(TransferLeadershipResponseProto {}),
-        _ => refused(format!("SCM {to} did not take over within {} s", PATIENCE.as_secs())),
+        _ => refused(format!("SCM {to} did not take over within {} s", TRANSFER_TIMEOUT.as_secs())),
     }
 }
 
 /// A follower that answers, the one furthest in the log.
 async fn alive(core: &Core) -> Option<Uuid> {
     let status = core.group().status().await?;
-    let fit = |follower: &multiraft::FollowerStatus| follower.active && follower.standing.votes();
+    let fit = |follower: &multiraft::FollowerStatus| follower.active && follower.role.votes();
     let active = status.followers.into_iter().filter(fit);
     active.max_by_key(|follower| follower.matched).map(|follower| follower.node)
 }

@@ -10,12 +10,12 @@ use uuid::Uuid;
 use crate::core::Core;
 use crate::error::RequestError;
 
-/// Pause while an earlier change of members is under way.
-const AGAIN: Duration = Duration::from_millis(50);
+/// Delay while an earlier change of members is under way.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
 /// How long a change may take.
-const WITHIN: Duration = Duration::from_secs(30);
-/// How long a leader that is to go waits for another to take over.
-const HAND_OVER: Duration = Duration::from_secs(5);
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a leader that is removed waits for another to take over.
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Lets another SCM into the service.
 pub async fn add(
@@ -34,8 +34,8 @@ pub async fn add(
     let id: Uuid = request.scm_id.parse().map_err(|_| {
         RequestError::Invalid(format!("{} is not the id of an SCM", request.scm_id))
     })?;
-    // Published clients whose file does not name it cannot find it: others lead while they can. Its own file says
-    // otherwise from the next start on.
+    // Published clients whose file does not name it cannot find it: others lead while they can. Its
+    // own file says otherwise from the next start on.
     let peer = Peer { node: id, address: request.ratis_addr.clone(), priority: -1 };
     change(core, Change::Add(peer)).await?;
     members.reload();
@@ -83,7 +83,7 @@ async fn change(core: &Core, change: Change) -> Result<(), RequestError> {
         loop {
             match core.group().change(change.clone()).await {
                 Ok(_) => return Ok(()),
-                Err(ChangeError::Busy) => tokio::time::sleep(AGAIN).await,
+                Err(ChangeError::Busy) => tokio::time::sleep(RETRY_DELAY).await,
                 Err(ChangeError::Refused(why)) => return Err(RequestError::Refused(why)),
                 Err(ChangeError::NotLeader { .. }) => return Err(handed_over(core).await),
                 Err(error @ (ChangeError::Dropped | ChangeError::Shutdown)) => {
@@ -93,15 +93,15 @@ async fn change(core: &Core, change: Change) -> Result<(), RequestError> {
         }
     };
     let late = || Err(RequestError::Failed("members did not change in time".to_owned()));
-    tokio::time::timeout(WITHIN, changed).await.unwrap_or_else(|_| late())
+    tokio::time::timeout(CHANGE_TIMEOUT, changed).await.unwrap_or_else(|_| late())
 }
 
-/// This SCM does not lead any more; whoever asked is told who does.
+/// This SCM does not lead any more; the caller is told which one does.
 async fn handed_over(core: &Core) -> RequestError {
     let me = core.identity.scm_id;
     let mut changes = core.group().leader_changes();
     let other = changes.wait_for(|state| state.leader.is_some_and(|leader| leader != me));
-    // Without one, whoever asked goes round until there is.
-    let _ = tokio::time::timeout(HAND_OVER, other).await;
+    // Without one, the caller asks all until there is.
+    let _ = tokio::time::timeout(TRANSFER_TIMEOUT, other).await;
     core.check_leader().err().unwrap_or(RequestError::NotLeader(None))
 }

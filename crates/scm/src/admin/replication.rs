@@ -1,7 +1,7 @@
 //! The replication manager: whether it runs, and its switch.
 //!
-//! The switch is the pause of its background service. As Ozone's it is a matter of the process, not of the cluster's
-//! state: an SCM that starts has its replication manager running.
+//! The switch is the pause of its background service. As Ozone's it is a matter of the process, not
+//! of the cluster's state: an SCM that starts has its replication manager running.
 
 use std::sync::atomic::Ordering;
 

@@ -1,5 +1,5 @@
-//! Finalization of an upgrade. There is one layout, and a data directory of another is refused at the start: what runs
-//! is finalized.
+//! Finalization of an upgrade. There is one layout, and a data directory of another is refused at
+//! the start: what runs is finalized.
 
 use proto::container_location::*;
 use proto::hdds::UpgradeFinalizationStatus;

@@ -1,4 +1,5 @@
-//! Taking DataNodes out of service and back. Each host that cannot be taken is named with the reason.
+//! Taking DataNodes out of service and back. Each host that cannot be taken is named with the
+//! reason.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +45,12 @@ pub fn maintenance(
     let hours = r.end_in_hours().max(0) as u64;
     let leaving = Leaving { verb: "start maintenance for", goal: "maintenance" };
     let begin = |cluster: &mut Cluster, id, now: u64| {
-        let expiry = if hours == 0 { 0 } else { (now / 1_000 + hours * 3_600) as i64 };
+        let expiry = if hours == 0 {
+            0
+        } else {
+            i64::try_from((now / 1_000).saturating_add(hours.saturating_mul(3_600)))
+                .unwrap_or(i64::MAX)
+        };
         cluster.begin_maintenance(id, expiry, now)
     };
     let failed_hosts = change(core, &r.hosts, str::to_owned, Some((leaving, r.force())), begin);
@@ -124,7 +130,8 @@ fn refusal(host: &str, error: String) -> DatanodeAdminErrorResponseProto {
     DatanodeAdminErrorResponseProto { host: host.to_owned(), error }
 }
 
-/// The node on a host; a port may follow the name, where a host has several nodes. A node's id will do, too.
+/// The node on a host; a port may follow the name, where a host has several nodes. A node's id will
+/// do, too.
 fn find(
     cluster: &Cluster,
     host: &str,

@@ -1,7 +1,8 @@
 //! AllocateScmBlock: room for blocks, from memory.
 //!
-//! The usual way takes one look under the lock: containers from the rules, ids from the batch at hand. Only when a
-//! batch is used up, containers are missing or no pipeline is open does a request wait.
+//! The usual way takes one look under the lock: containers from the rules, ids from the batch at
+//! hand. Only when a batch is used up, containers are missing or no pipeline is open does a request
+//! wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use crate::service::names;
 const MAX_BLOCKS: u32 = 10_000;
 
 /// How long a request waits for a pipeline to open before it is refused.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PIPELINE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Blocks handed out: consecutive ids, a place for each.
 pub struct Blocks {
@@ -52,7 +53,7 @@ pub async fn allocate(
     }
     let exclude = request.exclude_list.as_ref().map(exclude).transpose()?.unwrap_or_default();
     let wish = Wish { count: count as usize, config, owner: &request.owner, exclude: &exclude };
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + PIPELINE_TIMEOUT;
     loop {
         // Heard from before looking, so that nothing that happens in between is missed.
         let progress = core.progress.notified();
@@ -161,8 +162,8 @@ mod field {
     pub const PIPELINE: u32 = 2;
 }
 
-/// The response with the blocks in it. Each pipeline is encoded once and copied for each of its blocks: building the
-/// messages would cost many times as much as all the rest.
+/// The response with the blocks in it. Each pipeline is encoded once and copied for each of its
+/// blocks: building the messages would cost many times as much as all the rest.
 pub fn encode(response: &ScmBlockLocationResponse, blocks: &Blocks) -> Reply {
     let mut pipelines: Vec<(*const Pipeline, Vec<u8>)> = Vec::new();
     let mut parts: Vec<(ContainerBlockId, usize)> = Vec::with_capacity(blocks.slots.len());

@@ -10,7 +10,7 @@ use super::ids;
 use crate::core::Core;
 use crate::error::RequestError;
 
-/// Makes the containers that `pipelines` are short of. Whoever comes second finds them made.
+/// Makes the containers that `pipelines` are short of. A second request finds them made.
 pub async fn create_containers(
     core: &Core,
     pipelines: &[(PipelineId, u32)],

@@ -18,7 +18,8 @@ pub async fn reserve(core: &Core, sequence: Sequence, count: u64) -> Result<(), 
     if left >= count {
         return Ok(());
     }
-    // What the rest of the last batch cannot serve is asked for on top of a batch: consecutive batches join.
+    // What the rest of the last batch cannot serve is asked for on top of a batch: consecutive
+    // batches join.
     let first = if expected == 0 { first_id(sequence) } else { expected + 1 };
     let batch = match sequence {
         Sequence::LocalId => core.options.id_batch,
@@ -32,8 +33,8 @@ pub async fn reserve(core: &Core, sequence: Sequence, count: u64) -> Result<(), 
 
 /// The first id of a new cluster.
 ///
-/// Block ids begin, as Ozone's do, with the time in the upper 48 bits, so that blocks of a cluster made anew over old
-/// data directories are never taken for each other.
+/// Block ids begin, as Ozone's do, with the time in the upper 48 bits, so that blocks of a cluster
+/// made anew over old data directories are never taken for each other.
 fn first_id(sequence: Sequence) -> u64 {
     match sequence {
         Sequence::ContainerId | Sequence::DelTxnId => 1,

@@ -1,4 +1,5 @@
-//! GetClusterTree: the network with all its nodes, by which a published OM sorts the nodes of a read.
+//! GetClusterTree: the network with all its nodes, by which a published OM sorts the nodes of a
+//! read.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::core::Core;
 
 /// The tree of all registered nodes.
 pub fn tree(core: &Core) -> GetClusterTreeResponseProto {
-    let mut root = Place::default();
+    let mut root = Subtree::default();
     {
         let cluster = core.cluster();
         cluster.nodes.iter().for_each(|node| root.add(&node.details));
@@ -20,31 +21,31 @@ pub fn tree(core: &Core) -> GetClusterTreeResponseProto {
     GetClusterTreeResponseProto { cluster_tree }
 }
 
-/// What is below a place, by name.
+/// What is below a location, by name.
 #[derive(Default)]
-struct Place {
-    places: BTreeMap<String, Place>,
+struct Subtree {
+    subtrees: BTreeMap<String, Subtree>,
     nodes: BTreeMap<String, DatanodeDetailsProto>,
 }
 
-impl Place {
+impl Subtree {
     fn add(&mut self, node: &DatanodeDetails) {
-        let mut place = self;
+        let mut subtree = self;
         for part in parts(&node.network_location) {
-            place = place.places.entry(part.to_owned()).or_default();
+            subtree = subtree.subtrees.entry(part.to_owned()).or_default();
         }
-        place.nodes.insert(node.id.to_string(), node.to_wire());
+        subtree.nodes.insert(node.id.to_string(), node.to_wire());
     }
 
     fn leaves(&self) -> u32 {
-        self.nodes.len() as u32 + self.places.values().map(Place::leaves).sum::<u32>()
+        self.nodes.len() as u32 + self.subtrees.values().map(Subtree::leaves).sum::<u32>()
     }
 
-    /// A place of that name, below `location`; the root is level 1.
+    /// The inner node of that name, below `location`; the root is level 1.
     fn to_wire(&self, name: &str, location: &str, level: u32, costs: &Costs) -> InnerNode {
         let path = if location == "/" { format!("/{name}") } else { format!("{location}/{name}") };
-        let places = self.places.iter().map(|(name, place)| {
-            let inner = place.to_wire(name, &path, level + 1, costs);
+        let subtrees = self.subtrees.iter().map(|(name, subtree)| {
+            let inner = subtree.to_wire(name, &path, level + 1, costs);
             child(name, NetworkNode { inner_node: Some(inner), datanode_details: None })
         });
         let nodes = self.nodes.iter().map(|(id, node)| {
@@ -58,7 +59,7 @@ impl Place {
                 level: Some(level),
             }),
             num_of_leaves: Some(self.leaves()),
-            children_map: places.chain(nodes).collect(),
+            children_map: subtrees.chain(nodes).collect(),
         }
     }
 }

@@ -7,8 +7,8 @@ use placement::OrderKind;
 use proto::scm_datanode::ScmCommandProto;
 use types::{ContainerId, DatanodeId};
 
-/// Commands remembered. Of older ones the outcome is not heard; their copies count as under way until their time is
-/// over.
+/// Commands remembered. Of older ones the outcome is not heard; their copies count as under way
+/// until their time is over.
 const REMEMBERED: usize = 20_000;
 
 /// Commands to copy containers, by their ids.

@@ -1,7 +1,8 @@
 //! Commands for DataNodes, queued until a heartbeat of the node carries them away.
 //!
-//! A node keeps one heartbeat waiting here; a command that is queued answers it at once. Commands are repeated by the
-//! rules as long as they show no effect, so a queue that is lost, or an answer that never arrives, costs time only.
+//! A node keeps one heartbeat waiting here; a command that is queued answers it at once. Commands
+//! are repeated by the rules as long as they show no effect, so a queue that is lost, or an answer
+//! that never arrives, costs time only.
 
 mod copies;
 mod wire;
@@ -30,7 +31,7 @@ const ANSWER_LIMIT: usize = 1_000;
 const DELETIONS_PER_COMMAND: usize = 200;
 
 /// How long a waiting heartbeat is held.
-pub const HOLD: Duration = Duration::from_secs(10);
+pub const LONG_POLL_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
 struct NodeQueue {
@@ -72,8 +73,8 @@ impl Commands {
         take_from(&queue)
     }
 
-    /// Waits until something is queued for the node, the hold time is over, or a newer waiting heartbeat of the
-    /// node arrives.
+    /// Waits until something is queued for the node, the hold time is over, or a newer waiting
+    /// heartbeat of the node arrives.
     pub async fn wait(&self, node: DatanodeId, hold: Duration) -> Vec<OrderKind> {
         let queue = self.queue(node);
         let mine = queue.waiting.fetch_add(1, Ordering::SeqCst) + 1;
@@ -99,9 +100,13 @@ impl Commands {
         }
     }
 
-    /// Forgets what is queued for a node that starts afresh.
+    /// Forgets what is queued for a node that starts afresh. A heartbeat that waits is of its last
+    /// process or session, which carries nothing out any more: it is given no orders.
     pub fn clear(&self, node: DatanodeId) {
-        self.queue(node).orders.lock().clear();
+        let queue = self.queue(node);
+        queue.orders.lock().clear();
+        queue.waiting.fetch_add(1, Ordering::SeqCst);
+        queue.changed.notify_waiters();
     }
 
     /// Forgets what is queued for all nodes.
@@ -179,6 +184,21 @@ mod tests {
         let id = PipelineId::random();
         commands.push(order(node, id));
         assert_eq!(newer.await.unwrap(), [OrderKind::CreatePipeline(id)]);
+    }
+
+    #[tokio::test]
+    async fn a_heartbeat_of_before_a_registration_takes_no_commands_of_behind_it() {
+        let commands = Arc::new(Commands::default());
+        let (node, id) = (DatanodeId::random(), PipelineId::random());
+        let wait = |commands: Arc<Commands>| {
+            tokio::spawn(async move { commands.wait(node, Duration::from_secs(60)).await })
+        };
+        let older = wait(commands.clone());
+        tokio::task::yield_now().await;
+        commands.clear(node);
+        commands.push(order(node, id));
+        assert_eq!(older.await.unwrap(), []);
+        assert_eq!(wait(commands.clone()).await.unwrap(), [OrderKind::CreatePipeline(id)]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Orders as the commands of the wire. What an order refers to is looked up when it is sent, so that it is current.
+//! Orders as the commands of the wire. What an order refers to is looked up when it is sent, so
+//! that it is current.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use placement::{Cluster, OrderKind, Transaction, pipeline};
+use placement::{Cluster, Millis, OrderKind, Transaction, pipeline};
 use proto::scm_datanode::{
     self as wire, CloseContainerCommandProto, ClosePipelineCommandProto,
     CreatePipelineCommandProto, DeleteBlocksCommandProto, DeleteContainerCommandProto,
@@ -33,6 +34,7 @@ pub fn to_wire(
     kind: &OrderKind,
     ids: &CommandIds,
     term: i64,
+    now: Millis,
 ) -> Option<ScmCommandProto> {
     let cmd_id = ids.next();
     let mut command = ScmCommandProto { term: Some(term), ..ScmCommandProto::default() };
@@ -86,6 +88,10 @@ pub fn to_wire(
         }
         OrderKind::DeleteContainer { id, force } => {
             command.set_command_type(Type::DeleteContainerCommand);
+            // A node that is so late that nobody waits for it keeps its replica: another one may go
+            // instead. Half of the time is for clocks that differ.
+            let deadline = now.saturating_add(cluster.settings.replication.timeout / 2);
+            command.deadline_ms_since_epoch = i64::try_from(deadline).ok();
             command.delete_container_command_proto = Some(DeleteContainerCommandProto {
                 container_id: id.to_wire(),
                 cmd_id,

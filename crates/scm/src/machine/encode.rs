@@ -1,11 +1,11 @@
 //! Changes as Raft log entries, and outcomes as answers to their proposer.
 //!
-//! Our own messages, since no other program reads SCM's log; the parts are Ozone's messages where there is one.
-//! New kinds of change get new numbers; numbers are never used again.
+//! Our own messages, since no other program reads SCM's log; the parts are Ozone's messages where
+//! there is one. New kinds of change get new numbers; numbers are never used again.
 
 use bytes::Bytes;
 use multiraft::MachineError;
-use placement::{Applied, Change, Container, Sequence, Transaction, Usage};
+use placement::{Applied, Change, Container, Refused, Sequence, Transaction, Usage};
 use prost::Message;
 use proto::hdds::{self, LifeCycleEvent};
 use proto::scm_datanode::DeletedBlocksTransaction;
@@ -112,13 +112,24 @@ pub fn encode_changes(changes: &[Change]) -> Bytes {
     EntryProto { changes }.encode_to_vec().into()
 }
 
-/// The changes of an entry.
-pub fn decode_changes(entry: &Bytes) -> Result<Vec<Change>, MachineError> {
-    let entry = EntryProto::decode(entry.clone())?;
-    entry.changes.into_iter().map(|c| change_of(c.kind.ok_or(UNKNOWN)?)).collect()
+/// The changes of an entry, each by itself: one that this release does not know, or that is not
+/// whole, is refused, and the others are applied. An entry that does not decode is one change of
+/// that sort.
+pub fn decode_changes(entry: &Bytes) -> Vec<Result<Change, Refused>> {
+    let unknown = |e: MachineError| Refused::Unknown(e.to_string());
+    match EntryProto::decode(entry.clone()) {
+        Ok(entry) => {
+            let change = |c: ChangeProto| match c.kind {
+                Some(kind) => change_of(kind).map_err(unknown),
+                None => Err(Refused::Unknown(UNKNOWN.to_owned())),
+            };
+            entry.changes.into_iter().map(change).collect()
+        }
+        Err(e) => vec![Err(unknown(e.into()))],
+    }
 }
 
-const UNKNOWN: &str = "the log holds a change of a kind that this release does not know";
+const UNKNOWN: &str = "a kind of change that this release does not know";
 
 /// What became of the changes of an entry.
 pub fn encode_outcome(results: &[Applied]) -> Bytes {
@@ -274,12 +285,19 @@ mod tests {
             }]),
             Change::RemoveDeletions(vec![1, 2]),
         ];
-        assert_eq!(decode_changes(&encode_changes(&changes)).unwrap(), changes);
+        let decoded: Result<Vec<_>, _> =
+            decode_changes(&encode_changes(&changes)).into_iter().collect();
+        assert_eq!(decoded.unwrap(), changes);
     }
 
     #[test]
     fn a_change_of_a_later_release_is_refused() {
-        let empty = EntryProto { changes: vec![ChangeProto { kind: None }] };
-        assert!(decode_changes(&empty.encode_to_vec().into()).is_err());
+        let known = ChangeProto { kind: Some(kind_of(&Change::RemoveDeletions(vec![7]))) };
+        let entry = EntryProto { changes: vec![ChangeProto { kind: None }, known] };
+        let decoded = decode_changes(&entry.encode_to_vec().into());
+        assert!(matches!(decoded[0], Err(Refused::Unknown(_))), "{decoded:?}");
+        assert_eq!(decoded[1], Ok(Change::RemoveDeletions(vec![7])));
+        let decoded = decode_changes(&Bytes::from_static(&[0xff; 5]));
+        assert!(matches!(decoded.as_slice(), [Err(Refused::Unknown(_))]), "{decoded:?}");
     }
 }

@@ -1,43 +1,132 @@
-//! SCM's replicated state machine: committed changes, applied to the cluster in memory and to `scm.db`.
+//! SCM's replicated state machine: committed changes, applied to the cluster in memory and to
+//! `scm.db`.
 //!
-//! A round of entries becomes one write batch with the applied position in it, without RocksDB's own log: the Raft log
-//! is the log, and it is trimmed only behind what `flush` has made durable.
+//! A round of entries becomes one write batch with the applied position in it, without RocksDB's
+//! own log: the Raft log is the log, and it is trimmed only behind what `flush` has made durable.
 //!
 //! Replay is idempotent by position: the store says what it holds, Raft replays what comes after.
+//!
+//! Every change is answered, whatever is in it: one that this release does not know, or whose
+//! application panics, changes nothing and is refused. The rules are pure, so every SCM refuses the
+//! same; one that stopped instead would stop at every start, and so would the others. See "Entries
+//! of another release" in ARCHITECTURE.md.
 
 mod encode;
 mod load;
 mod snapshot;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use metastore::{Batch, Durability, Store};
 use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
 use parking_lot::Mutex;
-use placement::{Change, Cluster, Touched};
+use placement::{Applied, Change, Cluster, Refused, Touched};
 use uuid::Uuid;
 
 pub use encode::{decode_outcome, encode_changes};
 pub use load::load;
 
+use crate::error::ScmError;
 use crate::tables::{
     CONTAINERS, ContainerKey, ContainerRow, DELETED_BLOCKS, DeletionRow, NumberRow, PIPELINES,
     PipelineKey, PipelineRow, PositionRow, SEQUENCE_ID, TRANSACTION_INFO, TRANSACTION_INFO_KEY,
 };
+
+/// The changes of an entry, as far as they are known.
+type Decoded = Vec<Result<Change, Refused>>;
 
 /// The state machine.
 pub struct ScmMachine {
     cluster: Arc<Mutex<Cluster>>,
     store: Store,
     applied: LogPosition,
+    /// What applies a change; a test puts a bug in.
+    rules: fn(&mut Cluster, &Change) -> Applied,
 }
 
 impl ScmMachine {
-    /// The machine over a store whose rows are loaded into `cluster`; `applied` is what the store holds.
+    /// The machine over a store whose rows are loaded into `cluster`; `applied` is what the store
+    /// holds.
     pub fn new(cluster: Arc<Mutex<Cluster>>, store: Store, applied: LogPosition) -> Self {
-        Self { cluster, store, applied }
+        Self { cluster, store, applied, rules: Cluster::apply }
+    }
+}
+
+impl ScmMachine {
+    /// Applies a round of changes to the cluster; returns the answers, and the rows that were
+    /// changed.
+    fn round(&self, decoded: &[Decoded]) -> Result<(Vec<Bytes>, Batch), MachineError> {
+        let mut cluster = self.cluster.lock();
+        let mut panicked = BTreeSet::new();
+        loop {
+            let place = match self.attempt(&mut cluster, decoded, &panicked) {
+                Ok(done) => return Ok(done),
+                Err(place) => place,
+            };
+            // Nobody knows how much of the change was done. The store has the state before this
+            // round, of which nothing is written yet: the round begins anew from there, without
+            // this change.
+            cluster.refused.count_panic();
+            panicked.insert(place);
+            cluster.forget_replicated();
+            load(&self.store, &mut cluster)?;
+        }
+    }
+
+    /// One attempt; when a change panics, which of them it was.
+    fn attempt(
+        &self,
+        cluster: &mut Cluster,
+        decoded: &[Decoded],
+        panicked: &BTreeSet<(usize, usize)>,
+    ) -> Result<(Vec<Bytes>, Batch), (usize, usize)> {
+        let mut outcomes = Vec::with_capacity(decoded.len());
+        let mut touched = BTreeSet::new();
+        for (entry, changes) in decoded.iter().enumerate() {
+            let mut results = Vec::with_capacity(changes.len());
+            for (at, change) in changes.iter().enumerate() {
+                results.push(match change {
+                    Err(refused) => Err(refused.clone()),
+                    Ok(_) if panicked.contains(&(entry, at)) => Err(Refused::Failed),
+                    Ok(change) => {
+                        let apply = AssertUnwindSafe(|| (self.rules)(cluster, change));
+                        catch_unwind(apply).map_err(|_| {
+                            tracing::error!(
+                                ?change,
+                                "a change could not be applied because of a bug; it is refused"
+                            );
+                            (entry, at)
+                        })?
+                    }
+                });
+            }
+            outcomes.push(encode::encode_outcome(&results));
+            touched.extend(results.into_iter().flatten().flatten());
+        }
+        let mut batch = Batch::new();
+        for row in touched {
+            put_row(&mut batch, cluster, row);
+        }
+        Ok((outcomes, batch))
+    }
+
+    /// The machine over a store; what is replicated of `cluster` is read from it anew.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn reload(cluster: Arc<Mutex<Cluster>>, store: Store) -> Result<Self, ScmError> {
+        let applied = {
+            let mut cluster = cluster.lock();
+            cluster.forget_replicated();
+            load(&store, &mut cluster)?
+        };
+        Ok(Self::new(cluster, store, applied))
     }
 }
 
@@ -47,24 +136,17 @@ impl StateMachine for ScmMachine {
     }
 
     fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
-        let mut decoded: Vec<Vec<Change>> = Vec::with_capacity(entries.len());
-        for entry in entries {
-            decoded.push(encode::decode_changes(&entry.header)?);
-        }
-        let mut outcomes = Vec::with_capacity(entries.len());
-        let mut touched = BTreeSet::new();
-        let mut batch = Batch::new();
-        {
-            let mut cluster = self.cluster.lock();
-            for changes in &decoded {
-                let results: Vec<_> = changes.iter().map(|c| cluster.apply(c)).collect();
-                outcomes.push(encode::encode_outcome(&results));
-                touched.extend(results.into_iter().flatten().flatten());
-            }
-            for row in touched {
-                put_row(&mut batch, &cluster, row);
+        let decoded: Vec<_> = entries.iter().map(|e| encode::decode_changes(&e.header)).collect();
+        for (entry, changes) in entries.iter().zip(&decoded) {
+            for refused in changes.iter().filter_map(|change| change.as_ref().err()) {
+                self.cluster.lock().refused.count_unknown();
+                tracing::error!(
+                    index = entry.index, term = entry.term, %refused,
+                    "a change that this release does not know is refused; if another SCM applied it, this one's tables differ"
+                );
             }
         }
+        let (outcomes, mut batch) = self.round(&decoded)?;
         if let Some(last) = entries.last() {
             self.applied = LogPosition { term: last.term, index: last.index };
             let key = TRANSACTION_INFO_KEY.to_owned();
@@ -85,16 +167,15 @@ impl StateMachine for ScmMachine {
 
     fn restore(&mut self, source: SnapshotSource, at: LogPosition) -> Result<(), MachineError> {
         snapshot::restore(&self.store, source, at)?;
-        let mut cluster = self.cluster.lock();
-        cluster.forget_replicated();
-        self.applied = load(&self.store, &mut cluster)?;
+        *self = Self::reload(self.cluster.clone(), self.store.clone())?;
         Ok(())
     }
 
     fn leader_changed(&mut self, leader: Option<Uuid>, term: u64, is_me: bool) {
         tracing::info!(?leader, term, is_me, "SCM leadership");
         if !is_me {
-            // Another leader reserves its own ids; what is left here must not be handed out beside it.
+            // Another leader reserves its own ids; what is left here must not be handed out beside
+            // it.
             self.cluster.lock().sequences.drop_ranges();
         }
     }

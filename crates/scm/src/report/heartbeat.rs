@@ -1,6 +1,7 @@
 //! Heartbeats: proof of life, reports, and the way of commands to the node.
 //!
-//! A heartbeat with a report in it is answered at once with what is queued. One without any waits for commands.
+//! A heartbeat with a report in it is answered at once with what is queued. One without any waits
+//! for commands.
 
 use placement::{Decision, OrderKind};
 use proto::scm_datanode::command_status::Status;
@@ -15,7 +16,8 @@ use crate::core::Core;
 use crate::error::RequestError;
 use crate::service::names;
 
-/// Takes a heartbeat; returns the answer, which may take a while when the heartbeat reports nothing.
+/// Takes a heartbeat; returns the answer, which may take a while when the heartbeat reports
+/// nothing.
 pub async fn heartbeat(
     core: &Core,
     request: &ScmHeartbeatRequestProto,
@@ -43,7 +45,8 @@ pub async fn heartbeat(
     );
     core.carry_out(told);
     if waits(request) {
-        let orders = core.shutdown.until(core.commands.wait(node, command::HOLD)).await;
+        let orders =
+            core.shutdown.until(core.commands.wait(node, command::LONG_POLL_TIMEOUT)).await;
         return Ok(answer(core, request, node, &orders.unwrap_or_default()));
     }
     let decision = take_reports(core, node, request)?;
@@ -64,8 +67,8 @@ fn answer(
         datanode_uuid: node.to_string(),
         commands: core.to_commands(orders),
         term: Some(core.term()),
-        // Who does not say what it knows is not of our own make.
-        scms: request.known_scms.and_then(|known| core.news_of_scms(known)),
+        // A DataNode that does not say what it knows is not of our own make.
+        scms: request.known_scms.and_then(|known| core.scms_newer_than(known)),
     }
 }
 

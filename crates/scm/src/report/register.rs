@@ -29,6 +29,7 @@ pub async fn register(
     let replicas = convert::replicas(id, &request.container_report.reports);
     let now = core.clock.now();
 
+    let knows_leader = core.knows_leader(id);
     // What was queued for the node before it started anew is decided again below.
     core.commands.clear(id);
     let mut decision = Decision::default();
@@ -39,9 +40,9 @@ pub async fn register(
         cluster.nodes.set_log_disks(id, convert::log_disks(&request.node_report));
         decision.merge(cluster.report_pipelines(id, &pipelines));
         decision.merge(cluster.report_all_replicas(id, replicas, now));
+        cluster.nodes.set_confirmed(id, knows_leader);
         registered
     };
-    core.note_registered(id);
     core.carry_out(decision);
     let what = match registered {
         node::Registered::New => "registered",

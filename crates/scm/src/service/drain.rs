@@ -1,4 +1,5 @@
-//! Watches nodes that are being decommissioned or enter maintenance, and says what still blocks them.
+//! Watches nodes that are being decommissioned or enter maintenance, and says what still blocks
+//! them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! Background services: what SCM does without being asked.
 //!
-//! Each looks at the cluster through one rule and carries out its decision. All run at their interval, and at once when
-//! something happened that concerns them; in safe mode, and on an SCM that does not lead, they rest.
+//! Each looks at the cluster through one rule and carries out its decision. All run at their
+//! interval, and at once when something happened that concerns them; in safe mode, and on an SCM
+//! that does not lead, they rest.
 
 mod deletion;
 mod drain;

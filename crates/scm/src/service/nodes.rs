@@ -24,7 +24,8 @@ impl BackgroundService for NodeStateManager {
 
     async fn run_once(&self) -> Progress {
         let core = &self.0;
-        // An SCM that does not lead watches, too, so that it knows when it does; its decisions are dropped.
+        // An SCM that does not lead watches, too, so that it knows when it does; its decisions are
+        // dropped.
         let leads = core.check_leader().is_ok();
         if !leads && !core.is_shared() {
             return Progress::idle();
@@ -37,7 +38,7 @@ impl BackgroundService for NodeStateManager {
                     .into_iter()
                     .any(|s| cluster.containers.count(s) > 0)
                     || !cluster.replicas.none_is_empty()
-                    || cluster.pending.take_news();
+                    || cluster.pending.take_changed();
             let leaving = cluster.any_node_leaves();
             let deletions = cluster.deletions.summary().transactions > 0;
             (shifts, decision, cluster.pipelines.any_on_its_way(), on_their_way, deletions, leaving)

@@ -1,5 +1,5 @@
-//! Creates the pipelines that are missing, and closes one or two at a time for the sake of better ones. Woken when a node
-//! comes or goes and when a pipeline opens or closes.
+//! Creates the pipelines that are missing, and closes one or two at a time for the sake of better
+//! ones. Woken when a node comes or goes and when a pipeline opens or closes.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,8 @@
-//! Brings containers on their way to an end: repeats orders to close, deletes containers that are empty, and has
-//! replicas copied and deleted until every container has those it should have.
+//! Brings containers on their way to an end: repeats orders to close, deletes containers that are
+//! empty, and has replicas copied and deleted until every container has those it should have.
 //!
-//! A round over all containers is done in portions, so that nobody waits long for the cluster's lock.
+//! A round over all containers is done in portions, so that nobody waits long for the cluster's
+//! lock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

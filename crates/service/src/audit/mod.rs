@@ -3,8 +3,9 @@
 //! ```text
 //! 2026-01-31 10:00:00,123 | INFO  | OMAudit | user=ann | ip=10.0.0.7 | op=CREATE_VOLUME {volume=vol1} | ret=SUCCESS |
 //! ```
-//! Logging a line formats it into a buffer in memory; a thread of its own writes the buffer to the file every so often.
-//! When that thread cannot keep up (a full disk), lines are dropped and counted rather than operations held up.
+//! Logging a line formats it into a buffer in memory; a thread of its own writes the buffer to the
+//! file every so often. When that thread cannot keep up (a full disk), lines are dropped and
+//! counted rather than operations held up.
 
 mod file;
 mod line;
@@ -23,7 +24,8 @@ use line::Clock;
 
 /// Buffered bytes at which the writer is woken ahead of time.
 const WAKE_AT: usize = 256 * 1024;
-/// Buffered bytes from which on lines are dropped: bounds the memory when the disk does not take them.
+/// Buffered bytes from which on lines are dropped: bounds the memory when the disk does not take
+/// them.
 const MAX_BUFFERED: usize = 16 * 1024 * 1024;
 
 /// How an audit log is kept.
@@ -57,7 +59,7 @@ impl AuditOptions {
 /// One operation.
 #[derive(Debug, Clone, Copy)]
 pub struct AuditEvent<'a> {
-    /// Who asked.
+    /// The user that asked.
     pub user: &'a str,
     /// From where.
     pub ip: &'a str,

@@ -27,6 +27,9 @@ pub struct Progress {
     pub items: u64,
     /// There is more to do at once, without waiting for the interval.
     pub more: bool,
+    /// Things that the run could not make sense of and left where they are, such as rows that do
+    /// not decode.
+    pub skipped: u64,
     /// Why the run failed; it is tried again after the interval.
     pub failure: Option<String>,
 }
@@ -34,21 +37,26 @@ pub struct Progress {
 impl Progress {
     /// Nothing to do.
     pub fn idle() -> Self {
-        Progress { items: 0, more: false, failure: None }
+        Progress { items: 0, more: false, skipped: 0, failure: None }
     }
 
     /// Did this many things; that was all.
     pub fn done(items: u64) -> Self {
-        Progress { items, more: false, failure: None }
+        Progress { items, more: false, skipped: 0, failure: None }
     }
 
     /// Did this many things, and there is more to do at once.
     pub fn more(items: u64) -> Self {
-        Progress { items, more: true, failure: None }
+        Progress { items, more: true, skipped: 0, failure: None }
     }
 
     /// Could not be done.
     pub fn failed(error: impl ToString) -> Self {
-        Progress { items: 0, more: false, failure: Some(error.to_string()) }
+        Progress { items: 0, more: false, skipped: 0, failure: Some(error.to_string()) }
+    }
+
+    /// The same, with `skipped` things that were left where they are.
+    pub fn and_skipped(self, skipped: u64) -> Self {
+        Progress { skipped, ..self }
     }
 }

@@ -1,9 +1,11 @@
 //! The loop of one background service.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
+use futures::FutureExt;
 use tracing::{debug, warn};
 
 use super::services::{Control, Metrics};
@@ -16,6 +18,7 @@ pub(super) struct ServiceMetrics {
     runs: Counter,
     failures: Counter,
     items: Counter,
+    skipped: Counter,
     time: Histogram,
 }
 
@@ -25,12 +28,14 @@ impl ServiceMetrics {
             runs: metrics.runs.with(name),
             failures: metrics.failures.with(name),
             items: metrics.items.with(name),
+            skipped: metrics.skipped.with(name),
             time: metrics.time.with(name),
         }
     }
 }
 
-/// Runs a service until the shutdown: after each interval, at once when woken or when there is more to do.
+/// Runs a service until the shutdown: after each interval, at once when woken or when there is more
+/// to do.
 pub(super) async fn forever(
     service: Arc<dyn BackgroundService>,
     control: Arc<Control>,
@@ -56,7 +61,8 @@ pub(super) async fn forever(
             more = false;
             continue;
         }
-        // A run is cut off at its next await when the shutdown comes: services keep what they need in their store.
+        // A run is cut off at its next await when the shutdown comes: services keep what they need
+        // in their store.
         match shutdown.until(once(service.as_ref(), &control, &metrics)).await {
             Some(progress) => more = progress.more && progress.failure.is_none(),
             None => return,
@@ -75,10 +81,22 @@ async fn once(
         history.last_run = Some(SystemTime::now());
     }
     let started = Instant::now();
-    let progress = service.run_once().await;
+    // A run that panics has failed; the service goes on.
+    let progress = AssertUnwindSafe(service.run_once())
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|_| Progress::failed("the run panicked, which is a bug"));
     metrics.time.record(started.elapsed());
     metrics.runs.inc();
     metrics.items.inc_by(progress.items);
+    metrics.skipped.inc_by(progress.skipped);
+    if progress.skipped > 0 {
+        let skipped = progress.skipped;
+        warn!(
+            service = service.name(),
+            skipped, "background run left what it could not make sense of"
+        );
+    }
     if let Some(failure) = &progress.failure {
         metrics.failures.inc();
         warn!(service = service.name(), %failure, "background run failed, will be tried again");
@@ -89,6 +107,7 @@ async fn once(
     history.running = false;
     history.runs += 1;
     history.items += progress.items;
+    history.skipped = progress.skipped;
     history.last_failure = progress.failure.clone();
     drop(history);
     progress

@@ -31,6 +31,7 @@ pub(super) struct Metrics {
     pub runs: CounterFamily,
     pub failures: CounterFamily,
     pub items: CounterFamily,
+    pub skipped: CounterFamily,
     pub time: HistogramFamily,
 }
 
@@ -47,6 +48,7 @@ pub(super) struct Control {
 pub(super) struct History {
     pub runs: u64,
     pub items: u64,
+    pub skipped: u64,
     pub running: bool,
     pub last_run: Option<SystemTime>,
     pub last_failure: Option<String>,
@@ -71,6 +73,8 @@ pub struct ServiceStatus {
     pub runs: u64,
     /// Things done in them.
     pub items: u64,
+    /// Things that the last run could not make sense of and left where they are.
+    pub skipped: u64,
     /// Start of the last run, in milliseconds since 1970.
     pub last_run_ms: Option<u64>,
     /// Why the last run failed, if it did.
@@ -92,6 +96,11 @@ impl BackgroundServices {
                 "Things done by a background service",
                 "service",
             ),
+            skipped: registry.counters(
+                "background_skipped",
+                "Things that a background service could not make sense of and left, in each run",
+                "service",
+            ),
             time: registry.histograms(
                 "background_run_seconds",
                 "Time of a run of a background service",
@@ -103,7 +112,8 @@ impl BackgroundServices {
         }
     }
 
-    /// Starts a service: its first run comes after its interval, or when it is woken. One of the same name is replaced.
+    /// Starts a service: its first run comes after its interval, or when it is woken. One of the
+    /// same name is replaced.
     pub fn spawn(&self, service: Arc<dyn BackgroundService>) {
         let name = service.name().to_string();
         let interval_ms = u64::try_from(service.interval().as_millis()).unwrap_or(u64::MAX);
@@ -146,6 +156,7 @@ impl BackgroundServices {
                     interval_ms: running.interval_ms,
                     runs: history.runs,
                     items: history.items,
+                    skipped: history.skipped,
                     last_run_ms: history
                         .last_run
                         .and_then(since_epoch)
@@ -156,7 +167,8 @@ impl BackgroundServices {
             .collect()
     }
 
-    /// Makes a service run now, or again right after the present run; also while paused. False when there is none.
+    /// Makes a service run now, or again right after the present run; also while paused. False when
+    /// there is none.
     pub fn run(&self, name: &str) -> bool {
         self.with(name, |control| control.wake.notify_one())
     }

@@ -1,9 +1,9 @@
-//! A note that a process leaves for its next start while it joins a service that runs: it was told to, and its log does
-//! not have the service's members yet.
+//! A note that a process leaves for its next start while it joins a service that runs: it was told
+//! to, and its log does not have the service's members yet.
 //!
-//! It is written before anybody is asked to let the process in, and goes when the log has the members on disk. A process
-//! that ends between the two may belong to the service already, so its next start goes on joining, and never begins with
-//! members that its configuration names.
+//! It is written before anybody is asked to let the process in, and goes when the log has the
+//! members on disk. A process that ends between the two may belong to the service already, so its
+//! next start goes on joining, and never begins with members that its configuration names.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use super::{DataDirError, VersionFile, sync_parent};
 const PATH: &str = "current/JOIN";
 const FORCE: &str = "force";
 
-/// See the module.
+/// The note, by its path in the data directory.
 #[derive(Debug, Clone)]
 pub struct JoinNote {
     path: PathBuf,
@@ -27,7 +27,8 @@ impl JoinNote {
         JoinNote { path: home.join(PATH) }
     }
 
-    /// Whether there is one, and what it says: whether the others need not have this process in their configuration.
+    /// Whether there is one, and what it says: whether the others need not have this process in
+    /// their configuration.
     pub fn read(&self) -> Result<Option<bool>, DataDirError> {
         let note = VersionFile::read(&self.path)?;
         Ok(note.map(|note| note.get(FORCE) == Some("true")))

@@ -3,12 +3,16 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::{DataDirError, Expected, VersionFile, sync_parent};
 
 const LOCK_FILE: &str = "in_use.lock";
+
+/// How long a lock that this process gave up may be held by a child that has not begun yet.
+const CHILD_START_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A directory nobody else uses as long as this lives.
 #[derive(Debug)]
@@ -32,23 +36,28 @@ impl DataDir {
             .truncate(false)
             .open(&lock_path)
             .map_err(DataDirError::io(&lock_path))?;
-        if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            return Err(if error == rustix::io::Errno::WOULDBLOCK {
-                let mut holder = String::new();
-                let _ = file.read_to_string(&mut holder);
-                DataDirError::InUse { dir: path, holder: holder.trim().parse().ok() }
-            } else {
-                DataDirError::Io { path: lock_path, source: error.into() }
-            });
+        let begun = Instant::now();
+        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            if error != rustix::io::Errno::WOULDBLOCK {
+                return Err(DataDirError::Io { path: lock_path, source: error.into() });
+            }
+            let holder = pid_of_holder(&mut file);
+            // A child that this process is about to start has a copy of each open file until it
+            // begins.
+            if holder != Some(std::process::id()) || begun.elapsed() > CHILD_START_TIMEOUT {
+                return Err(DataDirError::InUse { dir: path, holder });
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
-        // Only to tell others who we are; the lock does not depend on it.
+        // Only to tell others which process holds it; the lock does not depend on it.
         let _ = write_pid(&mut file);
         Ok(DataDir { path, _lock: file })
     }
 
     /// Locks the directory and checks its VERSION file, or writes a first one made by `format`.
     ///
-    /// `version_path` is relative to the directory, such as `current/VERSION`. Returns whether it was just formatted.
+    /// `version_path` is relative to the directory, such as `current/VERSION`. Returns whether it
+    /// was just formatted.
     pub fn open_or_format(
         path: impl AsRef<Path>,
         version_path: impl AsRef<Path>,
@@ -70,6 +79,13 @@ impl DataDir {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+fn pid_of_holder(file: &mut File) -> Option<u32> {
+    let mut holder = String::new();
+    file.rewind().ok()?;
+    file.read_to_string(&mut holder).ok()?;
+    holder.trim().parse().ok()
 }
 
 fn write_pid(file: &mut File) -> io::Result<()> {

@@ -1,8 +1,8 @@
 //! A directory that belongs to one process, one cluster and one layout.
 //!
-//! `in_use.lock` is locked while the process lives (the lock goes with the process, however that ends); `VERSION` says
-//! whose data this is. Opening refuses a directory in use, another cluster's or another role's data, and a layout
-//! newer than the program.
+//! `in_use.lock` is locked while the process lives (the lock goes with the process, however that
+//! ends); `VERSION` says whose data this is. Opening refuses a directory in use, another cluster's
+//! or another role's data, and a layout newer than the program.
 
 mod join_note;
 mod lock;

@@ -20,7 +20,8 @@ macro_rules! family {
                 $name { label, family: Family::default() }
             }
 
-            /// The one for this value of the label. Looks it up: keep what it returns where it is used often.
+            /// The one for this value of the label. Looks it up: keep what it returns where it is
+            /// used often.
             pub fn with(&self, value: impl Into<String>) -> $metric {
                 self.family.get_or_create_owned(&vec![(self.label, value.into())])
             }

@@ -1,7 +1,8 @@
-//! Metrics: a registry per role, cheap histograms, and what every RPC door measures.
+//! Metrics: a registry per role, cheap histograms, and what every RPC endpoint measures.
 
 mod family;
 mod histogram;
+mod limits;
 mod registry;
 mod rpc;
 

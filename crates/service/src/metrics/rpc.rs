@@ -1,4 +1,5 @@
-//! What every RPC door measures: calls waiting and running, queueing and processing time per method, failures.
+//! What every RPC endpoint measures: calls waiting and running, queueing and processing time per
+//! method, failures.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,7 +10,7 @@ use parking_lot::RwLock;
 
 use super::{Counter, CounterFamily, Gauge, Histogram, HistogramFamily, MetricsRegistry};
 
-/// The measurements of one door of a role; cheap to clone.
+/// The measurements of one endpoint of a role; cheap to clone.
 #[derive(Clone)]
 pub struct RpcMetrics {
     inner: Arc<Inner>,
@@ -57,9 +58,9 @@ pub struct MethodSummary {
 }
 
 impl RpcMetrics {
-    /// Registers the measurements of a door under its name: `om_grpc_queue_length` and so on.
-    pub fn new(registry: &MetricsRegistry, door: &str) -> Self {
-        let name = |what: &str| format!("{door}_{what}");
+    /// Registers the measurements of an endpoint under its name: `om_grpc_queue_length` and so on.
+    pub fn new(registry: &MetricsRegistry, endpoint: &str) -> Self {
+        let name = |what: &str| format!("{endpoint}_{what}");
         RpcMetrics {
             inner: Arc::new(Inner {
                 queue_length: registry

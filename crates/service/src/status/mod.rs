@@ -1,11 +1,14 @@
 //! The page a role shows of itself: for people, for Prometheus, for scripts.
 //!
-//! `/` is plain HTML, `/metrics` and `/prom` Prometheus' text format, `/status.json` the page's content as JSON.
+//! `/` is plain HTML, `/metrics` and `/prom` Prometheus' text format, `/status.json` the page's
+//! content as JSON. `/health` answers 200, or 503 with the reason when the role cannot do its work.
 
 mod html;
 mod server;
 
 pub use server::StatusServer;
+
+use limits::{MemoryBudget, MemoryClass};
 
 use crate::background::ServiceStatus;
 use crate::metrics::RpcMetrics;
@@ -16,6 +19,10 @@ pub trait StatusPage: Send + Sync + 'static {
     fn title(&self) -> String;
     /// The parts of the page, in order.
     fn sections(&self) -> Vec<Section>;
+    /// Why the role cannot do its work now, when it cannot: what `/health` answers.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A part of a status page.
@@ -73,18 +80,35 @@ impl Section {
                     interval,
                     s.runs.to_string(),
                     s.items.to_string(),
+                    s.skipped.to_string(),
                     failure,
                 ]
             })
             .collect();
         Section::table(
             "Background services",
-            &["service", "state", "interval", "runs", "items", "last failure"],
+            &["service", "state", "interval", "runs", "items", "skipped", "last failure"],
             rows,
         )
     }
 
-    /// The table of a door's methods.
+    /// What is spent of the memory for data in flight.
+    pub fn memory(budget: &MemoryBudget) -> Self {
+        let rows = MemoryClass::ALL
+            .into_iter()
+            .map(|class| {
+                vec![
+                    class.name().to_owned(),
+                    budget.limit_of(class).to_string(),
+                    budget.used(class).to_string(),
+                    budget.waiting(class).to_string(),
+                ]
+            })
+            .collect();
+        Section::table("Memory for data in flight", &["for", "limit", "used", "waiting"], rows)
+    }
+
+    /// The table of an endpoint's methods.
     pub fn rpc(title: impl Into<String>, metrics: &RpcMetrics) -> Self {
         let rows = metrics
             .summary()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Json};
 use axum::routing::get;
@@ -57,6 +58,7 @@ impl StatusServer {
             .route("/metrics", get(show_metrics))
             .route("/prom", get(show_metrics))
             .route("/status.json", get(show_json))
+            .route("/health", get(show_health))
             .with_state(Shown { registry, page });
         let stop = Shutdown::new();
         let stopped = stop.clone();
@@ -94,6 +96,13 @@ async fn show_page(State(shown): State<Shown>) -> impl IntoResponse {
 
 async fn show_json(State(shown): State<Shown>) -> impl IntoResponse {
     Json(json(shown.page.as_ref()))
+}
+
+async fn show_health(State(shown): State<Shown>) -> impl IntoResponse {
+    match shown.page.trouble() {
+        None => (StatusCode::OK, String::from("ok\n")),
+        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+    }
 }
 
 async fn show_metrics(State(shown): State<Shown>) -> impl IntoResponse {

@@ -55,6 +55,9 @@ pub struct Change {
 pub struct Get {
     /// The volume, bucket or key.
     address: String,
+    /// Of a bucket that is a link: the ACL of the bucket that it stands for.
+    #[arg(long)]
+    source: bool,
 }
 
 /// What an address has to name.
@@ -107,7 +110,7 @@ pub(crate) async fn run(
     let (AclCommand::Addacl(Change { address, .. })
     | AclCommand::Removeacl(Change { address, .. })
     | AclCommand::Setacl(Change { address, .. })
-    | AclCommand::Getacl(Get { address })) = &command;
+    | AclCommand::Getacl(Get { address, .. })) = &command;
     let address = Address::parse(address)?;
     let obj = object(&address, level)?;
     let client = address.client(conf)?;
@@ -134,7 +137,8 @@ pub(crate) async fn run(
             send(&client, set).await?;
             output::line("ACLs set successfully.")
         }
-        AclCommand::Getacl(_) => {
+        AclCommand::Getacl(Get { source, .. }) => {
+            let obj = if source { source_of(&client, &address, level).await? } else { obj };
             let get = GetAclRequest { obj };
             let get = OmRequest { get_acl_request: Some(Box::new(get)), ..request(Type::GetAcl) };
             let answer = send(&client, get).await?.get_acl_response.unwrap_or_default();
@@ -142,6 +146,28 @@ pub(crate) async fn run(
             output::value(&acls.into())
         }
     }
+}
+
+/// The bucket that a link stands for, or the bucket itself when it is no link.
+async fn source_of(
+    client: &Client,
+    address: &Address,
+    level: Level,
+) -> Result<OzoneObj, ShellError> {
+    if level != Level::Bucket {
+        return Err(ShellError::Usage("--source is for buckets".into()));
+    }
+    let (volume, bucket) = address.bucket()?;
+    let info = client.bucket_info(volume, bucket).await?;
+    let (volume, bucket) = match (&info.source_volume, &info.source_bucket) {
+        (Some(source_volume), Some(source_bucket)) => {
+            (source_volume.as_str(), source_bucket.as_str())
+        }
+        _ => (volume, bucket),
+    };
+    let path = format!("/{volume}/{bucket}");
+    let (res_type, store_type) = (ObjectType::Bucket as i32, StoreType::Ozone as i32);
+    Ok(OzoneObj { res_type, store_type, path })
 }
 
 /// False when it was there already.

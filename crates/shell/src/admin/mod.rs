@@ -10,7 +10,7 @@ mod topology;
 
 use clap::{Args, Subcommand};
 use client::{ClientOptions, ScmClient};
-use config::Configuration;
+use config::{Configuration, HostPort};
 
 use crate::{Noun, ShellError};
 
@@ -52,12 +52,17 @@ impl AdminCommand {
 /// Which SCM to ask.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ScmArgs {
-    /// The SCM to ask, host:port; the configured one when absent.
+    /// The SCM to ask, host:port; the configured one, of several the one that leads, when absent.
     #[arg(long, value_name = "HOST:PORT")]
     scm: Option<String>,
 }
 
 impl ScmArgs {
+    /// The SCM at an address.
+    pub(crate) fn of(address: &HostPort) -> Self {
+        Self { scm: Some(address.connect().to_string()) }
+    }
+
     pub(crate) fn client(&self, conf: &Configuration) -> ScmClient {
         let mut options = ClientOptions::from_configuration(conf);
         if let Some(scm) = &self.scm {

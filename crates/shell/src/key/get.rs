@@ -42,7 +42,8 @@ pub(crate) async fn run(args: Get, conf: &Configuration) -> Result<(), ShellErro
         )));
     }
     let (reader, pieces) = address.client(conf)?.begin_key(&path).await?;
-    // Under another name until it is whole, so that a broken transfer leaves nothing that looks whole.
+    // Under another name until it is whole, so that a broken transfer leaves nothing that looks
+    // whole.
     let mut partial = file.clone().into_os_string();
     partial.push(format!(".{}.partial", std::process::id()));
     let partial = PathBuf::from(partial);

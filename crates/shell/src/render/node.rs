@@ -67,6 +67,7 @@ pub(crate) fn listed(node: &Node, d: &DatanodeDetails) -> Value {
         "networkName": d.id.to_string(),
         "totalVolumeCount": node.total_volume_count(),
         "healthyVolumeCount": node.healthy_volume_count(),
+        "failedVolumes": node.failed_volumes,
     })
 }
 

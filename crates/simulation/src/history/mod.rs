@@ -1,5 +1,6 @@
-//! What clients saw, and whether one copy that does one thing at a time could have answered the same
-//! (linearizability; the search is Wing and Gong's, with what was tried before remembered as Lowe does).
+//! What clients saw, and whether one copy that does one thing at a time could have answered the
+//! same (linearizability; the search is Wing and Gong's, with what was tried before remembered as
+//! Lowe does).
 
 pub mod register;
 

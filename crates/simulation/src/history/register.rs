@@ -26,7 +26,7 @@ pub enum Answer {
     Refused(Option<String>),
 }
 
-/// See the module.
+/// The model of one register.
 pub struct Register;
 
 impl Model for Register {
@@ -57,8 +57,8 @@ impl Model for Register {
     }
 }
 
-/// Checks a history. Writes without an answer whose value nobody met are left out: that they did not happen explains as
-/// much.
+/// Checks a history. Writes without an answer whose value nobody met are left out: that they did
+/// not happen explains as much.
 pub fn verdict(mut events: Vec<Event<Op, Answer>>, most: u64) -> Verdict {
     let mut met: Vec<String> = Vec::new();
     for event in &events {

@@ -4,8 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::world::clock::Clock;
+use crate::world::disk::damage::{self, Part};
 use crate::world::node::{self, End};
 use crate::world::world;
+
+/// How often a server whose disk is spoiled may end by itself before the disk is replaced.
+const ATTEMPTS: usize = 3;
 
 /// What a server's process does, given the directory of its data.
 pub type Run = Arc<dyn Fn(&Path) + Send + Sync>;
@@ -16,6 +20,14 @@ pub struct Member {
     pub name: String,
     /// Where it runs.
     pub machine: usize,
+    /// Its disk lost or spoiled something, and was not replaced since.
+    pub spoiled: bool,
+    /// Bits of its files flipped, or writes went wrong.
+    pub rotten: bool,
+    /// How often it ended by itself since.
+    ended: usize,
+    /// It was started, and nobody ended it.
+    up: bool,
     process: Option<usize>,
     run: Run,
 }
@@ -32,7 +44,16 @@ impl Fleet {
     pub fn add(&mut self, name: impl Into<String>, clock: Clock, run: Run) -> usize {
         let machine = node::add_machine(clock);
         let name = name.into();
-        self.members.push(Member { name, machine, process: None, run });
+        self.members.push(Member {
+            name,
+            machine,
+            spoiled: false,
+            rotten: false,
+            ended: 0,
+            up: false,
+            process: None,
+            run,
+        });
         self.members.len() - 1
     }
 
@@ -47,11 +68,20 @@ impl Fleet {
             return Ok(());
         }
         let member = &mut self.members[number];
+        // A server that cannot live with what is left of its disk gets a new one, as an operator
+        // would see to it.
+        if member.spoiled && std::mem::take(&mut member.up) {
+            member.ended += 1;
+        }
+        if member.ended > ATTEMPTS {
+            damage::replace(member.machine, Part::All)?;
+            (member.spoiled, member.ended) = (false, 0);
+        }
         let dir = node::home(member.machine);
         std::fs::create_dir_all(&dir)?;
         let run = member.run.clone();
         let (process, _) = node::start(member.machine, &member.name, move || run(&dir));
-        member.process = Some(process);
+        (member.process, member.up) = (Some(process), true);
         Ok(())
     }
 
@@ -64,6 +94,7 @@ impl Fleet {
     pub fn kill(&mut self, number: usize, end: End) {
         if let Some(process) = self.members[number].process {
             node::kill(process, end);
+            self.members[number].up = false;
         }
     }
 }

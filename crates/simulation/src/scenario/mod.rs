@@ -1,5 +1,5 @@
-//! What is simulated: each scenario builds its machines, lets clients work while a [`storm`] goes over them, lets
-//! everything heal, and judges what the clients saw.
+//! What is simulated: each scenario builds its machines, lets clients work while a [`storm`] goes
+//! over them, lets everything heal, and judges what the clients saw.
 
 pub mod cluster;
 pub mod fleet;
@@ -8,8 +8,20 @@ pub mod storm;
 
 use std::time::Duration;
 
+use self::storm::faults::Faults;
 use crate::world::clock::SECOND;
 use crate::world::world;
+
+/// What a run is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Where every choice comes from.
+    pub seed: u64,
+    /// Simulated seconds of faults.
+    pub seconds: u64,
+    /// Which faults.
+    pub faults: Faults,
+}
 
 /// What a run came to.
 #[derive(Debug, Default)]
@@ -22,6 +34,8 @@ pub struct Outcome {
     pub unknown: usize,
     /// Histories whose search was given up.
     pub undecided: usize,
+    /// What the one who looks on did beside the faults, or saw: by name.
+    pub counts: std::collections::BTreeMap<&'static str, u64>,
     /// Faults, by kind.
     pub faults: std::collections::BTreeMap<&'static str, usize>,
 }

@@ -29,7 +29,8 @@ struct Sum {
 fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
     let one = &many.first;
     let base = one.dir.clone().unwrap_or_else(usual_dir);
-    // The same path each time, as it is in files and logs; unless somebody else runs this seed, too.
+    // The same path each time, as it is in files and logs; unless somebody else runs this seed,
+    // too.
     let mut dir = base.join(format!("simulation-{seed}"));
     if std::fs::create_dir(&dir).is_err() {
         dir = base.join(format!("simulation-{seed}-{}", std::process::id()));
@@ -37,8 +38,13 @@ fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
     }
     let mut command = Command::new(std::env::current_exe()?);
     let scenario = format!("{:?}", one.scenario).to_lowercase();
-    command.args(["one", "--scenario", &scenario, "--seed", &seed.to_string()]);
+    let faults = format!("{:?}", one.faults).to_lowercase();
+    command.args(["one", "--scenario", &scenario, "--faults", &faults]);
+    command.args(["--seed", &seed.to_string()]);
     command.args(["--seconds", &one.seconds.to_string(), "--dir"]).arg(&dir);
+    if let Some(picks) = &one.picks {
+        command.arg("--picks").arg(picks);
+    }
     // Few arenas: threads are many, and only one of them runs.
     command.env("MALLOC_ARENA_MAX", "1").stdin(Stdio::null()).stdout(Stdio::piped());
     // SAFETY: two system calls, which a child may make before it becomes the new program.
@@ -46,7 +52,7 @@ fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
         command.pre_exec(|| {
             // The same addresses each time: some hashes are of addresses.
             libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
-            // Whoever ends this program ends its runs.
+            // The end of this program ends its runs.
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             Ok(())
         });

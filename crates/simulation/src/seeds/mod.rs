@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
 
+use crate::scenario::storm::faults::Faults;
+
 /// Simulates clusters from seeds.
 #[derive(Debug, Parser)]
 #[command(name = "simulation")]
@@ -33,12 +35,19 @@ pub struct One {
     /// What to simulate.
     #[arg(long, value_enum, default_value = "raft")]
     scenario: Scenario,
+    /// What goes wrong.
+    #[arg(long, value_enum, default_value = "usual")]
+    faults: Faults,
     /// Where every choice comes from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Simulated seconds of faults; what comes before and after is not counted in.
     #[arg(long, default_value_t = 120)]
     seconds: u64,
+    /// A file for a line for each pick of a thread, to find where two runs part ways; a run has
+    /// millions.
+    #[arg(long)]
+    picks: Option<PathBuf>,
     /// Where the simulated disks are.
     #[arg(long)]
     dir: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! One seed, in this process.
 
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
@@ -7,14 +8,15 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
 use super::{One, Scenario};
-use crate::scenario::{Outcome, cluster, raft};
+use crate::scenario::{Outcome, Plan, cluster, raft};
 use crate::world::clock::SECOND;
 use crate::world::{create, place, real, world};
 
-/// Real seconds that a run may take.
-const PATIENCE: u32 = 300;
+/// Real seconds that a run may take, and more for each simulated second of faults.
+const BASE_TIMEOUT: u64 = 300;
+const TIMEOUT_FACTOR: u64 = 3;
 
-/// Panics of any thread: none is ever right.
+/// Panics of any thread, but for those of [`is_of_disk`]: none is ever right.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 /// Logs show the world's time; writing them must not change what happens.
@@ -40,6 +42,17 @@ impl std::io::Write for Aside {
     }
 }
 
+/// Whether a library panics because a disk failed, which it tells its caller in no other way:
+/// raft-engine when an fsync fails, raft-rs when entries cannot be read. `multiraft` catches both.
+fn is_of_disk(info: &std::panic::PanicHookInfo<'_>) -> bool {
+    let file = info.location().map_or("", |location| location.file());
+    let text = info.payload_as_str().unwrap_or_default();
+    let synced = file.contains("raft-engine") && text.contains("fdatasync");
+    let read = file.contains("/raft-") && text.contains("Store(Other(Io");
+    // A thread that panics for one of them and again while it unwinds: its process aborts.
+    synced || read || text.contains("panic in a destructor during cleanup")
+}
+
 /// Runs it; false when something was found.
 pub fn run(one: &One) -> anyhow::Result<bool> {
     let dir = one.dir.clone().context("--dir is needed")?;
@@ -51,18 +64,26 @@ pub fn run(one: &One) -> anyhow::Result<bool> {
         .with_ansi(false)
         .init();
     std::panic::set_hook(Box::new(|info| {
-        PANICS.fetch_add(1, Ordering::Relaxed);
+        if !is_of_disk(info) {
+            PANICS.fetch_add(1, Ordering::Relaxed);
+        }
         let thread = std::thread::current().name().unwrap_or_default().to_owned();
         real::say(&format!("panic in {thread}: {info}\n"));
     }));
     raise_limit();
     // A run that comes to no end, in real time, is one that found something.
+    let timeout = BASE_TIMEOUT.saturating_add(one.seconds.saturating_mul(TIMEOUT_FACTOR));
     // SAFETY: the signal ends the process.
-    unsafe { libc::alarm(PATIENCE) };
+    unsafe { libc::alarm(u32::try_from(timeout).unwrap_or(u32::MAX)) };
+    let picks = one.picks.as_ref().map(std::fs::File::create).transpose()?;
     create(one.seed, &dir);
+    if let Some(file) = &picks {
+        world().tell_picks(file.as_raw_fd());
+    }
+    let plan = Plan { seed: one.seed, seconds: one.seconds, faults: one.faults };
     let mut outcome = match one.scenario {
-        Scenario::Raft => raft::run(one.seed, one.seconds)?,
-        Scenario::Cluster => cluster::run(one.seed, one.seconds)?,
+        Scenario::Raft => raft::run(plan)?,
+        Scenario::Cluster => cluster::run(plan)?,
     };
     let panics = PANICS.load(Ordering::Relaxed);
     if panics > 0 {
@@ -86,12 +107,17 @@ fn raise_limit() {
 /// Prints what came of it and ends the process: threads of dead processes are still there.
 fn report(seed: u64, outcome: &Outcome) -> bool {
     let (switches, trace) = world().trace();
+    let mut counts = outcome.counts.clone();
+    counts.extend(world().hooks.counts());
+    if world().links.spoiled > 0 {
+        counts.insert("spoiled packets", world().links.spoiled);
+    }
     let mut text = String::new();
     for violation in &outcome.violations {
         text.push_str(&format!("seed {seed}: {violation}\n"));
     }
     text.push_str(&format!(
-        "result seed={seed} seconds={} answered={} unknown={} undecided={} switches={switches} trace={trace:016x} violations={} faults={:?}\n",
+        "result seed={seed} seconds={} answered={} unknown={} undecided={} switches={switches} trace={trace:016x} violations={} faults={:?} counts={counts:?}\n",
         world().now / SECOND,
         outcome.answered,
         outcome.unknown,

@@ -1,12 +1,12 @@
-//! Time: it stands still while anybody runs, and jumps to the next thing that is due when all wait. Each look at a
-//! clock costs a moment, so that whoever spins until some time gets there.
+//! Time: it stands still while anybody runs, and jumps to the next thing that is due when all wait.
+//! Each look at a clock costs a moment, so that a thread that spins until some time gets there.
 
 use libc::{c_int, c_uint, clockid_t, time_t, timespec, timeval, useconds_t};
 
 use super::{inside, machine, park, real, world};
 
-/// What a look at the clock takes.
-const LOOK: u64 = 200;
+/// What reading the clock takes.
+const READ_COST: u64 = 200;
 /// Nanoseconds of a second.
 pub const SECOND: u64 = 1_000_000_000;
 /// What monotonic clocks show at the beginning: a machine that is up for a while.
@@ -42,14 +42,15 @@ impl Clock {
 fn read(clock: clockid_t) -> Option<u64> {
     let world = world();
     let of = machine().clock;
+    let slept = machine().sleep.slept;
     match clock {
         libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => {
             Some(of.calendar(world.now))
         }
-        libc::CLOCK_MONOTONIC
-        | libc::CLOCK_MONOTONIC_RAW
-        | libc::CLOCK_MONOTONIC_COARSE
-        | libc::CLOCK_BOOTTIME => Some(of.monotonic(world.now)),
+        libc::CLOCK_MONOTONIC | libc::CLOCK_MONOTONIC_RAW | libc::CLOCK_MONOTONIC_COARSE => {
+            Some(of.monotonic(world.now - slept))
+        }
+        libc::CLOCK_BOOTTIME => Some(of.monotonic(world.now)),
         _ => None,
     }
 }
@@ -57,7 +58,7 @@ fn read(clock: clockid_t) -> Option<u64> {
 /// When it is, for the world, that a clock of this thread's machine shows `at`.
 pub(super) fn due(clock: clockid_t, at: &timespec) -> u64 {
     let shown = at.tv_sec as u64 * SECOND + at.tv_nsec as u64;
-    // Whoever did not say which clock is told by the size of the number.
+    // Which clock was not said is told by the size of the number.
     let calendar = clock == libc::CLOCK_REALTIME && shown > CALENDAR / 2;
     let clock = if calendar { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     let left = shown.saturating_sub(read(clock).unwrap_or(shown));
@@ -88,8 +89,10 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, out: *mut timespec) -> c_in
         // SAFETY: passed on as it came.
         return unsafe { real::clock_gettime(clock, out) };
     }
-    world().now += LOOK;
-    // Time that a thread or the process used is the world's as well: nobody may see how fast the machine is.
+    world().now += READ_COST;
+    world().note(|| String::from("  look"));
+    // Time that a thread or the process used is the world's as well: nobody may see how fast the
+    // machine is.
     let (tv_sec, tv_nsec) = split(read(clock).unwrap_or(world().now));
     // SAFETY: the caller gave room for it.
     unsafe { *out = timespec { tv_sec, tv_nsec } };

@@ -1,12 +1,14 @@
 //! What is behind the file descriptors that are not files: epolls, event counters and sockets.
 //!
-//! Each such descriptor is a real one (an event counter that nobody uses), so that its number is nobody else's.
+//! Each such descriptor is a real one (an event counter that nobody uses), so that its number is
+//! nobody else's.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use libc::{c_int, c_uint, epoll_event, iovec, size_t, ssize_t};
 use rustc_hash::FxHashMap;
 
+use super::hooks::{self, Hook};
 use super::schedule::Key;
 use super::socket::{self, Socket};
 use super::{World, clock, disk, inside, machine, maybe_yield, real, wait_on, world};
@@ -188,6 +190,9 @@ unsafe extern "C" fn epoll_wait(
         // SAFETY: passed on as it came.
         return unsafe { real::epoll_wait(ep, events, max, timeout) };
     }
+    if timeout != 0 && hooks::strikes(Hook::Interrupt) {
+        return real::fail(libc::EINTR);
+    }
     let wait = machine().clock.span(timeout.max(0) as u64 * 1_000_000);
     let deadline = (timeout >= 0).then(|| world().now + wait);
     loop {
@@ -232,7 +237,7 @@ unsafe extern "C" fn read(fd: c_int, data: *mut libc::c_void, len: size_t) -> ss
         return match &mut object.kind {
             Kind::Event { count: 0 } => real::fail(libc::EAGAIN) as ssize_t,
             Kind::Event { count } => {
-                // SAFETY: whoever reads a counter gives room for one.
+                // SAFETY: a caller that reads a counter gives room for one.
                 unsafe { data.cast::<u64>().write_unaligned(std::mem::take(count)) };
                 8
             }
@@ -240,7 +245,11 @@ unsafe extern "C" fn read(fd: c_int, data: *mut libc::c_void, len: size_t) -> ss
             Kind::Epoll { .. } => real::fail(libc::EINVAL) as ssize_t,
         };
     }
-    // SAFETY: passed on as it came.
+    if let Err(error) = disk::about_to_read(fd) {
+        return real::fail(error) as ssize_t;
+    }
+    let len = disk::short(fd, 1, len);
+    // SAFETY: passed on as it came, or with room for more.
     unsafe { real::read(fd, data, len) }
 }
 
@@ -252,7 +261,7 @@ unsafe extern "C" fn write(fd: c_int, data: *const libc::c_void, len: size_t) ->
     {
         return match &mut object.kind {
             Kind::Event { count } => {
-                // SAFETY: whoever writes to a counter gives one.
+                // SAFETY: a caller that writes to a counter gives one.
                 *count += unsafe { data.cast::<u64>().read_unaligned() };
                 world().notify(id);
                 maybe_yield();
@@ -276,6 +285,9 @@ unsafe extern "C" fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssiz
         let parts = unsafe { std::slice::from_raw_parts(parts, count as usize) };
         let Some(part) = parts.iter().find(|p| p.iov_len > 0) else { return 0 };
         return socket::receive(id, part.iov_base.cast(), part.iov_len, false);
+    }
+    if let Err(error) = disk::about_to_read(fd) {
+        return real::fail(error) as ssize_t;
     }
     // SAFETY: passed on as it came.
     unsafe { real::readv(fd, parts, count) }

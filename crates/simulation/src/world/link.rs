@@ -7,7 +7,7 @@ use super::World;
 /// A machine to itself.
 const LOOPBACK: u64 = 20_000;
 /// How long a message on a cut link waits until it is tried again, as TCP does.
-pub const AGAIN: u64 = 200_000_000;
+pub const RETRANSMIT_DELAY: u64 = 200_000_000;
 
 /// What a message now and then takes longer at most.
 const LONG: u64 = 2_000_000_000;
@@ -27,13 +27,19 @@ impl Default for Delay {
     }
 }
 
-/// See the module.
+/// The links between machines: delays, losses and cuts.
 #[derive(Default)]
 pub struct Links {
     /// Where nothing else is said.
     pub usual: Delay,
     slow: FxHashMap<(usize, usize), Delay>,
     cut: FxHashSet<(usize, usize)>,
+    /// Where bytes are spoiled on the way: one packet in so many.
+    mangled: FxHashMap<(usize, usize), u64>,
+    /// How many were.
+    pub spoiled: u64,
+    /// Cuts that stay until they are mended one by one; each may be there several times.
+    severed: Vec<(usize, usize)>,
 }
 
 impl Links {
@@ -47,15 +53,38 @@ impl Links {
         self.slow.insert((from, to), delay);
     }
 
-    /// Mends everything.
+    /// Spoils one packet in so many of one direction.
+    pub fn mangle(&mut self, from: usize, to: usize, often: u64) {
+        self.mangled.insert((from, to), often);
+    }
+
+    /// One packet in so many is spoiled; 0: none.
+    pub(super) fn mangles(&self, from: usize, to: usize) -> u64 {
+        self.mangled.get(&(from, to)).copied().unwrap_or(0)
+    }
+
+    /// Cuts one direction until it is mended.
+    pub fn sever(&mut self, from: usize, to: usize) {
+        self.severed.push((from, to));
+    }
+
+    /// Mends one direction that was severed.
+    pub fn mend(&mut self, from: usize, to: usize) {
+        if let Some(at) = self.severed.iter().position(|pair| *pair == (from, to)) {
+            self.severed.swap_remove(at);
+        }
+    }
+
+    /// Mends everything that was not severed.
     pub fn heal(&mut self) {
         self.cut.clear();
         self.slow.clear();
+        self.mangled.clear();
     }
 
     /// Whether a message gets there.
     pub fn open(&self, from: usize, to: usize) -> bool {
-        from == to || !self.cut.contains(&(from, to))
+        from == to || !(self.cut.contains(&(from, to)) || self.severed.contains(&(from, to)))
     }
 }
 

@@ -1,12 +1,16 @@
 //! Where threads wait for each other: futexes (of Rust's locks) and the C library's locks (of C++).
 //!
-//! The C library's locks keep their own state; only waiting is done here, for a thread that waited inside of the C
-//! library would keep everybody else from running.
+//! The C library's locks keep their own state; only waiting is done here, for a thread that waited
+//! inside of the C library would keep everybody else from running.
 
 use libc::{c_int, c_long, clockid_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, timespec};
 
+use super::hooks::{self, Hook};
 use super::schedule::Key;
 use super::{clock, inside, maybe_yield, random, real, wait_on, wake, world};
+
+/// A lock that is slow takes so long at most, in nanoseconds.
+const SLOW: u64 = 20_000_000;
 
 /// See `syscall(2)`: Rust's locks come this way.
 #[unsafe(no_mangle)]
@@ -22,6 +26,9 @@ unsafe extern "C" fn syscall(
     if inside() {
         if n == libc::SYS_futex {
             return futex(a, b as c_int, c as u32, d as *const timespec);
+        }
+        if n == libc::SYS_gettid {
+            return c_long::from(super::thread::id());
         }
         if n == libc::SYS_getrandom {
             return random::fill(a as *mut libc::c_void, b as usize) as c_long;
@@ -50,10 +57,15 @@ fn futex(address: c_long, op: c_int, value: u32, timeout: *const timespec) -> c_
                 libc::FUTEX_WAIT => clock::after(t),
                 _ => clock::due(of_clock, t),
             });
+            if let Some(end) = hooks::spurious_end(deadline) {
+                wait_on(key, Some(end));
+                return 0;
+            }
             if wait_on(key, deadline) { 0 } else { c_long::from(real::fail(libc::ETIMEDOUT)) }
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
             let woken = wake(key, value as usize);
+            hooks::delay(Hook::SlowLock, SLOW);
             if woken > 0 {
                 maybe_yield();
             }
@@ -70,6 +82,7 @@ unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
         // SAFETY: passed on as it came.
         return unsafe { real::pthread_mutex_lock(mutex) };
     }
+    hooks::delay(Hook::SlowLock, SLOW);
     loop {
         // SAFETY: the caller's mutex.
         let tried = unsafe { real::pthread_mutex_trylock(mutex) };
@@ -114,7 +127,13 @@ unsafe fn wait(cond: usize, mutex: *mut pthread_mutex_t, deadline: Option<u64>) 
     world().holds(true, -1);
     wake(Key::At(mutex as usize), 1);
     super::node::leave_if_dead();
-    let woken = wait_on(Key::At(cond), deadline);
+    let woken = match hooks::spurious_end(deadline) {
+        Some(end) => {
+            wait_on(Key::At(cond), Some(end));
+            true
+        }
+        None => wait_on(Key::At(cond), deadline),
+    };
     // SAFETY: the caller's mutex.
     unsafe { pthread_mutex_lock(mutex) };
     if woken { 0 } else { libc::ETIMEDOUT }

@@ -1,41 +1,54 @@
 //! The world that the simulated processes live in.
 //!
-//! The product's code runs as it is, on real threads. What is not real is what the threads ask of the operating
-//! system: this program defines the C library's functions for clocks, random bytes, threads and their locks, sockets,
-//! epoll and files itself (`#[no_mangle]`), and the linker takes these in place of the library's.
+//! The product's code runs as it is, on real threads. What is not real is what the threads ask of
+//! the operating system: this program defines the C library's functions for clocks, random bytes,
+//! threads and their locks, sockets, epoll and files itself (`#[no_mangle]`), and the linker takes
+//! these in place of the library's.
 //!
-//! * **One thread runs at a time** ([`schedule`]). It runs until it waits for something (a lock, a socket, a time), then
-//!   another one that can run is picked by the seed. What a thread does in between takes no time.
-//! * **Time stands still** while anybody can run and jumps to the next thing that is due when nobody can ([`clock`]).
-//! * **The network** is a set of pipes between sockets ([`socket`]), with a delay for each direction of each pair of
-//!   machines, which can be cut ([`link`]).
-//! * **Disks** are directories of the real file system ([`disk`]); what was overwritten since the last fsync is kept
-//!   aside, so that it can be put back as a loss of power would.
-//! * **A process** is the threads that one thread began, their sockets and files ([`node`]), and RocksDB's threads that
-//!   work for it ([`pool`]). It ends like one that is killed: its threads are never picked again.
+//! * **One thread runs at a time** ([`schedule`]). It runs until it waits for something (a lock, a
+//!   socket, a time), then another one that can run is picked by the seed. What a thread does in
+//!   between takes no time.
+//! * **Time stands still** while anybody can run and jumps to the next thing that is due when
+//!   nobody can ([`clock`]).
+//! * **The network** is a set of pipes between sockets ([`socket`]), with a delay for each
+//!   direction of each pair of machines, which can be cut ([`link`]).
+//! * **Disks** are directories of the real file system ([`disk`]); what was overwritten since the
+//!   last fsync is kept aside, so that it can be put back as a loss of power, or a failed fsync,
+//!   would.
+//! * **A process** is the threads that one thread began, their sockets and files ([`node`]), and
+//!   RocksDB's threads that work for it ([`pool`]). It ends like one that is killed: its threads
+//!   are never picked again.
 //!
-//! Everything that is picked comes from one seeded generator, so that a seed gives the same run again. What remains
-//! outside: addresses of memory, and what the real file system answers.
+//! * **What a system may do** and hardly ever does is made frequent ([`hooks`]).
+//! * **A machine** can be suspended ([`suspend`]).
+//! * **Memory** has the same addresses in each run ([`memory`]).
+//!
+//! Everything that is picked comes from one seeded generator, so that a seed gives the same run
+//! again.
 
 pub mod clock;
 pub mod disk;
 pub mod epoll;
+pub mod hooks;
 pub mod link;
 mod lock;
+mod memory;
 pub mod node;
 mod pool;
 pub mod random;
 pub mod real;
 pub mod schedule;
 pub mod socket;
+pub mod suspend;
 mod thread;
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use rustc_hash::FxHashMap;
 
-use self::disk::Files;
+use self::disk::{Contract, Files};
 use self::epoll::Descriptors;
+use self::hooks::Hooks;
 use self::link::Links;
 use self::node::{Machine, Process};
 use self::pool::Pools;
@@ -56,7 +69,13 @@ pub struct World {
     pub processes: Vec<Process>,
     /// Delays and cuts.
     pub links: Links,
+    /// What systems do that they hardly ever do.
+    pub hooks: Hooks,
     schedule: Schedule,
+    /// What disks may do.
+    pub contract: Contract,
+    /// Changes of names are made by the world itself.
+    quiet: bool,
     handles: FxHashMap<libc::pthread_t, usize>,
     descriptors: Descriptors,
     files: Files,
@@ -72,8 +91,17 @@ pub fn inside() -> bool {
 
 /// The world. Nobody may hold on to it while waiting.
 pub fn world() -> &'static mut World {
-    // SAFETY: made before the first thread enters it, never freed, and only one thread runs at a time.
+    // SAFETY: made before the first thread enters it, never freed, and only one thread runs at a
+    // time.
     unsafe { &mut *WORLD.load(Ordering::Relaxed) }
+}
+
+/// Does something to files in the world's own name, so that nothing of it is taken back.
+fn unobserved<R>(work: impl FnOnce() -> R) -> R {
+    let before = std::mem::replace(&mut world().quiet, true);
+    let done = work();
+    world().quiet = before;
+    done
 }
 
 /// The machine of the calling thread.
@@ -97,7 +125,10 @@ pub fn create(seed: u64, root: &std::path::Path) {
         machines: vec![Machine::new(0)],
         processes: vec![Process::new(0)],
         links: Links::default(),
+        hooks: Hooks::default(),
         schedule: Schedule::default(),
+        contract: Contract::default(),
+        quiet: false,
         handles: FxHashMap::default(),
         descriptors: Descriptors::default(),
         files: Files::new(root),

@@ -10,6 +10,7 @@ use libc::{c_int, size_t};
 use super::clock::Clock;
 use super::disk::Disk;
 use super::random::Random;
+use super::suspend::Sleep;
 use super::{inside, machine, park, real, world};
 
 /// A machine.
@@ -23,13 +24,16 @@ pub struct Machine {
     pub disk: Disk,
     /// Whether it has power.
     pub up: bool,
+    /// Whether it is suspended, and for how long it was.
+    pub sleep: Sleep,
     /// Counts the processes that ended here.
     lives: usize,
 }
 
 impl Machine {
     pub(super) fn new(number: usize) -> Self {
-        Self { number, clock: Clock::default(), disk: Disk::default(), up: true, lives: 0 }
+        let (clock, disk, sleep) = (Clock::default(), Disk::default(), Sleep::default());
+        Self { number, clock, disk, up: true, sleep, lives: 0 }
     }
 }
 
@@ -65,8 +69,9 @@ pub fn add_machine(clock: Clock) -> usize {
     number
 }
 
-/// The directory of the process that runs on a machine, or is to. It has another name for each: what an earlier one
-/// still does until it lets its last lock go is done to the old one, and changes nothing.
+/// The directory of the process that runs on a machine, or is to. It has another name for each:
+/// what an earlier one still does until it lets its last lock go is done to the old one, and
+/// changes nothing.
 pub fn home(machine: usize) -> PathBuf {
     super::disk::directory(machine).join(format!("life-{}", world().machines[machine].lives))
 }
@@ -101,15 +106,17 @@ pub fn start(
     (process, ended)
 }
 
-/// Ends a process. Its disk is as it is now, its peers hear of it as they would, and its threads run no further, but for
-/// those that hold a lock of the C library: threads of other processes may wait for it, since they share what RocksDB
-/// has once only.
+/// Ends a process. Its disk is as it is now, its peers hear of it as they would, and its threads
+/// run no further, but for those that hold a lock of the C library: threads of other processes may
+/// wait for it, since they share what RocksDB has once only.
 pub fn kill(process: usize, end: End) {
     let world = world();
     if !std::mem::replace(&mut world.processes[process].alive, false) {
         return;
     }
     let machine = world.processes[process].machine;
+    // What is switched off is not suspended any more.
+    world.resume(machine);
     if end == End::PowerLost {
         world.machines[machine].up = false;
         let mut random: Random = world.random.split();
@@ -128,6 +135,21 @@ pub fn kill(process: usize, end: End) {
 /// Ends the calling thread's process.
 pub fn exit() {
     kill(world().schedule.process_of_me(), End::Killed);
+}
+
+/// See `abort(3)`: ends the calling thread's process, as the signal would.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn abort() -> ! {
+    if inside() && world().schedule.process_of_me() != 0 {
+        real::say("a process aborts\n");
+        exit();
+    }
+    // SAFETY: ends this process.
+    unsafe {
+        libc::signal(libc::SIGABRT, libc::SIG_DFL);
+        libc::raise(libc::SIGABRT);
+        libc::_exit(134)
+    }
 }
 
 fn leave(process: usize) {

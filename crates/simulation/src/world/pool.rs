@@ -1,9 +1,10 @@
 //! RocksDB's pools of threads: each process has its own.
 //!
-//! RocksDB keeps one set of pools for the whole real process. If the simulated ones shared it, the first that opens a
-//! database would own the threads, and nobody could flush any more once it is killed; a disk that is slow on one
-//! machine would hold the flushes of all. The linker brings RocksDB's calls of its pools here (`--wrap`, see
-//! `build.rs`), and they go to a pool of the calling process, which ends with it.
+//! RocksDB keeps one set of pools for the whole real process. If the simulated ones shared it, the
+//! first that opens a database would own the threads, and nobody could flush any more once it is
+//! killed; a disk that is slow on one machine would hold the flushes of all. The linker brings
+//! RocksDB's calls of its pools here (`--wrap`, see `build.rs`), and they go to a pool of the
+//! calling process, which ends with it.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::ffi::c_void;
@@ -52,7 +53,8 @@ fn own(pool: Pool) -> Pool {
         return *own as Pool;
     }
     let Ok(layout) = Layout::from_size_align(ROOM, 16) else { return pool };
-    // SAFETY: room enough, made into a pool by its constructor before it is one of ours; nobody else runs meanwhile.
+    // SAFETY: room enough, made into a pool by its constructor before it is one of ours; nobody
+    // else runs meanwhile.
     let own = unsafe {
         let own: Pool = alloc_zeroed(layout).cast();
         if own.is_null() {

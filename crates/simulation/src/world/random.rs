@@ -1,4 +1,5 @@
-//! One seeded generator: of every choice of the world, and of the bytes that the process takes for random.
+//! One seeded generator: of every choice of the world, and of the bytes that the process takes for
+//! random.
 
 use std::cell::Cell;
 
@@ -109,8 +110,8 @@ thread_local! {
     static ROCKSDB: Cell<u32> = const { Cell::new(0) };
 }
 
-/// RocksDB's generator of a thread, which it would seed by the thread's address. It decides how high towers of its
-/// skip lists are, and so when a table in memory is full.
+/// RocksDB's generator of a thread, which it would seed by the thread's address. It decides how
+/// high towers of its skip lists are, and so when a table in memory is full.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN7rocksdb6Random14GetTLSInstanceEv() -> *mut u32 {
     ROCKSDB.with(|state| {
@@ -123,8 +124,8 @@ unsafe extern "C" fn __wrap__ZN7rocksdb6Random14GetTLSInstanceEv() -> *mut u32 {
     })
 }
 
-/// RocksDB's names of sessions, which are in the keys of its caches. It would make them of the addresses of threads, too,
-/// and those depend on when the kernel is done with threads that ended.
+/// RocksDB's names of sessions, which are in the keys of its caches. It would make them of the
+/// addresses of threads, too, and those depend on when the kernel is done with threads that ended.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap__ZN7rocksdb25SemiStructuredUniqueIdGen12GenerateNextEPmS1_(
     _this: *mut c_void,
@@ -134,6 +135,15 @@ unsafe extern "C" fn __wrap__ZN7rocksdb25SemiStructuredUniqueIdGen12GenerateNext
     let random = &mut world().random;
     // SAFETY: the caller gave room for both.
     unsafe { (*upper, *lower) = (random.next(), random.next()) };
+}
+
+/// RocksDB's source of names that the kernel makes up, which it writes into every file of a table:
+/// there is none, and it makes them from what the world gives it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap__ZN7rocksdb4port15GenerateRfcUuidEPNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE(
+    _into: *mut c_void,
+) -> bool {
+    false
 }
 
 /// See `getpid(2)`: the same in each run.

@@ -77,6 +77,7 @@ real! {
     write(fd: c_int, data: *const c_void, len: size_t) -> ssize_t;
     readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t;
     writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t;
+    preadv2(fd: c_int, parts: *const iovec, count: c_int, at: off64_t, flags: c_int) -> ssize_t;
     pread64(fd: c_int, data: *mut c_void, len: size_t, at: off64_t) -> ssize_t;
     pwrite64(fd: c_int, data: *const c_void, len: size_t, at: off64_t) -> ssize_t;
     pwritev64(fd: c_int, parts: *const iovec, count: c_int, at: off64_t) -> ssize_t;
@@ -85,11 +86,20 @@ real! {
     fsync(fd: c_int) -> c_int;
     fdatasync(fd: c_int) -> c_int;
     open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
+    mkdir(path: *const c_char, mode: mode_t) -> c_int;
+    rename(from: *const c_char, to: *const c_char) -> c_int;
+    unlink(path: *const c_char) -> c_int;
+    rmdir(path: *const c_char) -> c_int;
+    link(from: *const c_char, to: *const c_char) -> c_int;
+    statvfs(path: *const c_char, out: *mut libc::statvfs) -> c_int;
+    statfs(path: *const c_char, out: *mut libc::statfs) -> c_int;
     fcntl64(fd: c_int, op: c_int, arg: c_long) -> c_int;
     close(fd: c_int) -> c_int;
     gethostname(name: *mut c_char, len: size_t) -> c_int;
     sched_getcpu() -> c_int;
+    pthread_attr_getguardsize(attr: *const pthread_attr_t, size: *mut size_t) -> c_int;
     getpid() -> c_int;
+    gettid() -> c_int;
     _ZNSt13random_device9_M_getvalEv(device: *mut c_void) -> c_uint;
 }
 

@@ -1,10 +1,11 @@
-//! Who runs: one thread at a time, the next one picked by the seed.
+//! The schedule: one thread runs at a time, the next one picked by the seed.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use libc::c_int;
 use rustc_hash::FxHashMap;
 
 use super::{World, real, world};
@@ -34,10 +35,12 @@ struct Thread {
     starts: Option<usize>,
     name: String,
     state: State,
-    /// Opened by whoever picks this thread.
+    /// Opened by the thread that picks this one.
     gate: &'static AtomicU32,
     /// Counts its waits, so that a timer of an earlier one is known.
     waits: u64,
+    /// How long its machine had been suspended when the last wait began.
+    slept: u64,
     woken: bool,
     /// Locks of the C library that it holds.
     locks: i32,
@@ -77,7 +80,7 @@ impl Ord for Timer {
     }
 }
 
-/// See the module.
+/// The threads of a world, and which of them runs when.
 #[derive(Default)]
 pub struct Schedule {
     threads: Vec<Thread>,
@@ -87,6 +90,8 @@ pub struct Schedule {
     queues: FxHashMap<Key, VecDeque<usize>>,
     switches: u64,
     trace: u64,
+    /// Where each pick is told, and what is not written there yet.
+    picks: Option<(c_int, String)>,
     /// A thread that could go on lets another one run once in so many times; 0: never.
     restless: u64,
 }
@@ -149,9 +154,12 @@ pub(super) fn finish() {
 /// Lets others run until somebody wakes the thread (true) or the deadline is past (false).
 pub fn park(deadline: Option<u64>) -> bool {
     let Some(me) = me() else { return false };
+    let process = world().schedule.threads[me].process;
+    let slept = world().slept(process);
     let schedule = &mut world().schedule;
     let thread = &mut schedule.threads[me];
     thread.waits += 1;
+    thread.slept = slept;
     (thread.state, thread.woken) = (State::Waiting, false);
     let waits = thread.waits;
     if let Some(at) = deadline {
@@ -172,7 +180,7 @@ pub fn wait_on(key: Key, deadline: Option<u64>) -> bool {
     woken
 }
 
-/// Wakes up to `most` who wait for `key`.
+/// Wakes up to `most` threads that wait for `key`.
 pub fn wake(key: Key, most: usize) -> usize {
     world().wake(key, most)
 }
@@ -180,9 +188,7 @@ pub fn wake(key: Key, most: usize) -> usize {
 /// Lets another thread run; this one can go on at once.
 pub fn yield_now() {
     let Some(me) = me() else { return };
-    let schedule = &mut world().schedule;
-    schedule.threads[me].state = State::Ready;
-    schedule.ready.push(me);
+    world().make_ready(me, true);
     give_way(me);
 }
 
@@ -214,17 +220,91 @@ impl Schedule {
         me().map_or(0, |me| self.threads[me].process)
     }
 
-    fn make_ready(&mut self, number: usize, woken: bool) {
-        let thread = &mut self.threads[number];
-        (thread.state, thread.woken) = (State::Ready, woken);
-        self.ready.push(number);
+    /// Notes a pick where it was asked for: two runs that part ways show the first thread that did
+    /// something else.
+    fn tell(&mut self, number: usize, now: u64) {
+        let Some((fd, text)) = &mut self.picks else { return };
+        let Thread { process, name, .. } = &self.threads[number];
+        text.push_str(&format!("{} {now} {number} {process} {name}\n", self.switches));
+        if text.len() > 1 << 20 {
+            // SAFETY: the text is as long as said.
+            unsafe { real::write(*fd, text.as_ptr().cast(), text.len()) };
+            text.clear();
+        }
     }
 }
 
 impl World {
+    fn make_ready(&mut self, number: usize, woken: bool) {
+        let thread = &mut self.schedule.threads[number];
+        (thread.state, thread.woken) = (State::Ready, woken);
+        self.let_go(number);
+    }
+
+    /// A thread may be picked from now on, unless its machine is suspended.
+    pub(super) fn let_go(&mut self, number: usize) {
+        let Thread { process, locks, state, .. } = self.schedule.threads[number];
+        if state == State::Ready && (locks > 0 || !self.holds_back(process, number)) {
+            self.schedule.ready.push(number);
+        }
+    }
+
+    /// Threads of a machine that are not picked any more, for the time being.
+    pub(super) fn hold_threads(&mut self, machine: usize) -> Vec<usize> {
+        let Schedule { threads, ready, .. } = &mut self.schedule;
+        let processes = &self.processes;
+        let (held, left) = std::mem::take(ready).into_iter().partition(|number| {
+            let thread = &threads[*number];
+            processes[thread.process].machine == machine && thread.locks <= 0
+        });
+        *ready = left;
+        held
+    }
+
+    /// The time of a wait is over that began before its machine was suspended: it waits on for as
+    /// long as that was.
+    pub(super) fn wait_longer(&mut self, number: usize, waits: u64, due: u64) {
+        let slept = self.slept(self.schedule.threads[number].process);
+        let thread = &mut self.schedule.threads[number];
+        if thread.waits == waits {
+            let longer = slept - thread.slept;
+            thread.slept = slept;
+            self.schedule.at(due + longer, Due::Wait(number, waits));
+        }
+    }
+
+    /// The time of a wait is over.
+    fn wait_ends(&mut self, number: usize, waits: u64, due: u64) {
+        let thread = &self.schedule.threads[number];
+        let (process, before) = (thread.process, thread.slept);
+        if thread.state != State::Waiting || thread.waits != waits {
+            return;
+        }
+        if self.holds_wait(process, (number, waits, due)) {
+            return;
+        }
+        match self.slept(process) > before {
+            true => self.wait_longer(number, waits, due),
+            false => self.make_ready(number, false),
+        }
+    }
+
     /// Has something done at a time.
     pub fn at(&mut self, at: u64, call: impl FnOnce(&mut World) + 'static) {
         self.schedule.at(at, Due::Call(Box::new(call)));
+    }
+
+    /// Tells something beside the picks, where they are told.
+    pub fn note(&mut self, what: impl FnOnce() -> String) {
+        if let Some((_, text)) = &mut self.schedule.picks {
+            text.push_str(&what());
+            text.push('\n');
+        }
+    }
+
+    /// Has each pick written to a descriptor.
+    pub fn tell_picks(&mut self, to: c_int) {
+        self.schedule.picks = Some((to, String::new()));
     }
 
     /// Lets threads that could go on give way once in so many times.
@@ -232,7 +312,8 @@ impl World {
         self.schedule.restless = once_in;
     }
 
-    /// How often another thread was picked, and a number that two runs share only if they went the same way.
+    /// How often another thread was picked, and a number that two runs share only if they went the
+    /// same way.
     pub fn trace(&self) -> (u64, u64) {
         (self.schedule.switches, self.schedule.trace)
     }
@@ -248,10 +329,11 @@ impl World {
             state: State::Ready,
             gate: Box::leak(Box::new(AtomicU32::new(0))),
             waits: 0,
+            slept: 0,
             woken: true,
             locks: 0,
         });
-        self.schedule.ready.push(number);
+        self.let_go(number);
         number
     }
 
@@ -277,8 +359,8 @@ impl World {
         }
     }
 
-    /// Never picks a thread of that process again, but for those that hold a lock of the C library, which threads of
-    /// other processes may wait for. Says whether the calling thread is forgotten.
+    /// Never picks a thread of that process again, but for those that hold a lock of the C library,
+    /// which threads of other processes may wait for. Says whether the calling thread is forgotten.
     pub(super) fn forget_threads(&mut self, process: usize) -> bool {
         let Schedule { threads, ready, .. } = &mut self.schedule;
         let ends = |thread: &Thread| thread.process == process && thread.locks <= 0;
@@ -289,26 +371,25 @@ impl World {
         me().is_some_and(|me| ends(&threads[me]))
     }
 
-    /// Wakes up to `most` who wait for `key`; the dead do not count.
+    /// Wakes up to `most` threads that wait for `key`; the dead do not count.
     pub fn wake(&mut self, key: Key, most: usize) -> usize {
-        let schedule = &mut self.schedule;
-        let Some(mut queue) = schedule.queues.remove(&key) else { return 0 };
+        let Some(mut queue) = self.schedule.queues.remove(&key) else { return 0 };
         let mut woken = 0;
         while woken < most
             && let Some(number) = queue.pop_front()
         {
-            if schedule.threads[number].state == State::Waiting {
-                schedule.make_ready(number, true);
+            if self.schedule.threads[number].state == State::Waiting {
+                self.make_ready(number, true);
                 woken += 1;
             }
         }
         if !queue.is_empty() {
-            schedule.queues.insert(key, queue);
+            self.schedule.queues.insert(key, queue);
         }
         woken
     }
 
-    /// Who runs next; time goes on when nobody can.
+    /// The thread that runs next; time goes on when none can.
     fn pick(&mut self) -> usize {
         loop {
             let none = self.schedule.ready.is_empty();
@@ -319,12 +400,7 @@ impl World {
                 self.now = self.now.max(timer.at);
                 match timer.due {
                     Due::Call(call) => call(self),
-                    Due::Wait(number, waits) => {
-                        let thread = &self.schedule.threads[number];
-                        if thread.state == State::Waiting && thread.waits == waits {
-                            self.schedule.make_ready(number, false);
-                        }
-                    }
+                    Due::Wait(number, waits) => self.wait_ends(number, waits, timer.at),
                 }
                 continue;
             }
@@ -339,6 +415,7 @@ impl World {
             schedule.switches += 1;
             schedule.trace = (schedule.trace.rotate_left(5) ^ (next as u64) ^ self.now)
                 .wrapping_mul(0x517c_c1b7_2722_0a95);
+            schedule.tell(next, self.now);
             return next;
         }
     }

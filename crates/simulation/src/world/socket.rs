@@ -1,14 +1,16 @@
 //! TCP between machines: streams of bytes that arrive in order, later, or not while a link is cut.
 //!
-//! As real ones do: what is sent on a cut link is tried again until the link is mended; whoever sends to a process that
-//! is gone is refused, to a machine without power hears nothing.
+//! As real ones do: what is sent on a cut link is tried again until the link is mended; a process
+//! that sends to a process that is gone is refused, to a machine without power hears nothing.
 
 use std::collections::VecDeque;
 
 use libc::{c_int, c_void, size_t, sockaddr, sockaddr_in, socklen_t, ssize_t};
 
+use super::clock::SECOND;
 use super::epoll::{Kind, make};
-use super::link::AGAIN;
+use super::hooks::{self, Hook};
+use super::link::RETRANSMIT_DELAY;
 use super::node::End;
 use super::{World, inside, maybe_yield, real, world};
 
@@ -16,7 +18,7 @@ use super::{World, inside, maybe_yield, real, world};
 const WINDOW: usize = 256 << 10;
 /// How long a connection is asked for before the system gives up.
 const TRIES: u32 = 60;
-const TRY_AGAIN: u64 = 1_000_000_000;
+const RETRY_DELAY: u64 = 1_000_000_000;
 /// Connections that wait to be accepted.
 const BACKLOG: usize = 1024;
 /// First port of those that nobody chose.
@@ -127,6 +129,39 @@ impl World {
         }
     }
 
+    /// Puts bytes on the way to the peer; on a link that spoils them another number of them, or
+    /// others.
+    fn put_data(&mut self, id: usize, mut data: Vec<u8>) {
+        let Some(socket) = self.socket(id) else { return };
+        let (from, to) = (socket.local.0, socket.remote.0);
+        let often = self.links.mangles(from, to);
+        if data.is_empty() || !self.random.one_in(often) {
+            return self.put(id, Packet::Data(data));
+        }
+        self.links.spoiled += 1;
+        let at = self.random.below(data.len() as u64) as usize;
+        match self.random.below(4) {
+            0 => data[at] ^= 1 << self.random.below(8),
+            1 => {
+                let lost = data.len() - at;
+                data.truncate(at);
+                if let Some(socket) = self.socket(id) {
+                    socket.unread = socket.unread.saturating_sub(lost);
+                }
+            }
+            2 => self.put(id, Packet::Data(data.clone())),
+            _ => {
+                let (again, later) = (data.clone(), self.now + self.random.below(10 * SECOND));
+                self.at(later, move |world| {
+                    if world.socket(id).is_some_and(|s| !s.closed && !s.shut) {
+                        world.put(id, Packet::Data(again));
+                    }
+                });
+            }
+        }
+        self.put(id, Packet::Data(data));
+    }
+
     /// Puts something on the way to the peer.
     fn put(&mut self, id: usize, packet: Packet) {
         let Some(socket) = self.socket(id) else { return };
@@ -149,8 +184,9 @@ impl World {
             if socket.out.front().is_none_or(|(due, _)| *due > now) {
                 break;
             }
-            if !self.links.open(from, to) || !self.machines[to].up || !self.machines[from].up {
-                let again = now + AGAIN + self.random.below(AGAIN / 4);
+            let there = self.machines[to].up && self.is_awake(to);
+            if !self.links.open(from, to) || !there || !self.machines[from].up {
+                let again = now + RETRANSMIT_DELAY + self.random.below(RETRANSMIT_DELAY / 4);
                 let Some(socket) = self.socket(id) else { return };
                 // Everything behind it waits as well, and is due with it.
                 if let Some((due, _)) = socket.out.front_mut() {
@@ -161,7 +197,19 @@ impl World {
             }
             let Some(socket) = self.socket(id) else { return };
             let peer = socket.peer;
-            let Some((_, packet)) = socket.out.pop_front() else { break };
+            let Some((_, mut packet)) = socket.out.pop_front() else { break };
+            if let Packet::Data(data) = &mut packet
+                && data.len() > 1
+                && hooks::strikes_on_the_way(Hook::Segment)
+            {
+                let most = self.random.below(16).min(data.len() as u64 - 2);
+                let rest = data.split_off(1 + most as usize);
+                let next = now + 1 + self.random.below(SECOND / 500);
+                if let Some(socket) = self.socket(id) {
+                    socket.out.push_front((next, Packet::Data(rest)));
+                }
+                self.at(next, move |world| world.deliver(id));
+            }
             let Some(other) = peer.and_then(|peer| self.socket(peer)).filter(|s| !s.closed) else {
                 self.break_off(id, libc::ECONNRESET);
                 break;
@@ -196,11 +244,11 @@ impl World {
     fn ask(&mut self, id: usize, tries: u32) {
         let Some(socket) = self.socket(id).filter(|s| !s.closed) else { return };
         let (local, remote) = (socket.local, socket.remote);
-        let heard =
-            self.links.open(local.0, remote.0) && self.machines.get(remote.0).is_some_and(|m| m.up);
+        let there = self.machines.get(remote.0).is_some_and(|m| m.up) && self.is_awake(remote.0);
+        let heard = self.links.open(local.0, remote.0) && there && self.is_awake(local.0);
         if !heard {
             match tries < TRIES {
-                true => self.at(self.now + TRY_AGAIN, move |world| world.ask(id, tries + 1)),
+                true => self.at(self.now + RETRY_DELAY, move |world| world.ask(id, tries + 1)),
                 false => self.break_off(id, libc::ETIMEDOUT),
             }
             return;
@@ -222,7 +270,7 @@ impl World {
         let Some(socket) = self.socket(listener) else { return };
         if socket.backlog.len() >= BACKLOG {
             self.descriptors.objects.remove(&accepted);
-            self.at(self.now + TRY_AGAIN, move |world| world.ask(id, tries + 1));
+            self.at(self.now + RETRY_DELAY, move |world| world.ask(id, tries + 1));
             return;
         }
         socket.backlog.push_back(accepted);
@@ -233,8 +281,8 @@ impl World {
     fn connected(&mut self, id: usize, accepted: usize) {
         let Some(socket) = self.socket(id).filter(|s| !s.closed) else { return };
         let (local, remote) = (socket.local, socket.remote);
-        if !self.links.open(remote.0, local.0) {
-            let again = self.now + TRY_AGAIN;
+        if !self.links.open(remote.0, local.0) || !self.is_awake(local.0) {
+            let again = self.now + RETRY_DELAY;
             self.at(again, move |world| world.connected(id, accepted));
             return;
         }
@@ -343,6 +391,11 @@ pub(super) fn transmit(id: usize, parts: &[(*const u8, usize)]) -> ssize_t {
         socket.wants_room = true;
         return real::fail(libc::EAGAIN) as ssize_t;
     }
+    let room = match hooks::strikes(Hook::ShortSend) {
+        true => room.min(1 + world.random.below(64) as usize),
+        false => room,
+    };
+    let Some(socket) = world.socket(id) else { return real::fail(libc::EBADF) as ssize_t };
     let mut data = Vec::new();
     for (part, len) in parts {
         let count = (*len).min(room - data.len());
@@ -354,7 +407,7 @@ pub(super) fn transmit(id: usize, parts: &[(*const u8, usize)]) -> ssize_t {
         socket.wants_room = true;
     }
     socket.unread += count;
-    world.put(id, Packet::Data(data));
+    world.put_data(id, data);
     maybe_yield();
     count as ssize_t
 }

@@ -1,15 +1,31 @@
-//! Threads of the C library: each gets its place in the [schedule](super::schedule) before it runs, and gives it up
-//! when the last destructor of its thread-locals is through.
+//! Threads of the C library: each gets its place in the [schedule](super::schedule) before it runs,
+//! and gives it up when the last destructor of its thread-locals is through.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::{c_char, c_int, pthread_attr_t, pthread_key_t, pthread_t};
 
+use super::hooks::{self, Hook};
 use super::real::{self, Start};
-use super::schedule::{Key, enter, finish};
+use super::schedule::{Key, enter, finish, me};
 use super::{inside, wait_on, world, yield_now};
+
+/// A stack where nobody said how large, and what sizes are multiples of.
+const STACK: usize = 8 << 20;
+const STACK_STEP: usize = 64 << 10;
+const PAGE: usize = 4096;
+/// Where the next stack goes.
+static NEXT_STACK: AtomicUsize = AtomicUsize::new(0x3000_0000_0000);
+
+/// A thread that begins late does so after so long at most, in nanoseconds.
+const LATE: u64 = 300_000_000;
+
+/// Threads' numbers begin here.
+const FIRST_ID: c_int = 1_000_000;
 
 /// Rounds of destructors that the C library makes for keys.
 const ROUNDS: usize = 4;
@@ -30,6 +46,7 @@ extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
     // SAFETY: made by `pthread_create` below, for this thread alone.
     let beginning = unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
     enter(beginning.number);
+    hooks::delay(Hook::LateThread, LATE);
     arm();
     (beginning.start)(beginning.arg)
 }
@@ -55,6 +72,49 @@ unsafe extern "C" fn end(_: *mut c_void) {
     }
 }
 
+/// The caller's attributes, with a stack whose address is the same in each run: hashes are seeded
+/// by such addresses, and those of the C library depend on when the kernel is done with threads
+/// that ended. No stack is used twice; what a thread touched of its own stays.
+unsafe fn with_stack(attr: *const pthread_attr_t) -> pthread_attr_t {
+    let mut own = MaybeUninit::<pthread_attr_t>::uninit();
+    let (mut size, mut detached) = (STACK, libc::PTHREAD_CREATE_JOINABLE);
+    // SAFETY: attributes of the caller's, or none, and our own.
+    unsafe {
+        libc::pthread_attr_init(own.as_mut_ptr());
+        if !attr.is_null() {
+            libc::pthread_attr_getstacksize(attr, &mut size);
+            pthread_attr_getdetachstate(attr, &mut detached);
+        }
+        size = size.next_multiple_of(STACK_STEP);
+        let at = NEXT_STACK.fetch_add(size + STACK_STEP, Ordering::Relaxed);
+        let stack = super::memory::reserve(at, size);
+        libc::pthread_attr_setstack(own.as_mut_ptr(), stack as *mut c_void, size);
+        libc::pthread_attr_setdetachstate(own.as_mut_ptr(), detached);
+        own.assume_init()
+    }
+}
+
+unsafe extern "C" {
+    fn pthread_attr_getdetachstate(attr: *const pthread_attr_t, state: *mut c_int) -> c_int;
+}
+
+/// See `pthread_attr_getguardsize(3)`: below a stack of the world's own nothing is mapped, which
+/// the C library does not know and Rust asks for.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_attr_getguardsize(
+    attr: *const pthread_attr_t,
+    size: *mut libc::size_t,
+) -> c_int {
+    // SAFETY: passed on as it came.
+    let told = unsafe { real::pthread_attr_getguardsize(attr, size) };
+    // SAFETY: filled by the call above.
+    if told == 0 && unsafe { *size } == 0 {
+        // SAFETY: the caller gave room for it.
+        unsafe { *size = PAGE };
+    }
+    told
+}
+
 /// See `pthread_create(3)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_create(
@@ -69,8 +129,11 @@ unsafe extern "C" fn pthread_create(
     }
     let number = world().add_thread();
     let beginning = Box::into_raw(Box::new(Beginning { number, start, arg }));
-    // SAFETY: `begin` takes what it is given; the rest is passed on.
-    let made = unsafe { real::pthread_create(out, attr, begin, beginning.cast()) };
+    // SAFETY: `begin` takes what it is given; the caller's attributes are only read.
+    let made = unsafe {
+        let own = with_stack(attr);
+        real::pthread_create(out, &own, begin, beginning.cast())
+    };
     if made != 0 {
         real::fatal("the machine has no more threads");
     }
@@ -115,8 +178,23 @@ unsafe extern "C" fn sched_yield() -> c_int {
         // SAFETY: passed on as it came.
         return unsafe { real::sched_yield() };
     }
-    // Whoever spins sees time go by.
+    // A thread that spins sees time go by.
     world().now += 1000;
     yield_now();
     0
+}
+
+/// The calling thread's number, for code that asks the system for it: always of as many digits.
+pub(super) fn id() -> c_int {
+    FIRST_ID + me().unwrap_or(0) as c_int
+}
+
+/// See `gettid(2)`: RocksDB writes it into its log.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gettid() -> c_int {
+    match inside() {
+        true => id(),
+        // SAFETY: takes nothing.
+        false => unsafe { real::gettid() },
+    }
 }

@@ -1,8 +1,9 @@
-//! The layers of the network, as `ozone.scm.network.topology.schema.file` describes them: Ozone's files, XML or YAML.
+//! The layers of the network, as `ozone.scm.network.topology.schema.file` describes them: Ozone's
+//! files, XML or YAML.
 //!
-//! The layers go from the root down to the nodes. Those between say at which depth a node's place has to be, and every
-//! layer but the last what a step over it costs; [`Costs`] is what distances are counted with. The files that Ozone has
-//! on its class path are known by their names.
+//! The layers go from the root down to the nodes. Those between say at which depth a node's place
+//! has to be, and every layer but the last what a step over it costs; [`Costs`] is what distances
+//! are counted with. The files that Ozone has on its class path are known by their names.
 
 mod xml;
 mod yaml;
@@ -14,7 +15,7 @@ use config::Configuration;
 use config::keys::scm as keys;
 use types::topology::{Costs, parts};
 
-/// Ozone's files, for who names one that is no file.
+/// Ozone's files, for a configuration that names one that is no file.
 const SHIPPED: [(&str, &str); 3] = [
     ("network-topology-default.xml", include_str!("network-topology-default.xml")),
     ("network-topology-nodegroup.xml", include_str!("network-topology-nodegroup.xml")),

@@ -24,7 +24,7 @@ impl ContainerStore {
         if !chunks::is_incremental(block) {
             validate(id, block)?;
         }
-        self.sync_block(id).await?;
+        self.sync_chunks(id, block).await?;
         let (store, block) = (self.clone(), block.clone());
         let put = move || store.put_row_direct(&block, id);
         let joined = tokio::task::spawn_blocking(put).await;

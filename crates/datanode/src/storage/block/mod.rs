@@ -3,6 +3,7 @@
 mod direct;
 mod read;
 mod stream;
+mod verify;
 mod write;
 
 use proto::datanode::GetCommittedBlockLengthResponseProto;

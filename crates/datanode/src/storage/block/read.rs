@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use blockio::IoErrorKind;
+use blockio::{IoError, IoErrorKind};
 use bytes::Bytes;
 use container::bcsid::{check_block, check_container};
 use metastore::IterRange;
@@ -33,7 +33,8 @@ impl ContainerStore {
         Ok(row.length())
     }
 
-    /// Blocks of a container from `start` on, in the order of their keys.
+    /// Blocks of a container from `start` on, in the order of their keys: `count` at most, and no
+    /// more behind the one whose row brings the sum of the rows to `bytes`.
     ///
     /// # Errors
     /// When there is no such container.
@@ -42,18 +43,53 @@ impl ContainerStore {
         container: ContainerId,
         start: u64,
         count: usize,
+        bytes: usize,
+    ) -> Result<Vec<BlockData>> {
+        let from = (start > 0).then(|| tables::block_key(container, LocalId(start)));
+        self.blocks_from(container, from, count, bytes)
+    }
+
+    /// As [`list_block`](Self::list_block), of the blocks behind `after`. The order of the keys is
+    /// not that of the numbers, so the next number does not say where a listing goes on.
+    ///
+    /// # Errors
+    /// When there is no such container.
+    pub fn list_block_after(
+        &self,
+        container: ContainerId,
+        after: Option<LocalId>,
+        count: usize,
+        bytes: usize,
+    ) -> Result<Vec<BlockData>> {
+        let behind = |local| {
+            let mut key = tables::block_key(container, local);
+            key.push(0);
+            key
+        };
+        self.blocks_from(container, after.map(behind), count, bytes)
+    }
+
+    /// Blocks from the first key on that is not below `from`.
+    fn blocks_from(
+        &self,
+        container: ContainerId,
+        from: Option<Vec<u8>>,
+        count: usize,
+        bytes: usize,
     ) -> Result<Vec<BlockData>> {
         let container = self.container(container)?;
         let id = container.id();
         let mut blocks = Vec::new();
         let mut cursor =
             container.disk().db.iter(BLOCK_DATA, IterRange::prefix(tables::prefix(id)))?;
-        match start {
-            0 => cursor.first(),
-            start => cursor.seek(&tables::block_key(id, LocalId(start))),
+        match from {
+            None => cursor.first(),
+            Some(key) => cursor.seek(&key),
         }
-        while blocks.len() < count {
+        let mut taken = 0usize;
+        while blocks.len() < count && taken < bytes {
             let Some((_, value)) = cursor.row()? else { break };
+            taken = taken.saturating_add(value.len());
             blocks.push(StoredBlock::read(id, value)?.into_wire());
             cursor.next();
         }
@@ -82,12 +118,23 @@ impl ContainerStore {
         Ok((row.into_wire(), chunk, data))
     }
 
+    /// Whether a block is here, as far as the reader knows it, and so are the bytes that came with
+    /// its entry of the log.
+    pub fn has_block(&self, block: BlockId) -> bool {
+        let found = self.committed(block);
+        found.is_ok_and(|(container, row)| {
+            !row.packed.is_some_and(|packed| container.lacks(&packed))
+        })
+    }
+
     /// The block's row, if this replica may answer for it.
     pub(super) fn committed(&self, block: BlockId) -> Result<(Arc<Container>, StoredBlock)> {
         let container = self.container(block.container)?;
         check_container(block.bcsid, container.sums().bcsid)
             .map_err(|error| StorageError::Behind { block, error })?;
-        let row = container.block_row(block.local)?.ok_or(StorageError::NoSuchBlock(block))?;
+        let row =
+            container.block_row(block.local).map_err(|error| self.unread(&container, error))?;
+        let row = row.ok_or(StorageError::NoSuchBlock(block))?;
         check_block(block.bcsid, row.bcsid())
             .map_err(|error| StorageError::Behind { block, error })?;
         Ok((container, row))
@@ -115,48 +162,70 @@ impl ContainerStore {
             };
             return if range.end <= all.len() { Ok(all.slice(range)) } else { Err(missing) };
         }
-        let read = container.disk().io.read(container.block_path(block.local), offset, length);
-        match read.await {
-            Ok(data) => Ok(data),
-            Err(error) if matches!(error.kind, IoErrorKind::NotFound | IoErrorKind::Short) => {
-                self.look_closer(container, block, row, StorageError::io(container.id())(error))
-            }
-            Err(error) => Err(StorageError::Io { container: container.id(), error }),
+        let read = || container.disk().io.read(container.block_path(block.local), offset, length);
+        let mut outcome = read().await;
+        if matches!(&outcome, Err(error) if is_incomplete(error)) && !container.is_replaying() {
+            // Replay may have put the bytes back since.
+            outcome = read().await;
         }
+        match outcome {
+            Ok(data) => Ok(data),
+            Err(error) if is_incomplete(&error) => {
+                self.look_closer(container, block, StorageError::io(container.id())(error))
+            }
+            Err(error) => Err(self.unread(container, StorageError::io(container.id())(error))),
+        }
+    }
+
+    /// The device did not give bytes: the whole replica is looked through.
+    fn unread(&self, container: &Container, error: StorageError) -> StorageError {
+        self.suspect(container.id(), &error.to_string());
+        error
     }
 
     async fn read_checked(
         &self,
         container: &Arc<Container>,
         block: BlockId,
-        packed: Packed,
+        mut packed: Packed,
     ) -> Result<Bytes> {
-        let error = match container.read_packed(block.local, packed).await {
+        let mut error = match container.read_packed(block.local, packed).await {
             Ok(data) => return Ok(data),
             Err(error) => error,
         };
-        // Compaction may have moved it between the look at its row and the read.
-        let now = container.block_row(block.local)?.ok_or(StorageError::NoSuchBlock(block))?;
-        match now.packed {
-            Some(moved) if moved != packed => container.read_packed(block.local, moved).await,
-            _ if is_device_error(&error) => Err(error),
-            _ => self.look_closer(container, block, &now, error),
+        // Compaction may have moved it between the look at its row and the read, and replay may
+        // have put it back since.
+        for _ in 0..2 {
+            let now = container.block_row(block.local)?.ok_or(StorageError::NoSuchBlock(block))?;
+            let Some(moved) = now.packed else { break };
+            if moved == packed && is_device_error(&error) {
+                return Err(self.unread(container, error));
+            }
+            if container.is_replaying() {
+                return Err(StorageError::Recovering(block));
+            }
+            packed = moved;
+            match container.read_packed(block.local, packed).await {
+                Ok(data) => return Ok(data),
+                Err(again) => error = again,
+            }
         }
+        self.look_closer(container, block, error)
     }
 
-    /// A committed block lacks bytes, or has wrong ones. Unless it was deleted just now, or replay
-    /// is still putting bytes back, the replica is not to be trusted any more.
+    /// A committed block lacks bytes, or has wrong ones, also when it is read again. Unless it was
+    /// deleted just now, or replay is still putting bytes back, the replica is not to be trusted
+    /// any more.
     fn look_closer<T>(
         &self,
         container: &Arc<Container>,
         block: BlockId,
-        row: &StoredBlock,
         error: StorageError,
     ) -> Result<T> {
         if container.block_row(block.local)?.is_none() {
             return Err(StorageError::NoSuchBlock(block));
         }
-        if container.is_replaying() && row.packed.is_some() {
+        if container.is_replaying() {
             return Err(StorageError::Recovering(block));
         }
         self.distrust(container.id(), error.to_string());
@@ -175,6 +244,11 @@ impl ContainerStore {
             tracing::error!(container = %id, %error, "cannot mark container unhealthy");
         }
     }
+}
+
+/// There are fewer bytes than there must be.
+fn is_incomplete(error: &IoError) -> bool {
+    matches!(error.kind, IoErrorKind::NotFound | IoErrorKind::Short)
 }
 
 /// The device failed, which says nothing about the bytes.

@@ -45,6 +45,7 @@ impl ContainerStore {
         let (start, len) = range(chunk, offset, end, most);
         let at = chunk.offset + start;
         let data = self.read_range(&container, &row, block, at, len).await?;
+        self.verify_piece(block, &row, at, &data)?;
         let checksum = checksum::cut(&chunk.checksum_data, chunk.len, start, len)
             .map_err(|error| StorageError::Checksum { block, error })?;
         Ok(Some(Piece { offset: at, data, checksum }))

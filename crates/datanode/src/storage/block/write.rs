@@ -6,7 +6,7 @@ use std::sync::Arc;
 use blockio::{IoError, IoErrorKind, WriteMode};
 use bytes::Bytes;
 use container::{checksum, chunks};
-use proto::datanode::{ChecksumType, ChunkInfo};
+use proto::datanode::{BlockData, ChecksumType, ChunkInfo};
 use types::BlockId;
 
 use crate::storage::containers::Container;
@@ -57,20 +57,29 @@ impl ContainerStore {
         Ok((container, write))
     }
 
-    /// Makes all writes of a block begun so far durable. A block without a file (EC replicas
-    /// without data) has nothing to make durable.
+    /// Makes what was written to a block's file durable.
     ///
     /// # Errors
-    /// Also when one of the writes failed.
+    /// When the container is not here, the block has no file, or the disk fails.
     pub fn sync_block(&self, block: BlockId) -> impl Future<Output = Result<()>> + Send + use<> {
         let container = self.container(block.container);
         async move {
             let container = container?;
-            match container.disk().io.sync(container.block_path(block.local)).await {
-                Err(error) if error.kind == IoErrorKind::NotFound => Ok(()),
-                other => other.map_err(StorageError::io(container.id())),
-            }
+            let synced = container.disk().io.sync(container.block_path(block.local)).await;
+            synced.map_err(StorageError::io(container.id()))
         }
+    }
+
+    /// As [`sync_block`](Self::sync_block), of a block with these chunks: one without bytes needs
+    /// no file.
+    ///
+    /// # Errors
+    /// As [`sync_block`](Self::sync_block).
+    pub async fn sync_chunks(&self, block: BlockId, data: &BlockData) -> Result<()> {
+        if data.chunks.iter().all(|chunk| chunk.len == 0) {
+            return Ok(());
+        }
+        self.sync_block(block).await
     }
 
     /// A chunk's bytes, committed or not: for a replica that lacks them.
@@ -81,6 +90,9 @@ impl ContainerStore {
         let container = self.container(block.container)?;
         let (offset, len) = (chunk.offset, chunk.len);
         let missing = || StorageError::NoSuchChunk { block, offset, len };
+        if len > container::chunks::MAX_CHUNK_LEN {
+            return Err(missing());
+        }
         if let Some(packed) = container.block_row(block.local)?.and_then(|row| row.packed) {
             let all = container.read_packed(block.local, packed).await?;
             let end = offset.checked_add(len).filter(|end| *end <= all.len() as u64);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use container::ContainerState;
 use container::segment::SegmentInfo;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use types::ContainerId;
 
 use super::file::ContainerFile;
@@ -24,10 +24,10 @@ impl Container {
         infos: BTreeMap<u32, SegmentInfo>,
     ) -> Result<Arc<Self>> {
         let file = ContainerFile { id, state, fixed };
-        file.write(&disk.container_dir(id))?;
+        file.write(&disk, &disk.container_dir(id))?;
         let highest = infos.last_key_value().map_or(0, |(number, _)| *number);
         let segments = Segments { infos, highest, ..Segments::default() };
-        Ok(Self::assemble(disk, file, Sums::default(), segments, FxHashSet::default()))
+        Ok(Self::assemble(disk, file, Sums::default(), segments, FxHashMap::default()))
     }
 
     /// The node that made it first.

@@ -1,6 +1,6 @@
 //! A container's first moment.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use std::sync::atomic::AtomicBool;
 
 use container::ContainerState;
 use parking_lot::Mutex;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
 
 use super::file::ContainerFile;
-use super::{Container, Fixed, Meta, Sums, Traffic};
+use super::{Container, Early, Fixed, Meta, Sums, Traffic};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::segments::Segments;
@@ -48,7 +48,7 @@ impl Container {
         file: ContainerFile,
         sums: Sums,
         segments: Segments,
-        deleted_early: FxHashSet<LocalId>,
+        deleted_early: FxHashMap<LocalId, Early>,
     ) -> Arc<Self> {
         let dir = disk.container_dir(file.id);
         Arc::new(Self {
@@ -94,16 +94,13 @@ impl Container {
             },
         };
         let dir = disk.container_dir(new.id);
-        make_directories(&dir).map_err(|e| match e.kind() {
-            io::ErrorKind::StorageFull => StorageError::OutOfSpace(e.to_string()),
-            _ => StorageError::disk(&dir, e),
-        })?;
-        file.write(&dir)?;
-        Ok(Self::assemble(disk, file, Sums::default(), Segments::default(), FxHashSet::default()))
+        make_directories(&disk, &dir)?;
+        file.write(&disk, &dir)?;
+        Ok(Self::assemble(disk, file, Sums::default(), Segments::default(), FxHashMap::default()))
     }
 
     pub(super) fn write_file(&self, state: ContainerState) -> Result<()> {
-        ContainerFile { id: self.id, state, fixed: self.fixed.clone() }.write(&self.dir)
+        ContainerFile { id: self.id, state, fixed: self.fixed.clone() }.write(&self.disk, &self.dir)
     }
 
     pub(super) fn set_state(&self, state: ContainerState) {
@@ -112,11 +109,14 @@ impl Container {
 }
 
 /// `<id>`, `metadata` and `chunks`, with the names above them durable.
-fn make_directories(dir: &Path) -> io::Result<()> {
-    fs::create_dir_all(dir.join("metadata"))?;
-    fs::create_dir_all(dir.join("chunks"))?;
-    for path in dir.ancestors().take(3) {
-        File::open(path)?.sync_all()?;
-    }
-    Ok(())
+fn make_directories(disk: &Disk, dir: &Path) -> Result<()> {
+    let make = |name| {
+        fs::create_dir_all(dir.join(name)).map_err(|e| match e.kind() {
+            io::ErrorKind::StorageFull => StorageError::OutOfSpace(e.to_string()),
+            _ => StorageError::disk(dir, e),
+        })
+    };
+    make("metadata")?;
+    make("chunks")?;
+    dir.ancestors().take(3).try_for_each(|path| disk.sync_names(path))
 }

@@ -1,13 +1,13 @@
 //! A container's end.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::Path;
 
 use container::ContainerState;
 use types::ContainerId;
 
-use super::drop_rows;
+use super::{Container, drop_rows};
+use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
 
@@ -26,38 +26,39 @@ impl ContainerStore {
         if !force && info.blocks > 0 {
             return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
         }
-        let disk = container.disk();
-        // Replay must not find entries that would make it anew.
-        disk.flush()?;
-        {
-            let _one = container.changing.lock();
-            container.set_state(ContainerState::Deleted);
-        }
-        let aside = disk.deleted_dir().join(id.to_string());
-        disk.io.forget(container.path());
-        set_aside(container.path(), &aside).map_err(|e| StorageError::disk(container.path(), e))?;
-        // A reader may have opened a file again in between.
-        disk.io.forget(container.path());
-        self.forget(id);
-        disk.deleting.lock().remove(&id);
-        disk.dirty.lock().remove(&id);
-        drop_rows(disk, id)?;
-        fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))?;
+        remove(&container, || self.forget(id))?;
         tracing::info!(container = %id, state = %info.state, blocks = info.blocks, "container deleted");
         Ok(())
     }
 }
 
+/// Removes a container from its disk; `forget` is called when it is out of its place. Blocks.
+pub(crate) fn remove(container: &Container, forget: impl FnOnce()) -> Result<()> {
+    let (id, disk) = (container.id(), container.disk());
+    // Replay must not find entries that would make it anew.
+    disk.flush()?;
+    {
+        let _one = container.changing.lock();
+        container.set_state(ContainerState::Deleted);
+    }
+    let aside = disk.deleted_dir().join(id.to_string());
+    disk.io.forget(container.path());
+    set_aside(disk, container.path(), &aside)?;
+    // A reader may have opened a file again in between.
+    disk.io.forget(container.path());
+    forget();
+    disk.deleting.lock().remove(&id);
+    disk.dirty.lock().remove(&id);
+    drop_rows(disk, id)?;
+    fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))
+}
+
 /// Moves a directory, durably.
-fn set_aside(from: &Path, to: &Path) -> io::Result<()> {
+fn set_aside(disk: &Disk, from: &Path, to: &Path) -> Result<()> {
+    let fail = |e| StorageError::disk(from, e);
     if to.exists() {
-        fs::remove_dir_all(to)?;
+        fs::remove_dir_all(to).map_err(fail)?;
     }
-    fs::rename(from, to)?;
-    for path in [from, to] {
-        if let Some(parent) = path.parent() {
-            File::open(parent)?.sync_all()?;
-        }
-    }
-    Ok(())
+    fs::rename(from, to).map_err(fail)?;
+    [from, to].iter().filter_map(|path| path.parent()).try_for_each(|path| disk.sync_names(path))
 }

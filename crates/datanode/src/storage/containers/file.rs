@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use types::{ContainerId, PipelineId};
 
 use super::Fixed;
+use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 
 const TAG: &str = "!<KeyValueContainerData>";
@@ -97,22 +98,20 @@ impl ContainerFile {
     }
 
     /// Writes the file of a container in `dir`, so that a crash leaves the old one or the new one.
-    pub fn write(&self, dir: &Path) -> Result<()> {
+    pub fn write(&self, disk: &Disk, dir: &Path) -> Result<()> {
         let metadata = dir.join("metadata");
         let path = metadata.join(format!("{}.container", self.id));
-        self.replace(&metadata, &path, dir).map_err(|e| match e.kind() {
+        let temporary = path.with_extension("container.tmp");
+        let fail = |e: io::Error| match e.kind() {
             io::ErrorKind::StorageFull => StorageError::OutOfSpace(e.to_string()),
             _ => StorageError::disk(&path, e),
-        })
-    }
-
-    fn replace(&self, metadata: &Path, path: &Path, dir: &Path) -> io::Result<()> {
-        let temporary = path.with_extension("container.tmp");
-        let mut file = File::create(&temporary)?;
-        file.write_all(self.text(dir).as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        File::open(metadata)?.sync_all()
+        };
+        disk.check()?;
+        let mut file = File::create(&temporary).map_err(fail)?;
+        file.write_all(self.text(dir).as_bytes()).map_err(fail)?;
+        disk.sync_file(&file, &temporary)?;
+        fs::rename(&temporary, &path).map_err(fail)?;
+        disk.sync_names(&metadata)
     }
 }
 

@@ -9,11 +9,11 @@ use container::segment::SegmentInfo;
 use metastore::{Batch, Durability, IterRange};
 use prost::Message;
 use proto::scm_datanode::DeletedBlocksTransaction;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use types::{ContainerId, LocalId};
 
 use super::file::ContainerFile;
-use super::{Container, Sums};
+use super::{Container, Early, Sums};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::segments::{Recovered, Segments, recover};
@@ -37,7 +37,7 @@ pub(crate) struct LoadedDisk {
 struct Rows {
     sums: FxHashMap<ContainerId, Sums>,
     segments: FxHashMap<ContainerId, BTreeMap<u32, SegmentInfo>>,
-    deleted_early: FxHashMap<ContainerId, FxHashSet<LocalId>>,
+    deleted_early: FxHashMap<ContainerId, FxHashMap<LocalId, Early>>,
 }
 
 /// Loads every container of a disk.
@@ -127,10 +127,13 @@ fn load(
             return Ok(None);
         }
     };
+    if file.state.is_live() {
+        read_from_device(&chunks)?;
+    }
     let sums = rows.sums.remove(&id).unwrap_or_default();
     let infos = rows.segments.remove(&id).unwrap_or_default();
     let early = rows.deleted_early.remove(&id).unwrap_or_default();
-    let Recovered { segments, mut damage } = match recover(&chunks, id, infos) {
+    let Recovered { segments, mut damage } = match recover(disk, &chunks, id, infos) {
         Ok(recovered) => recovered,
         Err(error) => {
             let damage = Some(format!("segments of container {id}: {error}"));
@@ -147,6 +150,27 @@ fn load(
         damage = missing_bytes(&container)?;
     }
     Ok(Some((container, damage)))
+}
+
+/// Has the files of a container that takes writes read from the device: a page that could not be
+/// written back may still be in the page cache, where a process that ended before has left it.
+/// Those of other containers were synced before they took no more writes.
+fn read_from_device(chunks: &Path) -> Result<()> {
+    let fail = |error: std::io::Error| StorageError::disk(chunks, error);
+    for entry in fs::read_dir(chunks).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        if !entry.file_type().map_err(fail)?.is_file() {
+            continue;
+        }
+        let file = fs::File::open(entry.path()).map_err(fail)?;
+        // Only clean pages are dropped.
+        file.sync_all().map_err(fail)?;
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
+            .map_err(|error| fail(error.into()))?;
+    }
+    // The same of the names: a segment that was begun before a sync of its directory failed is
+    // here, and would be gone after a loss of power.
+    fs::File::open(chunks).and_then(|names| names.sync_all()).map_err(fail)
 }
 
 /// Looks for blocks whose files lack bytes. Only containers that could be written when the last
@@ -215,9 +239,11 @@ impl Rows {
             rows.sums.entry(id).or_default().pending_delete += tx.local_id.len() as u64;
             Ok(())
         })?;
-        visit(DELETED_EARLY, &mut |key, _| {
+        visit(DELETED_EARLY, &mut |key, value| {
             if let (Some(id), Some(local)) = (tables::container_of(key), tables::block_of(key)) {
-                rows.deleted_early.entry(id).or_default().insert(local);
+                let early = Early::decode(value)
+                    .ok_or_else(|| StorageError::row(id, "deleted_early", "not an index"))?;
+                rows.deleted_early.entry(id).or_default().insert(local, early);
             }
             Ok(())
         })?;

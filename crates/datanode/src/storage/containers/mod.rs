@@ -3,10 +3,13 @@
 mod adopt;
 mod create;
 mod delete;
+mod early;
 mod file;
 mod load;
 mod report;
+mod scan;
 mod state;
+mod twins;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,11 +19,14 @@ use container::ContainerState;
 use metastore::Batch;
 use parking_lot::Mutex;
 use proto::datanode::{ContainerDataProto, ContainerType};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
 
 pub use create::{InitialState, NewContainer};
+pub(crate) use early::Early;
 pub(crate) use load::{LoadedDisk, drop_rows, load_all};
+pub use scan::Verdict;
+pub(crate) use twins::Loaded;
 
 use super::disk::Disk;
 use super::error::Result;
@@ -60,7 +66,7 @@ pub(crate) struct Fixed {
 struct Meta {
     state: ContainerState,
     sums: Sums,
-    deleted_early: FxHashSet<LocalId>,
+    deleted_early: FxHashMap<LocalId, Early>,
     /// Blocks finalized since the start: their writers are told early. The rows know for good.
     finalized: FxHashSet<LocalId>,
 }
@@ -225,22 +231,6 @@ impl Container {
             Ok(file) => Ok(file.len()),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
             Err(e) => Err(super::StorageError::disk(&path, e)),
-        }
-    }
-
-    pub(crate) fn was_deleted_early(&self, local: LocalId) -> bool {
-        let meta = self.meta.lock();
-        !meta.deleted_early.is_empty() && meta.deleted_early.contains(&local)
-    }
-
-    pub(crate) fn note_deleted_early(&self, locals: impl IntoIterator<Item = LocalId>) {
-        self.meta.lock().deleted_early.extend(locals);
-    }
-
-    pub(crate) fn forget_deleted_early(&self, locals: &[LocalId]) {
-        let mut meta = self.meta.lock();
-        for local in locals {
-            meta.deleted_early.remove(local);
         }
     }
 

@@ -52,7 +52,7 @@ impl ContainerStore {
         self.drain_changed().into_iter().filter_map(|id| self.replica_report(id)).collect()
     }
 
-    /// All disks.
+    /// All disks, those that could not be opened among them.
     pub fn storage_reports(&self) -> Vec<StorageReportProto> {
         let containers: Vec<_> =
             self.containers().into_iter().filter_map(|id| self.container(id).ok()).collect();
@@ -69,6 +69,16 @@ impl ContainerStore {
                 }
                 disk.storage_report(used, committed)
             })
+            .chain(self.unopened().iter().map(|unopened| StorageReportProto {
+                storage_uuid: unopened.path.display().to_string(),
+                storage_location: unopened.path.display().to_string(),
+                storage_type: Some(proto::hdds::StorageTypeProto::Disk as i32),
+                failed: Some(true),
+                capacity: Some(0),
+                scm_used: Some(0),
+                remaining: Some(0),
+                ..Default::default()
+            }))
             .collect()
     }
 }

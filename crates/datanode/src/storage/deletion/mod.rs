@@ -3,13 +3,16 @@
 //!
 //! 1. *Take*: the transaction becomes a row, with the database's own log synced. Now SCM may forget
 //!    it.
-//! 2. *Reclaim*: the blocks' rows go, and the tables are flushed, so that no replay brings them back.
+//! 2. *Reclaim*: the blocks' rows go, and the tables are flushed, so that no replay brings them
+//!    back.
 //! 3. Files are unlinked, records punched, dead segments dropped, half-dead ones compacted.
 //! 4. The transaction's row goes. Dying before that repeats 2 and 3, which then find less to do.
 //!
 //! A transaction may come before the block itself, on a replica that lags behind its pipeline's
-//! log. Such a block is noted as deleted early, and dropped when it comes. Or it comes after all others
-//! have carried the deletion out, and nobody has its bytes any more: one of them says so (`proof.rs`).
+//! log. Such a block is noted as deleted early, and dropped when it comes. Or it comes after all
+//! others have carried the deletion out, and nobody has its bytes any more: one of them says so,
+//! and the late one notes it before it confirms the entry (`proof.rs`): what applying an entry
+//! comes to depends on the log and this disk alone.
 
 mod free;
 mod proof;

@@ -1,13 +1,18 @@
-//! Proof that a block was deleted, for another replica that looks for its bytes.
+//! Proof that a block was deleted, for another replica that looks for its bytes, and what that one
+//! makes of it.
 
+use metastore::{Batch, Durability};
 use types::BlockId;
 
+use crate::storage::containers::Early;
 use crate::storage::error::Result;
 use crate::storage::store::ContainerStore;
+use crate::storage::tables::{self, DELETED_EARLY};
 
 impl ContainerStore {
-    /// Whether this replica knows that the block, committed by the log entry that its block commit sequence id names,
-    /// is deleted: it has come past that entry and has no such block. A replica that is not trusted knows nothing.
+    /// Whether this replica knows that the block, committed by the log entry that its block commit
+    /// sequence id names, is deleted: it has come past that entry and has no such block. A replica
+    /// that is not trusted knows nothing.
     ///
     /// # Errors
     /// When there is no such container, or its disk fails.
@@ -18,5 +23,24 @@ impl ContainerStore {
         let trusted = matches!(container.state(), Open | Closing | QuasiClosed | Closed);
         let past = block.bcsid > 0 && container.sums().bcsid >= block.bcsid;
         Ok(trusted && past && container.block_row(block.local)?.is_none())
+    }
+
+    /// Notes that the block is deleted everywhere else: the entry that its block commit sequence id
+    /// names leaves nothing when it is applied. Durable when it returns. Blocks.
+    ///
+    /// # Errors
+    /// When there is no such container, or its disk fails.
+    pub fn note_deleted(&self, block: BlockId) -> Result<()> {
+        let container = self.container(block.container)?;
+        let _commit = container.commit.lock();
+        if container.deleted_early(block.local) == Some(Early::All) {
+            return Ok(());
+        }
+        let early = Early::Entry(block.bcsid);
+        let mut batch = Batch::new();
+        batch.put(DELETED_EARLY, tables::block_key(block.container, block.local), early.encode());
+        container.disk().db.write(batch, Durability::Sync)?;
+        container.note_deleted_early([block.local], early);
+        Ok(())
     }
 }

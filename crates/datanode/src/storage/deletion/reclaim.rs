@@ -11,7 +11,7 @@ use types::LocalId;
 
 use super::Reclaimed;
 use super::free::Freed;
-use crate::storage::containers::Container;
+use crate::storage::containers::{Container, Early};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
@@ -32,7 +32,7 @@ impl ContainerStore {
     /// When a disk fails; what is not done stays pending.
     pub fn reclaim(&self, limit: usize) -> Result<Reclaimed> {
         let mut total = Reclaimed::default();
-        for disk in self.disks() {
+        for disk in self.disks().iter().filter(|disk| disk.failure().is_none()) {
             let done = self.reclaim_disk(disk, limit)?;
             total.blocks += done.blocks;
             total.bytes += done.bytes;
@@ -122,8 +122,8 @@ fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<(Work, bool)>
                 batch.delete(BLOCK_DATA, key);
             }
             // It may still come: this replica may lag behind its log.
-            None if live && !container.was_deleted_early(*local) => {
-                batch.put(DELETED_EARLY, key, []);
+            None if live && container.deleted_early(*local) != Some(Early::All) => {
+                batch.put(DELETED_EARLY, key, Early::All.encode());
                 early.push(*local);
             }
             None => {}
@@ -133,7 +133,7 @@ fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<(Work, bool)>
     container.put_segment_rows(segments, &mut batch);
     disk.db.write(batch, Durability::NoWal)?;
     container.set_sums(sums);
-    container.note_deleted_early(early);
+    container.note_deleted_early(early, Early::All);
     let container = Arc::clone(container);
     Ok((Work { container, transactions, blocks: portion.blocks, freed }, more))
 }

@@ -32,7 +32,7 @@ impl ContainerStore {
             }
         }
         for (id, some) in by_container {
-            let outcome = self.container(id).and_then(|container| take(&container, &some));
+            let outcome = self.container(id).and_then(|container| record(&container, &some));
             results.extend(some.iter().map(|tx| DeletionResult {
                 tx_id: tx.tx_id,
                 container: id,
@@ -43,7 +43,7 @@ impl ContainerStore {
     }
 }
 
-fn take(container: &Arc<Container>, transactions: &[&DeletedBlocksTransaction]) -> Result<()> {
+fn record(container: &Arc<Container>, transactions: &[&DeletedBlocksTransaction]) -> Result<()> {
     let (id, disk) = (container.id(), container.disk());
     let _commit = container.commit.lock();
     let mut sums = container.sums();

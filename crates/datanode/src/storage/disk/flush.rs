@@ -14,8 +14,10 @@ use crate::storage::tables::{self, PIPELINES, Reach};
 
 impl Disk {
     /// Writes and syncs all bytes that wait, then the tables, and moves every pipeline's durable
-    /// position to what was applied when this began. Blocks.
+    /// position to what was applied when this began. A disk that has failed is never flushed again:
+    /// its logs stay as they are. Blocks.
     pub(crate) fn flush(&self) -> Result<()> {
+        self.check()?;
         let _one = self.flushing.lock();
         // Positions first: bytes of everything applied up to them are in `dirty` by now.
         let positions: Vec<_> = self
@@ -28,7 +30,7 @@ impl Disk {
         let dirty: Vec<Arc<Container>> =
             self.dirty.lock().drain().filter_map(|(_, container)| container.upgrade()).collect();
         if let Err(error) = self.flush_containers(&dirty) {
-            // They stay dirty, so that a later flush tries again.
+            // They stay dirty, so that a later flush tries again, if there was no room.
             dirty.iter().for_each(|container| self.mark_dirty(container));
             return Err(error);
         }
@@ -38,6 +40,7 @@ impl Disk {
         }
         self.db.write(batch, Durability::NoWal)?;
         self.db.flush()?;
+        self.check()?;
         let mut pipelines = self.pipelines.lock();
         for (id, position) in positions {
             if let Some(reached) = pipelines.get_mut(&id) {
@@ -45,6 +48,15 @@ impl Disk {
             }
         }
         Ok(())
+    }
+
+    /// Writes and syncs the bytes of one container that wait. Blocks.
+    pub(crate) fn flush_container(&self, container: &Arc<Container>) -> Result<()> {
+        self.check()?;
+        // Another flush may have taken some of them, and not be done.
+        let _one = self.flushing.lock();
+        self.flush_containers(std::slice::from_ref(container))?;
+        self.check()
     }
 
     fn flush_containers(&self, dirty: &[Arc<Container>]) -> Result<()> {

@@ -8,13 +8,17 @@
 //! <dir>/ratis/                                   the Raft log, unless placed elsewhere
 //! ```
 
+mod check;
+mod database;
 mod flush;
 mod open;
+mod refused;
 mod space;
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use metastore::Store;
@@ -23,11 +27,15 @@ use rustc_hash::FxHashMap;
 use service::DataDir;
 use types::{ContainerId, PipelineId};
 
+pub(crate) use check::CheckFault;
+pub(crate) use database::Database;
 pub(crate) use open::sweep;
+pub(crate) use refused::RefusedReads;
 pub use space::Space;
 pub(crate) use space::choose;
 
 use super::containers::Container;
+use super::error::{Result, StorageError};
 use super::pipeline::Reached;
 
 /// One disk.
@@ -38,9 +46,13 @@ pub struct Disk {
     /// `<dir>/hdds/<clusterID>`.
     cluster: PathBuf,
     raft_dir: PathBuf,
-    pub(crate) db: Store,
+    pub(crate) db: Database,
     pub(crate) io: blockio::Disk,
     space: space::Gauge,
+    /// Reads that the device refused.
+    pub(crate) refused: Arc<RefusedReads>,
+    /// Tests of its directories that failed.
+    pub(crate) failed_tests: AtomicU64,
     /// How far the disk's pipelines are.
     pub(crate) pipelines: Mutex<FxHashMap<PipelineId, Reached>>,
     /// Containers with bytes that are not durable yet.
@@ -71,6 +83,12 @@ impl Disk {
         &self.raft_dir
     }
 
+    /// The file that remembers the Raft log, with the disk's tables: a log that is lost alone is
+    /// missed there.
+    pub fn raft_manifest(&self) -> PathBuf {
+        self.cluster.join("raft-log.manifest")
+    }
+
     /// The disk's executor, for its figures.
     pub fn io(&self) -> &blockio::Disk {
         &self.io
@@ -79,6 +97,40 @@ impl Disk {
     /// The disk's database, for its figures.
     pub fn database(&self) -> &Store {
         &self.db
+    }
+
+    /// Why the disk failed, if it did: a sync, or a flush of its database, failed once. It takes no
+    /// more writes, whatever it says later.
+    pub fn failure(&self) -> Option<String> {
+        self.io.failure().map(|error| error.to_string())
+    }
+
+    /// How many tests of its data directory and its Raft log's directory have failed.
+    pub fn failed_tests(&self) -> u64 {
+        self.failed_tests.load(Ordering::Relaxed)
+    }
+
+    /// Files of which the device refused to give bytes.
+    pub fn refused_files(&self) -> usize {
+        self.refused.files()
+    }
+
+    /// Refuses an operation of a disk that has failed.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.failure() {
+            None => Ok(()),
+            Some(reason) => Err(StorageError::DiskFailed { disk: self.id.clone(), reason }),
+        }
+    }
+
+    /// Syncs a file that the caller wrote. Blocks.
+    pub(crate) fn sync_file(&self, file: &File, path: &Path) -> Result<()> {
+        self.io.sync_file(file, path).map_err(|error| StorageError::disk(path, error))
+    }
+
+    /// Syncs the names in a directory. Blocks.
+    pub(crate) fn sync_names(&self, directory: &Path) -> Result<()> {
+        self.io.sync_names(directory).map_err(|error| StorageError::disk(directory, error))
     }
 
     /// Packed bytes that wait in memory to be written.

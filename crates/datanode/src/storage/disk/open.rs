@@ -6,16 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use blockio::{Backend, DiskOptions, SystemBackend};
+use blockio::{Backend, DiskOptions, SystemBackend, Trouble};
 use metastore::{IterRange, Store, StoreOptions};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use service::{DataDir, Expected, VersionFile};
+use service::{DataDir, DataDirError, Expected, VersionFile};
 use types::PipelineId;
 use uuid::Uuid;
 
-use super::Disk;
 use super::space::Gauge;
+use super::{Database, Disk, RefusedReads, check};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::options::{DataDirectory, StorageOptions};
 use crate::storage::pipeline::Reached;
@@ -37,14 +37,22 @@ impl Disk {
             cluster_id: Some(options.cluster_id.clone()),
             layout_version: LAYOUT_VERSION,
         };
+        refuse_without_version(&root)?;
         let (lock, version, _) =
-            DataDir::open_or_format(&root, "VERSION", &expected, || new_version(options))
-                .map_err(|e| StorageError::DataDir(e.to_string()))?;
+            DataDir::open_or_format(&root, "VERSION", &expected, || new_version(options)).map_err(
+                |e| match e {
+                    // The disk's own trouble; anything else is the operator's.
+                    DataDirError::Io { .. } | DataDirError::Malformed { .. } => {
+                        StorageError::disk(&root, e)
+                    }
+                    _ => StorageError::DataDir(e.to_string()),
+                },
+            )?;
         let id = version.get("storageID").unwrap_or_default().to_owned();
         let owner = version.get("datanodeUuid").unwrap_or_default();
         if id.is_empty() {
             let why = format!("{}: storageID is missing from VERSION", root.display());
-            return Err(StorageError::DataDir(why));
+            return Err(StorageError::disk(&root, why));
         }
         if owner != options.datanode.to_string() {
             return Err(StorageError::DataDir(format!(
@@ -61,8 +69,10 @@ impl Disk {
         for path in [&cluster.join("current"), &deleted, &arriving, &raft_dir] {
             fs::create_dir_all(path).map_err(|e| StorageError::disk(path, e))?;
         }
+        let database = cluster.join(&id).join("container.db");
+        refuse_without_database(&cluster.join("current"), &database)?;
         let db = Store::open(
-            &cluster.join(&id).join("container.db"),
+            &database,
             &TABLES,
             &StoreOptions {
                 block_cache_bytes: options.metadata_cache,
@@ -74,6 +84,16 @@ impl Disk {
         let backend = backend.unwrap_or_else(|| Box::new(SystemBackend));
         let io = blockio::Disk::start_on(&root, io_options, backend)
             .map_err(|e| StorageError::disk(&root, e))?;
+        let refused = Arc::<RefusedReads>::default();
+        let noted = Arc::clone(&refused);
+        let tests = check::dir_of(&cluster);
+        io.watch(Arc::new(move |trouble| match trouble {
+            // What a test of the disk reads counts with the test.
+            Trouble::Error(error) if error.op == "read" && !error.path.starts_with(&tests) => {
+                noted.note(&error.path);
+            }
+            Trouble::Error(_) | Trouble::Failed(_) => {}
+        }));
         let pipelines = read_pipelines(&db)?;
         let deleting = containers_with_deletions(&db)?;
         Ok(Arc::new(Self {
@@ -81,8 +101,10 @@ impl Disk {
             space: Gauge::new(&root, dir.reserved, options),
             cluster,
             raft_dir,
-            db,
+            db: Database::new(db, io.clone()),
             io,
+            refused,
+            failed_tests: 0.into(),
             pipelines: Mutex::new(pipelines),
             dirty: Mutex::default(),
             pending: 0.into(),
@@ -93,6 +115,50 @@ impl Disk {
             _lock: lock,
         }))
     }
+}
+
+/// A directory with data and without a VERSION file is not new: it has lost the file, and
+/// formatting it would hide what it holds.
+fn refuse_without_version(root: &Path) -> Result<()> {
+    let fail = |error: std::io::Error| StorageError::disk(root, error);
+    if root.join("VERSION").try_exists().map_err(fail)? {
+        return Ok(());
+    }
+    let entries = match fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(fail(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(fail)?;
+        if entry.file_type().map_err(fail)?.is_dir() {
+            let what = entry.file_name();
+            let why = format!("there is {} without a VERSION file", what.display());
+            return Err(StorageError::disk(root, why));
+        }
+    }
+    Ok(())
+}
+
+/// A disk with containers and no database has lost it. Opened with a new one, every container would
+/// count as one that nothing was ever written to, and be copied as that.
+fn refuse_without_database(containers: &Path, database: &Path) -> Result<()> {
+    if database.join("CURRENT").exists() {
+        return Ok(());
+    }
+    let io = |error| StorageError::disk(containers, error);
+    for group in fs::read_dir(containers).map_err(io)? {
+        let group = group.map_err(io)?.path();
+        if group.is_dir() && fs::read_dir(&group).map_err(io)?.next().is_some() {
+            let (shown, database) = (containers.display(), database.display());
+            let why = format!(
+                "{shown} holds containers, and their database {database} is gone: empty the data directory, and what \
+                 it held is copied from other DataNodes"
+            );
+            return Err(StorageError::disk(containers, why));
+        }
+    }
+    Ok(())
 }
 
 fn new_version(options: &StorageOptions) -> VersionFile {

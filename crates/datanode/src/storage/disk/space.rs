@@ -59,10 +59,9 @@ impl Gauge {
         }
     }
 
-    fn look(&self) -> Space {
-        let Ok(fs) = rustix::fs::statvfs(&self.path) else { return Space::default() };
-        let fs_capacity = fs.f_blocks.saturating_mul(fs.f_frsize);
-        let fs_available = fs.f_bavail.saturating_mul(fs.f_frsize);
+    fn measure(&self) -> Space {
+        let Ok(fs) = blockio::file_system_space(&self.path) else { return Space::default() };
+        let (fs_capacity, fs_available) = (fs.capacity, fs.available);
         let reserved = self.reserved.max((fs_capacity as f64 * self.reserved_share) as u64);
         Space {
             capacity: fs_capacity.saturating_sub(reserved),
@@ -82,7 +81,7 @@ impl Gauge {
         let tight = known < self.min_free.saturating_add(TIGHT);
         if tight || now.saturating_sub(seen) > FRESH_MS {
             self.looked_at.store(now, Ordering::Relaxed);
-            self.available.store(self.look().available, Ordering::Relaxed);
+            self.available.store(self.measure().available, Ordering::Relaxed);
         }
         let available = self.available.load(Ordering::Relaxed);
         if available < self.min_free.saturating_add(bytes) {
@@ -96,11 +95,12 @@ impl Gauge {
 impl Disk {
     /// Room on the disk, now.
     pub fn space(&self) -> Space {
-        self.space.look()
+        self.space.measure()
     }
 
     /// Checks that `bytes` more may be written.
     pub(crate) fn check_room(&self, bytes: u64) -> Result<()> {
+        self.check()?;
         if self.space.take(bytes) {
             return Ok(());
         }
@@ -114,7 +114,8 @@ impl Disk {
     /// What SCM is told of the disk; `used` is what our containers hold, `committed` what open
     /// ones may still take.
     pub(crate) fn storage_report(&self, used: u64, committed: u64) -> StorageReportProto {
-        let space = self.space();
+        let failed = self.failure().is_some();
+        let space = if failed { Space::default() } else { self.space() };
         StorageReportProto {
             storage_uuid: self.id.clone(),
             storage_location: self.root.display().to_string(),
@@ -122,7 +123,7 @@ impl Disk {
             scm_used: Some(used),
             remaining: Some(space.available),
             storage_type: Some(StorageTypeProto::Disk as i32),
-            failed: Some(space.fs_capacity == 0),
+            failed: Some(failed || space.fs_capacity == 0),
             committed: Some(committed),
             free_space_to_spare: Some(self.space.min_free),
             reserved: Some(space.reserved),
@@ -142,6 +143,7 @@ pub(crate) fn choose(
     let room = |disk: &Arc<Disk>| disk.space().available;
     let fits: Vec<&Arc<Disk>> = disks
         .iter()
+        .filter(|disk| disk.failure().is_none())
         .filter(|disk| room(disk) >= disk.space.min_free.saturating_add(needed))
         .collect();
     let at = turn.fetch_add(1, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use container::chunks::BlockState;
 use metastore::Batch;
 use rustc_hash::FxHashMap;
-use types::{BlockId, ContainerId, LocalId};
+use types::{ContainerId, LocalId};
 
 use super::{PipelineStore, Position, Reached};
 use crate::storage::containers::{Container, InitialState, NewContainer};
@@ -23,8 +23,8 @@ pub struct ApplyBatch<'a> {
     pub(super) batch: Batch,
     pub(super) touched: BTreeMap<ContainerId, Touched>,
     pub(super) position: Position,
-    /// Asks other replicas whether a block, whose bytes are not here, was deleted.
-    pub(super) deleted_elsewhere: &'a dyn Fn(BlockId) -> bool,
+    /// What it puts comes from a snapshot, in no order.
+    catching_up: bool,
 }
 
 /// What the round does to one container.
@@ -58,10 +58,7 @@ pub(super) struct Left {
 }
 
 impl<'a> ApplyBatch<'a> {
-    pub(crate) fn new(
-        pipeline: &'a PipelineStore,
-        deleted_elsewhere: &'a dyn Fn(BlockId) -> bool,
-    ) -> Self {
+    pub(crate) fn new(pipeline: &'a PipelineStore) -> Self {
         let reached = pipeline.reached();
         Self {
             pipeline,
@@ -69,8 +66,14 @@ impl<'a> ApplyBatch<'a> {
             batch: Batch::new(),
             touched: BTreeMap::new(),
             position: reached.applied,
-            deleted_elsewhere,
+            catching_up: false,
         }
+    }
+
+    /// A batch of blocks from a snapshot. They do not move the pipeline's position: until all of
+    /// them are here, the replica has not come to the position of any.
+    pub(super) fn catching_up(pipeline: &'a PipelineStore) -> Self {
+        Self { catching_up: true, ..Self::new(pipeline) }
     }
 
     /// Is this entry's effect in the tables already?
@@ -80,7 +83,9 @@ impl<'a> ApplyBatch<'a> {
 
     /// Notes that entries up to `at` are applied, whatever they were.
     pub fn advance(&mut self, at: Position) {
-        self.position = self.position.max(at);
+        if !self.catching_up {
+            self.position = self.position.max(at);
+        }
     }
 
     /// Makes a container of this pipeline, if it is not there.
@@ -114,17 +119,17 @@ impl<'a> ApplyBatch<'a> {
     /// # Errors
     /// When there is no such container, or its state forbids it.
     pub fn close_container(&mut self, at: Position, id: ContainerId) -> Result<()> {
-        use container::ContainerState::Closed;
+        use container::ContainerState::{Closed, QuasiClosed};
         self.advance(at);
         if self.is_replay(at) {
             return Ok(());
         }
         let touched = self.touch(id)?;
-        touched
-            .container
-            .state()
-            .become_(Closed)
-            .map_err(|error| StorageError::Transition { id, error })?;
+        let state = touched.container.state();
+        if state == QuasiClosed && !touched.closed {
+            return Err(StorageError::ClosedBesideLog(id));
+        }
+        state.become_(Closed).map_err(|error| StorageError::Transition { id, error })?;
         touched.closed = true;
         Ok(())
     }
@@ -157,10 +162,10 @@ impl<'a> ApplyBatch<'a> {
             true => container::ContainerState::Closed,
             false => touched.container.state(),
         };
-        if state.applies_writes() {
-            Ok(touched)
-        } else {
-            Err(StorageError::NotWritable { id, state })
+        match state {
+            state if state.applies_writes() => Ok(touched),
+            container::ContainerState::QuasiClosed => Err(StorageError::ClosedBesideLog(id)),
+            state => Err(StorageError::NotWritable { id, state }),
         }
     }
 }

@@ -50,11 +50,11 @@ impl ApplyBatch<'_> {
         if let Some(reached) = disk.pipelines.lock().get_mut(&pipeline.id) {
             reached.applied = reached.applied.max(self.position);
         }
-        self.settle()
+        self.finish()
     }
 
     /// What follows from the round outside of the tables.
-    fn settle(self) -> Result<()> {
+    fn finish(self) -> Result<()> {
         let (pipeline, disk) = (self.pipeline, &self.pipeline.disk);
         for touched in self.touched.values() {
             remove_early(touched)?;
@@ -76,8 +76,8 @@ impl ApplyBatch<'_> {
 impl Touched {
     fn sums_after(&self) -> Sums {
         let mut sums = self.container.sums();
-        sums.used += self.added_bytes;
-        sums.blocks += self.added_blocks;
+        sums.used = sums.used.saturating_add(self.added_bytes);
+        sums.blocks = sums.blocks.saturating_add(self.added_blocks);
         sums.bcsid = sums.bcsid.max(self.bcsid);
         sums
     }

@@ -8,7 +8,7 @@ mod put;
 use std::sync::Arc;
 
 use metastore::{Batch, Durability};
-use types::{BlockId, ContainerId, PipelineId};
+use types::{ContainerId, PipelineId};
 
 pub use apply::ApplyBatch;
 
@@ -17,7 +17,7 @@ use super::error::Result;
 use super::store::ContainerStore;
 use super::tables::{self, PIPELINES, Reach};
 
-/// A place in a pipeline's Raft log.
+/// A position in a pipeline's Raft log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Position {
     /// Term of the entry.
@@ -113,19 +113,40 @@ impl PipelineStore {
         self.reached().applied
     }
 
-    /// Begins a round. One at a time per pipeline.
-    pub fn begin(&self) -> ApplyBatch<'_> {
-        self.begin_asking(&|_| false)
+    /// What the tables have the rows of. Entries up to it that replay has not come to yet may lack
+    /// their bytes.
+    pub fn seen(&self) -> Position {
+        self.reached().seen
     }
 
-    /// As [`begin`](Self::begin); `deleted_elsewhere` asks other replicas whether a block, named with the place of its
-    /// entry as block commit sequence id, was deleted there after it had been committed. It is called for blocks whose
-    /// bytes are not here, and may block.
-    pub fn begin_asking<'a>(
-        &'a self,
-        deleted_elsewhere: &'a dyn Fn(BlockId) -> bool,
-    ) -> ApplyBatch<'a> {
-        ApplyBatch::new(self, deleted_elsewhere)
+    /// Whether rows may lack bytes that only the log has: replay has not come to them yet.
+    pub fn is_replaying(&self) -> bool {
+        self.reached().replaying()
+    }
+
+    /// Where a machine goes on that takes over from one that failed within this process: what is
+    /// applied is still in memory. A round that got into the tables and no further is recognised.
+    ///
+    /// # Errors
+    /// When the tables cannot be read.
+    pub fn resume(&self) -> Result<Position> {
+        let key = tables::pipeline_key(self.id, Reach::Applied);
+        let row = self.disk.db.get(PIPELINES, &key)?;
+        let written = row.and_then(|row| Position::decode(&row)).unwrap_or_default();
+        let mut pipelines = self.disk.pipelines.lock();
+        let reached = pipelines.entry(self.id).or_default();
+        reached.seen = reached.seen.max(written);
+        Ok(reached.applied)
+    }
+
+    /// Begins a round. One at a time per pipeline.
+    pub fn begin(&self) -> ApplyBatch<'_> {
+        ApplyBatch::new(self)
+    }
+
+    /// Begins a round of blocks that a snapshot lists, in no order.
+    pub fn begin_catch_up(&self) -> ApplyBatch<'_> {
+        ApplyBatch::catching_up(self)
     }
 
     /// Makes everything applied durable; the log may be trimmed up to the position returned.

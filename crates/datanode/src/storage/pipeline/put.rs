@@ -36,9 +36,8 @@ impl ApplyBatch<'_> {
         if self.is_replay(at) {
             return Ok(committed);
         }
-        let deleted_elsewhere = self.deleted_elsewhere;
         let touched = self.touch_writable(id.container)?;
-        if touched.container.was_deleted_early(id.local) {
+        if touched.was_deleted_early(id.local, at) {
             touched.drop_early(id.local, at);
             return Ok(committed);
         }
@@ -48,11 +47,6 @@ impl ApplyBatch<'_> {
         }
         let merged = merge(existing, &committed)?;
         let found = touched.container.file_length(id.local)?;
-        if found < committed.length && deleted_elsewhere(committed.block) {
-            // This replica comes so late that nobody could give it the bytes.
-            touched.drop_early(id.local, at);
-            return Ok(committed);
-        }
         if found < committed.length {
             // The bytes were synced before the entry was appended: this disk has lost some.
             let expected = committed.length;
@@ -92,7 +86,7 @@ impl ApplyBatch<'_> {
             && committed.length <= self.pipeline.store.options().small_block_max;
         let segment_size = self.pipeline.store.options().segment_size;
         let touched = self.touch_writable(id.container)?;
-        if touched.container.was_deleted_early(id.local) {
+        if touched.was_deleted_early(id.local, at) {
             touched.drop_early(id.local, at);
             return Ok(committed);
         }
@@ -102,7 +96,7 @@ impl ApplyBatch<'_> {
         let packed = match (packable, existing, old) {
             (true, None, _) | (true, _, Some(_)) => {
                 let container = &touched.container;
-                Some(container.place(id.local, committed.block.bcsid, data, segment_size))
+                Some(container.append_record(id.local, committed.block.bcsid, data, segment_size))
             }
             (false, _, Some(_)) => return Err(StorageError::Packed(id)),
             (_, _, None) => {
@@ -136,6 +130,11 @@ impl ApplyBatch<'_> {
 }
 
 impl Touched {
+    /// Whether the block was deleted before it came, by the entry at `at`.
+    fn was_deleted_early(&self, local: LocalId, at: Position) -> bool {
+        self.container.deleted_early(local).is_some_and(|early| early.covers(at.index))
+    }
+
     /// The block was deleted before it came. The container has come this far all the same: readers
     /// are told that the block is gone, not that this replica is behind.
     fn drop_early(&mut self, local: LocalId, at: Position) {
@@ -152,8 +151,8 @@ impl Touched {
     }
 
     fn note(&mut self, local: LocalId, merged: Merged, packed: Option<Packed>, row: Vec<u8>) {
-        self.added_bytes += merged.added_bytes;
-        self.added_blocks += merged.added_blocks;
+        self.added_bytes = self.added_bytes.saturating_add(merged.added_bytes);
+        self.added_blocks = self.added_blocks.saturating_add(merged.added_blocks);
         self.bcsid = self.bcsid.max(merged.block.bcsid);
         self.segments.extend(packed.map(|packed| packed.segment));
         let existing = Existing { state: merged.block, packed, finalized: false };

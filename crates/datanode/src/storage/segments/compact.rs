@@ -19,7 +19,7 @@ impl Container {
     /// once and durable with the next flush; only then may the file go. Blocks.
     ///
     /// # Errors
-    /// Damaged records among them: then nothing may be dropped.
+    /// Damaged records among them, or a disk that fails: then nothing may be dropped.
     pub(crate) fn move_out_of(self: &Arc<Self>, number: u32, segment_size: u64) -> Result<()> {
         let live = self.live_in(number)?;
         for portion in live.chunks(PORTION) {
@@ -55,27 +55,36 @@ impl Container {
         }
     }
 
+    /// The copies are durable before a row points to one: the log, which has the bytes of blocks
+    /// that were just written, may have been trimmed behind these.
     fn move_portion(self: &Arc<Self>, portion: &[(LocalId, Packed)], size: u64) -> Result<()> {
         let mut read = Vec::with_capacity(portion.len());
-        for (local, packed) in portion {
+        for (local, from) in portion {
+            let Some(row) = self.block_row(*local)? else { continue };
             // Deleted meanwhile: its bytes may be punched already.
-            if self.block_row(*local)?.is_some_and(|row| row.packed == Some(*packed)) {
-                read.push((*local, *packed, block_on(self.read_packed(*local, *packed))?));
+            if row.packed == Some(*from) {
+                let data = block_on(self.read_packed(*local, *from))?;
+                read.push((*local, row.bcsid(), *from, data));
             }
         }
+        let append = |(local, bcsid, from, data)| {
+            (local, from, self.append_dead_record(local, bcsid, data, size))
+        };
+        let copies: Vec<_> = read.into_iter().map(append).collect();
+        self.disk().flush_container(self)?;
         let _commit = self.commit.lock();
         let mut batch = Batch::new();
         let mut touched = Vec::new();
-        for (local, packed, data) in read {
+        for (local, from, to) in copies {
             let Some(row) = self.block_row(local)? else { continue };
-            if row.packed != Some(packed) {
+            if row.packed != Some(from) {
                 continue;
             }
+            self.place(&to);
+            self.unplace(&from);
+            touched.extend([from.segment, to.segment]);
             let (bcsid, length) = (row.bcsid(), row.length());
-            let moved = self.place(local, bcsid, data, size);
-            self.unplace(&packed);
-            touched.extend([packed.segment, moved.segment]);
-            let value = tables::encode_block(&row.into_wire(), bcsid, length, Some(&moved));
+            let value = tables::encode_block(&row.into_wire(), bcsid, length, Some(&to));
             batch.put(BLOCK_DATA, tables::block_key(self.id(), local), value);
         }
         self.put_segment_rows(touched, &mut batch);

@@ -4,9 +4,9 @@
 //! memory, readable, and are written in long runs: when enough wait on the disk, or at a flush.
 //! Until then the Raft log is what makes them durable.
 
+mod append;
 mod compact;
 mod drain;
-mod place;
 mod read;
 mod recover;
 

@@ -1,4 +1,4 @@
-//! Finding segments again after a restart: torn tails are cut, missing bytes are found out.
+//! Finding segments again after a restart: what no row knows is cut, missing bytes are found out.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -6,10 +6,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use container::segment::{SEGMENT_HEADER_LEN, SegmentHeader, SegmentInfo, Tail, scan};
+use container::segment::{SEGMENT_HEADER_LEN, SegmentHeader, SegmentInfo};
 use types::ContainerId;
 
 use super::Segments;
+use crate::storage::disk::Disk;
 
 /// What was found.
 pub(crate) struct Recovered {
@@ -28,6 +29,7 @@ pub(crate) fn file_name(number: u32) -> String {
 /// # Errors
 /// The system's; damage is no error.
 pub(crate) fn recover(
+    disk: &Disk,
     chunks: &Path,
     container: ContainerId,
     mut infos: BTreeMap<u32, SegmentInfo>,
@@ -47,7 +49,7 @@ pub(crate) fn recover(
             // Begun after the last flush: whatever is in the file is written again by replay.
             segments.queue_header(container, *number);
         }
-        if let Err(why) = check(&path, container, *number, info)? {
+        if let Err(why) = check(disk, &path, container, *number, info)? {
             damage.get_or_insert(format!("{}: {why}", path.display()));
         }
     }
@@ -69,8 +71,9 @@ fn remove_unknown(chunks: &Path, infos: &BTreeMap<u32, SegmentInfo>) -> io::Resu
     Ok(())
 }
 
-/// Compares a file with its row, and cuts what lies behind the last good record.
+/// Compares a file with its row, and cuts what lies behind the last record that the row knows.
 fn check(
+    disk: &Disk,
     path: &Path,
     container: ContainerId,
     number: u32,
@@ -96,26 +99,22 @@ fn check(
             return Ok(Err(error.to_string()));
         }
     }
-    cut_tail(&file, container, info, len)?;
+    cut_tail(disk, (&file, path), info, len)?;
     Ok(Ok(()))
 }
 
-/// Behind the durable bytes there may be whole records, torn ones, or records that no row knows.
-fn cut_tail(file: &File, container: ContainerId, info: &SegmentInfo, len: u64) -> io::Result<()> {
-    let start = info.durable.max(SEGMENT_HEADER_LEN);
-    let known = len.min(info.end);
-    let mut keep = known;
-    if known > start {
-        let mut bytes = vec![0; (known - start) as usize];
-        file.read_exact_at(&mut bytes, start)?;
-        let found = scan(container, start, &bytes);
-        if let Tail::Torn(_) = found.tail {
-            keep = found.end;
-        }
-    }
-    if keep < len {
-        file.set_len(keep)?;
-        file.sync_data()?;
+/// Cuts what no row knows. What rows know stays, also behind bytes that are missing: a record there
+/// may be one that an earlier replay put back, and whose entry the log does not have any more.
+fn cut_tail(
+    disk: &Disk,
+    (file, path): (&File, &Path),
+    info: &SegmentInfo,
+    len: u64,
+) -> io::Result<()> {
+    let end = info.end.max(SEGMENT_HEADER_LEN);
+    if len > end {
+        file.set_len(end)?;
+        disk.sync_file(file, path).map_err(io::Error::other)?;
     }
     Ok(())
 }

@@ -118,7 +118,7 @@ fn blocks_are_listed_from_a_start_in_portions() {
         node.put_small(local, pattern(local, 10));
     }
     let list = |start, count| -> Vec<i64> {
-        let blocks = node.store().list_block(CONTAINER, start, count).unwrap();
+        let blocks = node.store().list_block(CONTAINER, start, count, usize::MAX).unwrap();
         blocks.iter().map(|block| block.block_id.local_id).collect()
     };
     assert_eq!(list(0, 3), [101, 102, 103]);

@@ -76,6 +76,25 @@ fn half_dead_segments_are_compacted_and_the_living_move() {
 }
 
 #[test]
+fn records_that_move_are_never_only_in_memory() {
+    let mut node = Node::with(|options| options.segment_size = 100_000);
+    for local in 1..=40 {
+        node.put_small(local, pattern(local, 3000));
+    }
+    // The log may be trimmed from here on.
+    assert_eq!(node.pipe().flush().unwrap().index, 40);
+    node.container().move_out_of(1, 100_000).unwrap();
+    // RocksDB writes the rows, which it may do at any time, and nothing else is written.
+    node.stop();
+    node.open();
+    node.replay();
+    assert_eq!(node.container().live_in(1).unwrap(), [], "they have moved");
+    for local in 1..=40 {
+        assert_eq!(node.read(local).unwrap(), pattern(local, 3000));
+    }
+}
+
+#[test]
 fn a_taken_transaction_survives_a_kill_and_is_carried_out_later() {
     let mut node = Node::new();
     node.put_small(1, pattern(1, 5000));
@@ -170,4 +189,32 @@ fn nonsense_transactions_are_refused_one_by_one() {
     assert!(codes.contains(&(0, Err(ResultCode::InvalidArgument))));
     assert!(codes.contains(&(2, Ok(()))));
     assert!(codes.contains(&(3, Err(ResultCode::ContainerNotFound))));
+}
+
+#[test]
+fn a_block_that_is_deleted_elsewhere_leaves_nothing_when_its_entry_comes_after_a_kill() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 10));
+    let committed_at = |index| BlockId { bcsid: index, ..id(2) };
+    // The entry behind the first one; its bytes are nowhere.
+    node.store().note_deleted(committed_at(2)).unwrap();
+    node.kill();
+    node.open();
+    node.replay();
+    let block = block_data(2, &[pattern(2, 300_000)]);
+    node.apply(vec![Entry::Put(block)]).pop().unwrap().unwrap();
+    assert_eq!(node.read(2).unwrap_err().result(), ResultCode::NoSuchBlock);
+    assert_eq!(node.container().info().state, container::ContainerState::Open);
+    assert_eq!(node.container().info().bcsid, 2, "it has come this far");
+    assert!(node.container().deleted_early(LocalId(2)).is_none(), "that is over now");
+}
+
+#[test]
+fn an_entry_that_took_the_place_of_one_whose_block_was_deleted_is_applied() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 10));
+    node.store().note_deleted(BlockId { bcsid: 9, ..id(2) }).unwrap();
+    let put = node.put_large(2, &[pattern(2, 300_000)]);
+    assert_ne!(put.block.bcsid, 9);
+    assert_eq!(node.read(2).unwrap(), pattern(2, 300_000));
 }

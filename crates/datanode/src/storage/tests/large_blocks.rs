@@ -115,6 +115,20 @@ fn a_lost_write_is_never_synced_over() {
 }
 
 #[test]
+fn a_block_file_that_is_gone_is_not_durable() {
+    let node = Node::new();
+    node.ensure_container();
+    let data = [pattern(1, 200_000)];
+    let (with_bytes, without) = (block_data(7, &data), block_data(8, &[]));
+    block_on(node.store().write_chunk(id(7), &with_bytes.chunks[0], data[0].clone())).unwrap();
+    block_on(node.store().sync_chunks(id(7), &with_bytes)).unwrap();
+    fs::remove_file(node.chunks_dir().join("7.block")).unwrap();
+    node.container().disk().io.forget(&node.chunks_dir());
+    block_on(node.store().sync_chunks(id(7), &with_bytes)).unwrap_err();
+    block_on(node.store().sync_chunks(id(8), &without)).unwrap();
+}
+
+#[test]
 fn wrong_chunks_are_refused_on_the_way_in() {
     let node = Node::with(|options| options.verify_writes = true);
     node.ensure_container();

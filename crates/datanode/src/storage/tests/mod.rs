@@ -2,6 +2,7 @@
 //! damaged.
 #![allow(clippy::unwrap_used)]
 
+mod checks;
 mod commits;
 mod damage;
 mod deletion;
@@ -29,12 +30,13 @@ pub(super) const CONTAINER: ContainerId = ContainerId(1);
 
 /// A DataNode's storage with one pipeline, and the log that pipeline would have.
 pub(super) struct Node {
-    dir: TempDir,
     pub options: StorageOptions,
     pub faults: Faults,
     pub pipeline: PipelineId,
     pub store: Option<ContainerStore>,
     pub log: Vec<Entry>,
+    /// Dropped last: a RocksDB that is closed when its files are gone waits for a second.
+    dir: TempDir,
 }
 
 /// What the log would replay.
@@ -52,7 +54,8 @@ impl Node {
 
     pub fn with(change: impl FnOnce(&mut StorageOptions)) -> Self {
         // On a real file system: tmpfs has no direct I/O and nothing to sync.
-        let dir = TempDir::new_in(env!("CARGO_MANIFEST_DIR").replace("crates/datanode", "target"))
+        let package = std::env::var("CARGO_MANIFEST_DIR").unwrap();
+        let dir = TempDir::new_in(package.replace("crates/datanode", "target"))
             .or_else(|_| TempDir::new())
             .unwrap();
         let data = DataDirectory::new(dir.path().join("disk"));

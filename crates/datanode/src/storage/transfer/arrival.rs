@@ -33,6 +33,10 @@ pub struct Arrival {
     pub(super) sums: Sums,
     segment: Option<(u32, File)>,
     segment_size: u64,
+    /// Bytes that came, those of blocks that were left again included.
+    received: u64,
+    /// Bytes that may come.
+    most: u64,
     /// The block that is arriving chunk by chunk.
     block: Option<Partial>,
     last: Option<LocalId>,
@@ -74,6 +78,8 @@ impl Arrival {
             sums,
             segment: None,
             segment_size: store.options().segment_size,
+            received: 0,
+            most: store.options().most_in_container(),
             block: None,
             last: None,
         })
@@ -109,6 +115,13 @@ impl Arrival {
     /// # Errors
     /// When the bytes do not have their checksums, or the disk fails.
     pub fn take(&mut self, part: &Part) -> Result<()> {
+        let came = part.data.len() as u64;
+        self.received = self.received.saturating_add(came);
+        if self.received > self.most {
+            return Err(self.odd(&format!("more than {} bytes came", self.most)));
+        }
+        // A copy leaves others the room that they were promised.
+        self.disk.check_room(came)?;
         if part.packed { self.take_packed(part) } else { self.take_chunk(part) }
     }
 
@@ -146,6 +159,9 @@ impl Arrival {
                 let (wants, came) = (chunk.len, part.data.len());
                 return Err(self.odd(&format!("a chunk of {wants} bytes came with {came}")));
             }
+            if chunk.offset.checked_add(chunk.len).is_none_or(|end| end > self.most) {
+                return Err(self.odd(&format!("a chunk lies at {}", chunk.offset)));
+            }
             checksum::verify(&chunk.checksum_data, &part.data)
                 .map_err(|error| StorageError::Checksum { block, error })?;
             let mut partial = match self.block.take() {
@@ -167,7 +183,7 @@ impl Arrival {
                 return Err(self.odd(&format!("block {} came with other chunks", part.local)));
             }
             Some(partial) => {
-                partial.file.sync_data().map_err(|e| self.failed(e))?;
+                self.disk.sync_file(&partial.file, &self.block_path(part.local))?;
                 partial.file.metadata().map_err(|e| self.failed(e))?.len()
             }
             None => 0,
@@ -187,7 +203,8 @@ impl Arrival {
         Ok(Partial { local, file, chunks: Vec::new() })
     }
 
-    /// Another block comes than the one of which there are some chunks: that one was deleted at the source.
+    /// Another block comes than the one of which there are some chunks: that one was deleted at the
+    /// source.
     fn leave_other(&mut self, local: LocalId) -> Result<()> {
         match self.block.take() {
             Some(left) if left.local != local => {
@@ -239,7 +256,8 @@ impl Arrival {
     /// Makes the segment that takes records durable, and seals it.
     pub(super) fn end_segment(&mut self) -> Result<()> {
         let Some((number, file)) = self.segment.take() else { return Ok(()) };
-        file.sync_data().map_err(|e| self.failed(e))?;
+        let path = self.dir.join("chunks").join(crate::storage::segments::file_name(number));
+        self.disk.sync_file(&file, &path)?;
         if let Some(info) = self.infos.get_mut(&number) {
             (info.durable, info.sealed) = (info.end, true);
         }
@@ -265,6 +283,9 @@ impl Arrival {
         };
         if !names(&row.block_id) {
             return Err(self.odd(&format!("a row of another block came with {}", part.local)));
+        }
+        if row.bcsid() > self.manifest.bcsid {
+            return Err(self.odd(&format!("block {} is newer than its container", part.local)));
         }
         Ok(Some(row))
     }

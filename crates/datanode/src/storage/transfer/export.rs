@@ -77,7 +77,8 @@ impl Export {
         })
     }
 
-    /// Goes on behind a block, in the order of the rows, and in the next one, if it is `within`, behind so many chunks.
+    /// Goes on behind a block, in the order of the rows, and in the next one, if it is `within`,
+    /// behind so many chunks.
     pub fn skip_to(&mut self, after: Option<LocalId>, within: Option<(LocalId, usize)>) {
         (self.last, self.chunks_done, self.ended) = (after, 0, false);
         self.within = within;

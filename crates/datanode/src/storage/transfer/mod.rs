@@ -1,16 +1,19 @@
 //! A container on its way from one DataNode to another.
 //!
-//! * [`export`]: reads a closed container block by block, in the order of its rows, and checks every chunk;
+//! * [`export`]: reads a closed container block by block, in the order of its rows, and checks
+//!   every chunk;
 //! * [`arrival`]: takes the blocks, checks them again, and puts them aside until all are here;
 //! * [`publish`]: makes the arrived container one of the store's, all of it or nothing.
 //!
-//! What travels is blocks, not files: how small blocks are packed is each replica's own matter, and a copy leaves the
-//! dead records behind.
+//! What travels is blocks, not files: how small blocks are packed is each replica's own matter, and
+//! a copy leaves the dead records behind.
 //!
 //! # Invariants
-//! * **A container that has not arrived whole is invisible**, also after a crash: it lies in the folder of arrivals, or
-//!   in its place with the marker file that says so. Both are removed at the next start.
-//! * **A copy has the source's origin**: for a QUASI_CLOSED container it is not another witness of the last write.
+//! * **A container that has not arrived whole is invisible**, also after a crash: it lies in the
+//!   folder of arrivals, or in its place with the marker file that says so. Both are removed at the
+//!   next start.
+//! * **A copy has the source's origin**: for a QUASI_CLOSED container it is not another witness of
+//!   the last write.
 
 mod arrival;
 mod export;

@@ -1,7 +1,8 @@
 //! Making an arrived container one of the store's.
 //!
-//! Its folder moves to its place with a marker file in it, its rows are made durable, the marker goes: in this order,
-//! so that after a crash there is either a marker, and all of it is removed, or all of it.
+//! Its folder moves to its place with a marker file in it, its rows are made durable, the marker
+//! goes: in this order, so that after a crash there is either a marker, and all of it is removed,
+//! or all of it.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,6 +22,16 @@ use crate::storage::tables::{self, SEGMENTS};
 /// Name of the marker, in the folder `metadata` of a container.
 const MARKER: &str = "arriving";
 
+/// Name of the file that says that a container came from another node, beside the marker; it stays.
+const ARRIVED: &str = "arrived";
+
+impl Container {
+    /// Whether it came from another node: then its state says nothing about its pipeline's log.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.path().join("metadata").join(ARRIVED).exists()
+    }
+}
+
 impl Arrival {
     /// Makes the container visible. The source says how many blocks and bytes it sent. Blocks.
     ///
@@ -35,9 +46,13 @@ impl Arrival {
         self.end_segment()?;
         let metadata = self.dir.join("metadata");
         let fail = |e: io::Error| StorageError::disk(&metadata, e);
-        File::create(metadata.join(MARKER)).and_then(|f| f.sync_all()).map_err(fail)?;
+        for name in [MARKER, ARRIVED] {
+            let marker = metadata.join(name);
+            let file = File::create(&marker).map_err(fail)?;
+            self.disk.sync_file(&file, &marker)?;
+        }
         for dir in [&self.dir.join("chunks"), &metadata, &self.dir] {
-            sync(dir)?;
+            self.disk.sync_names(dir)?;
         }
         let id = self.id;
         store.publish(id, || self.move_in())?;
@@ -58,7 +73,7 @@ impl Arrival {
         }
         fs::rename(&self.dir, &place).map_err(|e| StorageError::disk(&place, e))?;
         for path in parent.ancestors().take(2) {
-            sync(path)?;
+            self.disk.sync_names(path)?;
         }
         let fixed = Fixed {
             pipeline: self.manifest.pipeline,
@@ -82,7 +97,7 @@ impl Arrival {
         container.set_sums(self.sums);
         let metadata = place.join("metadata");
         fs::remove_file(metadata.join(MARKER)).map_err(|e| StorageError::disk(&metadata, e))?;
-        sync(&metadata)?;
+        self.disk.sync_names(&metadata)?;
         Ok(container)
     }
 }
@@ -114,8 +129,4 @@ pub(crate) fn discard_unfinished(
         fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))?;
     }
     Ok(())
-}
-
-fn sync(dir: &Path) -> Result<()> {
-    File::open(dir).and_then(|d| d.sync_all()).map_err(|e| StorageError::disk(dir, e))
 }

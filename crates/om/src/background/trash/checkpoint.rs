@@ -1,5 +1,5 @@
 //! Names of checkpoints: the time at which they were made, as Hadoop's clients write and read it,
-//! in the time zone of who does.
+//! in the time zone of the process that does.
 
 use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, TimeZone, Utc};
 

@@ -13,7 +13,7 @@ use proto::ozone::{
 use super::TrashOptions;
 use super::checkpoint::{self, CURRENT};
 use super::files::{TrashRoot, entries};
-use crate::room::Room;
+use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics.
 pub(super) const NAME: &str = "TrashEmptier";
@@ -39,13 +39,13 @@ impl Emptied {
 }
 
 pub(super) async fn empty(
-    room: &Arc<Room>,
+    dispatcher: &Arc<Dispatcher>,
     root: &TrashRoot,
     options: &TrashOptions,
     now: DateTime<Utc>,
 ) -> Emptied {
     let mut emptied = Emptied::default();
-    let found = match entries(room, &root.volume, &root.bucket, &root.path) {
+    let found = match entries(dispatcher, &root.volume, &root.bucket, &root.path) {
         Ok(found) => found,
         Err(e) => return Emptied { failure: Some(e), ..emptied },
     };
@@ -56,14 +56,14 @@ pub(super) async fn empty(
             continue;
         };
         let kept = now.signed_duration_since(made_at).to_std().unwrap_or_default();
-        if kept > options.keep && emptied.note(delete(room, root, &entry.name).await) {
+        if kept > options.keep && emptied.note(delete(dispatcher, root, &entry.name).await) {
             emptied.deleted += 1;
         }
     }
     if found.iter().any(|entry| entry.name == CURRENT && entry.is_directory) {
         let taken = |name: &str| found.iter().any(|entry| entry.name == name);
         let made = match checkpoint::name(now, taken) {
-            Some(name) => make(room, root, &name).await,
+            Some(name) => make(dispatcher, root, &name).await,
             None => Err(format!("{}: too many checkpoints of one second", root.path)),
         };
         emptied.made += u64::from(emptied.note(made));
@@ -72,47 +72,47 @@ pub(super) async fn empty(
 }
 
 /// Makes a checkpoint of what is in the trash.
-async fn make(room: &Arc<Room>, root: &TrashRoot, name: &str) -> Result<(), String> {
+async fn make(dispatcher: &Arc<Dispatcher>, root: &TrashRoot, name: &str) -> Result<(), String> {
     let (from, to) = (format!("{}/{CURRENT}", root.path), format!("{}/{name}", root.path));
     if root.is_tree {
-        return submit(room, rename_key(root, from, to)).await;
+        return submit(dispatcher, rename_key(root, from, to)).await;
     }
     let mut after = String::new();
     loop {
-        let keys = keys_below(room, root, &from, &after)?;
+        let keys = keys_below(dispatcher, root, &from, &after)?;
         let Some(last) = keys.last() else { return Ok(()) };
         after.clone_from(last);
         let renamed = keys.into_iter().map(|from_key_name| RenameKeysMap {
             to_key_name: format!("{to}{}", &from_key_name[from.len()..]),
             from_key_name,
         });
-        submit(room, rename_keys(root, renamed.collect())).await?;
+        submit(dispatcher, rename_keys(root, renamed.collect())).await?;
     }
 }
 
-async fn delete(room: &Arc<Room>, root: &TrashRoot, name: &str) -> Result<(), String> {
+async fn delete(dispatcher: &Arc<Dispatcher>, root: &TrashRoot, name: &str) -> Result<(), String> {
     let path = format!("{}/{name}", root.path);
     if root.is_tree {
-        return submit(room, delete_key(root, path)).await;
+        return submit(dispatcher, delete_key(root, path)).await;
     }
     let mut after = String::new();
     loop {
-        let keys = keys_below(room, root, &path, &after)?;
+        let keys = keys_below(dispatcher, root, &path, &after)?;
         let Some(last) = keys.last() else { return Ok(()) };
         after.clone_from(last);
-        submit(room, delete_keys(root, keys)).await?;
+        submit(dispatcher, delete_keys(root, keys)).await?;
     }
 }
 
 /// A portion of the keys of a LEGACY bucket that are a directory and all in it, those behind
 /// `after`.
 fn keys_below(
-    room: &Room,
+    dispatcher: &Dispatcher,
     root: &TrashRoot,
     directory: &str,
     after: &str,
 ) -> Result<Vec<String>, String> {
-    let tables = room.tables().map_err(|s| s.to_string())?;
+    let tables = dispatcher.tables().map_err(|s| s.to_string())?;
     let row = |key: &str| tables::object_key(&root.volume, &root.bucket, key);
     let (names_at, below, after) = (row("").len(), row(&format!("{directory}/")), row(after));
     let mut keys = Vec::new();
@@ -131,9 +131,9 @@ fn keys_below(
     Ok(keys)
 }
 
-async fn submit(room: &Arc<Room>, request: OmRequest) -> Result<(), String> {
+async fn submit(dispatcher: &Arc<Dispatcher>, request: OmRequest) -> Result<(), String> {
     let request = OmRequest { client_id: NAME.to_owned(), ..request };
-    let response: OmResponse = room.submit_own(request).await.map_err(|s| s.to_string())?;
+    let response: OmResponse = dispatcher.submit_own(request).await.map_err(|s| s.to_string())?;
     match response.status() {
         // What a client has taken away in the meantime, or holds open, is for the next run.
         Status::Ok

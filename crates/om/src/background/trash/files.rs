@@ -9,8 +9,8 @@ use proto::ozone::{
     OzoneFileStatusProtoLight, Status, Type,
 };
 
-use crate::room::Room;
-use crate::state::Frozen;
+use crate::dispatch::Dispatcher;
+use crate::state::SnapshotView;
 
 /// Where trash is in a bucket.
 const TRASH: &str = ".Trash";
@@ -36,8 +36,8 @@ pub(super) struct Entry {
 }
 
 /// The buckets that are file systems, each once: links lead to others.
-pub(super) fn buckets(room: &Room) -> Result<Vec<Bucket>, String> {
-    let tables = room.tables().map_err(|s| s.to_string())?;
+pub(super) fn buckets(dispatcher: &Dispatcher) -> Result<Vec<Bucket>, String> {
+    let tables = dispatcher.tables().map_err(|s| s.to_string())?;
     let mut found = Vec::new();
     tables
         .scan(Table::BucketTable, b"", None, &mut |_, value| {
@@ -52,9 +52,12 @@ pub(super) fn buckets(room: &Room) -> Result<Vec<Bucket>, String> {
 }
 
 /// The trash of each user in a bucket.
-pub(super) fn trash_roots(room: &Room, bucket: &Bucket) -> Result<Vec<TrashRoot>, String> {
+pub(super) fn trash_roots(
+    dispatcher: &Dispatcher,
+    bucket: &Bucket,
+) -> Result<Vec<TrashRoot>, String> {
     let (volume, name) = (&bucket.volume_name, &bucket.bucket_name);
-    let users = entries(room, volume, name, TRASH)?;
+    let users = entries(dispatcher, volume, name, TRASH)?;
     let root = |user: Entry| TrashRoot {
         volume: volume.clone(),
         bucket: name.clone(),
@@ -66,7 +69,7 @@ pub(super) fn trash_roots(room: &Room, bucket: &Bucket) -> Result<Vec<TrashRoot>
 
 /// What is in a directory; nothing, if there is no such directory.
 pub(super) fn entries(
-    room: &Room,
+    dispatcher: &Dispatcher,
     volume: &str,
     bucket: &str,
     path: &str,
@@ -75,7 +78,7 @@ pub(super) fn entries(
     loop {
         let start = found.last().map(|last| format!("{path}/{}", last.name)).unwrap_or_default();
         let known = found.len();
-        for status in page(room, volume, bucket, path, &start)? {
+        for status in page(dispatcher, volume, bucket, path, &start)? {
             let key = status.basic_key_info.as_ref().map(|key| key.key_name());
             let name =
                 key.and_then(|key| key.trim_end_matches('/').strip_prefix(path)?.strip_prefix('/'));
@@ -94,7 +97,7 @@ pub(super) fn entries(
 }
 
 fn page(
-    room: &Room,
+    dispatcher: &Dispatcher,
     volume: &str,
     bucket: &str,
     path: &str,
@@ -116,11 +119,11 @@ fn page(
         })),
         ..OmRequest::default()
     };
-    let tables = room.tables().map_err(|s| s.to_string())?;
-    let parts = room.parts();
+    let tables = dispatcher.tables().map_err(|s| s.to_string())?;
+    let parts = dispatcher.parts();
     let user = parts.default_user.as_str();
     let groups = parts.groups.of(user);
-    let view = Frozen::of(&tables);
+    let view = SnapshotView::of(&tables);
     let cx = ReadContext { view: &view, user, groups: &groups, settings: &parts.settings };
     let response = namespace::read(&request, &cx);
     match response.status() {

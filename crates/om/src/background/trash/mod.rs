@@ -1,6 +1,6 @@
-//! The trash of file systems: clients move what is deleted to `.Trash/<user>/Current` of its bucket;
-//! the emptier makes of that a checkpoint, named after the time, and deletes checkpoints that have
-//! been kept long enough.
+//! The trash of file systems: clients move what is deleted to `.Trash/<user>/Current` of its
+//! bucket; the emptier makes of that a checkpoint, named after the time, and deletes checkpoints
+//! that have been kept long enough.
 
 mod checkpoint;
 mod empty;
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use service::{BackgroundService, MetricsRegistry, Progress};
 
-use crate::room::Room;
+use crate::dispatch::Dispatcher;
 
 /// How the emptier works.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,14 +45,14 @@ struct Counts {
 
 /// Makes and deletes checkpoints.
 pub(crate) struct TrashEmptier {
-    room: Arc<Room>,
+    dispatcher: Arc<Dispatcher>,
     options: TrashOptions,
     counts: Arc<Counts>,
 }
 
 impl TrashEmptier {
     pub(crate) fn new(
-        room: Arc<Room>,
+        dispatcher: Arc<Dispatcher>,
         options: TrashOptions,
         registry: &MetricsRegistry,
     ) -> Arc<Self> {
@@ -67,18 +67,18 @@ impl TrashEmptier {
         registry.counter_fn("trash_checkpoints_made", "Checkpoints of trash made", made);
         let deleted = of(|counts| &counts.deleted);
         registry.counter_fn("trash_checkpoints_deleted", "Checkpoints of trash deleted", deleted);
-        Arc::new(Self { room, options, counts })
+        Arc::new(Self { dispatcher, options, counts })
     }
 
     /// Deletes what has been kept long enough, then makes a checkpoint of what is new. Whatever
     /// fails does not keep the trash of others full.
     async fn empty_all(&self) -> Result<Progress, String> {
         let mut progress = Progress::idle();
-        for bucket in files::buckets(&self.room)? {
-            for root in files::trash_roots(&self.room, &bucket)? {
+        for bucket in files::buckets(&self.dispatcher)? {
+            for root in files::trash_roots(&self.dispatcher, &bucket)? {
                 self.counts.roots.fetch_add(1, Ordering::Relaxed);
                 let now = chrono::Utc::now();
-                let emptied = empty::empty(&self.room, &root, &self.options, now).await;
+                let emptied = empty::empty(&self.dispatcher, &root, &self.options, now).await;
                 self.counts.made.fetch_add(emptied.made, Ordering::Relaxed);
                 self.counts.deleted.fetch_add(emptied.deleted, Ordering::Relaxed);
                 progress.items += emptied.made + emptied.deleted;
@@ -103,7 +103,7 @@ impl BackgroundService for TrashEmptier {
     }
 
     async fn run_once(&self) -> Progress {
-        if !self.room.is_leader() {
+        if !self.dispatcher.is_leader() {
             return Progress::idle();
         }
         self.empty_all().await.unwrap_or_else(Progress::failed)

@@ -82,9 +82,11 @@ fn text(node: &Node, details: &DatanodeDetails, pipelines: &[Pipeline]) -> Strin
         .filter(|p| p.member(details.id).is_some())
         .map(|p| render::pipeline::membership(p, details.id))
         .collect();
+    let failed: String =
+        node.failed_volumes.iter().map(|volume| format!("Failed volume: {volume}\n")).collect();
     format!(
         "Datanode: {} ({}/{}/{}/{} pipelines)\nOperational State: {}\nHealth State: {}\n\
-         Total volume count: {}\nHealthy volume count: {}\nRelated pipelines:\n{}\n",
+         Total volume count: {}\nHealthy volume count: {}\n{failed}Related pipelines:\n{}\n",
         details.id,
         details.network_location,
         details.ip,

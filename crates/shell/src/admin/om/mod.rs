@@ -24,12 +24,14 @@ pub enum OmCommand {
     Transfer(Transfer),
     /// How far each OM is, nearest first: what clients choose by that read from any OM.
     Lag(Lag),
-    /// Get all OMs to the same state, with nothing left in their logs, before another version runs. Writes are refused from then on.
+    /// Get all OMs to the same state, with nothing left in their logs, before another version runs.
+    /// Writes are refused from then on.
     Prepare(prepare::Prepare),
     /// Let writes happen again.
     #[command(name = "cancelprepare")]
     CancelPrepare(prepare::CancelPrepare),
-    /// Remove an OM from the service. Name it in ozone.om.decommissioned.nodes.SERVICE of all OMs before.
+    /// Remove an OM from the service. Name it in ozone.om.decommissioned.nodes.SERVICE of all OMs
+    /// before.
     Decommission(decommission::Decommission),
 }
 

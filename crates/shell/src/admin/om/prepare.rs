@@ -11,7 +11,7 @@ use super::{OmArgs, ask, request};
 use crate::{ShellError, output};
 
 /// Pause before the OMs are asked again how far they are.
-const AGAIN: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Get all OMs to the same state.
 #[derive(Debug, Clone, Args)]
@@ -67,7 +67,7 @@ pub(super) async fn prepare(args: Prepare, conf: &Configuration) -> Result<(), S
                 .collect();
             return Err(ShellError::Refused(format!("not prepared yet: {}", left.join(", "))));
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

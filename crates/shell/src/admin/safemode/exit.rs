@@ -3,6 +3,7 @@
 use clap::Args;
 use config::Configuration;
 
+use super::leader;
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
@@ -15,7 +16,7 @@ pub struct Exit {
 
 /// Runs it.
 pub(crate) async fn run(args: Exit, conf: &Configuration) -> Result<(), ShellError> {
-    if args.scm.client(conf).exit_safe_mode().await? {
+    if leader::or_named(&args.scm, conf).await?.exit_safe_mode().await? {
         return output::line("SCM exit safe mode successfully.");
     }
     Err(ShellError::Refused("SCM did not leave safe mode.".into()))

@@ -1,6 +1,7 @@
 //! `o3 admin safemode`.
 
 mod exit;
+mod leader;
 mod status;
 mod wait;
 

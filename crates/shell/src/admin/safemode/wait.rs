@@ -6,11 +6,12 @@ use clap::Args;
 use config::Configuration;
 use tokio::time::{Instant, sleep};
 
+use super::leader;
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Pause between two questions.
-const PAUSE: Duration = Duration::from_millis(200);
+/// Delay between two requests.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Wait until SCM has left safe mode.
 #[derive(Debug, Clone, Args)]
@@ -24,11 +25,13 @@ pub struct Wait {
 
 /// Runs it.
 pub(crate) async fn run(args: Wait, conf: &Configuration) -> Result<(), ShellError> {
-    let scm = args.scm.client(conf);
     let end = Instant::now() + Duration::from_secs(args.timeout);
     loop {
         // An SCM that cannot be reached yet may still be starting.
-        let asked = scm.in_safe_mode().await;
+        let asked = match leader::or_named(&args.scm, conf).await {
+            Ok(scm) => scm.in_safe_mode().await.map_err(ShellError::from),
+            Err(error) => Err(error),
+        };
         if let Ok(false) = asked {
             return output::line("SCM is out of safe mode.");
         }
@@ -39,6 +42,6 @@ pub(crate) async fn run(args: Wait, conf: &Configuration) -> Result<(), ShellErr
                 args.timeout
             )));
         }
-        sleep(PAUSE).await;
+        sleep(POLL_INTERVAL).await;
     }
 }

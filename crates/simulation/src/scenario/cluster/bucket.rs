@@ -34,7 +34,7 @@ pub enum Answer {
     Names(Vec<u8>),
 }
 
-/// See the module.
+/// The model of a bucket.
 pub struct Keys;
 
 impl Model for Keys {

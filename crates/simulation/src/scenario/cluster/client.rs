@@ -20,7 +20,7 @@ const KEYS: u64 = 4;
 /// Between two calls at most, in milliseconds.
 const THINK: u64 = 1500;
 /// How long a call may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// A content that is not in one request.
 const LARGE: usize = 300_000;
 /// The volume.
@@ -48,8 +48,8 @@ pub struct Seen {
 /// A client of the cluster.
 pub fn connect(layout: &Layout, reads: Reads) -> client::Result<Client> {
     let mut options = client::ClientOptions::from_configuration(layout.client());
-    options.deadline = PATIENCE;
-    options.attempt_timeout = PATIENCE / 4;
+    options.deadline = TIMEOUT;
+    options.attempt_timeout = TIMEOUT / 4;
     options.follower_reads = match reads {
         Reads::Leader => None,
         Reads::Anywhere => Some(FollowerReads::Linearizable),
@@ -141,6 +141,19 @@ pub fn look(layout: &Layout, board: &Board, buckets: u64, done: &AtomicBool) {
                 if let Answer::Content(content) = answer {
                     board.kept.lock().insert((bucket, key), content);
                 }
+            }
+        }
+        let slow = board.kept.lock().clone();
+        for ((_, key), content) in slow.into_iter().filter(|((bucket, _), _)| *bucket == buckets) {
+            let answer = loop {
+                match call(&client, board, buckets, Op::Get(key)).await {
+                    Some(answer) => break answer,
+                    None => tokio::time::sleep(Duration::from_secs(1)).await,
+                }
+            };
+            if answer != Answer::Content(content) {
+                let told = format!("key {key}, written slowly with {content}, is {answer:?}");
+                board.violations.lock().push(told);
             }
         }
         done.store(true, Ordering::Release);

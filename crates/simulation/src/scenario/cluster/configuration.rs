@@ -1,10 +1,15 @@
-//! Who is where, and the configuration of each.
+//! The servers, their addresses, and the configuration of each.
 
 use std::path::Path;
 
 use config::Configuration;
+use config::keys::scm::OZONE_SCM_DEAD_NODE_INTERVAL;
 
+use super::settings;
+use crate::scenario::storm::faults::Kind;
+use crate::world::disk::damage::LOG;
 use crate::world::node::address;
+use crate::world::random::Random;
 
 /// How many SCMs; they are on the first machines.
 pub const SCMS: usize = 3;
@@ -13,7 +18,7 @@ pub const OMS: usize = 3;
 /// How many DataNodes; behind those.
 pub const DATANODES: usize = 5;
 
-/// See the module.
+/// The machines of a cluster, with the configuration of each process on them.
 #[derive(Clone)]
 pub struct Layout {
     conf: Configuration,
@@ -57,12 +62,18 @@ impl Layout {
         Self { conf }
     }
 
+    /// With settings that the seed picks.
+    pub fn varied(self, kinds: &[Kind], random: &mut Random) -> Self {
+        Self { conf: settings::vary(self.conf, kinds, random) }
+    }
+
     /// Of an SCM.
     pub fn scm(&self, number: usize, dir: &Path) -> Configuration {
         self.conf
             .with("ozone.scm.node.id", format!("scm{}", number + 1))
             .with("ozone.metadata.dirs", dir.display())
             .with("ozone.scm.db.dirs", dir.display())
+            .with("ozone.scm.ha.ratis.storage.dir", dir.join(LOG).display())
     }
 
     /// Of an OM.
@@ -71,6 +82,7 @@ impl Layout {
             .with("ozone.om.node.id", format!("om{}", number + 1))
             .with("ozone.metadata.dirs", dir.display())
             .with("ozone.om.db.dirs", dir.display())
+            .with("ozone.om.ratis.storage.dir", dir.join(LOG).display())
     }
 
     /// Of a DataNode.
@@ -79,8 +91,14 @@ impl Layout {
             .with("ozone.metadata.dirs", dir.display())
             .with("ozone.scm.datanode.id.dir", dir.display())
             .with("hdds.datanode.dir", dir.join("data").display())
+            .with("hdds.container.ratis.datanode.storage.dir", dir.join(LOG).display())
             .with("hdds.datanode.hostname", address(1 + SCMS + OMS + number))
             .with("trioxide.datanode.bind.host", address(1 + SCMS + OMS + number))
+    }
+
+    /// After so many seconds SCM makes up for what a node that is gone had.
+    pub fn dead_after(&self) -> u64 {
+        self.conf.get(&OZONE_SCM_DEAD_NODE_INTERVAL).as_secs()
     }
 
     /// Of a client.

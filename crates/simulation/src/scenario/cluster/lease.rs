@@ -1,5 +1,6 @@
-//! Reads of what any OM has: one client writes a key over and over, another one reads it so. It must never see
-//! what was replaced for longer than the OMs promise, nor anything that was not written.
+//! Reads of what any OM has: one client writes a key over and over, another one reads it so. It
+//! must never see what was replaced for longer than the OMs promise, nor anything that was not
+//! written.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,8 +14,8 @@ use super::server::on_runtime;
 use crate::scenario::now;
 use crate::world::clock::SECOND;
 
-/// How far behind a read may be: OMs promise 5 s by default (`ozone.om.follower.read.local.lease.time.ms`), by clocks
-/// that drift a little.
+/// How far behind a read may be: OMs promise 5 s by default
+/// (`ozone.om.follower.read.local.lease.time.ms`), by clocks that drift a little.
 const BOUND: u64 = 5 * SECOND + SECOND / 100;
 const BUCKET: &str = "lease";
 
@@ -51,7 +52,7 @@ impl Seen {
     }
 }
 
-/// The process of the one who writes, or of the one who reads.
+/// The process of the one that writes, or of the one that reads.
 pub fn work(reads: bool, layout: &Layout, board: &Board) {
     on_runtime(async {
         let kind = if reads { Reads::Local } else { Reads::Leader };
@@ -61,7 +62,8 @@ pub fn work(reads: bool, layout: &Layout, board: &Board) {
             tokio::time::sleep(Duration::from_millis(300)).await;
             let asked = now();
             if reads {
-                // The number is the bucket's count of namespace, which is one row: what OM itself has.
+                // The number is the bucket's count of namespace, which is one row: what OM itself
+                // has.
                 if let Ok(info) = client.bucket_info(VOLUME, BUCKET).await {
                     let number = info.quota_in_namespace.unwrap_or(0) as u64;
                     board.lease.lock().reads.push((number, asked, now()));

@@ -1,21 +1,32 @@
-//! Three OMs, three SCMs and DataNodes, each a process on a machine of its own, and native clients that create,
-//! overwrite, rename, delete, read and list keys.
+//! Three OMs, three SCMs and DataNodes, each a process on a machine of its own, and native clients
+//! that create, overwrite, rename, delete, read and list keys.
 //!
-//! Every bucket is used for a while by all clients. In the end, when all is well again, every key of each bucket is
-//! read once more: what was acknowledged must be there, byte by byte. Each bucket's history must be linearizable,
-//! whether clients read at the leader or at any OM; a client that reads what any OM has (`LOCAL_LEASE`) may be behind
-//! by no more than promised.
+//! Every bucket is used for a while by all clients. In the end, when all is well again, every key
+//! of each bucket is read once more: what was acknowledged must be there, byte by byte. Each
+//! bucket's history must be linearizable, whether clients read at the leader or at any OM; a client
+//! that reads what any OM has (`LOCAL_LEASE`) may be behind by no more than promised.
 
+mod back;
 mod bucket;
 mod client;
 mod configuration;
+mod lasting;
 mod lease;
+mod lone;
+mod operator;
 mod replicas;
 mod server;
+mod settings;
+mod slow;
+mod stranger;
+mod syncs;
+mod unhealthy;
+mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -23,8 +34,9 @@ use self::bucket::Keys;
 use self::client::{Reads, Seen};
 use self::configuration::{DATANODES, Layout, OMS, SCMS};
 use super::fleet::Fleet;
+use super::storm::faults::{Faults, Kind};
 use super::storm::{Storm, Weather};
-use super::{Outcome, within};
+use super::{Outcome, Plan, within};
 use crate::history::{Verdict, check};
 use crate::world::clock::{Clock, SECOND};
 use crate::world::node::{self, End};
@@ -39,8 +51,22 @@ const SEARCH: u64 = 300_000;
 const TERM: u64 = 20;
 /// How long a cluster may take to its first key, in simulated seconds.
 const START: u64 = 300;
+/// Processes that write keys for minutes.
+const SLOW: usize = 3;
 /// How long after the storm everything must work again, in simulated seconds.
 const HEALED: u64 = 300;
+
+/// What a process of a fault does.
+type Work = fn(&Layout, Random, &Board);
+
+/// Faults that processes make, and what these do.
+const PROCESSES: [(Kind, &str, Work); 5] = [
+    (Kind::Leave, "operator", operator::work),
+    (Kind::Stranger, "stranger", stranger::work),
+    (Kind::LoneLeader, "lone leader", lone::work),
+    (Kind::BlockSyncErrors, "block syncs", syncs::work),
+    (Kind::BackBesideStale, "back beside stale", back::work),
+];
 
 /// What clients and the one who looks on share.
 #[derive(Default)]
@@ -55,16 +81,48 @@ pub struct Board {
     lease: Mutex<lease::Seen>,
     /// What keys held when they were read for the last time, by bucket and key.
     kept: Mutex<BTreeMap<(u64, u8), u64>>,
+    /// The bucket of keys that are written once: slowly, or before something happens to their
+    /// containers.
+    lasting: u64,
+    /// Numbers of those keys.
+    numbers: AtomicU64,
+    /// Containers with blocks of keys that are kept.
+    containers: Mutex<BTreeSet<u64>>,
+    /// Hosts of DataNodes on which bits flipped: wrong bytes there are not the product's.
+    rotten: Mutex<BTreeSet<String>>,
+    /// Disks tell of everything that they lose: no replica may lack at the end what it once had
+    /// durably.
+    honest: bool,
     /// Blocks that lack replicas, when they were last looked at.
     lacking: Mutex<Vec<String>>,
     violations: Mutex<Vec<String>>,
 }
 
-/// Runs it for so many seconds of storm.
-pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
+impl Board {
+    /// Lets so many seconds go by, fewer when clients are to come to an end.
+    async fn pass(&self, seconds: u64) {
+        for _ in 0..seconds {
+            if self.stop.load(Ordering::Acquire) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+}
+
+/// Runs it.
+pub fn run(plan: Plan) -> std::io::Result<Outcome> {
+    let Plan { seed, seconds, faults } = plan;
     let mut random = Random::new(seed);
+    let mut choices = random.clone();
+    let (kinds, contract) = faults.of_seed(&mut choices);
+    world().contract = contract;
+    world().hooks = faults.hooks(&mut choices);
     world().make_restless(*random.pick(&[0, 16, 64]));
-    let layout = Layout::new();
+    let layout = match faults {
+        Faults::Usual => Layout::new(),
+        _ => Layout::new().varied(&kinds, &mut random),
+    };
     let buckets = seconds.div_ceil(TERM);
     let mut fleet = Fleet::default();
     let clock = |random: &mut Random| {
@@ -87,7 +145,8 @@ pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
         fleet.add(format!("dn-{number}"), clock, Arc::new(run));
     }
     fleet.start_all()?;
-    let board = Arc::new(Board::default());
+    let honest = kinds.contains(&Kind::BlockSyncErrors);
+    let board = Arc::new(Board { lasting: buckets, honest, ..Board::default() });
     let mut outcome = Outcome::default();
 
     let first = node::add_machine(Clock::default());
@@ -113,13 +172,40 @@ pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
         let work = move || lease::work(reads, &layout, &board);
         ends.push(node::start(machine, "lease", work).1);
     }
+    let watch: Arc<Mutex<watch::Watch>> = Arc::default();
+    if faults != Faults::Usual {
+        watch::begin(watch.clone());
+        for number in 0..SLOW {
+            let machine = node::add_machine(Clock::default());
+            machines.push(machine);
+            let (layout, board, random) = (layout.clone(), board.clone(), random.split());
+            let work = move || slow::work(&layout, random, &board);
+            ends.push(node::start(machine, &format!("slow-{number}"), work).1);
+        }
+    }
+    for (kind, name, work) in PROCESSES {
+        if kinds.contains(&kind) {
+            let machine = node::add_machine(Clock::default());
+            let (layout, board, random) = (layout.clone(), board.clone(), random.split());
+            ends.push(node::start(machine, name, move || work(&layout, random, &board)).1);
+        }
+    }
     let turn = board.clone();
     let (from, until) = (world().now, world().now + seconds * SECOND);
     next_bucket(turn, from, until);
-    let weather = Weather { down: 2, pause: 8 * SECOND, lasts: 12 * SECOND };
+    // One disk of each kind of server may lose what was synced; the DataNode is cut off more often
+    // than others.
+    let frail = vec![0, SCMS, SCMS + OMS];
+    let near = (SCMS..SCMS + OMS + DATANODES).chain([SCMS + OMS; 4]).collect();
+    let far = (near, (0..SCMS).collect());
+    let (pause, lasts) = (8 * SECOND, 12 * SECOND);
+    let weather = Weather { down: 2, pause, lasts, kinds, frail, far };
     outcome.faults =
         Storm::new(&mut fleet, machines, weather, random.split()).rage(seconds * SECOND)?;
 
+    for member in fleet.members.iter().filter(|member| member.rotten) {
+        board.rotten.lock().insert(node::address(member.machine));
+    }
     board.stop.store(true, Ordering::Release);
     if !within(HEALED, || {
         fleet.start_all().is_ok() && ends.iter().all(|e| e.load(Ordering::Acquire))
@@ -133,6 +219,7 @@ pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
     if !within(HEALED, || fleet.start_all().is_ok() && looked.load(Ordering::Acquire)) {
         outcome.violations.push(format!("not every key can be read {HEALED} s after the storm"));
     }
+    let before = unhealthy::replicas();
     for number in 0..fleet.members.len() {
         fleet.kill(number, End::PowerLost);
     }
@@ -140,12 +227,26 @@ pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
     let counted = Arc::new(AtomicBool::new(false));
     let (of, here, done) = (layout.clone(), board.clone(), counted.clone());
     node::start(first, "replicas", move || replicas::count(&of, &here, &done));
-    if !within(HEALED, || fleet.start_all().is_ok() && counted.load(Ordering::Acquire)) {
-        let told = format!("replicas are wrong or too few {HEALED} s after all lost power:");
+    let mut damaged = BTreeSet::new();
+    // What was lost with a disk is copied when SCM has given the node of before up.
+    let patience = HEALED + layout.dead_after();
+    if !within(patience, || {
+        if honest {
+            damaged.extend(unhealthy::replicas().difference(&before));
+        }
+        fleet.start_all().is_ok() && counted.load(Ordering::Acquire)
+    }) {
+        let told = format!("replicas are wrong or too few {patience} s after all lost power:");
         let lacking = std::mem::take(&mut *board.lacking.lock());
         outcome.violations.push(format!("{told}\n  {}", lacking.join("\n  ")));
     }
+    for (datanode, container) in damaged {
+        let told =
+            format!("DataNode {datanode} finds its replica of container {container} damaged");
+        outcome.violations.push(told);
+    }
     judge(&board, buckets, &mut outcome);
+    outcome.violations.extend(watch.lock().judge(&board.containers.lock()));
     Ok(outcome)
 }
 

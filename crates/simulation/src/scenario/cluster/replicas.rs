@@ -1,6 +1,7 @@
-//! What the DataNodes have in the end: each block of each key is read from every DataNode that has it, after all
-//! machines lost power at once, so that what they tell is what is on their disks.
+//! What the DataNodes have in the end: each block of each key is read from every DataNode that has
+//! it, after all machines lost power at once, so that what they tell is what is on their disks.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use super::server::on_runtime;
 /// Replicas that a block is to have.
 const WANTED: usize = 3;
 /// How long a DataNode may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A block that was acknowledged.
 struct Wanted {
@@ -45,7 +46,14 @@ enum Found {
     Wrong(String),
 }
 
-/// Looks until every block of every key has as many good replicas as it is to have, and no wrong one.
+impl Found {
+    fn is_wrong(&self) -> bool {
+        matches!(self, Self::Wrong(_))
+    }
+}
+
+/// Looks until every block of every key has as many good replicas as it is to have, and no wrong
+/// one.
 pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
     on_runtime(async {
         let Ok(client) = connect(layout, Reads::Leader) else { return };
@@ -64,8 +72,19 @@ pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
                 for node in &nodes {
                     all.push((node.host.clone(), look(&pool, node, &block).await));
                 }
-                let good = all.iter().filter(|(_, found)| *found == Found::Good).count();
-                if good < WANTED || all.iter().any(|(_, f)| matches!(f, Found::Wrong(_))) {
+                for (host, found) in
+                    all.iter().filter(|(_, found)| board.honest && found.is_wrong())
+                {
+                    let told = format!("{} block {} on {host}: {found:?}", block.key, block.block);
+                    board.violations.lock().push(told);
+                }
+                let is_rotten = |host: &String| board.rotten.lock().contains(host);
+                let wrong = |(host, found): &&(String, Found)| found.is_wrong() && !is_rotten(host);
+                // A node that came with a new disk is known under two ids.
+                let good = all.iter().filter(|(_, found)| *found == Found::Good);
+                let good: BTreeSet<&String> = good.map(|(host, _)| host).collect();
+                let rotten = all.iter().any(|(host, _)| is_rotten(host) && !good.contains(host));
+                if good.len() + usize::from(rotten) < WANTED || all.iter().any(|of| wrong(&of)) {
                     lacking.push(format!("{} block {}: {all:?}", block.key, block.block));
                     left.push(block);
                 }
@@ -94,6 +113,7 @@ async fn wanted(client: &Client, board: &Board) -> Vec<Wanted> {
         for location in info.key_location_list.iter().flat_map(|list| &list.key_locations) {
             let block = BlockId::from_wire(&location.block_id);
             let bytes = rest.split_to((location.length as usize).min(rest.len()));
+            board.containers.lock().insert(block.container.to_wire() as u64);
             wanted.push(Wanted { key: name.clone(), block, bytes });
         }
         if !rest.is_empty() {
@@ -165,7 +185,7 @@ async fn ask(
     let address = node.address(&PortName::Native);
     let client = pool.get(&address.ok_or_else(|| silent("no address".to_owned()))?);
     let header = request.encode_to_vec().into();
-    let call = client.call_parts(proto::method::CONTAINER, header, Vec::new(), PATIENCE);
+    let call = client.call_parts(proto::method::CONTAINER, header, Vec::new(), TIMEOUT);
     let reply = call.await.map_err(|error| silent(error.to_string()))?;
     let answer = dn::ContainerCommandResponseProto::decode(reply.header)
         .map_err(|error| silent(error.to_string()))?;

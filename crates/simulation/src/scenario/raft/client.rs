@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::KEYS;
 use super::message::{CALL, DUMP, Request, Through, decode_answer};
-use super::server::{Setup, door};
+use super::server::{Setup, host_address};
 use crate::history::register::{Answer, Op};
 use crate::history::{Event, NEVER};
 use crate::scenario::now;
@@ -23,11 +23,12 @@ pub type Seen1 = Event<Op, Answer>;
 pub type Seen = Arc<Mutex<FxHashMap<(u64, u64), Vec<Seen1>>>>;
 
 /// How long a client waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Between two calls at most, in milliseconds.
 const THINK: u64 = 400;
 
-fn block_on<R>(work: impl Future<Output = R>) -> Option<R> {
+/// Runs something to its end on this thread.
+pub fn block_on<R>(work: impl Future<Output = R>) -> Option<R> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     Some(runtime.block_on(work))
 }
@@ -35,7 +36,7 @@ fn block_on<R>(work: impl Future<Output = R>) -> Option<R> {
 /// All that a replica holds of a group.
 pub fn dump(group: u64, host: usize) -> Option<String> {
     block_on(async {
-        let client = Client::new(door(host), ClientOptions::default());
+        let client = Client::new(host_address(host), ClientOptions::default());
         let header = Bytes::from(group.to_string());
         let reply = client.call(DUMP, header, Bytes::new(), Duration::from_secs(10)).await.ok()?;
         String::from_utf8(reply.header.to_vec()).ok()
@@ -44,9 +45,10 @@ pub fn dump(group: u64, host: usize) -> Option<String> {
 
 /// A client's process.
 pub fn work(number: usize, setup: &Setup, mut random: Random, seen: &Seen, stop: &AtomicBool) {
-    let doors = (0..setup.hosts).map(|host| Client::new(door(host), ClientOptions::default()));
+    let hosts = setup.hosts + setup.spares;
+    let clients = (0..hosts).map(|host| Client::new(host_address(host), ClientOptions::default()));
     block_on(async {
-        let doors: Vec<Client> = doors.collect();
+        let clients: Vec<Client> = clients.collect();
         let mut likely: FxHashMap<u64, usize> = FxHashMap::default();
         let mut last = String::from("none");
         for count in 0.. {
@@ -62,7 +64,7 @@ pub fn work(number: usize, setup: &Setup, mut random: Random, seen: &Seen, stop:
                 _ => Op::Swap(last.clone(), value),
             };
             let through = *random.pick(&[Through::Leader, Through::Anywhere]);
-            let guess = random.below(setup.hosts as u64) as usize;
+            let guess = random.below(hosts as u64) as usize;
             let host = match random.below(8) {
                 0 => guess,
                 _ => likely.get(&group).copied().unwrap_or(guess),
@@ -70,7 +72,7 @@ pub fn work(number: usize, setup: &Setup, mut random: Random, seen: &Seen, stop:
             let request = Request { group, key, op: op.clone(), through };
             let header = Bytes::from(request.encode());
             let asked = now();
-            let reply = doors[host].call(CALL, header, Bytes::new(), PATIENCE).await;
+            let reply = clients[host].call(CALL, header, Bytes::new(), TIMEOUT).await;
             let answered = now();
             let event = |answer: Option<Answer>| {
                 let answered = if answer.is_some() { answered } else { NEVER };

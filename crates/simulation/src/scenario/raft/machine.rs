@@ -48,7 +48,7 @@ impl Held {
     }
 }
 
-/// See the module.
+/// A state machine of registers.
 pub struct Registers {
     file: PathBuf,
     held: Arc<Mutex<Held>>,
@@ -72,7 +72,11 @@ impl Registers {
         let mut file = File::create(&new)?;
         file.write_all(held.encode().as_bytes())?;
         file.sync_all()?;
-        fs::rename(&new, &self.file)
+        fs::rename(&new, &self.file)?;
+        match self.file.parent() {
+            Some(dir) => File::open(dir)?.sync_all(),
+            None => Ok(()),
+        }
     }
 }
 

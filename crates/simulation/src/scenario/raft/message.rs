@@ -6,6 +6,13 @@ use crate::history::register::{Answer, Op};
 pub const CALL: u16 = 10;
 /// The method that shows all a replica holds.
 pub const DUMP: u16 = 11;
+/// The method by which an operator asks the leader of a group for a change of its members.
+pub const CHANGE: u16 = 12;
+/// The method that tells the members of a group, as this host knows them.
+pub const MEMBERS: u16 = 13;
+/// The method by which an operator starts a group on a host that was added to it; the payload says
+/// its members.
+pub const JOIN: u16 = 14;
 /// Where hosts listen.
 pub const PORT: u16 = 9000;
 

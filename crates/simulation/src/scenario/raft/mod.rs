@@ -1,9 +1,12 @@
-//! Several Raft groups on three or five hosts, each group a small key-value store: clients write, swap and read
-//! registers through any host; every register's history must be linearizable, and in the end all replicas be the same.
+//! Several Raft groups on three or five hosts, each group a small key-value store: clients write,
+//! swap and read registers through any host; every register's history must be linearizable, and in
+//! the end all replicas be the same.
 
 mod client;
+mod limits;
 mod machine;
 mod message;
+mod operator;
 mod server;
 mod unruly;
 
@@ -13,16 +16,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use self::client::{Seen, work};
+use self::client::{Seen, block_on, work};
+use self::limits::Limits;
+use self::operator::{Done, HostClients};
 use self::server::Setup;
 use super::fleet::Fleet;
+use super::storm::faults::{Faults, Kind};
 use super::storm::{Storm, Weather};
-use super::{Outcome, now, within};
+use super::{Outcome, Plan, now, within};
 use crate::history::{Verdict, register};
 use crate::world::clock::{Clock, SECOND};
 use crate::world::random::Random;
 use crate::world::{node, world};
 
+/// Hosts that groups may be told to take besides those that they begin with.
+const SPARES: usize = 2;
 /// Registers of a group.
 const KEYS: u64 = 3;
 /// Clocks run wrong by at most so many millionths.
@@ -32,17 +40,34 @@ const SEARCH: u64 = 2_000_000;
 /// How long after the storm everything must work again, in seconds.
 const HEALED: u64 = 120;
 
-/// Runs it for so many seconds of storm.
-pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
+/// Runs it.
+pub fn run(plan: Plan) -> std::io::Result<Outcome> {
+    let Plan { seed, seconds, faults } = plan;
     let mut random = Random::new(seed);
+    let mut choices = random.clone();
+    let (mut kinds, contract) = faults.of_seed(&mut choices);
+    world().contract = contract;
+    let hooks = faults.hooks(&mut choices);
+    let limits = match faults {
+        Faults::Hooks => Limits::extreme(&mut choices),
+        Faults::Any if choices.one_in(2) => Limits::extreme(&mut choices),
+        _ => Limits::default(),
+    };
+    if faults == Faults::Members && choices.one_in(2) {
+        kinds.extend([Kind::LostDisk, Kind::LostLog, Kind::SyncErrors, Kind::WriteErrors]);
+    }
+    let spares = if kinds.contains(&Kind::Leave) { SPARES } else { 0 };
+    let replays = kinds.contains(&Kind::Mangle);
     let hosts = *random.pick(&[3, 3, 5]);
     let groups = random.range(1, 7);
     let restless = *random.pick(&[0, 4, 32]);
     world().make_restless(restless);
     let unruly = random.one_in(2);
-    let setup = Arc::new(Setup { hosts, groups, unruly, seed });
+    let setup = Setup { hosts, spares, groups, unruly, replays, limits, seed };
+    let setup = Arc::new(setup);
+    world().hooks = hooks;
     let mut fleet = Fleet::default();
-    for number in 0..hosts {
+    for number in 0..hosts + spares {
         let drift = random.below(2 * DRIFT) as i64 - DRIFT as i64;
         let setup = setup.clone();
         let run = move |dir: &std::path::Path| server::run(&setup, number, dir);
@@ -61,7 +86,18 @@ pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
         let run = move || work(number, &setup, random, &seen, &stop);
         ends.push(node::start(machine, &format!("client-{number}"), run).1);
     }
-    let weather = Weather { down: hosts, ..Weather::default() };
+    let changes: Arc<operator::Done> = Arc::default();
+    if spares > 0 {
+        let machine = node::add_machine(Clock::default());
+        let (setup, changes, stop, random) =
+            (setup.clone(), changes.clone(), stop.clone(), random.split());
+        let run = move || operator::work(&setup, random, &changes, &stop);
+        ends.push(node::start(machine, "operator", run).1);
+    }
+    // Fewer than half of the disks may lose what was synced.
+    let frail = (0..(hosts - 1) / 2).collect();
+    let far = ((0..hosts).collect(), (0..hosts).collect());
+    let weather = Weather { pause: 4 * SECOND, lasts: 8 * SECOND, down: hosts, kinds, frail, far };
     let storm = Storm::new(&mut fleet, clients, weather, random.split());
     let mut outcome = Outcome { faults: storm.rage(seconds * SECOND)?, ..Outcome::default() };
     let calm = now();
@@ -77,7 +113,7 @@ pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
         seen.values().filter(|events| fresh(events)).count() == all
     };
     let healed = within(HEALED, || {
-        // Who had given up on a full disk is started again, as an operator would.
+        // A host that had given up on a full disk is started again, as an operator would.
         fleet.start_all().is_ok() && worked(&seen)
     });
     if !healed {
@@ -85,6 +121,11 @@ pub fn run(seed: u64, seconds: u64) -> std::io::Result<Outcome> {
     }
     stop.store(true, Ordering::Release);
     within(30, || ends.iter().all(|end| end.load(Ordering::Acquire)));
+    if spares > 0 {
+        let Done { added, removed } = &*changes;
+        outcome.counts.insert("members added", added.load(Ordering::Relaxed));
+        outcome.counts.insert("members removed", removed.load(Ordering::Relaxed));
+    }
     compare(&setup, &mut outcome);
     judge(&seen, &mut outcome);
     Ok(outcome)
@@ -113,21 +154,43 @@ fn judge(seen: &Seen, outcome: &mut Outcome) {
     }
 }
 
+/// The hosts that are members of a group.
+fn members(setup: &Arc<Setup>, machine: usize, group: u64) -> Vec<usize> {
+    if setup.spares == 0 {
+        return (0..setup.hosts).collect();
+    }
+    let found: Arc<Mutex<Vec<usize>>> = Arc::default();
+    let (of, told) = (setup.clone(), found.clone());
+    let run = move || {
+        let members = block_on(async { HostClients::new(&of).members(group).await });
+        *told.lock() = members.flatten().unwrap_or_default();
+    };
+    let (_, end) = node::start(machine, "members", run);
+    within(60, || end.load(Ordering::Acquire));
+    std::mem::take(&mut *found.lock())
+}
+
 /// All replicas of a group hold the same, once they had time to catch up.
-fn compare(setup: &Setup, outcome: &mut Outcome) {
+fn compare(setup: &Arc<Setup>, outcome: &mut Outcome) {
     let dumps: Arc<Mutex<Vec<Option<String>>>> = Arc::new(Mutex::new(Vec::new()));
     let machine = node::add_machine(Clock::default());
     for group in 0..setup.groups {
         let mut last = Vec::new();
         let same = within(HEALED, || {
-            for host in 0..setup.hosts {
+            for host in members(setup, machine, group) {
                 let dumps = dumps.clone();
                 let run = move || dumps.lock().push(client::dump(group, host));
                 let (_, end) = node::start(machine, "dump", run);
                 within(60, || end.load(Ordering::Acquire));
             }
             last = std::mem::take(&mut *dumps.lock());
-            last.iter().all(|dump| *dump == last[0] && dump.is_some())
+            if setup.spares > 0 {
+                // A change of members is an entry that the state machine is not given, and a
+                // position of a snapshot.
+                let registers = |dump: &String| Some(dump.split_once('\n')?.1.to_owned());
+                last.iter_mut().for_each(|dump| *dump = dump.as_ref().and_then(registers));
+            }
+            !last.is_empty() && last.iter().all(|dump| *dump == last[0] && dump.is_some())
         });
         if !same {
             outcome.violations.push(format!("replicas of group {group} differ: {last:#?}"));

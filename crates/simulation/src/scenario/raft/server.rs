@@ -1,23 +1,27 @@
-//! A host with its groups, and its door.
+//! A host with its groups, and its endpoint, for clients, the other hosts, and an operator who
+//! changes members.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use framed::{Call, Code, Handler, HandlerFuture, Reply, Server, ServerOptions, Status};
 use multiraft::transport::framed::{FramedTransport, Methods, serve};
 use multiraft::{
-    Group, GroupConfig, HostOptions, LogOptions, Peer, Proposal, ProposeError, RaftHost, Transport,
-    TrimOptions,
+    Change, Group, GroupConfig, HostOptions, LogHandle, LogOptions, Membership, Peer, Proposal,
+    ProposeError, RaftHost, Transport,
 };
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::limits::Limits;
 use super::machine::{Held, Registers};
-use super::message::{CALL, DUMP, PORT, Request, Through, encode_answer};
+use super::message::{CALL, CHANGE, DUMP, JOIN, MEMBERS, PORT, Request, Through, encode_answer};
 use super::unruly::Unruly;
 use crate::history::register::{Answer, Op};
+use crate::world::disk::damage::LOG;
 use crate::world::node::{address, exit};
 use crate::world::random::Random;
 use crate::world::{real, world};
@@ -26,32 +30,55 @@ const METHODS: Methods = Methods { messages: 1, snapshot: 2, fetch: 3 };
 
 /// What all hosts have in common.
 pub struct Setup {
-    /// How many; the first is on machine 1.
+    /// How many hosts groups begin with; the first is on machine 1.
     pub hosts: usize,
+    /// How many more hosts there are, which groups may be told to take.
+    pub spares: usize,
     /// How many groups; every host is a member of each.
     pub groups: u64,
     /// Whether messages go astray.
     pub unruly: bool,
+    /// Whether messages come again much later, and cut off.
+    pub replays: bool,
+    /// How hosts and logs run.
+    pub limits: Limits,
     /// Of the run.
     pub seed: u64,
 }
 
-fn node_id(host: usize) -> Uuid {
+/// What Raft knows a host by.
+pub fn node_id(host: usize) -> Uuid {
     Uuid::from_u128(0x1000 + host as u128)
 }
 
+fn group_id(group: u64) -> Uuid {
+    Uuid::from_u128(0x2000 + u128::from(group))
+}
+
+/// A host as a member of a group.
+pub fn peer(host: usize) -> Peer {
+    Peer { node: node_id(host), address: host_address(host), priority: 0 }
+}
+
 /// Where a host listens.
-pub fn door(host: usize) -> String {
+pub fn host_address(host: usize) -> String {
     format!("{}:{PORT}", address(host + 1))
 }
 
+type Running = (Group, Arc<Mutex<Held>>);
+
 struct Served {
     host: RaftHost,
-    groups: Vec<(Group, Arc<Mutex<Held>>)>,
+    log: LogHandle,
+    dir: PathBuf,
+    number: usize,
+    setup: Arc<Setup>,
+    groups: Mutex<BTreeMap<u64, Running>>,
+    me: Weak<Served>,
 }
 
 /// A host's process; ends when it is killed.
-pub fn run(setup: &Setup, number: usize, dir: &Path) {
+pub fn run(setup: &Arc<Setup>, number: usize, dir: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let run = runtime.map_err(|e| e.to_string()).and_then(|runtime| {
         runtime.block_on(async { open(setup, number, dir).await.map_err(|e| e.to_string()) })
@@ -63,43 +90,93 @@ pub fn run(setup: &Setup, number: usize, dir: &Path) {
     exit();
 }
 
-async fn open(setup: &Setup, number: usize, dir: &Path) -> anyhow::Result<()> {
+async fn open(setup: &Arc<Setup>, number: usize, dir: &Path) -> anyhow::Result<()> {
     let mut transport: Arc<dyn Transport> = FramedTransport::new(METHODS, Duration::from_secs(5));
     if setup.unruly {
         let inner = FramedTransport::new(METHODS, Duration::from_secs(5));
-        transport = Unruly::new(inner, Random::new(setup.seed ^ world().now ^ number as u64));
+        let random = Random::new(setup.seed ^ world().now ^ number as u64);
+        transport = Unruly::new(inner, random, setup.replays);
     }
-    let options = HostOptions {
+    let options = setup.limits.of_host(HostOptions {
         tick: Duration::from_millis(50),
         heartbeat: Duration::from_millis(150),
         election_timeout: Duration::from_millis(1000),
         snapshot_piece: 64,
         ..HostOptions::new(node_id(number))
-    };
+    });
     let host = RaftHost::start(options, transport)?;
     let log_options = LogOptions { file_size: 64 << 10, ..LogOptions::default() };
-    let log = host.open_log(&dir.join("log"), log_options)?;
-    let peers: Vec<Peer> = (0..setup.hosts)
-        .map(|host| Peer { node: node_id(host), address: door(host), priority: 0 })
-        .collect();
-    let mut groups = Vec::new();
-    for group in 0..setup.groups {
-        let (machine, held) = Registers::open(dir.join(format!("registers-{group}")))?;
-        let id = Uuid::from_u128(0x2000 + u128::from(group));
-        let mut config = GroupConfig::new(id, node_id(number), peers.clone(), log.clone());
-        config.trim = TrimOptions { entries: 40, keep: 5, ..TrimOptions::default() };
-        config.lease_reads = group % 2 == 0;
-        groups.push((host.start_group(config, Box::new(machine))?, held));
+    let log = host.open_log(&dir.join(LOG), setup.limits.of_log(log_options))?;
+    let (setup, dir) = (setup.clone(), dir.to_owned());
+    let served = Arc::new_cyclic(|me| {
+        let (groups, me) = (Mutex::default(), me.clone());
+        Served { host, log, dir, number, setup, groups, me }
+    });
+    for group in 0..served.setup.groups {
+        if number < served.setup.hosts || served.log.holds(group_id(group)) {
+            served.start(group, None)?;
+        }
     }
-    let served = Arc::new(Served { host, groups });
     let bound = format!("0.0.0.0:{PORT}");
     let _server = Server::bind(&bound, served.clone(), ServerOptions::default()).await?;
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        for (group, _) in &served.groups {
+        let groups: Vec<Running> = served.groups.lock().values().cloned().collect();
+        for (group, _) in &groups {
             let failed = group.status().await.and_then(|status| status.failed);
             anyhow::ensure!(failed.is_none(), "group failed: {failed:?}");
         }
+    }
+}
+
+impl Served {
+    /// Starts a group from the log, as one of those that it begins with, or as one that was added.
+    fn start(&self, group: u64, joined: Option<Membership>) -> anyhow::Result<()> {
+        let (machine, held) = Registers::open(self.dir.join(format!("registers-{group}")))?;
+        let peers = (0..self.setup.hosts).map(peer).collect();
+        let me = node_id(self.number);
+        let mut config = GroupConfig::new(group_id(group), me, peers, self.log.clone());
+        config.joined = joined;
+        config.trim = self.setup.limits.trim.clone();
+        config.lease_reads = group % 2 == 0;
+        let started = self.host.start_group(config, Box::new(machine))?;
+        self.groups.lock().insert(group, (started, held));
+        Ok(())
+    }
+
+    fn find(&self, group: u64) -> Option<Running> {
+        self.groups.lock().get(&group).cloned()
+    }
+
+    fn join(&self, text: &str, members: Bytes) -> Result<Reply, Status> {
+        let group = text.parse().ok().filter(|group| *group < self.setup.groups);
+        let group = group.ok_or_else(|| Status::invalid("no such group"))?;
+        if self.find(group).is_none() {
+            let members =
+                Membership::decode(members).map_err(|e| Status::invalid(e.to_string()))?;
+            self.start(group, Some(members)).map_err(|e| Status::unavailable(e.to_string()))?;
+        }
+        Ok(Reply { header: Bytes::new(), payload: Bytes::new() })
+    }
+}
+
+/// A change of members, as an operator asks for it: "group add host" or "group remove host".
+async fn change(text: &str, served: &Served) -> Result<Reply, Status> {
+    let not_here = || Status::new(Code::NotLeader, "not here");
+    let words: Vec<&str> = text.split(' ').collect();
+    let [group, kind, host] = words[..] else { return Err(Status::invalid("not a change")) };
+    let group = group.parse().ok().and_then(|group| served.find(group));
+    let (Some((group, _)), Ok(host)) = (group, host.parse()) else { return Err(not_here()) };
+    // Never fewer members than there were in the beginning, or those whose disks are lost are too
+    // many.
+    let change = match kind {
+        "add" => Change::Add(peer(host)),
+        _ if group.membership().voters().count() <= served.setup.hosts => return Err(not_here()),
+        _ => Change::Remove(node_id(host)),
+    };
+    match group.change(change).await {
+        Ok(_) => Ok(Reply { header: Bytes::new(), payload: Bytes::new() }),
+        Err(error) => Err(Status::new(Code::NotLeader, error.to_string())),
     }
 }
 
@@ -110,18 +187,35 @@ impl Handler for Served {
             Err(call) => call,
         };
         let text = String::from_utf8_lossy(&call.header).into_owned();
-        if call.method == DUMP {
-            let dump = text.parse().ok().and_then(|group: usize| self.groups.get(group));
-            let dump = dump.map(|(_, held)| held.lock().encode());
-            let reply = |dump: String| Reply { header: dump.into(), payload: Bytes::new() };
-            let dump = dump.map(reply).ok_or_else(|| Status::invalid("no such group"));
-            return Box::pin(std::future::ready(dump));
+        let empty = |header: Bytes| Reply { header, payload: Bytes::new() };
+        let found = text.parse().ok().and_then(|group| self.find(group));
+        match call.method {
+            DUMP => {
+                let dump = found.map(|(_, held)| empty(held.lock().encode().into()));
+                let dump = dump.ok_or_else(|| Status::invalid("no such group"));
+                return Box::pin(std::future::ready(dump));
+            }
+            MEMBERS => {
+                let members = found.map(|(group, _)| empty(group.membership().encode()));
+                let members = members.ok_or_else(|| Status::invalid("no such group"));
+                return Box::pin(std::future::ready(members));
+            }
+            JOIN => return Box::pin(std::future::ready(self.join(&text, call.payload))),
+            CHANGE => {
+                let served = self.me.upgrade();
+                return Box::pin(async move {
+                    let served = served.ok_or_else(|| Status::unavailable("it ends"))?;
+                    change(&text, &served).await
+                });
+            }
+            _ => {}
         }
         let request = Request::decode(&text).filter(|_| call.method == CALL);
-        let found = request.as_ref().and_then(|r| self.groups.get(r.group as usize)).cloned();
+        let found = request.as_ref().and_then(|r| self.find(r.group));
         Box::pin(async move {
-            let (Some(request), Some((group, held))) = (request, found) else {
-                return Err(Status::invalid("not a request"));
+            let Some(request) = request else { return Err(Status::invalid("not a request")) };
+            let Some((group, held)) = found else {
+                return Err(Status::new(Code::NotLeader, "the group is not here"));
             };
             let header = answer(request, text, &group, &held).await?;
             Ok(Reply { header, payload: Bytes::new() })

@@ -1,4 +1,5 @@
-//! Messages between hosts that come twice, late, out of order or not at all. (A connection alone keeps their order.)
+//! Messages between hosts that come twice, late, out of order or not at all. (A connection alone
+//! keeps their order.)
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +16,23 @@ use crate::world::random::Random;
 const ASTRAY: u64 = 12;
 /// How late a frame may be, in milliseconds.
 const LATE: u64 = 1500;
+/// And one that was kept to come once more, when nobody waits for it any longer.
+const MUCH_LATER: u64 = 40_000;
 
-/// See the module.
+/// A transport that loses, repeats, delays and reorders the messages of another one.
 pub struct Unruly<T> {
     inner: Arc<T>,
     random: Mutex<Random>,
     runtime: Handle,
+    /// Frames come again much later, and cut off.
+    replays: bool,
 }
 
 impl<T> Unruly<T> {
     /// Around a transport.
-    pub fn new(inner: Arc<T>, random: Random) -> Arc<Self> {
-        Arc::new(Self { inner, random: Mutex::new(random), runtime: Handle::current() })
+    pub fn new(inner: Arc<T>, random: Random, replays: bool) -> Arc<Self> {
+        let (random, runtime) = (Mutex::new(random), Handle::current());
+        Arc::new(Self { inner, random, runtime, replays })
     }
 }
 
@@ -36,12 +42,20 @@ impl<T: Transport> Transport for Unruly<T> {
         if !random.one_in(ASTRAY) {
             return self.inner.send(to, frame);
         }
-        let kind = random.below(3);
-        let late = Duration::from_millis(random.below(LATE));
+        let kind = random.below(if self.replays { 6 } else { 3 });
+        let late = random.below(if kind == 3 { MUCH_LATER } else { LATE });
+        let late = Duration::from_millis(late);
+        let cut = random.below(frame.header.len().max(1) as u64) as usize;
         drop(random);
         match kind {
             0 => return,
-            1 => self.inner.send(to, frame.clone()),
+            1 | 3 => self.inner.send(to, frame.clone()),
+            4 | 5 => {
+                // A frame that lacks its end: refused as a whole.
+                let header = frame.header.slice(..cut);
+                self.inner.send(to, Frame { header, payload: frame.payload.clone() });
+                return self.inner.send(to, frame);
+            }
             _ => {}
         }
         let (inner, to) = (self.inner.clone(), to.clone());

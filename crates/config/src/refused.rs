@@ -1,0 +1,147 @@
+//! Keys of Ozone that promise safety which is not there: with such a value nothing starts.
+//!
+//! A key belongs here when, in Ozone, it makes a cluster safer than ours is. An operator that sets
+//! it counts on that, so a warning is not enough. **To add one**, add a line to [`REFUSED`];
+//! `make docs` adds it to docs/configuration.md.
+
+use std::collections::BTreeMap;
+
+use crate::configuration::Setting;
+use crate::error::ConfigError;
+
+/// A key with the values that it may have.
+#[derive(Debug)]
+pub struct Refused {
+    /// Ozone's or Hadoop's name, such as `ozone.security.enabled`.
+    pub key: &'static str,
+    /// The values that ask for nothing that is not there, in any case; no value at all is always
+    /// one.
+    pub accepted: &'static [&'static str],
+    /// What there is not.
+    pub reason: &'static str,
+}
+
+const NO_KERBEROS: &str = "there is no Kerberos: who asks is whoever the client says it is";
+const NO_TLS: &str = "there is no TLS: everything goes over the network as it is";
+const NO_TOKENS: &str = "there are no tokens: a DataNode serves everybody who reaches it";
+const NO_PROTOCOL_ACLS: &str = "who may call which protocol is not checked";
+
+const fn refused(
+    key: &'static str,
+    accepted: &'static [&'static str],
+    reason: &'static str,
+) -> Refused {
+    Refused { key, accepted, reason }
+}
+
+/// All of them.
+pub static REFUSED: &[Refused] = &[
+    // Who asks.
+    refused(
+        "ozone.security.enabled",
+        &["false"],
+        "there is no security: no Kerberos, no tokens, no certificates",
+    ),
+    refused("hadoop.security.authentication", &["simple"], NO_KERBEROS),
+    refused("ozone.security.http.kerberos.enabled", &["false"], NO_KERBEROS),
+    refused("ozone.http.filter.initializers", &[], "web pages and S3 have no filters in front"),
+    refused("ozone.om.http.auth.type", &["simple"], NO_KERBEROS),
+    refused("hdds.scm.http.auth.type", &["simple"], NO_KERBEROS),
+    refused("hdds.datanode.http.auth.type", &["simple"], NO_KERBEROS),
+    refused("ozone.s3g.http.auth.type", &["simple"], NO_KERBEROS),
+    refused("ozone.om.kerberos.principal", &[], NO_KERBEROS),
+    refused("ozone.om.kerberos.keytab.file", &[], NO_KERBEROS),
+    refused("hdds.scm.kerberos.principal", &[], NO_KERBEROS),
+    refused("hdds.scm.kerberos.keytab.file", &[], NO_KERBEROS),
+    refused("hdds.datanode.kerberos.principal", &[], NO_KERBEROS),
+    refused("hdds.datanode.kerberos.keytab.file", &[], NO_KERBEROS),
+    refused("ozone.s3g.kerberos.principal", &[], NO_KERBEROS),
+    refused("ozone.s3g.kerberos.keytab.file", &[], NO_KERBEROS),
+    refused("hdds.block.token.enabled", &["false"], NO_TOKENS),
+    refused("hdds.container.token.enabled", &["false"], NO_TOKENS),
+    refused("hdds.prometheus.endpoint.token", &[], "everybody may read the metrics"),
+    // What is seen on the way.
+    refused("hdds.grpc.tls.enabled", &["false"], NO_TLS),
+    refused("ozone.http.policy", &["HTTP_ONLY"], NO_TLS),
+    refused("ozone.https.client.need-auth", &["false"], NO_TLS),
+    refused("hadoop.rpc.protection", &["authentication"], NO_TLS),
+    refused(
+        "ozone.security.crypto.compliance.mode",
+        &["unrestricted"],
+        "algorithms are not restricted to those of a standard",
+    ),
+    // What is on the disks.
+    refused(
+        "hadoop.security.key.provider.path",
+        &[],
+        "there is no key provider: keys of a bucket cannot be encrypted",
+    ),
+    // Who may do what.
+    refused("hadoop.security.authorization", &["false"], NO_PROTOCOL_ACLS),
+    refused("ozone.om.security.client.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused("ozone.om.security.admin.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused("hdds.security.client.datanode.container.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused("hdds.security.client.scm.container.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused("hdds.security.client.scm.block.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused(
+        "ozone.acl.authorizer.class",
+        &[
+            "native",
+            "org.apache.hadoop.ozone.security.acl.OzoneNativeAuthorizer",
+            "OzoneNativeAuthorizer",
+            "org.apache.hadoop.ozone.security.acl.OzoneAccessAuthorizer",
+            "OzoneAccessAuthorizer",
+        ],
+        "only the native authorizer is there, Ranger and others are not",
+    ),
+    refused("ozone.om.multitenancy.enabled", &["false"], "tenants are not kept apart"),
+    refused(
+        "ozone.om.object.creation.ignore.client.acls",
+        &["false"],
+        "ACLs that a client sends are taken",
+    ),
+    refused("ozone.om.user.rights", &["ALL"], "owners of new objects get all rights"),
+    refused(
+        "ozone.om.group.rights",
+        &["READ, LIST", "READ,LIST"],
+        "the owner's group gets READ and LIST on new objects",
+    ),
+    refused(
+        "ozone.replication.allowed-configs",
+        &["^((STANDALONE|RATIS)/(ONE|THREE))|(EC/(3-2|6-3|10-4)-(512|1024|2048|4096)k)$"],
+        "every replication may be asked for, also RATIS/ONE",
+    ),
+    // Where replicas are, and whether they are still good.
+    refused(
+        "ozone.scm.datanode.disallow.same.peers",
+        &["false"],
+        "the same DataNodes may share several pipelines",
+    ),
+];
+
+impl Refused {
+    /// Whether the key may have this value.
+    pub fn accepts(&self, value: &str) -> bool {
+        let value = value.trim();
+        value.is_empty()
+            || self.accepted.iter().any(|accepted| accepted.eq_ignore_ascii_case(value))
+    }
+}
+
+/// Refuses a value that promises what is not there.
+pub(crate) fn check(key: &str, setting: &Setting) -> Result<(), ConfigError> {
+    match REFUSED.iter().find(|refused| refused.key == key) {
+        Some(refused) if !refused.accepts(&setting.resolved) => Err(ConfigError::Refused {
+            key: setting.given_as.clone().unwrap_or_else(|| key.to_owned()),
+            value: setting.resolved.clone(),
+            origin: setting.origin.clone(),
+            reason: refused.reason,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses the first such value among all.
+pub(crate) fn check_all(settings: &BTreeMap<String, Setting>) -> Result<(), ConfigError> {
+    settings.iter().try_for_each(|(key, setting)| check(key, setting))
+}

@@ -1,0 +1,70 @@
+//! Which disk a new pipeline gets.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use types::PipelineId;
+
+use super::registry::{PipelineError, Pipelines};
+use crate::storage::Disk;
+
+/// Pipelines that are being made: their disks and the number of their members. Several may be made
+/// at once.
+#[derive(Default)]
+pub(super) struct DiskReservations {
+    pipelines: Mutex<FxHashMap<PipelineId, (String, usize)>>,
+}
+
+/// A reservation on a disk, until the pipeline runs there or cannot be made.
+pub(super) struct DiskReservation<'a> {
+    pub(super) disk: Arc<Disk>,
+    id: PipelineId,
+    reservations: &'a DiskReservations,
+}
+
+impl Drop for DiskReservation<'_> {
+    fn drop(&mut self) {
+        self.reservations.pipelines.lock().remove(&self.id);
+    }
+}
+
+impl Pipelines {
+    /// The disk with the fewest pipelines of as many members; of several such the one with the
+    /// fewest pipelines, then the one with the most room.
+    pub(super) fn choose_disk(
+        &self,
+        id: PipelineId,
+        members: usize,
+    ) -> Result<DiskReservation<'_>, PipelineError> {
+        let (parts, reservations) = (self.parts(), self.reservations());
+        let mut others = reservations.pipelines.lock();
+        let mut load: FxHashMap<String, (usize, usize)> = FxHashMap::default();
+        let mut count = |disk: &str, of: usize| {
+            let (same, all) = load.entry(disk.to_owned()).or_default();
+            *same += usize::from(of == members);
+            *all += 1;
+        };
+        for pipeline in self.all() {
+            if !others.contains_key(&pipeline.id) {
+                count(pipeline.disk.id(), pipeline.peers.len());
+            }
+        }
+        others.values().for_each(|(disk, of)| count(disk, *of));
+        let works =
+            |disk: &&Arc<Disk>| parts.logs.contains_key(disk.id()) && self.failure(disk).is_none();
+        let usable = parts.store.disks().iter().filter(works);
+        let best = usable.min_by_key(|disk| {
+            let load = load.get(disk.id()).copied().unwrap_or_default();
+            (load, Reverse(disk.space().available))
+        });
+        let disk = match best {
+            Some(disk) => disk.clone(),
+            // Says in the store's words why there is none.
+            None => parts.store.choose_disk(0)?,
+        };
+        others.insert(id, (disk.id().to_owned(), members));
+        Ok(DiskReservation { disk, id, reservations })
+    }
+}

@@ -1,0 +1,62 @@
+//! Where requests come in.
+//!
+//! * [`native`]: framed, chunk bytes beside the message; also Raft between DataNodes
+//! * [`grpc`]: Ozone's `XceiverClientProtocolService`
+//! * [`stream`]: blocks read as streams, on the gRPC endpoint
+//! * [`ratis`]: Ratis' client protocol, by which published clients write into pipelines
+
+pub(crate) mod grpc;
+pub(crate) mod native;
+pub(crate) mod ratis;
+mod stream;
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use prost::Message;
+use proto::datanode::ContainerCommandRequestProto;
+
+use crate::command::{self, Answer, Command, Refusal};
+use crate::daemon::Daemon;
+
+/// Measures a command and carries it out.
+pub(crate) async fn serve(
+    daemon: &Daemon,
+    command: Command,
+    received: Instant,
+) -> Result<Answer, Refusal> {
+    let mut measured = daemon.metrics.commands.of(command.kind()).map(|m| m.call(received));
+    if let Some(measured) = &mut measured {
+        measured.started();
+    }
+    let answer = match daemon.node() {
+        Some(node) => command::execute(node, command).await,
+        None => Err(Refusal::Starting),
+    };
+    if let Some(measured) = measured {
+        measured.finish(answer.as_ref().is_ok_and(Answer::is_success));
+    }
+    answer
+}
+
+/// A command of a published client, from a message that has its chunk bytes inside: they are moved
+/// out of it.
+pub(crate) fn take_apart(
+    mut request: ContainerCommandRequestProto,
+    deadline: Option<Instant>,
+) -> Command {
+    let payload = take_payload(&mut request);
+    let header = Bytes::from(request.encode_to_vec());
+    Command { header, request, payload, deadline, verify_reads: true }
+}
+
+/// Moves the chunk bytes out of a message.
+pub(crate) fn take_payload(request: &mut ContainerCommandRequestProto) -> Bytes {
+    if let Some(write) = &mut request.write_chunk {
+        return write.data.take().unwrap_or_default();
+    }
+    if let Some(put) = &mut request.put_small_file {
+        return std::mem::take(&mut put.data);
+    }
+    Bytes::new()
+}

@@ -1,0 +1,96 @@
+//! The framed endpoint: container commands of our own clients, and Raft between DataNodes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use framed::{Call, Code, Handler, HandlerFuture, Reply, Status};
+use futures::FutureExt;
+use proto::datanode::ContainerCommandRequestProto;
+use proto::method;
+use types::ContainerId;
+
+use crate::command::{Answer, Command, Refusal};
+use crate::daemon::{Daemon, RAFT_METHODS};
+
+/// Takes calls on the NATIVE port.
+pub(crate) struct NativeHandler {
+    daemon: Arc<Daemon>,
+}
+
+impl NativeHandler {
+    pub fn new(daemon: Arc<Daemon>) -> Self {
+        Self { daemon }
+    }
+}
+
+impl Handler for NativeHandler {
+    fn call(&self, call: Call) -> HandlerFuture {
+        match call.method {
+            method::CONTAINER => container(self.daemon.clone(), call).boxed(),
+            method::RAFT | method::RAFT_SNAPSHOT | method::PAYLOAD_FETCH => self.raft(call),
+            method::REPORT_DAMAGE => ready(damage(&self.daemon, &call)),
+            method::ALIVE => ready(Ok(Reply::default())),
+            method::CONTAINER_PUSH => push(self.daemon.clone(), call).boxed(),
+            other => ready(Err(unknown(other))),
+        }
+    }
+}
+
+impl NativeHandler {
+    fn raft(&self, call: Call) -> HandlerFuture {
+        // Raft repeats what matters, so nothing is kept for a DataNode that is starting.
+        let Some(host) = self.daemon.raft() else {
+            return ready(Err(Refusal::Starting.to_status()));
+        };
+        multiraft::transport::framed::serve(host, RAFT_METHODS, call)
+            .unwrap_or_else(|call| ready(Err(unknown(call.method))))
+    }
+}
+
+fn unknown(method: u16) -> Status {
+    Status::new(Code::Unimplemented, format!("method {method} is not known here"))
+}
+
+fn ready(answer: Result<Reply, Status>) -> HandlerFuture {
+    std::future::ready(answer).boxed()
+}
+
+/// A reader found a replica damaged: it is looked through here before anybody believes it.
+fn damage(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
+    let node = daemon.node().ok_or_else(|| Refusal::Starting.to_status())?;
+    let id = |at: usize| call.header.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes);
+    let (Some(container), Some(local), 16) = (id(0), id(8), call.header.len()) else {
+        return Err(Status::invalid("a damage report names a container and a block"));
+    };
+    let why = format!("a client got bytes of block {local} without their checksums");
+    node.store.suspect(ContainerId(container), &why);
+    if node.store.suspects() > 0 {
+        node.services.run(crate::suspects::NAME);
+    }
+    Ok(Reply::default())
+}
+
+async fn push(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
+    match daemon.node() {
+        Some(node) => crate::push::receive::receive(node, call).await,
+        None => Err(Refusal::Starting.to_status()),
+    }
+}
+
+async fn container(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
+    let Call { header, payload, deadline, received, .. } = call;
+    let mut request: ContainerCommandRequestProto = framed::message::decode(header.clone())?;
+    let inside = super::take_payload(&mut request);
+    let command = if inside.is_empty() {
+        Command { header, request, payload, deadline, verify_reads: false }
+    } else if payload.is_empty() {
+        // Small callers may leave the bytes in the message.
+        Command { payload: inside, verify_reads: false, ..super::take_apart(request, deadline) }
+    } else {
+        return Err(Status::invalid("chunk bytes both in the message and beside it"));
+    };
+    let Answer { response, payload } =
+        super::serve(&daemon, command, received).await.map_err(|refusal| refusal.to_status())?;
+    let header: Bytes = Answer { response, payload: Bytes::new() }.encode();
+    Ok(Reply { header, payload })
+}

@@ -1,0 +1,466 @@
+//! A bound that is shared fairly among keys.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::hash::Hash;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::timeout;
+
+/// A semaphore whose permits are shared fairly among keys, such as users or peers.
+///
+/// As long as there are permits, every request gets them. When there are none, requests wait in a
+/// queue of their key, and permits that become free go to the key that has the fewest: a key with a
+/// flood of requests waits behind its own, and others do not wait behind the flood. No key ever
+/// gets more than its share, so that requests which never end leave something for the others.
+pub struct FairSemaphore<K: Clone + Eq + Hash> {
+    state: Mutex<State<K>>,
+    total: u64,
+    per_key: u64,
+    idle: Notify,
+}
+
+struct State<K: Clone + Eq + Hash> {
+    free: u64,
+    keys: FxHashMap<K, Usage<K>>,
+    /// Keys whose requests wait.
+    queues: usize,
+    /// Number of the next request that has to wait: of keys with equally many permits, the one
+    /// whose request waits longest is next.
+    next: u64,
+}
+
+struct Usage<K: Clone + Eq + Hash> {
+    taken: u64,
+    waiting: VecDeque<Waiter<K>>,
+}
+
+struct Waiter<K: Clone + Eq + Hash> {
+    number: u64,
+    amount: u64,
+    give: oneshot::Sender<FairPermit<K>>,
+}
+
+/// Permits of a [`FairSemaphore`]; they go back to it when this is dropped.
+pub struct FairPermit<K: Clone + Eq + Hash> {
+    semaphore: Arc<FairSemaphore<K>>,
+    key: K,
+    amount: u64,
+}
+
+impl<K: Clone + Eq + Hash> FairSemaphore<K> {
+    /// `total` permits, of which one key gets `per_key` at most.
+    pub fn new(total: u64, per_key: u64) -> Arc<Self> {
+        let total = total.max(1);
+        let keys = FxHashMap::default();
+        let state = State { free: total, keys, queues: 0, next: 0 };
+        let per_key = per_key.clamp(1, total);
+        Arc::new(Self { state: Mutex::new(state), total, per_key, idle: Notify::new() })
+    }
+
+    /// `amount` permits for `key`, as soon as it is its turn. More than a key's share counts as
+    /// its share. Nothing is lost when the future is dropped.
+    pub async fn acquire(self: &Arc<Self>, key: &K, amount: u64) -> FairPermit<K> {
+        loop {
+            match self.begin(key, amount) {
+                Ok(permit) => return permit,
+                Err(waiting) => {
+                    if let Some(permit) = waiting.await {
+                        return permit;
+                    }
+                }
+            }
+        }
+    }
+
+    /// As [`FairSemaphore::acquire`], within a time limit.
+    pub async fn acquire_within(
+        self: &Arc<Self>,
+        key: &K,
+        amount: u64,
+        limit: Duration,
+    ) -> Option<FairPermit<K>> {
+        match self.begin(key, amount) {
+            Ok(permit) => Some(permit),
+            // Permits given at the very moment the time is up are dropped, and so go back.
+            Err(waiting) => timeout(limit, waiting).await.ok().flatten(),
+        }
+    }
+
+    /// `amount` permits for `key` if they can be had at once.
+    pub fn try_acquire(self: &Arc<Self>, key: &K, amount: u64) -> Option<FairPermit<K>> {
+        let amount = amount.min(self.per_key);
+        let mut state = self.state.lock();
+        state.may_take(key, amount, self.per_key).then(|| self.grant(&mut state, key, amount))
+    }
+
+    /// Permits that are taken.
+    pub fn taken(&self) -> u64 {
+        self.total - self.state.lock().free
+    }
+
+    /// All permits.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Requests that wait.
+    pub fn waiting(&self) -> usize {
+        self.state.lock().keys.values().map(|key| key.waiting.len()).sum()
+    }
+
+    /// Waits until no permit is taken.
+    pub async fn idle(&self) {
+        loop {
+            let changed = self.idle.notified();
+            if self.taken() == 0 {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn begin(self: &Arc<Self>, key: &K, amount: u64) -> Result<FairPermit<K>, Waiting<K>> {
+        let amount = amount.min(self.per_key);
+        let mut state = self.state.lock();
+        if state.may_take(key, amount, self.per_key) {
+            return Ok(self.grant(&mut state, key, amount));
+        }
+        let given = state.enqueue(key, amount);
+        Err(Waiting { semaphore: Arc::clone(self), given, is_over: false })
+    }
+
+    fn grant(self: &Arc<Self>, state: &mut State<K>, key: &K, amount: u64) -> FairPermit<K> {
+        state.free -= amount;
+        state.usage(key).taken += amount;
+        FairPermit { semaphore: Arc::clone(self), key: key.clone(), amount }
+    }
+
+    /// `key` gives permits back, which go to the next request in the queue.
+    fn release(self: &Arc<Self>, key: &K, amount: u64) {
+        self.state.lock().give_back(key, amount);
+        self.grant_waiting();
+    }
+
+    /// Gives free permits to those that wait.
+    fn grant_waiting(self: &Arc<Self>) {
+        let mut given = Vec::new();
+        {
+            let mut state = self.state.lock();
+            while let Some((next, waiter)) = state.next_waiter(self.per_key) {
+                let permit = self.grant(&mut state, &next, waiter.amount);
+                given.push((waiter.give, permit));
+            }
+            if state.free == self.total {
+                self.idle.notify_waiters();
+            }
+        }
+        for (give, permit) in given {
+            // Not under the lock: a permit that nobody takes comes back here as it is dropped.
+            drop(give.send(permit));
+        }
+    }
+}
+
+/// A request in its queue.
+struct Waiting<K: Clone + Eq + Hash> {
+    semaphore: Arc<FairSemaphore<K>>,
+    given: oneshot::Receiver<FairPermit<K>>,
+    is_over: bool,
+}
+
+impl<K: Clone + Eq + Hash> Future for Waiting<K> {
+    type Output = Option<FairPermit<K>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let given = Pin::new(&mut self.given).poll(cx);
+        given.map(|given| {
+            self.is_over = true;
+            given.ok()
+        })
+    }
+}
+
+impl<K: Clone + Eq + Hash> Drop for Waiting<K> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.given.close();
+            // Smaller requests may have waited behind this one.
+            self.semaphore.grant_waiting();
+        }
+    }
+}
+
+impl<K: Clone + Eq + Hash> State<K> {
+    fn usage(&mut self, key: &K) -> &mut Usage<K> {
+        let none = || Usage { taken: 0, waiting: VecDeque::new() };
+        self.keys.entry(key.clone()).or_insert_with(none)
+    }
+
+    /// Whether a new request gets its permits before those that wait.
+    fn may_take(&self, key: &K, amount: u64, per_key: u64) -> bool {
+        let own = self.keys.get(key);
+        let within_share =
+            own.is_none_or(|own| own.waiting.is_empty() && own.fits(amount, per_key));
+        self.free >= amount
+            && within_share
+            && (self.queues == 0 || !self.keys.values().any(|other| other.is_ready(per_key)))
+    }
+
+    fn enqueue(&mut self, key: &K, amount: u64) -> oneshot::Receiver<FairPermit<K>> {
+        let (give, given) = oneshot::channel();
+        let number = self.next;
+        self.next += 1;
+        let queue = &mut self.usage(key).waiting;
+        let is_first = queue.is_empty();
+        queue.push_back(Waiter { number, amount, give });
+        self.queues += usize::from(is_first);
+        given
+    }
+
+    fn give_back(&mut self, key: &K, amount: u64) {
+        self.free += amount;
+        if let Some(usage) = self.keys.get_mut(key) {
+            usage.taken -= amount;
+            if usage.taken == 0 && usage.waiting.is_empty() {
+                self.keys.remove(key);
+            }
+        }
+    }
+
+    /// Takes the request that is next out of its queue, if there are permits for it: the one that
+    /// waits longest of the key that has the fewest permits.
+    fn next_waiter(&mut self, per_key: u64) -> Option<(K, Waiter<K>)> {
+        if self.queues == 0 {
+            return None;
+        }
+        self.forget_abandoned();
+        let ready = self.keys.iter().filter(|(_, usage)| usage.is_ready(per_key));
+        let (key, usage) =
+            ready.min_by_key(|(_, u)| (u.taken, u.waiting.front().map(|w| w.number)))?;
+        // It does not give way to smaller requests of others, or it might wait for ever.
+        if usage.waiting.front().is_none_or(|waiter| waiter.amount > self.free) {
+            return None;
+        }
+        let key = key.clone();
+        let queue = &mut self.keys.get_mut(&key)?.waiting;
+        let waiter = queue.pop_front()?;
+        self.queues -= usize::from(queue.is_empty());
+        Some((key, waiter))
+    }
+
+    /// Drops requests that nobody waits for any more.
+    fn forget_abandoned(&mut self) {
+        let queues = &mut self.queues;
+        self.keys.retain(|_, usage| {
+            if !usage.waiting.is_empty() {
+                usage.waiting.retain(|waiter| !waiter.give.is_closed());
+                *queues -= usize::from(usage.waiting.is_empty());
+            }
+            usage.taken > 0 || !usage.waiting.is_empty()
+        });
+    }
+}
+
+impl<K: Clone + Eq + Hash> Usage<K> {
+    fn fits(&self, amount: u64, per_key: u64) -> bool {
+        self.taken == 0 || self.taken.saturating_add(amount) <= per_key
+    }
+
+    /// Whether its first request waits for nothing but permits that are free.
+    fn is_ready(&self, per_key: u64) -> bool {
+        let first = self.waiting.front();
+        first.is_some_and(|first| !first.give.is_closed() && self.fits(first.amount, per_key))
+    }
+}
+
+impl<K: Clone + Eq + Hash> FairPermit<K> {
+    /// How many permits these are.
+    pub fn amount(&self) -> u64 {
+        self.amount
+    }
+}
+
+impl<K: Clone + Eq + Hash> Drop for FairPermit<K> {
+    fn drop(&mut self) {
+        let semaphore = Arc::clone(&self.semaphore);
+        semaphore.release(&self.key, self.amount);
+    }
+}
+
+impl<K: Clone + Eq + Hash> std::fmt::Debug for FairPermit<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FairPermit({})", self.amount)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::Pin;
+
+    use futures::FutureExt;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Name = &'static str;
+    type Acquiring = Pin<Box<dyn Future<Output = FairPermit<Name>>>>;
+
+    fn acquiring(semaphore: &Arc<FairSemaphore<Name>>, key: Name, amount: u64) -> Acquiring {
+        let semaphore = Arc::clone(semaphore);
+        let mut acquiring: Acquiring =
+            Box::pin(async move { semaphore.acquire(&key, amount).await });
+        assert!(acquiring.as_mut().now_or_never().is_none(), "{key} waits");
+        acquiring
+    }
+
+    fn ready(acquiring: &mut Acquiring) -> Option<FairPermit<Name>> {
+        acquiring.as_mut().now_or_never()
+    }
+
+    #[test]
+    fn a_key_with_few_requests_does_not_wait_behind_one_with_many() {
+        let semaphore = FairSemaphore::new(3, 3);
+        let mut taken: Vec<_> =
+            (0..3).map(|_| semaphore.try_acquire(&"flood", 1).unwrap()).collect();
+        let mut flood: Vec<_> = (0..50).map(|_| acquiring(&semaphore, "flood", 1)).collect();
+        let mut light = acquiring(&semaphore, "light", 1);
+        let mut other = acquiring(&semaphore, "other", 1);
+        drop(taken.pop());
+        let first = ready(&mut light).expect("the first free permit is the light key's");
+        drop(taken.pop());
+        let second = ready(&mut other).expect("the second goes to the one after");
+        assert!(flood.iter_mut().all(|f| ready(f).is_none()));
+        drop((first, second));
+        let more = (ready(&mut flood[0]), ready(&mut flood[1]));
+        assert!(more.0.is_some() && more.1.is_some());
+        assert_eq!((semaphore.taken(), semaphore.waiting()), (3, 48));
+    }
+
+    #[test]
+    fn a_key_that_gives_nothing_back_leaves_something_for_the_others() {
+        let semaphore = FairSemaphore::new(4, 3);
+        let _taken: Vec<_> = (0..3).map(|_| semaphore.try_acquire(&"hangs", 1).unwrap()).collect();
+        assert!(semaphore.try_acquire(&"hangs", 1).is_none());
+        let _waits = acquiring(&semaphore, "hangs", 1);
+        for _ in 0..10 {
+            assert!(semaphore.try_acquire(&"other", 1).is_some());
+        }
+    }
+
+    #[test]
+    fn a_large_request_is_not_passed_for_ever_and_is_cut_to_the_share() {
+        let semaphore = FairSemaphore::new(10, 8);
+        let small = semaphore.try_acquire(&"small", 5).unwrap();
+        let mut large = acquiring(&semaphore, "large", 1_000);
+        assert!(semaphore.try_acquire(&"other", 1).is_none(), "it would pass the large one");
+        drop(small);
+        let large = ready(&mut large).unwrap();
+        assert_eq!((large.amount(), semaphore.taken()), (8, 8));
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_is_passed_over_and_nothing_is_lost() {
+        let semaphore = FairSemaphore::new(1, 1);
+        let permit = semaphore.try_acquire(&"a", 1).unwrap();
+        let gone = acquiring(&semaphore, "b", 1);
+        let mut stays = acquiring(&semaphore, "c", 1);
+        drop(gone);
+        assert!(semaphore.acquire_within(&"d", 1, Duration::from_millis(1)).await.is_none());
+        drop(permit);
+        let permit = ready(&mut stays).expect("a permit");
+        assert_eq!(semaphore.taken(), 1);
+        drop(permit);
+        semaphore.idle().await;
+        assert!(semaphore.state.lock().keys.is_empty() && semaphore.state.lock().queues == 0);
+        // A permit that was given and never taken comes back, too.
+        let permit = semaphore.try_acquire(&"a", 1).unwrap();
+        let given = acquiring(&semaphore, "b", 1);
+        drop(permit);
+        assert_eq!(semaphore.taken(), 1);
+        drop(given);
+        semaphore.idle().await;
+    }
+
+    #[tokio::test]
+    async fn all_are_served_in_the_end() {
+        let semaphore = FairSemaphore::new(2, 2);
+        let keys = ["a", "b", "c"];
+        let served: Vec<_> = (0..300)
+            .map(|n| {
+                let semaphore = Arc::clone(&semaphore);
+                tokio::spawn(async move {
+                    let permit = semaphore.acquire(&keys[n % 3], 1 + (n % 2) as u64).await;
+                    tokio::task::yield_now().await;
+                    drop(permit);
+                })
+            })
+            .collect();
+        for one in served {
+            one.await.unwrap();
+        }
+        assert_eq!(semaphore.taken(), 0);
+        assert!(semaphore.state.lock().keys.is_empty());
+    }
+
+    proptest! {
+        /// Requests that come, are given up and end in any order: the bounds hold, and nobody waits
+        /// while there is something for them.
+        #[test]
+        fn bounds_hold_and_nothing_is_lost(
+            steps in proptest::collection::vec((0_usize..4, 0_usize..3, 1_u64..7), 1..80),
+        ) {
+            const KEYS: [Name; 3] = ["a", "b", "c"];
+            let semaphore = FairSemaphore::new(10, 6);
+            let mut taken: Vec<(Name, FairPermit<Name>)> = Vec::new();
+            let mut waiting: VecDeque<(Name, Acquiring)> = VecDeque::new();
+            for (what, key, amount) in steps {
+                let name = KEYS[key];
+                match what {
+                    0 | 1 => {
+                        let semaphore = Arc::clone(&semaphore);
+                        let one: Acquiring =
+                            Box::pin(async move { semaphore.acquire(&name, amount).await });
+                        waiting.push_back((name, one));
+                    }
+                    2 => drop(waiting.pop_front()),
+                    _ => drop((!taken.is_empty()).then(|| taken.remove(key % taken.len()))),
+                }
+                for _ in 0..waiting.len() {
+                    let Some((name, mut one)) = waiting.pop_front() else { break };
+                    match ready(&mut one) {
+                        Some(permit) => taken.push((name, permit)),
+                        None => waiting.push_back((name, one)),
+                    }
+                }
+                for key in KEYS {
+                    let of_key = taken.iter().filter(|(k, _)| *k == key);
+                    prop_assert!(of_key.map(|(_, p)| p.amount()).sum::<u64>() <= 6);
+                }
+                prop_assert!(taken.iter().map(|(_, p)| p.amount()).sum::<u64>() <= 10);
+            }
+            // As permits come back, all that wait are served.
+            while !waiting.is_empty() {
+                let before = waiting.len();
+                drop(taken.pop());
+                waiting.retain_mut(|(name, one)| match ready(one) {
+                    Some(permit) => {
+                        taken.push((*name, permit));
+                        false
+                    }
+                    None => true,
+                });
+                prop_assert!(waiting.len() < before || !taken.is_empty());
+            }
+            drop(taken);
+            prop_assert_eq!(semaphore.taken(), 0);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What a replica does that may lack what it once confirmed (`recall.rs` finds out whether it may).
+//!
+//! * It gives no vote to a member that has a log, and asks for none, until it holds what a leader
+//!   had committed when they met, or what may have been committed before that leader, if it had not
+//!   committed anything of its own term yet.
+//! * It believes no heartbeat about what is committed beyond what it got from that leader in its
+//!   term: the leader may still count on entries that are gone. It says in each answer where its
+//!   log ends, so that the leader begins anew.
+//! * Only when all are new, so that nobody has a log, do they elect one of them. A replica that is
+//!   known to have lost its log takes no part even in that.
+//! * A replica that lost its log answers no leader for two election timeouts: one that was replaced
+//!   with a vote of this replica, and has not noticed yet, counts on its answers and gives up in
+//!   that time.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use raft::eraftpb::{Message, MessageType};
+use raft::{INVALID_ID, StateRole};
+use uuid::Uuid;
+
+use super::core::GroupCore;
+use super::out::Out;
+use crate::log::Completeness;
+use crate::log::write::WriteTask;
+
+/// Election timeouts after which a replica that may not vote, and hears of no leader, says what an
+/// operator can do.
+const STUCK_AFTER: u32 = 20;
+
+/// Election timeouts in which a replica that lost its log answers no leader.
+const SILENT_FOR: u64 = 2;
+
+/// What a replica may lack, and how far it has come.
+pub(crate) struct CatchUp {
+    completeness: Completeness,
+    /// The completeness has changed since it was last written to the log.
+    unsaved: bool,
+    /// Term of the leader that said how far this replica must come.
+    met_in: u64,
+    /// Ticks left in which no leader is answered.
+    silence: u64,
+    /// Term of the last leader that sent entries, and the last of them that is on disk.
+    matched: (u64, u64),
+    refusal_logged: bool,
+    /// Ticks without a leader before that is logged.
+    ticks_until_logged: u64,
+}
+
+impl CatchUp {
+    pub(crate) fn new(completeness: Completeness, election_ticks: u64) -> Self {
+        let lost = completeness == Completeness::Unknown { lost: true };
+        Self {
+            completeness,
+            unsaved: false,
+            met_in: 0,
+            silence: if lost { SILENT_FOR * election_ticks + 1 } else { 0 },
+            matched: (0, 0),
+            refusal_logged: false,
+            ticks_until_logged: u64::from(STUCK_AFTER) * election_ticks,
+        }
+    }
+
+    /// Whether this replica may lack something.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        !matches!(self.completeness, Completeness::Complete | Completeness::Accepted)
+    }
+
+    /// Whether it counts in the election of a candidate whose log ends at `last`: as a voter, or as
+    /// the candidate.
+    pub(crate) fn may_elect(&self, last: u64) -> bool {
+        match self.completeness {
+            Completeness::Complete | Completeness::Accepted => true,
+            Completeness::Unknown { lost } => last == 0 && !lost,
+            Completeness::Until(_) => false,
+        }
+    }
+
+    /// Logs, once, that a vote was refused: an operator may wonder why nobody leads.
+    pub(crate) fn log_refusal(&mut self, group: Uuid, last: u64) {
+        if !self.may_elect(last) && !std::mem::replace(&mut self.refusal_logged, true) {
+            tracing::warn!(%group, completeness = ?self.completeness, "a new, emptied or lost raft log: no vote before it holds what a leader has committed");
+        }
+    }
+
+    /// Whether no leader is answered yet.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silence > 0 && self.is_incomplete()
+    }
+
+    /// What the log is to be told with the next write.
+    pub(crate) fn take_unsaved(&mut self) -> Option<Completeness> {
+        std::mem::take(&mut self.unsaved).then_some(self.completeness)
+    }
+
+    fn set(&mut self, completeness: Completeness) {
+        self.unsaved |= self.completeness != completeness;
+        self.completeness = completeness;
+    }
+
+    /// The leader of `term` sent entries, and says that nothing behind `until` was committed before
+    /// it said so.
+    pub(crate) fn met_leader(&mut self, term: u64, until: u64) {
+        let lower = match self.completeness {
+            Completeness::Unknown { .. } => true,
+            // A later leader may never get as far as the entries that an earlier one lost.
+            Completeness::Until(before) => term > self.met_in && until < before,
+            Completeness::Complete | Completeness::Accepted => false,
+        };
+        if lower {
+            self.met_in = term;
+            self.set(Completeness::Until(until));
+        }
+    }
+
+    /// It was elected, when nobody had a log.
+    fn elected(&mut self) {
+        self.set(Completeness::Complete);
+    }
+
+    /// The log holds everything up to `persisted`, and agrees with its leader's up to `committed`.
+    /// True when nothing is missing any more.
+    fn advance(&mut self, persisted: u64, committed: u64) -> bool {
+        let complete = matches!(self.completeness, Completeness::Until(until) if persisted.min(committed) >= until);
+        if complete {
+            self.set(Completeness::Complete);
+        }
+        complete
+    }
+
+    /// Everything up to `index` of the leader of `term` is on disk.
+    pub(crate) fn note_matched(&mut self, term: u64, index: u64) {
+        let before = if self.matched.0 == term { self.matched.1 } else { 0 };
+        self.matched = (term, before.max(index));
+    }
+
+    /// How much of `commit` to believe, which a heartbeat of the leader of `term` says is
+    /// committed.
+    pub(crate) fn believed(&self, term: u64, commit: u64, committed: u64) -> u64 {
+        if !self.is_incomplete() {
+            return commit;
+        }
+        let matched = if self.matched.0 == term { self.matched.1 } else { 0 };
+        commit.min(matched.max(committed))
+    }
+}
+
+impl GroupCore {
+    /// This replica leads.
+    pub(crate) fn complete_as_leader(&mut self) {
+        if self.catch_up.is_incomplete() {
+            self.catch_up.elected();
+            self.log.note(self.shared.id, Completeness::Complete);
+        }
+    }
+
+    /// Notes that nothing is missing any more, in the log and, soon, outside of it.
+    pub(crate) fn advance_catch_up(&mut self, out: &mut Out) {
+        let committed = self.node.raft.raft_log.committed;
+        if self.restoring.is_none() && self.catch_up.advance(self.persisted, committed) {
+            tracing::info!(group = %self.shared.id, committed, "this replica holds all that it may have lacked");
+            self.log.note(self.shared.id, Completeness::Complete);
+            let (region, completeness) = (self.region(), self.catch_up.take_unsaved());
+            out.write(&self.log, WriteTask { region, completeness, ..Default::default() });
+        }
+    }
+
+    /// One tick of the clock.
+    pub(crate) fn tick_catch_up(&mut self, out: &mut Out) {
+        if !self.catch_up.is_incomplete() {
+            return;
+        }
+        self.catch_up.silence = self.catch_up.silence.saturating_sub(1);
+        self.greet(out);
+        self.log_stuck();
+    }
+
+    /// A replica that no leader has spoken to says that it is there. A leader that missed it does
+    /// not wait for its next heartbeat then: until they have met this replica votes for no member
+    /// that has a log.
+    fn greet(&mut self, out: &mut Out) {
+        let raft = &self.node.raft;
+        let follows = raft.state == StateRole::Follower && raft.leader_id == INVALID_ID;
+        let waits = matches!(self.catch_up.completeness, Completeness::Unknown { .. });
+        if !waits || !follows || self.is_removed() || self.catch_up.is_silent() {
+            return;
+        }
+        let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
+        for to in others.map(|m| m.raft_id).collect::<Vec<_>>() {
+            // An answer to no heartbeat; without a term it counts in every term.
+            let mut greeting = Message { to, from: self.my_id, ..Message::default() };
+            greeting.set_msg_type(MessageType::MsgHeartbeatResponse);
+            self.send(greeting, out);
+        }
+    }
+
+    /// Logs, once, that this replica waits in vain for a leader.
+    fn log_stuck(&mut self) {
+        if self.catch_up.ticks_until_logged == 0 {
+            return;
+        }
+        let heard = self.shared.freshness.heard.load(Ordering::Relaxed);
+        let silent = Duration::from_nanos(self.shared.now().saturating_sub(heard));
+        if self.catch_up.ticks_until_logged > 1 {
+            self.catch_up.ticks_until_logged -= 1;
+        } else if silent > self.lead.election_timeout * STUCK_AFTER {
+            self.catch_up.ticks_until_logged = 0;
+            tracing::error!(
+                group = %self.shared.id, completeness = ?self.catch_up.completeness,
+                applied = self.shared.applied.load(Ordering::Relaxed), accept = %self.log.accept_path().display(),
+                "nobody leads, and this replica gives no vote: its raft log is new or was lost. Start the members that have theirs, or restore it. When the logs of a majority are lost for good, stop the members, create the file `accept` for each such log and start them: what was acknowledged and not applied is lost then"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn may_elect(catch_up: &CatchUp) -> (bool, bool) {
+        (catch_up.may_elect(0), catch_up.may_elect(7))
+    }
+
+    #[test]
+    fn who_may_lack_something_elects_nobody_who_has_a_log() {
+        let new = |completeness| CatchUp::new(completeness, 10);
+        assert_eq!(may_elect(&new(Completeness::Complete)), (true, true));
+        assert_eq!(may_elect(&new(Completeness::Accepted)), (true, true));
+        assert_eq!(may_elect(&new(Completeness::Unknown { lost: false })), (true, false));
+        assert_eq!(may_elect(&new(Completeness::Unknown { lost: true })), (false, false));
+        assert_eq!(may_elect(&new(Completeness::Until(0))), (false, false));
+        assert!(new(Completeness::Unknown { lost: true }).is_silent());
+        assert!(!new(Completeness::Unknown { lost: false }).is_silent());
+    }
+
+    #[test]
+    fn it_is_complete_when_what_a_leader_had_is_on_disk_and_committed() {
+        let mut catch_up = CatchUp::new(Completeness::Unknown { lost: true }, 10);
+        assert!(!catch_up.advance(100, 100), "no leader has said how far");
+        catch_up.met_leader(5, 20);
+        assert_eq!(catch_up.take_unsaved(), Some(Completeness::Until(20)));
+        assert_eq!(catch_up.take_unsaved(), None);
+        catch_up.met_leader(5, 10);
+        assert!(!catch_up.advance(30, 19) && !catch_up.advance(19, 30), "20 is not there");
+        catch_up.met_leader(6, 40);
+        catch_up.met_leader(7, 15);
+        assert_eq!(
+            catch_up.take_unsaved(),
+            Some(Completeness::Until(15)),
+            "a later leader has less"
+        );
+        assert!(catch_up.advance(15, 15) && !catch_up.is_incomplete());
+        assert_eq!(catch_up.take_unsaved(), Some(Completeness::Complete));
+        assert!(!catch_up.advance(16, 16), "once");
+    }
+
+    #[test]
+    fn a_heartbeat_is_believed_as_far_as_its_leader_has_sent_entries() {
+        let mut catch_up = CatchUp::new(Completeness::Unknown { lost: true }, 10);
+        assert_eq!(catch_up.believed(5, 50, 3), 3);
+        catch_up.note_matched(4, 40);
+        assert_eq!(catch_up.believed(5, 50, 3), 3, "those were another leader's");
+        catch_up.note_matched(5, 30);
+        catch_up.note_matched(5, 20);
+        assert_eq!((catch_up.believed(5, 50, 3), catch_up.believed(5, 25, 3)), (30, 25));
+        catch_up.elected();
+        assert_eq!(catch_up.believed(5, 50, 3), 50);
+    }
+}

@@ -1,0 +1,410 @@
+//! Changes of members.
+//!
+//! * A change is proposed like a command and **takes effect when it is committed**, one at a time.
+//!   Two memberships that follow each other share a member of every majority, so a lease that one
+//!   majority confirmed holds against candidates of the other as well.
+//! * **The state machine does not get past a change before the log has the new members** (`held`):
+//!   after a crash the members on disk are never older than what the tables hold. They may be
+//!   newer; a change that is replayed then is passed over.
+//! * The leader makes a member that joins a voter once it keeps up: it had, within one election
+//!   timeout, everything that was there when that began.
+//! * **A member that was away may know none of those that lead now, and one that was removed may
+//!   not know that.** Members therefore tell their membership (see [`announcement`]): a leader
+//!   tells those that do not have the last change yet, a candidate the members it asks for votes,
+//!   and a node that hears of an older one answers with its own. What is heard that way says only
+//!   where nodes are and whether this one was removed; Raft goes by the log.
+
+use bytes::Bytes;
+use protobuf::Message as _;
+use raft::eraftpb::{
+    ConfChangeSingle, ConfChangeType, ConfChangeV2, Entry, EntryType, Message, MessageType,
+};
+use raft::{INVALID_ID, ProgressState, StateRole};
+use std::sync::atomic::Ordering;
+use uuid::Uuid;
+
+use super::core::{GroupCore, MemberCore, member_cores};
+use super::event::ChangeSender;
+use super::out::Out;
+use crate::apply::ApplyTask;
+use crate::error::ChangeError;
+use crate::failure::FailureCause;
+use crate::id::fold;
+use crate::log::format::PersistedGroup;
+use crate::log::write::{Done, WriteTask};
+use crate::membership::{Change, MemberRole, Membership};
+use crate::metrics::add;
+use crate::shared::FOREVER;
+use crate::transport::Target;
+
+/// Nodes outside of the group that are remembered, to be told its members.
+const MOST_FORMER: usize = 32;
+
+/// How many of Raft's own entries a member that joins may lack when it gets its vote.
+const NEAR: u64 = 8;
+
+/// What a group knows of its members beside what Raft does.
+#[derive(Default)]
+pub(crate) struct Changing {
+    /// The caller that waits for the change at an index, proposed in a term.
+    waiting: Option<(u64, u64, ChangeSender)>,
+    /// Writes of members that are not on disk yet.
+    writes: usize,
+    /// What the state machine gets after that.
+    held: Vec<ApplyTask>,
+    /// A later membership than the log's, as somebody said.
+    heard: Option<Membership>,
+    /// Members that were removed, to be told so.
+    former: Vec<Target>,
+    /// A member that joins, and how far the log was when that was last looked at.
+    joining: Option<(Uuid, u64)>,
+}
+
+/// A message that Raft never sees: the sender's membership. Raft uses the type for itself only and
+/// never sends it.
+pub(crate) fn announcement(to: u64, from: u64, membership: &Membership) -> Message {
+    let mut message = Message { to, from, context: membership.encode(), ..Message::default() };
+    message.set_msg_type(MessageType::MsgCheckQuorum);
+    message
+}
+
+impl GroupCore {
+    pub(crate) fn membership(&self) -> Membership {
+        self.shared.membership.borrow().clone()
+    }
+
+    /// Where a node is: a member, or one that was or will be.
+    pub(crate) fn target_of(&self, raft_id: u64) -> Option<Target> {
+        if let Some(member) = self.member(raft_id) {
+            return Some(member.target.clone());
+        }
+        let heard = self.changing.heard.iter().flat_map(|m| &m.members);
+        let heard = heard.map(|m| Target { node: m.peer.node, address: m.peer.address.clone() });
+        heard.chain(self.changing.former.iter().cloned()).find(|t| fold(t.node) == raft_id)
+    }
+
+    /// Whether the others say that this node is no member any more.
+    pub(crate) fn is_removed(&self) -> bool {
+        *self.shared.removed.borrow()
+    }
+
+    fn set_removed(&self, removed: bool) {
+        self.shared.removed.send_if_modified(|known| std::mem::replace(known, removed) != removed);
+    }
+
+    // ── proposing ──
+
+    pub(crate) fn on_change(&mut self, change: Change, sender: ChangeSender) {
+        let begun = self.begin_change(&change);
+        match begun {
+            Ok(Some(index)) => {
+                self.changing.waiting = Some((index, self.node.raft.term, sender));
+            }
+            // The caller may have gone away.
+            Ok(None) => drop(sender.send(Ok(self.shared.membership.borrow().index))),
+            Err(error) => drop(sender.send(Err(error))),
+        }
+    }
+
+    /// Proposes a change; gives its position in the log, or nothing when all is as it is to be.
+    fn begin_change(&mut self, change: &Change) -> Result<Option<u64>, ChangeError> {
+        if self.failed.is_some() {
+            return Err(ChangeError::Shutdown);
+        }
+        let raft = &self.node.raft;
+        if raft.state != StateRole::Leader || raft.lead_transferee.is_some() {
+            return Err(self.change_elsewhere());
+        }
+        let before = self.membership();
+        let Some(after) = before.after(change).map_err(ChangeError::Refused)? else {
+            return Ok(None);
+        };
+        if raft.has_pending_conf() || self.changing.waiting.is_some() {
+            return Err(ChangeError::Busy);
+        }
+        if matches!(change, Change::Remove(_)) {
+            self.check_majority(&before)?;
+            // A leader removes itself, too, and hands over when that is committed. Were it to hand
+            // over first, the caller of the removal would chase leaders that a slow machine
+            // replaces.
+            self.check_majority(&after)?;
+        }
+        let index = raft.raft_log.last_index() + 1;
+        let mut message = Message { from: self.my_id, ..Message::default() };
+        message.set_msg_type(MessageType::MsgPropose);
+        let entry = entry_of(change, &after).map_err(ChangeError::Refused)?;
+        message.set_entries(vec![entry].into());
+        self.node.raft.step(message).map_err(|_| ChangeError::Busy)?;
+        Ok(Some(index))
+    }
+
+    fn change_elsewhere(&self) -> ChangeError {
+        let raft = &self.node.raft;
+        let hint = raft.lead_transferee.unwrap_or(raft.leader_id);
+        let hint = if hint == self.my_id { None } else { self.node_of(hint) };
+        ChangeError::NotLeader { hint }
+    }
+
+    /// Refuses to do what no majority answers for, before or afterwards.
+    fn check_majority(&self, members: &Membership) -> Result<(), ChangeError> {
+        let silence_timeout = self.lead.election_timeout * 2;
+        let silent = |node| self.shared.progress.silent(node).is_none_or(|s| s > silence_timeout);
+        let voters: Vec<Uuid> = members.voters().map(|m| m.peer.node).collect();
+        let away: Vec<Uuid> =
+            voters.iter().copied().filter(|n| *n != self.shared.me && silent(*n)).collect();
+        if (voters.len() - away.len()) * 2 > voters.len() {
+            return Ok(());
+        }
+        let away: Vec<String> = away.iter().map(Uuid::to_string).collect();
+        let detail = format!("too many do not answer: {}", away.join(", "));
+        Err(ChangeError::Refused(detail))
+    }
+
+    /// Leadership is gone, or the group.
+    pub(crate) fn end_changes(&mut self, error: &ChangeError) {
+        self.changing.joining = None;
+        if let Some((_, _, sender)) = self.changing.waiting.take() {
+            let _ = sender.send(Err(error.clone()));
+        }
+    }
+
+    // ── taking effect ──
+
+    /// Committed changes take effect.
+    pub(crate) fn take_changes(&mut self, entries: &[Entry], out: &mut Out) {
+        for entry in entries.iter().filter(|e| e.get_entry_type() != EntryType::EntryNormal) {
+            if let Err(detail) = self.take_change(entry, out) {
+                let reason = format!("change of members at {}: {detail}", entry.index);
+                self.fail(FailureCause::Members, reason, out);
+                return;
+            }
+        }
+        let answered = |(index, ..): &mut (u64, u64, ChangeSender)| {
+            entries.last().is_some_and(|last| last.index >= *index)
+        };
+        if let Some((index, term, sender)) = self.changing.waiting.take_if(answered) {
+            let came = |e: &&Entry| {
+                (e.index, e.term) == (index, term) && e.get_entry_type() != EntryType::EntryNormal
+            };
+            let done = entries.iter().find(came).map(|e| e.index);
+            let _ = sender.send(done.ok_or(ChangeError::Dropped));
+        }
+    }
+
+    fn take_change(&mut self, entry: &Entry, out: &mut Out) -> Result<(), String> {
+        let before = self.membership();
+        if entry.index <= before.index {
+            return Ok(());
+        }
+        let mut change = ConfChangeV2::default();
+        change.merge_from_bytes(&entry.data).map_err(|e| e.to_string())?;
+        let decoded = Membership::decode(entry.context.clone()).map_err(|e| e.to_string())?;
+        let after = Membership { index: entry.index, ..decoded };
+        let goes = !after.find(self.shared.me).is_some_and(|m| m.role.votes());
+        if goes && self.node.raft.state == StateRole::Leader {
+            // Raft has no leader outside of the group.
+            self.on_transfer(None);
+            let term = self.node.raft.term;
+            self.node.raft.become_follower(term, INVALID_ID);
+        }
+        let state = self.node.apply_conf_change(&change).map_err(|e| e.to_string())?;
+        let expected = after.conf_state();
+        let sorted = |ids: &[u64]| {
+            let mut ids = ids.to_vec();
+            ids.sort_unstable();
+            ids
+        };
+        let same = |a: &[u64], b: &[u64]| sorted(a) == sorted(b);
+        if !same(&state.voters, &expected.voters) || !same(&state.learners, &expected.learners) {
+            return Err(format!("it leads to {state:?} instead of {expected:?}"));
+        }
+        self.tell_former(&before, &after, out);
+        tracing::info!(group = %self.shared.id, index = after.index, members = ?names(&after), "members changed");
+        self.set_membership(after, out);
+        Ok(())
+    }
+
+    /// Members that go are told so by the leader: they get no entries any more.
+    fn tell_former(&mut self, before: &Membership, after: &Membership, out: &mut Out) {
+        let leads = self.node.raft.state == StateRole::Leader;
+        for gone in before.members.iter().filter(|m| !after.contains(m.peer.node)) {
+            let target = Target { node: gone.peer.node, address: gone.peer.address.clone() };
+            if target.node == self.shared.me {
+                continue;
+            }
+            if leads {
+                let message = announcement(fold(target.node), self.my_id, after);
+                out.send(&target, self.shared.id, message);
+            }
+            self.changing.former.retain(|known| known.node != target.node);
+            self.changing.former.push(target);
+        }
+    }
+
+    /// From now on these are the members: here, in snapshots, and on disk before the state machine
+    /// goes on.
+    pub(crate) fn set_membership(&mut self, membership: Membership, out: &mut Out) {
+        let shared = &self.shared;
+        self.members = member_cores(&membership);
+        shared.progress.set_members(self.members.iter().map(|m| m.target.node));
+        self.node.mut_store().set_members(&membership);
+        let mine = self.member(self.my_id).map_or(0, |m| m.priority);
+        self.node.raft.priority = mine;
+        self.changing.former.retain(|t| !membership.contains(t.node));
+        self.changing.heard.take_if(|heard| heard.index <= membership.index);
+        self.set_removed(!membership.contains(shared.me));
+        let group = PersistedGroup { id: shared.id, me: shared.me, membership };
+        let done = Done::Members { inbox: shared.inbox.clone() };
+        let meta = Some(group.encode());
+        out.write(&self.log, WriteTask { region: self.region(), meta, done, ..Default::default() });
+        self.changing.writes += 1;
+        self.shared.membership.send_replace(group.membership);
+        self.renew_lease_of_one();
+    }
+
+    /// A group of one needs nobody to confirm that it leads; a group of more does.
+    fn renew_lease_of_one(&self) {
+        let lease = &self.shared.lease_until;
+        let leads = self.shared.leader.borrow().ready && self.node.raft.state == StateRole::Leader;
+        if !self.sole_voter() {
+            // A lease that others confirmed stays.
+            let _ = lease.compare_exchange(FOREVER, 0, Ordering::AcqRel, Ordering::Acquire);
+        } else if leads && self.lead.handed_over != self.node.raft.term {
+            lease.store(FOREVER, Ordering::Release);
+        }
+    }
+
+    /// Hands work to the state machine, behind the members that must be on disk before.
+    pub(crate) fn to_machine(&mut self, task: ApplyTask, out: &mut Out) {
+        if self.changing.writes == 0 {
+            out.apply(&self.apply, task);
+        } else {
+            self.changing.held.push(task);
+        }
+    }
+
+    pub(crate) fn on_members_stored(&mut self, out: &mut Out) {
+        self.changing.writes = self.changing.writes.saturating_sub(1);
+        if self.changing.writes == 0 {
+            for task in std::mem::take(&mut self.changing.held) {
+                out.apply(&self.apply, task);
+            }
+        }
+    }
+
+    // ── telling each other ──
+
+    /// Once in a heartbeat: tells the members to those that lack the last change.
+    pub(crate) fn tell_membership(&mut self, out: &mut Out) {
+        let membership = self.shared.membership.borrow().clone();
+        if membership.index == 0 || self.node.raft.state != StateRole::Leader {
+            return;
+        }
+        for member in self.members.iter().filter(|m| m.raft_id != self.my_id) {
+            let progress = self.node.raft.prs().get(member.raft_id);
+            if progress.is_some_and(|p| p.matched < membership.index) {
+                let message = announcement(member.raft_id, self.my_id, &membership);
+                out.send(&member.target, self.shared.id, message);
+            }
+        }
+    }
+
+    /// A node says which nodes are members.
+    pub(crate) fn on_announcement(&mut self, message: &Message, out: &mut Out) {
+        let decoded = Membership::decode(message.context.clone());
+        let Ok(theirs) = decoded.map_err(drop).and_then(|m| sound(m, message.from, self)) else {
+            add(&out.metrics.messages_refused, 1);
+            return;
+        };
+        let mine = self.membership();
+        if theirs.index < mine.index {
+            let sender = theirs.members.iter().find(|m| fold(m.peer.node) == message.from);
+            let peer = sender.map(|m| &m.peer).filter(|peer| peer.node != self.shared.me);
+            let room =
+                self.target_of(message.from).is_some() || self.changing.former.len() < MOST_FORMER;
+            if let Some(peer) = peer.filter(|_| room) {
+                let target = Target { node: peer.node, address: peer.address.clone() };
+                let answer = announcement(message.from, self.my_id, &mine);
+                out.send(&target, self.shared.id, answer);
+                if self.member(message.from).is_none() {
+                    self.changing.former.retain(|known| known.node != target.node);
+                    self.changing.former.push(target);
+                }
+            }
+            return;
+        }
+        let known = self.changing.heard.as_ref().map_or(mine.index, |heard| heard.index);
+        if theirs.index > known {
+            let removed = !theirs.contains(self.shared.me);
+            if removed && !self.is_removed() {
+                tracing::info!(group = %self.shared.id, index = theirs.index, "this node was removed from the group");
+            }
+            self.set_removed(removed);
+            self.changing.heard = Some(theirs);
+        }
+    }
+
+    // ── joining ──
+
+    /// Once in an election timeout: a member that joins and keeps up gets its vote.
+    pub(crate) fn promote(&mut self) {
+        let raft = &self.node.raft;
+        if raft.state != StateRole::Leader || raft.has_pending_conf() {
+            self.changing.joining = None;
+            return;
+        }
+        let last = raft.raft_log.last_index();
+        let keeps_up = |member: &&MemberCore| {
+            let progress = raft.prs().get(member.raft_id);
+            progress
+                .filter(|p| p.recent_active && p.state == ProgressState::Replicate && p.matched > 0)
+        };
+        let mut joining = self.members.iter().filter(|m| m.role == MemberRole::Joining);
+        let next = joining.find_map(|m| keeps_up(&m).map(|p| (m.target.node, p.matched)));
+        let Some((node, matched)) = next else {
+            self.changing.joining = None;
+            return;
+        };
+        let mark = self.changing.joining.replace((node, last));
+        if mark.is_none_or(|(known, at)| known != node || matched + NEAR < at) {
+            return;
+        }
+        self.changing.joining = None;
+        if let Err(error) = self.begin_change(&Change::Promote(node)) {
+            tracing::debug!(group = %self.shared.id, %node, %error, "no vote for it yet");
+        }
+    }
+}
+
+/// A membership that can be, and that its sender is or was part of.
+fn sound(theirs: Membership, from: u64, group: &GroupCore) -> Result<Membership, ()> {
+    let of_it = |m: &Membership| m.members.iter().any(|m| fold(m.peer.node) == from);
+    let known = of_it(&theirs) || group.target_of(from).is_some();
+    if known && theirs.is_sound() { Ok(theirs) } else { Err(()) }
+}
+
+/// A change as an entry of the log.
+fn entry_of(change: &Change, after: &Membership) -> Result<Entry, String> {
+    let node = change.node();
+    let kind = match after.find(node).map(|m| m.role) {
+        Some(MemberRole::Voter) => ConfChangeType::AddNode,
+        Some(MemberRole::Joining | MemberRole::Listener) => ConfChangeType::AddLearnerNode,
+        None => ConfChangeType::RemoveNode,
+    };
+    let mut single = ConfChangeSingle { node_id: fold(node), ..ConfChangeSingle::default() };
+    single.set_change_type(kind);
+    let mut conf = ConfChangeV2::default();
+    conf.set_changes(vec![single].into());
+    let data = conf.write_to_bytes().map_err(|e| e.to_string())?;
+    let mut entry = Entry { data: Bytes::from(data), context: after.encode(), ..Entry::default() };
+    entry.set_entry_type(EntryType::EntryConfChangeV2);
+    Ok(entry)
+}
+
+fn names(membership: &Membership) -> Vec<String> {
+    let name = |m: &crate::membership::Member| match m.role {
+        MemberRole::Voter => m.peer.node.to_string(),
+        role => format!("{} {role:?}", m.peer.node),
+    };
+    membership.members.iter().map(name).collect()
+}

@@ -1,0 +1,314 @@
+//! A group as its loop thread holds it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use raft::eraftpb::{Entry, HardState, Message};
+use raft::{Config, RawNode, Storage};
+use rustc_hash::FxHashMap;
+use uuid::Uuid;
+
+use crate::apply::ApplyTask;
+use crate::error::GroupError;
+use crate::event_loop::catch_up::CatchUp;
+use crate::event_loop::change::Changing;
+use crate::event_loop::event::Reply;
+use crate::event_loop::lead::Leadership;
+use crate::event_loop::propose::Preparing;
+use crate::event_loop::read::Reads;
+use crate::event_loop::recall::Recalled;
+use crate::event_loop::receive::QueuedAppend;
+use crate::event_loop::search::Search;
+use crate::id::fold;
+use crate::inbox::Inbox;
+use crate::log::write::{Done, WriteTask};
+use crate::log::{Completeness, LogHandle};
+use crate::machine::LogPosition;
+use crate::membership::{Member, MemberRole, Membership};
+use crate::options::{GroupConfig, HostOptions, TrimOptions};
+use crate::shared::GroupShared;
+use crate::snapshot::{Incoming, Outgoing};
+use crate::store::GroupStorage;
+use crate::transport::Target;
+
+/// Another member, or this one.
+pub(crate) struct MemberCore {
+    pub(crate) raft_id: u64,
+    pub(crate) target: Target,
+    pub(crate) priority: i64,
+    pub(crate) role: MemberRole,
+    /// Its clock as it last came with an answer, 0 when it never did; see `freshness.rs`.
+    pub(crate) stamp: u64,
+}
+
+/// A proposal in the log that is not applied yet.
+pub(crate) struct Waiting {
+    pub(crate) index: u64,
+    pub(crate) term: u64,
+    pub(crate) reply: Reply,
+}
+
+/// A ready that is on its way to the disk.
+pub(crate) struct Outstanding {
+    pub(crate) number: u64,
+    /// Last entry in it, when it has entries.
+    pub(crate) last: Option<u64>,
+}
+
+/// A snapshot that the state machine is restoring.
+pub(crate) struct Restoring {
+    pub(crate) at: LogPosition,
+    pub(crate) task: WriteTask,
+    /// Writes of later readies, which must follow it.
+    pub(crate) held: Vec<WriteTask>,
+}
+
+/// A group's Raft node and all that its loop thread keeps beside it. Only that thread touches it.
+pub(crate) struct GroupCore {
+    pub(crate) shared: Arc<GroupShared>,
+    pub(crate) log: LogHandle,
+    pub(crate) apply: Arc<Inbox<ApplyTask>>,
+    pub(crate) node: RawNode<GroupStorage>,
+    pub(crate) my_id: u64,
+    pub(crate) members: Vec<MemberCore>,
+    pub(crate) changing: Changing,
+    pub(crate) cache_bytes: u64,
+    pub(crate) cache_counted: u64,
+    pub(crate) snapshot_piece: usize,
+
+    pub(crate) queued: Vec<(Entry, Reply)>,
+    pub(crate) preparing: FxHashMap<u64, VecDeque<Preparing>>,
+    pub(crate) waiting: VecDeque<Waiting>,
+    /// Last entry that was proposed in this leadership.
+    pub(crate) proposed: u64,
+
+    pub(crate) outstanding: VecDeque<Outstanding>,
+    /// Messages that may go once the ready of that number is on disk.
+    pub(crate) delayed: VecDeque<(u64, Vec<Message>)>,
+    pub(crate) persisted: u64,
+    /// What the log has, or will have with the writes on their way.
+    pub(crate) stored: HardState,
+    /// Last entry handed to the state machine.
+    pub(crate) handed: u64,
+
+    pub(crate) appends: VecDeque<QueuedAppend>,
+    pub(crate) append_tickets: u64,
+    pub(crate) append_bytes: usize,
+    pub(crate) max_pending_bytes: usize,
+    pub(crate) fetching: Vec<u64>,
+
+    pub(crate) reads: Reads,
+    pub(crate) lead: Leadership,
+    pub(crate) catch_up: CatchUp,
+    pub(crate) search: Search,
+
+    pub(crate) trim: TrimOptions,
+    pub(crate) bytes_in_log: u64,
+    pub(crate) flushing: bool,
+    pub(crate) trim_forced: bool,
+    /// Somebody wants the log to begin behind this entry.
+    pub(crate) trim_goal: Option<u64>,
+
+    pub(crate) taking_snapshot: bool,
+    pub(crate) outgoing: Option<Outgoing>,
+    /// Since when nobody is being sent it.
+    pub(crate) outgoing_unused: Option<Instant>,
+    pub(crate) sending_to: Vec<u64>,
+    pub(crate) incoming: Option<Incoming>,
+    pub(crate) restoring: Option<Restoring>,
+
+    pub(crate) failed: Option<String>,
+    /// Messages of others that were refused.
+    pub(crate) refused: u64,
+    /// Whether it is in the loop's list of groups to look at.
+    pub(crate) dirty: bool,
+}
+
+/// The members as a loop needs them.
+pub(crate) fn member_cores(membership: &Membership) -> Vec<MemberCore> {
+    let core = |member: &Member| MemberCore {
+        raft_id: fold(member.peer.node),
+        target: Target { node: member.peer.node, address: member.peer.address.clone() },
+        priority: member.peer.priority,
+        role: member.role,
+        stamp: 0,
+    };
+    membership.members.iter().map(core).collect()
+}
+
+/// How far a group's state machine is when it is started.
+#[derive(Clone, Copy)]
+pub(crate) struct Reached {
+    /// Replay starts behind it.
+    pub(crate) applied: LogPosition,
+    /// Known to be committed, though it may have to be applied again.
+    pub(crate) committed: LogPosition,
+}
+
+impl GroupCore {
+    /// Reads the group from its log (or begins it) and brings log and state machine together.
+    pub(crate) fn open(
+        config: GroupConfig,
+        options: &HostOptions,
+        shared: Arc<GroupShared>,
+        apply: Arc<Inbox<ApplyTask>>,
+        reached: Reached,
+        recalled: &Recalled,
+    ) -> Result<Self, GroupError> {
+        let Reached { applied, committed } = reached;
+        let region = shared.number;
+        let log = config.log.clone();
+        let Recalled { membership, fresh, completeness } = recalled;
+        let members = member_cores(membership);
+        let conf_state = membership.conf_state();
+        let mut hard_state = log.hard_state(region)?;
+        let lost = *completeness == Completeness::Unknown { lost: true };
+        let known_before = lost || (!fresh && hard_state.term > 0);
+        if hard_state.term < applied.term {
+            hard_state.term = applied.term;
+            hard_state.vote = 0;
+        }
+        hard_state.commit = hard_state.commit.max(applied.index);
+        let mut store = GroupStorage::load(log.clone(), region, conf_state, hard_state.clone())?;
+        if applied.index + 1 < store.first() {
+            return Err(GroupError::StateLost {
+                group: config.id,
+                applied: applied.index,
+                first: store.first(),
+            });
+        }
+        let same = applied.index <= store.last().index
+            && store.term(applied.index).is_ok_and(|term| term == applied.term);
+        if !same {
+            // The state machine is ahead of the log: it restored a snapshot and the process
+            // ended before the log followed. What it holds is committed.
+            // Entries behind that position, if any, are of a lost branch and go as well.
+            let truncate = Some(applied);
+            let drop_through = store.last().index;
+            log.write([WriteTask { region, truncate, drop_through, ..Default::default() }]);
+            store.reset(applied);
+        }
+        // The same entry at the same place: all before it is as it was when that was applied.
+        if committed.index <= store.last().index
+            && store.term(committed.index).is_ok_and(|term| term == committed.term)
+        {
+            hard_state.commit = hard_state.commit.max(committed.index);
+        }
+        store.set_commit(store.last().index.min(hard_state.commit));
+        check_tail(&log, region, applied.index + 1, store.last().index)?;
+        let (last, first) = (store.last().index, store.first());
+        let my_id = fold(config.me);
+        let priority = |m: &&MemberCore| (m.raft_id == my_id).then_some(m.priority);
+        let raft_config = Config {
+            id: my_id,
+            election_tick: options.election_ticks(),
+            heartbeat_tick: options.heartbeat_ticks(),
+            applied: applied.index,
+            max_size_per_msg: options.max_message_bytes,
+            max_inflight_msgs: options.max_inflight_messages,
+            check_quorum: true,
+            pre_vote: true,
+            // Proposals are batched before they reach Raft; batching messages on top would let
+            // one grow without bound.
+            batch_append: false,
+            priority: members.iter().find_map(|m| priority(&m)).unwrap_or(0),
+            ..Config::default()
+        };
+        let logger = crate::logger::logger(&config.id);
+        let node = RawNode::new(&raft_config, store, &logger)
+            .map_err(|e| GroupError::Raft { group: config.id, detail: e.to_string() })?;
+        shared.applied.store(applied.index, std::sync::atomic::Ordering::Release);
+        shared.last_index.store(last, std::sync::atomic::Ordering::Relaxed);
+        Ok(Self {
+            search: Search::default(),
+            lead: Leadership::new(&members, my_id, options, config.lease_reads, known_before),
+            catch_up: CatchUp::new(*completeness, options.election_ticks() as u64),
+            shared,
+            log,
+            apply,
+            node,
+            my_id,
+            members,
+            changing: Changing::default(),
+            cache_bytes: options.entry_cache_bytes as u64,
+            cache_counted: 0,
+            snapshot_piece: options.snapshot_piece,
+            queued: Vec::new(),
+            preparing: FxHashMap::default(),
+            waiting: VecDeque::new(),
+            proposed: 0,
+            outstanding: VecDeque::new(),
+            delayed: VecDeque::new(),
+            persisted: last,
+            stored: hard_state,
+            handed: applied.index,
+            appends: VecDeque::new(),
+            append_tickets: 0,
+            append_bytes: 0,
+            max_pending_bytes: options.max_pending_bytes,
+            fetching: Vec::new(),
+            reads: Reads::default(),
+            trim: config.trim,
+            // What was in the log before counts little: the entry threshold sees it.
+            bytes_in_log: (last + 1 - first) * 64,
+            flushing: false,
+            trim_forced: false,
+            trim_goal: None,
+            taking_snapshot: false,
+            outgoing: None,
+            outgoing_unused: None,
+            sending_to: Vec::new(),
+            incoming: None,
+            restoring: None,
+            failed: None,
+            refused: 0,
+            dirty: false,
+        })
+    }
+
+    /// Whether there is no other member.
+    pub(crate) fn alone(&self) -> bool {
+        self.members.len() == 1
+    }
+
+    /// Whether nobody else votes.
+    pub(crate) fn sole_voter(&self) -> bool {
+        let mut voters = self.members.iter().filter(|m| m.role.votes());
+        voters.next().is_some_and(|m| m.raft_id == self.my_id) && voters.next().is_none()
+    }
+
+    pub(crate) fn member(&self, raft_id: u64) -> Option<&MemberCore> {
+        self.members.iter().find(|m| m.raft_id == raft_id)
+    }
+
+    pub(crate) fn node_of(&self, raft_id: u64) -> Option<Uuid> {
+        self.target_of(raft_id).map(|target| target.node)
+    }
+
+    pub(crate) fn region(&self) -> u64 {
+        self.shared.number
+    }
+
+    /// A write of this group that reports as ready `number`.
+    pub(crate) fn task(&self, number: u64) -> WriteTask {
+        let done = Done::Ready { inbox: self.shared.inbox.clone(), number };
+        WriteTask { region: self.region(), done, ..Default::default() }
+    }
+}
+
+/// Reads the entries that will be replayed once, so that damage is found now.
+fn check_tail(log: &LogHandle, region: u64, low: u64, last: u64) -> Result<(), GroupError> {
+    const STEP: usize = 4 << 20;
+    let mut next = low;
+    let mut entries = Vec::new();
+    while next <= last {
+        entries.clear();
+        log.entries(region, next, last + 1, Some(STEP), &mut entries)?;
+        match entries.last() {
+            Some(entry) => next = entry.index + 1,
+            None => break,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! What happens to a loop thread.
+
+use std::io;
+
+use bytes::Bytes;
+use raft::GetEntriesContext;
+use raft::eraftpb::{Entry, Message};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::error::{ChangeError, ProposeError, ReadError};
+use crate::event_loop::core::GroupCore;
+use crate::group::{Applied, GroupStatus};
+use crate::machine::LogPosition;
+use crate::membership::Change;
+use crate::shared::Permit;
+use crate::snapshot::{Incoming, Outgoing};
+
+/// The caller that waits for a change of members; the answer is the entry that made it so.
+pub(crate) type ChangeSender = oneshot::Sender<Result<u64, ChangeError>>;
+
+/// The caller that waits for a proposal.
+pub(crate) struct Reply {
+    pub(crate) sender: oneshot::Sender<Result<Applied, ProposeError>>,
+    pub(crate) permit: Permit,
+}
+
+impl Reply {
+    pub(crate) fn send(self, result: Result<Applied, ProposeError>) {
+        let Self { sender, permit } = self;
+        drop(permit);
+        // The proposer may have gone away; the entry stands regardless.
+        let _ = sender.send(result);
+    }
+}
+
+/// How far the payload of a new proposal is.
+pub(crate) enum PayloadState {
+    /// Rides in the log.
+    InLog,
+    /// `prepare` runs; a [`Event::Prepared`] with the same ticket follows.
+    Preparing { order: u64, ticket: u64 },
+}
+
+/// A proposal on its way into the log.
+pub(crate) struct NewProposal {
+    pub(crate) header: Bytes,
+    pub(crate) payload: Bytes,
+    pub(crate) state: PayloadState,
+    pub(crate) reply: Reply,
+}
+
+/// Entries read back from the log, with their payloads.
+pub(crate) struct Fetched {
+    pub(crate) low: u64,
+    pub(crate) result: Result<Vec<Entry>, String>,
+    pub(crate) context: GetEntriesContext,
+}
+
+/// What a loop thread is told. `group` is always the folded id.
+pub(crate) enum Event {
+    Start(Box<GroupCore>),
+    Stop {
+        group: u64,
+        done: oneshot::Sender<bool>,
+    },
+    Propose {
+        group: u64,
+        proposal: NewProposal,
+    },
+    Prepared {
+        group: u64,
+        order: u64,
+        ticket: u64,
+        result: io::Result<()>,
+    },
+    /// Messages of one frame, and their share of the inbox bound.
+    Messages {
+        from: Uuid,
+        messages: Vec<(u64, Message)>,
+        bytes: usize,
+    },
+    /// Payloads of a queued append are taken (or not).
+    AppendPrepared {
+        group: u64,
+        ticket: u64,
+        result: io::Result<()>,
+    },
+    /// Readies that are on disk: (group, number).
+    Persisted(Vec<(u64, u64)>),
+    /// The log gave up for good.
+    LogFailed {
+        group: u64,
+        reason: String,
+    },
+    /// Somebody waits for `applied` to move.
+    AppliedMoved {
+        group: u64,
+    },
+    MachineFailed {
+        group: u64,
+        reason: String,
+    },
+    Flushed {
+        group: u64,
+        at: LogPosition,
+    },
+    SnapshotTaken {
+        group: u64,
+        result: Result<Outgoing, String>,
+    },
+    SnapshotSent {
+        group: u64,
+        to: u64,
+        ok: bool,
+    },
+    SnapshotReceived {
+        group: u64,
+        message: Box<Message>,
+        incoming: Incoming,
+    },
+    Restored {
+        group: u64,
+        at: LogPosition,
+    },
+    Fetched {
+        group: u64,
+        fetched: Fetched,
+    },
+    Read {
+        group: u64,
+        /// Whether a follower may answer, too.
+        anywhere: bool,
+        sender: oneshot::Sender<Result<u64, ReadError>>,
+    },
+    /// Somebody waits until `index` is applied.
+    Applied {
+        group: u64,
+        index: u64,
+        sender: oneshot::Sender<Result<u64, ReadError>>,
+    },
+    Status {
+        group: u64,
+        sender: oneshot::Sender<GroupStatus>,
+    },
+    Transfer {
+        group: u64,
+        to: Option<Uuid>,
+    },
+    Change {
+        group: u64,
+        change: Change,
+        sender: ChangeSender,
+    },
+    /// The members are on disk.
+    MembersStored {
+        group: u64,
+    },
+    /// Nothing up to `index` is to stay in the log.
+    TrimTo {
+        group: u64,
+        index: u64,
+    },
+    /// A test wants the group's code to panic.
+    Panic {
+        group: u64,
+    },
+    /// The log's purge wants this group to let go of old entries.
+    TrimWanted {
+        group: u64,
+    },
+}

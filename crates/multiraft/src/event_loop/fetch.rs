@@ -1,0 +1,161 @@
+//! Old entries and snapshots for followers that lag.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use raft::eraftpb::{Entry, Snapshot};
+
+use super::core::GroupCore;
+use super::event::{Event, Fetched};
+use super::out::Out;
+use crate::apply::ApplyTask;
+use crate::metrics::add;
+use crate::shared::GroupShared;
+use crate::snapshot::{Outgoing, describe_members};
+use crate::store::{Want, is_stripped};
+
+/// How long a snapshot waits for a follower that was lost while it was sent. It holds disk space.
+const SNAPSHOT_RETENTION: Duration = Duration::from_secs(120);
+
+/// Puts payloads back into entries, until `max_bytes` are reached (at least one entry).
+pub(crate) async fn with_payloads(
+    shared: &GroupShared,
+    entries: Vec<Entry>,
+    max_bytes: u64,
+) -> Result<Vec<Entry>, String> {
+    let mut full = Vec::with_capacity(entries.len());
+    let mut bytes = 0u64;
+    for mut entry in entries {
+        if is_stripped(&entry) {
+            let Some(payloads) = &shared.payloads else {
+                return Err(format!("entry {} has a payload but the group no store", entry.index));
+            };
+            let read = payloads.read(entry.data.clone()).await;
+            entry.context = read.map_err(|e| format!("payload of entry {}: {e}", entry.index))?;
+        }
+        bytes += (entry.data.len() + entry.context.len()) as u64;
+        if bytes > max_bytes && !full.is_empty() {
+            break;
+        }
+        full.push(entry);
+    }
+    Ok(full)
+}
+
+impl GroupCore {
+    /// Begins fetching whatever Raft asked the store for and did not get.
+    pub(crate) fn serve_wants(&mut self, out: &mut Out) {
+        for want in self.node.store().take_wants() {
+            if self.fetching.contains(&want.low) {
+                continue;
+            }
+            self.fetching.push(want.low);
+            add(&out.metrics.log_fetches, 1);
+            self.fetch(want);
+        }
+        if self.node.store().take_snapshot_want() && !self.taking_snapshot {
+            self.taking_snapshot = true;
+            out.apply(&self.apply, ApplyTask::Snapshot { group: self.region() });
+        }
+    }
+
+    fn fetch(&self, want: Want) {
+        let (shared, log) = (self.shared.clone(), self.log.clone());
+        let Want { low, high, max_bytes, context } = want;
+        // The newest entries may be in memory only, and those in memory may be complete.
+        let mut entries = Vec::new();
+        let cached = self.node.store().cache.extend_into(low, high, Some(max_bytes), &mut entries);
+        let persisted = self.persisted;
+        self.shared.runtime.spawn(async move {
+            let group = shared.number;
+            let read = if cached {
+                Ok(entries)
+            } else {
+                let max = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+                let high = high.min(persisted + 1);
+                let read = move || {
+                    let mut entries = Vec::new();
+                    log.entries(group, low, high, Some(max), &mut entries).map(|()| entries)
+                };
+                match tokio::task::spawn_blocking(read).await {
+                    Ok(read) => read.map_err(|e| e.to_string()),
+                    Err(error) => Err(error.to_string()),
+                }
+            };
+            let result = match read {
+                Ok(entries) => with_payloads(&shared, entries, max_bytes).await,
+                Err(error) => Err(error),
+            };
+            let inbox = Arc::clone(&shared.inbox);
+            inbox.push(Event::Fetched { group, fetched: Fetched { low, result, context } });
+        });
+    }
+
+    pub(crate) fn on_fetched(&mut self, fetched: Fetched) {
+        self.fetching.retain(|low| *low != fetched.low);
+        match fetched.result {
+            Ok(entries) if !entries.is_empty() => {
+                self.node.mut_store().put_fetched(entries);
+                self.node.on_entries_fetched(fetched.context);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                // Raft asks again with the follower's next heartbeat.
+                tracing::warn!(group = %self.shared.id, %error, "entries not read for a follower");
+            }
+        }
+    }
+
+    /// The state machine gave a snapshot; Raft takes it when it next talks to the follower.
+    pub(crate) fn on_snapshot_taken(&mut self, result: Result<Outgoing, String>) {
+        self.taking_snapshot = false;
+        let outgoing = match result {
+            Ok(outgoing) => outgoing,
+            Err(error) => {
+                tracing::warn!(group = %self.shared.id, %error, "snapshot not taken");
+                return;
+            }
+        };
+        let mut snapshot = Snapshot { data: outgoing.describe(), ..Snapshot::default() };
+        let metadata = snapshot.mut_metadata();
+        metadata.index = outgoing.at.index;
+        metadata.term = outgoing.at.term;
+        describe_members(&mut snapshot, &self.shared.membership.borrow());
+        self.node.mut_store().snapshot = Some(snapshot);
+        self.outgoing = Some(outgoing);
+    }
+
+    pub(crate) fn on_snapshot_sent(&mut self, to: u64, ok: bool) {
+        self.sending_to.retain(|other| *other != to);
+        let status = if ok { raft::SnapshotStatus::Finish } else { raft::SnapshotStatus::Failure };
+        self.node.report_snapshot(to, status);
+        if !self.sending_to.is_empty() {
+            return;
+        }
+        if ok {
+            // The next follower that needs one gets a fresh one.
+            self.drop_outgoing();
+        } else {
+            // A stream that was cut off goes on where it was, which wants the same snapshot.
+            self.outgoing_unused = Some(Instant::now());
+        }
+    }
+
+    fn drop_outgoing(&mut self) {
+        self.outgoing = None;
+        self.outgoing_unused = None;
+        self.node.mut_store().snapshot = None;
+    }
+
+    /// Lets go of a snapshot that nobody came back for.
+    pub(crate) fn tick_snapshot(&mut self, now: Instant) {
+        if !self.sending_to.is_empty() {
+            self.outgoing_unused = None;
+        } else if let Some(since) = self.outgoing_unused {
+            let follows = self.node.raft.state != raft::StateRole::Leader;
+            if follows || now.duration_since(since) > SNAPSHOT_RETENTION {
+                self.drop_outgoing();
+            }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Leadership: elections, priorities, hand-overs, and when a leader may serve.
+//!
+//! * A group of one elects itself at once. In a larger group the member with the highest
+//!   priority asks for votes as soon as it starts, and goes on asking until somebody leads, so
+//!   a new group has a leader within a round trip of its members being up.
+//! * **A replica that was a member before it started neither votes nor asks for votes for one
+//!   lease** (unless the group does without leases). Before it went down it may have confirmed a
+//!   leader's read lease; until that has run out nobody else may lead.
+//! * A replica that may lack what it once confirmed takes no part in elections (`catch_up.rs`).
+//! * A leader that sees a healthy member of higher priority hands over to it. It takes no proposals
+//!   while it does, so after an attempt that led to nothing it waits twice as long before the next
+//!   one.
+//! * Members without a vote (`change.rs`) never lead, and a removed one asks for no votes.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use raft::{INVALID_ID, StateRole};
+use uuid::Uuid;
+
+use super::core::{GroupCore, MemberCore};
+use super::out::Out;
+use crate::apply::ApplyTask;
+use crate::error::ChangeError;
+use crate::group::LeaderState;
+use crate::metrics::add;
+use crate::options::HostOptions;
+use crate::shared::FOREVER;
+
+/// The longest wait between two attempts to hand over, in election timeouts.
+const MAX_TRANSFER_DELAY: u64 = 32;
+
+/// A replica's part in elections: as one that asks for votes, as the leader, and as one that hands
+/// over.
+pub(crate) struct Leadership {
+    /// Ask for votes without waiting for a timeout, until a leader is known.
+    eager: bool,
+    /// Ticks left in which this replica takes no part in elections.
+    lockout: usize,
+    /// Last entry when this replica became leader: it serves once that is applied.
+    serve_from: Option<u64>,
+    ticks: u64,
+    election_ticks: u64,
+    heartbeat_ticks: u64,
+    /// Ticks since leadership was lost with proposals in flight.
+    lost: Option<u64>,
+    /// Term in which this replica tried to hand over. The request to take over may arrive
+    /// late and overrules what followers promised, so there is no lease in that term any more.
+    pub(crate) handed_over: u64,
+    /// Tick from which on a member of higher priority may be given the lead, and how many ticks the
+    /// next attempt is to wait for.
+    hand_over_from: u64,
+    hand_over_wait: u64,
+    pub(crate) election_timeout: Duration,
+    pub(crate) lease: Duration,
+}
+
+impl Leadership {
+    pub(crate) fn new(
+        members: &[MemberCore],
+        me: u64,
+        options: &HostOptions,
+        lease_reads: bool,
+        known_before: bool,
+    ) -> Self {
+        let rank = |m: &&MemberCore| (m.priority, std::cmp::Reverse(m.target.node));
+        let voters = members.iter().filter(|m| m.role.votes());
+        let first = voters.max_by_key(rank).map(|m| m.raft_id);
+        let ticks = options.election_ticks();
+        let election_timeout = options.tick * ticks as u32;
+        let lease = if lease_reads { election_timeout / 3 } else { Duration::ZERO };
+        // One tick more than the lease, and the tick in progress.
+        let lease_ticks = lease.as_nanos().div_ceil(options.tick.as_nanos().max(1)) as usize + 2;
+        let locked = lease_reads && known_before && members.len() > 1;
+        Self {
+            eager: first == Some(me),
+            lockout: if locked { lease_ticks } else { 0 },
+            serve_from: None,
+            ticks: 0,
+            election_ticks: ticks as u64,
+            heartbeat_ticks: options.heartbeat_ticks() as u64,
+            lost: None,
+            handed_over: 0,
+            hand_over_from: 0,
+            hand_over_wait: ticks as u64,
+            election_timeout,
+            lease,
+        }
+    }
+
+    /// Ticks of an election timeout.
+    pub(crate) fn election_ticks(&self) -> u64 {
+        self.election_ticks
+    }
+
+    /// Whether votes are neither given nor asked for now.
+    pub(crate) fn locked_out(&self) -> bool {
+        self.lockout > 0
+    }
+}
+
+impl GroupCore {
+    /// Right after the start.
+    pub(crate) fn first_campaign(&mut self) {
+        if self.lead.eager && self.may_campaign() {
+            let _ = self.node.campaign();
+        }
+    }
+
+    /// Has memory brought that the next tick looks at.
+    pub(crate) fn warm(&self) {
+        let raft = &self.node.raft;
+        std::hint::black_box((
+            self.shared.applied.load(Ordering::Relaxed),
+            self.shared.lease_until.load(Ordering::Relaxed),
+            self.lead.ticks,
+            raft.term,
+            raft.raft_log.applied,
+            self.members.first().map(|m| m.priority),
+        ));
+    }
+
+    /// One tick of the clock, the loop's `number`th. True when something may have come of it.
+    pub(crate) fn tick(&mut self, now: Instant, number: u64, out: &mut Out) -> bool {
+        if self.failed.is_some() {
+            return false;
+        }
+        self.lead.ticks += 1;
+        self.lead.lockout = self.lead.lockout.saturating_sub(1);
+        // Raft asks for no votes before it knows that changes of members are applied.
+        self.advance_applied();
+        let idle = !self.may_campaign() || self.is_removed() || self.behind_its_log();
+        let leads = self.node.raft.state == StateRole::Leader;
+        // A new leader's clock stands until it goes with the loop's: heartbeats of all groups fall
+        // on the same ticks, and those for one node travel in one frame.
+        let elapsed = self.node.raft.heartbeat_elapsed() as u64;
+        let aligned = elapsed == number.wrapping_sub(1) % self.lead.heartbeat_ticks;
+        let due = if leads { aligned } else { !idle };
+        if due {
+            self.node.tick();
+        }
+        let raft = &self.node.raft;
+        if self.lead.eager && !idle && self.lead.ticks % 2 == 1 {
+            if raft.leader_id != INVALID_ID {
+                self.lead.eager = false;
+            } else if raft.state != StateRole::Candidate {
+                // Pre-votes change nobody's term, so asking often does no harm.
+                let _ = self.node.campaign();
+            }
+        }
+        self.look_for_leader(idle);
+        let given_up = |lost| self.lead.ticks - lost > self.lead.election_ticks;
+        if self.lead.lost.is_some_and(given_up) {
+            self.lead.lost = None;
+            self.drop_waiting();
+        }
+        self.tick_reads(now);
+        self.tick_snapshot(now);
+        // Raft forgets which members answered at every election timeout. A period of its own falls
+        // at every distance from that: with the same period, one that is right behind it sees
+        // nobody.
+        if self.lead.ticks.is_multiple_of(self.lead.election_ticks + 1) {
+            if self.shared.health.trouble().is_some() {
+                // Somebody whose disk has room should lead.
+                self.on_transfer(None);
+            } else {
+                self.hand_to_higher_priority();
+            }
+            self.promote();
+        }
+        if self.lead.ticks.is_multiple_of(self.lead.heartbeat_ticks) {
+            self.tell_membership(out);
+        }
+        self.tick_catch_up(out);
+        self.maybe_trim(out);
+        self.node.has_ready() || self.has_waiting_work()
+    }
+
+    /// Whether this replica counts in the election of a candidate whose log ends at `last`.
+    pub(crate) fn may_elect(&self, last: u64) -> bool {
+        !self.lead.locked_out() && self.catch_up.may_elect(last)
+    }
+
+    /// Whether this replica may ask for votes now.
+    fn may_campaign(&self) -> bool {
+        self.may_elect(self.node.raft.raft_log.last_index())
+    }
+
+    /// Whether a snapshot is in the log that the state machine does not hold yet. Before it asks
+    /// for votes Raft looks through the entries that are not applied, and these are not there.
+    pub(crate) fn behind_its_log(&self) -> bool {
+        self.restoring.is_some() || self.node.raft.raft_log.applied + 1 < self.node.store().first()
+    }
+
+    fn has_waiting_work(&self) -> bool {
+        self.lead.serve_from.is_some() || !self.waiting.is_empty()
+    }
+
+    fn hand_to_higher_priority(&mut self) {
+        let raft = &self.node.raft;
+        if raft.state != StateRole::Leader || raft.lead_transferee.is_some() || self.alone() {
+            return;
+        }
+        if self.lead.ticks < self.lead.hand_over_from {
+            return;
+        }
+        let mine = self.member(self.my_id).map_or(0, |m| m.priority);
+        let last = raft.raft_log.last_index();
+        let near = |id: u64| {
+            let progress = raft.prs().get(id);
+            progress.is_some_and(|p| p.recent_active && p.matched + 1024 >= last)
+        };
+        let voters = self.members.iter().filter(|m| m.role.votes());
+        let better = voters.filter(|m| m.priority > mine && near(m.raft_id));
+        if let Some(to) = better.max_by_key(|m| m.priority).map(|m| m.raft_id) {
+            let longest = MAX_TRANSFER_DELAY * self.lead.election_ticks;
+            self.lead.hand_over_wait = (self.lead.hand_over_wait * 2).min(longest);
+            self.lead.hand_over_from = self.lead.ticks + self.lead.hand_over_wait;
+            self.transfer(to);
+        }
+    }
+
+    fn transfer(&mut self, to: u64) {
+        self.lead.handed_over = self.node.raft.term;
+        self.shared.lease_until.store(0, Ordering::Release);
+        self.node.transfer_leader(to);
+    }
+
+    /// Hands leadership to `to`, or to the member that is furthest, or just gives it up.
+    pub(crate) fn on_transfer(&mut self, to: Option<Uuid>) {
+        let raft = &self.node.raft;
+        if raft.state != StateRole::Leader || self.sole_voter() {
+            return;
+        }
+        let others = self.members.iter().filter(|m| m.raft_id != self.my_id && m.role.votes());
+        let target = match to {
+            Some(node) => others.clone().find(|m| m.target.node == node).map(|m| m.raft_id),
+            None => {
+                let matched = |m: &&MemberCore| raft.prs().get(m.raft_id).map_or(0, |p| p.matched);
+                let active =
+                    |m: &&MemberCore| raft.prs().get(m.raft_id).is_some_and(|p| p.recent_active);
+                others.filter(active).max_by_key(matched).map(|m| m.raft_id)
+            }
+        };
+        match (target, to) {
+            (Some(target), _) => self.transfer(target),
+            (None, None) => {
+                let term = raft.term;
+                self.node.raft.become_follower(term, INVALID_ID);
+            }
+            (None, Some(_)) => {}
+        }
+    }
+
+    /// Leader or role changed.
+    pub(crate) fn on_soft_state(&mut self, leader: u64, role: StateRole, out: &mut Out) {
+        let (id, term) = (self.node_of(leader), self.node.raft.term);
+        let is_me = role == StateRole::Leader && leader == self.my_id;
+        let before = *self.shared.leader.borrow();
+        let was_me = before.leader == Some(self.shared.me);
+        self.proposed = 0;
+        if is_me {
+            // Raft appended an empty entry of the new term; behind it everything is known.
+            self.lead.serve_from = Some(self.node.raft.raft_log.last_index());
+            self.lead.lost = None;
+            self.drop_overwritten();
+            self.complete_as_leader();
+            self.shared.progress.listen();
+            self.shared.notify_applied.store(true, Ordering::SeqCst);
+            if !was_me {
+                self.lead.hand_over_from = self.lead.ticks;
+                self.lead.hand_over_wait = self.lead.election_ticks;
+                add(&out.metrics.elections_won, 1);
+            }
+        } else {
+            self.lead.serve_from = None;
+            self.end_reads();
+            self.end_changes(&ChangeError::Dropped);
+            if was_me && !self.waiting.is_empty() {
+                // They may still be committed by the next leader; wait a while for that.
+                self.lead.lost = Some(self.lead.ticks);
+            }
+        }
+        let now = LeaderState { leader: id, term, ready: false };
+        if (before.leader, before.term) == (id, term) {
+            return;
+        }
+        if leader != INVALID_ID {
+            self.lead.eager = false;
+        }
+        tracing::debug!(group = %self.shared.id, leader = ?id, term, "leader changed");
+        self.shared.leader.send_replace(now);
+        let task = ApplyTask::LeaderChanged { group: self.region(), leader: id, term, is_me };
+        out.apply(&self.apply, task);
+    }
+
+    /// Opens for business when everything from before this leadership is applied.
+    pub(crate) fn serve_when_caught_up(&mut self, applied: u64) {
+        let Some(from) = self.lead.serve_from else { return };
+        if applied < from || self.node.raft.state != StateRole::Leader {
+            self.shared.notify_applied.store(true, Ordering::SeqCst);
+            return;
+        }
+        self.lead.serve_from = None;
+        if self.sole_voter() {
+            self.shared.lease_until.store(FOREVER, Ordering::Release);
+        }
+        let term = self.node.raft.term;
+        let leader = Some(self.shared.me);
+        self.shared.leader.send_replace(LeaderState { leader, term, ready: true });
+    }
+}

@@ -1,0 +1,171 @@
+//! The way of a proposal into the log.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use raft::eraftpb::{Entry, Message, MessageType};
+use raft::{INVALID_ID, StateRole};
+
+use super::core::{GroupCore, Waiting};
+use super::event::{NewProposal, PayloadState, Reply};
+use super::out::Out;
+use crate::error::{ChangeError, ProposeError};
+use crate::group::Applied;
+use crate::metrics::add;
+use crate::store::set_external;
+
+/// A proposal whose payload is on its way into the payload store.
+pub(crate) struct Preparing {
+    ticket: u64,
+    entry: Entry,
+    reply: Reply,
+    ready: bool,
+}
+
+impl GroupCore {
+    pub(crate) fn on_propose(&mut self, proposal: NewProposal) {
+        let NewProposal { header, payload, state, reply } = proposal;
+        let mut entry = Entry { data: header, context: payload, ..Entry::default() };
+        match state {
+            PayloadState::InLog => self.queued.push((entry, reply)),
+            PayloadState::Preparing { order, ticket } => {
+                set_external(&mut entry);
+                let preparing = Preparing { ticket, entry, reply, ready: false };
+                self.preparing.entry(order).or_default().push_back(preparing);
+            }
+        }
+    }
+
+    /// A payload is stored, or not; proposals of one order enter the log in ticket order.
+    pub(crate) fn on_prepared(&mut self, order: u64, ticket: u64, result: std::io::Result<()>) {
+        let Some(queue) = self.preparing.get_mut(&order) else { return };
+        let Some(at) = queue.iter().position(|p| p.ticket == ticket) else { return };
+        match result {
+            Ok(()) => queue[at].ready = true,
+            Err(error) => {
+                if let Some(refused) = queue.remove(at) {
+                    refused.reply.send(Err(ProposeError::Payload(Arc::new(error))));
+                }
+            }
+        }
+        while queue.front().is_some_and(|first| first.ready) {
+            if let Some(first) = queue.pop_front() {
+                self.queued.push((first.entry, first.reply));
+            }
+        }
+        if queue.is_empty() {
+            self.preparing.remove(&order);
+        }
+    }
+
+    fn not_leader(&self) -> ProposeError {
+        let raft = &self.node.raft;
+        let hint = raft.lead_transferee.unwrap_or(raft.leader_id);
+        let hint = (hint != INVALID_ID && hint != self.my_id).then_some(hint);
+        ProposeError::NotLeader { hint: hint.and_then(|id| self.node_of(id)) }
+    }
+
+    /// Whether what is queued waits for what was proposed before: a leader with followers lets one
+    /// batch gather while another is on its way to the disks of a majority, so that messages,
+    /// writes and wake-ups are few when proposals are many. (Where payloads go their own way,
+    /// proposals are few and large.)
+    fn gathers(&self) -> bool {
+        let raft = &self.node.raft;
+        let gathers = !self.alone() && self.shared.payloads.is_none();
+        let proposed = self.proposed.min(raft.raft_log.last_index());
+        gathers && raft.state == StateRole::Leader && proposed > raft.raft_log.committed
+    }
+
+    /// Everything queued becomes one proposal message, unless it is to gather.
+    pub(crate) fn propose_queued(&mut self, out: &Out) {
+        let gathers = self.gathers();
+        // The batch that follows tells followers what is committed.
+        let follows = gathers && !self.queued.is_empty();
+        self.node.raft.skip_bcast_commit(follows);
+        if self.queued.is_empty() || gathers {
+            return;
+        }
+        let queued = std::mem::take(&mut self.queued);
+        let raft = &mut self.node.raft;
+        if raft.state != StateRole::Leader || raft.lead_transferee.is_some() {
+            let error = self.not_leader();
+            queued.into_iter().for_each(|(_, reply)| reply.send(Err(error.clone())));
+            return;
+        }
+        let (entries, replies): (Vec<Entry>, Vec<Reply>) = queued.into_iter().unzip();
+        let (term, first) = (raft.term, raft.raft_log.last_index() + 1);
+        let mut message = Message::default();
+        message.set_msg_type(MessageType::MsgPropose);
+        message.from = self.my_id;
+        message.set_entries(entries.into());
+        if self.node.raft.step(message).is_err() {
+            replies.into_iter().for_each(|reply| reply.send(Err(ProposeError::Busy)));
+            return;
+        }
+        add(&out.metrics.proposals, replies.len() as u64);
+        self.proposed = first + replies.len() as u64 - 1;
+        let waiting = |(index, reply)| Waiting { index, term, reply };
+        self.waiting.extend((first..).zip(replies).map(waiting));
+    }
+
+    /// The callers that wait for `entries`, which are committed. One that waits at an index that
+    /// another leader filled learns that the proposal is lost.
+    pub(crate) fn replies_for(&mut self, entries: &[Entry]) -> VecDeque<(u64, Reply)> {
+        let mut replies = VecDeque::new();
+        if self.waiting.is_empty() {
+            return replies;
+        }
+        for entry in entries {
+            while let Some(first) = self.waiting.pop_front_if(|w| w.index <= entry.index) {
+                if first.index == entry.index && first.term == entry.term {
+                    replies.push_back((entry.index, first.reply));
+                } else {
+                    first.reply.send(Err(ProposeError::Dropped));
+                }
+            }
+        }
+        replies
+    }
+
+    /// Answers the callers that wait for an entry that the log does not have any more, because
+    /// another leader filled its place, or cut the log there, before this replica led again.
+    /// Nothing may ever be committed that far, and what is waited for next would stand behind it.
+    pub(crate) fn drop_overwritten(&mut self) {
+        let log = &self.node.raft.raft_log;
+        let there = |w: &Waiting| log.term(w.index).is_ok_and(|term| term == w.term);
+        if self.waiting.iter().all(there) {
+            return;
+        }
+        let all = std::mem::take(&mut self.waiting);
+        for waiting in all {
+            if there(&waiting) {
+                self.waiting.push_back(waiting);
+            } else {
+                waiting.reply.send(Err(ProposeError::Dropped));
+            }
+        }
+    }
+
+    /// Answers all callers that wait: this replica will not.
+    pub(crate) fn drop_waiting(&mut self) {
+        for waiting in self.waiting.drain(..) {
+            waiting.reply.send(Err::<Applied, _>(ProposeError::Dropped));
+        }
+    }
+
+    /// Answers everyone after the group failed or was stopped.
+    pub(crate) fn refuse_all(&mut self) {
+        let error = match &self.failed {
+            Some(reason) => ProposeError::Failed(reason.clone()),
+            None => ProposeError::Shutdown,
+        };
+        let queued = self.queued.drain(..).map(|(_, reply)| reply);
+        let preparing = self.preparing.drain().flat_map(|(_, queue)| queue).map(|p| p.reply);
+        for reply in queued.chain(preparing) {
+            reply.send(Err(error.clone()));
+        }
+        self.drop_waiting();
+        self.end_changes(&ChangeError::Shutdown);
+        self.reads.refuse_all();
+    }
+}

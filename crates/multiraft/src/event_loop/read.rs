@@ -1,0 +1,206 @@
+//! Linearizable reads and the lease that makes most of them free.
+//!
+//! A read round is Raft's ReadIndex: a heartbeat that a quorum answers proves that this
+//! replica still led when the round began. We remember when it began: every follower that
+//! answered will not vote for anybody else for an election timeout from then on, so for a
+//! third of that (room for clocks and for a follower that restarts, see `lead.rs`) nobody else
+//! can have committed anything and reads need no round at all.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use raft::{INVALID_ID, ReadState, StateRole};
+use tokio::sync::oneshot;
+
+use super::core::GroupCore;
+use crate::error::ReadError;
+use crate::shared::FOREVER;
+
+/// Rounds of a follower that the leader has not answered: a read that comes later waits for the
+/// next one.
+const MOST_FORWARDED: usize = 2;
+
+type Sender = oneshot::Sender<Result<u64, ReadError>>;
+
+struct Round {
+    number: u64,
+    started: Instant,
+    /// What the clock of leases showed then, in nanoseconds.
+    lease_from: u64,
+    readers: Vec<Sender>,
+}
+
+/// Readers of a group, by how far they are.
+pub(crate) struct Reads {
+    /// Came in since the last round began.
+    queued: Vec<(Instant, Sender)>,
+    rounds: VecDeque<Round>,
+    /// Have their index and wait until it is applied.
+    indexed: Vec<(u64, Sender)>,
+    next: u64,
+}
+
+impl Default for Reads {
+    fn default() -> Self {
+        // An answer to a question from before a restart must not be taken for another's.
+        let next = uuid::Uuid::new_v4().as_u64_pair().0 >> 1;
+        Self { queued: Vec::new(), rounds: VecDeque::new(), indexed: Vec::new(), next }
+    }
+}
+
+impl Reads {
+    pub(crate) fn refuse_all(&mut self) {
+        self.queued.clear();
+        self.rounds.clear();
+        self.indexed.clear();
+    }
+
+    fn drain_unconfirmed(&mut self) -> impl Iterator<Item = Sender> {
+        let queued = self.queued.drain(..).map(|(_, sender)| sender);
+        queued.chain(self.rounds.drain(..).flat_map(|round| round.readers))
+    }
+}
+
+impl GroupCore {
+    pub(crate) fn on_read(&mut self, anywhere: bool, sender: Sender) {
+        let raft = &self.node.raft;
+        let follows = raft.state == StateRole::Follower && raft.leader_id != INVALID_ID;
+        let able = raft.state == StateRole::Leader || (anywhere && follows);
+        if !able || self.failed.is_some() {
+            let _ = sender.send(Err(self.read_refused()));
+            return;
+        }
+        self.reads.queued.push((Instant::now(), sender));
+    }
+
+    pub(crate) fn on_wait_applied(&mut self, index: u64, sender: Sender) {
+        if self.failed.is_some() {
+            let _ = sender.send(Err(self.read_refused()));
+            return;
+        }
+        self.reads.indexed.push((index, sender));
+        self.shared.notify_applied.store(true, Ordering::SeqCst);
+        self.on_applied(self.shared.applied.load(Ordering::SeqCst));
+    }
+
+    fn read_refused(&self) -> ReadError {
+        let hint = self.node.raft.leader_id;
+        let hint = if hint == self.my_id { None } else { self.node_of(hint) };
+        ReadError::NotLeader { hint }
+    }
+
+    /// Begins a round for all reads that wait for one.
+    pub(crate) fn start_reads(&mut self) {
+        if !self.reads.queued.is_empty() {
+            self.start_round();
+        }
+    }
+
+    pub(crate) fn start_round(&mut self) {
+        let raft = &self.node.raft;
+        // Before it has committed an entry of its own term a leader does not know what is
+        // committed; readers wait. Those of a follower share what it asks of the leader.
+        let able = match raft.state {
+            StateRole::Leader => raft.commit_to_current_term(),
+            StateRole::Follower => self.reads.rounds.len() < MOST_FORWARDED,
+            _ => false,
+        };
+        if !able {
+            return;
+        }
+        let readers = self.reads.queued.drain(..).map(|(_, sender)| sender).collect();
+        self.reads.next += 1;
+        let number = self.reads.next;
+        let (started, lease_from) = (Instant::now(), self.shared.now());
+        self.reads.rounds.push_back(Round { number, started, lease_from, readers });
+        // The leader tells rounds apart by these bytes, so they name the member, too.
+        let mut context = number.to_le_bytes().to_vec();
+        context.extend_from_slice(self.shared.me.as_bytes());
+        self.node.read_index(context);
+    }
+
+    pub(crate) fn on_read_states(&mut self, states: Vec<ReadState>) {
+        for state in states {
+            let Some((number, node)) = state.request_ctx.split_first_chunk::<8>() else { continue };
+            if node != self.shared.me.as_bytes() {
+                continue;
+            }
+            let number = u64::from_le_bytes(*number);
+            while let Some(round) = self.reads.rounds.pop_front_if(|r| r.number <= number) {
+                if round.number == number {
+                    self.extend_lease(round.lease_from);
+                }
+                let index = state.index;
+                self.reads.indexed.extend(round.readers.into_iter().map(|r| (index, r)));
+            }
+        }
+        if !self.reads.indexed.is_empty() {
+            self.shared.notify_applied.store(true, Ordering::SeqCst);
+            self.on_applied(self.shared.applied.load(Ordering::SeqCst));
+        }
+    }
+
+    fn extend_lease(&mut self, from: u64) {
+        let raft = &self.node.raft;
+        let none = self.sole_voter() || self.lead.lease.is_zero();
+        if none || raft.state != StateRole::Leader || self.lead.handed_over == raft.term {
+            return;
+        }
+        let lease = u64::try_from(self.lead.lease.as_nanos()).unwrap_or(0);
+        let until = from.saturating_add(lease).min(FOREVER - 1);
+        self.shared.lease_until.fetch_max(until, Ordering::AcqRel);
+    }
+
+    /// Answers readers whose index is applied.
+    pub(crate) fn on_applied(&mut self, applied: u64) {
+        let mut at = 0;
+        while at < self.reads.indexed.len() {
+            if self.reads.indexed[at].0 <= applied {
+                let (index, sender) = self.reads.indexed.swap_remove(at);
+                let _ = sender.send(Ok(index));
+            } else {
+                at += 1;
+            }
+        }
+        if !self.reads.indexed.is_empty() {
+            self.shared.notify_applied.store(true, Ordering::SeqCst);
+        }
+        self.serve_when_caught_up(applied);
+    }
+
+    /// Leadership is gone: no lease, and no answer for reads that wait.
+    pub(crate) fn end_reads(&mut self) {
+        self.shared.lease_until.store(0, Ordering::Release);
+        let error = self.read_refused();
+        for sender in self.reads.drain_unconfirmed() {
+            let _ = sender.send(Err(error.clone()));
+        }
+    }
+
+    /// Once per tick: gives up on old rounds and keeps a used lease alive.
+    pub(crate) fn tick_reads(&mut self, now: Instant) {
+        let timeout = self.lead.election_timeout;
+        while let Some(round) =
+            self.reads.rounds.pop_front_if(|r| now.duration_since(r.started) > timeout)
+        {
+            for sender in round.readers {
+                let _ = sender.send(Err(ReadError::Timeout));
+            }
+        }
+        let late = |since: &Instant| now.duration_since(*since) > timeout;
+        if self.reads.queued.first().is_some_and(|(since, _)| late(since)) {
+            for (_, sender) in self.reads.queued.drain(..) {
+                let _ = sender.send(Err(ReadError::Timeout));
+            }
+        }
+        let lease = self.shared.lease_until.load(Ordering::Relaxed);
+        if lease != 0 && lease != FOREVER {
+            let half = self.lead.lease.as_nanos() as u64 / 2;
+            let runs_out = self.shared.now() + half >= lease;
+            if runs_out && self.shared.read_recently.swap(false, Ordering::Relaxed) {
+                self.start_round();
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! When a group's log is cut.
+
+use std::sync::atomic::Ordering;
+
+use raft::{ProgressState, StateRole, Storage};
+
+use super::core::GroupCore;
+use super::out::Out;
+use crate::apply::ApplyTask;
+use crate::log::write::WriteTask;
+use crate::machine::LogPosition;
+use crate::membership::MemberRole;
+use crate::metrics::add;
+
+impl GroupCore {
+    /// Asks the state machine to flush when enough entries or bytes are applied.
+    pub(crate) fn maybe_trim(&mut self, out: &mut Out) {
+        if self.flushing || self.restoring.is_some() {
+            return;
+        }
+        let applied = self.shared.applied.load(Ordering::Acquire);
+        let entries = (applied + 1).saturating_sub(self.node.store().first());
+        let first = self.node.store().first();
+        // Not before all that is wanted is applied, and no longer than that takes.
+        self.trim_goal.take_if(|goal| first > *goal);
+        let goal = self.trim_goal.is_some_and(|goal| goal <= applied);
+        let due = goal
+            || entries >= self.trim.entries.saturating_add(self.trim.keep)
+            || (self.bytes_in_log >= self.trim.bytes && entries > 0)
+            || (self.trim_forced && entries > 0);
+        if due {
+            self.flushing = true;
+            out.apply(&self.apply, ApplyTask::Flush { group: self.region() });
+        } else {
+            self.trim_forced = false;
+        }
+    }
+
+    pub(crate) fn on_trim_wanted(&mut self, out: &mut Out) {
+        self.trim_forced = true;
+        self.maybe_trim(out);
+    }
+
+    pub(crate) fn on_trim_to(&mut self, index: u64, out: &mut Out) {
+        self.trim_goal = Some(self.trim_goal.map_or(index, |goal| goal.max(index)));
+        self.maybe_trim(out);
+    }
+
+    /// The state machine holds everything up to `at` durably: the log lets go of it, but for
+    /// what followers nearby may still ask for.
+    pub(crate) fn on_flushed(&mut self, at: LogPosition, out: &mut Out) {
+        self.flushing = false;
+        let forced = std::mem::take(&mut self.trim_forced) || self.trim_goal.is_some();
+        let by_bytes = self.bytes_in_log >= self.trim.bytes;
+        let keep = if forced || by_bytes { 0 } else { self.trim.keep };
+        let applied = self.node.raft.raft_log.applied;
+        let mut index = at.index.min(applied).saturating_sub(keep);
+        if self.node.raft.state == StateRole::Leader {
+            index = index.min(self.needed_by_followers(at.index, forced));
+        }
+        let first = self.node.store().first();
+        if index < first {
+            // Nothing to gain now; ask again after as much has come in.
+            self.bytes_in_log /= 2;
+            return;
+        }
+        let Ok(term) = self.node.store().term(index) else { return };
+        let last = self.node.store().last().index;
+        let at = LogPosition { term, index };
+        let share = (last - index) as f64 / (last + 1 - first) as f64;
+        self.bytes_in_log = (self.bytes_in_log as f64 * share) as u64;
+        let region = self.region();
+        out.write(&self.log, WriteTask { region, truncate: Some(at), ..Default::default() });
+        self.node.mut_store().truncate(at);
+        add(&out.metrics.trims, 1);
+    }
+
+    /// The last entry that no follower needs any more, unless one lags so far that a snapshot is
+    /// cheaper. What one that is away needs is kept for a shorter stretch, and not when the log as
+    /// a whole is too large.
+    fn needed_by_followers(&self, flushed: u64, forced: bool) -> u64 {
+        let near = self.trim.entries.saturating_mul(4);
+        let away = if forced { 0 } else { self.trim.entries };
+        let snapshot = self.outgoing.as_ref().map(|o| o.at.index);
+        let progress = self.node.raft.prs();
+        let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
+        let known = others.filter_map(|m| progress.get(m.raft_id).map(|p| (m.role, p)));
+        let needed = known.filter_map(|(role, p)| {
+            let kept_entries = match (p.recent_active, role) {
+                // Without the entries behind its snapshot it would need another one, and so on.
+                (true, MemberRole::Joining | MemberRole::Listener) if !forced => u64::MAX,
+                (true, _) => near,
+                (false, _) => away,
+            };
+            // A member that is being sent a snapshot goes on behind that.
+            let restoring = p.state == ProgressState::Snapshot;
+            let from = if restoring { p.matched.max(p.pending_snapshot) } else { p.matched };
+            let useful = from > 0 && from.saturating_add(kept_entries) >= flushed;
+            useful.then_some(from)
+        });
+        needed.chain(snapshot).min().unwrap_or(u64::MAX)
+    }
+}

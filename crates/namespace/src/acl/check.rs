@@ -1,0 +1,80 @@
+//! Refuses what a user may not do, before a command is prepared or answered.
+
+use proto::ozone::{OmRequest, VolumeInfo};
+
+use super::authorize::{Guard, Target};
+use super::right::Right;
+use crate::error::OmError;
+use crate::prepare::PrepareContext;
+use crate::read::ReadContext;
+use crate::registry;
+use crate::settings::Settings;
+
+/// Refuses a write that who asks may not do. Of writes to many keys, only those keys are marked
+/// refused that may not be touched.
+pub(crate) fn check_write(r: &mut OmRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
+    let Settings { authorization: policy, s3_volume, .. } = ctx.settings;
+    if !policy.enabled {
+        clear_marks(r);
+        return Ok(());
+    }
+    let guard = Guard { view: ctx.view, policy, user: ctx.user, groups: ctx.groups, s3_volume };
+    registry::judge(registry::command_of(r)?, r, &guard)?;
+    clear_marks(r);
+    mark_refused(&guard, r)
+}
+
+/// Refuses a read that who asks may not do.
+pub(crate) fn check_read(r: &OmRequest, cx: &ReadContext<'_>) -> Result<(), OmError> {
+    let Settings { authorization: policy, s3_volume, .. } = cx.settings;
+    if !policy.enabled {
+        return Ok(());
+    }
+    let guard = Guard { view: cx.view, policy, user: cx.user, groups: cx.groups, s3_volume };
+    registry::judge(registry::command_of(r)?, r, &guard)
+}
+
+/// Whether a list of volumes made for `user` shows a volume: with authorization on, a user sees
+/// those that they may list, whoever owns them.
+pub(crate) fn lists_volume(volume: &VolumeInfo, user: &str, cx: &ReadContext<'_>) -> bool {
+    let Settings { authorization: policy, s3_volume, .. } = cx.settings;
+    // The groups of somebody else are not known here.
+    let groups = if user == cx.user { cx.groups } else { &[] };
+    Guard { view: cx.view, policy, user, groups, s3_volume }.may_list(volume)
+}
+
+/// Marks are the leader's: what a client says there counts for nothing.
+fn clear_marks(r: &mut OmRequest) {
+    if let Some(delete) = r.delete_keys_request.as_mut().and_then(|d| d.delete_keys.as_mut()) {
+        delete.refused.clear();
+    }
+    if let Some(rename) = &mut r.rename_keys_request {
+        rename.rename_keys_args.refused.clear();
+    }
+}
+
+fn mark_refused(guard: &Guard<'_>, r: &mut OmRequest) -> Result<(), OmError> {
+    if let Some(delete) = r.delete_keys_request.as_mut().and_then(|d| d.delete_keys.as_mut()) {
+        let (volume, bucket) = guard.resolve(&delete.volume_name, &delete.bucket_name)?;
+        let may = |key: &str| guard.require(Target::key(&volume, &bucket, key), Right::Delete);
+        (delete.keys, delete.refused) =
+            std::mem::take(&mut delete.keys).into_iter().partition(|key| !refused(may(key)));
+    }
+    if let Some(rename) = &mut r.rename_keys_request {
+        let args = &mut rename.rename_keys_args;
+        let (volume, bucket) = guard.resolve(&args.volume_name, &args.bucket_name)?;
+        let may = |from: &str, to: &str| {
+            guard.require(Target::key(&volume, &bucket, from), Right::Delete)?;
+            guard.require(Target::key(&volume, &bucket, to), Right::Create)
+        };
+        (args.rename_keys_map, args.refused) = std::mem::take(&mut args.rename_keys_map)
+            .into_iter()
+            .partition(|pair| !refused(may(&pair.from_key_name, &pair.to_key_name)));
+    }
+    Ok(())
+}
+
+/// Whether a key may not be touched. Whatever else is wrong is for the command to find.
+fn refused(verdict: Result<(), OmError>) -> bool {
+    matches!(verdict, Err(OmError::PermissionDenied(_)))
+}

@@ -1,0 +1,51 @@
+//! What a request may say at most, checked before it is logged: sizes that a key can have, and
+//! lists that every replica can go through. `apply` does not rely on it: its sums saturate,
+//! whatever an entry says.
+
+use proto::ozone::KeyArgs;
+
+use crate::error::OmError;
+use crate::usage::LARGEST;
+
+/// The most entries of one list of ACLs, metadata or tags. Commands compare each entry with the
+/// others, and directories hand theirs on to all that are made below them.
+const MOST_ENTRIES: usize = 1_000;
+
+/// Whether the sizes and lists of a key can be.
+///
+/// # Errors
+/// When a size is larger than [`LARGEST`], or a list has more than [`MOST_ENTRIES`] entries.
+pub(crate) fn check_key(args: &KeyArgs) -> Result<(), OmError> {
+    check_sizes(args)?;
+    check_entries("ACLs", args.acls.len())?;
+    check_entries("metadata entries", args.metadata.len())?;
+    check_entries("tags", args.tags.len())
+}
+
+/// Whether a list can be that long.
+///
+/// # Errors
+/// When it has more than [`MOST_ENTRIES`] entries.
+pub(crate) fn check_entries(what: &str, count: usize) -> Result<(), OmError> {
+    if count <= MOST_ENTRIES {
+        return Ok(());
+    }
+    Err(OmError::InvalidRequest(format!("{count} {what}, there can be {MOST_ENTRIES} at most")))
+}
+
+/// The size of the key, of each of its blocks, and of all of them.
+fn check_sizes(args: &KeyArgs) -> Result<(), OmError> {
+    let size = args.data_size.unwrap_or(0);
+    let sum = args.key_locations.iter().try_fold(0u64, |sum, block| {
+        block.offset.checked_add(block.length)?;
+        sum.checked_add(block.length).filter(|sum| *sum <= LARGEST)
+    });
+    if size <= LARGEST && sum.is_some() {
+        return Ok(());
+    }
+    Err(OmError::InvalidRequest(format!(
+        "the sizes of key {} cannot be: {size} bytes in {} blocks, there can be {LARGEST} bytes at most",
+        args.key_name,
+        args.key_locations.len()
+    )))
+}

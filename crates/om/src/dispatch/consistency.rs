@@ -1,0 +1,92 @@
+//! What a read must show before it may be answered here.
+//!
+//! * On the **leader**: everything, which its lease says without a question to anybody.
+//! * On **another OM**, for clients that ask for `LINEARIZABLE_ALLOW_FOLLOWER`: everything as well;
+//!   it asks the leader how far that is, once for all reads that wait, and waits until it has
+//!   applied it.
+//! * On **another OM**, for clients that ask for `LOCAL_LEASE`: what it has, unless it knows of too
+//!   many entries that it lacks, or cannot tell that it had everything a bounded time ago. To have
+//!   heard of the leader is not enough: an OM whose disk is full or whose tables hang hears of it
+//!   all the time. One that has just started cannot tell anything yet, and asks as above.
+//!
+//! A client that says up to where it has written sees that much, whichever way.
+
+use std::time::Duration;
+
+use framed::Status;
+use proto::ozone::{OmRequest, ReadConsistencyHint, ReadConsistencyProto as Consistency};
+
+use super::Dispatcher;
+use super::write::not_leader;
+
+/// How long a read waits for the writes of its own client, or for what an OM that has just started
+/// lacks.
+const OWN_WRITES_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// When an OM that does not lead may answer from what it has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LocalReads {
+    /// At all.
+    pub(crate) enabled: bool,
+    /// Entries that it may lack.
+    pub(crate) entries: u64,
+    /// Milliseconds that it may be behind.
+    pub(crate) millis: u64,
+}
+
+/// What becomes of a read of what this OM has.
+enum Local {
+    Answer,
+    /// Nothing has proved yet what it has: it has just started, or leads without a lease.
+    Ask,
+    /// Only the leader may answer.
+    Refuse,
+}
+
+impl Dispatcher {
+    /// Returns when the tables show what `request` must see.
+    pub(super) async fn consistent(&self, request: &OmRequest) -> Result<(), Status> {
+        let group = &self.parts.group;
+        if let Some(at) = request.read_from.filter(|at| group.applied() < *at) {
+            match tokio::time::timeout(OWN_WRITES_TIMEOUT, group.wait_applied(at)).await {
+                Ok(applied) => applied.map_err(|e| self.read_status(&e))?,
+                Err(_) => return Err(not_leader(self)),
+            }
+        }
+        if group.can_read_now() {
+            return Ok(());
+        }
+        let hint = request.read_consistency_hint.as_deref();
+        let read = match hint.map(ReadConsistencyHint::read_consistency) {
+            Some(Consistency::LinearizableAllowFollower) => group.read_index_anywhere().await,
+            Some(Consistency::LocalLease) => match self.local(hint) {
+                Local::Answer => return Ok(()),
+                Local::Ask => {
+                    let read =
+                        tokio::time::timeout(OWN_WRITES_TIMEOUT, group.read_index_anywhere()).await;
+                    read.map_err(|_| not_leader(self))?
+                }
+                Local::Refuse => group.read_index().await,
+            },
+            _ => group.read_index().await,
+        };
+        read.map(|_| ()).map_err(|e| self.read_status(&e))
+    }
+
+    /// Whether this OM is near enough to its leader, by its own bounds and the client's.
+    fn local(&self, hint: Option<&ReadConsistencyHint>) -> Local {
+        let own = &self.parts.local_reads;
+        if !own.enabled {
+            return Local::Refuse;
+        }
+        let asked = hint.and_then(|h| h.local_lease_context.as_ref());
+        let entries = asked.and_then(|a| a.log_limit).map_or(own.entries, |n| n.min(own.entries));
+        let millis = asked.and_then(|a| a.lease_time_ms).map_or(own.millis, |n| n.min(own.millis));
+        let known = self.parts.group.staleness();
+        match known.behind.map(|behind| behind.as_millis() <= u128::from(millis)) {
+            None => Local::Ask,
+            Some(near) if near && known.entries <= entries => Local::Answer,
+            Some(_) => Local::Refuse,
+        }
+    }
+}

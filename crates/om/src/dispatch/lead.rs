@@ -1,0 +1,97 @@
+//! The leader: asked for, and changed by request.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use multiraft::MemberRole;
+use proto::om_admin::OmStateResponse;
+use proto::ozone::{OmRequest, Status as OmStatus};
+use uuid::Uuid;
+
+use super::Dispatcher;
+use super::outcome::refusal;
+use crate::members::Member;
+
+/// How long a transfer of the leadership may take.
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl Dispatcher {
+    /// What a member is called in lists of roles.
+    pub(crate) fn role_of(&self, raft_id: Uuid, leads: bool) -> &'static str {
+        let role = self.parts.group.membership().find(raft_id).map(|m| m.role);
+        match role {
+            _ if leads => "LEADER",
+            Some(MemberRole::Voter) => "FOLLOWER",
+            Some(MemberRole::Joining) => "LEARNER",
+            Some(MemberRole::Listener) => "LISTENER",
+            None => "REMOVED",
+        }
+    }
+
+    /// How this OM stands.
+    pub(crate) fn state(&self) -> OmStateResponse {
+        let (group, members) = (&self.parts.group, &self.parts.facts.members);
+        let state = group.leader();
+        let leader = state.leader.and_then(|id| members.by_raft_id(id));
+        let leads = state.leader == Some(members.me.raft_id);
+        let stale = group.staleness();
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let applied = group.applied();
+        OmStateResponse {
+            node_id: members.me.node_id.clone(),
+            role: self.role_of(members.me.raft_id, leads).to_owned(),
+            leader_id: leader.map(|m| m.node_id),
+            term: state.term,
+            applied,
+            committed: applied + stale.entries,
+            ready: state.ready,
+            silent_ms: stale.silent.map(millis),
+            behind_ms: stale.behind.map(millis),
+        }
+    }
+
+    /// Hands leadership to the OM that a request names, or to any when it names none; `Err` is the
+    /// refusal.
+    pub(super) async fn transfer_leadership(&self, request: &OmRequest) -> Result<(), Bytes> {
+        let (group, members) = (&self.parts.group, &self.parts.facts.members);
+        let asked = request.transfer_om_leadership_request.as_ref();
+        let wanted = asked.map_or("", |r| r.new_leader_id.as_str());
+        let refuse = |message: String| {
+            let status = OmStatus::InvalidRequest;
+            refusal(request.cmd_type, request.trace_id.clone(), status, message)
+        };
+        let me = members.me.raft_id;
+        let membership = group.membership();
+        let all = members.all();
+        let target = if wanted.is_empty() {
+            None
+        } else {
+            let votes = |m: &&Member| {
+                let known = membership.find(m.raft_id);
+                m.node_id == wanted && known.is_some_and(|known| known.role.votes())
+            };
+            let found = all.iter().find(votes);
+            Some(found.ok_or_else(|| refuse(format!("There is no OM {wanted} in the service")))?)
+        };
+        if target.is_some_and(|m| m.raft_id == me) {
+            return Ok(());
+        }
+        if membership.voters().count() == 1 {
+            return Err(refuse("This OM is the only one of its service".to_owned()));
+        }
+        let mut changes = group.leader_changes();
+        match target {
+            Some(member) => group.transfer_leader(member.raft_id),
+            None => group.step_down(),
+        }
+        let done = changes.wait_for(|state| match (state.leader, target) {
+            (Some(leader), Some(member)) => leader == member.raft_id,
+            (Some(leader), None) => leader != me,
+            (None, _) => false,
+        });
+        match tokio::time::timeout(TRANSFER_TIMEOUT, done).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(refuse(format!("{wanted} did not take over within {TRANSFER_TIMEOUT:?}"))),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Pipelines for the blocks of an answer: the tables know containers, clients want nodes.
+
+use bytes::Bytes;
+use proto::ozone::{KeyLocation, OmResponse, Status as OmStatus};
+
+use super::outcome::refusal;
+use super::read::LocationWish;
+use super::{Caller, Dispatcher};
+
+impl Dispatcher {
+    /// Fills in where the blocks of `response` are; `Err` is the refusal to send instead.
+    pub(super) async fn locate(
+        &self,
+        response: &mut OmResponse,
+        wish: LocationWish,
+        caller: &Caller,
+    ) -> Result<(), Bytes> {
+        let locations = &self.parts.locations;
+        let mut unknown: Vec<i64> = Vec::new();
+        let mut any = false;
+        namespace::for_each_location(response, &mut |location| {
+            any = true;
+            let container = container(location);
+            if unknown.contains(&container) {
+                return;
+            }
+            if wish.refresh || !self.fill(location, wish, caller) {
+                unknown.push(container);
+            }
+        });
+        if !any || unknown.is_empty() {
+            return Ok(());
+        }
+        if let Err(e) = locations.fetch(unknown).await {
+            let status = OmStatus::ScmGetPipelineException;
+            let trace = response.trace_id.take();
+            return Err(refusal(response.cmd_type, trace, status, e.to_string()));
+        }
+        let mut missing = None;
+        namespace::for_each_location(response, &mut |location| {
+            if location.pipeline.is_none() && !self.fill(location, wish, caller) {
+                missing = Some(container(location));
+            }
+        });
+        match missing {
+            None => Ok(()),
+            Some(container) => Err(refusal(
+                response.cmd_type,
+                response.trace_id.take(),
+                OmStatus::ScmGetPipelineException,
+                format!("SCM knows no place of container {container}"),
+            )),
+        }
+    }
+
+    /// Gives `location` its pipeline, if that is remembered.
+    fn fill(&self, location: &mut KeyLocation, wish: LocationWish, caller: &Caller) -> bool {
+        let Some(known) = self.parts.locations.get(container(location)) else { return false };
+        let mut pipeline = (*known).clone();
+        if wish.sort && pipeline.members.len() > 1 {
+            pipeline.member_orders =
+                self.parts.locations.member_orders(&pipeline.members, caller.ip);
+        }
+        location.pipeline = Some(Box::new(pipeline));
+        true
+    }
+}
+
+fn container(location: &KeyLocation) -> i64 {
+    location.block_id.container_block_id.container_id
+}

@@ -1,0 +1,241 @@
+//! Where every endpoint leads: one dispatcher for all requests, whatever protocol brought them.
+//!
+//! A request is admitted (bounded, deadline), then takes one of three ways: a **read** is
+//! answered from the tables where it stands; a **write** is decided by the leader, proposed, and
+//! answered by the state machine ([`write`]); a question about the server itself is answered by
+//! [`server`]. Reads never wait behind writes. A refusal by the rules is an answer; only what
+//! keeps this OM from answering at all is a [`Status`].
+
+mod absent;
+mod admission;
+mod audit;
+mod consistency;
+mod lead;
+mod locate;
+mod members;
+mod outcome;
+mod prepared;
+mod quota_repair;
+mod read;
+mod server;
+mod write;
+
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use bytes::Bytes;
+use framed::{Code, Status};
+use multiraft::Group;
+use namespace::{Route, Settings};
+use prost::Message;
+use proto::ozone::{OmRequest, OmResponse, Type};
+use service::{AuditLog, RpcMethod, RpcMetrics};
+use tokio::sync::watch;
+
+pub(crate) use admission::{Admission, Limits};
+pub(crate) use consistency::LocalReads;
+pub(crate) use members::NotChanged;
+pub(crate) use outcome::Outcome;
+pub(crate) use server::ServerFacts;
+pub(crate) use write::LeaderIds;
+
+use quota_repair::QuotaRepairs;
+
+use crate::groups::Groups;
+use crate::scm::{BlockPool, Locations, ScmClient};
+use crate::state::{CallKey, CurrentTables, InFlightProposals, Tables};
+
+/// Most command numbers of the protocol, for the table of metrics.
+const COMMANDS: usize = 256;
+
+/// The caller, as the endpoint saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// Where the request came from.
+    pub(crate) ip: IpAddr,
+    /// Whom the connection is for, where a protocol says so once for all requests.
+    pub(crate) user: Option<Arc<str>>,
+    /// Which call it is, where a protocol sends calls again under the same number.
+    pub(crate) call: Option<CallKey>,
+    /// When it was received.
+    pub(crate) received: Instant,
+    /// When the client gives up.
+    pub(crate) deadline: Option<Instant>,
+    /// It is OM itself.
+    pub(crate) is_om: bool,
+}
+
+impl Caller {
+    /// OM itself.
+    pub(crate) fn internal() -> Self {
+        Self {
+            ip: IpAddr::from([127, 0, 0, 1]),
+            user: None,
+            call: None,
+            received: Instant::now(),
+            deadline: None,
+            is_om: true,
+        }
+    }
+}
+
+/// What the dispatcher is made of.
+pub(crate) struct DispatcherParts {
+    pub(crate) current: Arc<CurrentTables>,
+    pub(crate) group: Group,
+    pub(crate) proposals: Arc<InFlightProposals>,
+    /// The entry behind which writes are refused, while OM is prepared for another version.
+    pub(crate) prepared: watch::Receiver<Option<u64>>,
+    pub(crate) scm: ScmClient,
+    pub(crate) pool: Arc<BlockPool>,
+    pub(crate) locations: Arc<Locations>,
+    pub(crate) settings: Settings,
+    pub(crate) local_reads: LocalReads,
+    pub(crate) audit: AuditLog,
+    pub(crate) audit_reads: bool,
+    pub(crate) rpc: RpcMetrics,
+    pub(crate) admission: Admission,
+    pub(crate) facts: ServerFacts,
+    pub(crate) groups: Groups,
+    /// The user that requests without one are taken to be from.
+    pub(crate) default_user: String,
+    /// The S3 key that stands for the user that OM runs as, where requests are judged by user.
+    pub(crate) root_access_key: OnceLock<String>,
+}
+
+/// The dispatcher.
+pub(crate) struct Dispatcher {
+    parts: DispatcherParts,
+    ids: LeaderIds,
+    repairs: QuotaRepairs,
+    methods: Vec<OnceLock<RpcMethod>>,
+}
+
+impl Dispatcher {
+    pub(crate) fn new(parts: DispatcherParts) -> Arc<Self> {
+        let methods = std::iter::repeat_with(OnceLock::new).take(COMMANDS).collect();
+        let (ids, repairs) = (LeaderIds::default(), QuotaRepairs::default());
+        Arc::new(Self { parts, ids, repairs, methods })
+    }
+
+    /// Answers an encoded request with the encoded answer.
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        request: Bytes,
+        caller: Caller,
+    ) -> Result<Bytes, Status> {
+        let request = OmRequest::decode(request)
+            .map_err(|e| Status::invalid(format!("OMRequest does not decode: {e}")))?;
+        self.submit(request, caller).await
+    }
+
+    /// Answers a request.
+    pub(crate) async fn submit(
+        self: &Arc<Self>,
+        request: OmRequest,
+        caller: Caller,
+    ) -> Result<Bytes, Status> {
+        let mut call = self.method(request.cmd_type).call(caller.received);
+        if caller.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Err(Status::new(Code::DeadlineExceeded, "the client gave up meanwhile"));
+        }
+        let route = namespace::route(&request);
+        let _permit = self.parts.admission.enter(route, caller.deadline).await?;
+        call.started();
+        let user = self.identify(&request, &caller);
+        let wanted =
+            self.parts.audit.is_enabled() && (route == Route::Write || self.parts.audit_reads);
+        let note = wanted.then(|| audit::note(&request));
+        let answer = match route {
+            Route::Read => self.read(request, &user, &caller).await,
+            Route::Write if namespace::is_internal(request.cmd_type) && !caller.is_om => {
+                let command = Type::try_from(request.cmd_type).unwrap_or(Type::UnknownCommand);
+                let message = format!("{} is what OM does by itself", command.as_str_name());
+                let status = proto::ozone::Status::PermissionDenied;
+                Ok(outcome::refusal(request.cmd_type, request.trace_id, status, message))
+            }
+            Route::Write => self.write(request, &user, &caller).await,
+            Route::Server => self.about_server(request, &user).await,
+            Route::Unsupported => Ok(absent::refuse(&request)),
+        };
+        let outcome = match &answer {
+            Ok(bytes) => Outcome::of(bytes),
+            Err(_) => Outcome::failed(),
+        };
+        if let Some(note) = note {
+            let failure = match &answer {
+                Ok(_) if outcome.success => None,
+                Ok(_) => Some(outcome.message.as_ref()),
+                Err(status) => Some(status.message.as_str()),
+            };
+            note.log(&self.parts.audit, &user, caller.ip, failure);
+        }
+        call.finish(outcome.success);
+        answer
+    }
+
+    /// A write of OM itself, such as a purge; its answer is decoded.
+    pub(crate) async fn submit_own(
+        self: &Arc<Self>,
+        request: OmRequest,
+    ) -> Result<OmResponse, Status> {
+        let bytes = self.submit(request, Caller::internal()).await?;
+        OmResponse::decode(bytes).map_err(|e| Status::internal(format!("own answer: {e}")))
+    }
+
+    /// The tables; for background services.
+    pub(crate) fn tables(&self) -> Result<Arc<Tables>, Status> {
+        let closed = || Status::unavailable("the tables are being replaced, try again");
+        self.parts.current.get().ok_or_else(closed)
+    }
+
+    /// Whether this replica leads and has applied what was committed before: background services
+    /// work there only.
+    pub(crate) fn is_leader(&self) -> bool {
+        let state = self.parts.group.leader();
+        state.ready && state.leader == Some(self.parts.facts.members.me.raft_id)
+    }
+
+    /// Refuses what only the leader answers.
+    fn leading(&self) -> Result<(), Status> {
+        let state = self.parts.group.leader();
+        if state.leader != Some(self.parts.facts.members.me.raft_id) {
+            return Err(write::not_leader(self));
+        }
+        if !state.ready {
+            let id = &self.parts.facts.members.me.node_id;
+            let message = format!("OM:{id} is the leader but not ready to process requests yet");
+            return Err(Status::new(Code::NotReady, message));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn parts(&self) -> &DispatcherParts {
+        &self.parts
+    }
+
+    fn method(&self, cmd_type: i32) -> &RpcMethod {
+        let slot = usize::try_from(cmd_type).ok().and_then(|i| self.methods.get(i));
+        let slot = slot.unwrap_or(&self.methods[0]);
+        let name = Type::try_from(cmd_type).unwrap_or(Type::UnknownCommand).as_str_name();
+        slot.get_or_init(|| self.parts.rpc.method(name))
+    }
+
+    /// The user that asks. With security off, the one that the request names: an S3 access id, or
+    /// the user the client runs as. Where the connection says that, the request does not.
+    fn identify(&self, request: &OmRequest, caller: &Caller) -> String {
+        let s3 = request.s3_authentication.as_ref().and_then(|s| s.access_id.as_deref());
+        let named = || request.user_info.as_ref().and_then(|u| u.user_name.as_deref());
+        if s3.is_some()
+            && self.parts.settings.authorization.enabled
+            && s3 == self.parts.root_access_key.get().map(String::as_str)
+        {
+            return self.parts.default_user.clone();
+        }
+        match s3.or(caller.user.as_deref()).or_else(named) {
+            Some(user) if !user.is_empty() => user.to_owned(),
+            _ => self.parts.default_user.clone(),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The way of a read: straight from the tables.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use framed::Status;
+use multiraft::ReadError;
+use namespace::ReadContext;
+use prost::Message;
+use proto::ozone::{OmRequest, Type};
+
+use super::write::not_leader;
+use super::{Caller, Dispatcher};
+use crate::state::SnapshotView;
+
+/// Entries that are listed where the request stands; longer lists go to a thread of their own,
+/// so that the requests behind them on the connection need not wait.
+const SHORT_LIST: i64 = 64;
+
+impl Dispatcher {
+    /// Answers a read of the leader's tables.
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        request: OmRequest,
+        user: &str,
+        caller: &Caller,
+    ) -> Result<Bytes, Status> {
+        self.consistent(&request).await?;
+        if is_long(&request) {
+            let (dispatcher, user) = (Arc::clone(self), user.to_owned());
+            return tokio::task::spawn_blocking(move || dispatcher.read_tables(&request, &user))
+                .await
+                .map_err(|e| Status::internal(e.to_string()))?;
+        }
+        match located_key(&request) {
+            Some(wish) => self.read_located(&request, user, caller, wish).await,
+            None => self.read_tables(&request, user),
+        }
+    }
+
+    fn read_tables(&self, request: &OmRequest, user: &str) -> Result<Bytes, Status> {
+        self.with_view(request, user, |cx| namespace::read_encoded(request, cx))
+    }
+
+    /// What `read` sees of the tables as they are at one moment.
+    fn with_view<T>(
+        &self,
+        request: &OmRequest,
+        user: &str,
+        read: impl Fn(&ReadContext<'_>) -> T,
+    ) -> Result<T, Status> {
+        let tables = self.tables()?;
+        let groups = self.groups_of(user);
+        let settings = &self.parts.settings;
+        if is_list(request) {
+            // Files and directories are in two tables, and what is created counts, too.
+            let snapshot = SnapshotView::of(&tables);
+            return Ok(read(&ReadContext { view: &snapshot, user, groups: &groups, settings }));
+        }
+        let cx = ReadContext { view: &*tables, user, groups: &groups, settings };
+        Ok(tables.directory_epoch().read_consistent(|| read(&cx)))
+    }
+
+    async fn read_located(
+        &self,
+        request: &OmRequest,
+        user: &str,
+        caller: &Caller,
+        wish: LocationWish,
+    ) -> Result<Bytes, Status> {
+        let mut response = self.with_view(request, user, |cx| namespace::read(request, cx))?;
+        if let Err(refused) = self.locate(&mut response, wish, caller).await {
+            return Ok(refused);
+        }
+        Ok(Bytes::from(response.encode_to_vec()))
+    }
+
+    /// The groups of the user that reads, where they count.
+    fn groups_of(&self, user: &str) -> Arc<[String]> {
+        match self.parts.settings.authorization.enabled {
+            true => self.parts.groups.of(user),
+            false => Arc::default(),
+        }
+    }
+
+    pub(super) fn read_status(&self, e: &ReadError) -> Status {
+        match e {
+            ReadError::NotLeader { .. } => not_leader(self),
+            ReadError::Timeout | ReadError::Shutdown => Status::unavailable(e.to_string()),
+        }
+    }
+}
+
+/// What a client wants to know of the places of a key's blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LocationWish {
+    /// Ask SCM even for what is remembered.
+    pub(super) refresh: bool,
+    /// Order the nodes by their distance from the client.
+    pub(super) sort: bool,
+}
+
+/// Whether the answer is to name places, and how; `None` for requests without blocks and for
+/// clients that only want a key's attributes.
+fn located_key(request: &OmRequest) -> Option<LocationWish> {
+    let args = match Type::try_from(request.cmd_type).ok()? {
+        Type::LookupKey => &request.lookup_key_request.as_ref()?.key_args,
+        Type::GetKeyInfo => &request.get_key_info_request.as_ref()?.key_args,
+        Type::LookupFile => &request.lookup_file_request.as_ref()?.key_args,
+        Type::GetFileStatus => &request.get_file_status_request.as_ref()?.key_args,
+        Type::ListStatus => &request.list_status_request.as_ref()?.key_args,
+        _ => return None,
+    };
+    (args.head_op != Some(true)).then(|| LocationWish {
+        refresh: args.force_update_container_cache_from_scm == Some(true),
+        sort: args.sort_datanodes == Some(true),
+    })
+}
+
+/// Whether the answer lists what a bucket has.
+fn is_list(request: &OmRequest) -> bool {
+    matches!(
+        Type::try_from(request.cmd_type),
+        Ok(Type::ListKeys | Type::ListKeysLight | Type::ListStatus | Type::ListStatusLight)
+    )
+}
+
+fn is_long(request: &OmRequest) -> bool {
+    let entries = match Type::try_from(request.cmd_type) {
+        Ok(Type::ListKeys | Type::ListKeysLight) => {
+            request.list_keys_request.as_ref().and_then(|r| r.count).map(i64::from)
+        }
+        Ok(Type::ListBuckets) => {
+            request.list_buckets_request.as_ref().and_then(|r| r.count).map(i64::from)
+        }
+        Ok(Type::ListVolume) => {
+            request.list_volume_request.as_ref().and_then(|r| r.max_keys).map(i64::from)
+        }
+        Ok(Type::ListStatusLight) => request
+            .list_status_request
+            .as_ref()
+            .map(|r| i64::try_from(r.num_entries).unwrap_or(i64::MAX)),
+        Ok(Type::ListMultiPartUploadParts | Type::ListMultipartUploads) => None,
+        _ => return false,
+    };
+    entries.is_none_or(|n| n <= 0 || n > SHORT_LIST)
+}

@@ -1,0 +1,240 @@
+//! The way of a write: decide, find blocks, propose, answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use framed::{Code, Status};
+use multiraft::{Proposal, ProposeError};
+use namespace::{BlockDemand, Fresh, OmError, PrepareContext, Prepared};
+use prost::Message;
+use proto::hdds;
+use proto::ozone::{KeyLocation, OmRequest, OmResponse, Status as OmStatus, Type, UserInfo};
+
+use super::outcome::{Outcome, refusal};
+use super::read::LocationWish;
+use super::{Caller, Dispatcher};
+use crate::ids::{UniqueIds, now_ms};
+use crate::scm::{FreshBlock, ScmError};
+use crate::state::{CallKey, InFlightProposals, Tag, WriteProposal, is_repeated};
+
+/// Ids and secrets that a leader gives.
+#[derive(Debug, Default)]
+pub(crate) struct LeaderIds(UniqueIds);
+
+impl Fresh for LeaderIds {
+    fn id(&self) -> u64 {
+        self.0.next(now_ms())
+    }
+
+    fn uuid(&self) -> [u8; 16] {
+        *uuid::Uuid::now_v7().as_bytes()
+    }
+
+    fn secret(&self) -> [u8; 32] {
+        rand::random()
+    }
+}
+
+/// Takes a proposal back from [`InFlightProposals`] when nobody waits for it any more.
+struct Forget<'a> {
+    proposals: &'a InFlightProposals,
+    tag: Tag,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.proposals.forget(self.tag);
+    }
+}
+
+impl Dispatcher {
+    /// Carries out a write. The answer comes from the state machine, encoded, once the write is
+    /// durable and applied.
+    pub(super) async fn write(
+        self: &Arc<Self>,
+        mut request: OmRequest,
+        user: &str,
+        caller: &Caller,
+    ) -> Result<Bytes, Status> {
+        let parts = &self.parts;
+        self.leading()?;
+        // Our own clients number their calls within the request.
+        let named = || CallKey::of(request.rpc_client_id.as_ref(), request.rpc_call_id);
+        let call = caller.call.or_else(named);
+        if let Some(call) = call
+            && let Some(answer) =
+                self.tables()?.answered(call).map_err(|e| Status::internal(e.to_string()))?
+        {
+            return self.with_places(answer, caller).await;
+        }
+        if let Some(refused) = self.refuse_prepared(&request) {
+            self.still_led(parts.group.leader().term).await?;
+            return Ok(refused);
+        }
+        (request.rpc_client_id, request.rpc_call_id) = match call {
+            Some(call) => (Some(Bytes::copy_from_slice(&call.client)), Some(call.call)),
+            None => (None, None),
+        };
+        let (cmd_type, trace_id) = (request.cmd_type, request.trace_id.clone());
+        let remote = caller.ip.to_string();
+        request.user_info = Some(Box::new(UserInfo {
+            user_name: Some(user.to_owned()),
+            host_name: Some(remote.clone()),
+            remote_address: Some(remote),
+        }));
+        let term = parts.group.leader().term;
+        let Prepared { mut request, blocks: demand } = match self.decide(request, user)? {
+            Ok(prepared) => prepared,
+            Err(refused) => {
+                self.still_led(term).await?;
+                // The first attempt of a call that comes again may have been applied just now, and
+                // be what it is refused for.
+                if let Some(call) = call
+                    && let Some(answer) = self
+                        .tables()?
+                        .answered(call)
+                        .map_err(|e| Status::internal(e.to_string()))?
+                {
+                    return self.with_places(answer, caller).await;
+                }
+                let (status, message) = (refused.status(), refused.to_string());
+                return Ok(refusal(cmd_type, trace_id, status, message));
+            }
+        };
+        let mut blocks = Vec::new();
+        if let Some(demand) = demand {
+            let size = demand.size;
+            blocks = match self.allocate(demand).await {
+                Ok(blocks) => blocks,
+                Err(e) => return Ok(refusal(cmd_type, trace_id, scm_status(&e), e.to_string())),
+            };
+            let locations = blocks.iter().map(|b| location(b, size)).collect();
+            namespace::give_blocks(&mut request, locations);
+        }
+        let answer = self.propose(WriteProposal { request, blocks }).await?;
+        if cmd_type == Type::RecoverLease as i32 || is_repeated(&answer) {
+            return self.with_places(answer, caller).await;
+        }
+        Ok(answer)
+    }
+
+    /// A refusal is an answer, and not one from the log: what it was judged by must be all that was
+    /// acknowledged, so this replica must have led until now.
+    async fn still_led(&self, term: u64) -> Result<(), Status> {
+        let group = &self.parts.group;
+        if !group.holds_lease() {
+            group.read_index().await.map_err(|e| self.read_status(&e))?;
+        }
+        if group.leader().term == term { Ok(()) } else { Err(not_leader(self)) }
+    }
+
+    /// An answer of the state machine, which knows containers, with where their blocks are.
+    async fn with_places(&self, answer: Bytes, caller: &Caller) -> Result<Bytes, Status> {
+        let mut response =
+            OmResponse::decode(answer).map_err(|e| Status::internal(format!("own answer: {e}")))?;
+        response.leader_om_node_id = Some(self.parts.facts.members.me.node_id.clone());
+        if response.written_at.is_none() {
+            // An answer that was kept does not say where it is; it is not behind this.
+            response.written_at = Some(self.parts.group.applied());
+        }
+        let wish = LocationWish { refresh: false, sort: false };
+        match self.locate(&mut response, wish, caller).await {
+            Ok(()) => Ok(Bytes::from(response.encode_to_vec())),
+            Err(refused) => Ok(refused),
+        }
+    }
+
+    /// Carries out a request of OM's own that is decided already.
+    pub(crate) async fn propose_own(&self, request: OmRequest) -> Result<(), String> {
+        let proposal = WriteProposal { request, blocks: Vec::new() };
+        let answer = self.propose(proposal).await.map_err(|status| status.to_string())?;
+        let outcome = Outcome::of(&answer);
+        if outcome.success { Ok(()) } else { Err(outcome.message.into_owned()) }
+    }
+
+    async fn propose(&self, proposal: WriteProposal) -> Result<Bytes, Status> {
+        let (entry, tag) = self.parts.proposals.entry(proposal);
+        let _forget = Forget { proposals: &self.parts.proposals, tag };
+        match self.parts.group.propose(Proposal::new(entry)).await {
+            Ok(applied) => Ok(applied.response),
+            Err(e) => Err(self.propose_status(e)),
+        }
+    }
+
+    fn decide(&self, request: OmRequest, user: &str) -> Result<Result<Prepared, OmError>, Status> {
+        let tables = self.tables()?;
+        let groups = self.parts.groups.of(user);
+        let context = PrepareContext {
+            now_ms: now_ms(),
+            view: &*tables,
+            user,
+            groups: &groups,
+            settings: &self.parts.settings,
+            fresh: &self.ids,
+        };
+        Ok(namespace::prepare(request, &context))
+    }
+
+    async fn allocate(&self, demand: BlockDemand) -> Result<Vec<FreshBlock>, ScmError> {
+        let count = demand.count as usize;
+        match demand.exclude {
+            Some(exclude) if !is_empty(&exclude) => {
+                self.parts.pool.take_excluding(demand.replication, count, exclude).await
+            }
+            _ => self.parts.pool.take(demand.replication, count).await,
+        }
+    }
+
+    fn propose_status(&self, e: ProposeError) -> Status {
+        match e {
+            ProposeError::NotLeader { .. } => not_leader(self),
+            ProposeError::Busy => Status::new(Code::Busy, e.to_string()),
+            ProposeError::Dropped | ProposeError::Shutdown | ProposeError::Log(_) => {
+                Status::unavailable(e.to_string())
+            }
+            ProposeError::Payload(_) | ProposeError::Failed(_) => Status::internal(e.to_string()),
+        }
+    }
+}
+
+/// The answer of a follower.
+pub(super) fn not_leader(dispatcher: &Dispatcher) -> Status {
+    let members = &dispatcher.parts.facts.members;
+    let me = &members.me;
+    let leader = dispatcher.parts.group.leader().leader.filter(|id| *id != me.raft_id);
+    match leader.and_then(|id| members.by_raft_id(id)) {
+        Some(leader) => {
+            let (id, at) = (&leader.node_id, leader.rpc.connect());
+            let suggested = format!("Suggested leader is OM:{id}[{}].", at.host);
+            let message = format!("OM:{} is not the leader. {suggested}", me.node_id);
+            Status::not_leader(message, at.to_string())
+        }
+        None => {
+            let message = "is not the leader. Could not determine the leader node.";
+            Status::not_leader(format!("OM:{} {message}", me.node_id), "")
+        }
+    }
+}
+
+fn is_empty(exclude: &hdds::ExcludeListProto) -> bool {
+    exclude.datanodes.is_empty()
+        && exclude.container_ids.is_empty()
+        && exclude.pipeline_ids.is_empty()
+}
+
+fn location(block: &FreshBlock, size: u64) -> KeyLocation {
+    KeyLocation {
+        block_id: hdds::BlockId { container_block_id: block.id, ..hdds::BlockId::default() },
+        offset: 0,
+        length: size,
+        ..KeyLocation::default()
+    }
+}
+
+/// What a client is told when SCM gives no blocks.
+fn scm_status(e: &ScmError) -> OmStatus {
+    match e {
+        ScmError::SafeMode(_) => OmStatus::ScmInSafeMode,
+        ScmError::Unreachable { .. } | ScmError::Refused(_) => OmStatus::InternalError,
+    }
+}

@@ -1,0 +1,152 @@
+//! OMAdminProtocol: what `ozone admin om` and `ozone repair` ask over Hadoop RPC, and `o3 admin om`
+//! and an OM that joins over the framed transport, of one OM rather than of the service. Whatever
+//! cannot be done is an answer that says so.
+
+use bytes::Bytes;
+use framed::{Code, Reply, Status};
+use metastore::Table as StoreTable;
+use prost::Message;
+use proto::om_admin::{
+    BootstrapOmRequest, BootstrapOmResponse, CompactRequest, CompactResponse,
+    DecommissionOmRequest, DecommissionOmResponse, NodeState, OmAdminCall, OmConfigurationResponse,
+    OmNodeInfo, TriggerSnapshotDefragResponse,
+};
+
+use crate::dispatch::{Dispatcher, NotChanged};
+use crate::members::Member;
+
+/// Name of the protocol.
+pub(super) const PROTOCOL: &str = "org.apache.hadoop.ozone.om.protocol.OMAdminProtocol";
+
+/// Why there is no answer.
+pub(super) enum Refused {
+    /// The caller is no administrator.
+    Denied(String),
+    /// Nobody knows this method.
+    NoSuchMethod(String),
+    /// Not here, or not now.
+    Status(Status),
+}
+
+/// Answers one call.
+pub(super) async fn answer(
+    dispatcher: &Dispatcher,
+    method: &str,
+    body: Bytes,
+    user: &str,
+) -> Result<Bytes, Refused> {
+    if !dispatcher.is_admin(user) {
+        return Err(Refused::Denied(format!("{user} is no administrator")));
+    }
+    let undecodable = |e: prost::DecodeError| Refused::Status(Status::invalid(e.to_string()));
+    let answer = match method {
+        "getOMConfiguration" => configuration(dispatcher).encode_to_vec(),
+        "decommission" => {
+            let request = DecommissionOmRequest::decode(body).map_err(undecodable)?;
+            let done = dispatcher.decommission(&request.node_id, &request.node_address).await;
+            let error_msg = refusal(done)?;
+            DecommissionOmResponse { success: error_msg.is_none(), error_msg }.encode_to_vec()
+        }
+        "compactDB" => {
+            let request = CompactRequest::decode(body).map_err(undecodable)?;
+            let done = compact(dispatcher, request.column_family).await;
+            CompactResponse { success: done.is_ok(), error_msg: done.err() }.encode_to_vec()
+        }
+        "triggerSnapshotDefrag" => {
+            let message = "Snapshot defragmentation service is not initialized".to_owned();
+            let result = None;
+            TriggerSnapshotDefragResponse { success: false, error_msg: Some(message), result }
+                .encode_to_vec()
+        }
+        _ => return Err(Refused::NoSuchMethod(method.to_owned())),
+    };
+    Ok(Bytes::from(answer))
+}
+
+/// The same over the framed transport, where OMs let others into the service, too.
+pub(super) async fn answer_framed(dispatcher: &Dispatcher, call: Bytes) -> Result<Reply, Status> {
+    let call: OmAdminCall = framed::message::decode(call)?;
+    if call.method == "bootstrap" {
+        let request: BootstrapOmRequest = framed::message::decode(call.body)?;
+        let response = match dispatcher.bootstrap(&request).await {
+            Ok(membership) => {
+                let membership = Some(membership.encode());
+                BootstrapOmResponse { success: true, error_msg: None, membership }
+            }
+            Err(NotChanged::Refused(reason)) => {
+                BootstrapOmResponse { success: false, error_msg: Some(reason), membership: None }
+            }
+            Err(NotChanged::Elsewhere(status)) => return Err(status),
+        };
+        return Ok(framed::message::reply(&response));
+    }
+    if call.method == "getOMConfiguration" {
+        // OMs ask each other for it, as nobody in particular.
+        return Ok(framed::message::reply(&configuration(dispatcher)));
+    }
+    let answered = answer(dispatcher, &call.method, call.body, &call.user).await;
+    let header = answered.map_err(|refused| match refused {
+        Refused::Denied(message) => Status::invalid(message),
+        Refused::NoSuchMethod(method) => {
+            Status::new(Code::Unimplemented, format!("OM does not serve {method}"))
+        }
+        Refused::Status(status) => status,
+    })?;
+    Ok(Reply { header, payload: Bytes::new() })
+}
+
+/// What an answer says of why something was not done; an error when another OM is to be asked.
+fn refusal(done: Result<(), NotChanged>) -> Result<Option<String>, Refused> {
+    match done {
+        Ok(()) => Ok(None),
+        Err(NotChanged::Refused(reason)) => Ok(Some(reason)),
+        Err(NotChanged::Elsewhere(status)) => Err(Refused::Status(status)),
+    }
+}
+
+/// The members of the service, and those that the configuration names by now.
+fn configuration(dispatcher: &Dispatcher) -> OmConfigurationResponse {
+    let facts = &dispatcher.parts().facts;
+    let members = &facts.members;
+    members.reload();
+    let node = |member: &Member| {
+        let me = member.raft_id == members.me.raft_id;
+        let rpc_port = u32::from(if me { facts.rpc_port } else { member.rpc.port });
+        let state =
+            if member.decommissioned { NodeState::Decommissioned } else { NodeState::Active };
+        OmNodeInfo {
+            node_id: member.node_id.clone(),
+            host_address: member.rpc.connect().host,
+            rpc_port,
+            ratis_port: if members.shared { u32::from(member.raft.port) } else { rpc_port },
+            node_state: Some(state as i32),
+            is_listener: Some(member.listener),
+        }
+    };
+    let (all, membership) = (members.all(), dispatcher.parts().group.membership());
+    let belongs = all.iter().filter(|m| membership.contains(m.raft_id)).map(node);
+    let in_memory = belongs.map(|node| OmNodeInfo { node_state: None, ..node }).collect();
+    OmConfigurationResponse {
+        success: true,
+        error_msg: None,
+        nodes_in_memory: in_memory,
+        nodes_in_new_conf: all.iter().map(node).collect(),
+        membership: Some(membership.encode()),
+    }
+}
+
+/// Compacts a table, which takes as long as it takes: the answer says that it has begun.
+async fn compact(dispatcher: &Dispatcher, family: String) -> Result<(), String> {
+    let tables = dispatcher.tables().map_err(|e| e.to_string())?;
+    let known = namespace::Table::ALL.iter().find(|table| table.name() == family);
+    let Some(table) = known.map(|table| StoreTable::named(table.name())) else {
+        return Err(format!("Column family {family} does not exist"));
+    };
+    tokio::task::spawn_blocking(move || {
+        let end = [u8::MAX; 64];
+        if let Err(e) = tables.store().compact_range(table, &[], &end) {
+            tracing::warn!("compaction of {family}: {e}");
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! The replica count of a closed container: how many good replicas it has, where, and what is on
+//! its way.
+//!
+//! What counts, for a CLOSED or QUASI_CLOSED container:
+//! * a **good** replica holds all that the record says was committed and its node trusts it;
+//! * a replica **serves** when its node is in service and not dead; only those count for the
+//!   replication factor;
+//! * of those that serve, the ones that are **heard** of are on nodes that are HEALTHY, have sent a
+//!   heartbeat lately and have told this leader what they have. Only they let another replica go:
+//!   what a STALE node has may be lost;
+//! * on a node that is **leaving** (decommissioned or being so) it does not count, but can be
+//!   copied;
+//! * on a node in, or entering, **maintenance** it will be back: it counts, as long as the least
+//!   number that must stay online (`hdds.scm.replication.maintenance.replica.minimum`) is there
+//!   besides.
+
+use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
+
+use proto::hdds::LifeCycleState;
+use types::{ContainerId, DatanodeId, OperationalState, ReplicationConfig};
+
+use super::pending::Task;
+use crate::{Cluster, Container, Health, Millis, Node, Replica, ReplicaState};
+
+/// The replicas of a container, by what they count for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplicaCount {
+    /// Replicas there should be.
+    pub required: usize,
+    /// Nodes with a good replica that serves.
+    pub serving: Vec<DatanodeId>,
+    /// Those of [`serving`](Self::serving) that are heard of, in an order that is the same on every
+    /// SCM.
+    pub heard: Vec<DatanodeId>,
+    /// Nodes with a good replica that are leaving.
+    pub leaving: Vec<DatanodeId>,
+    /// Nodes with a good replica that are in maintenance, or on the way there.
+    pub maintenance: Vec<DatanodeId>,
+    /// Nodes whose replica lacks something, or is not trusted.
+    pub bad: Vec<DatanodeId>,
+    /// Nodes in service whose replica is still being closed.
+    pub closing: Vec<DatanodeId>,
+    /// Nodes that a copy is on the way to.
+    pub coming: Vec<DatanodeId>,
+    /// Nodes that are deleting their good replica.
+    pub going: Vec<DatanodeId>,
+    /// Replicas that must stay online when others are in maintenance.
+    pub online: usize,
+    /// Whether all replicas that serve are in one rack although there are others.
+    pub misplaced: bool,
+}
+
+impl ReplicaCount {
+    /// Replicas that are missing; `coming` says whether those on their way count.
+    pub fn missing(&self, coming: bool) -> usize {
+        let coming = if coming { self.coming.len() } else { 0 };
+        let here = self.serving.len().saturating_add(self.closing.len()).saturating_add(coming);
+        if self.maintenance.is_empty() {
+            return self.required.saturating_sub(here);
+        }
+        let factor = self.required.saturating_sub(here.saturating_add(self.maintenance.len()));
+        factor.max(self.online.min(self.required).saturating_sub(here))
+    }
+
+    /// Replicas beyond what is needed; those on their way do not count.
+    pub fn excess(&self) -> usize {
+        self.serving.len().saturating_sub(self.required)
+    }
+
+    /// Replicas that may go: those heard of beyond what is needed.
+    pub fn spare(&self) -> usize {
+        self.heard.len().saturating_sub(self.required)
+    }
+
+    /// Whether there is no good replica anywhere.
+    pub fn is_lost(&self) -> bool {
+        self.serving.is_empty()
+            && self.closing.is_empty()
+            && self.leaving.is_empty()
+            && self.maintenance.is_empty()
+    }
+
+    /// Whether nothing needs to be done.
+    pub fn is_fine(&self) -> bool {
+        self.closing.is_empty()
+            && self.missing(false) == 0
+            && self.excess() == 0
+            && self.bad.is_empty()
+            && !self.misplaced
+    }
+}
+
+impl Cluster {
+    /// The replica count of a CLOSED or QUASI_CLOSED container; `None` for one in another state, or
+    /// erasure coded. Which nodes are heard of is as [`Cluster::watch_nodes`] found it last.
+    pub fn replica_count(&self, c: &Container) -> Option<ReplicaCount> {
+        self.replica_count_at(c, None)
+    }
+
+    /// As [`replica_count`](Self::replica_count); with a time, heartbeats that are too old by then
+    /// count as missed, whether or not nodes were watched since.
+    pub(crate) fn replica_count_at(
+        &self,
+        c: &Container,
+        now: Option<Millis>,
+    ) -> Option<ReplicaCount> {
+        if !matches!(c.state, LifeCycleState::Closed | LifeCycleState::QuasiClosed) {
+            return None;
+        }
+        if matches!(c.config, ReplicationConfig::Ec(_)) {
+            // Its replicas differ from each other.
+            return None;
+        }
+        let online = self.settings.replication.maintenance_minimum as usize;
+        let required = c.config.required_nodes() as usize;
+        let mut s = ReplicaCount { required, online, ..ReplicaCount::default() };
+        let pending = self.pending.of(c.id);
+        let enough = self.enough_sequence(c);
+        for replica in self.replicas.of(c.id) {
+            let Some(node) = self.nodes.get(replica.node) else { continue };
+            let id = replica.node;
+            let in_service = node.details.op_state == OperationalState::InService;
+            if !replica.state.is_final() && in_service && node.health != Health::Dead {
+                s.closing.push(id);
+                continue;
+            }
+            if !is_good(c, replica, enough) {
+                s.bad.push(id);
+                continue;
+            }
+            if pending.iter().any(|p| p.node == id && p.task == Task::Delete) {
+                s.going.push(id);
+                continue;
+            }
+            match node.details.op_state {
+                OperationalState::InService if node.health != Health::Dead => {
+                    s.serving.push(id);
+                    if self.is_heard(node, now) {
+                        s.heard.push(id);
+                    }
+                }
+                OperationalState::InService => {}
+                OperationalState::Decommissioning | OperationalState::Decommissioned => {
+                    if node.health != Health::Dead {
+                        s.leaving.push(id);
+                    }
+                }
+                OperationalState::EnteringMaintenance | OperationalState::InMaintenance => {
+                    s.maintenance.push(id);
+                }
+            }
+        }
+        for p in pending {
+            if matches!(p.task, Task::Copy { .. }) {
+                s.coming.push(p.node);
+            }
+        }
+        // Replicas are known in the order of their reports, which differs from SCM to SCM.
+        for nodes in [&mut s.heard, &mut s.bad] {
+            nodes.sort_unstable_by_key(|node| mixed(c.id, *node));
+        }
+        s.misplaced = required > 1 && self.in_one_rack_of_several(&s.serving);
+        Some(s)
+    }
+
+    /// Whether what the node has is sure to be there.
+    fn is_heard(&self, node: &Node, now: Option<Millis>) -> bool {
+        let lately = now
+            .is_none_or(|now| now.saturating_sub(node.last_heartbeat) < self.settings.stale_after);
+        node.health == Health::Healthy && node.confirmed && lately
+    }
+
+    /// The commit sequence id that a good replica has: that of the record or, when no replica has
+    /// come as far, the best there is. That replica is worth keeping, too.
+    pub(crate) fn enough_sequence(&self, c: &Container) -> u64 {
+        let closed =
+            |r: &&Replica| matches!(r.state, ReplicaState::Closed | ReplicaState::QuasiClosed);
+        let best = self.replicas.of(c.id).iter().filter(closed).map(|r| r.sequence_id).max();
+        best.map_or(c.sequence_id, |best| best.min(c.sequence_id))
+    }
+
+    /// Whether these nodes, two at least, are all in one rack although other racks have nodes.
+    pub(crate) fn in_one_rack_of_several(&self, nodes: &[DatanodeId]) -> bool {
+        if !self.settings.replication.rack_aware || nodes.len() < 2 {
+            return false;
+        }
+        let racks = self.racks_of(nodes);
+        racks.len() == 1
+            && self
+                .nodes
+                .iter()
+                .any(|n| n.takes_writes() && !racks.contains(n.details.network_location.as_str()))
+    }
+
+    pub(crate) fn racks_of(&self, nodes: &[DatanodeId]) -> BTreeSet<&str> {
+        let of = |id: &DatanodeId| Some(self.nodes.get(*id)?.details.network_location.as_str());
+        nodes.iter().filter_map(of).collect()
+    }
+}
+
+/// Whether the replica has come far enough, and its node trusts it.
+fn is_good(c: &Container, r: &Replica, enough: u64) -> bool {
+    match r.state {
+        ReplicaState::Closed => r.sequence_id >= enough,
+        ReplicaState::QuasiClosed => {
+            c.state == LifeCycleState::QuasiClosed || r.sequence_id >= enough
+        }
+        _ => false,
+    }
+}
+
+/// An order of nodes that differs from container to container and is the same on every SCM.
+pub(super) fn mixed(id: ContainerId, node: DatanodeId) -> u64 {
+    let mut hasher = rustc_hash::FxHasher::default();
+    (id.0, node.0.as_u128()).hash(&mut hasher);
+    hasher.finish()
+}

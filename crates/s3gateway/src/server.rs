@@ -1,0 +1,272 @@
+//! The HTTP side: sockets, request ids, metrics, and what has to be checked before `s3s` looks.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use http::{HeaderName, HeaderValue, Method, Request, Response};
+use hyper::body::{Body as _, Incoming};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use limits::{ConnectionOptions, Connections, Guarded};
+use s3s::access::{S3Access, S3AccessContext};
+use s3s::service::S3Service;
+use s3s::{Body, S3Error, S3ErrorCode, S3Result};
+use service::{Counter, RpcMetrics, Shutdown};
+use tokio::net::TcpListener;
+
+use crate::digest::{BodyDigest, Claims};
+use crate::errors::not_implemented;
+use crate::watched::{BodyFault, WatchedBody};
+
+/// Largest body of a request that is a document, not an object.
+pub(crate) const LARGEST_DOCUMENT: usize = 8 << 20;
+
+/// Memory of a connection for what it has read, at most.
+const READ_BUFFER: usize = 128 << 10;
+
+/// Requests that a connection of HTTP/2 has under way at most.
+const MOST_STREAMS: u32 = 100;
+
+/// What an operation is called before it is known.
+const UNKNOWN: &str = "Unknown";
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
+const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
+
+/// The name of the operation that `s3s` found, for the metrics.
+#[derive(Clone, Default)]
+pub(crate) struct OperationName(Arc<OnceLock<String>>);
+
+/// Lets every signed request through and notes its operation.
+pub(crate) struct Access;
+
+#[async_trait::async_trait]
+impl S3Access for Access {
+    async fn check(&self, cx: &mut S3AccessContext<'_>) -> S3Result<()> {
+        let name = cx.s3_op().name().to_owned();
+        if let Some(operation) = cx.extensions_mut().get::<OperationName>() {
+            let _ = operation.0.set(name);
+        }
+        match cx.credentials() {
+            Some(_) => Ok(()),
+            None => Err(S3Error::with_message(S3ErrorCode::AccessDenied, "Access Denied")),
+        }
+    }
+}
+
+/// What a server counts.
+#[derive(Clone)]
+pub(crate) struct ServerMetrics {
+    pub(crate) rpc: RpcMetrics,
+    pub(crate) bytes_in: Counter,
+    pub(crate) bytes_out: Counter,
+}
+
+/// Takes requests and hands them to `s3s`.
+#[derive(Clone)]
+pub(crate) struct S3Server {
+    pub(crate) service: S3Service,
+    pub(crate) metrics: ServerMetrics,
+    /// The same for all requests of this gateway.
+    pub(crate) host_id: HeaderValue,
+    /// How long peers may be silent.
+    pub(crate) limits: ConnectionOptions,
+    /// The connections that are open.
+    pub(crate) connections: Arc<Connections>,
+}
+
+impl S3Server {
+    /// Serves until the shutdown, then lets requests under way end, within `timeout`.
+    pub(crate) async fn serve(self, listener: TcpListener, shutdown: Shutdown, timeout: Duration) {
+        let graceful = GracefulShutdown::new();
+        let mut server = auto::Builder::new(TokioExecutor::new());
+        server
+            .http1()
+            .timer(TokioTimer::new())
+            .max_buf_size(READ_BUFFER)
+            .header_read_timeout(self.limits.stall_timeout);
+        server.http2().timer(TokioTimer::new()).max_concurrent_streams(MOST_STREAMS);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = shutdown.cancelled() => break,
+            };
+            let (socket, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of file descriptors, most likely: it does not get better by asking at
+                    // once.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            let Some(open) = self.connections.open(peer.ip()) else {
+                tracing::debug!(%peer, "too many connections");
+                continue;
+            };
+            let _ = socket.set_nodelay(true);
+            let socket = Guarded::new(socket, open, &self.limits);
+            let this = self.clone();
+            let answer = hyper::service::service_fn(move |request| {
+                let this = this.clone();
+                async move { Ok::<_, Infallible>(this.answer(request, peer).await) }
+            });
+            let connection = server.serve_connection(TokioIo::new(socket), answer).into_owned();
+            let watched = graceful.watch(connection);
+            tokio::spawn(async move {
+                if let Err(error) = watched.await {
+                    tracing::debug!(%peer, %error, "connection ended");
+                }
+            });
+        }
+        drop(listener);
+        if tokio::time::timeout(timeout, graceful.shutdown()).await.is_err() {
+            tracing::warn!("requests under way were cut off");
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+        let received = Instant::now();
+        let id = uuid::Uuid::now_v7().simple().to_string();
+        let operation = OperationName::default();
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let expected_in = request.body().size_hint().exact().unwrap_or(0);
+        let asks_first = request.headers().contains_key(http::header::EXPECT);
+        let speaks_http1 = request.version() < http::Version::HTTP_2;
+        let fault = BodyFault::default();
+        let mut response = match self.prepare(request, &operation, &fault) {
+            Ok(request) => match self.service.call(request).await {
+                Ok(response) => response,
+                Err(error) => refused(S3Error::with_source(
+                    S3ErrorCode::InternalError,
+                    Box::new(std::io::Error::other(format!("{error:?}"))),
+                )),
+            },
+            Err(error) => refused(error),
+        };
+        // What is wrong with the body says more than that it broke off.
+        let wrong = fault.take();
+        let is_cut_short = wrong.is_some();
+        if let Some(error) = wrong {
+            response = refused(error);
+        }
+        let status = response.status();
+        let name = operation.0.get().map_or(UNKNOWN, String::as_str);
+        let mut call = self.metrics.rpc.call(known_name(name), received);
+        call.started();
+        call.finish(!status.is_server_error());
+        self.metrics.bytes_in.inc_by(expected_in);
+        self.metrics.bytes_out.inc_by(response.body().size_hint().exact().unwrap_or(0));
+        tracing::debug!(%peer, request = %id, %method, path, operation = name, status = status.as_u16(),
+            micros = received.elapsed().as_micros() as u64, "answered");
+        let headers = response.headers_mut();
+        // A client that asked before it sent a body, and got its answer without a "100 Continue"
+        // (there was no body to wait for, or it is refused), must not use the connection again:
+        // botocore reads the next answer wrong.
+        let is_left = asks_first && (expected_in == 0 || !status.is_success());
+        if speaks_http1 && (is_left || is_cut_short) {
+            headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        headers.insert(HOST_ID, self.host_id.clone());
+        headers.insert(http::header::SERVER, HeaderValue::from_static("Trioxide"));
+        response
+    }
+
+    /// Has the body watched as it is read, which is after the signature was checked. What a client
+    /// claims of a document is verified then: `s3s` parses documents without a look at their
+    /// digests.
+    fn prepare(
+        &self,
+        mut request: Request<Incoming>,
+        operation: &OperationName,
+        fault: &BodyFault,
+    ) -> S3Result<Request<Body>> {
+        request.extensions_mut().insert(operation.clone());
+        if is_form(&request) {
+            return Err(not_implemented("POST of a form"));
+        }
+        let stall = self.limits.stall_timeout;
+        if request.body().is_end_stream() {
+            return Ok(request.map(Body::from));
+        }
+        let watched = |body| WatchedBody::new(body, stall, fault.clone());
+        if !is_document(&request) {
+            return Ok(request.map(|body| Body::http_body(watched(body))));
+        }
+        let claims = Claims::of_headers(request.headers())?;
+        if claims.is_empty() || request.headers().contains_key("x-amz-trailer") {
+            return Ok(request.map(|body| Body::http_body(watched(body))));
+        }
+        let digest = BodyDigest::new(claims);
+        Ok(request.map(|body| Body::http_body(watched(body).verified_by(digest))))
+    }
+}
+
+/// Whether the body is a form of a browser. `s3s` would read it before it knows whose it is.
+fn is_form<B>(request: &Request<B>) -> bool {
+    let kind = request.headers().get(http::header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    *request.method() == Method::POST
+        && kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data")
+}
+
+/// Whether the body is XML: everything that is posted, and what is put to a sub-resource that is no
+/// part of an upload.
+fn is_document<B>(request: &Request<B>) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    let names = || query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
+    match *request.method() {
+        Method::POST => names().any(|name| name == "delete" || name == "uploadId"),
+        Method::PUT => names().any(|name| name == "tagging"),
+        _ => false,
+    }
+}
+
+fn refused(error: S3Error) -> Response<Body> {
+    error.to_http_response().unwrap_or_else(|_| {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
+        response
+    })
+}
+
+/// The names of operations are kept for ever, so they are few: those that we have, and one for the
+/// rest.
+fn known_name(name: &str) -> &'static str {
+    const KNOWN: [&str; 26] = [
+        "ListBuckets",
+        "CreateBucket",
+        "HeadBucket",
+        "GetBucketLocation",
+        "GetBucketVersioning",
+        "DeleteBucket",
+        "ListObjects",
+        "ListObjectsV2",
+        "ListObjectVersions",
+        "PutObject",
+        "GetObject",
+        "HeadObject",
+        "CopyObject",
+        "DeleteObject",
+        "DeleteObjects",
+        "GetObjectAttributes",
+        "GetObjectTagging",
+        "PutObjectTagging",
+        "DeleteObjectTagging",
+        "CreateMultipartUpload",
+        "UploadPart",
+        "UploadPartCopy",
+        "CompleteMultipartUpload",
+        "AbortMultipartUpload",
+        "ListParts",
+        "ListMultipartUploads",
+    ];
+    KNOWN.into_iter().find(|known| *known == name).unwrap_or(UNKNOWN)
+}

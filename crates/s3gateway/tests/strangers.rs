@@ -1,0 +1,71 @@
+//! What those may cost who have not shown who they are, or do not go on.
+
+use std::time::Duration;
+
+use limits::ConnectionOptions;
+use tokio::net::TcpStream;
+
+use crate::overwritten::{gateway, gateway_with};
+use crate::request::{get, head, say};
+use crate::support::{Cluster, SMALL, data};
+
+const TIMEOUT: Duration = Duration::from_millis(50);
+
+#[tokio::test]
+async fn connections_that_say_nothing_keep_nobody_out() {
+    let cluster = Cluster::start(1).await;
+    cluster.put("k", data(SMALL)).await.unwrap();
+    let limits = ConnectionOptions { max: 20, max_per_peer: 10, ..Default::default() };
+    let gateway = gateway_with(&cluster, limits).await;
+    let mut silent = Vec::new();
+    for _ in 0..200 {
+        silent.push(TcpStream::connect(gateway.address()).await.unwrap());
+    }
+    let answer = get(gateway.address(), "/bucket/k").await;
+    assert_eq!((answer.status, answer.rest().await), (200, data(SMALL).to_vec()));
+    drop(silent);
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_not_waited_for_for_ever() {
+    let cluster = Cluster::start(1).await;
+    let limits = ConnectionOptions { stall_timeout: TIMEOUT, ..Default::default() };
+    let gateway = gateway_with(&cluster, limits).await;
+    let mut request =
+        head(gateway.address(), "PUT", "/bucket/k", None, "content-length: 1000\r\n").into_bytes();
+    request.extend_from_slice(b"ten bytes.");
+    let answer = say(gateway.address(), &request).await;
+    assert_eq!(answer.status, 400);
+    let body = String::from_utf8(answer.rest().await).unwrap();
+    assert!(body.contains("RequestTimeout"), "{body}");
+    assert!(cluster.get("k").await.is_err());
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_document_is_not_read_before_its_signature_is_checked() {
+    let cluster = Cluster::start(1).await;
+    let gateway = gateway(&cluster).await;
+    let more = "content-length: 8000000\r\ncontent-md5: JfnnlDI7RTiF9RgfG2JNCw==\r\n";
+    let right = head(gateway.address(), "POST", "/bucket?delete", None, more);
+    let wrong = right.replace("Signature=", "Signature=0");
+    // Nothing of the body is sent.
+    let answer = say(gateway.address(), wrong.as_bytes()).await;
+    assert_eq!(answer.status, 403);
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_form_is_refused_before_it_is_read() {
+    let cluster = Cluster::start(1).await;
+    let gateway = gateway(&cluster).await;
+    let request = format!(
+        "POST /bucket HTTP/1.1\r\nhost: {}\r\ncontent-length: 8000000\r\n\
+         content-type: multipart/form-data; boundary=x\r\n\r\n",
+        gateway.address()
+    );
+    let answer = say(gateway.address(), request.as_bytes()).await;
+    assert_eq!(answer.status, 501);
+    gateway.shutdown().await;
+}

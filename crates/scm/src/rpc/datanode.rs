@@ -1,0 +1,76 @@
+//! The DataNodes' endpoint: GetVersion, Register, SendHeartbeat.
+
+use framed::message::{decode, reply};
+use framed::{Call, Reply, Status as Refusal};
+use proto::hdds::KeyValue;
+use proto::scm_datanode::{
+    ScmDatanodeRequest, ScmDatanodeResponse, ScmVersionResponseProto, Status, Type,
+};
+
+use crate::core::Core;
+use crate::error::RequestError;
+use crate::report::{heartbeat, register};
+
+/// Version of the software that SCM tells DataNodes, as Ozone's `softwareVersion`.
+const SOFTWARE_VERSION: u32 = 1;
+
+pub async fn answer(core: &Core, call: Call) -> Result<Reply, Refusal> {
+    let request: ScmDatanodeRequest = decode(call.header)?;
+    let kind = request.cmd_type();
+    let mut measured = core.metrics.datanode.call(kind.as_str_name(), call.received);
+    measured.started();
+    let mut response =
+        ScmDatanodeResponse { trace_id: request.trace_id.clone(), ..Default::default() };
+    response.set_cmd_type(kind);
+    response.set_status(Status::Ok);
+    if let Err(error) = dispatch(core, kind, &request, &mut response).await {
+        tracing::warn!(peer = %call.peer, method = kind.as_str_name(), %error, "request refused");
+        if matches!(error, RequestError::NotLeader(_) | RequestError::Busy) {
+            return super::finish(measured, Err(error.to_status()));
+        }
+        response.success = Some(false);
+        response.message = Some(error.to_string());
+        response.set_status(Status::Error);
+    }
+    super::finish(measured, Ok(reply(&response)))
+}
+
+async fn dispatch(
+    core: &Core,
+    kind: Type,
+    request: &ScmDatanodeRequest,
+    response: &mut ScmDatanodeResponse,
+) -> Result<(), RequestError> {
+    let missing =
+        || RequestError::Invalid(format!("{} request without its message", kind.as_str_name()));
+    match kind {
+        Type::GetVersion => response.get_version_response = Some(version(core)),
+        // All SCMs of a service are told; only the leader decides and commands.
+        Type::Register => {
+            check(core)?;
+            let body = request.register_request.as_ref().ok_or_else(missing)?;
+            response.register_response = Some(register::register(core, body).await?);
+        }
+        Type::SendHeartbeat => {
+            check(core)?;
+            let body = request.send_heartbeat_request.as_ref().ok_or_else(missing)?;
+            response.send_heartbeat_response = Some(heartbeat::heartbeat(core, body).await?);
+        }
+    }
+    Ok(())
+}
+
+fn check(core: &Core) -> Result<(), RequestError> {
+    if core.is_shared() { Ok(()) } else { core.check_leader() }
+}
+
+fn version(core: &Core) -> ScmVersionResponseProto {
+    let pair = |key: &str, value: String| KeyValue { key: key.to_owned(), value: Some(value) };
+    ScmVersionResponseProto {
+        software_version: SOFTWARE_VERSION,
+        keys: vec![
+            pair("scmUuid", core.identity.scm_id.to_string()),
+            pair("clusterID", core.identity.cluster_id.clone()),
+        ],
+    }
+}

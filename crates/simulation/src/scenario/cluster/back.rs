@@ -1,0 +1,73 @@
+//! A DataNode comes back into service after its replicas were copied elsewhere, so that there are
+//! more than there are to be, while another one with replicas of the same containers is heard by no
+//! SCM. None may be deleted for that one's sake.
+
+use std::sync::atomic::Ordering;
+
+use client::ScmClient;
+use proto::hdds::NodeOperationalState;
+use types::DatanodeDetails;
+
+use super::Board;
+use super::client::{Reads, connect};
+use super::configuration::{DATANODES, Layout, OMS, SCMS};
+use super::lasting::{self, Size};
+use super::lone::{mend, sever};
+use super::server::on_runtime;
+use crate::world::node::address;
+use crate::world::random::Random;
+
+/// Keys that are written before a node leaves: their containers are those that are looked at.
+const KEYS: usize = 8;
+/// How long a node may take to leave, in seconds.
+const LEAVES: u64 = 150;
+/// How long the other one is heard by nobody before the first is back, in seconds: it is stale
+/// after 15, and what was ordered before has come.
+const UNHEARD: (u64, u64) = (62, 70);
+/// How long it stays so afterwards, in seconds.
+const BACK: (u64, u64) = (40, 60);
+
+/// Does it again and again.
+pub fn work(layout: &Layout, mut random: Random, board: &Board) {
+    on_runtime(async {
+        let Ok(client) = connect(layout, Reads::Leader) else { return };
+        let scm = ScmClient::connect(layout.client());
+        while !board.stop.load(Ordering::Acquire) {
+            let first = random.below(DATANODES as u64);
+            let other = (first + 1 + random.below(DATANODES as u64 - 1)) % DATANODES as u64;
+            let machine_of = |number: u64| 1 + SCMS + OMS + number as usize;
+            let (first, other) = (machine_of(first), machine_of(other));
+            let hosts = [address(first)];
+            board.pass(random.range(5, 15)).await;
+            for _ in 0..KEYS {
+                lasting::put(&client, board, Size::Large).await;
+            }
+            let asked = scm.decommission(&hosts, true).await;
+            tracing::info!(first, ?asked, "a node is to leave");
+            for _ in 0..LEAVES {
+                if board.stop.load(Ordering::Acquire) || has_left(&scm, &hosts[0]).await {
+                    break;
+                }
+                board.pass(1).await;
+            }
+            tracing::info!(first, other, "the one has left; no SCM hears the other");
+            sever(other);
+            board.pass(random.range(UNHEARD.0, UNHEARD.1)).await;
+            while !matches!(scm.recommission(&hosts).await, Ok(failed) if failed.is_empty()) {
+                board.pass(1).await;
+            }
+            tracing::info!(first, "the one is back in service");
+            board.pass(random.range(BACK.0, BACK.1)).await;
+            mend(other);
+        }
+    });
+}
+
+/// Whether a node is out of service, as SCM has it.
+async fn has_left(scm: &ScmClient, host: &str) -> bool {
+    let Ok(nodes) = scm.nodes(None, None).await else { return false };
+    nodes.iter().any(|node| {
+        let here = DatanodeDetails::from_wire(&node.node_id).is_ok_and(|d| d.host == host);
+        here && node.node_operational_states().any(|s| s == NodeOperationalState::Decommissioned)
+    })
+}

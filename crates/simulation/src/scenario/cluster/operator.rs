@@ -1,0 +1,39 @@
+//! An operator who takes DataNodes out of service and back while faults go on.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use client::ScmClient;
+
+use super::Board;
+use super::configuration::{DATANODES, Layout, OMS, SCMS};
+use super::server::on_runtime;
+use crate::world::node::address;
+use crate::world::random::Random;
+
+/// How long a node stays out of service at least, and how much longer at most, in seconds.
+const OUT: (u64, u64) = (30, 180);
+/// Between two nodes at most, in seconds.
+const MAX_INTERVAL: u64 = 60;
+
+/// The operator's process.
+pub fn work(layout: &Layout, mut random: Random, board: &Board) {
+    on_runtime(async {
+        let scm = ScmClient::connect(layout.client());
+        while !board.stop.load(Ordering::Acquire) {
+            board.pass(random.below(MAX_INTERVAL)).await;
+            let number = random.below(DATANODES as u64) as usize;
+            let hosts = [address(1 + SCMS + OMS + number)];
+            let left = match random.one_in(2) {
+                true => scm.decommission(&hosts, true).await,
+                false => scm.start_maintenance(&hosts, 0, true).await,
+            };
+            tracing::info!(number, ?left, "a node is taken out of service");
+            board.pass(random.range(OUT.0, OUT.0 + OUT.1)).await;
+            while !matches!(scm.recommission(&hosts).await, Ok(failed) if failed.is_empty()) {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            tracing::info!(number, "a node is back in service");
+        }
+    });
+}

@@ -1,0 +1,66 @@
+//! Settings that differ from run to run: time-outs, limits, and thresholds small enough that what
+//! is rare in a large cluster happens in a small one.
+
+use config::Configuration;
+
+use crate::scenario::storm::faults::Kind;
+use crate::world::random::Random;
+
+/// A key and the values that it may have.
+type Choice = (&'static str, &'static [&'static str]);
+
+const CHOICES: [Choice; 27] = [
+    ("hdds.heartbeat.interval", &["1s", "2s", "5s"]),
+    ("ozone.scm.stale.node.interval", &["15s", "20s", "40s"]),
+    ("ozone.scm.dead.node.interval", &["50s", "60s", "600s"]),
+    ("ozone.scm.container.size", &["4MB", "16MB", "64MB"]),
+    ("ozone.scm.block.size", &["128KB", "1MB", "4MB"]),
+    ("ozone.scm.pipeline.owner.container.count", &["1", "3"]),
+    ("ozone.scm.pipeline.destroy.timeout", &["10s", "66s"]),
+    ("ozone.scm.pipeline.allocated.timeout", &["10s", "20s"]),
+    ("ozone.scm.sequence.id.batch.size", &["10", "100000"]),
+    ("ozone.scm.ha.ratis.snapshot.threshold", &["20", "200", "1000"]),
+    ("ozone.om.ratis.snapshot.auto.trigger.threshold", &["50", "400", "400000"]),
+    ("hdds.ratis.snapshot.threshold", &["20", "200", "100000"]),
+    ("hdds.scm.replication.thread.interval", &["5s", "30s"]),
+    ("hdds.scm.replication.event.timeout", &["30s", "12m"]),
+    ("hdds.scm.wait.time.after.safemode.exit", &["10s", "60s"]),
+    ("hdds.scm.block.deleting.service.interval", &["1s", "10s"]),
+    ("ozone.block.deleting.service.interval", &["2s", "1m"]),
+    ("trioxide.om.key.deleting.service.interval", &["1s", "20s"]),
+    ("ozone.key.deleting.limit.per.task", &["1", "20000"]),
+    ("trioxide.om.block.pool.size", &["10", "1000"]),
+    ("trioxide.om.block.pool.age", &["5s", "1m", "5m"]),
+    ("trioxide.om.election.timeout", &["500ms", "1s", "3s"]),
+    ("trioxide.scm.election.timeout", &["500ms", "1s", "3s"]),
+    ("hdds.ratis.leader.election.minimum.timeout.duration", &["500ms", "1s", "5s"]),
+    ("trioxide.small.block.size", &["16B", "4KB", "128KB"]),
+    ("trioxide.om.snapshot.rate", &["1MB", "200MB"]),
+    ("hdds.container.chunk.write.sync", &["false", "true"]),
+];
+
+/// What makes a history likely: the time in which it happens is not to be shorter than it takes.
+const OF_KINDS: [(Kind, Choice); 12] = [
+    (Kind::LoneLeader, ("ozone.scm.stale.node.interval", &["15s"])),
+    (Kind::LoneLeader, ("ozone.scm.dead.node.interval", &["60s"])),
+    (Kind::LoneLeader, ("hdds.heartbeat.interval", &["1s"])),
+    (Kind::LoneLeader, ("trioxide.om.block.pool.age", &["5m"])),
+    (Kind::LoneLeader, ("ozone.scm.block.size", &["4MB"])),
+    (Kind::LoneLeader, ("trioxide.small.block.size", &["4KB"])),
+    (Kind::BlockSyncErrors, ("hdds.ratis.snapshot.threshold", &["20"])),
+    (Kind::BlockSyncErrors, ("trioxide.small.block.size", &["4KB", "512KB"])),
+    (Kind::BlockSyncErrors, ("ozone.scm.pipeline.owner.container.count", &["1", "3"])),
+    (Kind::BackBesideStale, ("ozone.scm.stale.node.interval", &["15s"])),
+    (Kind::BackBesideStale, ("ozone.scm.dead.node.interval", &["600s"])),
+    (Kind::BackBesideStale, ("hdds.scm.replication.thread.interval", &["5s"])),
+];
+
+/// Takes each of them from the seed, or leaves it as it is.
+pub fn vary(conf: Configuration, kinds: &[Kind], random: &mut Random) -> Configuration {
+    let conf = CHOICES.iter().fold(conf, |conf, (key, values)| match random.one_in(2) {
+        true => conf.with(key, *random.pick(values)),
+        false => conf,
+    });
+    let of_kinds = OF_KINDS.iter().filter(|(kind, _)| kinds.contains(kind));
+    of_kinds.fold(conf, |conf, (_, (key, values))| conf.with(key, *random.pick(values)))
+}

@@ -1,0 +1,112 @@
+//! Looks at the disks of the DataNodes all the time: a replica may be deleted only while as many
+//! others as its container is to have are on nodes that SCM can hear.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::configuration::{DATANODES, OMS, SCMS};
+use super::unhealthy;
+use crate::world::clock::SECOND;
+use crate::world::{node, world};
+
+/// Between two looks.
+const EVERY: u64 = SECOND;
+/// A node that no SCM heard for so long is one that SCM must not count on. It is stale after 20 s;
+/// the rest is for a deletion that was decided before and comes late.
+const UNHEARD: u64 = 60 * SECOND;
+/// Replicas of a container.
+const WANTED: usize = 3;
+
+/// A replica that went.
+pub struct Gone {
+    container: u64,
+    /// Seconds since the beginning.
+    at: u64,
+    from: usize,
+    /// Nodes with another replica that can be heard.
+    heard: Vec<usize>,
+    /// Nodes with another replica that nobody heard for long.
+    unheard: Vec<usize>,
+}
+
+/// What was seen.
+#[derive(Default)]
+pub struct Watch {
+    there: BTreeMap<usize, (PathBuf, BTreeSet<u64>)>,
+    heard: BTreeMap<usize, u64>,
+    gone: Vec<Gone>,
+}
+
+fn machine(datanode: usize) -> usize {
+    1 + SCMS + OMS + datanode
+}
+
+/// Begins to look, until the world ends.
+pub fn begin(watch: Arc<Mutex<Watch>>) {
+    let next = world().now + EVERY;
+    world().at(next, move |_| {
+        watch.lock().look();
+        begin(watch);
+    });
+}
+
+impl Watch {
+    /// Deletions of replicas of these containers that left too few.
+    pub fn judge(&self, wanted: &BTreeSet<u64>) -> Vec<String> {
+        let few = self.gone.iter().filter(|gone| gone.heard.len() < WANTED);
+        let few = few.filter(|gone| !gone.unheard.is_empty() && wanted.contains(&gone.container));
+        let tell = |gone: &Gone| {
+            let Gone { container, at, from, heard, unheard } = gone;
+            format!(
+                "at {at} s a replica of container {container} was deleted from DataNode {from}, \
+                 with others on {heard:?}, and on {unheard:?}, which nobody heard for long"
+            )
+        };
+        few.map(tell).collect()
+    }
+
+    fn look(&mut self) {
+        let world = world();
+        for datanode in 0..DATANODES {
+            let here = machine(datanode);
+            let runs = world.processes.iter().any(|p| p.machine == here && p.alive);
+            let reaches = |scm: usize| {
+                let up = world.processes.iter().any(|p| p.machine == scm && p.alive);
+                up && world.links.open(here, scm) && world.links.open(scm, here)
+            };
+            if runs && (1..=SCMS).any(reaches) {
+                self.heard.insert(datanode, world.now);
+            }
+        }
+        let mut now = BTreeMap::new();
+        for datanode in 0..DATANODES {
+            let id = |path: PathBuf| path.file_name()?.to_str()?.parse::<u64>().ok();
+            let found = unhealthy::directories(datanode).into_iter().filter_map(id).collect();
+            now.insert(datanode, (node::home(machine(datanode)), found));
+        }
+        for (datanode, (home, before)) in &self.there {
+            let (home_now, after) = &now[datanode];
+            // A process that ended: what a loss of power or of the disk took was not deleted by
+            // anybody.
+            if home != home_now {
+                continue;
+            }
+            for container in before.difference(after) {
+                let others: Vec<usize> = (0..DATANODES)
+                    .filter(|other| other != datanode && now[other].1.contains(container))
+                    .collect();
+                let is_heard = |other: &usize| {
+                    self.heard.get(other).is_some_and(|at| at + UNHEARD > world.now)
+                };
+                let (heard, unheard) = others.into_iter().partition(is_heard);
+                let at = world.now / SECOND;
+                let (container, from) = (*container, *datanode);
+                self.gone.push(Gone { container, at, from, heard, unheard });
+            }
+        }
+        self.there = now;
+    }
+}

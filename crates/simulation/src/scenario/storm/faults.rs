@@ -1,0 +1,189 @@
+//! Which faults a storm has.
+
+use clap::ValueEnum;
+
+use crate::world::disk::Contract;
+use crate::world::disk::names::Names;
+use crate::world::hooks::Hooks;
+use crate::world::random::Random;
+
+/// A kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A process is killed, or its machine loses power.
+    Down,
+    /// The same before one of its next writes.
+    Crash,
+    /// Messages from a machine to some others do not arrive.
+    OneWay,
+    /// The machines are in two parts.
+    Partition,
+    /// Messages of a machine take long.
+    SlowLinks,
+    /// Syncs of a machine take long.
+    SlowDisk,
+    /// A disk takes nothing more.
+    FullDisk,
+    /// A calendar jumps.
+    Calendar,
+    /// A single link is cut for minutes: longer than any time-out.
+    LongCut,
+    /// A disk is lost and replaced by an empty one.
+    LostDisk,
+    /// The directory of a Raft log is lost, and nothing else.
+    LostLog,
+    /// All is lost but the Raft log.
+    LostState,
+    /// A disk is lost while its machine still catches up from the last loss.
+    LostAgain,
+    /// A bit flips in what was synced last to a Raft log.
+    RottenLogEnd,
+    /// A bit flips anywhere.
+    Rot,
+    /// An fsync fails, and what it was to sync is dropped.
+    SyncErrors,
+    /// Reads fail.
+    ReadErrors,
+    /// Writes fail.
+    WriteErrors,
+    /// Writes are confirmed and lost, or go to another place.
+    WrongWrites,
+    /// A stranger sends what is no message, and requests with absurd numbers.
+    Stranger,
+    /// An operator takes servers out of service, and back; members of Raft groups come and go.
+    Leave,
+    /// Bytes between servers flip, are lost, or come twice, at once or seconds later.
+    Mangle,
+    /// A machine is suspended, for longer than any lease.
+    Suspend,
+    /// The leader of a pipeline is heard by no SCM for a while, and then loses its disk.
+    LoneLeader,
+    /// Syncs of blocks and segments fail on a DataNode, and what they were to sync is dropped.
+    BlockSyncErrors,
+    /// A server comes back into service while another one is heard by no SCM.
+    BackBesideStale,
+}
+
+impl Kind {
+    /// Whether a process of the scenario does it, not the storm.
+    pub fn is_of_a_process(self) -> bool {
+        matches!(
+            self,
+            Self::Stranger
+                | Self::Leave
+                | Self::LoneLeader
+                | Self::BlockSyncErrors
+                | Self::BackBesideStale
+        )
+    }
+}
+
+/// What every storm had from the beginning; the order is that of the numbers that the seed picks.
+const USUAL: [Kind; 10] = [
+    Kind::Down,
+    Kind::Down,
+    Kind::Crash,
+    Kind::Crash,
+    Kind::OneWay,
+    Kind::Partition,
+    Kind::SlowLinks,
+    Kind::SlowDisk,
+    Kind::FullDisk,
+    Kind::Calendar,
+];
+
+/// What disks do that do not keep their promise. Only the frail members of a group have them.
+const BAD_DISKS: [Kind; 7] = [
+    Kind::LostDisk,
+    Kind::LostLog,
+    Kind::LostAgain,
+    Kind::RottenLogEnd,
+    Kind::SyncErrors,
+    Kind::ReadErrors,
+    Kind::WriteErrors,
+];
+
+/// A choice of faults, for the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Faults {
+    /// Processes end, power and links fail, disks are slow and full.
+    Usual,
+    /// The same, and disks that lose and spoil what was synced.
+    Disks,
+    /// The same as the first, and fsyncs that fail.
+    Fsyncs,
+    /// Single links are cut for minutes, and a disk may be lost behind it.
+    Cuts,
+    /// Servers are taken out of service and back, and links are cut for minutes.
+    Members,
+    /// A stranger sends what nobody means.
+    Hostile,
+    /// Bytes between servers change on the way, and whole messages come again much later.
+    Mangled,
+    /// Machines are suspended.
+    Suspends,
+    /// The first, and what systems may do and hardly ever do: see `world::hooks`.
+    Hooks,
+    /// Each seed has some of all.
+    Any,
+}
+
+impl Faults {
+    /// What systems do of what they hardly ever do.
+    pub fn hooks(self, random: &mut Random) -> Hooks {
+        match self {
+            Self::Hooks => Hooks::of_seed(random),
+            Self::Any if random.one_in(2) => Hooks::of_seed(random),
+            _ => Hooks::default(),
+        }
+    }
+
+    /// The kinds of faults of a storm, each as often as it is in the list, and what disks may do.
+    pub fn of_seed(self, random: &mut Random) -> (Vec<Kind>, Contract) {
+        if self == Self::Usual {
+            return (USUAL.to_vec(), Contract::default());
+        }
+        let names = *random.pick(&[Names::AtOnce, Names::Journal, Names::OfDirectory]);
+        let contract = Contract { any_order: random.one_in(2), names };
+        let few = [Kind::Down, Kind::Crash, Kind::SlowLinks, Kind::SlowDisk];
+        let kinds = match self {
+            Self::Usual | Self::Disks => {
+                // Few kinds in a run, so that each of them has its time.
+                let bad = *random.pick(&BAD_DISKS);
+                let also = *random.pick(&BAD_DISKS);
+                [&few[..], &[bad, bad, also, Kind::Partition]].concat()
+            }
+            // Each seed has the one or the other: faults anywhere, or those of one history in which
+            // data was lost.
+            Self::Fsyncs if random.one_in(2) => [&few[..], &[Kind::BlockSyncErrors]].concat(),
+            Self::Fsyncs => [&few[..], &[Kind::SyncErrors; 4]].concat(),
+            Self::Cuts if random.one_in(2) => [&few[..2], &[Kind::LoneLeader]].concat(),
+            Self::Cuts => [&few[..2], &[Kind::LongCut; 4], &[Kind::LostDisk]].concat(),
+            Self::Members if random.one_in(2) => {
+                [&[Kind::SlowLinks, Kind::SlowDisk, Kind::BackBesideStale][..], &few[..1]].concat()
+            }
+            Self::Members => {
+                [&few[..], &[Kind::LongCut; 4], &[Kind::Leave, Kind::Partition]].concat()
+            }
+            Self::Hostile => [&few[..], &[Kind::Stranger, Kind::Partition]].concat(),
+            Self::Mangled => [&few[..], &[Kind::Mangle; 4], &[Kind::Partition]].concat(),
+            Self::Suspends => [&few[..], &[Kind::Suspend; 2], &[Kind::Partition]].concat(),
+            Self::Hooks => USUAL.to_vec(),
+            // The stranger has runs of its own: it is in nobody's way there.
+            Self::Any => {
+                let rest = [
+                    Kind::LongCut,
+                    Kind::LostState,
+                    Kind::Rot,
+                    Kind::WrongWrites,
+                    Kind::Leave,
+                    Kind::Mangle,
+                    Kind::Suspend,
+                ];
+                let all = [&USUAL[..], &BAD_DISKS, &rest].concat();
+                all.into_iter().filter(|_| random.one_in(2)).chain([Kind::Down]).collect()
+            }
+        };
+        (kinds, contract)
+    }
+}

@@ -1,0 +1,359 @@
+//! What goes wrong: faults come one after the other and beside each other, each for a while.
+
+pub mod faults;
+
+use std::collections::BTreeMap;
+
+use self::faults::Kind;
+use super::fleet::Fleet;
+use super::{now, sleep};
+use crate::world::clock::SECOND;
+use crate::world::disk::Errors;
+use crate::world::disk::damage::{self, Part};
+use crate::world::link::Delay;
+use crate::world::node::End;
+use crate::world::random::Random;
+use crate::world::world;
+
+/// How bad it gets.
+#[derive(Debug, Clone)]
+pub struct Weather {
+    /// Between two faults at most, in nanoseconds.
+    pub pause: u64,
+    /// A fault lasts at most, in nanoseconds.
+    pub lasts: u64,
+    /// Servers that may be down at the same time.
+    pub down: usize,
+    /// What happens, each as often as it is in the list.
+    pub kinds: Vec<Kind>,
+    /// Servers whose disks may lose what was synced: fewer than half of those that hold the same.
+    pub frail: Vec<usize>,
+    /// Servers that a long cut parts from others, and those others.
+    pub far: (Vec<usize>, Vec<usize>),
+}
+
+/// A long cut lasts at least so long.
+const LONG: u64 = 60 * SECOND;
+/// And up to so much longer.
+const LONGER: u64 = 240 * SECOND;
+
+/// A machine is suspended for at least so long.
+const SUSPENDED: u64 = 3 * SECOND;
+/// And up to so much longer.
+const SUSPENDED_LONGER: u64 = 20 * SECOND;
+
+enum Cure {
+    Start(usize),
+    Links,
+    Disk(usize),
+    Errors(usize),
+    Wake(usize),
+    Mend(Vec<(usize, usize)>),
+    /// A server is cut off no more, but without its disk.
+    MendWithoutDisk(usize, Vec<(usize, usize)>),
+}
+
+/// The faults of one run, those that go on and those that are to come.
+pub struct Storm<'a> {
+    fleet: &'a mut Fleet,
+    weather: Weather,
+    random: Random,
+    cures: Vec<(u64, Cure)>,
+    faults: BTreeMap<&'static str, usize>,
+    /// Machines of clients: links to them may fail, too.
+    others: Vec<usize>,
+}
+
+impl<'a> Storm<'a> {
+    /// A storm over servers, and over the links to others.
+    pub fn new(fleet: &'a mut Fleet, others: Vec<usize>, weather: Weather, random: Random) -> Self {
+        let (cures, faults) = (Vec::new(), BTreeMap::new());
+        Self { fleet, weather, random, cures, faults, others }
+    }
+
+    /// Rages for so long; then heals everything and tells what happened.
+    pub fn rage(mut self, nanos: u64) -> std::io::Result<BTreeMap<&'static str, usize>> {
+        let end = now() + nanos;
+        let mut next = now() + self.random.below(self.weather.pause) + 1;
+        while now() < end {
+            self.cure(now())?;
+            if now() >= next {
+                self.strike();
+                next = now() + self.random.below(self.weather.pause) + 1;
+            }
+            sleep(SECOND / 20);
+        }
+        self.cure(u64::MAX)?;
+        world().links.heal();
+        for number in 0..self.fleet.members.len() {
+            let machine = self.fleet.members[number].machine;
+            world().machines[machine].disk.crash = None;
+        }
+        self.fleet.start_all()?;
+        Ok(self.faults)
+    }
+
+    fn cure(&mut self, until: u64) -> std::io::Result<()> {
+        // A machine that came down by itself, at a write, comes back as well.
+        for number in 0..self.fleet.members.len() {
+            let awaited = |(_, cure): &(u64, Cure)| matches!(cure, Cure::Start(n) if *n == number);
+            if !self.fleet.runs(number) && !self.cures.iter().any(awaited) {
+                let at = now() + self.random.below(self.weather.lasts);
+                self.cures.push((at, Cure::Start(number)));
+            }
+        }
+        let (due, left) =
+            std::mem::take(&mut self.cures).into_iter().partition(|(at, _)| *at <= until);
+        self.cures = left;
+        let due: Vec<(u64, Cure)> = due;
+        for (_, cure) in due {
+            match cure {
+                Cure::Start(number) => self.fleet.start(number)?,
+                Cure::Links => world().links.heal(),
+                Cure::Disk(machine) => {
+                    let disk = &mut world().machines[machine].disk;
+                    let (writes, crash, errors) = (disk.writes, disk.crash, disk.errors);
+                    *disk = Default::default();
+                    (disk.writes, disk.crash, disk.errors) = (writes, crash, errors);
+                }
+                Cure::Errors(machine) => world().machines[machine].disk.errors = Errors::default(),
+                Cure::Wake(machine) => world().resume(machine),
+                Cure::Mend(links) => mend(&links),
+                Cure::MendWithoutDisk(number, links) => {
+                    self.fleet.kill(number, End::PowerLost);
+                    damage::replace(self.fleet.members[number].machine, Part::All)?;
+                    mend(&links);
+                    self.fleet.start(number)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, fault: &'static str) {
+        *self.faults.entry(fault).or_default() += 1;
+    }
+
+    fn later(&mut self, cure: Cure) {
+        let at = now() + self.random.below(self.weather.lasts) + SECOND / 10;
+        self.cures.push((at, cure));
+    }
+
+    fn down(&self) -> usize {
+        (0..self.fleet.members.len()).filter(|n| !self.fleet.runs(*n)).count()
+    }
+
+    fn strike(&mut self) {
+        let number = self.random.below(self.fleet.members.len() as u64) as usize;
+        let machine = self.fleet.members[number].machine;
+        let end = *self.random.pick(&[End::Killed, End::PowerLost]);
+        let kind = self.weather.kinds[self.random.below(self.weather.kinds.len() as u64) as usize];
+        match kind {
+            Kind::Down if self.down() < self.weather.down => {
+                self.count(if end == End::Killed { "kill" } else { "power loss" });
+                self.fleet.kill(number, end);
+                self.later(Cure::Start(number));
+            }
+            Kind::Crash if self.down() < self.weather.down => {
+                self.count("crash at a write");
+                let writes = 1 + self.random.below(40);
+                world().machines[machine].disk.crash = Some((writes, end));
+            }
+            Kind::Down | Kind::Crash => {}
+            Kind::OneWay => {
+                self.count("one-way cut");
+                let others = self.machines_but(machine);
+                for other in others {
+                    if self.random.one_in(2) {
+                        world().links.cut(machine, other);
+                    }
+                }
+                self.later(Cure::Links);
+            }
+            Kind::Partition => {
+                self.count("partition");
+                let all = self.machines_but(usize::MAX);
+                let left: Vec<bool> = all.iter().map(|_| self.random.one_in(2)).collect();
+                for (a, a_left) in all.iter().zip(&left) {
+                    for (b, b_left) in all.iter().zip(&left) {
+                        if a_left != b_left {
+                            world().links.cut(*a, *b);
+                        }
+                    }
+                }
+                self.later(Cure::Links);
+            }
+            Kind::SlowLinks => {
+                self.count("slow links");
+                let delay = Delay { least: SECOND / 100, more: self.random.below(SECOND) + 1 };
+                for other in self.machines_but(machine) {
+                    world().links.slow(machine, other, delay);
+                }
+                self.later(Cure::Links);
+            }
+            Kind::SlowDisk => {
+                self.count("slow disk");
+                let disk = &mut world().machines[machine].disk;
+                disk.sync = SECOND / 20;
+                disk.sync_more = self.random.below(2 * SECOND) + 1;
+                self.later(Cure::Disk(machine));
+            }
+            Kind::FullDisk => {
+                self.count("full disk");
+                world().machines[machine].disk.full = true;
+                self.later(Cure::Disk(machine));
+            }
+            Kind::Calendar => {
+                self.count("calendar jump");
+                let hours = self.random.below(4) as i64 - 2;
+                world().machines[machine].clock.offset = hours * 1800 * SECOND as i64;
+            }
+            Kind::LongCut => self.cut_long(),
+            Kind::Mangle => {
+                self.count("mangled bytes");
+                for member in &self.fleet.members {
+                    if self.random.one_in(2) {
+                        let often = 1 + self.random.below(40);
+                        world().links.mangle(machine, member.machine, often);
+                        world().links.mangle(member.machine, machine, often);
+                    }
+                }
+                self.later(Cure::Links);
+            }
+            Kind::Suspend => {
+                if self.fleet.runs(number) && world().is_awake(machine) {
+                    self.count("suspend");
+                    world().suspend(machine);
+                    let at = now() + SUSPENDED + self.random.below(SUSPENDED_LONGER);
+                    self.cures.push((at, Cure::Wake(machine)));
+                }
+            }
+            kind if kind.is_of_a_process() => {}
+            _ => self.spoil(kind, end),
+        }
+    }
+
+    /// Cuts single links for minutes.
+    fn cut_long(&mut self) {
+        let (near, far) = self.weather.far.clone();
+        let long =
+            |(_, cure): &(u64, Cure)| matches!(cure, Cure::Mend(_) | Cure::MendWithoutDisk(..));
+        if near.is_empty() || self.cures.iter().any(long) {
+            return;
+        }
+        self.count("long cut");
+        let number = *self.random.pick(&near);
+        let machine_of = |n: usize| self.fleet.members[n].machine;
+        let one = [*self.random.pick(&far)];
+        let others = if self.random.one_in(3) { &one[..] } else { &far[..] };
+        let there = others.iter().map(|other| (machine_of(number), machine_of(*other)));
+        let back = others.iter().map(|other| (machine_of(*other), machine_of(number)));
+        let links: Vec<(usize, usize)> = match self.random.below(4) {
+            0 => there.collect(),
+            1 => back.collect(),
+            _ => there.chain(back).collect(),
+        };
+        for (from, to) in &links {
+            world().links.sever(*from, *to);
+        }
+        let at = now() + LONG + self.random.below(LONGER);
+        let lost = self.weather.frail.contains(&number)
+            && self.weather.kinds.contains(&Kind::LostDisk)
+            && self.random.one_in(2);
+        let cure = match lost {
+            true => {
+                self.count("long cut, then a lost disk");
+                Cure::MendWithoutDisk(number, links)
+            }
+            false => Cure::Mend(links),
+        };
+        self.cures.push((at, cure));
+    }
+
+    /// A disk that does not keep its promise.
+    fn spoil(&mut self, kind: Kind, end: End) {
+        if self.weather.frail.is_empty() {
+            return;
+        }
+        let number = *self.random.pick(&self.weather.frail);
+        let machine = self.fleet.members[number].machine;
+        let lost = match kind {
+            Kind::LostDisk => Some(("lost disk", Part::All)),
+            Kind::LostAgain => Some(("disk lost twice", Part::All)),
+            Kind::LostLog => Some(("lost log", Part::Log)),
+            Kind::LostState => Some(("lost state", Part::State)),
+            _ => None,
+        };
+        let often = 1 + self.random.below(50);
+        match kind {
+            Kind::SyncErrors | Kind::ReadErrors | Kind::WriteErrors | Kind::WrongWrites => {
+                let errors = &mut world().machines[machine].disk.errors;
+                let name = match kind {
+                    Kind::SyncErrors => {
+                        errors.sync = often;
+                        "failed fsyncs"
+                    }
+                    Kind::ReadErrors => {
+                        errors.read = often;
+                        "failed reads"
+                    }
+                    Kind::WriteErrors => {
+                        errors.write = often;
+                        "failed writes"
+                    }
+                    _ => {
+                        (errors.lost, errors.misdirected) = (2 * often, 2 * often);
+                        let member = &mut self.fleet.members[number];
+                        (member.spoiled, member.rotten) = (true, true);
+                        "lost and misdirected writes"
+                    }
+                };
+                self.count(name);
+                self.later(Cure::Errors(machine));
+                return;
+            }
+            _ => {}
+        }
+        // The rest happens to a machine that is off for a moment. What was synced last to a log is
+        // known to have been only as long as the machine keeps its power
+        // (`multiraft/src/log/synced.rs`).
+        let end = if kind == Kind::RottenLogEnd { End::Killed } else { end };
+        self.fleet.kill(number, end);
+        let done = match (kind, lost) {
+            (_, Some((name, part))) => {
+                let replaced = damage::replace(machine, part);
+                replaced.ok().map(|()| (name, String::new()))
+            }
+            (Kind::RottenLogEnd, _) => {
+                damage::rot_log_end(machine, &mut self.random).map(|at| ("rotten log end", at))
+            }
+            _ => damage::rot(machine, &mut self.random).map(|at| ("bit rot", at)),
+        };
+        if let Some((name, at)) = done {
+            tracing::info!(%name, %number, %at, "a disk loses something");
+            self.count(name);
+            self.fleet.members[number].spoiled = true;
+            self.fleet.members[number].rotten |= kind == Kind::Rot;
+        }
+        match kind {
+            Kind::LostAgain => {
+                // It comes up, and is gone while others still tell it what it lost.
+                let writes = 1 + self.random.below(200);
+                world().machines[machine].disk.crash = Some((writes, end));
+                let _ = self.fleet.start(number);
+            }
+            _ => self.later(Cure::Start(number)),
+        }
+    }
+
+    fn machines_but(&self, machine: usize) -> Vec<usize> {
+        let servers = self.fleet.members.iter().map(|m| m.machine);
+        servers.chain(self.others.iter().copied()).filter(|m| *m != machine).collect()
+    }
+}
+
+fn mend(links: &[(usize, usize)]) {
+    for (from, to) in links {
+        world().links.mend(*from, *to);
+    }
+}

@@ -1,0 +1,110 @@
+//! What happens to data that was synced: bits flip, a directory or all of a disk is lost and
+//! replaced by an empty one.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::super::random::Random;
+use super::super::{node, unobserved, world};
+use super::{OpenFile, names};
+
+/// The directory of a Raft log, in each machine's home.
+pub const LOG: &str = "log";
+
+/// Where the last synced write to a Raft log is.
+#[derive(Debug, Clone)]
+pub struct LogEnd {
+    path: PathBuf,
+    at: u64,
+    len: u64,
+}
+
+/// A part of what a machine keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    All,
+    /// The Raft logs: they are on a disk of their own.
+    Log,
+    /// All but the Raft logs.
+    State,
+}
+
+/// A write was synced; remembers those to logs.
+pub(super) fn note_end(file: &OpenFile, at: u64, len: u64) {
+    if file.path.starts_with(LOG) {
+        let end = LogEnd { path: file.path.to_path_buf(), at, len };
+        world().files.log_ends.insert(file.machine, end);
+    }
+}
+
+impl Part {
+    /// Whether a path below a machine's home belongs to it.
+    fn has(self, path: &Path) -> bool {
+        match self {
+            Self::All => true,
+            Self::Log => path.starts_with(LOG),
+            Self::State => !path.starts_with(LOG),
+        }
+    }
+}
+
+/// Replaces a part by nothing. The machine's process must not run.
+pub fn replace(machine: usize, part: Part) -> io::Result<()> {
+    names::forget(machine, |path| part.has(path));
+    let home = node::home(machine);
+    unobserved(|| {
+        let Ok(entries) = fs::read_dir(&home) else { return Ok(()) };
+        for entry in entries {
+            let entry = entry?;
+            match (part.has(Path::new(&entry.file_name())), entry.path().is_dir()) {
+                (false, _) => {}
+                (true, true) => fs::remove_dir_all(entry.path())?,
+                (true, false) => fs::remove_file(entry.path())?,
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Flips a bit in one of the machine's files; says where.
+pub fn rot(machine: usize, random: &mut Random) -> Option<String> {
+    let home = node::home(machine);
+    let mut files = Vec::new();
+    collect(&home, &mut files);
+    files.sort_unstable();
+    files.retain(|(_, len)| *len > 0);
+    if files.is_empty() {
+        return None;
+    }
+    let (path, len) = random.pick(&files).clone();
+    flip(&path, random.below(len), random)
+}
+
+/// Flips a bit in what was synced last to the machine's Raft log; says where.
+pub fn rot_log_end(machine: usize, random: &mut Random) -> Option<String> {
+    let end = world().files.log_ends.get(&machine)?.clone();
+    flip(&node::home(machine).join(&end.path), end.at + random.below(end.len), random)
+}
+
+fn collect(dir: &Path, into: &mut Vec<(PathBuf, u64)>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => collect(&entry.path(), into),
+            Ok(metadata) => into.push((entry.path(), metadata.len())),
+            Err(_) => {}
+        }
+    }
+}
+
+fn flip(path: &Path, at: u64, random: &mut Random) -> Option<String> {
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).ok()?;
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).ok()?;
+    byte[0] ^= 1 << random.below(8);
+    file.write_all_at(&byte, at).ok()?;
+    Some(format!("{} at {at}", path.display()))
+}

@@ -1,0 +1,62 @@
+//! Reads. They see what was written, whether it is synced or not, and can fail.
+
+use libc::{c_int, c_void, iovec, off64_t, size_t, ssize_t};
+
+use super::super::hooks::{self, Hook};
+use super::super::{real, world};
+use super::file_of;
+
+/// Whether a read of a file fails.
+pub(in super::super) fn about_to_read(fd: c_int) -> Result<(), c_int> {
+    let Some(file) = file_of(fd) else { return Ok(()) };
+    let errors = world().machines[file.machine].disk.errors;
+    if hooks::strikes(Hook::Interrupt) {
+        return Err(libc::EINTR);
+    }
+    match world().random.one_in(errors.read) {
+        true => Err(libc::EIO),
+        false => Ok(()),
+    }
+}
+
+/// How much of `len` bytes a read returns at most.
+pub(in super::super) fn short(fd: c_int, at: u64, len: size_t) -> size_t {
+    match file_of(fd) {
+        Some(_) => hooks::part_of(Hook::ShortRead, at, len),
+        None => len,
+    }
+}
+
+/// See `pread(2)`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pread64(fd: c_int, data: *mut c_void, len: size_t, at: off64_t) -> ssize_t {
+    if let Err(error) = about_to_read(fd) {
+        return real::fail(error) as ssize_t;
+    }
+    let len = short(fd, at as u64, len);
+    // SAFETY: passed on as it came, or with room for more.
+    unsafe { real::pread64(fd, data, len, at) }
+}
+
+/// See `pread(2)`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pread(fd: c_int, data: *mut c_void, len: size_t, at: off64_t) -> ssize_t {
+    // SAFETY: passed on as it came.
+    unsafe { pread64(fd, data, len, at) }
+}
+
+/// See `preadv2(2)`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn preadv2(
+    fd: c_int,
+    parts: *const iovec,
+    count: c_int,
+    at: off64_t,
+    flags: c_int,
+) -> ssize_t {
+    if let Err(error) = about_to_read(fd) {
+        return real::fail(error) as ssize_t;
+    }
+    // SAFETY: passed on as it came.
+    unsafe { real::preadv2(fd, parts, count, at, flags) }
+}

@@ -1,0 +1,118 @@
+//! What an operating system may do at any time and hardly ever does, made frequent from the seed.
+//!
+//! Nothing of it is a fault: reads and writes do a part of what they were asked for, calls are
+//! interrupted, bytes arrive one by one, waits end without a wake-up, threads begin late, locks are
+//! slow.
+
+use std::collections::BTreeMap;
+
+use super::clock::SECOND;
+use super::random::Random;
+use super::{inside, park, world};
+
+/// Something that an operating system may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    /// A read of a file returns a part of what is there.
+    ShortRead,
+    /// A write to a file writes a part of it.
+    ShortWrite,
+    /// A call fails with EINTR.
+    Interrupt,
+    /// A socket takes a few bytes of what is to be sent.
+    ShortSend,
+    /// What was sent at once arrives in small segments.
+    Segment,
+    /// A wait for a lock or a condition ends, and nobody has woken it.
+    SpuriousWake,
+    /// A thread begins late.
+    LateThread,
+    /// A thread stops for a moment where it takes or leaves a lock.
+    SlowLock,
+}
+
+const NAMES: [&str; 8] = [
+    "short reads",
+    "short writes",
+    "interrupted calls",
+    "short sends",
+    "small segments",
+    "spurious wake-ups",
+    "late threads",
+    "slow locks",
+];
+
+/// How often each is done, one time in so many (0: never), and how often it was.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hooks {
+    often: [u64; NAMES.len()],
+    done: [u64; NAMES.len()],
+}
+
+impl Hooks {
+    /// Each of them from never to often, as the seed says.
+    pub fn of_seed(random: &mut Random) -> Self {
+        let often = std::array::from_fn(|_| *random.pick(&[0, 0, 4, 30, 300]));
+        Self { often, done: Default::default() }
+    }
+
+    /// How often each was done, of those that were.
+    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let all = NAMES.into_iter().zip(self.done);
+        all.filter(|(_, done)| *done > 0).collect()
+    }
+}
+
+/// Whether it is done this time; never to the process that looks on.
+pub(super) fn strikes(hook: Hook) -> bool {
+    if !inside() {
+        return false;
+    }
+    let world = world();
+    let often = world.hooks.often[hook as usize];
+    if often == 0 || world.schedule.process_of_me() == 0 || !world.random.one_in(often) {
+        return false;
+    }
+    world.hooks.done[hook as usize] += 1;
+    true
+}
+
+/// As [`strikes`], where no thread is at work: on the way between machines.
+pub(super) fn strikes_on_the_way(hook: Hook) -> bool {
+    let world = world();
+    let struck = world.random.one_in(world.hooks.often[hook as usize]);
+    world.hooks.done[hook as usize] += u64::from(struck);
+    struck
+}
+
+/// A part of `len` bytes at `at`, or all of them. Whole sectors of what is whole sectors: reads and
+/// writes past the page cache come in no others.
+pub(super) fn part_of(hook: Hook, at: u64, len: usize) -> usize {
+    let unit = if at % 512 == 0 && len % 512 == 0 { 512 } else { 1 };
+    let units = (len / unit) as u64;
+    if units < 2 || !strikes(hook) {
+        return len;
+    }
+    // A byte is as good a part as any other.
+    let most = if world().random.one_in(2) { 1 } else { units - 1 };
+    unit * (1 + world().random.below(most)) as usize
+}
+
+/// The thread stops for up to so many nanoseconds, if it is to.
+pub(super) fn delay(hook: Hook, most: u64) {
+    if strikes(hook) {
+        let until = world().now + 1 + world().random.below(most);
+        while world().now < until {
+            park(Some(until));
+        }
+    }
+}
+
+/// When a wait with a deadline ends by itself this time.
+pub(super) fn spurious_end(deadline: Option<u64>) -> Option<u64> {
+    if !strikes(Hook::SpuriousWake) {
+        return None;
+    }
+    let at = world().now + world().random.below(SECOND / 50);
+    deadline.is_none_or(|deadline| at < deadline).then_some(at)
+}

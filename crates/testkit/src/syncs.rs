@@ -1,0 +1,118 @@
+//! Fsyncs that fail with EIO.
+//!
+//! A test binary that uses [`fail_syncs`] has `fsync` and `fdatasync` of this module instead of the
+//! C library's, so that also code that knows of no fault injection can be struck: RocksDB, the Raft
+//! log, the standard library.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use libc::{c_int, c_long};
+
+struct Fault {
+    number: usize,
+    path: String,
+    left: usize,
+    struck: usize,
+}
+
+static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
+static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+/// Fsyncs that fail, until it is dropped.
+#[derive(Debug)]
+pub struct FailingSyncs {
+    number: usize,
+}
+
+/// The next `times` fsyncs of files and directories whose path contains `path` fail with EIO.
+#[must_use = "syncs fail only as long as it lives"]
+pub fn fail_syncs(path: &str, times: usize) -> FailingSyncs {
+    let number = NEXT.fetch_add(1, Ordering::SeqCst);
+    let fault = Fault { number, path: path.to_owned(), left: times, struck: 0 };
+    faults().push(fault);
+    ACTIVE.fetch_add(1, Ordering::SeqCst);
+    FailingSyncs { number }
+}
+
+impl FailingSyncs {
+    /// How many have failed so far.
+    pub fn struck(&self) -> usize {
+        faults().iter().find(|fault| fault.number == self.number).map_or(0, |fault| fault.struck)
+    }
+}
+
+impl Drop for FailingSyncs {
+    fn drop(&mut self) {
+        ACTIVE.fetch_sub(1, Ordering::SeqCst);
+        faults().retain(|fault| fault.number != self.number);
+    }
+}
+
+fn faults() -> std::sync::MutexGuard<'static, Vec<Fault>> {
+    FAULTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn strikes(fd: c_int) -> bool {
+    if ACTIVE.load(Ordering::SeqCst) == 0 {
+        return false;
+    }
+    let Ok(path) = std::fs::read_link(PathBuf::from(format!("/proc/self/fd/{fd}"))) else {
+        return false;
+    };
+    let path = path.to_string_lossy();
+    let mut faults = faults();
+    let hit = faults.iter_mut().find(|fault| fault.left > 0 && path.contains(&fault.path));
+    let Some(fault) = hit else { return false };
+    fault.left -= 1;
+    fault.struck += 1;
+    true
+}
+
+fn sync(fd: c_int, call: c_long) -> c_int {
+    if strikes(fd) {
+        // SAFETY: the calling thread's own errno.
+        unsafe { *libc::__errno_location() = libc::EIO };
+        return -1;
+    }
+    // SAFETY: what the C library's function of that name does.
+    unsafe { libc::syscall(call, fd) as c_int }
+}
+
+/// See `fsync(2)`.
+#[unsafe(no_mangle)]
+extern "C" fn fsync(fd: c_int) -> c_int {
+    sync(fd, libc::SYS_fsync)
+}
+
+/// See `fdatasync(2)`.
+#[unsafe(no_mangle)]
+extern "C" fn fdatasync(fd: c_int) -> c_int {
+    sync(fd, libc::SYS_fdatasync)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn syncs_of_one_path_fail_as_often_as_told() {
+        let dir = std::env::temp_dir().join(format!("testkit-syncs-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let (struck, other) = (dir.join("struck"), dir.join("other"));
+        let open = |path| File::create(path).expect("a file");
+        let (struck, other) = (open(struck), open(other));
+        let failing = fail_syncs("struck", 2);
+        assert!(other.sync_all().is_ok());
+        let error = struck.sync_all().expect_err("the first one fails");
+        assert_eq!(error.raw_os_error(), Some(libc::EIO));
+        assert!(struck.sync_data().is_err());
+        assert!(struck.sync_data().is_ok());
+        assert_eq!(failing.struck(), 2);
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
+}
