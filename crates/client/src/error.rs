@@ -94,14 +94,12 @@ pub enum Error {
         message: String,
     },
     /// The data of a key could not be read from any replica.
-    #[error("cannot read block {block} from any of {tried} replicas: {last}")]
+    #[error("cannot read block {block} from any of {} replicas: {}", failures.len(), list(failures))]
     NoReplica {
         /// Which block.
         block: types::BlockId,
-        /// How many replicas were asked.
-        tried: usize,
-        /// The last replica's failure.
-        last: Box<Error>,
+        /// How each replica failed that was asked.
+        failures: Vec<Error>,
     },
     /// A key that was being read is another one by now, or none, and what it was cannot be read any
     /// more.
@@ -148,7 +146,8 @@ impl Error {
             Self::Timeout { .. } => ErrorKind::Timeout,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
             Self::Overwritten { .. } => ErrorKind::Overwritten,
-            Self::NoReplica { last, .. } | Self::WriteFailed { last, .. } => last.kind(),
+            Self::NoReplica { failures, .. } => kind_of_all(failures),
+            Self::WriteFailed { last, .. } => last.kind(),
             Self::Protocol { .. } => ErrorKind::Internal,
             Self::Usage(_) => ErrorKind::Invalid,
         }
@@ -173,6 +172,25 @@ impl Error {
 
     pub(crate) fn om_reply(message: impl Into<String>) -> Self {
         Self::protocol("om", message)
+    }
+}
+
+/// What to branch on when every replica failed: the failure that may pass decides, for the block may
+/// be there although another replica does not have it. A replica that was down when the container
+/// was made has never heard of it.
+fn kind_of_all(failures: &[Error]) -> ErrorKind {
+    let kinds = || failures.iter().map(Error::kind);
+    [ErrorKind::Unavailable, ErrorKind::Timeout, ErrorKind::Corrupt]
+        .into_iter()
+        .find(|kind| kinds().any(|of_one| of_one == *kind))
+        .or_else(|| kinds().next_back())
+        .unwrap_or(ErrorKind::Unavailable)
+}
+
+fn list(failures: &[Error]) -> String {
+    match failures {
+        [] => "no replica is known".to_owned(),
+        _ => failures.iter().map(Error::to_string).collect::<Vec<_>>().join("; "),
     }
 }
 

@@ -48,6 +48,8 @@ pub struct ClientOptions {
     pub write_retries: u32,
     /// How often locations are looked up again after all replicas failed.
     pub read_retries: u32,
+    /// The longest pause before that.
+    pub read_retry_interval: Duration,
     /// How long a DataNode may take to answer a read.
     pub read_timeout: Duration,
     /// How long a DataNode may take to answer a write.
@@ -120,6 +122,9 @@ impl ClientOptions {
             ),
             write_retries: conf.get(&c::OZONE_CLIENT_MAX_RETRIES),
             read_retries: conf.get(&c::OZONE_CLIENT_READ_MAX_RETRIES),
+            read_retry_interval: Duration::from_secs(
+                conf.get(&c::OZONE_CLIENT_READ_RETRY_INTERVAL),
+            ),
             read_timeout: conf.get(&c::OZONE_CLIENT_READ_TIMEOUT),
             write_timeout: conf.get(&c::HDDS_RATIS_RAFT_CLIENT_RPC_REQUEST_TIMEOUT),
             silence: conf.get(&trioxide::TRIOXIDE_CLIENT_DATANODE_SILENCE),

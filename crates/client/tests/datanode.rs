@@ -34,6 +34,8 @@ pub struct Faults {
     pub corrupt: AtomicBool,
     /// Says for so many reads that it has not caught up.
     pub behind: AtomicUsize,
+    /// Has never heard of any container.
+    pub ignorant: AtomicBool,
     /// Answers nothing any more, not even whether it is there.
     pub hangs: AtomicBool,
     /// Never answers reads.
@@ -313,6 +315,9 @@ impl Service {
     }
 
     fn record(&self, id: &dn::DatanodeBlockId) -> Result<dn::BlockData, Code> {
+        if self.faults.ignorant.load(Ordering::Relaxed) {
+            return Err(Code::ContainerNotFound);
+        }
         let behind = self.faults.behind.load(Ordering::Relaxed);
         if behind > 0 {
             self.faults.behind.store(behind - 1, Ordering::Relaxed);

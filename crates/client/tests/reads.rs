@@ -1,6 +1,7 @@
 //! Reading: ranges, bad and late replicas, blocks that moved.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use client::ErrorKind;
 use futures::TryStreamExt;
@@ -118,6 +119,39 @@ async fn replicas_that_have_yet_to_catch_up_are_waited_for() {
         node.faults.behind.store(6, Ordering::Relaxed);
     }
     assert_eq!(cluster.get("k").await.unwrap(), data(SMALL));
+}
+
+/// A node that was down when the container was made says that there is none, whichever way the
+/// other two fail until they have caught up.
+#[tokio::test]
+async fn a_replica_that_never_heard_of_the_container_does_not_end_the_wait_for_the_others() {
+    for ignorant in 0..3 {
+        let cluster = Cluster::start(1).await;
+        cluster.put("k", data(SMALL)).await.unwrap();
+        for (i, node) in cluster.pipelines[0].iter().enumerate() {
+            node.faults.ignorant.store(i == ignorant, Ordering::Relaxed);
+            node.faults.behind.store(6, Ordering::Relaxed);
+        }
+        assert_eq!(cluster.get("k").await.unwrap(), data(SMALL));
+    }
+}
+
+/// OM still has the key, so its block is somewhere: SCM may have yet to hear where.
+#[tokio::test]
+async fn a_block_that_no_replica_has_is_looked_for_more_than_a_moment() {
+    let cluster = Cluster::start(1).await;
+    cluster.put("k", data(SMALL)).await.unwrap();
+    let ignorant = |is| {
+        for node in &cluster.pipelines[0] {
+            node.faults.ignorant.store(is, Ordering::Relaxed);
+        }
+    };
+    ignorant(true);
+    let heard = async {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        ignorant(false);
+    };
+    assert_eq!(tokio::join!(cluster.get("k"), heard).0.unwrap(), data(SMALL));
 }
 
 #[tokio::test]

@@ -121,6 +121,7 @@ pub fn options(om_addresses: Vec<String>) -> ClientOptions {
         max_backoff: Duration::from_millis(20),
         write_retries: 5,
         read_retries: 3,
+        read_retry_interval: Duration::from_millis(200),
         read_timeout: 10 * second,
         write_timeout: 10 * second,
         silence: 10 * second,

@@ -248,10 +248,9 @@ impl BlockReader {
                 self.datanodes.report_damage(node, block.id);
             }
         }
-        asked.outcome.map_err(|last| Error::NoReplica {
-            block: block.id,
-            tried: asked.failed.len(),
-            last: Box::new(last),
+        asked.answer.ok_or_else(|| {
+            let failures = asked.failed.into_iter().map(|(_, error)| error).collect();
+            Error::NoReplica { block: block.id, failures }
         })
     }
 }

@@ -14,13 +14,11 @@ use tokio::time::Instant;
 use super::block::{BlockReader, BlockRef};
 use super::plan::{self, Piece};
 use crate::om::args::KeyPath;
-use crate::{Client, Error, ErrorKind, Result};
+use crate::{Client, ClientOptions, Error, ErrorKind, Result};
 
-/// First pause before locations are looked up again.
+/// First pause before locations are looked up again; later ones grow up to
+/// [`crate::ClientOptions::read_retry_interval`].
 const REFRESH_DELAY: Duration = Duration::from_millis(50);
-
-/// Longest pause before that.
-const MAX_REFRESH_DELAY: Duration = Duration::from_millis(500);
 
 /// How long replicas are waited for that cannot be reached or have yet to catch up with what they
 /// acknowledged: after a restart a pipeline needs a leader before it knows its last entries to be
@@ -243,6 +241,17 @@ impl KeyReader {
     }
 }
 
+/// How long a read is tried again that failed like this on every replica.
+fn patience(kind: ErrorKind, options: &ClientOptions) -> Duration {
+    match kind {
+        ErrorKind::Unavailable | ErrorKind::Timeout => CATCH_UP_TIMEOUT,
+        // OM has the key and so the block exists: its replicas may be on their way to other nodes,
+        // or on nodes that SCM has yet to hear of.
+        ErrorKind::NotFound => options.read_retry_interval.saturating_mul(options.read_retries),
+        _ => Duration::ZERO,
+    }
+}
+
 impl Inner {
     async fn block_steps(
         &self,
@@ -293,12 +302,12 @@ impl Inner {
                 Err(error) => error,
             };
             tracing::debug!(key = %self.path, block = %block.id, %error, attempt, "read failed");
-            let passing = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout)
-                && started.elapsed() < CATCH_UP_TIMEOUT;
-            let again = passing || attempt < self.client.options().read_retries;
+            let options = self.client.options();
+            let again = attempt < options.read_retries
+                || started.elapsed() < patience(error.kind(), options);
             if again && attempt > 0 {
                 let pause = REFRESH_DELAY * (1 << attempt.min(5));
-                tokio::time::sleep(pause.min(MAX_REFRESH_DELAY)).await;
+                tokio::time::sleep(pause.min(options.read_retry_interval)).await;
             }
             attempt += 1;
             self.locate_again(block, &error).await?;

@@ -11,9 +11,9 @@ use crate::Error;
 
 /// What became of asking.
 pub(super) struct Asked<T> {
-    /// The first good answer, or the last failure.
-    pub(super) outcome: Result<T, Error>,
-    /// Replicas that failed before the good answer came, and how.
+    /// The first good answer, if any came.
+    pub(super) answer: Option<T>,
+    /// Replicas that failed until then, and how.
     pub(super) failed: Vec<(DatanodeId, Error)>,
 }
 
@@ -48,20 +48,13 @@ where
             asked.next().await
         };
         match answer {
-            Some((_, Ok(value))) => return Asked { outcome: Ok(value), failed },
+            Some((_, Ok(value))) => return Asked { answer: Some(value), failed },
             Some((id, Err(error))) => {
                 tracing::debug!(datanode = %id, %error, "replica failed");
                 failed.push((id, error));
             }
             None if next.len() > 0 => {}
-            None => {
-                let last = failed.last().map(|(_, error)| error.clone());
-                let none = || Error::Unavailable {
-                    service: "datanode".to_owned(),
-                    message: "no replica is known".to_owned(),
-                };
-                return Asked { outcome: Err(last.unwrap_or_else(none)), failed };
-            }
+            None => return Asked { answer: None, failed },
         }
     }
 }
@@ -88,7 +81,7 @@ mod tests {
             async move { if node.host == "n2" { Ok(node.host) } else { Err(broken()) } }.boxed()
         })
         .await;
-        assert_eq!(asked.outcome.unwrap(), "n2");
+        assert_eq!(asked.answer.unwrap(), "n2");
         assert_eq!(asked.failed.len(), 2);
     }
 
@@ -105,7 +98,7 @@ mod tests {
             .boxed()
         })
         .await;
-        assert_eq!(asked.outcome.unwrap(), "n2");
+        assert_eq!(asked.answer.unwrap(), "n2");
         assert_eq!(asked.failed.len(), 1, "a late replica has not failed");
     }
 
@@ -125,17 +118,17 @@ mod tests {
             .boxed()
         })
         .await;
-        assert_eq!(asked.outcome.unwrap(), "n0");
+        assert_eq!(asked.answer.unwrap(), "n0");
     }
 
     #[tokio::test]
-    async fn when_all_fail_the_last_failure_is_told() {
+    async fn when_all_fail_each_failure_is_told() {
         for count in [0, 1, 3] {
             let asked = ask(&nodes(count), Duration::from_secs(1), |_| {
                 async { Err::<(), _>(broken()) }.boxed()
             })
             .await;
-            assert!(asked.outcome.is_err());
+            assert!(asked.answer.is_none());
             assert_eq!(asked.failed.len(), count);
         }
     }

@@ -22,6 +22,8 @@ keys! {
     OZONE_CLIENT_MAX_RETRIES: u32 = "ozone.client.max.retries", "5", [CLIENT];
     /// How often a failed read is tried again after all replicas failed.
     OZONE_CLIENT_READ_MAX_RETRIES: u32 = "ozone.client.read.max.retries", "3", [CLIENT];
+    /// Seconds until such a read is tried again, at most; the first attempts come sooner.
+    OZONE_CLIENT_READ_RETRY_INTERVAL: u64 = "ozone.client.read.retry.interval", "1", [CLIENT];
     /// How long a DataNode may take to answer a read.
     OZONE_CLIENT_READ_TIMEOUT: Duration = "ozone.client.read.timeout", "30s", [CLIENT];
     /// How long a DataNode may take to answer a write.

@@ -21,6 +21,9 @@ impl Container {
     /// # Errors
     /// Damaged records among them, or a disk that fails: then nothing may be dropped.
     pub(crate) fn move_out_of(self: &Arc<Self>, number: u32, segment_size: u64) -> Result<()> {
+        // Copies that an earlier try could not write are written first: on a disk that stays full,
+        // each try would add its own to those that wait in memory.
+        self.disk().flush_container(self)?;
         let live = self.live_in(number)?;
         for portion in live.chunks(PORTION) {
             self.move_portion(portion, segment_size)?;

@@ -1,6 +1,7 @@
 //! Disks that lie, lose and fill up.
 
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
 
 use container::ContainerState;
 use proto::datanode::Result as ResultCode;
@@ -133,4 +134,29 @@ fn a_device_error_says_nothing_about_the_bytes() {
     node.faults.clear();
     assert_eq!(node.container().state(), ContainerState::Open);
     assert_eq!(node.read(1).unwrap(), pattern(1, 3000));
+}
+
+#[test]
+fn a_compaction_that_is_tried_again_on_a_full_disk_holds_no_more_in_memory() {
+    let mut node = Node::with(|options| options.segment_size = 100_000);
+    for local in 1..=40 {
+        node.put_small(local, pattern(local, 3000));
+    }
+    node.pipe().flush().unwrap();
+    let pending = |node: &Node| node.store().disks()[0].pending.load(Ordering::Relaxed);
+    assert_eq!(pending(&node), 0);
+    node.faults.always(blockio::Op::Write, "segment", blockio::Strike::NoSpace);
+    node.container().move_out_of(1, 100_000).unwrap_err();
+    let once = pending(&node);
+    assert!(once > 0, "the copies of one try wait");
+    for _ in 0..3 {
+        node.container().move_out_of(1, 100_000).unwrap_err();
+        assert_eq!(pending(&node), once);
+    }
+    node.faults.clear();
+    node.container().move_out_of(1, 100_000).unwrap();
+    assert_eq!((pending(&node), node.container().live_in(1).unwrap()), (0, vec![]));
+    for local in 1..=40 {
+        assert_eq!(node.read(local).unwrap(), pattern(local, 3000));
+    }
 }
