@@ -12,6 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use datanode::{Datanode, DatanodeOptions};
 use parking_lot::Mutex;
+use proto::scm_datanode::container_replica_proto::State as ReplicaState;
 use types::{BlockId, DatanodeId, PipelineId, PortName};
 
 use crate::support::scm::RunningScm;
@@ -173,4 +174,47 @@ async fn acknowledged_blocks_survive_the_kill_of_any_member() {
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_blocks_survive_the_kill_of_all_members_at_once() {
     survive(3, |_| vec![0, 1, 2]).await;
+}
+
+/// What the log has may be acknowledged although no member that is left knows it to be committed:
+/// they learn it when they have a leader again. The order to close, which erases the log, comes
+/// before that.
+#[tokio::test(flavor = "multi_thread")]
+async fn acknowledged_blocks_survive_a_kill_of_all_members_whose_pipeline_is_closed_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let scm = RunningScm::start().await;
+    let (mut processes, mut ids) = (Vec::new(), Vec::new());
+    for index in 0..3 {
+        processes.push(Process::start(dir.path().join(format!("dn{index}")), scm.address));
+        scm.scm.wait_for_nodes(index + 1).await;
+        let known = addresses(&scm).await;
+        ids.extend(known.into_iter().map(|(id, _)| id).find(|id| !ids.contains(id)));
+    }
+    let (id, leader) = scm.scm.create_pipeline(&ids).await;
+    assert_eq!(leader, ids[0], "the first member leads");
+    let mut pipe = Pipe::new(id, &addresses(&scm).await, leader);
+    let mut written = Vec::new();
+    for local in 1..=30 {
+        let data = bytes(local, 3_000);
+        written.push((pipe.put_small(block(1, local), data.clone()).await.unwrap(), data));
+    }
+    processes.iter_mut().for_each(Process::kill);
+    for number in [1, 2] {
+        let heard = scm.scm.with(|known| known.registrations[&ids[number]]);
+        processes[number].restart();
+        let again = |known: &crate::support::scm::Known| {
+            (known.registrations[&ids[number]] > heard).then_some(())
+        };
+        scm.scm.wait("the node to be back", again).await;
+        scm.scm.send_close_pipeline(ids[number], id);
+        // The first one is alone with the order for a while.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    let pipe = Pipe::new(id, &addresses(&scm).await, leader);
+    for node in [ids[1], ids[2]] {
+        scm.scm.wait_for_replica(node, 1, ReplicaState::QuasiClosed).await;
+        for (id, data) in &written {
+            assert_eq!(pipe.get_small(node, *id).await.unwrap(), *data);
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! What a pipeline that is closed waits for, since its log is about to go.
 
+use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
-use multiraft::Role;
+use multiraft::{GroupHealth, Role};
 use tokio::time::Instant;
 
 use super::Pipeline;
@@ -16,6 +18,49 @@ const REPLAY_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a member stays when all is level: a leader for its followers to hear that all is
 /// committed, a follower for what the leader may still have for it.
 const LEAVE_DELAY: Duration = Duration::from_millis(500);
+
+/// Whether it is known what becomes of every entry of the log: all of them are applied, or the
+/// group is lost and nothing will be known any more.
+///
+/// An entry beyond what is known to be committed may have been acknowledged all the same: the
+/// leader tells its followers of a commit with its next message. After a restart that is so for
+/// all entries since the tables were flushed. A leader decides it, once there is one again.
+pub(super) async fn is_decided(pipeline: &Pipeline) -> bool {
+    undecided(pipeline).await.is_some_and(|entries| entries.is_empty())
+}
+
+/// Entries of the log that are not applied; `None` while the group cannot tell.
+async fn undecided(pipeline: &Pipeline) -> Option<Range<u64>> {
+    if matches!(pipeline.supervisor.health(), GroupHealth::Failed(_)) {
+        return Some(0..0);
+    }
+    let status = pipeline.group.status().await?;
+    status.failed.is_none().then_some(status.applied..status.last_index)
+}
+
+/// Waits until it is known what becomes of the entries that the log has now. `current` is the
+/// pipeline, or none when it is not here any more; it is asked again and again, for one whose
+/// members move is started anew. False when the members do not decide it within `timeout`.
+pub(super) async fn wait_for_decision(
+    current: impl Fn() -> Option<Arc<Pipeline>>,
+    timeout: Duration,
+) -> bool {
+    let deadline = Instant::now() + timeout;
+    let mut target = None;
+    loop {
+        let Some(pipeline) = current() else { return true };
+        if let Some(entries) = undecided(&pipeline).await {
+            let target = *target.get_or_insert(entries.end);
+            if entries.is_empty() || entries.start >= target {
+                return true;
+            }
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
 
 /// Waits until replay has put back what only the log has: the log is about to go. Replay up to
 /// there needs no other member, only time. False when it does not get on; true, too, when it never

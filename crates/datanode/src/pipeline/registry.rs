@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use types::{ContainerId, PipelineId};
 use uuid::Uuid;
 
-use super::before_close::{wait_for_members, wait_for_replay};
+use super::before_close::{is_decided, wait_for_decision, wait_for_members, wait_for_replay};
 use super::disk_reservation::DiskReservations;
 use super::machine::Machine;
 use super::payload::Payloads;
@@ -33,6 +33,10 @@ const BLOCK_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Entries that stay in the log behind what is durable, for replicas that were away: small files
 /// ride in it.
 const KEEP: u64 = 10_000;
+
+/// How long one order to close waits for the members to decide what is in the log. SCM gives it
+/// again while the pipeline is reported.
+const DECISION_WAIT: Duration = Duration::from_secs(20);
 
 /// Bytes of applied entries in the log of a pipeline at which it is trimmed, even if a member may
 /// still ask for them: a replica that was away longer than that takes a snapshot.
@@ -59,6 +63,9 @@ pub(crate) enum PipelineError {
     /// Its log has the only copy of bytes that replay is putting back.
     #[error("pipeline {0} is still replaying its log, which is kept")]
     Replaying(PipelineId),
+    /// Its log may have acknowledged entries that no leader has told to be committed yet.
+    #[error("pipeline {0} has entries that are not decided yet, its log is kept")]
+    Undecided(PipelineId),
     /// A thread died.
     #[error("pipeline work was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
@@ -77,6 +84,8 @@ struct Inner {
     moving: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
     /// Where DataNodes serve Ratis' client protocol, as far as SCM said since the start.
     ratis: DashMap<Uuid, String, rustc_hash::FxBuildHasher>,
+    /// Since when those are to be closed that cannot be yet.
+    undecided: DashMap<PipelineId, Instant, rustc_hash::FxBuildHasher>,
     locks: PipelineLocks,
     reservations: DiskReservations,
 }
@@ -99,6 +108,8 @@ pub(crate) struct Parts {
     pub sync_chunks: bool,
     /// Entries after which logs are trimmed.
     pub trim_entries: u64,
+    /// How long a pipeline that is to be closed is kept for its members to decide what its log has.
+    pub decision_timeout: Duration,
 }
 
 impl Pipelines {
@@ -108,6 +119,7 @@ impl Pipelines {
             running: DashMap::default(),
             moving: DashSet::default(),
             ratis: DashMap::default(),
+            undecided: DashMap::default(),
             locks: PipelineLocks::default(),
             reservations: DiskReservations::default(),
         };
@@ -368,9 +380,10 @@ impl Pipelines {
     /// pipeline that is not here is closed.
     ///
     /// # Errors
-    /// When its disk or its group fails, or replay does not end: the pipeline stays, and SCM asks
-    /// again.
+    /// When its disk or its group fails, replay does not end, or it is not decided what becomes of
+    /// entries of its log: the pipeline stays, and SCM asks again.
     pub async fn close(&self, id: PipelineId) -> Result<(), PipelineError> {
+        self.decide(id).await?;
         let _lock = self.inner.locks.lock(id).await;
         let Some(pipeline) = self.get(id) else { return Ok(()) };
         if !wait_for_replay(&pipeline).await {
@@ -379,6 +392,11 @@ impl Pipelines {
         let Some((_, pipeline)) = self.inner.running.remove(&id) else { return Ok(()) };
         tracing::info!(pipeline = %id, "closing a pipeline");
         wait_for_members(&pipeline).await;
+        if self.inner.undecided.remove(&id).is_none() && !is_decided(&pipeline).await {
+            // Clients found another way to write.
+            self.inner.running.insert(id, pipeline);
+            return Err(PipelineError::Undecided(id));
+        }
         pipeline.supervisor.end().await;
         // Without the group nothing more can be agreed on, so what is still open ends as it is.
         let parts = &self.inner.parts;
@@ -389,6 +407,24 @@ impl Pipelines {
             parts.host.erase(log, id.0).await?;
         }
         tokio::task::spawn_blocking(move || pipeline.store.remove()).await??;
+        Ok(())
+    }
+
+    /// Waits until it is known what becomes of all entries of a pipeline's log, or has been waited
+    /// for so long that most of its members count as lost: what only they knew is lost with them.
+    async fn decide(&self, id: PipelineId) -> Result<(), PipelineError> {
+        let since = *self.inner.undecided.entry(id).or_insert_with(Instant::now);
+        let left = || self.inner.parts.decision_timeout.saturating_sub(since.elapsed());
+        let current = || self.get(id).filter(|pipeline| self.failure(&pipeline.disk).is_none());
+        if wait_for_decision(current, left().min(DECISION_WAIT)).await {
+            self.inner.undecided.remove(&id);
+            return Ok(());
+        }
+        if left() > Duration::ZERO {
+            return Err(PipelineError::Undecided(id));
+        }
+        tracing::error!(pipeline = %id, waited = ?since.elapsed(), "the members of a pipeline that is \
+            to be closed do not come back: it ends without what it does not know to be committed");
         Ok(())
     }
 
