@@ -63,6 +63,22 @@ fn a_closed_container_whose_replicas_are_all_empty_is_deleted() {
     assert_eq!(state(&cluster, c), LifeCycleState::Deleted);
 }
 
+/// Blocks that a replica never heard of are not deleted ones.
+#[test]
+fn a_container_whose_empty_replicas_lack_writes_is_kept() {
+    let (mut cluster, p) = trio();
+    let c = open_container(&mut cluster, 1, p);
+    close(&mut cluster, c, 2, START);
+    for n in 1..=3 {
+        report(&mut cluster, c, replica(n, ReplicaState::Closed, 0, 1), START);
+    }
+    assert!(cluster.clean_containers(START + 60_000).is_empty());
+    for n in 1..=3 {
+        report(&mut cluster, c, replica(n, ReplicaState::Closed, 0, 2), START);
+    }
+    assert_eq!(cluster.clean_containers(START + 60_000).changes.len(), 1);
+}
+
 #[test]
 fn an_empty_container_with_a_replica_missing_is_kept() {
     let (mut cluster, p) = trio();

@@ -200,6 +200,23 @@ fn an_unhealthy_replica_is_replaced_and_then_deleted() {
     assert_eq!(health(&cluster, c), "HEALTHY");
 }
 
+/// The others were empty of what it has: it is the only place where that can still be read.
+#[test]
+fn an_unhealthy_replica_that_has_more_than_the_good_ones_stays() {
+    let (mut cluster, c) = closed_on_three(4, false);
+    report(&mut cluster, c, replica(2, ReplicaState::Unhealthy, 5, 5), START);
+    for n in [1, 3, 4] {
+        report(&mut cluster, c, replica(n, ReplicaState::Closed, 4, 4), START);
+    }
+    assert_eq!(health(&cluster, c), "UNHEALTHY");
+    assert_eq!(repair(&mut cluster, START), []);
+    for n in [1, 3, 4] {
+        report(&mut cluster, c, replica(n, ReplicaState::Closed, 5, 5), START);
+    }
+    let orders = repair(&mut cluster, START);
+    assert_eq!(orders, [to(2, OrderKind::DeleteContainer { id: c, force: true })]);
+}
+
 #[test]
 fn what_is_good_nowhere_is_left_alone() {
     let (mut cluster, c) = closed_on_three(4, false);

@@ -1,8 +1,9 @@
 //! Containers whose blocks are all deleted go away.
 //!
 //! **Invariant:** a container is deleted only when as many replicas as it ought to have are known,
-//! all CLOSED and all empty, and the orders go out without `force`, so that a node refuses when it
-//! knows better. A replica with blocks in it that turns up later revives the container (see
+//! all CLOSED, all empty and none behind what was ever reported: one that lacks writes is empty of
+//! what it never had. The orders go out without `force`, so that a node refuses when it knows
+//! better. A replica with blocks in it that turns up later revives the container (see
 //! `replica::reconcile`). One that was never written goes when its pipeline is gone: nobody can
 //! write to it any more.
 
@@ -72,7 +73,10 @@ impl Cluster {
         let replicas = self.replicas.of(id);
         container.state == LifeCycleState::Closed
             && replicas.len() >= container.config.required_nodes() as usize
-            && replicas.iter().all(|r| r.state == ReplicaState::Closed && r.is_empty && r.keys == 0)
+            && replicas.iter().all(|r| {
+                let complete = r.sequence_id >= container.sequence_id;
+                r.state == ReplicaState::Closed && complete && r.is_empty && r.keys == 0
+            })
     }
 
     /// A container that was made ahead and not used before its pipeline was gone. All nodes are

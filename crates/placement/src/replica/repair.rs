@@ -190,11 +190,17 @@ impl Cluster {
         (!elsewhere || !racks.contains(rack)).then_some(best.details.id)
     }
 
-    /// A replica that lacks something, or is not trusted, on a node that can be told.
+    /// A replica that lacks something, or is not trusted, on a node that can be told. A damaged one
+    /// that has come farther than all good ones stays: blocks may be whole in it that are nowhere
+    /// else.
     fn bad_victim(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
+        let enough = self.enough_sequence(c);
         s.bad.iter().copied().find(|id| {
             // One that is still being closed may become good.
-            let ends = self.replicas.on(c.id, *id).is_some_and(|r| r.state.is_final());
+            let ends = self
+                .replicas
+                .on(c.id, *id)
+                .is_some_and(|r| r.state.is_final() && r.sequence_id <= enough);
             let lone = self.only_of_its_origin(c, *id);
             ends && !lone && self.may_delete(*id) && !self.is_going(c.id, *id)
         })
