@@ -1,4 +1,5 @@
-//! What administrators, and OM for reading, ask: one file per noun.
+//! What administrators, and OM for reading, ask: one file per noun. [`registry`] lists all
+//! commands.
 
 pub mod balancer;
 pub mod container;
@@ -8,6 +9,7 @@ pub mod leadership;
 pub mod members;
 pub mod node;
 pub mod pipeline;
+pub mod registry;
 pub mod replication;
 pub mod report;
 pub mod safemode;

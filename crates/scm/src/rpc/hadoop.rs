@@ -11,9 +11,10 @@ use bytes::Bytes;
 use hadoop_rpc::{Call, Fault, Server, ServerOptions, Service, Work};
 use prost::Message;
 use proto::block_location::ScmBlockLocationRequest;
-use proto::container_location::{ScmContainerLocationRequest, Type};
+use proto::container_location::ScmContainerLocationRequest;
 
 use super::{block, location};
+use crate::admin::registry;
 use crate::core::Core;
 use crate::error::RequestError;
 
@@ -60,7 +61,7 @@ impl HadoopService {
             Ok(request) => request,
             Err(e) => return refuse(Fault::undecodable(format!("location request: {e}"))),
         };
-        let creates = creates(request.cmd_type());
+        let repeatable = registry::is_repeatable(request.cmd_type());
         let core = Arc::clone(&self.core);
         let work = Box::pin(async move {
             match location::respond(&core, request, call.peer, call.received).await {
@@ -68,7 +69,7 @@ impl HadoopService {
                 Err(error) => Err(fault(&core, &error)),
             }
         });
-        if creates { Work::Once(work) } else { Work::Repeatable(work) }
+        if repeatable { Work::Repeatable(work) } else { Work::Once(work) }
     }
 
     /// What OM asks may be done twice: blocks that nobody hears of are never written.
@@ -87,12 +88,6 @@ impl HadoopService {
 
 fn refuse(fault: Fault) -> Work {
     Work::Repeatable(Box::pin(ready(Err(fault))))
-}
-
-/// Whether a request done twice would make a second thing. The others set a state: done twice,
-/// they set it to the same.
-fn creates(kind: Type) -> bool {
-    matches!(kind, Type::AllocateContainer | Type::AllocatePipeline)
 }
 
 /// The exception of a refusal. Clients look for the leader in the text of the first, and show

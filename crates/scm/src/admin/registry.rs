@@ -1,0 +1,224 @@
+//! The one table of the commands of `StorageContainerLocationProtocol`: a line for each [`Type`]
+//! says which member answers it, whether it may come twice, which part of the request it reads,
+//! which part of the response it fills, and what answers. A [`Type`] without a line does not
+//! compile, nor does one with two.
+
+#![deny(unreachable_patterns)]
+
+use std::sync::Arc;
+
+use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocationResponse, Type};
+
+use super::{
+    balancer, container, deletion, info, leadership, members, node, pipeline, replication, report,
+    safemode, upgrade, workflow,
+};
+use crate::core::Core;
+use crate::error::RequestError;
+
+/// Which member of the service answers a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Member {
+    /// The leader.
+    Leader,
+    /// Any, about itself or as far as it knows; the same as in Ozone.
+    Any,
+}
+
+/// Whether a command that comes again makes a second thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// It sets a state, or reads: done twice, the outcome is the same.
+    Repeatable,
+    /// It makes one more thing each time.
+    Once,
+}
+
+/// The part of `$request` that a command reads: `_` is none, `(name)` may be missing.
+macro_rules! part {
+    ($kind:ident, $request:ident, _) => {
+        $request
+    };
+    ($kind:ident, $request:ident, ($part:ident)) => {
+        $request.$part
+    };
+    ($kind:ident, $request:ident, $part:ident) => {
+        $request.$part.ok_or_else(|| missing($kind))?
+    };
+}
+
+macro_rules! commands {
+    (
+        |$kind:ident, $core:ident, $body:ident| {
+            $($command:ident: $member:ident, $again:ident, $request:tt
+                => $response:ident = $answer:expr;)*
+        }
+        unsupported { $($unsupported:ident,)* }
+    ) => {
+        fn member(kind: Type) -> Member {
+            match kind {
+                $(Type::$command => Member::$member,)*
+                $(Type::$unsupported)|* => Member::Leader,
+            }
+        }
+
+        fn again(kind: Type) -> Again {
+            match kind {
+                $(Type::$command => Again::$again,)*
+                $(Type::$unsupported)|* => Again::Repeatable,
+            }
+        }
+
+        async fn fill(
+            $core: &Arc<Core>,
+            $kind: Type,
+            request: ScmContainerLocationRequest,
+            response: &mut ScmContainerLocationResponse,
+        ) -> Result<(), RequestError> {
+            match $kind {
+                $(Type::$command => {
+                    // A command without a part does not look at the request.
+                    #[allow(unused_variables)]
+                    let $body = part!($kind, request, $request);
+                    response.$response = Some($answer);
+                })*
+                $(Type::$unsupported)|* => {
+                    return Err(RequestError::Unsupported($kind.as_str_name().to_owned()));
+                }
+            }
+            Ok(())
+        }
+    };
+}
+
+commands! {
+    |kind, core, body| {
+        AllocateContainer: Leader, Once, container_request
+            => container_response = container::create(core, &body).await?;
+        GetContainer: Leader, Repeatable, get_container_request
+            => get_container_response = container::get(core, &body)?;
+        GetContainerWithPipeline: Leader, Repeatable, get_container_with_pipeline_request
+            => get_container_with_pipeline_response = container::locate(core, &body)?;
+        GetContainerWithPipelineBatch: Leader, Repeatable, get_container_with_pipeline_batch_request
+            => get_container_with_pipeline_batch_response = container::locate_batch(core, &body)?;
+        GetExistContainerWithPipelinesInBatch: Leader, Repeatable,
+            get_exist_container_with_pipelines_in_batch_request
+            => get_exist_container_with_pipelines_in_batch_response =
+                container::locate_existing(core, &body);
+        ListContainer: Leader, Repeatable, scm_list_container_request
+            => scm_list_container_response = container::list(core, &body)?;
+        ListContainerIDs: Leader, Repeatable, scm_list_container_i_ds_request
+            => scm_list_container_i_ds_response = container::list_ids(core, &body);
+        GetContainerCount: Leader, Repeatable, (get_container_count_request)
+            => get_container_count_response =
+                container::count(core, kind, body.and_then(|body| body.state));
+        GetClosedContainerCount: Leader, Repeatable, (get_container_count_request)
+            => get_container_count_response =
+                container::count(core, kind, body.and_then(|body| body.state));
+        GetContainerReplicas: Leader, Repeatable, get_container_replicas_request
+            => get_container_replicas_response = container::replicas(core, &body)?;
+        CloseContainer: Leader, Repeatable, scm_close_container_request
+            => scm_close_container_response = container::close(core, &body).await?;
+        ReconcileContainer: Leader, Repeatable, reconcile_container_request
+            => reconcile_container_response = container::reconcile(core, &body)?;
+        GetReplicationManagerReport: Leader, Repeatable, _
+            => get_replication_manager_report_response = report::report(core);
+
+        QueryNode: Leader, Repeatable, node_query_request
+            => node_query_response = node::query(core, &body);
+        SingleNodeQuery: Leader, Repeatable, single_node_query_request
+            => single_node_query_response = node::query_one(core, &body)?;
+        DatanodeUsageInfo: Leader, Repeatable, datanode_usage_info_request
+            => datanode_usage_info_response = node::usage(core, &body)?;
+        DecommissionNodes: Leader, Repeatable, decommission_nodes_request
+            => decommission_nodes_response = workflow::decommission(core, &body);
+        RecommissionNodes: Leader, Repeatable, recommission_nodes_request
+            => recommission_nodes_response = workflow::recommission(core, &body);
+        StartMaintenanceNodes: Leader, Repeatable, start_maintenance_nodes_request
+            => start_maintenance_nodes_response = workflow::maintenance(core, &body);
+        GetContainersOnDecomNode: Leader, Repeatable, get_containers_on_decom_node_request
+            => get_containers_on_decom_node_response = workflow::containers(core, &body)?;
+
+        AllocatePipeline: Leader, Once, pipeline_request
+            => pipeline_response = pipeline::create(core, &body).await?;
+        ListPipelines: Leader, Repeatable, _ => list_pipeline_response = pipeline::list(core);
+        GetPipeline: Leader, Repeatable, get_pipeline_request
+            => get_pipeline_response = pipeline::get(core, &body)?;
+        ActivatePipeline: Leader, Repeatable, activate_pipeline_request
+            => activate_pipeline_response = pipeline::activate(core, &body.pipeline_id).await?;
+        DeactivatePipeline: Leader, Repeatable, deactivate_pipeline_request
+            => deactivate_pipeline_response = pipeline::deactivate(core, &body.pipeline_id).await?;
+        ClosePipeline: Leader, Repeatable, close_pipeline_request
+            => close_pipeline_response = pipeline::close(core, &body.pipeline_id).await?;
+
+        GetScmInfo: Any, Repeatable, _ => get_scm_info_response = info::scm_info(core);
+        GetMetrics: Any, Repeatable, (get_metrics_request)
+            => get_metrics_response =
+                info::metrics(core, body.and_then(|body| body.query).as_deref());
+        TransferLeadership: Leader, Repeatable, transfer_scm_leadership_request
+            => transfer_scm_leadership_response = leadership::transfer(core, &body).await?;
+        DecommissionScm: Leader, Repeatable, decommission_scm_request
+            => decommission_scm_response = members::decommission(core, &body).await?;
+
+        InSafeMode: Any, Repeatable, _ => in_safe_mode_response = safemode::status(core);
+        ForceExitSafeMode: Any, Repeatable, _
+            => force_exit_safe_mode_response = safemode::exit(core);
+        GetSafeModeRuleStatuses: Any, Repeatable, _
+            => get_safe_mode_rule_statuses_response = safemode::rules(core);
+
+        GetDeletedBlocksTransactionSummary: Leader, Repeatable, _
+            => get_deleted_blocks_txn_summary_response = deletion::summary(core);
+        GetFailedDeletedBlocksTransaction: Leader, Repeatable, get_failed_deleted_blocks_txn_request
+            => get_failed_deleted_blocks_txn_response = deletion::failed(core, &body);
+        ResetDeletedBlockRetryCount: Leader, Repeatable, reset_deleted_block_retry_count_request
+            => reset_deleted_block_retry_count_response = deletion::reset(core, &body);
+
+        StartReplicationManager: Any, Repeatable, _
+            => start_replication_manager_response = replication::start(core);
+        StopReplicationManager: Any, Repeatable, _
+            => stop_replication_manager_response = replication::stop(core);
+        GetReplicationManagerStatus: Leader, Repeatable, _
+            => replication_manager_status_response = replication::status(core);
+
+        FinalizeScmUpgrade: Leader, Repeatable, _
+            => finalize_scm_upgrade_response = upgrade::finalize();
+        QueryUpgradeFinalizationProgress: Leader, Repeatable, _
+            => query_upgrade_finalization_progress_response = upgrade::progress();
+
+        StartContainerBalancer: Leader, Repeatable, _
+            => start_container_balancer_response = balancer::start();
+        StopContainerBalancer: Leader, Repeatable, _
+            => stop_container_balancer_response = balancer::stop();
+        GetContainerBalancerStatus: Leader, Repeatable, _
+            => container_balancer_status_response = balancer::status();
+        GetContainerBalancerStatusInfo: Leader, Repeatable, _
+            => container_balancer_status_info_response = balancer::status_info();
+    }
+    unsupported { DeleteContainer, GetContainerToken, SuppressContainer, }
+}
+
+fn missing(kind: Type) -> RequestError {
+    RequestError::Invalid(format!("{} request without its message", kind.as_str_name()))
+}
+
+/// Whether a command may be done twice, as one is whose first answer was lost.
+pub fn is_repeatable(kind: Type) -> bool {
+    again(kind) == Again::Repeatable
+}
+
+/// Answers a command: fills its part of `response`.
+///
+/// # Errors
+/// When this member does not lead and the command is for the leader, the request has not what it
+/// must have, or the command refuses it.
+pub async fn answer(
+    core: &Arc<Core>,
+    kind: Type,
+    request: ScmContainerLocationRequest,
+    response: &mut ScmContainerLocationResponse,
+) -> Result<(), RequestError> {
+    if member(kind) == Member::Leader {
+        core.check_leader()?;
+    }
+    fill(core, kind, request, response).await
+}
