@@ -175,9 +175,9 @@ impl Error {
     }
 }
 
-/// What to branch on when every replica failed: the failure that may pass decides, for the block may
-/// be there although another replica does not have it. A replica that was down when the container
-/// was made has never heard of it.
+/// What to branch on when every replica failed: the failure that may pass decides, for the block
+/// may be there although another replica does not have it. A replica that was down when the
+/// container was made has never heard of it.
 fn kind_of_all(failures: &[Error]) -> ErrorKind {
     let kinds = || failures.iter().map(Error::kind);
     [ErrorKind::Unavailable, ErrorKind::Timeout, ErrorKind::Corrupt]
