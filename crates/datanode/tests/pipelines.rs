@@ -1,5 +1,8 @@
 //! Pipelines: leaders, members that go and come back, closing.
 
+use std::time::{Duration, Instant};
+
+use config::Configuration;
 use framed::Code;
 use proto::scm_datanode::container_replica_proto::State;
 use types::PipelineId;
@@ -301,6 +304,33 @@ async fn a_pipeline_that_is_closed_right_after_a_restart_puts_its_bytes_back_fir
     let pipe = cluster.pipe(pipe.id, one);
     for (id, data) in &written {
         assert_eq!(pipe.get_small(one, *id).await.unwrap(), *data);
+    }
+    cluster.stop().await;
+}
+
+/// What only members knew that are lost is lost with them; until they count as that, the log stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipeline_whose_members_never_decide_what_its_log_has_is_closed_at_last() {
+    let dead = |conf: Configuration| conf.with("ozone.scm.dead.node.interval", "2s");
+    let mut cluster = Cluster::start_with(3, dead).await;
+    let mut pipe = cluster.pipeline().await;
+    let (leader, id) = (pipe.leader, pipe.id);
+    let written = pipe.put_small(block(1, 1), bytes(1, 3_000)).await.unwrap();
+    for node in cluster.ids().into_iter().filter(|node| *node != leader) {
+        cluster.node(node).stop().await;
+    }
+    let mut late = cluster.pipe(id, leader);
+    let undecided = tokio::spawn(async move { late.put_small(block(1, 2), bytes(2, 10)).await });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let begun = Instant::now();
+    cluster.scm.scm.send_close_pipeline(leader, id);
+    cluster.scm.scm.wait_for_replica(leader, 1, State::QuasiClosed).await;
+    assert!(begun.elapsed() > Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert_eq!(pipe.get_small(leader, written).await.unwrap(), bytes(1, 3_000));
+    // It is refused, or tries again for longer than is of interest here.
+    match undecided.is_finished() {
+        true => assert!(undecided.await.unwrap().is_err()),
+        false => undecided.abort(),
     }
     cluster.stop().await;
 }
