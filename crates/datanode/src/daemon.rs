@@ -200,8 +200,8 @@ impl Daemon {
             small: settings.small_block_size,
             sync_chunks: settings.sync_chunks,
             trim_entries: settings.trim_entries,
-            // By then SCM counts silent members as dead, and has begun to make up for them.
-            decision_timeout: settings.scm_silence.saturating_mul(2),
+            // Members that are gone for good hold up the repair of what it has for so long.
+            decision_timeout: settings.scm_silence / 2,
         });
         let _ = self.raft.set(host);
         Ok(Node {

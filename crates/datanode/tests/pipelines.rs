@@ -311,7 +311,7 @@ async fn a_pipeline_that_is_closed_right_after_a_restart_puts_its_bytes_back_fir
 /// What only members knew that are lost is lost with them; until they count as that, the log stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipeline_whose_members_never_decide_what_its_log_has_is_closed_at_last() {
-    let dead = |conf: Configuration| conf.with("ozone.scm.dead.node.interval", "2s");
+    let dead = |conf: Configuration| conf.with("ozone.scm.dead.node.interval", "8s");
     let mut cluster = Cluster::start_with(3, dead).await;
     let mut pipe = cluster.pipeline().await;
     let (leader, id) = (pipe.leader, pipe.id);
