@@ -104,6 +104,8 @@ impl Cluster {
             ("ozone.scm.datanode.address", self.scm.address("datanode")),
             ("hdds.container.ipc.random.port", "true".to_owned()),
             ("hdds.container.ratis.ipc.random.port", "true".to_owned()),
+            // A pipeline whose other members have closed it is given up after half of that.
+            ("ozone.scm.dead.node.interval", "40s".to_owned()),
             ("trioxide.datanode.port", "0".to_owned()),
             ("hdds.datanode.http-address", free()),
         ];
