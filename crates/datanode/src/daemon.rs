@@ -42,6 +42,10 @@ pub(crate) const RAFT_METHODS: Methods = Methods {
 /// How long a snapshot piece or a lost chunk may take to another DataNode.
 const RAFT_CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How many times longer than SCM takes to count a DataNode as dead a pipeline that is to be closed
+/// waits for members that may know more: after a power failure machines come back minutes apart.
+const DECISION_TIMEOUT: u32 = 10;
+
 /// How far a DataNode has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -200,8 +204,7 @@ impl Daemon {
             small: settings.small_block_size,
             sync_chunks: settings.sync_chunks,
             trim_entries: settings.trim_entries,
-            // Members that are gone for good hold up the repair of what it has for so long.
-            decision_timeout: settings.scm_silence / 2,
+            decision_timeout: settings.scm_silence.saturating_mul(DECISION_TIMEOUT),
         });
         let _ = self.raft.set(host);
         Ok(Node {

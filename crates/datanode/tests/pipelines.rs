@@ -270,7 +270,7 @@ async fn scm_may_forget_everything() {
 /// pipeline is closed, and its log erased, while nobody leads it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipeline_that_is_closed_right_after_a_restart_puts_its_bytes_back_first() {
-    let mut cluster = Cluster::start(3).await;
+    let mut cluster = Cluster::start_with(3, lost_after("1s")).await;
     let mut pipe = cluster.pipeline().await;
     let mut written = Vec::new();
     for local in 1..=10 {
@@ -308,11 +308,15 @@ async fn a_pipeline_that_is_closed_right_after_a_restart_puts_its_bytes_back_fir
     cluster.stop().await;
 }
 
+/// A DataNode that counts others as lost after a time.
+fn lost_after(time: &'static str) -> impl Fn(Configuration) -> Configuration {
+    move |conf| conf.with("ozone.scm.dead.node.interval", time)
+}
+
 /// What only members knew that are lost is lost with them; until they count as that, the log stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipeline_whose_members_never_decide_what_its_log_has_is_closed_at_last() {
-    let dead = |conf: Configuration| conf.with("ozone.scm.dead.node.interval", "8s");
-    let mut cluster = Cluster::start_with(3, dead).await;
+    let mut cluster = Cluster::start_with(3, lost_after("1s")).await;
     let mut pipe = cluster.pipeline().await;
     let (leader, id) = (pipe.leader, pipe.id);
     let written = pipe.put_small(block(1, 1), bytes(1, 3_000)).await.unwrap();
@@ -331,6 +335,80 @@ async fn a_pipeline_whose_members_never_decide_what_its_log_has_is_closed_at_las
     match undecided.is_finished() {
         true => assert!(undecided.await.unwrap().is_err()),
         false => undecided.abort(),
+    }
+    cluster.stop().await;
+}
+
+/// Nobody is waited for whose log is gone: what the others had of the pipeline is in their
+/// containers, and one alone decides nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipeline_that_all_other_members_have_closed_is_not_kept_for_a_decision() {
+    // Longer than the test waits for anything.
+    let mut cluster = Cluster::start_with(3, lost_after("300s")).await;
+    let mut pipe = cluster.pipeline().await;
+    let (leader, id) = (pipe.leader, pipe.id);
+    let written = pipe.put_small(block(1, 1), bytes(1, 3_000)).await.unwrap();
+    let others: Vec<_> = cluster.ids().into_iter().filter(|node| *node != leader).collect();
+    for node in &others {
+        cluster.node(*node).stop().await;
+    }
+    let mut late = cluster.pipe(id, leader);
+    let undecided = tokio::spawn(async move { late.put_small(block(1, 2), bytes(2, 10)).await });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    cluster.node(leader).stop().await;
+    undecided.abort();
+    for node in &others {
+        cluster.node(*node).restart().await;
+    }
+    for node in &others {
+        cluster.scm.scm.send_close_pipeline(*node, id);
+    }
+    for node in &others {
+        cluster.scm.scm.wait_for_replica(*node, 1, State::QuasiClosed).await;
+    }
+    cluster.node(leader).restart().await;
+    cluster.scm.scm.send_close_pipeline(leader, id);
+    cluster.scm.scm.wait_for_replica(leader, 1, State::QuasiClosed).await;
+    let pipe = cluster.pipe(id, leader);
+    for node in cluster.ids() {
+        assert_eq!(pipe.get_small(node, written).await.unwrap(), bytes(1, 3_000));
+    }
+    cluster.stop().await;
+}
+
+/// What a member lacks may have been acknowledged by the others: were it to leave before it has a
+/// leader, the one of them that comes back could decide nothing any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_may_lack_acknowledged_blocks_waits_for_those_that_have_them() {
+    let mut cluster = Cluster::start_with(3, lost_after("300s")).await;
+    let mut pipe = cluster.pipeline().await;
+    let (leader, id) = (pipe.leader, pipe.id);
+    let mut written = vec![pipe.put_small(block(1, 1), bytes(1, 3_000)).await.unwrap()];
+    let others: Vec<_> = cluster.ids().into_iter().filter(|node| *node != leader).collect();
+    let (lacks, has) = (others[0], others[1]);
+    assert_eq!(pipe.eventually(|| pipe.get_small(lacks, written[0])).await, bytes(1, 3_000));
+    cluster.node(lacks).stop().await;
+    for local in 2..10 {
+        written.push(pipe.put_small(block(1, local), bytes(local, 3_000)).await.unwrap());
+    }
+    cluster.node(leader).stop().await;
+    cluster.node(has).stop().await;
+    cluster.node(lacks).restart().await;
+    cluster.scm.scm.send_close_pipeline(lacks, id);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let closed = |known: &crate::support::scm::Known| {
+        known.replicas.get(&(lacks, 1)).is_some_and(|replica| replica.state() == State::QuasiClosed)
+    };
+    assert!(!cluster.scm.scm.with(|known| closed(known)), "it left without what it lacks");
+    // The leader is lost.
+    cluster.node(has).restart().await;
+    cluster.scm.scm.send_close_pipeline(has, id);
+    let pipe = cluster.pipe(id, has);
+    for node in [lacks, has] {
+        cluster.scm.scm.wait_for_replica(node, 1, State::QuasiClosed).await;
+        for (written, seed) in written.iter().zip(1..) {
+            assert_eq!(pipe.get_small(node, *written).await.unwrap(), bytes(seed, 3_000));
+        }
     }
     cluster.stop().await;
 }

@@ -27,3 +27,7 @@ pub const ALIVE: u16 = 10;
 /// A reader got bytes of a replica that do not have their checksums: container and block, eight
 /// bytes each, big-endian.
 pub const REPORT_DAMAGE: u16 = 11;
+/// A pipeline's id (16 bytes) → the DataNode's id (16 bytes) and what it has of the pipeline (one
+/// byte: 0 its group, 1 nothing since it closed it, 2 nothing). Between members of a pipeline that
+/// is closed.
+pub const PIPELINE_PRESENCE: u16 = 12;

@@ -6,8 +6,13 @@ use std::time::Duration;
 
 use multiraft::{GroupHealth, Role};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::Pipeline;
+use super::presence::Census;
+
+/// How often a group is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Longest wait of a pipeline that is closed for its members to be level.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(3);
@@ -19,6 +24,20 @@ const REPLAY_TIMEOUT: Duration = Duration::from_secs(20);
 /// committed, a follower for what the leader may still have for it.
 const LEAVE_DELAY: Duration = Duration::from_millis(500);
 
+/// How long the members may be without a leader before they are asked what they have, and how
+/// often they are asked.
+const ASK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What a wait for a decision ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// It is known what becomes of all entries that the log had.
+    Made,
+    /// Of entries of the log that will never be known: so many members are gone that the others can
+    /// decide nothing, or they were waited for for too long.
+    Never,
+}
+
 /// Whether it is known what becomes of every entry of the log: all of them are applied, or the
 /// group is lost and nothing will be known any more.
 ///
@@ -26,39 +45,70 @@ const LEAVE_DELAY: Duration = Duration::from_millis(500);
 /// leader tells its followers of a commit with its next message. After a restart that is so for
 /// all entries since the tables were flushed. A leader decides it, once there is one again.
 pub(super) async fn is_decided(pipeline: &Pipeline) -> bool {
-    undecided(pipeline).await.is_some_and(|entries| entries.is_empty())
+    standing(pipeline).await.is_some_and(|log| log.undecided.is_empty())
 }
 
-/// Entries of the log that are not applied; `None` while the group cannot tell.
-async fn undecided(pipeline: &Pipeline) -> Option<Range<u64>> {
+/// What a member knows of its log.
+struct LogStanding {
+    /// Entries that are not applied.
+    undecided: Range<u64>,
+    /// A leader is known, which has all that was acknowledged.
+    led: bool,
+    /// The group is lost.
+    failed: bool,
+}
+
+/// `None` while the group cannot tell.
+async fn standing(pipeline: &Pipeline) -> Option<LogStanding> {
     if matches!(pipeline.supervisor.health(), GroupHealth::Failed(_)) {
-        return Some(0..0);
+        return Some(LogStanding { undecided: 0..0, led: false, failed: true });
     }
     let status = pipeline.group.status().await?;
-    status.failed.is_none().then_some(status.applied..status.last_index)
+    let led = status.role == Role::Leader || status.leader.is_some();
+    let undecided = status.applied..status.last_index;
+    status.failed.is_none().then_some(LogStanding { undecided, led, failed: false })
 }
 
-/// Waits until it is known what becomes of the entries that the log has now. `current` is the
-/// pipeline, or none when it is not here any more; it is asked again and again, for one whose
-/// members move is started anew. False when the members do not decide it within `timeout`.
+/// Waits until it is known what becomes of the entries that the log has now, and that no other
+/// member has entries that may have been acknowledged and are not here. `me` is this node;
+/// `current` is the pipeline, or none when it is not here any more; it is asked again and again,
+/// for one whose members move is started anew.
 pub(super) async fn wait_for_decision(
+    me: Uuid,
     current: impl Fn() -> Option<Arc<Pipeline>>,
     timeout: Duration,
-) -> bool {
+) -> Decision {
     let deadline = Instant::now() + timeout;
-    let mut target = None;
+    let (mut target, mut ask_at) = (None, Instant::now() + ASK_INTERVAL);
     loop {
-        let Some(pipeline) = current() else { return true };
-        if let Some(entries) = undecided(&pipeline).await {
-            let target = *target.get_or_insert(entries.end);
-            if entries.is_empty() || entries.start >= target {
-                return true;
+        let Some(pipeline) = current() else { return Decision::Made };
+        if let Some(log) = standing(&pipeline).await {
+            let target = *target.get_or_insert(log.undecided.end);
+            let applied = log.undecided.is_empty() || log.undecided.start >= target;
+            if log.failed || (log.led && applied) {
+                return Decision::Made;
+            }
+            if !log.led && Instant::now() >= ask_at {
+                let census = Census::take(pipeline.id, &pipeline.peers, me).await;
+                tracing::debug!(pipeline = %pipeline.id, ?census, "members of a pipeline to be closed");
+                if applied && (census.vouches() || census.is_hopeless()) {
+                    return Decision::Made;
+                }
+                if census.is_hopeless() {
+                    tracing::warn!(pipeline = %pipeline.id, entries = ?log.undecided, ?census, "a \
+                        pipeline ends with entries that its other members did not have, or lost");
+                    return Decision::Never;
+                }
+                ask_at = Instant::now() + ASK_INTERVAL;
             }
         }
         if Instant::now() >= deadline {
-            return false;
+            tracing::error!(pipeline = %pipeline.id, waited = ?timeout, "the members of a pipeline \
+                that is to be closed do not come back: it ends without what it does not know to \
+                be committed");
+            return Decision::Never;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -81,7 +131,7 @@ pub(super) async fn wait_for_replay(pipeline: &Pipeline) -> bool {
         if now > deadline {
             return false;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     true
 }
@@ -109,6 +159,6 @@ pub(super) async fn wait_for_members(pipeline: &Pipeline) {
             // The others heard meanwhile how far everything is committed, and nothing more came.
             return;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! * [`Pipelines`]: all of them: create, open again at start, close
 //! * [`pipeline_locks`], [`disk_reservation`]: which change is next, which disk a new one gets
+//! * [`before_close`], [`presence`]: what a pipeline waits for before its log is erased
 //! * [`machine`]: applying entries
 //! * [`payload`]: chunk bytes outside of the log
 //! * [`tracker`]: chunk writes under way
@@ -20,6 +21,7 @@ mod machine;
 mod membership;
 mod payload;
 mod pipeline_locks;
+mod presence;
 mod proof;
 mod registry;
 mod snapshot;

@@ -17,11 +17,14 @@ use tokio::sync::watch;
 use types::{ContainerId, PipelineId};
 use uuid::Uuid;
 
-use super::before_close::{is_decided, wait_for_decision, wait_for_members, wait_for_replay};
+use super::before_close::{
+    Decision, is_decided, wait_for_decision, wait_for_members, wait_for_replay,
+};
 use super::disk_reservation::DiskReservations;
 use super::machine::Machine;
 use super::payload::Payloads;
 use super::pipeline_locks::PipelineLocks;
+use super::presence::Presence;
 use super::{Membership, Pipeline};
 use crate::scm::PendingReports;
 use crate::storage::{ContainerStore, Disk, Space, StorageError};
@@ -33,10 +36,6 @@ const BLOCK_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Entries that stay in the log behind what is durable, for replicas that were away: small files
 /// ride in it.
 const KEEP: u64 = 10_000;
-
-/// How long one order to close waits for the members to decide what is in the log. SCM gives it
-/// again while the pipeline is reported.
-const DECISION_WAIT: Duration = Duration::from_secs(20);
 
 /// Bytes of applied entries in the log of a pipeline at which it is trimmed, even if a member may
 /// still ask for them: a replica that was away longer than that takes a snapshot.
@@ -84,8 +83,8 @@ struct Inner {
     moving: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
     /// Where DataNodes serve Ratis' client protocol, as far as SCM said since the start.
     ratis: DashMap<Uuid, String, rustc_hash::FxBuildHasher>,
-    /// Since when those are to be closed that cannot be yet.
-    undecided: DashMap<PipelineId, Instant, rustc_hash::FxBuildHasher>,
+    /// Those that were closed since the start.
+    closed: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
     locks: PipelineLocks,
     reservations: DiskReservations,
 }
@@ -119,7 +118,7 @@ impl Pipelines {
             running: DashMap::default(),
             moving: DashSet::default(),
             ratis: DashMap::default(),
-            undecided: DashMap::default(),
+            closed: DashSet::default(),
             locks: PipelineLocks::default(),
             reservations: DiskReservations::default(),
         };
@@ -150,6 +149,15 @@ impl Pipelines {
         self.inner.running.contains_key(&id)
             || self.inner.moving.contains(&id)
             || self.inner.parts.host.group(id.0).is_some()
+    }
+
+    /// What is here of a pipeline, for its other members.
+    pub fn presence(&self, id: PipelineId) -> Presence {
+        match self.has_group(id) {
+            true => Presence::Group,
+            false if self.inner.closed.contains(&id) => Presence::Closed,
+            false => Presence::Absent,
+        }
     }
 
     /// Keeps a pipeline from being started here until the guard is dropped; `None` when it has a
@@ -273,14 +281,9 @@ impl Pipelines {
         disk: Arc<Disk>,
     ) -> Result<(), PipelineError> {
         let this = self.clone();
-        let starting = disk.clone();
-        let start = move || this.start(id, peers, starting);
+        let start = move || this.start(id, peers, disk);
         let pipeline = tokio::task::spawn_blocking(start).await??;
-        self.inner.running.insert(id, Arc::new(pipeline));
-        // Failed meanwhile: then nobody else has stopped it.
-        if let Some(reason) = self.failure(&disk) {
-            self.abandon(&disk, &reason);
-        }
+        self.run(Arc::new(pipeline));
         Ok(())
     }
 
@@ -377,13 +380,17 @@ impl Pipelines {
     }
 
     /// Closes a pipeline for good: its containers take no more writes, its log is erased. A
-    /// pipeline that is not here is closed.
+    /// pipeline that is not here is closed. Waits until the members have decided what becomes of
+    /// their logs, or have been away for so long that they count as lost: what only they knew is
+    /// lost with them.
     ///
     /// # Errors
     /// When its disk or its group fails, replay does not end, or it is not decided what becomes of
     /// entries of its log: the pipeline stays, and SCM asks again.
     pub async fn close(&self, id: PipelineId) -> Result<(), PipelineError> {
-        self.decide(id).await?;
+        let parts = &self.inner.parts;
+        let works = || self.get(id).filter(|pipeline| self.failure(&pipeline.disk).is_none());
+        let decision = wait_for_decision(parts.me, works, parts.decision_timeout).await;
         let _lock = self.inner.locks.lock(id).await;
         let Some(pipeline) = self.get(id) else { return Ok(()) };
         if !wait_for_replay(&pipeline).await {
@@ -392,17 +399,17 @@ impl Pipelines {
         let Some((_, pipeline)) = self.inner.running.remove(&id) else { return Ok(()) };
         tracing::info!(pipeline = %id, "closing a pipeline");
         wait_for_members(&pipeline).await;
-        if self.inner.undecided.remove(&id).is_none() && !is_decided(&pipeline).await {
+        if decision == Decision::Made && !is_decided(&pipeline).await {
             // Clients found another way to write.
-            self.inner.running.insert(id, pipeline);
+            self.run(pipeline);
             return Err(PipelineError::Undecided(id));
         }
         pipeline.supervisor.end().await;
         // Without the group nothing more can be agreed on, so what is still open ends as it is.
-        let parts = &self.inner.parts;
         parts.host.stop_group(id.0).await?;
-        let (this, closed) = (self.clone(), pipeline.clone());
-        tokio::task::spawn_blocking(move || this.end_containers(&closed)).await??;
+        let (this, ended) = (self.clone(), pipeline.clone());
+        tokio::task::spawn_blocking(move || this.end_containers(&ended)).await??;
+        self.inner.closed.insert(id);
         if let Some(log) = parts.logs.get(pipeline.disk.id()) {
             parts.host.erase(log, id.0).await?;
         }
@@ -410,22 +417,14 @@ impl Pipelines {
         Ok(())
     }
 
-    /// Waits until it is known what becomes of all entries of a pipeline's log, or has been waited
-    /// for so long that most of its members count as lost: what only they knew is lost with them.
-    async fn decide(&self, id: PipelineId) -> Result<(), PipelineError> {
-        let since = *self.inner.undecided.entry(id).or_insert_with(Instant::now);
-        let left = || self.inner.parts.decision_timeout.saturating_sub(since.elapsed());
-        let current = || self.get(id).filter(|pipeline| self.failure(&pipeline.disk).is_none());
-        if wait_for_decision(current, left().min(DECISION_WAIT)).await {
-            self.inner.undecided.remove(&id);
-            return Ok(());
+    /// Has a pipeline among the running ones.
+    fn run(&self, pipeline: Arc<Pipeline>) {
+        let disk = pipeline.disk.clone();
+        self.inner.running.insert(pipeline.id, pipeline);
+        // Failed meanwhile: then nobody else has stopped it.
+        if let Some(reason) = self.failure(&disk) {
+            self.abandon(&disk, &reason);
         }
-        if left() > Duration::ZERO {
-            return Err(PipelineError::Undecided(id));
-        }
-        tracing::error!(pipeline = %id, waited = ?since.elapsed(), "the members of a pipeline that is \
-            to be closed do not come back: it ends without what it does not know to be committed");
-        Ok(())
     }
 
     fn end_containers(&self, pipeline: &Pipeline) -> Result<(), PipelineError> {

@@ -7,7 +7,8 @@ use framed::{Call, Code, Handler, HandlerFuture, Reply, Status};
 use futures::FutureExt;
 use proto::datanode::ContainerCommandRequestProto;
 use proto::method;
-use types::ContainerId;
+use types::{ContainerId, PipelineId};
+use uuid::Uuid;
 
 use crate::command::{Answer, Command, Refusal};
 use crate::daemon::{Daemon, RAFT_METHODS};
@@ -29,6 +30,7 @@ impl Handler for NativeHandler {
             method::CONTAINER => container(self.daemon.clone(), call).boxed(),
             method::RAFT | method::RAFT_SNAPSHOT | method::PAYLOAD_FETCH => self.raft(call),
             method::REPORT_DAMAGE => ready(damage(&self.daemon, &call)),
+            method::PIPELINE_PRESENCE => ready(presence(&self.daemon, &call)),
             method::ALIVE => ready(Ok(Reply::default())),
             method::CONTAINER_PUSH => push(self.daemon.clone(), call).boxed(),
             other => ready(Err(unknown(other))),
@@ -68,6 +70,16 @@ fn damage(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
         node.services.run(crate::suspects::NAME);
     }
     Ok(Reply::default())
+}
+
+/// Another member asks what is here of a pipeline that it is to close.
+fn presence(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
+    // Before the pipelines are opened nobody knows.
+    let node = daemon.node().ok_or_else(|| Refusal::Starting.to_status())?;
+    let id = call.header.as_ref().try_into().map(Uuid::from_bytes);
+    let id = id.map_err(|_| Status::invalid("a pipeline's id has 16 bytes"))?;
+    let answer = node.pipelines.presence(PipelineId(id)).answer(node.details.load().id.0);
+    Ok(Reply { header: answer, payload: Bytes::new() })
 }
 
 async fn push(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {

@@ -1,0 +1,133 @@
+//! What the other members of a pipeline that is closed still have of it.
+//!
+//! A member whose log has entries that nobody has decided waits for a leader. It waits in vain when
+//! the others have closed the pipeline and erased their logs, so it asks them.
+
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use framed::{Client, ClientOptions};
+use futures::future::join_all;
+use multiraft::Peer;
+use types::PipelineId;
+use uuid::Uuid;
+
+/// How long a member has for its answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a DataNode has of a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// Its group: one that runs, is being stopped, or is about to start.
+    Group,
+    /// Nothing: it closed the pipeline since it was started, and had what was committed.
+    Closed,
+    /// Nothing, and it does not know why. It may have closed the pipeline, may have lost the disk,
+    /// or may not have been told to make it.
+    Absent,
+}
+
+impl Presence {
+    /// An answer: the DataNode that gives it (16 bytes) and what it has (1 byte).
+    pub fn answer(self, node: Uuid) -> Bytes {
+        let mut answer = BytesMut::with_capacity(17);
+        answer.put_slice(node.as_bytes());
+        answer.put_u8(match self {
+            Self::Group => 0,
+            Self::Closed => 1,
+            Self::Absent => 2,
+        });
+        answer.freeze()
+    }
+
+    /// What an answer says, if `node` gave it: another DataNode may listen at its address by now.
+    fn from_answer(answer: &[u8], node: Uuid) -> Option<Self> {
+        match answer.strip_prefix(node.as_bytes())? {
+            [0] => Some(Self::Group),
+            [1] => Some(Self::Closed),
+            [2] => Some(Self::Absent),
+            _ => None,
+        }
+    }
+}
+
+/// How many members have what of a pipeline. Those that do not answer are in none of the counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Census {
+    members: usize,
+    closed: usize,
+    absent: usize,
+}
+
+impl Census {
+    /// Asks all members but this one, `me`.
+    pub async fn take(id: PipelineId, peers: &[Peer], me: Uuid) -> Self {
+        let others = peers.iter().filter(|peer| peer.node != me);
+        let answers = join_all(others.map(|peer| ask(id, peer))).await;
+        let count = |wanted| answers.iter().filter(|answer| **answer == Some(wanted)).count();
+        let (closed, absent) = (count(Presence::Closed), count(Presence::Absent));
+        Self { members: peers.len(), closed, absent }
+    }
+
+    /// Whether those that may still have the group are too few to decide anything.
+    pub fn is_hopeless(self) -> bool {
+        let left = self.members.saturating_sub(self.closed + self.absent);
+        left <= self.members / 2
+    }
+
+    /// Whether all that was acknowledged is known to this member, if it knows what becomes of its
+    /// own log: a member that closed the pipeline had applied what was committed before, and what
+    /// was committed later took a majority that this member must be part of.
+    pub fn vouches(self) -> bool {
+        self.closed > 0 && self.members.saturating_sub(self.closed) <= self.members / 2 + 1
+    }
+}
+
+async fn ask(id: PipelineId, peer: &Peer) -> Option<Presence> {
+    let options = ClientOptions { connections: 1, ..ClientOptions::default() };
+    let client = Client::new(peer.address.as_str(), options);
+    let question = Bytes::copy_from_slice(id.0.as_bytes());
+    let method = proto::method::PIPELINE_PRESENCE;
+    let reply = client.call(method, question, Bytes::new(), ANSWER_TIMEOUT).await.ok()?;
+    Presence::from_answer(&reply.header, peer.node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_counts_only_as_that_of_its_node() {
+        let (node, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        for presence in [Presence::Group, Presence::Closed, Presence::Absent] {
+            let answer = presence.answer(node);
+            assert_eq!(Presence::from_answer(&answer, node), Some(presence));
+            assert_eq!(Presence::from_answer(&answer, other), None);
+            assert_eq!(Presence::from_answer(&answer[..16], node), None);
+            assert_eq!(Presence::from_answer(&[&answer[..], &[0]].concat(), node), None);
+        }
+        assert_eq!(Presence::from_answer(&[&node.as_bytes()[..], &[3]].concat(), node), None);
+    }
+
+    #[test]
+    fn a_majority_that_is_gone_decides_nothing_more() {
+        let census = |closed, absent| Census { members: 3, closed, absent };
+        assert!(!census(0, 0).is_hopeless());
+        assert!(!census(1, 0).is_hopeless());
+        assert!(!census(0, 1).is_hopeless());
+        assert!(census(1, 1).is_hopeless());
+        assert!(census(2, 0).is_hopeless());
+        assert!(!Census { members: 1, ..Census::default() }.is_hopeless());
+    }
+
+    #[test]
+    fn one_of_three_that_closed_vouches_for_what_was_committed() {
+        let census = |members, closed, absent| Census { members, closed, absent };
+        assert!(census(3, 1, 0).vouches());
+        assert!(!census(3, 0, 1).vouches(), "a wiped member knows nothing");
+        assert!(!census(3, 0, 0).vouches());
+        assert!(!census(1, 0, 0).vouches());
+        assert!(!census(5, 1, 0).vouches(), "three others may have agreed");
+        assert!(census(5, 2, 0).vouches());
+    }
+}
