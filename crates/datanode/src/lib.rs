@@ -5,15 +5,17 @@
 //! | --- | --- |
 //! | `identity` | `datanode.id`: the DataNode's identity, and the ports it once got |
 //! | `rpc` | gRPC and framed endpoints |
-//! | `command` | the container protocol: admission, reads, changes |
+//! | `command` | the container protocol: what each command checks, applies and reads |
+//! | `dispatch` | where a command goes: to this replica, or through its pipeline |
 //! | `pipeline` | Raft groups that replicate containers |
 //! | `push` | copies containers to other nodes, and takes them |
 //! | [`storage`] | disks, containers, blocks, chunks: everything on disk but the Raft log |
 //! | `scm` | register, report, carry SCM's commands out |
 //!
-//! A write enters by `rpc`, is admitted and proposed by `command::write`, has its chunk bytes
-//! written by `pipeline::payload` on every replica, and becomes visible when `pipeline::machine`
-//! applies it. A read goes from `rpc` through `command::read` to [`storage`].
+//! A write enters by `rpc`, is checked by its command's file in `command`, proposed by
+//! `dispatch::write`, has its chunk bytes written by `pipeline::payload` on every replica, and
+//! becomes visible when `pipeline::machine` has its command's file apply it. A read goes from `rpc`
+//! through its command's file to [`storage`].
 
 mod close;
 mod command;
@@ -21,6 +23,7 @@ mod daemon;
 mod deadline;
 mod disk_check;
 mod disks;
+mod dispatch;
 mod error;
 mod failed_disks;
 mod handle;

@@ -7,6 +7,7 @@ use container::ContainerState;
 use service::BackgroundServices;
 use types::{ContainerId, DatanodeDetails};
 
+use crate::command::CommandContext;
 use crate::command::budget::Budget;
 use crate::pipeline::Pipelines;
 use crate::push::{Arrivals, Pusher};
@@ -42,6 +43,12 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// What commands work on.
+    pub fn command_context(&self) -> CommandContext<'_> {
+        let Self { store, settings, read_budget, .. } = self;
+        CommandContext { store, settings, read_budget }
+    }
+
     /// Asks the disks what changed, and puts it among the pending reports.
     pub fn collect_changes(&self) {
         for replica in self.store.take_changed() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use service::{BackgroundService, Progress};
 
-use crate::command::small::release_late;
+use crate::dispatch::small::release_late;
 use crate::node::Node;
 
 /// See [`buffered_chunks`](crate::pipeline::buffered_chunks).

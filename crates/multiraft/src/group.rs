@@ -1,5 +1,6 @@
 //! The handle of a group: propose, read, look at it.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,24 +12,33 @@ use uuid::Uuid;
 use crate::error::{ChangeError, ProposeError, ReadError, TransportError};
 use crate::event_loop::event::{Event, NewProposal, PayloadState, Reply};
 use crate::failure::GroupFailure;
+use crate::machine::ProposalContext;
 use crate::membership::{Change, MemberRole, Membership};
 use crate::payload::Placement;
 use crate::progress::MemberProgress;
 use crate::shared::{GroupShared, Permit};
 
 /// What to replicate.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Proposal {
     /// The command.
     pub header: Bytes,
     /// Bulk bytes that may be kept outside of the log.
     pub payload: Bytes,
+    /// For the state machine of this replica.
+    pub context: ProposalContext,
 }
 
 impl Proposal {
     /// A command without payload.
     pub fn new(header: impl Into<Bytes>) -> Self {
-        Self { header: header.into(), payload: Bytes::new() }
+        Self { header: header.into(), ..Self::default() }
+    }
+
+    /// With something for the state machine of this replica, which finds it in
+    /// [`Committed::context`](crate::Committed::context).
+    pub fn with_context<T: Any + Send>(self, value: T) -> Self {
+        Self { context: ProposalContext::new(value), ..self }
     }
 }
 
@@ -148,10 +158,10 @@ impl Group {
         if seen.leader != Some(shared.me) {
             return Err(ProposeError::NotLeader { hint: seen.leader });
         }
-        let Proposal { header, payload } = proposal;
+        let Proposal { header, payload, context } = proposal;
         let permit = Permit::take(shared, header.len() + payload.len())?;
         let (sender, receiver) = oneshot::channel();
-        let reply = Reply { sender, permit };
+        let reply = Reply { sender, permit, context };
         let external = match &shared.payloads {
             Some(store) if store.placement(&header, payload.len()) == Placement::External => store,
             _ => {

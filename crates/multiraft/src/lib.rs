@@ -58,7 +58,9 @@ pub use group::{
 };
 pub use host::RaftHost;
 pub use log::{LogHandle, PersistedGroup};
-pub use machine::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
+pub use machine::{
+    Committed, LogPosition, MachineError, ProposalContext, SnapshotSource, StateMachine,
+};
 pub use membership::{Change, Member, MemberRole, Membership};
 pub use metrics::{HostMetrics, LogMetrics};
 pub use options::{GroupConfig, HostOptions, LogOptions, Peer, TrimOptions};

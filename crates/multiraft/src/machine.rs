@@ -1,5 +1,7 @@
 //! What a group replicates into.
 
+use std::any::Any;
+use std::fmt;
 use std::path::PathBuf;
 
 use bytes::Bytes;
@@ -14,8 +16,32 @@ pub struct LogPosition {
     pub index: u64,
 }
 
+/// What a proposer gives the state machine of its own replica along with a proposal: the decoded
+/// command, or who waits for the answer. It is neither in the log nor sent to other replicas, which
+/// must come to the same state without it.
+#[derive(Default)]
+pub struct ProposalContext(Option<Box<dyn Any + Send>>);
+
+impl ProposalContext {
+    /// A context that has `value`.
+    pub fn new<T: Any + Send>(value: T) -> Self {
+        Self(Some(Box::new(value)))
+    }
+
+    /// Takes the value out, when there is one of that type.
+    pub fn take<T: Any>(&mut self) -> Option<T> {
+        self.0.take()?.downcast().ok().map(|value| *value)
+    }
+}
+
+impl fmt::Debug for ProposalContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "ProposalContext" } else { "no context" })
+    }
+}
+
 /// A committed entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Committed {
     /// Index in the log.
     pub index: u64,
@@ -25,6 +51,17 @@ pub struct Committed {
     pub header: Bytes,
     /// Its payload when that rode in the log, else empty.
     pub payload: Bytes,
+    /// What its proposer gave along, on the replica that proposed it and answers it.
+    pub context: ProposalContext,
+}
+
+impl Committed {
+    /// An entry without payload and context, as one that is read from the log.
+    pub fn new(at: LogPosition, header: impl Into<Bytes>) -> Self {
+        let (header, payload) = (header.into(), Bytes::new());
+        let context = ProposalContext::default();
+        Self { index: at.index, term: at.term, header, payload, context }
+    }
 }
 
 /// A state machine's whole state, for a replica that lags behind the trimmed log.
@@ -56,11 +93,12 @@ pub trait StateMachine: Send + 'static {
     }
 
     /// Applies a batch of committed entries, in order, and gives one response for each.
-    /// Indexes may have gaps (entries that Raft itself makes are left out).
+    /// Indexes may have gaps (entries that Raft itself makes are left out). Contexts may be taken
+    /// out of the entries.
     ///
     /// An error stops the group on this node: a machine that cannot apply a committed entry
     /// must not go on.
-    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError>;
+    fn apply(&mut self, entries: &mut [Committed]) -> Result<Vec<Bytes>, MachineError>;
 
     /// Makes everything applied durable and tells how far that reaches; the log is trimmed
     /// no further.

@@ -68,7 +68,8 @@ fn with_payloads(size: usize) -> (Cluster, Vec<Payloads>) {
 
 fn write(n: u32, len: usize) -> Proposal {
     let payload = vec![n as u8; len];
-    Proposal { header: format!("write {n:04}").into(), payload: payload.into() }
+    let header = format!("write {n:04}").into();
+    Proposal { header, payload: payload.into(), ..Proposal::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,7 +32,7 @@ impl StateMachine for Shaky {
         self.recorder.applied()
     }
 
-    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
+    fn apply(&mut self, entries: &mut [Committed]) -> Result<Vec<Bytes>, MachineError> {
         let left = self.trouble.panics.load(Ordering::SeqCst);
         if left > 0 {
             self.trouble.panics.store(left - 1, Ordering::SeqCst);

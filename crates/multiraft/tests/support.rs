@@ -91,7 +91,7 @@ impl StateMachine for Recorder {
         store.known_committed.max(store.live.at)
     }
 
-    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
+    fn apply(&mut self, entries: &mut [Committed]) -> Result<Vec<Bytes>, MachineError> {
         let takes = {
             let mut store = self.store.lock();
             store.applying = true;
@@ -105,7 +105,7 @@ impl StateMachine for Recorder {
             return Err("store is broken".into());
         }
         store.rounds += 1;
-        for entry in entries {
+        for entry in entries.iter() {
             assert!(entry.index > store.live.at.index, "entry {} came twice", entry.index);
             store.live.at = LogPosition { term: entry.term, index: entry.index };
             let header = [&entry.header[..], &entry.payload[..]].concat();

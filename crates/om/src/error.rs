@@ -23,15 +23,12 @@ pub enum Error {
     /// A row cannot be read.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// The Raft log failed.
-    #[error(transparent)]
-    Log(#[from] multiraft::LogError),
-    /// Raft did not start.
-    #[error(transparent)]
-    Host(#[from] multiraft::HostError),
-    /// The group did not start.
-    #[error(transparent)]
-    Group(#[from] multiraft::GroupError),
+    /// Raft did not start, or this OM does not lead, or was not let into its service.
+    #[error("OM: {0}")]
+    Replicated(#[from] replicated::Error),
+    /// A thread of blocking work ended early.
+    #[error("start was interrupted: {0}")]
+    Interrupted(#[from] tokio::task::JoinError),
     /// A file operation failed.
     #[error("{}: {source}", path.display())]
     Io {
@@ -78,17 +75,6 @@ pub enum Error {
         /// The key.
         key: &'static str,
         /// What is wrong with it.
-        reason: String,
-    },
-    /// The group has no leader here.
-    #[error("OM does not lead its group: {0}")]
-    NoLeader(String),
-    /// It was not let into the service.
-    #[error("OM {node} cannot join the service: {reason}")]
-    NotJoined {
-        /// Which OM.
-        node: String,
-        /// Why.
         reason: String,
     },
     /// What the first start has to write was refused.

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use multiraft::{LogHandle, RaftHost, Supervisor};
+use multiraft::RaftHost;
+use replicated::Service;
 use service::{BackgroundServices, MetricsRegistry, Shutdown, StatusServer};
 
 use crate::dispatch::Dispatcher;
@@ -12,12 +13,13 @@ use crate::first_start;
 use crate::identity::Identity;
 use crate::options::RootCredentials;
 use crate::start::Endpoints;
+use crate::state::OmStateMachine;
 
 /// How long the gRPC endpoint may take to finish its calls.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a leader that stops waits for another to take over.
-const TRANSFER_TIMEOUT: Duration = Duration::from_secs(2);
+const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where an OM listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +40,8 @@ pub(crate) struct Running {
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) endpoints: Endpoints,
     pub(crate) http: Option<StatusServer>,
-    pub(crate) stop: StopOnDrop,
-    pub(crate) supervisor: Arc<Supervisor>,
+    pub(crate) stop: TriggerOnDrop,
+    pub(crate) service: Service<OmStateMachine>,
     pub(crate) identity: Identity,
 }
 
@@ -93,32 +95,18 @@ impl OmHandle {
         first_start::secret_of(&tables, parts.root_access_key.get()?).ok().flatten()
     }
 
-    /// Lets another OM lead before this one goes, so that nobody has to wait for an election.
-    async fn hand_over(&self) {
-        let parts = self.running.dispatcher.parts();
-        let me = parts.facts.members.me.raft_id;
-        if parts.group.membership().voters().count() > 1 && parts.group.is_leader() {
-            let mut changes = parts.group.leader_changes();
-            parts.group.step_down();
-            let gone = changes.wait_for(|s| s.leader.is_some_and(|leader| leader != me));
-            // Without a follower that can lead there is nothing to wait for.
-            let _ = tokio::time::timeout(TRANSFER_TIMEOUT, gone).await;
-        }
-    }
-
     /// Ends like a process that is killed, as far as that can be had within one: what was begun is
     /// not finished, and nothing is flushed. For tests.
     pub async fn abandon(self) {
         let running = self.running;
-        running.supervisor.end().await;
-        running.stop.shutdown.trigger();
+        running.service.handle().supervisor().end().await;
+        running.stop.0.trigger();
         drop(running.endpoints.framed);
         drop(running.endpoints.raft);
         if let Some(grpc) = &running.endpoints.grpc {
             grpc.abort();
         }
-        running.stop.host.shutdown().await;
-        running.stop.log.close();
+        running.service.close().await;
         running.endpoints.hadoop.shutdown().await;
         if let Some(http) = &running.http {
             http.stop();
@@ -131,7 +119,7 @@ impl OmHandle {
 
     /// What drives its Raft group. For tests.
     pub fn raft(&self) -> &RaftHost {
-        &self.running.stop.host
+        self.running.service.host()
     }
 
     /// The cluster it belongs to.
@@ -152,18 +140,18 @@ impl OmHandle {
     /// Returns when OM stopped by itself, with the reason: its Raft group failed for good, it met
     /// an SCM of another cluster, or it was removed from its service.
     pub async fn stopped(&self) -> String {
-        self.running.stop.shutdown.cancelled().await;
-        let failed = self.running.supervisor.health().trouble();
+        self.running.stop.0.cancelled().await;
+        let failed = self.running.service.handle().health().trouble();
         failed.unwrap_or_else(|| "the reason is in its log".to_owned())
     }
 
     /// Closes the endpoints, finishes what was begun, makes everything durable and lets go of the
     /// directory.
     pub async fn shutdown(self) {
-        self.hand_over().await;
         let running = self.running;
-        running.supervisor.end().await;
-        running.stop.shutdown.trigger();
+        running.service.handle().hand_over(HAND_OVER_TIMEOUT).await;
+        running.service.handle().supervisor().end().await;
+        running.stop.0.trigger();
         running.endpoints.framed.shutdown().await;
         running.endpoints.hadoop.shutdown().await;
         if let Some(mut grpc) = running.endpoints.grpc
@@ -175,11 +163,10 @@ impl OmHandle {
             http.stop();
         }
         running.background.join().await;
-        running.stop.host.shutdown().await;
+        running.service.close().await;
         if let Some(raft) = running.endpoints.raft {
             raft.shutdown().await;
         }
-        running.stop.log.close();
         if let Some(tables) = running.dispatcher.parts().current.get()
             && let Err(e) = tables.store().flush()
         {
@@ -194,21 +181,10 @@ impl OmHandle {
 }
 
 /// Stops what would go on by itself when a handle is dropped without [`OmHandle::shutdown`].
-pub(crate) struct StopOnDrop {
-    pub(crate) shutdown: Shutdown,
-    pub(crate) host: RaftHost,
-    pub(crate) log: LogHandle,
-}
+pub(crate) struct TriggerOnDrop(pub(crate) Shutdown);
 
-impl Drop for StopOnDrop {
+impl Drop for TriggerOnDrop {
     fn drop(&mut self) {
-        self.shutdown.trigger();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (host, log) = (self.host.clone(), self.log.clone());
-            runtime.spawn(async move {
-                host.shutdown().await;
-                log.close();
-            });
-        }
+        self.0.trigger();
     }
 }

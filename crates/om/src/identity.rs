@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use md5::{Digest, Md5};
-use service::{DataDir, Expected, JoinNote, VersionFile};
+use service::{DataDir, Expected, VersionFile};
 use uuid::Uuid;
 
 use crate::error::Error;
@@ -62,11 +62,6 @@ impl Identity {
             om_uuid: version.get("omUuid").unwrap_or_default().to_owned(),
             lock,
         })
-    }
-
-    /// What an OM that joins a service leaves for its next start.
-    pub(crate) fn join_note(&self) -> JoinNote {
-        JoinNote::below(self.home())
     }
 
     /// The directory.

@@ -1,4 +1,4 @@
-//! An OM that joins a service that runs already, and one that is removed from it.
+//! An OM that joins a service that runs already.
 //!
 //! An operator adds the new OM to the configuration of all and starts it with `--bootstrap`. It
 //! makes sure that the others read the same, and asks the leader to be let in: it becomes a member
@@ -11,8 +11,7 @@
 //! more. Afterwards its log names the members; a learner without entries gets them, or a snapshot,
 //! from the leader.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use framed::{CallError, Client, ClientOptions, Code};
@@ -23,9 +22,11 @@ use proto::om_admin::{
     BootstrapOmRequest, BootstrapOmResponse, OmAdminCall, OmConfigurationRequest,
     OmConfigurationResponse,
 };
-use service::{JoinNote, Shutdown};
+use replicated::RaftLog;
+use replicated::join::Answer;
+use service::JoinNote;
+use uuid::Uuid;
 
-use crate::dispatch::Dispatcher;
 use crate::error::Error;
 use crate::members::Member;
 use crate::options::{Bootstrap, Setup};
@@ -36,17 +37,13 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the leader may take to add this OM.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(40);
-/// How long a leader is looked for.
-const LEADER_SEARCH_TIMEOUT: Duration = Duration::from_secs(120);
-/// Delay before all are asked again.
-const RETRY_DELAY: Duration = Duration::from_millis(300);
 
 /// The members of the Raft group that this OM joins; nothing when it begins one with the others, or
-/// belongs to one already (`known`).
+/// `log` has the group already.
 pub(crate) async fn membership(
     setup: &Setup,
-    note: &JoinNote,
-    known: bool,
+    log: &RaftLog,
+    group: Uuid,
     bootstrap: Option<Bootstrap>,
 ) -> Result<Option<Membership>, Error> {
     let me = &setup.members.me;
@@ -54,9 +51,10 @@ pub(crate) async fn membership(
         return Err(refused(me, "the configuration says that it is decommissioned"));
     }
     // Of a group that it knows its log says more than the others.
-    if !setup.members.shared || known {
+    if !setup.members.shared || log.holds(group) {
         return Ok(None);
     }
+    let note = log.join_note();
     if let Some(force) = note.read()? {
         // It may have been let in before it ended: the leader says so again.
         tracing::info!(om = me.node_id, "goes on joining the service");
@@ -91,7 +89,8 @@ pub(crate) async fn membership(
 }
 
 fn refused(me: &Member, reason: impl Into<String>) -> Error {
-    Error::NotJoined { node: me.node_id.clone(), reason: reason.into() }
+    let node = format!("OM {}", me.node_id);
+    replicated::Error::NotJoined { node, reason: reason.into() }.into()
 }
 
 /// Asks to be let in until a leader answers.
@@ -104,33 +103,29 @@ async fn join(setup: &Setup, note: &JoinNote, force: bool) -> Result<Membership,
         is_listener: Some(me.listener),
         force: Some(force),
     };
-    let until = Instant::now() + LEADER_SEARCH_TIMEOUT;
-    let mut last = String::from("there is no other OM in its configuration");
-    while Instant::now() < until {
-        for other in &others {
-            let answer: Result<BootstrapOmResponse, CallError> =
-                call(other, "bootstrap", &request, JOIN_TIMEOUT).await;
-            match answer {
-                Ok(BootstrapOmResponse { success: true, membership: Some(bytes), .. }) => {
-                    let membership = Membership::decode(bytes);
-                    return membership.map_err(|e| refused(me, e.to_string()));
-                }
-                Ok(answer) => {
-                    // Nothing was begun that a later start would have to go on with.
-                    note.remove()?;
-                    return Err(refused(me, answer.error_msg.unwrap_or_default()));
-                }
-                Err(e) => {
-                    // Followers are asked, too, and say nothing of interest.
-                    if e.status().is_none_or(|status| status.code != Code::NotLeader) {
-                        last = e.to_string();
-                    }
+    let ask = async |other: &Member| {
+        let answer: Result<BootstrapOmResponse, CallError> =
+            call(other, "bootstrap", &request, JOIN_TIMEOUT).await;
+        match answer {
+            Ok(BootstrapOmResponse { success: true, membership: Some(bytes), .. }) => {
+                match Membership::decode(bytes) {
+                    Ok(membership) => Answer::Joined(membership),
+                    Err(e) => Answer::Refused(e.to_string()),
                 }
             }
+            Ok(answer) => Answer::Refused(answer.error_msg.unwrap_or_default()),
+            Err(e) if e.status().is_some_and(|status| status.code == Code::NotLeader) => {
+                Answer::NotLeader
+            }
+            Err(e) => Answer::Unreachable(e.to_string()),
         }
-        tokio::time::sleep(RETRY_DELAY).await;
+    };
+    let joined = replicated::join::join(&format!("OM {}", me.node_id), &others, ask).await;
+    if let Err(replicated::Error::Refused { .. }) = &joined {
+        // Nothing was begun that a later start would have to go on with.
+        note.remove()?;
     }
-    Err(refused(me, format!("nobody let it in: {last}")))
+    Ok(joined?)
 }
 
 /// All others must know of this OM: they read their configuration again to tell.
@@ -175,36 +170,4 @@ async fn call<A: Message + Default>(
         body: Bytes::from(request.encode_to_vec()),
     };
     framed::message::call(&client, method::OM_ADMIN, &call, timeout).await
-}
-
-/// Watches the members of the service, until `shutdown`: for one that is unknown the configuration
-/// is read again, and an OM that was removed stops.
-pub(crate) fn watch(dispatcher: &Arc<Dispatcher>, shutdown: &Shutdown) {
-    let (dispatcher, stop) = (Arc::clone(dispatcher), shutdown.clone());
-    tokio::spawn(async move {
-        let members = dispatcher.parts().facts.members.clone();
-        let mut changes = dispatcher.parts().group.membership_changes();
-        let mut removed = dispatcher.parts().group.removed();
-        let watch = async {
-            loop {
-                let membership = changes.borrow_and_update().clone();
-                let unknown = |m: &multiraft::Member| members.by_raft_id(m.peer.node).is_none();
-                if membership.members.iter().any(unknown) {
-                    members.reload();
-                }
-                for member in membership.members.iter().filter(|m| unknown(m)) {
-                    let address = &member.peer.address;
-                    tracing::warn!(%address, "an OM of the service is not in ozone.om.nodes: clients are not sent to it");
-                }
-                tokio::select! {
-                    changed = changes.changed() => if changed.is_err() { return false },
-                    gone = removed.wait_for(|removed| *removed) => return gone.is_ok(),
-                }
-            }
-        };
-        if stop.until(watch).await == Some(true) {
-            tracing::error!(node = members.me.node_id, "OM stops: it was decommissioned");
-            stop.trigger();
-        }
-    });
 }

@@ -6,6 +6,7 @@ use config::keys::om as keys;
 use config::{Configuration, HostPort};
 use multiraft::Peer;
 use parking_lot::RwLock;
+use replicated::ServiceMembers;
 use uuid::Uuid;
 
 use crate::error::Error;
@@ -170,6 +171,19 @@ impl Members {
             }
             Err(error) => tracing::warn!(%error, "the configuration was not read again"),
         }
+    }
+}
+
+impl ServiceMembers for Members {
+    const ROLE: &'static str = "OM";
+    const KEY: &'static str = "ozone.om.nodes";
+
+    fn knows(&self, node: Uuid) -> bool {
+        self.by_raft_id(node).is_some()
+    }
+
+    fn reload(&self) {
+        Self::reload(self);
     }
 }
 

@@ -8,8 +8,8 @@ use config::keys::om as keys;
 use config::{Configuration, HostPort};
 use framed::{Server, ServerOptions};
 use limits::Connections;
+use multiraft::RaftHost;
 use multiraft::transport::framed::RaftEndpoint;
-use multiraft::{RaftHost, Supervisor};
 use service::{
     AuditLog, BackgroundServices, BindError, MetricsRegistry, Role, RpcMetrics, Shutdown,
     StatusServer,
@@ -26,16 +26,16 @@ use crate::background::{
 use crate::dispatch::{Admission, Dispatcher, DispatcherParts, Limits, ServerFacts};
 use crate::error::Error;
 use crate::groups::Groups;
-use crate::handle::{Addresses, OmHandle, Running, StopOnDrop};
+use crate::handle::{Addresses, OmHandle, Running, TriggerOnDrop};
 use crate::identity::{Identity, check_cluster};
 use crate::members::Members;
 use crate::options::{OmOptions, Setup};
-use crate::raft::{State, lead};
+use crate::raft::{LEADERSHIP_TIMEOUT, State};
 use crate::rpc::{FramedHandler, HadoopService, METHODS, grpc};
 use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::MachineEvents;
 use crate::status::OmPage;
-use crate::{background, first_start, join, leadership, metrics, prepared};
+use crate::{background, first_start, leadership, metrics, prepared};
 
 /// How long rows gather in the deletedTable before they are handed to SCM.
 const DELETION_BATCH_DELAY: Duration = Duration::from_millis(500);
@@ -57,6 +57,7 @@ impl Om {
         let scm = ScmClient::new(setup.scm.clone(), setup.scm_timeout);
         let identity = Identity::open(&setup, &options, &scm).await?;
         let state = State::open(&setup, &identity, options.bootstrap).await?;
+        let raft = state.service.handle().clone();
         let mut listeners = Listeners::bind(&setup).await?;
 
         let shutdown = Shutdown::new();
@@ -76,8 +77,8 @@ impl Om {
         settings.authorization.admins.users.push(default_user.clone());
         let dispatcher = Dispatcher::new(DispatcherParts {
             current: Arc::clone(&state.current),
-            group: state.group.clone(),
-            proposals: Arc::clone(&state.proposals),
+            group: raft.group().clone(),
+            raft: raft.clone(),
             prepared: state.events.prepared.subscribe(),
             pool: BlockPool::new(scm.clone(), Arc::clone(&locations), setup.pool.clone()),
             scm: scm.clone(),
@@ -94,24 +95,25 @@ impl Om {
             root_access_key: OnceLock::new(),
         });
         let given = options.root_credentials;
-        let raft = match listeners.open_raft(&setup, &state.host)? {
+        let raft_server = match listeners.open_raft(&setup, state.service.host())? {
             None => {
-                lead(&state.group, &state.supervisor).await?;
+                raft.lead(LEADERSHIP_TIMEOUT).await?;
                 first_start::prepare(&dispatcher, given).await?;
                 None
             }
-            raft => {
+            server => {
                 let shared = first_start::shared_access_key(&identity.cluster_id);
                 let access_key = given.as_ref().map_or(shared, |g| g.access_key.clone());
                 // Set once: an OM is either alone or not.
                 let _ = dispatcher.parts().root_access_key.set(access_key.clone());
                 leadership::watch(&dispatcher, given, access_key, &shutdown);
-                join::watch(&dispatcher, &shutdown);
-                raft
+                raft.watch_members(setup.members.clone(), &shutdown);
+                server
             }
         };
 
-        metrics::register(&registry, &dispatcher, &state.events, &state.host, &state.log);
+        let (host, log) = (state.service.host(), state.service.log());
+        metrics::register(&registry, &dispatcher, &state.events, host, log);
         let background = start_background(&setup, &dispatcher, &state.events, &registry, &shutdown);
         let page = OmPage {
             dispatcher: Arc::downgrade(&dispatcher),
@@ -119,8 +121,8 @@ impl Om {
             background: background.clone(),
             facts: listeners.page_facts(&setup, &identity),
             node_id: setup.members.me.node_id.clone(),
-            supervisor: Arc::clone(&state.supervisor),
-            log: state.log.clone(),
+            supervisor: Arc::clone(raft.supervisor()),
+            log: log.clone(),
         };
         let http = match &setup.http {
             None => None,
@@ -137,14 +139,14 @@ impl Om {
             let _ = dispatcher.parts().facts.http_port.set(http.local_addr().port());
         }
         prepared::watch(&dispatcher, &shutdown);
-        stop_when_failed(&state.supervisor, &shutdown);
+        raft.stop_when_failed("OM", &shutdown);
         watch_scms(&setup, scm, &identity.cluster_id, &shutdown);
         let addresses = Addresses {
             framed: listeners.framed_address,
             grpc: listeners.grpc.as_ref().map(|(_, address)| *address),
             http: http.as_ref().map(StatusServer::local_addr),
         };
-        let endpoints = listeners.open(&setup, &dispatcher, raft, &shutdown)?;
+        let endpoints = listeners.open(&setup, &dispatcher, raft_server, &shutdown)?;
         metrics::register_hadoop(&registry, &endpoints.hadoop);
         registry.connections("rpc", endpoints.framed.connections());
         registry.connections("grpc", &endpoints.grpc_connections);
@@ -165,8 +167,8 @@ impl Om {
             dispatcher,
             endpoints,
             http,
-            stop: StopOnDrop { shutdown, host: state.host, log: state.log },
-            supervisor: state.supervisor,
+            stop: TriggerOnDrop(shutdown),
+            service: state.service,
             identity,
         }))
     }
@@ -364,18 +366,6 @@ fn watch_scms(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shutdo
         };
         if let Some(Err(foreign)) = stop.until(watch).await {
             tracing::error!("OM stops serving: {foreign}");
-            stop.trigger();
-        }
-    });
-}
-
-/// An OM whose group has failed for good stops: a process that is started again, or another one,
-/// does its work.
-fn stop_when_failed(supervisor: &Arc<Supervisor>, shutdown: &Shutdown) {
-    let (supervisor, stop) = (Arc::clone(supervisor), shutdown.clone());
-    tokio::spawn(async move {
-        if let Some(failure) = stop.until(supervisor.failed()).await {
-            tracing::error!(%failure, "OM stops: its raft group has failed for good");
             stop.trigger();
         }
     });

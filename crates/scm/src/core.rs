@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use multiraft::{Group, Proposal};
 use parking_lot::{Mutex, MutexGuard};
 use placement::{Change, Cluster, Decision};
 use proto::hdds::ScmPlacesProto;
 use proto::scm_datanode::ScmCommandProto;
+use replicated::{Group, Handle};
 use rustc_hash::FxHashMap;
 use service::{BackgroundServices, Shutdown};
 use tokio::sync::{Notify, mpsc};
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::command::{self, CommandIds, Commands, Copies};
 use crate::error::RequestError;
-use crate::machine::{decode_outcome, encode_changes};
+use crate::machine::{Refusals, ScmMachine};
 use crate::members::Members;
 use crate::metrics::Metrics;
 use crate::options::ScmOptions;
@@ -55,7 +55,7 @@ pub struct Identity {
 /// What all parts of the server share.
 pub struct Core {
     cluster: Arc<Mutex<Cluster>>,
-    group: Group,
+    raft: Handle<ScmMachine>,
     pub(crate) identity: Identity,
     pub(crate) options: ScmOptions,
     pub(crate) clock: Clock,
@@ -84,7 +84,7 @@ pub struct Core {
 /// The parts that [`Core::new`] puts together.
 pub struct Parts {
     pub cluster: Arc<Mutex<Cluster>>,
-    pub group: Group,
+    pub raft: Handle<ScmMachine>,
     pub identity: Identity,
     pub options: ScmOptions,
     pub clock: Clock,
@@ -99,7 +99,7 @@ impl Core {
         let (decided, changes) = mpsc::channel(PENDING_CHANGES);
         let core = Arc::new(Self {
             cluster: parts.cluster,
-            group: parts.group,
+            raft: parts.raft,
             identity: parts.identity,
             options: parts.options,
             commands: Commands::default(),
@@ -128,19 +128,24 @@ impl Core {
     }
 
     /// The Raft group.
-    pub fn group(&self) -> &Group {
-        &self.group
+    pub fn group(&self) -> &Group<ScmMachine> {
+        self.raft.group()
+    }
+
+    /// What is done with the group of the service.
+    pub fn raft(&self) -> &Handle<ScmMachine> {
+        &self.raft
     }
 
     /// The leader's term, which commands carry.
     pub fn term(&self) -> i64 {
-        let leader = self.group.leader();
+        let leader = self.group().leader();
         self.term.fetch_max(leader.term as i64, Ordering::Relaxed).max(leader.term as i64)
     }
 
     /// Refuses when another SCM leads, or this one has not caught up with the log.
     pub fn check_leader(&self) -> Result<(), RequestError> {
-        let leader = self.group.leader();
+        let leader = self.group().leader();
         if leader.ready {
             return Ok(());
         }
@@ -149,7 +154,7 @@ impl Core {
 
     /// What this SCM does among the SCMs, for people.
     pub fn role(&self) -> String {
-        let leader = self.group.leader();
+        let leader = self.group().leader();
         match leader.leader {
             _ if leader.ready => "leader".to_owned(),
             Some(id) if id == self.identity.scm_id => "leader, catching up".to_owned(),
@@ -178,7 +183,7 @@ impl Core {
     /// `known` does not know.
     pub fn scms_newer_than(&self, known: u64) -> Option<ScmPlacesProto> {
         let members = self.identity.members.as_ref()?;
-        let membership = self.group.membership();
+        let membership = self.group().membership();
         if membership.index <= known {
             return None;
         }
@@ -206,7 +211,7 @@ impl Core {
 
     /// Whether a node that has just registered did so knowing that this SCM leads.
     pub fn knows_leader(&self, node: DatanodeId) -> bool {
-        let leader = self.group.leader();
+        let leader = self.group().leader();
         let term = self.term();
         !self.is_shared()
             || leader.ready && self.told.lock().get(&node).is_some_and(|(of, _)| *of == term)
@@ -216,7 +221,7 @@ impl Core {
     /// that tells it to carries the term, behind which it carries out no order of an earlier
     /// leader; it is told again when it does not come.
     pub fn must_register(&self, node: DatanodeId) -> bool {
-        if !self.is_shared() || !self.group.leader().ready {
+        if !self.is_shared() || !self.group().leader().ready {
             return false;
         }
         let term = self.term();
@@ -240,12 +245,12 @@ impl Core {
 
     /// Commits changes as one entry, then sends the orders that follow. Per change `None` when it
     /// was applied, else why not.
-    pub async fn propose(&self, changes: Vec<Change>) -> Result<Vec<Option<String>>, RequestError> {
-        let proposal = Proposal::new(encode_changes(&changes));
-        let applied = self.group.propose(proposal).await?;
-        let refusals = decode_outcome(applied.response).map_err(|e| {
-            RequestError::Failed(format!("outcome of a change does not decode: {e}"))
-        })?;
+    pub async fn propose(&self, changes: Vec<Change>) -> Result<Refusals, RequestError> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let changes: Arc<[Change]> = changes.into();
+        let refusals = self.group().propose(Arc::clone(&changes), ()).await?.response;
         let now = self.clock.now();
         let mut follow_up = Decision::default();
         {
@@ -253,7 +258,7 @@ impl Core {
             for (change, refusal) in changes.iter().zip(&refusals) {
                 match refusal {
                     None => follow_up.merge(cluster.follow_up(change, now)),
-                    Some(why) => tracing::debug!(?change, why, "change refused"),
+                    Some(why) => tracing::debug!(?change, %why, "change refused"),
                 }
             }
         }
@@ -268,14 +273,14 @@ impl Core {
     pub async fn propose_one(&self, change: Change) -> Result<(), RequestError> {
         match self.propose(vec![change]).await?.into_iter().flatten().next() {
             None => Ok(()),
-            Some(why) => Err(RequestError::Refused(why)),
+            Some(why) => Err(RequestError::Refused(why.to_string())),
         }
     }
 
     /// Sends the orders of a decision now and hands its changes to be proposed soon. An SCM that
     /// does not lead decides nothing.
     pub fn carry_out(&self, decision: Decision) {
-        if self.is_shared() && !self.group.is_leader() {
+        if self.is_shared() && !self.group().is_leader() {
             return;
         }
         self.commands.push(decision.orders);
@@ -318,7 +323,7 @@ impl Core {
     /// nobody has reported is missing. A later leadership begins to count anew.
     pub fn knows_all_replicas(&self) -> bool {
         let mut since = self.serving_since.lock();
-        if !self.group.leader().ready || self.cluster().safe_mode.is_on() {
+        if !self.group().leader().ready || self.cluster().safe_mode.is_on() {
             *since = None;
             return false;
         }

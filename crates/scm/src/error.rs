@@ -5,6 +5,7 @@ use multiraft::ProposeError;
 use placement::container::locate::LocateError;
 use proto::block_location::Status as BlockStatus;
 use proto::container_location::scm_container_location_response::Status as LocationStatus;
+use replicated::ChangeMembersError;
 
 /// SCM could not start.
 #[derive(Debug, thiserror::Error)]
@@ -32,15 +33,9 @@ pub enum ScmError {
     /// A port cannot be had.
     #[error(transparent)]
     Bind(#[from] service::BindError),
-    /// The Raft log cannot be opened.
-    #[error(transparent)]
-    Log(#[from] multiraft::LogError),
-    /// The Raft host cannot be started.
-    #[error(transparent)]
-    Host(#[from] multiraft::HostError),
-    /// The Raft group cannot be started.
-    #[error(transparent)]
-    Group(#[from] multiraft::GroupError),
+    /// Raft did not start, or this SCM does not lead, or was not let into its service.
+    #[error("SCM: {0}")]
+    Replicated(#[from] replicated::Error),
     /// Which SCM of the service this one is, cannot be told.
     #[error(
         "ozone.scm.node.id = '{named}' does not say which SCM of ozone.scm.nodes.{service} this is, nor does its address"
@@ -61,17 +56,9 @@ pub enum ScmError {
         /// This SCM.
         expected: String,
     },
-    /// It was not let into the service.
-    #[error("SCM {node} cannot join the service: {reason}")]
-    NotJoined {
-        /// Which SCM.
-        node: String,
-        /// Why.
-        reason: String,
-    },
     /// A thread of blocking work ended early.
     #[error("start was interrupted: {0}")]
-    Interrupted(String),
+    Interrupted(#[from] tokio::task::JoinError),
 }
 
 /// A request cannot be granted.
@@ -175,6 +162,19 @@ impl From<LocateError> for RequestError {
         match e {
             LocateError::NotFound(id) => Self::ContainerNotFound(id),
             LocateError::NoReplicas(..) => Self::NoReplicas(e.to_string()),
+        }
+    }
+}
+
+impl From<ChangeMembersError> for RequestError {
+    fn from(e: ChangeMembersError) -> Self {
+        match e {
+            ChangeMembersError::Refused(why) => Self::Refused(why),
+            // Whoever answers looks for the leader.
+            ChangeMembersError::NotLeader => Self::NotLeader(None),
+            ChangeMembersError::Unavailable(_) | ChangeMembersError::Timeout(_) => {
+                Self::Failed(e.to_string())
+            }
         }
     }
 }

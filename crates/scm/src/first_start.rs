@@ -9,25 +9,24 @@
 //! **It may end at any point of that**: as long as its log does not have the group's members on
 //! disk it asks the others for them again, and a note ([`JoinNote`]) says that it was to join.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use framed::{CallError, Client, ClientOptions, Code};
 use multiraft::Membership;
 use proto::block_location::{ScmBlockLocationRequest, ScmBlockLocationResponse, Type};
 use proto::hdds::{AddScmRequestProto, GetScmInfoResponseProto};
 use proto::method;
+use replicated::join::Answer;
 use service::JoinNote;
 use uuid::Uuid;
 
 use crate::ScmError;
-use crate::members::Members;
+use crate::members::{Member, Members};
 
 /// How long one SCM may take to answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the leader may take to add this SCM.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(40);
-/// How long a leader is looked for.
-const LEADER_SEARCH_TIMEOUT: Duration = Duration::from_secs(120);
 /// Delay before the others are asked again.
 const RETRY_DELAY: Duration = Duration::from_millis(300);
 
@@ -126,7 +125,7 @@ fn runs_without(members: &Members) -> ScmError {
 }
 
 fn not_joined(members: &Members, reason: impl Into<String>) -> ScmError {
-    ScmError::NotJoined { node: members.me.node.node_id.clone(), reason: reason.into() }
+    replicated::Error::NotJoined { node: name(members), reason: reason.into() }.into()
 }
 
 /// Asks the leader to be let in.
@@ -140,28 +139,26 @@ async fn join(members: &Members, cluster_id: &str) -> Result<Membership, ScmErro
         }),
         ..Default::default()
     };
-    let until = Instant::now() + LEADER_SEARCH_TIMEOUT;
-    let mut last = String::from("there is no other SCM in its configuration");
-    while Instant::now() < until {
-        for other in members.others() {
-            let address = other.node.block.connect().to_string();
-            let answer = call(address, &request, JOIN_TIMEOUT).await;
-            match answer {
-                Ok(answer) => match answer.add_scm_response.and_then(|r| r.membership) {
-                    Some(bytes) => {
-                        let membership = Membership::decode(bytes);
-                        return membership.map_err(|e| not_joined(members, e.to_string()));
-                    }
-                    None => last = answer.message.unwrap_or_default(),
+    let ask = async |other: &Member| {
+        let address = other.node.block.connect().to_string();
+        match call(address, &request, JOIN_TIMEOUT).await {
+            Ok(answer) => match answer.add_scm_response.and_then(|r| r.membership) {
+                Some(bytes) => match Membership::decode(bytes) {
+                    Ok(membership) => Answer::Joined(membership),
+                    Err(e) => Answer::Refused(e.to_string()),
                 },
-                // Followers are asked, too, and say nothing of interest.
-                Err(e) if e.status().is_some_and(|s| s.code == Code::NotLeader) => {}
-                Err(e) => last = e.to_string(),
-            }
+                // The leader may grant it later: its configuration may lack this SCM now.
+                None => Answer::Unreachable(answer.message.unwrap_or_default()),
+            },
+            Err(e) if e.status().is_some_and(|s| s.code == Code::NotLeader) => Answer::NotLeader,
+            Err(e) => Answer::Unreachable(e.to_string()),
         }
-        tokio::time::sleep(RETRY_DELAY).await;
-    }
-    Err(not_joined(members, format!("nobody let it in: {last}")))
+    };
+    Ok(replicated::join::join(&name(members), &members.others(), ask).await?)
+}
+
+fn name(members: &Members) -> String {
+    format!("SCM {}", members.me.node.node_id)
 }
 
 async fn info(address: String) -> Option<GetScmInfoResponseProto> {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use framed::Server;
 use service::{BackgroundServices, StatusServer};
@@ -9,6 +10,9 @@ use types::ReplicationConfig;
 
 use crate::core::Core;
 use crate::raft::State;
+
+/// How long a leader that stops waits for another to take over.
+const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where SCM listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +82,7 @@ impl ScmHandle {
 
     /// What drives its Raft group. For tests.
     pub fn raft(&self) -> &multiraft::RaftHost {
-        &self.state.host
+        self.state.service.host()
     }
 
     /// Its background services.
@@ -120,19 +124,20 @@ impl ScmHandle {
     /// decommissioned.
     pub async fn stopped(&self) -> String {
         self.core.shutdown.cancelled().await;
-        let failed = self.state.supervisor.health().trouble();
+        let failed = self.state.service.handle().health().trouble();
         failed.unwrap_or_else(|| "the reason is in its log".to_owned())
     }
 
     /// Returns when its Raft group has failed for good, with the reason.
     pub async fn failed(&self) -> String {
-        self.state.supervisor.failed().await.to_string()
+        self.state.service.handle().supervisor().failed().await.to_string()
     }
 
     /// Stops gracefully within the configured time: finishes calls, makes the tables durable, lets
     /// go of the directory.
     pub async fn shutdown(self) {
         let limit = self.core.options.shutdown_timeout;
+        self.state.service.handle().hand_over(HAND_OVER_TIMEOUT).await;
         self.core.shutdown.trigger();
         drop(self.status);
         let Endpoints { framed, raft, hadoop } = self.endpoints;

@@ -25,6 +25,7 @@ mod block;
 mod clock;
 mod command;
 mod core;
+mod directory;
 mod error;
 mod first_start;
 mod handle;

@@ -7,6 +7,7 @@ use config::{Configuration, HostPort, ScmNode};
 use multiraft::Membership;
 use parking_lot::RwLock;
 use proto::hdds::{ScmPlaceProto, ScmPlacesProto};
+use replicated::ServiceMembers;
 use uuid::Uuid;
 
 use crate::ScmError;
@@ -120,6 +121,19 @@ impl Members {
 /// The id of an SCM of a service.
 fn scm_id(service: &str, node: &str) -> Uuid {
     Uuid::new_v3(&Uuid::NAMESPACE_OID, format!("scm {service}/{node}").as_bytes())
+}
+
+impl ServiceMembers for Members {
+    const ROLE: &'static str = "SCM";
+    const KEY: &'static str = "ozone.scm.nodes";
+
+    fn knows(&self, node: Uuid) -> bool {
+        self.by_id(node).is_some()
+    }
+
+    fn reload(&self) {
+        Self::reload(self);
+    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use config::keys::scm as keys;
 use config::{Configuration, HostPort};
 use framed::{ForeignProtocol, Server, ServerOptions};
 use multiraft::transport::framed::RaftEndpoint;
-use multiraft::{Group, Supervisor};
 use parking_lot::Mutex;
 use placement::Cluster;
 use service::{BackgroundServices, BindError, MetricsRegistry, Role, Shutdown, StatusServer};
@@ -23,6 +23,9 @@ use crate::raft::State;
 use crate::rpc::{HadoopService, METHODS, RpcHandler};
 use crate::status::Status;
 use crate::{leadership, service as services};
+
+/// How long an SCM that is alone waits to lead; replaying a long log takes most of it.
+const LEADERSHIP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Storage Container Manager.
 pub struct Scm;
@@ -47,7 +50,7 @@ impl Scm {
         let cluster = Arc::new(Mutex::new(Cluster::new(options.settings.clone())));
         let state = State::open(&options, cluster.clone(), clock.now()).await?;
         if options.members.is_none() {
-            lead(&state.group, &state.supervisor).await?;
+            state.service.handle().lead(LEADERSHIP_TIMEOUT).await?;
         }
         {
             let mut cluster = cluster.lock();
@@ -71,19 +74,19 @@ impl Scm {
             metrics: Metrics::new(&registry, &cluster),
             services: BackgroundServices::new(&registry, shutdown.clone()),
             cluster,
-            group: state.group.clone(),
+            raft: state.service.handle().clone(),
             identity,
             clock,
             shutdown,
             options,
         });
-        stop_when_failed(&core, &state.supervisor);
+        core.raft().stop_when_failed("SCM", &core.shutdown);
         match open_endpoints(&core, &state, registry).await {
             Ok((endpoints, status, addresses)) => {
                 services::spawn(&core);
-                if core.is_shared() {
+                if let Some(members) = &core.identity.members {
                     leadership::watch(&core);
-                    leadership::watch_members(&core);
+                    core.raft().watch_members(members.clone(), &core.shutdown);
                 }
                 core.try_leave_safe_mode();
                 tracing::info!(
@@ -99,28 +102,6 @@ impl Scm {
             }
         }
     }
-}
-
-/// Waits until this SCM leads its group of one and has replayed its log.
-async fn lead(group: &Group, supervisor: &Supervisor) -> Result<(), ScmError> {
-    let mut changes = group.leader_changes();
-    let ready = tokio::select! {
-        ready = changes.wait_for(|leader| leader.ready) => ready,
-        failure = supervisor.failed() => return Err(ScmError::Interrupted(failure.to_string())),
-    };
-    ready.map(drop).map_err(|_| ScmError::Interrupted("the raft group ended".to_owned()))
-}
-
-/// An SCM whose group has failed for good stops: a process that is started again, or another one,
-/// does its work.
-fn stop_when_failed(core: &Arc<Core>, supervisor: &Arc<Supervisor>) {
-    let (supervisor, stop) = (supervisor.clone(), core.shutdown.clone());
-    tokio::spawn(async move {
-        if let Some(failure) = stop.until(supervisor.failed()).await {
-            tracing::error!(%failure, "SCM stops: its raft group has failed for good");
-            stop.trigger();
-        }
-    });
 }
 
 async fn open_endpoints(
@@ -151,7 +132,7 @@ async fn open_endpoints(
             let served = TcpListener::bind(address.to_string()).await.and_then(|listener| {
                 Server::serve(
                     listener,
-                    RaftEndpoint::new(state.host.clone(), METHODS),
+                    RaftEndpoint::new(state.service.host().clone(), METHODS),
                     server_options(),
                 )
             });

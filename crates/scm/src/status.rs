@@ -22,8 +22,9 @@ pub struct Status {
 
 impl Status {
     pub fn new(core: &Arc<Core>, state: &State, addresses: ScmAddresses) -> Self {
-        let (core, supervisor) = (core.clone(), state.supervisor.clone());
-        Self { core, supervisor, log: state.log.clone(), addresses }
+        let (service, core) = (&state.service, core.clone());
+        let supervisor = service.handle().supervisor().clone();
+        Self { core, supervisor, log: service.log().clone(), addresses }
     }
 
     fn facts(&self) -> Section {

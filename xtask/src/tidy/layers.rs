@@ -13,6 +13,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("assembly", &["server"]),
     ("servers", &["om", "scm", "datanode", "s3gateway"]),
     ("using a cluster", &["client", "shell", "freon"]),
+    ("replication", &["replicated"]),
     ("rules", &["namespace", "placement", "container"]),
     (
         "machinery",

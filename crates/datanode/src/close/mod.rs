@@ -26,7 +26,8 @@ use uuid::Uuid;
 
 pub(crate) use service::Closing;
 
-use crate::command::{Command, Refusal, write};
+use crate::command::{Command, Refusal};
+use crate::dispatch::write;
 use crate::node::Node;
 use crate::pipeline::Pipeline;
 use crate::storage::{ContainerStore, StorageError};
@@ -75,7 +76,7 @@ impl Node {
                 return Err(StorageError::PipelineLives { id, pipeline: owner });
             }
         } else if matches!(state, ContainerState::Open | ContainerState::Closing) {
-            self.change_container(id, ContainerStore::mark_closing).await?;
+            self.command_context().change_container(id, ContainerStore::mark_closing).await?;
             self.pending_reports.container_changed(id);
             self.close_live(id, owner).await?;
         }
@@ -174,20 +175,8 @@ impl Node {
         change: impl FnOnce(&ContainerStore, ContainerId) -> Result<(), StorageError> + Send + 'static,
     ) -> Result<bool, StorageError> {
         let Some(_absent) = self.pipelines.absent(owner).await else { return Ok(false) };
-        self.change_container(id, change).await?;
+        self.command_context().change_container(id, change).await?;
         Ok(true)
-    }
-
-    /// Changes a container's state, not on a thread that serves requests: before a container is
-    /// closed its disk is flushed, and requests and heartbeats would wait for that.
-    pub(crate) async fn change_container(
-        &self,
-        id: ContainerId,
-        change: impl FnOnce(&ContainerStore, ContainerId) -> Result<(), StorageError> + Send + 'static,
-    ) -> Result<(), StorageError> {
-        let (store, container) = (self.store.clone(), self.store.container(id)?);
-        let changed = tokio::task::spawn_blocking(move || change(&store, id)).await;
-        changed.map_err(|error| StorageError::disk(container.path(), error))?
     }
 
     fn is_live(&self, id: ContainerId) -> bool {

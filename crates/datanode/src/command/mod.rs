@@ -1,32 +1,60 @@
-//! The container protocol: a command comes in through some endpoint, an answer goes out.
+//! The commands of the container protocol: what each checks, applies, reads.
 //!
-//! * [`read`]: commands that any replica answers from its disks
-//! * [`write`]: commands that change something: through the pipeline's Raft group, or directly
-//! * [`small`]: small blocks that come as WriteChunk and PutBlock
-//! * [`direct`]: changes to containers that no Raft group replicates
-//! * [`admit`]: what is checked before a change is proposed
+//! * [`registry`]: the table of them; each has a file of its own
+//! * [`check`]: what is checked before a change is proposed
+//! * [`answer`], [`refusal`]: what goes back; [`peek`]: single fields of encoded messages
+//! * [`budget`]: how many bytes may be in flight
 //!
-//! Chunk bytes travel beside the message everywhere behind the endpoints.
+//! Where a command goes, to a pipeline or to this replica, is decided in
+//! [`dispatch`](crate::dispatch). Chunk bytes travel beside the message everywhere behind the
+//! endpoints.
 
-pub mod admit;
 pub mod answer;
 pub mod budget;
-pub mod direct;
+pub(crate) mod check;
+mod close_container;
+mod create_container;
+mod delete_container;
+mod echo;
+mod finalize_block;
+mod get_block;
+mod get_committed_block_length;
+mod get_small_file;
+mod list_block;
+mod list_container;
 pub mod peek;
-pub mod read;
+mod put_block;
+mod put_small_file;
+mod read_chunk;
+mod read_container;
 pub mod refusal;
-pub(crate) mod small;
-pub mod write;
+pub(crate) mod registry;
+mod write_chunk;
 
 use std::time::Instant;
 
 use bytes::Bytes;
-use proto::datanode::{ContainerCommandRequestProto, Type};
+use proto::datanode::{
+    ContainerCommandRequestProto, ContainerCommandResponseProto, DatanodeBlockId, Type,
+};
+use types::ContainerId;
 
 pub use answer::{Answer, Failure};
+use budget::Budget;
 pub use refusal::Refusal;
+pub(crate) use registry::Class;
 
-use crate::node::Node;
+use crate::settings::Settings;
+use crate::storage::{ContainerStore, InitialState, NewContainer, StorageError};
+
+/// Most entries of one listing.
+const MAX_LIST: u32 = 10_000;
+
+/// What became of a command that is answered with a message alone.
+pub(crate) type Done = Result<ContainerCommandResponseProto, Failure>;
+
+/// What became of a read: an answer, or its own failure; or nothing was done.
+pub(crate) type Read = Result<Result<Answer, Failure>, Refusal>;
 
 /// A command as it came in, its chunk bytes beside it.
 #[derive(Debug)]
@@ -49,19 +77,9 @@ impl Command {
         Type::try_from(self.request.cmd_type).ok()
     }
 
-    /// Whether it changes something that a pipeline replicates.
-    pub fn changes(&self) -> bool {
-        matches!(
-            self.kind(),
-            Some(
-                Type::CreateContainer
-                    | Type::WriteChunk
-                    | Type::PutBlock
-                    | Type::PutSmallFile
-                    | Type::CloseContainer
-                    | Type::FinalizeBlock
-            )
-        )
+    /// What it does; `None` for one that this version does not know.
+    pub(crate) fn class(&self) -> Option<Class> {
+        self.kind().map(registry::class)
     }
 
     /// Whether the caller has given up.
@@ -70,20 +88,64 @@ impl Command {
     }
 }
 
-/// Carries out a command. A command that fails is an [`Answer`] with Ozone's result code; a
-/// [`Refusal`] says that this DataNode did not, or cannot say whether it did, carry it out.
+/// What commands work on.
+pub(crate) struct CommandContext<'a> {
+    /// The disks.
+    pub store: &'a ContainerStore,
+    /// What the DataNode was started with.
+    pub settings: &'a Settings,
+    /// Bound on the bytes of reads in flight.
+    pub read_budget: &'a Budget,
+}
+
+impl CommandContext<'_> {
+    /// Changes a container's state, not on a thread that serves requests: before a container is
+    /// closed its disk is flushed, and requests and heartbeats would wait for that.
+    pub async fn change_container(
+        &self,
+        id: ContainerId,
+        change: impl FnOnce(&ContainerStore, ContainerId) -> Result<(), StorageError> + Send + 'static,
+    ) -> Result<(), StorageError> {
+        let (store, container) = (self.store.clone(), self.store.container(id)?);
+        let changed = tokio::task::spawn_blocking(move || change(&store, id)).await;
+        changed.map_err(|error| StorageError::disk(container.path(), error))?
+    }
+}
+
+/// The part of a request that its command needs.
 ///
 /// # Errors
-/// See [`Refusal`].
-pub async fn execute(node: &Node, command: Command) -> Result<Answer, Refusal> {
-    if command.is_late() {
-        return Err(Refusal::Late);
+/// When it is missing.
+pub(crate) fn part<'a, T>(part: Option<&'a T>, name: &str) -> Result<&'a T, Failure> {
+    part.ok_or_else(|| Failure::malformed(format!("{name} is missing")))
+}
+
+/// Whether a block that is asked for by its index in an EC group is of this replica's index.
+///
+/// # Errors
+/// When it is of another one.
+pub(crate) fn check_replica(
+    context: &CommandContext<'_>,
+    block: &DatanodeBlockId,
+) -> Result<(), Failure> {
+    let (id, asked) = (ContainerId::from_wire(block.container_id), block.replica_index());
+    let has = context.store.container(id).map_or(0, |container| container.info().replica_index);
+    if asked > 0 && has > 0 && asked != has {
+        return Err(StorageError::ReplicaIndex { id, has, asked }.into());
     }
-    if command.changes() || command.kind() == Some(Type::DeleteContainer) {
-        write::execute(node, command).await
-    } else {
-        read::execute(node, command).await
-    }
+    Ok(())
+}
+
+/// Makes the container when it is not there: clients never do.
+fn ensure(
+    context: &CommandContext<'_>,
+    id: ContainerId,
+    replica_index: i32,
+    state: InitialState,
+) -> Result<(), Failure> {
+    let new = NewContainer { id, replica_index, pipeline: None, disk: None, state };
+    context.store.create_container(new)?;
+    Ok(())
 }
 
 /// The protocol's name of a command, for metrics and logs.

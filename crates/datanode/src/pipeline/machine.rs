@@ -6,18 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
 use prost::Message;
-use proto::datanode::{
-    CloseContainerResponseProto, ContainerCommandRequestProto, ContainerCommandResponseProto,
-    CreateContainerResponseProto, FinalizeBlockResponseProto, PutBlockResponseProto,
-    PutSmallFileResponseProto, Result as ResultCode, Type, WriteChunkResponseProto,
-};
+use proto::datanode::{ContainerCommandRequestProto, Type};
 use tokio::runtime::Handle;
-use types::{BlockId, ContainerId, PipelineId};
+use types::PipelineId;
 use uuid::Uuid;
 
-use crate::command::answer::success;
-use crate::command::read::part;
-use crate::command::{self, Failure};
+use crate::command::{Failure, registry};
 use crate::scm::PendingReports;
 use crate::storage::{ApplyBatch, ContainerStore, Disk, PipelineStore, Position};
 
@@ -71,7 +65,7 @@ impl StateMachine for Machine {
         to_log(self.store.seen())
     }
 
-    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
+    fn apply(&mut self, entries: &mut [Committed]) -> Result<Vec<Bytes>, MachineError> {
         let mut batch = self.store.begin();
         let responses =
             entries.iter().map(|entry| apply_one(&mut batch, entry)).collect::<Result<_, _>>();
@@ -141,7 +135,7 @@ fn to_log(position: Position) -> LogPosition {
 fn apply_one(batch: &mut ApplyBatch<'_>, entry: &Committed) -> Result<Bytes, Failure> {
     let at = Position { term: entry.term, index: entry.index };
     let response = match ContainerCommandRequestProto::decode(entry.header.clone()) {
-        Ok(request) => match apply_command(batch, at, &request, &entry.payload) {
+        Ok(request) => match registry::apply(kind(&request), batch, at, &request, &entry.payload) {
             Ok(response) => response,
             Err(failure) if failure.is_of_the_disk() => return Err(failure),
             Err(failure) => failure.response(&request),
@@ -152,88 +146,6 @@ fn apply_one(batch: &mut ApplyBatch<'_>, entry: &Committed) -> Result<Bytes, Fai
     Ok(response.encode_to_vec().into())
 }
 
-fn apply_command(
-    batch: &mut ApplyBatch<'_>,
-    at: Position,
-    request: &ContainerCommandRequestProto,
-    payload: &Bytes,
-) -> Result<ContainerCommandResponseProto, Failure> {
-    let container = ContainerId::from_wire(request.container_id);
-    let kind = Type::try_from(request.cmd_type).ok();
-    match kind {
-        Some(Type::PutSmallFile) => {
-            let put = (request.put_small_file.as_ref())
-                .ok_or_else(|| Failure::malformed("putSmallFile is missing"))?;
-            let block = &put.block.block_data;
-            batch.create_container(at, container, block.block_id.replica_index())?;
-            // A file too large for the log was written as a chunk before the entry was appended.
-            let committed = if payload.len() as u64 == put.chunk_info.len {
-                batch.put_small_file(at, block, &put.chunk_info, payload.clone())?
-            } else {
-                batch.put_block(at, block)?
-            };
-            Ok(ContainerCommandResponseProto {
-                put_small_file: Some(PutSmallFileResponseProto {
-                    committed_block_length: committed.to_wire(),
-                }),
-                ..success(request)
-            })
-        }
-        Some(Type::PutBlock) => {
-            let put = part(request.put_block.as_ref(), "putBlock")?;
-            batch.create_container(at, container, put.block_data.block_id.replica_index())?;
-            let committed = batch.put_block(at, &put.block_data)?;
-            Ok(ContainerCommandResponseProto {
-                put_block: Some(PutBlockResponseProto {
-                    committed_block_length: committed.to_wire(),
-                }),
-                ..success(request)
-            })
-        }
-        Some(Type::WriteChunk) => {
-            let write = part(request.write_chunk.as_ref(), "writeChunk")?;
-            batch.create_container(at, container, write.block_id.replica_index())?;
-            let committed = match &write.block {
-                Some(put) => Some(batch.put_block(at, &put.block_data)?),
-                None => None,
-            };
-            Ok(ContainerCommandResponseProto {
-                write_chunk: Some(WriteChunkResponseProto {
-                    committed_block_length: committed.map(|committed| committed.to_wire()),
-                }),
-                ..success(request)
-            })
-        }
-        Some(Type::FinalizeBlock) => {
-            let finalize = part(request.finalize_block.as_ref(), "finalizeBlock")?;
-            let id = BlockId::from_datanode(&finalize.block_id);
-            let block_data = batch.finalize_block(at, id)?;
-            Ok(ContainerCommandResponseProto {
-                finalize_block: Some(FinalizeBlockResponseProto { block_data }),
-                ..success(request)
-            })
-        }
-        Some(Type::CreateContainer) => {
-            let create = part(request.create_container.as_ref(), "createContainer")?;
-            batch.create_container(at, container, create.replica_index())?;
-            Ok(ContainerCommandResponseProto {
-                create_container: Some(CreateContainerResponseProto {}),
-                ..success(request)
-            })
-        }
-        Some(Type::CloseContainer) => {
-            batch.close_container(at, container)?;
-            Ok(ContainerCommandResponseProto {
-                close_container: Some(CloseContainerResponseProto {
-                    hash: None,
-                    container_id: Some(request.container_id),
-                }),
-                ..success(request)
-            })
-        }
-        _ => Err(Failure::new(
-            ResultCode::UnsupportedRequest,
-            format!("{} is not replicated", command::name(kind)),
-        )),
-    }
+fn kind(request: &ContainerCommandRequestProto) -> Option<Type> {
+    Type::try_from(request.cmd_type).ok()
 }

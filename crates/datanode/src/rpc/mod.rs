@@ -16,8 +16,9 @@ use bytes::Bytes;
 use prost::Message;
 use proto::datanode::ContainerCommandRequestProto;
 
-use crate::command::{self, Answer, Command, Refusal};
+use crate::command::{Answer, Command, Refusal};
 use crate::daemon::Daemon;
+use crate::dispatch;
 
 /// Measures a command and carries it out.
 pub(crate) async fn serve(
@@ -30,7 +31,7 @@ pub(crate) async fn serve(
         measured.started();
     }
     let answer = match daemon.node() {
-        Some(node) => command::execute(node, command).await,
+        Some(node) => dispatch::execute(node, command).await,
         None => Err(Refusal::Starting),
     };
     if let Some(measured) = measured {

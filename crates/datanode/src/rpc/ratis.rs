@@ -16,9 +16,9 @@ use ratis_wire::{
 };
 use types::PipelineId;
 
-use crate::command::write::Begun;
-use crate::command::{self, Command, Refusal as Refused};
+use crate::command::{self, Class, Command, Refusal as Refused};
 use crate::daemon::Daemon;
+use crate::dispatch::write::{self, Begun};
 use crate::node::Node;
 use crate::pipeline::Pipeline;
 
@@ -92,11 +92,11 @@ impl PipelineGroup {
         if let Some(measured) = &mut measured {
             measured.started();
         }
-        if !command.changes() {
+        if command.class() != Some(Class::Replicated) {
             let text = format!("{} is no change", command::name(command.kind()));
             return Err(Refusal::Invalid(text));
         }
-        let begun = command::write::begin(&self.node, &self.pipeline, command).await;
+        let begun = write::begin(&self.node, &self.pipeline, command).await;
         let proposed = match begun.map_err(|refused| self.refusal(refused))? {
             Begun::Proposed(proposed) => proposed,
             Begun::Answered(answer) => {

@@ -13,8 +13,7 @@ use tonic::Status;
 use types::BlockId;
 
 use crate::command::answer::success;
-use crate::command::read::{check_replica, part};
-use crate::command::{Failure, Refusal};
+use crate::command::{Failure, Refusal, check_replica, part};
 use crate::daemon::Daemon;
 use crate::node::Node;
 use crate::settings::MAX_CHUNK;
@@ -67,7 +66,7 @@ impl Rest {
         let starting = || Status::unavailable(Refusal::Starting.to_string());
         let node = daemon.node().ok_or_else(starting)?.clone();
         let read = part(request.read_block.as_ref(), "readBlock").map_err(status)?;
-        check_replica(&node, &read.block_id).map_err(status)?;
+        check_replica(&node.command_context(), &read.block_id).map_err(status)?;
         let end = match read.length() {
             0 => u64::MAX,
             length => read.offset.saturating_add(length),

@@ -16,7 +16,7 @@ impl StateMachine for Nothing {
         self.0
     }
 
-    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
+    fn apply(&mut self, entries: &mut [Committed]) -> Result<Vec<Bytes>, MachineError> {
         if let Some(last) = entries.last() {
             self.0 = LogPosition { term: last.term, index: last.index };
         }

@@ -101,12 +101,13 @@ impl Machine {
             return;
         };
         self.shared.applying_bytes.fetch_sub(bytes_of(&entries), Ordering::Relaxed);
-        let committed: Vec<Committed> = entries.into_iter().filter_map(commit).collect();
+        let mut committed: Vec<Committed> = entries.into_iter().filter_map(commit).collect();
+        give_contexts(&mut committed, &mut replies);
         let count = committed.len();
         let mut responses = Vec::new();
         if count > 0 {
             let given = self.guarded(|machine| {
-                let responses = machine.apply(&committed)?;
+                let responses = machine.apply(&mut committed)?;
                 if responses.len() == count {
                     return Ok(responses);
                 }
@@ -184,5 +185,17 @@ fn commit(entry: Entry) -> Option<Committed> {
         return None;
     }
     let payload = if is_external(&entry) { Bytes::new() } else { entry.context };
-    Some(Committed { index: entry.index, term: entry.term, header: entry.data, payload })
+    let at = LogPosition { term: entry.term, index: entry.index };
+    Some(Committed { payload, ..Committed::new(at, entry.data) })
+}
+
+/// Hands over what the proposers of these entries gave along. Both are in the order of the log.
+fn give_contexts(committed: &mut [Committed], replies: &mut VecDeque<(u64, Reply)>) {
+    let mut committed = committed.iter_mut().peekable();
+    for (index, reply) in replies {
+        while committed.next_if(|entry| entry.index < *index).is_some() {}
+        if let Some(entry) = committed.peek_mut().filter(|entry| entry.index == *index) {
+            entry.context = std::mem::take(&mut reply.context);
+        }
+    }
 }

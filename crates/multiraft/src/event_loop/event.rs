@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::error::{ChangeError, ProposeError, ReadError};
 use crate::event_loop::core::GroupCore;
 use crate::group::{Applied, GroupStatus};
-use crate::machine::LogPosition;
+use crate::machine::{LogPosition, ProposalContext};
 use crate::membership::Change;
 use crate::shared::Permit;
 use crate::snapshot::{Incoming, Outgoing};
@@ -23,11 +23,13 @@ pub(crate) type ChangeSender = oneshot::Sender<Result<u64, ChangeError>>;
 pub(crate) struct Reply {
     pub(crate) sender: oneshot::Sender<Result<Applied, ProposeError>>,
     pub(crate) permit: Permit,
+    /// Until the entry is applied.
+    pub(crate) context: ProposalContext,
 }
 
 impl Reply {
     pub(crate) fn send(self, result: Result<Applied, ProposeError>) {
-        let Self { sender, permit } = self;
+        let Self { sender, permit, context: _ } = self;
         drop(permit);
         // The proposer may have gone away; the entry stands regardless.
         let _ = sender.send(result);

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use multiraft::MemberRole;
 use proto::om_admin::OmStateResponse;
 use proto::ozone::{OmRequest, Status as OmStatus};
+use replicated::TransferError;
 use uuid::Uuid;
 
 use super::Dispatcher;
@@ -60,7 +61,6 @@ impl Dispatcher {
             let status = OmStatus::InvalidRequest;
             refusal(request.cmd_type, request.trace_id.clone(), status, message)
         };
-        let me = members.me.raft_id;
         let membership = group.membership();
         let all = members.all();
         let target = if wanted.is_empty() {
@@ -71,27 +71,19 @@ impl Dispatcher {
                 m.node_id == wanted && known.is_some_and(|known| known.role.votes())
             };
             let found = all.iter().find(votes);
-            Some(found.ok_or_else(|| refuse(format!("There is no OM {wanted} in the service")))?)
+            let found =
+                found.ok_or_else(|| refuse(format!("There is no OM {wanted} in the service")))?;
+            Some(found.raft_id)
         };
-        if target.is_some_and(|m| m.raft_id == me) {
-            return Ok(());
-        }
-        if membership.voters().count() == 1 {
-            return Err(refuse("This OM is the only one of its service".to_owned()));
-        }
-        let mut changes = group.leader_changes();
-        match target {
-            Some(member) => group.transfer_leader(member.raft_id),
-            None => group.step_down(),
-        }
-        let done = changes.wait_for(|state| match (state.leader, target) {
-            (Some(leader), Some(member)) => leader == member.raft_id,
-            (Some(leader), None) => leader != me,
-            (None, _) => false,
-        });
-        match tokio::time::timeout(TRANSFER_TIMEOUT, done).await {
-            Ok(Ok(_)) => Ok(()),
-            _ => Err(refuse(format!("{wanted} did not take over within {TRANSFER_TIMEOUT:?}"))),
-        }
+        let transferred = self.parts.raft.transfer_leadership(target, TRANSFER_TIMEOUT).await;
+        transferred.map_err(|error| match error {
+            TransferError::OnlyMember => {
+                refuse("This OM is the only one of its service".to_owned())
+            }
+            TransferError::NoVoter(_) => refuse(format!("There is no OM {wanted} in the service")),
+            TransferError::Timeout(timeout) => {
+                refuse(format!("{wanted} did not take over within {timeout:?}"))
+            }
+        })
     }
 }

@@ -1,22 +1,14 @@
 //! Changes of the service's OMs: one joins, one is decommissioned.
 
-use std::time::Duration;
-
 use framed::Status;
-use multiraft::{Change, ChangeError, Membership, Peer};
+use multiraft::{Change, Membership, Peer};
 use proto::om_admin::BootstrapOmRequest;
+use replicated::ChangeMembersError;
 
 use super::Dispatcher;
 use super::write::not_leader;
 use crate::identity::name_uuid;
 use crate::members::Member;
-
-/// How long a leader that is removed waits for another to take over.
-const TRANSFER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Delay while an earlier change of members is under way.
-const RETRY_DELAY: Duration = Duration::from_millis(50);
-/// How long a change may take.
-const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why the members are as they were.
 pub(crate) enum NotChanged {
@@ -81,33 +73,13 @@ impl Dispatcher {
     }
 
     async fn change(&self, change: Change) -> Result<(), NotChanged> {
-        let group = &self.parts.group;
-        let changed = async {
-            loop {
-                match group.change(change.clone()).await {
-                    Ok(_) => return Ok(()),
-                    Err(ChangeError::Busy) => tokio::time::sleep(RETRY_DELAY).await,
-                    Err(ChangeError::Refused(reason)) => return Err(NotChanged::Refused(reason)),
-                    Err(ChangeError::NotLeader { .. }) => return Err(self.handed_over().await),
-                    Err(error @ (ChangeError::Dropped | ChangeError::Shutdown)) => {
-                        let status = Status::unavailable(error.to_string());
-                        return Err(NotChanged::Elsewhere(status));
-                    }
-                }
+        self.parts.raft.change_members(change).await.map_err(|error| match error {
+            ChangeMembersError::Refused(reason) => NotChanged::Refused(reason),
+            ChangeMembersError::NotLeader => NotChanged::Elsewhere(not_leader(self)),
+            ChangeMembersError::Unavailable(_) | ChangeMembersError::Timeout(_) => {
+                NotChanged::Elsewhere(Status::unavailable(error.to_string()))
             }
-        };
-        let late = || NotChanged::Elsewhere(Status::unavailable("members did not change in time"));
-        tokio::time::timeout(CHANGE_TIMEOUT, changed).await.unwrap_or_else(|_| Err(late()))
-    }
-
-    /// This OM does not lead any more; the caller is told which one does.
-    async fn handed_over(&self) -> NotChanged {
-        let me = self.parts.facts.members.me.raft_id;
-        let mut changes = self.parts.group.leader_changes();
-        let other = changes.wait_for(|state| state.leader.is_some_and(|leader| leader != me));
-        // Without one, the caller asks all until there is.
-        let _ = tokio::time::timeout(TRANSFER_TIMEOUT, other).await;
-        NotChanged::Elsewhere(not_leader(self))
+        })
     }
 }
 

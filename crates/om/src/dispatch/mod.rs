@@ -26,10 +26,10 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use framed::{Code, Status};
-use multiraft::Group;
 use namespace::{Route, Settings};
 use prost::Message;
 use proto::ozone::{OmRequest, OmResponse, Type};
+use replicated::{Group, Handle};
 use service::{AuditLog, RpcMethod, RpcMetrics};
 use tokio::sync::watch;
 
@@ -44,7 +44,7 @@ use quota_repair::QuotaRepairs;
 
 use crate::groups::Groups;
 use crate::scm::{BlockPool, Locations, ScmClient};
-use crate::state::{CallKey, CurrentTables, InFlightProposals, Tables};
+use crate::state::{CallKey, CurrentTables, OmStateMachine, Tables};
 
 /// Most command numbers of the protocol, for the table of metrics.
 const COMMANDS: usize = 256;
@@ -83,8 +83,8 @@ impl Caller {
 /// What the dispatcher is made of.
 pub(crate) struct DispatcherParts {
     pub(crate) current: Arc<CurrentTables>,
-    pub(crate) group: Group,
-    pub(crate) proposals: Arc<InFlightProposals>,
+    pub(crate) group: Group<OmStateMachine>,
+    pub(crate) raft: Handle<OmStateMachine>,
     /// The entry behind which writes are refused, while OM is prepared for another version.
     pub(crate) prepared: watch::Receiver<Option<u64>>,
     pub(crate) scm: ScmClient,

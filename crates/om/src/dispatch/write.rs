@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use framed::{Code, Status};
-use multiraft::{Proposal, ProposeError};
+use multiraft::ProposeError;
 use namespace::{BlockDemand, Fresh, OmError, PrepareContext, Prepared};
 use prost::Message;
 use proto::hdds;
@@ -15,7 +15,7 @@ use super::read::LocationWish;
 use super::{Caller, Dispatcher};
 use crate::ids::{UniqueIds, now_ms};
 use crate::scm::{FreshBlock, ScmError};
-use crate::state::{CallKey, InFlightProposals, Tag, WriteProposal, is_repeated};
+use crate::state::{CallKey, WriteAnswer};
 
 /// Ids and secrets that a leader gives.
 #[derive(Debug, Default)]
@@ -32,18 +32,6 @@ impl Fresh for LeaderIds {
 
     fn secret(&self) -> [u8; 32] {
         rand::random()
-    }
-}
-
-/// Takes a proposal back from [`InFlightProposals`] when nobody waits for it any more.
-struct Forget<'a> {
-    proposals: &'a InFlightProposals,
-    tag: Tag,
-}
-
-impl Drop for Forget<'_> {
-    fn drop(&mut self) {
-        self.proposals.forget(self.tag);
     }
 }
 
@@ -111,11 +99,11 @@ impl Dispatcher {
             let locations = blocks.iter().map(|b| location(b, size)).collect();
             namespace::give_blocks(&mut request, locations);
         }
-        let answer = self.propose(WriteProposal { request, blocks }).await?;
-        if cmd_type == Type::RecoverLease as i32 || is_repeated(&answer) {
-            return self.with_places(answer, caller).await;
+        let answer = self.propose(request, blocks).await?;
+        if cmd_type == Type::RecoverLease as i32 || answer.repeated {
+            return self.with_places(answer.response, caller).await;
         }
-        Ok(answer)
+        Ok(answer.response)
     }
 
     /// A refusal is an answer, and not one from the log: what it was judged by must be all that was
@@ -146,19 +134,18 @@ impl Dispatcher {
 
     /// Carries out a request of OM's own that is decided already.
     pub(crate) async fn propose_own(&self, request: OmRequest) -> Result<(), String> {
-        let proposal = WriteProposal { request, blocks: Vec::new() };
-        let answer = self.propose(proposal).await.map_err(|status| status.to_string())?;
-        let outcome = Outcome::of(&answer);
+        let answer = self.propose(request, Vec::new()).await.map_err(|e| e.to_string())?;
+        let outcome = Outcome::of(&answer.response);
         if outcome.success { Ok(()) } else { Err(outcome.message.into_owned()) }
     }
 
-    async fn propose(&self, proposal: WriteProposal) -> Result<Bytes, Status> {
-        let (entry, tag) = self.parts.proposals.entry(proposal);
-        let _forget = Forget { proposals: &self.parts.proposals, tag };
-        match self.parts.group.propose(Proposal::new(entry)).await {
-            Ok(applied) => Ok(applied.response),
-            Err(e) => Err(self.propose_status(e)),
-        }
+    async fn propose(
+        &self,
+        request: OmRequest,
+        blocks: Vec<FreshBlock>,
+    ) -> Result<WriteAnswer, Status> {
+        let applied = self.parts.group.propose(request, blocks).await;
+        applied.map(|applied| applied.response).map_err(|e| self.propose_status(e))
     }
 
     fn decide(&self, request: OmRequest, user: &str) -> Result<Result<Prepared, OmError>, Status> {

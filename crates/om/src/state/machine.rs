@@ -3,7 +3,7 @@
 //! A round of entries is applied over an overlay, so that later ones see what earlier ones did,
 //! and written as one RocksDB batch together with the position of the last one. The batch does
 //! not go through RocksDB's own log: the Raft log is the log, and it is trimmed only behind what
-//! [`StateMachine::flush`] made durable.
+//! [`Machine::flush`] made durable.
 //!
 //! Every entry is answered, whatever is in it: one that does not decode, whose command this release
 //! does not know, or whose application panics ([`contain`](super::contain)) changes nothing, and
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use metastore::{Batch, Durability};
-use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
+use multiraft::{LogPosition, MachineError, SnapshotSource};
 use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info, transaction_info};
 use namespace::{
     Overlay, PREPARED_INFO_KEY, RowChange, Table, TransactionPosition, View, ViewError,
@@ -24,10 +24,11 @@ use namespace::{
 };
 use prost::Message;
 use proto::ozone::{DirectoryInfo, KeyLocation, OmRequest, OmResponse, Status, Type};
+use replicated::{Entry, Machine};
 use tokio::sync::{Notify, watch};
 
 use super::contain::{self, Outcome, Rules};
-use super::{CallKey, CurrentTables, InFlightProposals, Tables, WriteProposal};
+use super::{CallKey, CurrentTables, Tables};
 use crate::error::Error;
 use crate::scm::FreshBlock;
 use crate::tables::stored;
@@ -39,13 +40,20 @@ const LEADER_FIELD: u32 = 6;
 /// Number of the field `writtenAt` of an answer.
 const WRITTEN_AT_FIELD: u32 = 20_006;
 
-/// The end of an answer that was kept from an earlier attempt: field 20004 with value 1, which
-/// readers of `OMResponse` skip.
-const REPEATED: [u8; 4] = [0xa0, 0xe2, 0x09, 0x01];
+/// What the machine answers a write with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WriteAnswer {
+    /// The encoded `OMResponse`; empty when this replica did not propose the write.
+    pub(crate) response: Bytes,
+    /// It is the answer that the call got before. It lacks what was never in the log: the OM that
+    /// answers adds that.
+    pub(crate) repeated: bool,
+}
 
-/// Whether an answer of the machine is one that the call got before.
-pub(crate) fn is_repeated(answer: &[u8]) -> bool {
-    answer.ends_with(&REPEATED)
+impl WriteAnswer {
+    fn new(response: Bytes) -> Self {
+        Self { response, repeated: false }
+    }
 }
 
 /// What others want to know of the machine's doings.
@@ -72,7 +80,6 @@ pub(crate) struct MachineEvents {
 /// The state machine over `om.db`.
 pub(crate) struct OmStateMachine {
     current: Arc<CurrentTables>,
-    proposals: Arc<InFlightProposals>,
     events: Arc<MachineEvents>,
     /// Where checkpoints for lagging replicas are made.
     snapshots: PathBuf,
@@ -89,7 +96,6 @@ impl OmStateMachine {
     /// The machine of an open database, at the position its last batch says.
     pub(crate) fn new(
         current: Arc<CurrentTables>,
-        proposals: Arc<InFlightProposals>,
         events: Arc<MachineEvents>,
         snapshots: PathBuf,
         node_id: String,
@@ -99,15 +105,14 @@ impl OmStateMachine {
         let applied = LogPosition::default();
         let prepared = None;
         let rules: Rules = namespace::apply;
-        let mut machine =
-            Self { current, proposals, events, snapshots, signature, applied, prepared, rules };
+        let mut machine = Self { current, events, snapshots, signature, applied, prepared, rules };
         machine.applied = machine.stored_position()?;
         machine.tables()?.retries().forget_round();
         machine.load_prepared()?;
         Ok(machine)
     }
 
-    fn tables(&self) -> Result<Arc<Tables>, Error> {
+    pub(super) fn tables(&self) -> Result<Arc<Tables>, Error> {
         self.current.get().ok_or(Error::Closed)
     }
 
@@ -131,40 +136,38 @@ impl OmStateMachine {
 
     fn apply_one(
         &mut self,
-        entry: &Committed,
+        entry: Entry<Self>,
         tables: &Tables,
         overlay: &mut Overlay<&Tables>,
-    ) -> Result<Bytes, Error> {
-        let (proposal, awaited) = match self.proposals.take(&entry.header) {
-            Some(proposal) => (proposal, true),
-            None => match OmRequest::decode(entry.header.clone()) {
-                Ok(request) => (WriteProposal { request, blocks: Vec::new() }, false),
+    ) -> Result<WriteAnswer, Error> {
+        let LogPosition { term, index } = entry.at;
+        let (request, blocks, proposed_here) = match entry.own {
+            Some((request, blocks)) => (request, blocks, true),
+            None => match OmRequest::decode(entry.command) {
+                Ok(request) => (request, Vec::new(), false),
                 Err(e) => {
-                    self.note_unknown(entry, &e);
-                    return Ok(undecodable(&e));
+                    self.note_unknown(entry.at, &e);
+                    return Ok(WriteAnswer::new(undecodable(&e)));
                 }
             },
         };
-        let (client, number) = (&proposal.request.rpc_client_id, proposal.request.rpc_call_id);
+        let (client, number) = (&request.rpc_client_id, request.rpc_call_id);
         let call = CallKey::of(client.as_ref(), number);
         if let Some(call) = call
             && let Some(answer) = tables.retries().applied(call, tables.store())?
         {
-            // It lacks what was never in the log: the OM that answers adds that.
-            let mut again = Vec::from(self.signed(&answer, entry.index));
-            again.extend_from_slice(&REPEATED);
-            return Ok(Bytes::from(again));
+            return Ok(WriteAnswer { response: self.signed(&answer, index), repeated: true });
         }
-        let at = TransactionPosition { term: entry.term, index: entry.index };
-        if self.prepared.is_some() && !allowed_when_prepared(&proposal.request) {
+        if self.prepared.is_some() && !allowed_when_prepared(&request) {
             // It was on its way when OM was prepared. Not kept: it may be done when it comes again.
-            return Ok(self.signed(&refused_when_prepared(proposal.request), entry.index));
+            return Ok(WriteAnswer::new(self.signed(&refused_when_prepared(request), index)));
         }
-        let command = proposal.request.cmd_type;
+        let command = request.cmd_type;
         if Type::try_from(command).is_err() {
-            self.note_unknown(entry, &format_args!("command {command}"));
+            self.note_unknown(entry.at, &format_args!("command {command}"));
         }
-        let mut response = match contain::apply(self.rules, proposal.request, at, overlay)? {
+        let at = TransactionPosition { term, index };
+        let mut response = match contain::apply(self.rules, request, at, overlay)? {
             Outcome::Applied(applied) => {
                 overlay.absorb(applied.effects);
                 applied.response
@@ -185,22 +188,22 @@ impl OmStateMachine {
         if let Some(call) = call {
             tables.retries().keep(call, &plain);
         }
-        if !awaited {
-            return Ok(Bytes::new());
+        if !proposed_here {
+            return Ok(WriteAnswer::new(Bytes::new()));
         }
-        if proposal.blocks.is_empty() {
-            return Ok(self.signed(&plain, entry.index));
+        if blocks.is_empty() {
+            return Ok(WriteAnswer::new(self.signed(&plain, index)));
         }
-        attach(&mut response, &proposal.blocks);
-        Ok(self.signed(&response.encode_to_vec(), entry.index))
+        attach(&mut response, &blocks);
+        Ok(WriteAnswer::new(self.signed(&response.encode_to_vec(), index)))
     }
 
     /// An entry of a later release, or one that was never whole: the other members of this release
     /// take it the same way. See "Entries of another release" in ARCHITECTURE.md.
-    fn note_unknown(&self, entry: &Committed, what: &dyn std::fmt::Display) {
+    fn note_unknown(&self, at: LogPosition, what: &dyn std::fmt::Display) {
         self.events.unknown.fetch_add(1, Ordering::Relaxed);
         tracing::error!(
-            index = entry.index, term = entry.term, %what,
+            index = at.index, term = at.term, %what,
             "a log entry that this release does not know is refused; if another member applied it, this one's tables differ"
         );
     }
@@ -266,27 +269,36 @@ impl OmStateMachine {
     }
 }
 
-impl StateMachine for OmStateMachine {
+impl Machine for OmStateMachine {
+    /// A request as the rules have prepared it.
+    type Command = OmRequest;
+    /// The blocks that it was given: their pipelines go into the answer, not into the log.
+    type Context = Vec<FreshBlock>;
+    type Response = WriteAnswer;
+
+    fn encode(command: &OmRequest) -> Bytes {
+        Bytes::from(command.encode_to_vec())
+    }
+
     fn applied(&self) -> LogPosition {
         self.applied
     }
 
-    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
-        let Some(last) = entries.last() else { return Ok(Vec::new()) };
-        let at = LogPosition { term: last.term, index: last.index };
+    fn apply(&mut self, entries: Vec<Entry<Self>>) -> Result<Vec<WriteAnswer>, MachineError> {
+        let Some(at) = entries.last().map(|last| last.at) else { return Ok(Vec::new()) };
         let tables = self.tables()?;
         let mut overlay = Overlay::new(&*tables);
-        let mut responses = Vec::with_capacity(entries.len());
+        let mut answers = Vec::with_capacity(entries.len());
         for entry in entries {
-            responses.push(self.apply_one(entry, &tables, &mut overlay)?);
+            answers.push(self.apply_one(entry, &tables, &mut overlay)?);
         }
         self.write(&tables, overlay, at)?;
         self.applied = at;
         let now = self.prepared;
         self.events.prepared.send_if_modified(|known| std::mem::replace(known, now) != now);
-        self.events.entries.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        self.events.entries.fetch_add(answers.len() as u64, Ordering::Relaxed);
         self.events.rounds.fetch_add(1, Ordering::Relaxed);
-        Ok(responses)
+        Ok(answers)
     }
 
     fn flush(&mut self) -> Result<LogPosition, MachineError> {

@@ -1,15 +1,13 @@
 //! The replicated state: the tables and how the log changes them.
 //!
 //! [`Tables`] is the database as the rules see it, [`CurrentTables`] the database in use now,
-//! [`OmStateMachine`] what Raft drives, [`InFlightProposals`] the proposals of this leader that are
-//! on their way through the log, [`retries`] the answers of writes that may come again.
+//! [`OmStateMachine`] what Raft drives, [`retries`] the answers of writes that may come again.
 
 mod contain;
 mod current;
 mod directories;
 mod directory_epoch;
 mod machine;
-mod proposals;
 mod retries;
 mod snapshot_view;
 mod tables;
@@ -19,8 +17,7 @@ mod tests;
 
 pub(crate) use current::CurrentTables;
 pub(crate) use directories::DirectoryCacheStats;
-pub(crate) use machine::{MachineEvents, OmStateMachine, is_repeated};
-pub(crate) use proposals::{InFlightProposals, Tag, WriteProposal};
+pub(crate) use machine::{MachineEvents, OmStateMachine, WriteAnswer};
 pub(crate) use retries::{CallKey, spec as retries_spec};
 pub(crate) use snapshot_view::SnapshotView;
 pub(crate) use tables::{CacheSizes, Tables};

@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use metastore::StoreOptions;
-use multiraft::{Committed, StateMachine};
+use metastore::{IterRange, StoreOptions};
+use multiraft::LogPosition;
 use namespace::{Applied, Table, TransactionPosition, View, ViewError};
 use prost::Message;
 use proto::ozone::{CreateVolumeRequest, OmRequest, OmResponse, Status, Type, VolumeInfo};
+use replicated::conformance::{Own, Subject, check};
+use replicated::{Entry, Machine};
 
 use super::machine::OmStateMachine;
-use super::{CacheSizes, CurrentTables, InFlightProposals, MachineEvents, WriteProposal};
+use super::{CacheSizes, CurrentTables, MachineEvents};
+use crate::tables::stored;
 
 const BUG: &str = "bug";
 
@@ -30,7 +33,6 @@ fn rules_with_a_bug(
 
 struct Replica {
     machine: OmStateMachine,
-    proposals: Arc<InFlightProposals>,
     current: Arc<CurrentTables>,
     events: Arc<MachineEvents>,
 }
@@ -39,28 +41,28 @@ impl Replica {
     fn open(dir: &std::path::Path) -> Self {
         let sizes = CacheSizes { directories: 1 << 20 };
         let current = CurrentTables::open(dir, StoreOptions::default(), sizes).unwrap();
-        let (current, proposals) = (Arc::new(current), InFlightProposals::new(7));
+        let current = Arc::new(current);
         let events = Arc::new(MachineEvents::default());
         let mut machine = OmStateMachine::new(
             current.clone(),
-            proposals.clone(),
             events.clone(),
             dir.join("snapshots"),
             "om1".to_owned(),
         )
         .unwrap();
         machine.rules = rules_with_a_bug;
-        Self { machine, proposals, current, events }
+        Self { machine, current, events }
     }
 
     /// Applies a round as the leader, which waits for the answers.
     fn lead(&mut self, first: u64, requests: Vec<OmRequest>) -> Vec<OmResponse> {
-        let headers = requests
-            .into_iter()
-            .map(|request| self.proposals.entry(WriteProposal { request, blocks: Vec::new() }).0)
-            .collect();
-        let responses = self.machine.apply(&entries(first, headers)).unwrap();
-        responses.into_iter().map(|bytes| OmResponse::decode(bytes).unwrap()).collect()
+        let entries = (first..).zip(requests).map(|(index, request)| Entry {
+            at: LogPosition { term: 1, index },
+            command: OmStateMachine::encode(&request),
+            own: Some((request, Vec::new())),
+        });
+        let answers = self.machine.apply(entries.collect()).unwrap();
+        answers.into_iter().map(|a| OmResponse::decode(a.response).unwrap()).collect()
     }
 
     fn volumes(&self) -> Vec<&'static str> {
@@ -70,9 +72,10 @@ impl Replica {
     }
 }
 
-fn entries(first: u64, headers: Vec<Bytes>) -> Vec<Committed> {
-    let entry = |(index, header)| Committed { index, term: 1, header, payload: Bytes::new() };
-    (first..).zip(headers).map(entry).collect()
+/// A round out of the log.
+fn entries(first: u64, commands: Vec<Bytes>) -> Vec<Entry<OmStateMachine>> {
+    let entry = |(index, command)| Entry { at: LogPosition { term: 1, index }, command, own: None };
+    (first..).zip(commands).map(entry).collect()
 }
 
 fn create(volume: &str) -> OmRequest {
@@ -117,7 +120,7 @@ fn a_command_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
     let mut follower = Replica::open(elsewhere.path());
     for (index, volume) in [(1, "one"), (2, BUG), (3, "three")] {
         let header = Bytes::from(create(volume).encode_to_vec());
-        follower.machine.apply(&entries(index, vec![header])).unwrap();
+        follower.machine.apply(entries(index, vec![header])).unwrap();
     }
     assert_eq!(follower.volumes(), leader.volumes());
 
@@ -140,7 +143,7 @@ fn an_entry_that_no_release_or_a_later_one_made_stops_nothing() {
         Bytes::from(later.encode_to_vec()),
         Bytes::from(create("three").encode_to_vec()),
     ];
-    replica.machine.apply(&entries(1, headers)).unwrap();
+    replica.machine.apply(entries(1, headers)).unwrap();
     assert_eq!(replica.volumes(), ["three"]);
     assert_eq!(replica.events.unknown.load(Ordering::Relaxed), 2);
     assert_eq!(replica.machine.applied().index, 3);
@@ -163,4 +166,46 @@ fn a_prepare_that_is_refused_leaves_the_machine_as_it_is() {
     assert_eq!(*replica.events.prepared.borrow(), Some(1));
     let answers = replica.lead(3, vec![create("one")]);
     assert_eq!(status(&answers[0]), Status::NotSupportedOperationWhenPrepared);
+}
+
+/// The machine on tables of a directory, for the rules of [`replicated::conformance`].
+struct Conforming;
+
+impl Subject for Conforming {
+    type Machine = OmStateMachine;
+    type State = Vec<(&'static str, Vec<u8>, Vec<u8>)>;
+
+    fn open(&self, dir: &std::path::Path) -> Result<OmStateMachine, multiraft::MachineError> {
+        std::fs::create_dir_all(dir)?;
+        Ok(Replica::open(dir).machine)
+    }
+
+    fn commands(&self) -> Vec<Own<OmStateMachine>> {
+        let bug = call(4, create(BUG));
+        // The call comes again: it gets the same answer and changes nothing.
+        let again = call(1, create("one"));
+        let calls = [call(1, create("one")), create("two"), bug, again, call(5, create("three"))];
+        calls.into_iter().map(|request| (request, Vec::new())).collect()
+    }
+
+    fn state(&self, machine: &OmStateMachine) -> Result<Self::State, multiraft::MachineError> {
+        let tables = machine.tables()?;
+        let mut rows = Vec::new();
+        // Where the machine is, is compared by itself.
+        for table in Table::ALL.iter().filter(|table| **table != Table::TransactionInfoTable) {
+            let mut all = tables.store().iter(stored(*table), IterRange::all())?;
+            all.first();
+            all.for_each(|key, value| {
+                rows.push((table.name(), key.to_vec(), value.to_vec()));
+                true
+            })?;
+        }
+        Ok(rows)
+    }
+}
+
+#[test]
+fn the_machine_conforms() {
+    let dir = tempfile::tempdir().unwrap();
+    check(&Conforming, dir.path()).unwrap();
 }

@@ -1,21 +1,13 @@
 //! Changes of the service's SCMs: one joins, one is decommissioned.
 
-use std::time::Duration;
-
-use multiraft::{Change, ChangeError, Membership, Peer};
+use multiraft::{Change, Membership, Peer};
 use proto::container_location::{DecommissionScmRequestProto, DecommissionScmResponseProto};
 use proto::hdds::{AddScmRequestProto, AddScmResponseProto};
+use replicated::ChangeMembersError;
 use uuid::Uuid;
 
 use crate::core::Core;
 use crate::error::RequestError;
-
-/// Delay while an earlier change of members is under way.
-const RETRY_DELAY: Duration = Duration::from_millis(50);
-/// How long a change may take.
-const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a leader that is removed waits for another to take over.
-const TRANSFER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Lets another SCM into the service.
 pub async fn add(
@@ -79,29 +71,10 @@ pub async fn decommission(
 }
 
 async fn change(core: &Core, change: Change) -> Result<(), RequestError> {
-    let changed = async {
-        loop {
-            match core.group().change(change.clone()).await {
-                Ok(_) => return Ok(()),
-                Err(ChangeError::Busy) => tokio::time::sleep(RETRY_DELAY).await,
-                Err(ChangeError::Refused(why)) => return Err(RequestError::Refused(why)),
-                Err(ChangeError::NotLeader { .. }) => return Err(handed_over(core).await),
-                Err(error @ (ChangeError::Dropped | ChangeError::Shutdown)) => {
-                    return Err(RequestError::Failed(error.to_string()));
-                }
-            }
+    match core.raft().change_members(change).await {
+        Err(ChangeMembersError::NotLeader) => {
+            Err(core.check_leader().err().unwrap_or(RequestError::NotLeader(None)))
         }
-    };
-    let late = || Err(RequestError::Failed("members did not change in time".to_owned()));
-    tokio::time::timeout(CHANGE_TIMEOUT, changed).await.unwrap_or_else(|_| late())
-}
-
-/// This SCM does not lead any more; the caller is told which one does.
-async fn handed_over(core: &Core) -> RequestError {
-    let me = core.identity.scm_id;
-    let mut changes = core.group().leader_changes();
-    let other = changes.wait_for(|state| state.leader.is_some_and(|leader| leader != me));
-    // Without one, the caller asks all until there is.
-    let _ = tokio::time::timeout(TRANSFER_TIMEOUT, other).await;
-    core.check_leader().err().unwrap_or(RequestError::NotLeader(None))
+        changed => Ok(changed?),
+    }
 }

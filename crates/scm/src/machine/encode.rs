@@ -1,11 +1,11 @@
-//! Changes as Raft log entries, and outcomes as answers to their proposer.
+//! Changes as Raft log entries.
 //!
 //! Our own messages, since no other program reads SCM's log; the parts are Ozone's messages where
 //! there is one. New kinds of change get new numbers; numbers are never used again.
 
 use bytes::Bytes;
 use multiraft::MachineError;
-use placement::{Applied, Change, Container, Refused, Sequence, Transaction, Usage};
+use placement::{Change, Container, Refused, Sequence, Transaction, Usage};
 use prost::Message;
 use proto::hdds::{self, LifeCycleEvent};
 use proto::scm_datanode::DeletedBlocksTransaction;
@@ -97,12 +97,6 @@ struct RemoveDeletionsProto {
 }
 
 /// One text per change: empty when it was applied, else why not.
-#[derive(Clone, PartialEq, Message)]
-struct OutcomeProto {
-    #[prost(string, repeated, tag = "1")]
-    refusals: Vec<String>,
-}
-
 const REVIVE: i32 = 0;
 const REVIVE_QUASI: i32 = -1;
 
@@ -130,18 +124,6 @@ pub fn decode_changes(entry: &Bytes) -> Vec<Result<Change, Refused>> {
 }
 
 const UNKNOWN: &str = "a kind of change that this release does not know";
-
-/// What became of the changes of an entry.
-pub fn encode_outcome(results: &[Applied]) -> Bytes {
-    let text = |r: &Applied| r.as_ref().err().map(ToString::to_string).unwrap_or_default();
-    OutcomeProto { refusals: results.iter().map(text).collect() }.encode_to_vec().into()
-}
-
-/// Per change `None` when it was applied, else why not.
-pub fn decode_outcome(outcome: Bytes) -> Result<Vec<Option<String>>, prost::DecodeError> {
-    let refusals = OutcomeProto::decode(outcome)?.refusals;
-    Ok(refusals.into_iter().map(|r| (!r.is_empty()).then_some(r)).collect())
-}
 
 fn kind_of(change: &Change) -> Kind {
     match change {

@@ -24,12 +24,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use metastore::{Batch, Durability, Store};
-use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
+use multiraft::{LogPosition, MachineError, SnapshotSource};
 use parking_lot::Mutex;
 use placement::{Applied, Change, Cluster, Refused, Touched};
+use replicated::{Entry, Machine};
 use uuid::Uuid;
 
-pub use encode::{decode_outcome, encode_changes};
 pub use load::load;
 
 use crate::error::ScmError;
@@ -40,6 +40,9 @@ use crate::tables::{
 
 /// The changes of an entry, as far as they are known.
 type Decoded = Vec<Result<Change, Refused>>;
+
+/// What became of the changes of an entry: per change nothing when it was applied, else why not.
+pub type Refusals = Vec<Option<Refused>>;
 
 /// The state machine.
 pub struct ScmMachine {
@@ -61,7 +64,7 @@ impl ScmMachine {
 impl ScmMachine {
     /// Applies a round of changes to the cluster; returns the answers, and the rows that were
     /// changed.
-    fn round(&self, decoded: &[Decoded]) -> Result<(Vec<Bytes>, Batch), MachineError> {
+    fn round(&self, decoded: &[Decoded]) -> Result<(Vec<Refusals>, Batch), MachineError> {
         let mut cluster = self.cluster.lock();
         let mut panicked = BTreeSet::new();
         loop {
@@ -85,7 +88,7 @@ impl ScmMachine {
         cluster: &mut Cluster,
         decoded: &[Decoded],
         panicked: &BTreeSet<(usize, usize)>,
-    ) -> Result<(Vec<Bytes>, Batch), (usize, usize)> {
+    ) -> Result<(Vec<Refusals>, Batch), (usize, usize)> {
         let mut outcomes = Vec::with_capacity(decoded.len());
         let mut touched = BTreeSet::new();
         for (entry, changes) in decoded.iter().enumerate() {
@@ -106,7 +109,7 @@ impl ScmMachine {
                     }
                 });
             }
-            outcomes.push(encode::encode_outcome(&results));
+            outcomes.push(results.iter().map(|result| result.as_ref().err().cloned()).collect());
             touched.extend(results.into_iter().flatten().flatten());
         }
         let mut batch = Batch::new();
@@ -130,25 +133,35 @@ impl ScmMachine {
     }
 }
 
-impl StateMachine for ScmMachine {
+impl Machine for ScmMachine {
+    /// Changes that are made together; there must be one.
+    type Command = Arc<[Change]>;
+    type Context = ();
+    type Response = Refusals;
+
+    fn encode(command: &Arc<[Change]>) -> Bytes {
+        encode::encode_changes(command)
+    }
+
     fn applied(&self) -> LogPosition {
         self.applied
     }
 
-    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
-        let decoded: Vec<_> = entries.iter().map(|e| encode::decode_changes(&e.header)).collect();
+    fn apply(&mut self, entries: Vec<Entry<Self>>) -> Result<Vec<Refusals>, MachineError> {
+        // Decoded also where they were proposed: every SCM applies what is in the log.
+        let decoded: Vec<_> = entries.iter().map(|e| encode::decode_changes(&e.command)).collect();
         for (entry, changes) in entries.iter().zip(&decoded) {
             for refused in changes.iter().filter_map(|change| change.as_ref().err()) {
                 self.cluster.lock().refused.count_unknown();
                 tracing::error!(
-                    index = entry.index, term = entry.term, %refused,
+                    index = entry.at.index, term = entry.at.term, %refused,
                     "a change that this release does not know is refused; if another SCM applied it, this one's tables differ"
                 );
             }
         }
         let (outcomes, mut batch) = self.round(&decoded)?;
         if let Some(last) = entries.last() {
-            self.applied = LogPosition { term: last.term, index: last.index };
+            self.applied = last.at;
             let key = TRANSACTION_INFO_KEY.to_owned();
             TRANSACTION_INFO.put(&mut batch, &key, &PositionRow(self.applied));
         }

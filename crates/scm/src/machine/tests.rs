@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use metastore::StoreOptions;
-use multiraft::{Committed, LogPosition, StateMachine};
+use metastore::{IterRange, StoreOptions, Table};
+use multiraft::{LogPosition, MachineError};
 use parking_lot::Mutex;
 use placement::{Change, Sequence, Settings, Transaction};
+use replicated::conformance::{Own, Subject, check};
 use types::{ContainerId, LocalId};
 
 use super::*;
@@ -42,13 +43,16 @@ fn deletion(id: u64, size: u64) -> Change {
     }])
 }
 
-fn entry(index: u64, header: Bytes) -> Committed {
-    Committed { index, term: 1, header, payload: Bytes::new() }
+fn entry(index: u64, command: Bytes) -> Entry<ScmMachine> {
+    Entry { at: LogPosition { term: 1, index }, command, own: None }
 }
 
-fn apply(machine: &mut ScmMachine, index: u64, changes: &[Change]) -> Vec<Option<String>> {
-    let outcomes = machine.apply(&[entry(index, encode_changes(changes))]).unwrap();
-    decode_outcome(outcomes[0].clone()).unwrap()
+fn encode_changes(changes: &[Change]) -> Bytes {
+    ScmMachine::encode(&changes.into())
+}
+
+fn apply(machine: &mut ScmMachine, index: u64, changes: &[Change]) -> Refusals {
+    machine.apply(vec![entry(index, encode_changes(changes))]).unwrap().remove(0)
 }
 
 fn deletions(machine: &ScmMachine) -> Vec<u64> {
@@ -61,14 +65,13 @@ fn a_change_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
     let mut scm = machine(dir.path());
     assert_eq!(apply(&mut scm, 1, &[deletion(1, 5)]), [None]);
     let reserve = Change::ReserveIds { sequence: Sequence::LocalId, expected: 0, last: 100 };
-    let round = [
+    let round = vec![
         entry(2, encode_changes(&[deletion(2, 5), deletion(BUG, 5), reserve.clone()])),
         entry(3, encode_changes(&[Change::RemoveDeletions(vec![1]), deletion(4, 5)])),
     ];
-    let outcomes = scm.apply(&round).unwrap();
-    let refusals = decode_outcome(outcomes[0].clone()).unwrap();
-    assert!(matches!(refusals.as_slice(), [None, Some(_), None]), "{refusals:?}");
-    assert_eq!(decode_outcome(outcomes[1].clone()).unwrap(), [None, None]);
+    let refusals = scm.apply(round).unwrap();
+    assert!(matches!(refusals[0].as_slice(), [None, Some(_), None]), "{refusals:?}");
+    assert_eq!(refusals[1], [None, None]);
     assert_eq!(deletions(&scm), [2, 4], "half of a change is none");
     assert_eq!(scm.cluster.lock().refused.panics, 1);
     assert_eq!(scm.applied(), LogPosition { term: 1, index: 3 });
@@ -85,8 +88,8 @@ fn an_entry_of_a_later_release_stops_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut scm = machine(dir.path());
     let broken = entry(1, Bytes::from_static(&[0xff, 0xff]));
-    let outcomes = scm.apply(&[broken, entry(2, encode_changes(&[deletion(1, 5)]))]).unwrap();
-    assert!(decode_outcome(outcomes[0].clone()).unwrap()[0].is_some());
+    let round = vec![broken, entry(2, encode_changes(&[deletion(1, 5)]))];
+    assert!(scm.apply(round).unwrap()[0][0].is_some());
     assert_eq!(deletions(&scm), [1]);
     assert_eq!(scm.cluster.lock().refused.unknown, 1);
 }
@@ -105,4 +108,50 @@ fn sizes_of_deleted_blocks_at_their_limits_stop_nothing() {
         7,
         "what was added is taken away again"
     );
+}
+
+/// The machine on a store of a directory, for the rules of [`replicated::conformance`].
+struct Conforming;
+
+impl Subject for Conforming {
+    type Machine = ScmMachine;
+    type State = (Vec<u64>, u64, Vec<(&'static str, Vec<u8>, Vec<u8>)>);
+
+    fn open(&self, dir: &std::path::Path) -> Result<ScmMachine, MachineError> {
+        Ok(machine(dir))
+    }
+
+    fn commands(&self) -> Vec<Own<ScmMachine>> {
+        let reserve =
+            |expected, last| Change::ReserveIds { sequence: Sequence::LocalId, expected, last };
+        let entries = [
+            vec![deletion(1, 5), deletion(2, 6)],
+            vec![reserve(0, 100), deletion(BUG, 5)],
+            vec![Change::RemoveDeletions(vec![1])],
+            vec![reserve(100, 200), reserve(100, 300), deletion(3, 7)],
+        ];
+        entries.into_iter().map(|changes| (changes.into(), ())).collect()
+    }
+
+    fn state(&self, machine: &ScmMachine) -> Result<Self::State, MachineError> {
+        let mut rows = Vec::new();
+        // Where the machine is, is compared by itself.
+        for table in tables::ALL.iter().filter(|table| table.name != TRANSACTION_INFO.raw().name())
+        {
+            let mut all = machine.store.iter(Table::named(table.name), IterRange::all())?;
+            all.first();
+            all.for_each(|key, value| {
+                rows.push((table.name, key.to_vec(), value.to_vec()));
+                true
+            })?;
+        }
+        let last = machine.cluster.lock().sequences.last(Sequence::LocalId);
+        Ok((deletions(machine), last, rows))
+    }
+}
+
+#[test]
+fn the_machine_conforms() {
+    let dir = tempfile::tempdir().unwrap();
+    check(&Conforming, dir.path()).unwrap();
 }

@@ -85,7 +85,7 @@ impl StateMachine for Registers {
         self.held.lock().at
     }
 
-    fn apply(&mut self, entries: &[Committed]) -> Result<Vec<Bytes>, MachineError> {
+    fn apply(&mut self, entries: &mut [Committed]) -> Result<Vec<Bytes>, MachineError> {
         let mut held = self.held.lock();
         let mut answers = Vec::new();
         for entry in entries {

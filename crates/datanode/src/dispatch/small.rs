@@ -13,9 +13,9 @@ use proto::datanode::{
 };
 use types::BlockId;
 
-use super::answer::{Answer, success};
 use super::write::{Begun, propose};
-use super::{Command, Refusal};
+use crate::command::answer::{Answer, success};
+use crate::command::{Command, Refusal, peek};
 use crate::node::Node;
 use crate::pipeline::Pipeline;
 use crate::pipeline::buffered_chunks::{BufferedChunk, MAX_BUFFER_TIME};
@@ -66,7 +66,7 @@ pub(crate) fn release_late(pipeline: &Pipeline) {
 
 /// Proposes a buffered chunk like any other. Whether it is written, its PutBlock will find out.
 fn release(pipeline: &Pipeline, chunk: BufferedChunk) {
-    let proposal = Proposal { header: chunk.header, payload: chunk.payload };
+    let proposal = Proposal { header: chunk.header, payload: chunk.payload, ..Proposal::default() };
     if let Err(error) = pipeline.group.submit(proposal) {
         tracing::debug!(pipeline = %pipeline.id, %error, "a chunk that was held is not written");
     }
@@ -148,7 +148,7 @@ fn held_response(request: &ContainerCommandRequestProto) -> ContainerCommandResp
 pub(super) fn as_asked(request: &ContainerCommandRequestProto, answer: Answer) -> Answer {
     let kind = Type::try_from(request.cmd_type).ok();
     let joined = matches!(kind, Some(Type::PutBlock | Type::WriteChunk))
-        && super::peek::response_kind(&answer.encode()) == Some(Type::PutSmallFile);
+        && peek::response_kind(&answer.encode()) == Some(Type::PutSmallFile);
     if !joined {
         return answer;
     }

@@ -7,7 +7,8 @@ use proto::datanode::{ContainerCommandRequestProto, Result as ResultCode, Type};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use types::{ContainerId, PipelineId};
 
-use super::{Answer, Command, Failure, Refusal, admit, direct, small};
+use super::small;
+use crate::command::{Answer, Class, Command, Failure, Refusal, check, registry};
 use crate::node::Node;
 use crate::pipeline::Pipeline;
 
@@ -34,18 +35,29 @@ pub(super) async fn execute(node: &Node, command: Command) -> Result<Answer, Ref
         },
         Route::Direct => {
             let _room = node.write_budget.take(command.payload.len(), command.deadline).await?;
-            match admit::check(node, &command, None) {
-                Ok(()) => Ok(direct::execute(node, command).await),
-                Err(failure) => Ok(Answer::message(failure.response(&command.request))),
-            }
+            Ok(direct(node, &command).await)
         }
     }
+}
+
+/// Carries a change out on this replica alone.
+async fn direct(node: &Node, command: &Command) -> Answer {
+    let context = node.command_context();
+    let done = match check::check(&context, command, None) {
+        Ok(()) => registry::direct(&context, command).await,
+        Err(failure) => Err(failure),
+    };
+    if command.class() == Some(Class::Local) {
+        let container = ContainerId::from_wire(command.request.container_id);
+        node.pending_reports.container_changed(container);
+    }
+    Answer::message(done.unwrap_or_else(|failure| failure.response(&command.request)))
 }
 
 /// Finds where a change goes. A container that belongs to a Raft group on this node is never
 /// changed around it, whatever the caller says; deleting a replica is always local.
 fn route(node: &Node, command: &Command) -> Result<Result<Route, Refusal>, Failure> {
-    if command.kind() == Some(Type::DeleteContainer) {
+    if command.class() == Some(Class::Local) {
         return Ok(Ok(Route::Direct));
     }
     let named = command.request.pipeline_id();
@@ -93,7 +105,7 @@ pub(crate) async fn begin(
     command: Command,
 ) -> Result<Begun, Refusal> {
     let room = node.write_budget.take(command.payload.len(), command.deadline).await?;
-    match admit::check(node, &command, Some(pipeline.id)) {
+    match check::check(&node.command_context(), &command, Some(pipeline.id)) {
         Ok(()) => small::submit(node, pipeline, command, room),
         Err(failure) => Ok(Begun::Answered(Answer::message(failure.response(&command.request)))),
     }
@@ -114,7 +126,8 @@ pub(super) fn propose(
     room: Option<OwnedSemaphorePermit>,
 ) -> Result<Proposed, Refusal> {
     let Command { header, request, payload, deadline, .. } = command;
-    let receiver = match pipeline.group.submit(Proposal { header, payload }) {
+    let receiver = match pipeline.group.submit(Proposal { header, payload, ..Proposal::default() })
+    {
         Ok(receiver) => receiver,
         // The command's own failure, as if the log had said so later.
         Err(error @ ProposeError::Log(_)) => {

@@ -1,0 +1,219 @@
+//! What every [`Machine`] must keep to, as a check that its tests run.
+//!
+//! Replicas apply the same entries in rounds of different lengths, one of them with what it
+//! proposed itself; they stop anywhere and replay; they get each other's snapshots. They must have
+//! the same state afterwards.
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use bytes::Bytes;
+use multiraft::{LogPosition, MachineError};
+
+use crate::machine::{Entry, Machine};
+
+/// A machine to be checked.
+pub trait Subject {
+    /// Its type.
+    type Machine: Machine;
+    /// All of its state, to be compared.
+    type State: PartialEq + Debug;
+
+    /// A machine over the tables in `dir`, which is empty or was one's before.
+    ///
+    /// # Errors
+    /// When the tables do not open.
+    fn open(&self, dir: &Path) -> Result<Self::Machine, MachineError>;
+
+    /// Some commands, the same each time, that change the state in different ways.
+    fn commands(&self) -> Vec<Own<Self::Machine>>;
+
+    /// The state that a machine has.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn state(&self, machine: &Self::Machine) -> Result<Self::State, MachineError>;
+}
+
+/// A command and its context.
+pub type Own<M> = (<M as Machine>::Command, <M as Machine>::Context);
+
+/// Why a machine does not conform.
+#[derive(Debug, thiserror::Error)]
+pub enum Violation {
+    /// The machine failed.
+    #[error("{what}: {source}")]
+    Failed {
+        /// What it was to do.
+        what: &'static str,
+        /// What it said.
+        source: MachineError,
+    },
+    /// States or positions differ that must be the same.
+    #[error("{what}: {found} instead of {expected}")]
+    Differs {
+        /// What was done.
+        what: &'static str,
+        /// What came of it.
+        found: String,
+        /// What had to.
+        expected: String,
+    },
+}
+
+const TERM: u64 = 3;
+
+/// Checks a machine, in directories below `dir`.
+///
+/// # Errors
+/// The first rule that it breaks.
+pub fn check<S: Subject>(subject: &S, dir: &Path) -> Result<(), Violation> {
+    let check = Check { subject, dir };
+    let expected = check.whole_log_at_once()?;
+    check.rounds_of_one(&expected)?;
+    check.from_the_log(&expected)?;
+    check.replay_after_a_restart(&expected)?;
+    check.snapshot_in_the_middle(&expected)?;
+    check.unknown_entries(&expected)
+}
+
+struct Check<'a, S: Subject> {
+    subject: &'a S,
+    dir: &'a Path,
+}
+
+fn failed(what: &'static str) -> impl FnOnce(MachineError) -> Violation {
+    move |source| Violation::Failed { what, source }
+}
+
+fn same<T: PartialEq + Debug>(
+    what: &'static str,
+    found: &T,
+    expected: &T,
+) -> Result<(), Violation> {
+    if found == expected {
+        return Ok(());
+    }
+    let (found, expected) = (format!("{found:?}"), format!("{expected:?}"));
+    Err(Violation::Differs { what, found, expected })
+}
+
+fn at(index: usize) -> LogPosition {
+    LogPosition { term: TERM, index: index as u64 }
+}
+
+impl<S: Subject> Check<'_, S> {
+    fn open(&self, name: &str) -> Result<S::Machine, Violation> {
+        self.subject.open(&self.dir.join(name)).map_err(failed("opening the tables"))
+    }
+
+    /// All commands as entries from index 1; `own` as on the replica that proposed them.
+    fn entries(&self, own: bool) -> Vec<Entry<S::Machine>> {
+        let entry = |(n, command): (usize, Own<S::Machine>)| Entry {
+            at: at(n + 1),
+            command: S::Machine::encode(&command.0),
+            own: own.then_some(command),
+        };
+        self.subject.commands().into_iter().enumerate().map(entry).collect()
+    }
+
+    fn apply(
+        &self,
+        machine: &mut S::Machine,
+        entries: Vec<Entry<S::Machine>>,
+    ) -> Result<(), Violation> {
+        let (count, last) = (entries.len(), entries.last().map(|entry| entry.at));
+        let answers = machine.apply(entries).map_err(failed("applying entries"))?;
+        same("answers to a round", &answers.len(), &count)?;
+        same("position after a round", &Some(machine.applied()), &last)
+    }
+
+    fn compare(
+        &self,
+        what: &'static str,
+        machine: &S::Machine,
+        expected: &S::State,
+    ) -> Result<(), Violation> {
+        same(what, &self.subject.state(machine).map_err(failed("reading the state"))?, expected)
+    }
+
+    fn whole_log_at_once(&self) -> Result<S::State, Violation> {
+        let mut machine = self.open("whole")?;
+        same("position of an empty machine", &machine.applied(), &LogPosition::default())?;
+        self.apply(&mut machine, self.entries(true))?;
+        self.subject.state(&machine).map_err(failed("reading the state"))
+    }
+
+    fn rounds_of_one(&self, expected: &S::State) -> Result<(), Violation> {
+        let mut machine = self.open("rounds")?;
+        for entry in self.entries(true) {
+            self.apply(&mut machine, vec![entry])?;
+        }
+        self.compare("rounds of one entry", &machine, expected)
+    }
+
+    fn from_the_log(&self, expected: &S::State) -> Result<(), Violation> {
+        let mut machine = self.open("follower")?;
+        self.apply(&mut machine, self.entries(false))?;
+        self.compare("a replica that proposed nothing", &machine, expected)
+    }
+
+    /// What was flushed is there, and what follows it in the log leads to the same.
+    fn replay_after_a_restart(&self, expected: &S::State) -> Result<(), Violation> {
+        let mut machine = self.open("restarted")?;
+        let mut entries = self.entries(false);
+        let rest = entries.split_off(entries.len() / 2);
+        let half = entries.len();
+        self.apply(&mut machine, entries)?;
+        let flushed = machine.flush().map_err(failed("flushing"))?;
+        same("position of a flush", &flushed, &at(half))?;
+        self.apply(&mut machine, rest)?;
+        drop(machine);
+        let mut machine = self.open("restarted")?;
+        let held = machine.applied();
+        if held < flushed {
+            return same("position after a restart", &held, &flushed);
+        }
+        let missing: Vec<_> =
+            self.entries(false).into_iter().filter(|entry| entry.at > held).collect();
+        if !missing.is_empty() {
+            self.apply(&mut machine, missing)?;
+        }
+        self.compare("replay after a restart", &machine, expected)
+    }
+
+    /// A snapshot takes the place of whatever a replica has.
+    fn snapshot_in_the_middle(&self, expected: &S::State) -> Result<(), Violation> {
+        for name in ["lagging", "empty"] {
+            let mut source = self.open(&format!("{name}-source"))?;
+            let mut entries = self.entries(false);
+            let rest = entries.split_off(entries.len() / 2 + 1);
+            let taken_at = at(entries.len());
+            self.apply(&mut source, entries)?;
+            let snapshot = source.snapshot().map_err(failed("taking a snapshot"))?;
+            let mut target = self.open(name)?;
+            if name == "lagging" {
+                self.apply(&mut target, self.entries(false).into_iter().take(1).collect())?;
+            }
+            target.restore(snapshot, taken_at).map_err(failed("restoring a snapshot"))?;
+            same("position of a restored snapshot", &target.applied(), &taken_at)?;
+            if !rest.is_empty() {
+                self.apply(&mut target, rest)?;
+            }
+            self.compare("a snapshot and the log behind it", &target, expected)?;
+        }
+        Ok(())
+    }
+
+    /// An entry that does not decode changes nothing and stops nothing.
+    fn unknown_entries(&self, expected: &S::State) -> Result<(), Violation> {
+        let mut machine = self.open("unknown")?;
+        let mut entries = self.entries(true);
+        for garbage in [&[0xff_u8, 0xff, 0xff][..], &[0x0a, 0x7f], b"no command"] {
+            let command = Bytes::copy_from_slice(garbage);
+            entries.push(Entry { at: at(entries.len() + 1), command, own: None });
+        }
+        self.apply(&mut machine, entries)?;
+        self.compare("entries that do not decode", &machine, expected)
+    }
+}

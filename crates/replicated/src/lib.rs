@@ -1,0 +1,39 @@
+//! A service whose state is one Raft group: what OM and SCM have in common.
+//!
+//! The order of a start:
+//!
+//! 1. The role locks its directory, opens its tables, and opens host and log with
+//!    [`RaftLog::open`].
+//! 2. When the log does not have the group ([`RaftLog::holds`]) the role finds out who the members
+//!    are: its configuration says so, or others that run already ([`join`], [`JoinNote`]).
+//! 3. [`RaftLog::start`] starts the group and gives the running [`Service`].
+//!
+//! What a role does with it:
+//!
+//! * [`Machine`]: its state machine, with commands and answers of its own types
+//! * [`Group`]: proposes commands to it, and is a [`multiraft::Group`] for all else
+//! * [`Handle`]: waits to lead, hands leadership over, changes the members, follows changes of
+//!   members, ends the role when the group has failed for good
+//!
+//! [`conformance`] is what every [`Machine`] must keep to.
+//!
+//! [`JoinNote`]: service::JoinNote
+
+pub mod conformance;
+mod error;
+mod group;
+mod handle;
+pub mod join;
+mod log;
+mod machine;
+mod members;
+mod service;
+mod single_node;
+
+pub use error::{ChangeMembersError, Error, TransferError};
+pub use group::{Applied, Group};
+pub use handle::Handle;
+pub use log::{GroupOptions, Options, RaftLog};
+pub use machine::{Entry, Machine};
+pub use members::ServiceMembers;
+pub use service::Service;

@@ -1,0 +1,156 @@
+//! Raft host and log of a service, before its group runs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use multiraft::transport::framed::{FramedTransport, Methods};
+use multiraft::{
+    GroupConfig, HostOptions, LogHandle, LogOptions, MachineError, Membership, Peer, RaftHost,
+    RestartPolicy, StateMachine, Transport, TrimOptions,
+};
+use service::JoinNote;
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::group::Group;
+use crate::handle::Handle;
+use crate::machine::{Machine, Untyped};
+use crate::service::Service;
+use crate::single_node::SingleNode;
+
+/// The manifest of the Raft log, below the role's directory: with the tables, so that a log that is
+/// lost alone is missed there.
+const MANIFEST: &str = "raft-log.manifest";
+
+/// What host and log are opened with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Time-outs and bounds; says which node this is.
+    pub host: HostOptions,
+    /// The methods of the framed transport to the other members; none for a service of one.
+    pub methods: Option<Methods>,
+    /// The role's directory, which the role has locked.
+    pub home: PathBuf,
+    /// Directory of the log.
+    pub log_dir: PathBuf,
+    /// The log. Its manifest is below `home`, whatever is said here.
+    pub log: LogOptions,
+}
+
+/// What a group is started with.
+#[derive(Debug, Clone)]
+pub struct GroupOptions {
+    /// The group's id.
+    pub id: Uuid,
+    /// The members that a new group begins with.
+    pub peers: Vec<Peer>,
+    /// The members as others told them, for a node that joins a group that runs.
+    pub joined: Option<Membership>,
+    /// When the log is trimmed.
+    pub trim: TrimOptions,
+}
+
+/// An open log, and the host that drives it. [`RaftLog::close`] it, or start a group.
+pub struct RaftLog {
+    host: RaftHost,
+    log: LogHandle,
+    note: JoinNote,
+}
+
+impl RaftLog {
+    /// Opens host and log, on a thread that may wait for the disk.
+    ///
+    /// # Errors
+    /// When the log is in use, damaged, lost, or another replica's.
+    pub async fn open(options: Options) -> Result<Self, Error> {
+        let transport: Arc<dyn Transport> = match options.methods {
+            None => Arc::new(SingleNode),
+            Some(methods) => FramedTransport::new(methods, options.host.request_timeout),
+        };
+        let host = RaftHost::start(options.host, transport)?;
+        let note = JoinNote::below(&options.home);
+        let log = LogOptions { manifest: Some(options.home.join(MANIFEST)), ..options.log };
+        let opening = host.clone();
+        let open = move || opening.open_log(&options.log_dir, log);
+        match tokio::task::spawn_blocking(open).await {
+            Ok(Ok(log)) => Ok(Self { host, log, note }),
+            Ok(Err(error)) => {
+                host.shutdown().await;
+                Err(error.into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether the log has a group: then it says who its members are.
+    pub fn holds(&self, group: Uuid) -> bool {
+        self.log.holds(group)
+    }
+
+    /// What a node that joins leaves for its next start.
+    pub fn join_note(&self) -> &JoinNote {
+        &self.note
+    }
+
+    /// This node.
+    pub fn node(&self) -> Uuid {
+        self.host.node()
+    }
+
+    /// Starts the group with `machine`. One that fails is started again with what `again` makes.
+    ///
+    /// # Errors
+    /// When the group does not start; the log is closed then.
+    pub async fn start<M: Machine>(
+        self,
+        options: GroupOptions,
+        machine: M,
+        again: impl Fn() -> Result<M, MachineError> + Send + Sync + 'static,
+    ) -> Result<Service<M>, Error> {
+        match self.begin(options, machine).await {
+            Ok(group) => {
+                let again = move || Ok(Box::new(Untyped(again()?)) as Box<dyn StateMachine>);
+                let supervisor = self.host.supervise(&group, RestartPolicy::default(), again);
+                let handle = Handle::new(Group::new(group), self.host.node(), Arc::new(supervisor));
+                Ok(Service::new(handle, self.host, self.log))
+            }
+            Err(error) => {
+                self.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn begin<M: Machine>(
+        &self,
+        options: GroupOptions,
+        machine: M,
+    ) -> Result<multiraft::Group, Error> {
+        let GroupOptions { id, peers, joined, trim } = options;
+        let config = GroupConfig {
+            joined,
+            trim,
+            ..GroupConfig::new(id, self.host.node(), peers, self.log.clone())
+        };
+        let host = self.host.clone();
+        let start = move || host.start_group(config, Box::new(Untyped(machine)));
+        let group = tokio::task::spawn_blocking(start).await??;
+        // The log says from now on who the members are.
+        self.log.settled().await?;
+        self.note.remove()?;
+        Ok(group)
+    }
+
+    /// Closes the log: the next start finds the directory at rest.
+    pub async fn close(self) {
+        close(self.host, self.log).await;
+    }
+}
+
+/// Stops a host and closes its log.
+pub(crate) async fn close(host: RaftHost, log: LogHandle) {
+    host.shutdown().await;
+    if let Err(error) = tokio::task::spawn_blocking(move || log.close()).await {
+        tracing::error!(%error, "the raft log was not closed properly");
+    }
+}

@@ -1,0 +1,56 @@
+//! A running service.
+
+use multiraft::{LogHandle, RaftHost};
+
+use crate::handle::Handle;
+use crate::log::close;
+use crate::machine::Machine;
+
+/// A running service: its group, and what drives it. Dropped without [`Service::close`] it stops
+/// abruptly, as if killed.
+pub struct Service<M: Machine> {
+    handle: Handle<M>,
+    host: RaftHost,
+    log: LogHandle,
+    running: bool,
+}
+
+impl<M: Machine> Service<M> {
+    pub(crate) fn new(handle: Handle<M>, host: RaftHost, log: LogHandle) -> Self {
+        Self { handle, host, log, running: true }
+    }
+
+    /// What the role's parts share of it.
+    pub fn handle(&self) -> &Handle<M> {
+        &self.handle
+    }
+
+    /// What drives the group.
+    pub fn host(&self) -> &RaftHost {
+        &self.host
+    }
+
+    /// The Raft log.
+    pub fn log(&self) -> &LogHandle {
+        &self.log
+    }
+
+    /// Ends the group and closes the log. What the machine has is not flushed: the log has what is
+    /// missing.
+    pub async fn close(mut self) {
+        self.handle.supervisor().end().await;
+        self.running = false;
+        close(self.host.clone(), self.log.clone()).await;
+    }
+}
+
+impl<M: Machine> Drop for Service<M> {
+    fn drop(&mut self) {
+        if !self.running {
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(close(self.host.clone(), self.log.clone()));
+        }
+    }
+}
