@@ -156,8 +156,8 @@ class Cluster:
         for i in range(1, scms + 1):
             suffix, http, host = f"{SCM_SERVICE}.scm{i}", next(port), self._host(f"scm{i}")
             settings[f"ozone.scm.address.{suffix}"] = host
-            for door in ("client", "block.client", "datanode"):
-                settings[f"ozone.scm.{door}.address.{suffix}"] = f"{host}:{next(port)}"
+            for endpoint in ("client", "block.client", "datanode"):
+                settings[f"ozone.scm.{endpoint}.address.{suffix}"] = f"{host}:{next(port)}"
             settings[f"ozone.scm.ratis.port.{suffix}"] = str(next(port))
             settings[f"ozone.scm.http-address.{suffix}"] = f"{host}:{http}"
             own = {
@@ -180,14 +180,14 @@ class Cluster:
             }
             self.datanodes.append(self._node("datanode", f"dn{i}", host, http, own))
         for i in range(1, gateways + 1):
-            http, door, host = next(port), next(port), self._host(f"s3g{i}")
+            http, s3, host = next(port), next(port), self._host(f"s3g{i}")
             own = {
                 "ozone.metadata.dirs": os.path.join(directory, f"s3g{i}-meta"),
-                "ozone.s3g.http-address": f"{host}:{door}",
+                "ozone.s3g.http-address": f"{host}:{s3}",
                 "ozone.s3g.webadmin.http-address": f"{host}:{http}",
             }
             self.gateways.append(self._node("s3g", f"s3g{i}", host, http, own))
-            self.gateways[-1].endpoint = f"http://{host}:{door}"
+            self.gateways[-1].endpoint = f"http://{host}:{s3}"
         self.nodes = self.scms + self.oms + self.datanodes + self.gateways
         with open(os.path.join(directory, "ozone-site.xml"), "w") as site:
             site.write("<configuration>\n")

@@ -11,49 +11,15 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use config::Configuration;
-use config::keys::datanode as dn;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use service::{BackgroundService, Progress};
 
+use crate::check_settings::CheckSettings;
 use crate::node::Node;
+use crate::service_names;
 use crate::storage::{CheckFault, Disk};
-
-/// Name of the service.
-pub(crate) const NAME: &str = "DiskCheckService";
-
-/// How disks are checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckSettings {
-    /// Between two checks of all disks.
-    pub interval: Duration,
-    /// Least time between two checks of a disk.
-    pub min_gap: Duration,
-    /// A check that takes longer has failed.
-    pub timeout: Duration,
-    /// How many of the last tests count; 0 does without reading and writing.
-    pub tests: usize,
-    /// How many of them may fail.
-    pub tolerated: usize,
-    /// Bytes of the file of a test.
-    pub file_size: usize,
-}
-
-impl CheckSettings {
-    pub(crate) fn read(conf: &Configuration) -> Self {
-        let minutes = conf.get(&dn::HDDS_DATANODE_PERIODIC_DISK_CHECK_INTERVAL_MINUTES).max(1);
-        Self {
-            interval: Duration::from_secs(minutes.saturating_mul(60)),
-            min_gap: conf.get(&dn::HDDS_DATANODE_DISK_CHECK_MIN_GAP),
-            timeout: conf.get(&dn::HDDS_DATANODE_DISK_CHECK_TIMEOUT),
-            tests: conf.get(&dn::HDDS_DATANODE_DISK_CHECK_IO_TEST_COUNT),
-            tolerated: conf.get(&dn::HDDS_DATANODE_DISK_CHECK_IO_FAILURES_TOLERATED),
-            file_size: conf.get(&dn::HDDS_DATANODE_DISK_CHECK_IO_FILE_SIZE).as_usize(),
-        }
-    }
-}
 
 /// The last tests of a directory.
 #[derive(Debug, Default)]
@@ -167,7 +133,7 @@ impl DiskCheck {
 #[async_trait]
 impl BackgroundService for DiskCheck {
     fn name(&self) -> &str {
-        NAME
+        service_names::DISK_CHECK
     }
 
     fn interval(&self) -> Duration {
@@ -187,6 +153,8 @@ impl BackgroundService for DiskCheck {
 
 #[cfg(test)]
 mod tests {
+    use config::Configuration;
+
     use super::*;
 
     fn settings(tests: usize, tolerated: usize) -> CheckSettings {

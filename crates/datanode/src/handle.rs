@@ -121,7 +121,7 @@ impl DatanodeHandle {
 
     /// Has all disks checked soon, but for those that were checked a moment ago.
     pub fn check_disks(&self) {
-        self.daemon.services.run(crate::disk_check::NAME);
+        self.daemon.services.run(crate::service_names::DISK_CHECK);
     }
 
     /// Stops: no more calls are taken, those under way end, everything applied is made durable.

@@ -17,6 +17,7 @@
 //! becomes visible when `pipeline::machine` has its command's file apply it. A read goes from `rpc`
 //! through its command's file to [`storage`].
 
+mod check_settings;
 mod close;
 mod command;
 mod daemon;
@@ -30,12 +31,16 @@ mod handle;
 mod identity;
 mod metrics;
 mod node;
+mod open;
 mod options;
+mod pending_reports;
 mod pipeline;
 mod push;
 mod reclaim;
 mod rpc;
 mod scm;
+mod service_names;
+mod session_table;
 mod settings;
 mod small_chunks;
 mod start;
@@ -45,7 +50,7 @@ mod suspects;
 mod tolerated;
 mod under_way;
 
-pub use disk_check::CheckSettings;
+pub use check_settings::CheckSettings;
 pub use error::DatanodeError;
 pub use handle::{Addresses, DatanodeHandle};
 pub use identity::YamlError;

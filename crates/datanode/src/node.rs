@@ -9,9 +9,9 @@ use types::{ContainerId, DatanodeDetails};
 
 use crate::command::CommandContext;
 use crate::command::budget::Budget;
+use crate::pending_reports::PendingReports;
 use crate::pipeline::Pipelines;
 use crate::push::{Arrivals, Pusher};
-use crate::scm::PendingReports;
 use crate::settings::Settings;
 use crate::storage::ContainerStore;
 use crate::under_way::UnderWay;
@@ -55,7 +55,7 @@ impl Node {
             self.pending_reports.container_changed(ContainerId::from_wire(replica.container_id));
         }
         if self.store.suspects() > 0 {
-            self.services.run(crate::suspects::NAME);
+            self.services.run(crate::service_names::ON_DEMAND_SCANNER);
         }
         for id in self.store.take_full() {
             self.pending_reports.container_full(id);
@@ -76,6 +76,6 @@ impl Node {
 
     /// Space can be given back.
     pub fn reclaim_soon(&self) {
-        self.services.run(crate::reclaim::NAME);
+        self.services.run(crate::service_names::BLOCK_DELETING);
     }
 }

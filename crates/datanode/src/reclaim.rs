@@ -7,12 +7,10 @@ use async_trait::async_trait;
 use service::{BackgroundService, Progress};
 
 use crate::node::Node;
+use crate::service_names;
 
 /// Blocks per run, so that a run stays short.
 const BLOCKS: usize = 1_000;
-
-/// Ozone's name of the service.
-pub(crate) const NAME: &str = "BlockDeletingService";
 
 /// Ozone's `BlockDeletingService`.
 pub(crate) struct Reclaim {
@@ -29,7 +27,7 @@ impl Reclaim {
 #[async_trait]
 impl BackgroundService for Reclaim {
     fn name(&self) -> &str {
-        NAME
+        service_names::BLOCK_DELETING
     }
 
     fn interval(&self) -> Duration {

@@ -8,7 +8,7 @@ use config::{Configuration, HostPort};
 use limits::{ConnectionOptions, MemoryBudget};
 
 use crate::DatanodeError;
-use crate::disk_check::CheckSettings;
+use crate::check_settings::CheckSettings;
 use crate::tolerated::Tolerated;
 
 /// Longest piece of a block in one request, both ways; Ozone's `OZONE_SCM_CHUNK_MAX_SIZE`.

@@ -16,6 +16,7 @@ use types::PortName;
 use crate::daemon::Daemon;
 use crate::handle::{DatanodeHandle, Endpoints};
 use crate::identity::Identity;
+use crate::open::open;
 use crate::rpc::grpc::XceiverService;
 use crate::rpc::native::NativeHandler;
 use crate::rpc::ratis::RatisServer;
@@ -51,13 +52,13 @@ impl Datanode {
         let id = daemon.identity.lock().details().id;
         tracing::info!(datanode = %id, native = %endpoints.native.local_addr(), "datanode starts");
         if let Some(cluster) = known_cluster
-            && let Err(error) = daemon.open(&cluster).await
+            && let Err(error) = open(&daemon, &cluster).await
         {
             let handle = DatanodeHandle::new(daemon, endpoints);
             handle.shutdown().await;
             return Err(error);
         }
-        daemon.sessions.begin(&daemon);
+        crate::scm::begin(&daemon);
         Ok(DatanodeHandle::new(daemon, endpoints))
     }
 }
@@ -181,7 +182,7 @@ fn serve_grpc(
     let serving = services.serve_with_incoming_shutdown(incoming, stopped);
     tokio::spawn(async move {
         if let Err(error) = serving.await {
-            tracing::error!(%error, "a gRPC door closed");
+            tracing::error!(%error, "a gRPC endpoint closed");
         }
     })
 }

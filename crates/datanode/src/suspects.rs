@@ -8,10 +8,8 @@ use async_trait::async_trait;
 use service::{BackgroundService, Progress};
 
 use crate::node::Node;
+use crate::service_names;
 use crate::storage::Verdict;
-
-/// Ozone's name of the service.
-pub(crate) const NAME: &str = "OnDemandContainerDataScanner";
 
 /// How often it looks without being woken.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -30,7 +28,7 @@ impl Suspects {
 #[async_trait]
 impl BackgroundService for Suspects {
     fn name(&self) -> &str {
-        NAME
+        service_names::ON_DEMAND_SCANNER
     }
 
     fn interval(&self) -> Duration {

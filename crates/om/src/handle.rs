@@ -4,15 +4,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use framed::Server;
+use limits::Connections;
 use multiraft::RaftHost;
 use replicated::Service;
 use service::{BackgroundServices, MetricsRegistry, Shutdown, StatusServer};
+use tokio::task::JoinHandle;
 
 use crate::dispatch::Dispatcher;
 use crate::first_start;
 use crate::identity::Identity;
 use crate::options::RootCredentials;
-use crate::start::Endpoints;
 use crate::state::OmStateMachine;
 
 /// How long the gRPC endpoint may take to finish its calls.
@@ -30,6 +32,15 @@ pub struct Addresses {
     pub grpc: Option<SocketAddr>,
     /// Status page and metrics, `ozone.om.http-address`.
     pub http: Option<SocketAddr>,
+}
+
+/// The open endpoints.
+pub(crate) struct Endpoints {
+    pub(crate) framed: Server,
+    pub(crate) hadoop: hadoop_rpc::Server,
+    pub(crate) grpc: Option<JoinHandle<()>>,
+    pub(crate) grpc_connections: Arc<Connections>,
+    pub(crate) raft: Option<Server>,
 }
 
 /// What runs.

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use md5::{Digest, Md5};
 use service::{DataDir, Expected, VersionFile};
 use uuid::Uuid;
 
@@ -118,22 +117,4 @@ pub(crate) fn check_cluster(setup: &Setup, info: &ScmInfo, expected: &str) -> Re
         found: info.cluster_id.clone(),
         expected: expected.to_owned(),
     })
-}
-
-/// The UUID that Java's `UUID.nameUUIDFromBytes` gives a name: version 3 without a namespace.
-/// Raft groups and nodes of OM are known by it.
-pub(crate) fn name_uuid(name: &str) -> Uuid {
-    let digest: [u8; 16] = Md5::digest(name.as_bytes()).into();
-    uuid::Builder::from_md5_bytes(digest).into_uuid()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_group_of_the_default_service_is_ozones() {
-        let id = name_uuid("omServiceIdDefault").to_string();
-        assert_eq!(id, "bf265839-605b-3f16-9796-c5ba1605619e");
-    }
 }

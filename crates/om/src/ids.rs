@@ -1,7 +1,10 @@
-//! Ids that the leader gives: open sessions of keys and uploads, and tags of proposals.
+//! Ids that the leader gives to open sessions of keys and uploads, and ids that are made of names.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use md5::{Digest, Md5};
+use uuid::Uuid;
 
 /// Milliseconds since the epoch.
 pub(crate) fn now_ms() -> u64 {
@@ -29,6 +32,13 @@ impl UniqueIds {
     }
 }
 
+/// The UUID that Java's `UUID.nameUUIDFromBytes` gives a name: version 3 without a namespace.
+/// Raft groups and nodes of OM are known by it.
+pub(crate) fn name_uuid(name: &str) -> Uuid {
+    let digest: [u8; 16] = Md5::digest(name.as_bytes()).into();
+    uuid::Builder::from_md5_bytes(digest).into_uuid()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +51,11 @@ mod tests {
         assert_eq!(ids.next(1_000), first + 1);
         assert_eq!(ids.next(10), first + 2);
         assert_eq!(ids.next(2_000), 2_000 << 16);
+    }
+
+    #[test]
+    fn the_group_of_the_default_service_is_ozones() {
+        let id = name_uuid("omServiceIdDefault").to_string();
+        assert_eq!(id, "bf265839-605b-3f16-9796-c5ba1605619e");
     }
 }

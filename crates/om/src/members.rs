@@ -10,7 +10,7 @@ use replicated::ServiceMembers;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::identity::name_uuid;
+use crate::ids::name_uuid;
 
 /// The service id of an OM that is given none, Ozone's.
 const DEFAULT_SERVICE_ID: &str = "omServiceIdDefault";

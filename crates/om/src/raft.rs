@@ -7,10 +7,10 @@ use multiraft::{HostOptions, LogOptions, TrimOptions};
 use replicated::{GroupOptions, Options, RaftLog, Service};
 
 use crate::error::Error;
-use crate::identity::{Identity, name_uuid};
+use crate::identity::Identity;
+use crate::ids::name_uuid;
 use crate::join;
 use crate::options::{Bootstrap, Setup};
-use crate::rpc::METHODS;
 use crate::state::{CurrentTables, MachineEvents, OmStateMachine};
 
 /// How long a starting OM waits to lead its group; replaying a long log takes most of it.
@@ -62,7 +62,7 @@ impl State {
         };
         let log = RaftLog::open(Options {
             host,
-            methods: Some(METHODS),
+            shared: true,
             home: identity.home().to_path_buf(),
             log_dir: setup.raft_dir.clone(),
             log: LogOptions::default(),

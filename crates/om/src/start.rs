@@ -10,13 +10,13 @@ use framed::{Server, ServerOptions};
 use limits::Connections;
 use multiraft::RaftHost;
 use multiraft::transport::framed::RaftEndpoint;
+use replicated::METHODS;
 use service::{
     AuditLog, BackgroundServices, BindError, MetricsRegistry, Role, RpcMetrics, Shutdown,
     StatusServer,
 };
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use topology::Racks;
 
 use crate::background::{
@@ -26,12 +26,12 @@ use crate::background::{
 use crate::dispatch::{Admission, Dispatcher, DispatcherParts, Limits, ServerFacts};
 use crate::error::Error;
 use crate::groups::Groups;
-use crate::handle::{Addresses, OmHandle, Running, TriggerOnDrop};
+use crate::handle::{Addresses, Endpoints, OmHandle, Running, TriggerOnDrop};
 use crate::identity::{Identity, check_cluster};
 use crate::members::Members;
 use crate::options::{OmOptions, Setup};
 use crate::raft::{LEADERSHIP_TIMEOUT, State};
-use crate::rpc::{FramedHandler, HadoopService, METHODS, grpc};
+use crate::rpc::{FramedHandler, HadoopService, grpc};
 use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::MachineEvents;
 use crate::status::OmPage;
@@ -269,7 +269,7 @@ impl Listeners {
                 let stopped = async move { stop.cancelled().await };
                 let incoming = service::grpc::incoming(listener, connections, limits);
                 if let Err(e) = grpc::serve(incoming, dispatcher, max, stopped).await {
-                    tracing::error!("the gRPC door closed: {e}");
+                    tracing::error!("the gRPC endpoint closed: {e}");
                 }
             })
         });
@@ -279,15 +279,6 @@ impl Listeners {
 
 fn server_options(setup: &Setup) -> ServerOptions {
     ServerOptions { connections: setup.connections.clone(), ..ServerOptions::default() }
-}
-
-/// The open endpoints.
-pub(crate) struct Endpoints {
-    pub(crate) framed: Server,
-    pub(crate) hadoop: hadoop_rpc::Server,
-    pub(crate) grpc: Option<JoinHandle<()>>,
-    pub(crate) grpc_connections: Arc<Connections>,
-    pub(crate) raft: Option<Server>,
 }
 
 async fn listen(address: &HostPort, key: &'static str) -> Result<(TcpListener, SocketAddr), Error> {

@@ -4,6 +4,9 @@
 use metastore::{Preset, Table as StoreTable, TableSpec};
 use namespace::Table;
 
+/// Our own column family, beside Ozone's: answers of writes that may come again.
+pub(crate) const RETRY_TABLE: &str = "trioxideRetryTable";
+
 /// Layout of a table. Rows that are found by their full key lie in small blocks; rows that are
 /// listed in somewhat larger ones; rows that soon go again compact themselves.
 const fn preset(table: Table) -> Preset {
@@ -24,7 +27,7 @@ const fn preset(table: Table) -> Preset {
 /// its tools find what they expect, and one of our own.
 pub(crate) fn specs() -> Vec<TableSpec> {
     let ozones = Table::ALL.iter().map(|t| TableSpec::new(t.name(), preset(*t)));
-    ozones.chain([crate::state::retries_spec()]).collect()
+    ozones.chain([TableSpec::new(RETRY_TABLE, Preset::Queue)]).collect()
 }
 
 /// The store's name for a table.

@@ -7,7 +7,7 @@
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::{ContainerId, Pipeline, PipelineId, PipelineState};
 
-use crate::container::lifecycle;
+use crate::container::{Usage, lifecycle};
 use crate::deletion::Transaction;
 use crate::{Cluster, Container, Millis, Sequence};
 
@@ -65,17 +65,6 @@ pub enum Change {
     AddDeletions(Vec<Transaction>),
     /// Transactions that every replica has acknowledged.
     RemoveDeletions(Vec<u64>),
-}
-
-/// Size and commit sequence of a container, as its replicas report them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Bytes.
-    pub used_bytes: u64,
-    /// Blocks.
-    pub keys: u64,
-    /// Highest block commit sequence id.
-    pub sequence_id: u64,
 }
 
 /// A row of the store that a change has written or removed.

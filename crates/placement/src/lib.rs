@@ -48,9 +48,9 @@ pub mod safemode;
 mod sequence;
 mod settings;
 
-pub use change::{Applied, Change, Refused, Touched, Usage};
+pub use change::{Applied, Change, Refused, Touched};
 pub use cluster::{Cluster, Decision, Order, OrderKind, RefusedChanges};
-pub use container::{Container, Containers};
+pub use container::{Container, Containers, Usage};
 pub use deletion::{DeletionLog, Transaction};
 pub use node::{Health, Node, Nodes, Storage};
 pub use pipeline::{PipelineEntry, PipelinePlan, Pipelines};

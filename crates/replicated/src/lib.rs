@@ -33,7 +33,7 @@ mod single_node;
 pub use error::{ChangeMembersError, Error, TransferError};
 pub use group::{Applied, Group};
 pub use handle::Handle;
-pub use log::{GroupOptions, Options, RaftLog};
+pub use log::{GroupOptions, METHODS, Options, RaftLog};
 pub use machine::{Entry, Machine};
 pub use members::ServiceMembers;
 pub use service::Service;

@@ -8,6 +8,7 @@ use multiraft::{
     GroupConfig, HostOptions, LogHandle, LogOptions, MachineError, Membership, Peer, RaftHost,
     RestartPolicy, StateMachine, Transport, TrimOptions,
 };
+use proto::method;
 use service::JoinNote;
 use uuid::Uuid;
 
@@ -15,20 +16,27 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::handle::Handle;
 use crate::machine::{Machine, Untyped};
-use crate::service::Service;
+use crate::service::{Service, close};
 use crate::single_node::SingleNode;
 
 /// The manifest of the Raft log, below the role's directory: with the tables, so that a log that is
 /// lost alone is missed there.
 const MANIFEST: &str = "raft-log.manifest";
 
+/// Numbers of Raft's methods between the members of a service.
+pub const METHODS: Methods = Methods {
+    messages: method::RAFT,
+    snapshot: method::RAFT_SNAPSHOT,
+    fetch: method::PAYLOAD_FETCH,
+};
+
 /// What host and log are opened with.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Time-outs and bounds; says which node this is.
     pub host: HostOptions,
-    /// The methods of the framed transport to the other members; none for a service of one.
-    pub methods: Option<Methods>,
+    /// Whether there are other members; a service of one sends nothing.
+    pub shared: bool,
     /// The role's directory, which the role has locked.
     pub home: PathBuf,
     /// Directory of the log.
@@ -63,9 +71,9 @@ impl RaftLog {
     /// # Errors
     /// When the log is in use, damaged, lost, or another replica's.
     pub async fn open(options: Options) -> Result<Self, Error> {
-        let transport: Arc<dyn Transport> = match options.methods {
-            None => Arc::new(SingleNode),
-            Some(methods) => FramedTransport::new(methods, options.host.request_timeout),
+        let transport: Arc<dyn Transport> = match options.shared {
+            false => Arc::new(SingleNode),
+            true => FramedTransport::new(METHODS, options.host.request_timeout),
         };
         let host = RaftHost::start(options.host, transport)?;
         let note = JoinNote::below(&options.home);
@@ -144,13 +152,5 @@ impl RaftLog {
     /// Closes the log: the next start finds the directory at rest.
     pub async fn close(self) {
         close(self.host, self.log).await;
-    }
-}
-
-/// Stops a host and closes its log.
-pub(crate) async fn close(host: RaftHost, log: LogHandle) {
-    host.shutdown().await;
-    if let Err(error) = tokio::task::spawn_blocking(move || log.close()).await {
-        tracing::error!(%error, "the raft log was not closed properly");
     }
 }

@@ -3,7 +3,6 @@
 use multiraft::{LogHandle, RaftHost};
 
 use crate::handle::Handle;
-use crate::log::close;
 use crate::machine::Machine;
 
 /// A running service: its group, and what drives it. Dropped without [`Service::close`] it stops
@@ -52,5 +51,13 @@ impl<M: Machine> Drop for Service<M> {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(close(self.host.clone(), self.log.clone()));
         }
+    }
+}
+
+/// Stops a host and closes its log.
+pub(crate) async fn close(host: RaftHost, log: LogHandle) {
+    host.shutdown().await;
+    if let Err(error) = tokio::task::spawn_blocking(move || log.close()).await {
+        tracing::error!(%error, "the raft log was not closed properly");
     }
 }

@@ -18,7 +18,7 @@ async fn open(dir: &Path) -> RaftLog {
     std::fs::create_dir_all(home.join("current")).unwrap();
     let options = Options {
         host: HostOptions::new(NODE),
-        methods: None,
+        shared: false,
         home,
         log_dir: dir.join("log"),
         log: LogOptions::default(),

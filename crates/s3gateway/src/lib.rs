@@ -21,6 +21,7 @@
 
 mod auth;
 mod bucket;
+mod checksum_fields;
 mod conditions;
 mod digest;
 mod errors;

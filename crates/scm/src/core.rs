@@ -23,7 +23,7 @@ use crate::machine::{Refusals, ScmMachine};
 use crate::members::Members;
 use crate::metrics::Metrics;
 use crate::options::ScmOptions;
-use crate::service::names;
+use crate::service_names as names;
 
 /// Changes decided on reports that wait to be proposed; beyond it they are dropped, and decided
 /// again at the next review.

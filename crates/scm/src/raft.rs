@@ -16,7 +16,6 @@ use crate::error::ScmError;
 use crate::machine::{self, ScmMachine};
 use crate::members::Member;
 use crate::options::ScmOptions;
-use crate::rpc::METHODS;
 use crate::{first_start, tables};
 
 /// Size of a Raft log file: SCM's entries are small and few.
@@ -144,7 +143,7 @@ async fn open_log(options: &ScmOptions, directory: &Directory) -> Result<RaftLog
     };
     let opened = RaftLog::open(Options {
         host,
-        methods: options.members.as_ref().map(|_| METHODS),
+        shared: options.members.is_some(),
         home: directory.home.path().to_path_buf(),
         log_dir: options.raft_dir.clone(),
         log: LogOptions { file_size: LOG_FILE, ..LogOptions::default() },

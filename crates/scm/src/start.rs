@@ -1,6 +1,5 @@
 //! Starting SCM: its state, services, endpoints.
 
-use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use framed::{ForeignProtocol, Server, ServerOptions};
 use multiraft::transport::framed::RaftEndpoint;
 use parking_lot::Mutex;
 use placement::Cluster;
+use replicated::METHODS;
 use service::{BackgroundServices, BindError, MetricsRegistry, Role, Shutdown, StatusServer};
 use tokio::net::TcpListener;
 
@@ -20,7 +20,8 @@ use crate::handle::{Endpoints, ScmAddresses, ScmHandle};
 use crate::metrics::Metrics;
 use crate::options::ScmOptions;
 use crate::raft::State;
-use crate::rpc::{HadoopService, METHODS, RpcHandler};
+use crate::resolve::resolve;
+use crate::rpc::{HadoopService, RpcHandler};
 use crate::status::Status;
 use crate::{leadership, service as services};
 
@@ -171,11 +172,4 @@ async fn open_endpoints(
         }
     };
     Ok((Endpoints { framed: vec![client, block, datanode], raft, hadoop }, status, addresses))
-}
-
-/// The IP address of a host, or what the host says of itself when it has none.
-pub fn resolve(address: &HostPort) -> String {
-    let found =
-        (address.host.as_str(), address.port).to_socket_addrs().ok().and_then(|mut a| a.next());
-    found.map_or_else(|| address.host.clone(), |a| a.ip().to_string())
 }

@@ -50,9 +50,9 @@ impl Status {
                 ),
                 ("Raft restarts after a failure", self.supervisor.restarts().to_string()),
                 ("Trouble", self.trouble().unwrap_or_else(|| "none".to_owned())),
-                ("Door for clients", self.addresses.client.to_string()),
-                ("Door for OM", self.addresses.block.to_string()),
-                ("Door for DataNodes", self.addresses.datanode.to_string()),
+                ("Endpoint for clients", self.addresses.client.to_string()),
+                ("Endpoint for OM", self.addresses.block.to_string()),
+                ("Endpoint for DataNodes", self.addresses.datanode.to_string()),
                 (
                     "Deletion log",
                     format!("{} transactions, {} blocks", deletions.transactions, deletions.blocks),

@@ -1,14 +1,17 @@
 //! The rules that no compiler checks; ARCHITECTURE.md says why each is there.
 //!
 //! * [`layers`]: which crate may use which
+//! * [`circles`]: which module may use which
 //! * [`purity`]: what a rules crate must not depend on
 //! * [`numbers`]: numbers of messages in the rules
+//! * [`unused`]: dependencies that no source names
 //! * [`files`]: size and opening words of source files
 //! * [`comments`]: how wide comments are, and that they say something
 //! * [`words`]: what must not stand in the tree
 //! * [`paths`]: what documents name must be there
 //! * [`promises`]: the tests that docs/reliability.md names, too
 
+mod circles;
 mod comments;
 mod files;
 mod layers;
@@ -17,6 +20,7 @@ mod numbers;
 mod paths;
 mod promises;
 mod purity;
+mod unused;
 mod words;
 
 use std::path::Path;
@@ -53,7 +57,9 @@ pub fn run(root: &Path) -> Result<bool> {
     let manifests = manifest::read_all(root)?;
     let mut findings = Findings::default();
     layers::check(&manifests, &mut findings);
+    circles::check(&manifests, &mut findings)?;
     purity::check(&manifests, &mut findings);
+    unused::check(root, &manifests, &mut findings)?;
     files::check(root, &manifests, &mut findings)?;
     numbers::check(root, &manifests, &mut findings)?;
     comments::check(root, &mut findings)?;

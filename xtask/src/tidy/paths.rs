@@ -18,6 +18,9 @@ const ROOTS: &[&str] = &["crates/", "clients/", "docs/", "xtask/", "scripts/", "
 /// Ends of words that are files of the tree wherever they stand.
 const ENDS: &[&str] = &[".rs", ".md", ".proto"];
 
+/// What mdBook makes of the documents.
+const BOOK: &str = "docs/book";
+
 /// What is made by builds and runs.
 const MADE: &[&str] = &["target", "data"];
 
@@ -75,12 +78,7 @@ impl Tree {
 pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
     let tree = Tree::read(root)?;
     let mut documents: Vec<String> = DOCUMENTS.iter().map(|d| (*d).to_owned()).collect();
-    for entry in fs::read_dir(root.join("docs")).context("docs/")? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".md") {
-            documents.push(format!("docs/{name}"));
-        }
-    }
+    documents_below(root, "docs", &mut documents)?;
     documents.sort();
     for document in documents {
         let path = root.join(&document);
@@ -88,6 +86,20 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
         let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
         for (line, named) in missing(&text, folder, &tree) {
             findings.error(format!("{document}:{line} names {named}, which is not there"));
+        }
+    }
+    Ok(())
+}
+
+/// The documents in a folder and in those below it.
+fn documents_below(root: &Path, folder: &str, documents: &mut Vec<String>) -> Result<()> {
+    for entry in fs::read_dir(root.join(folder)).with_context(|| folder.to_owned())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let path = format!("{folder}/{name}");
+        if name.ends_with(".md") {
+            documents.push(path);
+        } else if root.join(&path).is_dir() && path != BOOK {
+            documents_below(root, &path, documents)?;
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use types::PipelineId;
 use uuid::Uuid;
 
 use crate::command::{Failure, registry};
-use crate::scm::PendingReports;
+use crate::pending_reports::PendingReports;
 use crate::storage::{ApplyBatch, ContainerStore, Disk, PipelineStore, Position};
 
 use super::catch_up::CatchUp;

@@ -35,7 +35,7 @@ use super::proof;
 use super::tracker::Tracker;
 use super::withheld::Withheld;
 use crate::command::{Failure, peek};
-use crate::scm::PendingReports;
+use crate::pending_reports::PendingReports;
 use crate::storage::{
     ContainerStore, Disk, InitialState, NewContainer, PipelineStore, StorageError,
 };

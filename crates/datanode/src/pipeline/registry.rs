@@ -26,7 +26,7 @@ use super::payload::Payloads;
 use super::pipeline_locks::PipelineLocks;
 use super::presence::Presence;
 use super::{Membership, Pipeline};
-use crate::scm::PendingReports;
+use crate::pending_reports::PendingReports;
 use crate::storage::{ContainerStore, Disk, Space, StorageError};
 
 /// A block that nobody wrote to for this long is no longer tracked; see

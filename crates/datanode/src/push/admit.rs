@@ -8,7 +8,7 @@ use framed::Status;
 use types::ContainerId;
 use uuid::Uuid;
 
-use crate::node::Node;
+use crate::storage::ContainerStore;
 use crate::storage::transfer::Manifest;
 
 /// The id of a container that may be pushed.
@@ -26,8 +26,8 @@ pub(super) fn container(id: u64) -> Result<ContainerId, Status> {
 ///
 /// # Errors
 /// When no DataNode says so of a container.
-pub(super) fn manifest(node: &Node, manifest: &Manifest) -> Result<(), Status> {
-    let most = node.store.options().most_in_container();
+pub(super) fn manifest(store: &ContainerStore, manifest: &Manifest) -> Result<(), Status> {
+    let most = store.options().most_in_container();
     let Manifest { origin, replica_index, bcsid, delete_tx, used, max_size, .. } = manifest;
     if origin.parse::<Uuid>().is_err() {
         return Err(Status::invalid("the origin of a container is no datanode's id"));

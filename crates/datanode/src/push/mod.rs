@@ -12,5 +12,5 @@ mod send;
 mod throttle;
 mod wire;
 
-pub(crate) use receive::Arrivals;
+pub(crate) use receive::{Arrivals, Receiver};
 pub(crate) use send::Pusher;

@@ -10,7 +10,7 @@ use types::ContainerId;
 
 use super::admit;
 use super::wire::{self, PushRequest, PushResponse};
-use crate::node::Node;
+use crate::pending_reports::PendingReports;
 use crate::storage::transfer::{Arrival, Manifest};
 use crate::storage::{ContainerStore, StorageError};
 
@@ -32,14 +32,25 @@ struct Slot {
     touched: Instant,
 }
 
+/// What takes copies.
+#[derive(Clone, Copy)]
+pub(crate) struct Receiver<'a> {
+    /// The disks.
+    pub store: &'a ContainerStore,
+    /// Copies under way.
+    pub arrivals: &'a Arrivals,
+    /// SCM is told of those that are whole.
+    pub pending_reports: &'a PendingReports,
+}
+
 /// Takes a step of a copy.
-pub(crate) async fn receive(node: &Arc<Node>, call: Call) -> Result<Reply, Status> {
+pub(crate) async fn receive(receiver: Receiver<'_>, call: Call) -> Result<Reply, Status> {
     let request: PushRequest = framed::message::decode(call.header)?;
     let id = admit::container(request.container)?;
     let response = if let Some(begin) = &request.begin {
         let manifest = begin.manifest().ok_or_else(|| Status::invalid("not a copy's beginning"))?;
-        admit::manifest(node, &manifest)?;
-        begin_arrival(node, id, request.attempt, manifest).await?
+        admit::manifest(receiver.store, &manifest)?;
+        begin_arrival(receiver, id, request.attempt, manifest).await?
     } else {
         let step = if let Some(finish) = &request.finish {
             Step::Finish { blocks: finish.blocks, bytes: finish.bytes }
@@ -47,7 +58,7 @@ pub(crate) async fn receive(node: &Arc<Node>, call: Call) -> Result<Reply, Statu
             let parts = wire::parts(request.parts, call.payload);
             Step::Parts(parts.ok_or_else(|| Status::invalid("parts without their bytes"))?)
         };
-        go_on(node, id, request.attempt, step).await?
+        go_on(receiver, id, request.attempt, step).await?
     };
     Ok(framed::message::reply(&response))
 }
@@ -58,13 +69,13 @@ enum Step {
 }
 
 async fn begin_arrival(
-    node: &Arc<Node>,
+    receiver: Receiver<'_>,
     id: ContainerId,
     attempt: u64,
     manifest: Manifest,
 ) -> Result<PushResponse, Status> {
-    node.arrivals.forget_old();
-    if let Ok(container) = node.store.container(id) {
+    receiver.arrivals.forget_old();
+    if let Ok(container) = receiver.store.container(id) {
         let info = container.info();
         if !info.state.is_live() && info.bcsid >= manifest.bcsid {
             return Ok(PushResponse { here: true, ..PushResponse::default() });
@@ -72,9 +83,9 @@ async fn begin_arrival(
         let text = format!("container {id} is here, {} at {}", info.state, info.bcsid);
         return Err(Status::new(Code::Internal, text));
     }
-    let slot = node.arrivals.slot(id)?;
+    let slot = receiver.arrivals.slot(id)?;
     let mut slot = slot.clone().lock_owned().await;
-    let store = node.store.clone();
+    let store = receiver.store.clone();
     let begun = blocking(move || {
         let kept = slot.arrival.take();
         let arrival = match kept {
@@ -95,19 +106,19 @@ async fn begin_arrival(
 }
 
 async fn go_on(
-    node: &Arc<Node>,
+    receiver: Receiver<'_>,
     id: ContainerId,
     attempt: u64,
     step: Step,
 ) -> Result<PushResponse, Status> {
     let gone = || Status::new(Code::Unavailable, format!("no copy of container {id} is under way"));
-    let slot = node.arrivals.slots.lock().get(&id).cloned().ok_or_else(gone)?;
+    let slot = receiver.arrivals.slots.lock().get(&id).cloned().ok_or_else(gone)?;
     let mut slot = slot.lock_owned().await;
     if slot.attempt != attempt || slot.arrival.is_none() {
         return Err(gone());
     }
     slot.touched = Instant::now();
-    let store = node.store.clone();
+    let store = receiver.store.clone();
     let finishes = matches!(step, Step::Finish { .. });
     let done = blocking(move || {
         let Some(mut arrival) = slot.arrival.take() else { return Ok(PushResponse::default()) };
@@ -130,10 +141,10 @@ async fn go_on(
     });
     let done = done.await;
     if finishes || done.is_err() {
-        node.arrivals.slots.lock().remove(&id);
+        receiver.arrivals.slots.lock().remove(&id);
     }
     if finishes && done.is_ok() {
-        node.pending_reports.container_changed(id);
+        receiver.pending_reports.container_changed(id);
     }
     done
 }

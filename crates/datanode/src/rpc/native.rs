@@ -12,6 +12,8 @@ use uuid::Uuid;
 
 use crate::command::{Answer, Command, Refusal};
 use crate::daemon::{Daemon, RAFT_METHODS};
+use crate::node::Node;
+use crate::push::Receiver;
 
 /// Takes calls on the NATIVE port.
 pub(crate) struct NativeHandler {
@@ -67,7 +69,7 @@ fn damage(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
     let why = format!("a client got bytes of block {local} without their checksums");
     node.store.suspect(ContainerId(container), &why);
     if node.store.suspects() > 0 {
-        node.services.run(crate::suspects::NAME);
+        node.services.run(crate::service_names::ON_DEMAND_SCANNER);
     }
     Ok(Reply::default())
 }
@@ -84,7 +86,11 @@ fn presence(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
 
 async fn push(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
     match daemon.node() {
-        Some(node) => crate::push::receive::receive(node, call).await,
+        Some(node) => {
+            let Node { store, arrivals, pending_reports, .. } = &**node;
+            let receiver = Receiver { store, arrivals, pending_reports };
+            crate::push::receive::receive(receiver, call).await
+        }
         None => Err(Refusal::Starting.to_status()),
     }
 }

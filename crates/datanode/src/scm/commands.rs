@@ -11,9 +11,9 @@ use proto::scm_datanode::command_status::Status;
 use proto::scm_datanode::scm_command_proto::Type;
 use types::{ContainerId, DatanodeDetails, OperationalState, PipelineId};
 
-use super::Outbox;
 use crate::daemon::Daemon;
 use crate::node::Node;
+use crate::pending_reports::Outbox;
 use crate::pipeline::Membership;
 use crate::storage::DeletionResult;
 

@@ -5,8 +5,8 @@ use proto::scm_datanode::container_replica_proto::State;
 use rustc_hash::FxHashMap;
 use types::{ContainerId, PipelineId};
 
-use super::Batch;
 use crate::node::Node;
+use crate::pending_reports::Batch;
 
 /// What SCM was last told of the containers that are being written: usage is told again when it
 /// differs.

@@ -19,10 +19,12 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::report::{self, Told};
-use super::{Batch, Outbox, commands};
+use super::{commands, sessions};
 use crate::DatanodeError;
 use crate::daemon::Daemon;
 use crate::node::Node;
+use crate::open::open;
+use crate::pending_reports::{Batch, Outbox};
 
 /// Reports that come within this time go together.
 const COALESCE_DELAY: Duration = Duration::from_millis(3);
@@ -137,7 +139,7 @@ impl Session {
             .find(|pair| pair.key == "clusterID")
             .and_then(|pair| pair.value.clone())
             .ok_or(SessionError::Incomplete("clusterID"))?;
-        Ok(self.daemon.open(&cluster_id).await?)
+        Ok(open(&self.daemon, &cluster_id).await?)
     }
 
     async fn register(&self, node: &Arc<Node>, told: &mut Told) -> Result<(), SessionError> {
@@ -252,7 +254,7 @@ impl Session {
             self.start(node, command);
         }
         if let Some(places) = &answer.scms {
-            self.daemon.sessions.hear(&self.daemon, places);
+            sessions::on_scm_places(&self.daemon, places);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use replicated::ChangeMembersError;
 
 use super::Dispatcher;
 use super::write::not_leader;
-use crate::identity::name_uuid;
+use crate::ids::name_uuid;
 use crate::members::Member;
 
 /// Why the members are as they were.

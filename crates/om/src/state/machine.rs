@@ -199,7 +199,7 @@ impl OmStateMachine {
     }
 
     /// An entry of a later release, or one that was never whole: the other members of this release
-    /// take it the same way. See "Entries of another release" in ARCHITECTURE.md.
+    /// take it the same way. See docs/internals/log-entries.md.
     fn note_unknown(&self, at: LogPosition, what: &dyn std::fmt::Display) {
         self.events.unknown.fetch_add(1, Ordering::Relaxed);
         tracing::error!(

@@ -18,6 +18,6 @@ mod tests;
 pub(crate) use current::CurrentTables;
 pub(crate) use directories::DirectoryCacheStats;
 pub(crate) use machine::{MachineEvents, OmStateMachine, WriteAnswer};
-pub(crate) use retries::{CallKey, spec as retries_spec};
+pub(crate) use retries::CallKey;
 pub(crate) use snapshot_view::SnapshotView;
 pub(crate) use tables::{CacheSizes, Tables};

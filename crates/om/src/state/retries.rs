@@ -13,24 +13,18 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use metastore::{Batch, IterRange, Preset, Store, Table as StoreTable, TableSpec};
+use metastore::{Batch, IterRange, Store, Table as StoreTable};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::error::Error;
+use crate::tables::RETRY_TABLE;
 
-/// Our own column family, beside Ozone's.
-const TABLE: &str = "trioxideRetryTable";
 /// Log entries whose answers are kept: at 10,000 writes a second those of the last seconds, which
 /// is when clients try again.
 const ENTRIES: u64 = 65_536;
 /// Longest answer that is kept. Longer ones list what failed of many, and can be asked for again.
 const LONGEST: usize = 64 << 10;
-
-/// What the ring is opened with.
-pub(crate) const fn spec() -> TableSpec {
-    TableSpec::new(TABLE, Preset::Queue)
-}
 
 /// Which call: the client's id (a UUID), and the call's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,7 +80,7 @@ impl Retries {
     /// Reads which calls the table knows.
     pub(crate) fn load(&self, store: &Store) -> Result<(), Error> {
         let mut fresh = State::default();
-        let mut rows = store.iter(StoreTable::named(TABLE), IterRange::all())?;
+        let mut rows = store.iter(StoreTable::named(RETRY_TABLE), IterRange::all())?;
         rows.first();
         rows.for_each(|key, value| {
             if let Ok(row) = key.try_into().map(u64::from_be_bytes) {
@@ -110,7 +104,7 @@ impl Retries {
     /// The answer of a call that was carried out and written, if it is kept.
     pub(crate) fn known(&self, call: CallKey, store: &Store) -> Result<Option<Bytes>, Error> {
         let Some(row) = self.0.lock().calls.get(&call).copied() else { return Ok(None) };
-        let value = store.get(StoreTable::named(TABLE), &row.to_be_bytes())?;
+        let value = store.get(StoreTable::named(RETRY_TABLE), &row.to_be_bytes())?;
         // The row may have gone since.
         let found = value.and_then(|value| {
             let mut answers = Answers(&value);
@@ -143,9 +137,9 @@ impl Retries {
         for (call, answer) in &state.round {
             put(&mut value, *call, answer);
         }
-        batch.put(StoreTable::named(TABLE), last.to_be_bytes(), value);
+        batch.put(StoreTable::named(RETRY_TABLE), last.to_be_bytes(), value);
         for (row, _) in state.rows.iter().take_while(|(row, _)| is_past(*row, last)) {
-            batch.delete(StoreTable::named(TABLE), row.to_be_bytes());
+            batch.delete(StoreTable::named(RETRY_TABLE), row.to_be_bytes());
         }
     }
 
@@ -193,6 +187,7 @@ mod tests {
     use metastore::{Durability, StoreOptions};
 
     use super::*;
+    use crate::tables::specs;
 
     fn call(number: i32) -> CallKey {
         CallKey { client: [7; 16], call: number }
@@ -211,7 +206,7 @@ mod tests {
 
     fn rows(store: &Store) -> usize {
         let mut count = 0;
-        let mut rows = store.iter(StoreTable::named(TABLE), IterRange::all()).unwrap();
+        let mut rows = store.iter(StoreTable::named(RETRY_TABLE), IterRange::all()).unwrap();
         rows.first();
         rows.for_each(|_, _| {
             count += 1;
@@ -225,7 +220,7 @@ mod tests {
     fn answers_are_found_after_their_round_and_after_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let options = StoreOptions::default();
-        let store = Store::open(dir.path(), &[spec()], &options).unwrap();
+        let store = Store::open(dir.path(), &specs(), &options).unwrap();
         let retries = Retries::default();
         retries.keep(call(1), &Bytes::from_static(b"one"));
         assert_eq!(retries.applied(call(1), &store).unwrap().unwrap(), "one");
@@ -246,7 +241,7 @@ mod tests {
     #[test]
     fn rows_that_are_too_far_behind_go_as_others_come() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path(), &[spec()], &StoreOptions::default()).unwrap();
+        let store = Store::open(dir.path(), &specs(), &StoreOptions::default()).unwrap();
         let retries = Retries::default();
         round(&retries, &store, 5, &[(1, "old"), (5, "again")]);
         round(&retries, &store, 6, &[(2, "stays"), (5, "and again")]);

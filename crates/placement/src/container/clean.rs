@@ -10,7 +10,7 @@
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;
 
-use crate::change::Usage;
+use crate::container::Usage;
 use crate::{Change, Cluster, Decision, Health, Millis, OrderKind, ReplicaState, elapsed};
 
 impl Cluster {

@@ -13,7 +13,17 @@ use rustc_hash::FxHashMap;
 use types::{ContainerId, PipelineId, ReplicationConfig, WireError};
 
 use crate::Millis;
-use crate::change::Usage;
+
+/// Size and commit sequence of a container, as its replicas report them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Bytes.
+    pub used_bytes: u64,
+    /// Blocks.
+    pub keys: u64,
+    /// Highest block commit sequence id.
+    pub sequence_id: u64,
+}
 
 /// A container as SCM records it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use proto::hdds::LifeCycleState;
 use rustc_hash::FxHashSet;
 use types::{ContainerId, DatanodeId};
 
-use crate::change::Usage;
+use crate::container::Usage;
 use crate::{Cluster, Decision, Millis, Replica, ReplicaState};
 
 impl Cluster {

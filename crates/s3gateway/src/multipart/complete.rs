@@ -12,11 +12,11 @@ use s3s::dto::{
 };
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Result};
 
+use crate::checksum_fields::set_checksum;
 use crate::digest::{Algorithm, Checksum, combined, composite};
 use crate::errors::{Subject, invalid_request, not_implemented, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::checksum_pair;
-use crate::operations::set_checksum;
 use crate::refuse::{self, refuse_customer_keys};
 
 pub(crate) async fn complete(

@@ -7,13 +7,13 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Result};
 
+use crate::checksum_fields::set_checksum;
 use crate::conditions::conditions;
 use crate::digest::{Algorithm, Claims, Verified};
 use crate::errors::{Subject, invalid_argument, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::finish_pairs;
 use crate::object::{Source, content_length, copy_newest, copy_range, source, write_body};
-use crate::operations::set_checksum;
 use crate::refuse::{self, refuse_customer_keys};
 use crate::time::now;
 

@@ -8,10 +8,10 @@ use s3s::dto::{
 use s3s::{S3Request, S3Result};
 
 use super::get::checksum_type;
+use crate::checksum_fields::set_checksum;
 use crate::errors::{Subject, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::ObjectMetadata;
-use crate::operations::set_checksum;
 use crate::refuse::{self, refuse_customer_keys};
 use crate::time::timestamp;
 

@@ -11,12 +11,12 @@ use s3s::dto::{
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Result};
 
 use super::get::checksum_type;
+use crate::checksum_fields::set_checksum;
 use crate::conditions::{Conditions, conditions};
 use crate::digest::{Algorithm, BodyDigest, Claims, Verified};
 use crate::errors::{Subject, invalid_request, not_implemented, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::{ObjectMetadata, finish_pairs, of_input};
-use crate::operations::set_checksum;
 use crate::refuse;
 use crate::time::{now, timestamp};
 

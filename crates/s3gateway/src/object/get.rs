@@ -11,11 +11,11 @@ use s3s::dto::{
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 
 use super::{ObjectBody, directory};
+use crate::checksum_fields::set_checksum;
 use crate::conditions::{Conditions, conditions};
 use crate::errors::{Subject, custom, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::{ObjectMetadata, parse_http_date};
-use crate::operations::set_checksum;
 use crate::refuse::{self, refuse_customer_keys};
 use crate::time::timestamp;
 

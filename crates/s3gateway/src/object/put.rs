@@ -5,11 +5,11 @@ use s3s::dto::{ChecksumType, ETag, ETagCondition, PutObjectInput, PutObjectOutpu
 use s3s::{S3Request, S3Result};
 
 use super::{directory, write_body};
+use crate::checksum_fields::set_checksum;
 use crate::digest::{Algorithm, Claims};
 use crate::errors::{Subject, invalid_argument, not_implemented, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::{finish_pairs, of_input};
-use crate::operations::set_checksum;
 use crate::refuse;
 
 /// The largest object of one request, as S3 has it.

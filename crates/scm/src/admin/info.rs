@@ -29,7 +29,7 @@ pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
                     MemberRole::Joining => "LEARNER",
                     MemberRole::Listener => "LISTENER",
                 };
-                let ip = crate::start::resolve(raft);
+                let ip = crate::resolve::resolve(raft);
                 Some(format!("{}:{}:{role}:{}:{ip}", raft.host, raft.port, m.scm_id))
             };
             all.iter().filter_map(line).collect()

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use proto::container_location::*;
 
 use crate::core::Core;
-use crate::service::names::REPLICATION_MANAGER;
+use crate::service_names::REPLICATION_MANAGER;
 
 /// StartReplicationManager.
 pub fn start(core: &Core) -> StartReplicationManagerResponseProto {

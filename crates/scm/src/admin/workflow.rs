@@ -11,7 +11,7 @@ use types::{DatanodeDetails, DatanodeId, OperationalState};
 
 use crate::core::Core;
 use crate::error::RequestError;
-use crate::service::names;
+use crate::service_names as names;
 
 type Failed = Vec<DatanodeAdminErrorResponseProto>;
 

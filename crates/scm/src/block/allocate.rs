@@ -20,7 +20,7 @@ use types::{ContainerId, DatanodeId, Pipeline, PipelineId, ReplicationConfig};
 use super::{create, ids};
 use crate::core::Core;
 use crate::error::RequestError;
-use crate::service::names;
+use crate::service_names as names;
 
 /// Blocks in one request at most.
 const MAX_BLOCKS: u32 = 10_000;

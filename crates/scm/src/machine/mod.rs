@@ -8,8 +8,8 @@
 //!
 //! Every change is answered, whatever is in it: one that this release does not know, or whose
 //! application panics, changes nothing and is refused. The rules are pure, so every SCM refuses the
-//! same; one that stopped instead would stop at every start, and so would the others. See "Entries
-//! of another release" in ARCHITECTURE.md.
+//! same; one that stopped instead would stop at every start, and so would the others. See
+//! docs/internals/log-entries.md.
 
 mod encode;
 mod load;

@@ -14,7 +14,7 @@ use super::convert;
 use crate::command;
 use crate::core::Core;
 use crate::error::RequestError;
-use crate::service::names;
+use crate::service_names as names;
 
 /// Takes a heartbeat; returns the answer, which may take a while when the heartbeat reports
 /// nothing.

@@ -12,19 +12,11 @@ mod location;
 use std::sync::Arc;
 
 use framed::{Call, Code, Handler, HandlerFuture, Reply, Status};
-use multiraft::transport::framed::Methods;
 use proto::method;
 use service::RpcCall;
 
 pub use self::hadoop::HadoopService;
 use crate::core::Core;
-
-/// Numbers of Raft's calls on the endpoint for the other SCMs.
-pub const METHODS: Methods = Methods {
-    messages: method::RAFT,
-    snapshot: method::RAFT_SNAPSHOT,
-    fetch: method::PAYLOAD_FETCH,
-};
 
 /// Takes the calls of all endpoints.
 pub struct RpcHandler {

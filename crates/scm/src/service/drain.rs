@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use service::{BackgroundService, Progress};
 use types::DatanodeId;
 
-use super::names;
 use crate::core::Core;
+use crate::service_names as names;
 
 pub struct DatanodeAdminMonitor {
     core: Arc<Core>,

@@ -15,31 +15,6 @@ use std::sync::Arc;
 
 use crate::core::Core;
 
-/// Names of the services, as Ozone has them.
-pub mod names {
-    /// Watches the age of heartbeats.
-    pub const NODE_STATE: &str = "NodeStateManager";
-    /// Creates missing pipelines.
-    pub const PIPELINE_CREATOR: &str = "BackgroundPipelineCreator";
-    /// Finishes pipelines that are closed or came to nothing.
-    pub const PIPELINE_SCRUBBER: &str = "BackgroundPipelineScrubber";
-    /// Brings containers on their way to an end.
-    pub const REPLICATION_MANAGER: &str = "ReplicationManager";
-    /// Watches nodes that are on their way out of service.
-    pub const ADMIN_MONITOR: &str = "DatanodeAdminMonitor";
-    /// Sends the deletion log to DataNodes.
-    pub const BLOCK_DELETION: &str = "SCMBlockDeletingService";
-    /// All of them.
-    pub const ALL: [&str; 6] = [
-        NODE_STATE,
-        PIPELINE_CREATOR,
-        PIPELINE_SCRUBBER,
-        REPLICATION_MANAGER,
-        ADMIN_MONITOR,
-        BLOCK_DELETION,
-    ];
-}
-
 /// Starts all services.
 pub fn spawn(core: &Arc<Core>) {
     core.services.spawn(Arc::new(nodes::NodeStateManager(core.clone())));

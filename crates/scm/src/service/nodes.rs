@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use proto::hdds::LifeCycleState;
 use service::{BackgroundService, Progress};
 
-use super::names;
 use crate::core::Core;
+use crate::service_names as names;
 
 pub struct NodeStateManager(pub Arc<Core>);
 

@@ -9,8 +9,8 @@ use placement::Change;
 use service::{BackgroundService, Progress};
 use types::PipelineId;
 
-use super::names;
 use crate::core::Core;
+use crate::service_names as names;
 
 pub struct PipelineCreator(pub Arc<Core>);
 

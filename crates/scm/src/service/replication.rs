@@ -14,8 +14,8 @@ use placement::replica::repair::Repairs;
 use service::{BackgroundService, Progress};
 use types::ContainerId;
 
-use super::names;
 use crate::core::Core;
+use crate::service_names as names;
 
 /// Containers looked at under one lock.
 const PORTION: usize = 5_000;

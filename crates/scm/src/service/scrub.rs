@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use service::{BackgroundService, Progress};
 
-use super::names;
 use crate::core::Core;
+use crate::service_names as names;
 
 pub struct PipelineScrubber(pub Arc<Core>);
 

@@ -352,6 +352,11 @@ impl World {
         self.schedule.threads[number].state == State::Done
     }
 
+    /// Whether a thread's process has not been killed.
+    pub(super) fn is_alive(&self, number: usize) -> bool {
+        self.processes[self.schedule.threads[number].process].alive
+    }
+
     /// Counts the C library's locks that the thread holds.
     pub(super) fn holds(&mut self, really: bool, more: i32) {
         if really && let Some(me) = me() {

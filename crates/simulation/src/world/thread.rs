@@ -11,7 +11,7 @@ use libc::{c_char, c_int, pthread_attr_t, pthread_key_t, pthread_t};
 
 use super::hooks::{self, Hook};
 use super::real::{self, Start};
-use super::schedule::{Key, enter, finish, me};
+use super::schedule::{Key, enter, finish, me, park};
 use super::{inside, wait_on, world, yield_now};
 
 /// A stack where nobody said how large, and what sizes are multiples of.
@@ -151,6 +151,10 @@ unsafe extern "C" fn pthread_join(thread: pthread_t, out: *mut *mut c_void) -> c
     {
         while !world().is_done(number) {
             wait_on(Key::Join(number), None);
+        }
+        // A killed process' threads count as done and never end: who joins one waits for ever.
+        while !world().is_alive(number) {
+            park(None);
         }
     }
     // SAFETY: passed on; the thread is past everything that waits for others.

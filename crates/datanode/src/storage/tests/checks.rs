@@ -10,7 +10,8 @@ use config::Configuration;
 use proto::datanode::Result as ResultCode;
 
 use super::*;
-use crate::disk_check::{CheckSettings, DiskCheck};
+use crate::check_settings::CheckSettings;
+use crate::disk_check::DiskCheck;
 use crate::storage::disk::CheckFault;
 use container::ContainerState;
 

@@ -1,0 +1,146 @@
+//! Opening the disks once the cluster is known, and what begins then.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arc_swap::ArcSwap;
+use multiraft::{HostOptions, LogError, LogHandle, LogOptions, RaftHost};
+use rustc_hash::FxHashMap;
+
+use crate::DatanodeError;
+use crate::close::Closing;
+use crate::command::budget::Budget;
+use crate::daemon::Daemon;
+use crate::deadline;
+use crate::disk_check::DiskCheck;
+use crate::node::Node;
+use crate::pipeline::{Parts, Pipelines};
+use crate::push::Pusher;
+use crate::reclaim::Reclaim;
+use crate::small_chunks::SmallChunks;
+use crate::storage::{ContainerStore, Disk};
+use crate::suspects::Suspects;
+
+/// How many times longer than SCM takes to count a DataNode as dead a pipeline that is to be closed
+/// waits for members that may know more: after a power failure machines come back minutes apart.
+const DECISION_TIMEOUT: u32 = 10;
+
+/// Joins a cluster and opens the disks; once only.
+///
+/// # Errors
+/// When the directory is of another cluster, or too few disks or logs open.
+pub(crate) async fn open(
+    daemon: &Arc<Daemon>,
+    cluster_id: &str,
+) -> Result<Arc<Node>, DatanodeError> {
+    let _turn = daemon.opening.lock().await;
+    daemon.identity.lock().join(cluster_id)?;
+    if let Some(node) = daemon.node() {
+        return Ok(node.clone());
+    }
+    let options =
+        crate::disks::options(&daemon.settings, cluster_id, daemon.identity.lock().details().id);
+    let opened = tokio::task::spawn_blocking(move || ContainerStore::open(options)).await;
+    let store = opened.map_err(|_| DatanodeError::Shutdown)??;
+    let (bad, all) = (store.unopened().len(), daemon.settings.data_dirs.len());
+    if let Some(why) = daemon.settings.tolerated.data.exceeded(bad, all) {
+        let reasons = store.unopened().iter().map(|unopened| unopened.reason.clone());
+        let reasons = reasons.collect::<Vec<_>>().join("; ");
+        return Err(DatanodeError::TooFewDisks { why, reasons });
+    }
+    let node = Arc::new(assemble(daemon, store).await?);
+    node.pipelines.reopen(daemon.settings.checks.timeout).await;
+    daemon.services.spawn(Arc::new(Reclaim::new(&node)));
+    daemon.services.spawn(Arc::new(SmallChunks::new(&node)));
+    daemon.services.spawn(Arc::new(DiskCheck::new(&node)));
+    daemon.services.spawn(Arc::new(Suspects::new(&node)));
+    daemon.services.spawn(Arc::new(Closing::new(daemon, &node)));
+    daemon.metrics.watch(&node);
+    crate::failed_disks::watch(daemon, &node);
+    daemon.set_node(&node);
+    Ok(node)
+}
+
+/// Opens the Raft logs of all disks at a time; one that hangs holds up no other.
+async fn open_logs(
+    daemon: &Daemon,
+    store: &ContainerStore,
+    host: &RaftHost,
+) -> Result<FxHashMap<String, LogHandle>, DatanodeError> {
+    let (disks, host) = (store.disks().to_vec(), host.clone());
+    let timeout = daemon.settings.checks.timeout;
+    let open = move || {
+        let begin = |disk: &Arc<Disk>| {
+            let (host, dir) = (host.clone(), disk.raft_dir().to_path_buf());
+            let options =
+                LogOptions { manifest: Some(disk.raft_manifest()), ..LogOptions::default() };
+            deadline::begin("open-raft-log", move || host.open_log(&dir, options))
+        };
+        let begun: Vec<_> = disks.iter().map(begin).collect();
+        let deadline = Instant::now().checked_add(timeout);
+        let finish = |(opening, disk): (deadline::Begun<_>, Arc<Disk>)| {
+            let opened = opening.wait_until(deadline).unwrap_or_else(|late| {
+                let detail = format!("{late} within {timeout:?}");
+                if crate::failed_disks::shares_device(&disk) {
+                    disk.io().fail("open the raft log", disk.raft_dir(), detail.as_str());
+                }
+                Err(LogError::Io { path: disk.raft_dir().to_path_buf(), detail })
+            });
+            (disk, opened)
+        };
+        begun.into_iter().zip(disks).map(finish).collect::<Vec<_>>()
+    };
+    let opened = tokio::task::spawn_blocking(open).await;
+    let mut logs = FxHashMap::default();
+    for (disk, opened) in opened.map_err(|_| DatanodeError::Shutdown)? {
+        match opened {
+            Ok(log) => _ = logs.insert(disk.id().to_owned(), log),
+            // The disk's replicas are there to be read; its pipelines are lost.
+            Err(error) => {
+                tracing::error!(disk = disk.id(), %error, "a raft log does not open");
+                if store.disks().len() == 1 {
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+    Ok(logs)
+}
+
+async fn assemble(daemon: &Daemon, store: ContainerStore) -> Result<Node, DatanodeError> {
+    let settings = &daemon.settings;
+    let details = daemon.identity.lock().details().clone();
+    let mut options = HostOptions::new(details.id.0);
+    options.election_timeout = settings.election_timeout;
+    options.heartbeat = settings.election_timeout / 5;
+    options.tick = options.heartbeat.min(options.tick);
+    options.max_pending_bytes = usize::try_from(settings.pending_bytes).unwrap_or(usize::MAX);
+    let host = RaftHost::start(options, daemon.transport())?;
+    let logs = open_logs(daemon, &store, &host).await?;
+    daemon.metrics.watch_raft(&host, &logs.values().cloned().collect::<Vec<_>>());
+    let pipelines = Pipelines::new(Parts {
+        me: details.id.0,
+        host: host.clone(),
+        logs,
+        store: store.clone(),
+        pending_reports: daemon.pending_reports.clone(),
+        small: settings.small_block_size,
+        sync_chunks: settings.sync_chunks,
+        trim_entries: settings.trim_entries,
+        decision_timeout: settings.scm_silence.saturating_mul(DECISION_TIMEOUT),
+    });
+    daemon.set_raft(host);
+    Ok(Node {
+        settings: settings.clone(),
+        details: ArcSwap::from_pointee(details),
+        store,
+        pipelines,
+        pending_reports: daemon.pending_reports.clone(),
+        write_budget: Budget::new(settings.pending_bytes),
+        read_budget: Budget::new(settings.pending_bytes),
+        under_way: Default::default(),
+        pusher: Pusher::new(settings.copy_streams, settings.copy_queue, settings.copy_bandwidth),
+        arrivals: Default::default(),
+        services: daemon.services.clone(),
+    })
+}
