@@ -79,7 +79,7 @@ pub enum Error {
     },
     /// What the first start has to write was refused.
     #[error("first start: {0}")]
-    FirstStart(String),
+    FirstStart(framed::Status),
 }
 
 impl Error {

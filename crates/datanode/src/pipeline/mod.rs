@@ -34,7 +34,7 @@ use multiraft::{Group, Peer, Supervisor};
 use types::PipelineId;
 
 pub(crate) use membership::Membership;
-pub(crate) use registry::{Parts, Pipelines};
+pub(crate) use registry::{Parts, PipelineError, Pipelines};
 
 use crate::storage::{Disk, PipelineStore};
 use payload::Payloads;

@@ -13,4 +13,4 @@ mod throttle;
 mod wire;
 
 pub(crate) use receive::{Arrivals, Receiver};
-pub(crate) use send::Pusher;
+pub(crate) use send::{PushError, Pusher};

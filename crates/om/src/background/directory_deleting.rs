@@ -20,6 +20,8 @@ use proto::ozone::{
 };
 use service::{BackgroundService, Progress};
 
+use super::BackgroundError;
+use super::submit::submit;
 use crate::dispatch::Dispatcher;
 use crate::state::Tables;
 
@@ -95,14 +97,14 @@ impl DirectoryDeletingService {
     }
 
     /// The next portion, and whether the table has ended. `at` is where the one after it begins.
-    fn gather(&self, at: &mut Position) -> Result<(Portion, bool), String> {
-        let tables = self.dispatcher.tables().map_err(|s| s.to_string())?;
+    fn gather(&self, at: &mut Position) -> Result<(Portion, bool), BackgroundError> {
+        let tables = self.dispatcher.tables()?;
         let mut portion = Portion::default();
         while portion.items < PORTION {
             let deleted = match next_deleted(&tables, &at.row)? {
                 Next::End => return Ok((portion, true)),
                 Next::Damaged { row, reason } => {
-                    tracing::warn!("the deletedDirectoryTable is damaged: {reason}");
+                    tracing::warn!(%reason, "the deletedDirectoryTable is damaged");
                     portion.skipped += 1;
                     at.within = None;
                     at.row = [&row, b"\0".as_slice()].concat();
@@ -123,7 +125,7 @@ impl DirectoryDeletingService {
         Ok((portion, false))
     }
 
-    async fn purge(&self, portion: Portion) -> Result<(), String> {
+    async fn purge(&self, portion: Portion) -> Result<(), BackgroundError> {
         let request = OmRequest {
             cmd_type: Type::PurgeDirectories as i32,
             client_id: NAME.to_owned(),
@@ -134,11 +136,7 @@ impl DirectoryDeletingService {
             })),
             ..OmRequest::default()
         };
-        let response = self.dispatcher.submit_own(request).await.map_err(|s| s.to_string())?;
-        match response.success {
-            Some(false) => Err(response.message.unwrap_or_default()),
-            _ => Ok(()),
-        }
+        submit(&self.dispatcher, request).await
     }
 
     /// Leaves clients the log for a while when they wait for it: a portion that took `took` keeps
@@ -149,7 +147,7 @@ impl DirectoryDeletingService {
         }
     }
 
-    async fn run(&self) -> Result<Progress, String> {
+    async fn run(&self) -> Result<Progress, BackgroundError> {
         // Taken, so that a run that fails leaves the next one to begin anew.
         let mut at = std::mem::take(&mut *self.at.lock());
         let mut items = 0;
@@ -182,7 +180,7 @@ impl Portion {
         tables: &Tables,
         deleted: &Deleted,
         within: Within,
-    ) -> Result<Option<Within>, String> {
+    ) -> Result<Option<Within>, BackgroundError> {
         let prefix = tables::tree_prefix(deleted.volume_id, deleted.bucket_id);
         let first = tables::path_key(&prefix, deleted.info.object_id.unwrap_or_default(), "");
         let mut path = PurgePathRequest {
@@ -193,7 +191,7 @@ impl Portion {
         let most = PORTION.saturating_sub(self.items).max(1);
         let (table, start) = (Table::DirectoryTable, from(&within.directories, &first));
         let directories = children(tables, table, &first, start, most, |value| {
-            let info = DirectoryInfo::decode(value).map_err(|e| e.to_string())?;
+            let info = DirectoryInfo::decode(value)?;
             Ok(deleted.child(&info.name, info.object_id, false))
         })?;
         path.mark_deleted_sub_dirs = directories.found;
@@ -204,7 +202,7 @@ impl Portion {
             let most = most.saturating_sub(path.mark_deleted_sub_dirs.len()).max(1);
             let (table, start) = (Table::FileTable, from(&within.files, &first));
             let files = children(tables, table, &first, start, most, |value| {
-                let info = KeyInfo::decode(value).map_err(|e| e.to_string())?;
+                let info = KeyInfo::decode(value)?;
                 Ok(deleted.child(&info.key_name, info.object_id.unwrap_or_default(), true))
             })?;
             path.deleted_sub_files = files.found;
@@ -264,33 +262,34 @@ enum Next {
     /// A row that does not decode.
     Damaged {
         row: Vec<u8>,
-        reason: String,
+        reason: BackgroundError,
     },
     End,
 }
 
 /// The first row of the deletedDirectoryTable from `start` on.
-fn next_deleted(tables: &Tables, start: &[u8]) -> Result<Next, String> {
+fn next_deleted(tables: &Tables, start: &[u8]) -> Result<Next, BackgroundError> {
     let mut found = Next::End;
-    tables
-        .scan(Table::DeletedDirectoryTable, start, None, &mut |key, value| {
-            found = match deleted(key, value) {
-                Ok(deleted) => Next::Row(deleted),
-                Err(reason) => Next::Damaged { row: key.to_vec(), reason },
-            };
-            ControlFlow::Break(())
-        })
-        .map_err(|e| e.to_string())?;
+    tables.scan(Table::DeletedDirectoryTable, start, None, &mut |key, value| {
+        found = match deleted(key, value) {
+            Ok(deleted) => Next::Row(deleted),
+            Err(reason) => Next::Damaged { row: key.to_vec(), reason },
+        };
+        ControlFlow::Break(())
+    })?;
     Ok(found)
 }
 
-fn deleted(key: &[u8], value: &[u8]) -> Result<Deleted, String> {
-    let row = String::from_utf8(key.to_vec()).map_err(|e| e.to_string())?;
-    let info = KeyInfo::decode(value).map_err(|e| format!("row {row}: {e}"))?;
+fn deleted(key: &[u8], value: &[u8]) -> Result<Deleted, BackgroundError> {
+    let damaged = |reason: &dyn std::fmt::Display| {
+        BackgroundError::row(Table::DeletedDirectoryTable, key, reason)
+    };
+    let row = String::from_utf8(key.to_vec()).map_err(|e| damaged(&e))?;
+    let info = KeyInfo::decode(value).map_err(|e| damaged(&e))?;
     let mut ids = row.split('/').skip(1).map(|id| id.parse::<i64>().ok().map(|id| id as u64));
     match (ids.next().flatten(), ids.next().flatten()) {
         (Some(volume_id), Some(bucket_id)) => Ok(Deleted { volume_id, bucket_id, info, row }),
-        _ => Err(format!("deletedDirectoryTable has row {row}")),
+        _ => Err(damaged(&"it is of no bucket")),
     }
 }
 
@@ -309,27 +308,25 @@ fn children(
     first: &[u8],
     start: &[u8],
     most: usize,
-    child: impl Fn(&[u8]) -> Result<KeyInfo, String>,
-) -> Result<Children, String> {
+    child: impl Fn(&[u8]) -> Result<KeyInfo, prost::DecodeError>,
+) -> Result<Children, BackgroundError> {
     let mut found = Vec::new();
     let (mut next, mut skipped) = (None, 0);
-    tables
-        .scan(table, start, tables::prefix_end(first).as_deref(), &mut |key, value| {
-            if found.len() == most {
-                next = Some(key.to_vec());
-                return ControlFlow::Break(());
+    tables.scan(table, start, tables::prefix_end(first).as_deref(), &mut |key, value| {
+        if found.len() == most {
+            next = Some(key.to_vec());
+            return ControlFlow::Break(());
+        }
+        match child(value) {
+            Ok(child) => found.push(child),
+            Err(e) => {
+                let row = String::from_utf8_lossy(key);
+                tracing::warn!("a row of a deleted directory is damaged: row {row}: {e}");
+                skipped += 1;
             }
-            match child(value) {
-                Ok(child) => found.push(child),
-                Err(e) => {
-                    let row = String::from_utf8_lossy(key);
-                    tracing::warn!("a row of a deleted directory is damaged: row {row}: {e}");
-                    skipped += 1;
-                }
-            }
-            ControlFlow::Continue(())
-        })
-        .map_err(|e| e.to_string())?;
+        }
+        ControlFlow::Continue(())
+    })?;
     Ok(Children { found, next, skipped })
 }
 

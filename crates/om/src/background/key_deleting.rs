@@ -17,7 +17,9 @@ use proto::block_location::{KeyBlocks, delete_scm_block_result};
 use proto::ozone::{DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKeyInfo, Type};
 use service::{BackgroundService, Progress};
 
+use super::BackgroundError;
 use super::names::bucket_of;
+use super::submit::submit;
 use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics, Ozone's.
@@ -66,38 +68,36 @@ impl KeyDeletingService {
     }
 
     /// The next rows.
-    fn rows(&self) -> Result<Rows, String> {
-        let tables = self.dispatcher.tables().map_err(|s| s.to_string())?;
+    fn rows(&self) -> Result<Rows, BackgroundError> {
+        let tables = self.dispatcher.tables()?;
         let start = match self.resume.lock().take() {
             // Right behind the row.
             Some(last) => [last.as_bytes(), b"\0"].concat(),
             None => Vec::new(),
         };
         let (mut found, mut blocks) = (Rows::default(), 0);
-        tables
-            .scan(Table::DeletedTable, &start, None, &mut |key, value| {
-                if found.rows.len() >= self.options.limit || blocks >= BLOCKS_PER_CALL {
-                    found.more = true;
-                    return ControlFlow::Break(());
+        tables.scan(Table::DeletedTable, &start, None, &mut |key, value| {
+            if found.rows.len() >= self.options.limit || blocks >= BLOCKS_PER_CALL {
+                found.more = true;
+                return ControlFlow::Break(());
+            }
+            match row(key, value) {
+                Ok(row) => {
+                    blocks += row.blocks.blocks.len();
+                    found.rows.push(row);
                 }
-                match row(key, value) {
-                    Ok(row) => {
-                        blocks += row.blocks.blocks.len();
-                        found.rows.push(row);
-                    }
-                    Err(reason) => {
-                        tracing::warn!("the deletedTable is damaged: {reason}");
-                        found.skipped += 1;
-                    }
+                Err(reason) => {
+                    tracing::warn!(%reason, "the deletedTable is damaged");
+                    found.skipped += 1;
                 }
-                ControlFlow::Continue(())
-            })
-            .map_err(|e| e.to_string())?;
+            }
+            ControlFlow::Continue(())
+        })?;
         Ok(found)
     }
 
     /// Hands rows over to SCM; gives back the keys of those it took.
-    async fn hand_over(&self, rows: Vec<Row>) -> Result<Vec<String>, String> {
+    async fn hand_over(&self, rows: Vec<Row>) -> Result<Vec<String>, BackgroundError> {
         let (empty, full): (Vec<Row>, Vec<Row>) =
             rows.into_iter().partition(|r| r.blocks.blocks.is_empty());
         let mut taken: Vec<String> = empty.into_iter().map(|r| r.key).collect();
@@ -105,8 +105,7 @@ impl KeyDeletingService {
             return Ok(taken);
         }
         let calls = full.into_iter().map(|r| r.blocks).collect();
-        let results =
-            self.dispatcher.parts().scm.delete_blocks(calls).await.map_err(|e| e.to_string())?;
+        let results = self.dispatcher.parts().scm.delete_blocks(calls).await?;
         let success = delete_scm_block_result::Result::Success as i32;
         for key in results {
             if key.block_results.iter().all(|b| b.result == success) {
@@ -118,10 +117,10 @@ impl KeyDeletingService {
         Ok(taken)
     }
 
-    async fn purge(&self, keys: &[String]) -> Result<(), String> {
+    async fn purge(&self, keys: &[String]) -> Result<(), BackgroundError> {
         let mut by_bucket: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
         for key in keys {
-            let bucket = bucket_of(key).ok_or_else(|| format!("deletedTable has row {key}"))?;
+            let bucket = bucket_of(key).ok_or_else(|| no_bucket(key.as_bytes()))?;
             by_bucket.entry(bucket).or_default().push(key.clone());
         }
         let deleted_keys = by_bucket
@@ -141,14 +140,10 @@ impl KeyDeletingService {
             })),
             ..OmRequest::default()
         };
-        let response = self.dispatcher.submit_own(request).await.map_err(|s| s.to_string())?;
-        match response.success {
-            Some(false) => Err(response.message.unwrap_or_default()),
-            _ => Ok(()),
-        }
+        submit(&self.dispatcher, request).await
     }
 
-    async fn run(&self) -> Result<Progress, String> {
+    async fn run(&self) -> Result<Progress, BackgroundError> {
         let Rows { rows, more, skipped } = self.rows()?;
         let Some(last) = rows.last().map(|r| r.key.clone()) else {
             return Ok(Progress::idle().and_skipped(skipped));
@@ -186,12 +181,18 @@ impl BackgroundService for KeyDeletingService {
     }
 }
 
-fn row(key: &[u8], value: &[u8]) -> Result<Row, String> {
-    let key = String::from_utf8(key.to_vec()).map_err(|e| format!("a row's key: {e}"))?;
+fn no_bucket(row: &[u8]) -> BackgroundError {
+    BackgroundError::row(Table::DeletedTable, row, "it is of no bucket")
+}
+
+fn row(key: &[u8], value: &[u8]) -> Result<Row, BackgroundError> {
+    let damaged =
+        |reason: &dyn std::fmt::Display| BackgroundError::row(Table::DeletedTable, key, reason);
+    let deleted = RepeatedKeyInfo::decode(value).map_err(|e| damaged(&e))?;
+    let key = String::from_utf8(key.to_vec()).map_err(|e| damaged(&e))?;
     if bucket_of(&key).is_none() {
-        return Err(format!("row {key} is of no bucket"));
+        return Err(no_bucket(key.as_bytes()));
     }
-    let deleted = RepeatedKeyInfo::decode(value).map_err(|e| format!("row {key}: {e}"))?;
     let mut blocks = KeyBlocks { key: key.clone(), ..KeyBlocks::default() };
     for info in &deleted.key_info {
         for location in info.key_location_list.iter().flat_map(|v| &v.key_locations) {

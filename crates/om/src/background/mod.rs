@@ -10,15 +10,18 @@
 //! change alike.
 
 mod directory_deleting;
+mod error;
 mod key_deleting;
 mod multipart_cleanup;
 mod names;
 mod open_key_cleanup;
+mod submit;
 mod trash;
 
 pub(crate) use directory_deleting::{
     DirectoryDeletingOptions, DirectoryDeletingService, NAME as DIRECTORY_DELETING,
 };
+pub(crate) use error::BackgroundError;
 pub(crate) use key_deleting::{KeyDeletingOptions, KeyDeletingService, NAME as KEY_DELETING};
 pub(crate) use multipart_cleanup::MultipartUploadCleanupService;
 pub(crate) use open_key_cleanup::OpenKeyCleanupService;

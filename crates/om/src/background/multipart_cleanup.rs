@@ -13,8 +13,10 @@ use proto::ozone::{
 };
 use service::{BackgroundService, Progress};
 
+use super::BackgroundError;
 use super::CleanupOptions;
 use super::names::bucket_of;
+use super::submit::submit;
 use crate::dispatch::Dispatcher;
 use crate::ids::now_ms;
 
@@ -38,36 +40,34 @@ impl MultipartUploadCleanupService {
         Arc::new(Self { dispatcher, options })
     }
 
-    fn expired(&self) -> Result<Expired, String> {
-        let tables = self.dispatcher.tables().map_err(|s| s.to_string())?;
+    fn expired(&self) -> Result<Expired, BackgroundError> {
+        let tables = self.dispatcher.tables()?;
         let before = now_ms().saturating_sub(self.options.expire.as_millis() as u64);
         let mut found = Expired::default();
-        tables
-            .scan(Table::MultipartInfoTable, b"", None, &mut |key, value| {
-                let name = std::str::from_utf8(key).ok();
-                let bucket = name.and_then(bucket_of);
-                let (Some(name), Some((volume, bucket)), Ok(upload)) =
-                    (name, bucket, MultipartKeyInfo::decode(value))
-                else {
-                    found.skipped += 1;
-                    return ControlFlow::Continue(());
-                };
-                if upload.creation_time <= before {
-                    let bucket = (volume.to_owned(), bucket.to_owned());
-                    found.uploads.entry(bucket).or_default().push(name.to_owned());
-                    found.count += 1;
-                }
-                if found.count < self.options.limit {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                }
-            })
-            .map_err(|e| e.to_string())?;
+        tables.scan(Table::MultipartInfoTable, b"", None, &mut |key, value| {
+            let name = std::str::from_utf8(key).ok();
+            let bucket = name.and_then(bucket_of);
+            let (Some(name), Some((volume, bucket)), Ok(upload)) =
+                (name, bucket, MultipartKeyInfo::decode(value))
+            else {
+                found.skipped += 1;
+                return ControlFlow::Continue(());
+            };
+            if upload.creation_time <= before {
+                let bucket = (volume.to_owned(), bucket.to_owned());
+                found.uploads.entry(bucket).or_default().push(name.to_owned());
+                found.count += 1;
+            }
+            if found.count < self.options.limit {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
         Ok(found)
     }
 
-    async fn run(&self) -> Result<Progress, String> {
+    async fn run(&self) -> Result<Progress, BackgroundError> {
         let Expired { uploads, count, skipped } = self.expired()?;
         if count == 0 {
             return Ok(Progress::idle().and_skipped(skipped));
@@ -93,10 +93,7 @@ impl MultipartUploadCleanupService {
             )),
             ..OmRequest::default()
         };
-        let response = self.dispatcher.submit_own(request).await.map_err(|s| s.to_string())?;
-        if response.success == Some(false) {
-            return Err(response.message.unwrap_or_default());
-        }
+        submit(&self.dispatcher, request).await?;
         let full = count >= self.options.limit;
         let progress =
             if full { Progress::more(count as u64) } else { Progress::done(count as u64) };

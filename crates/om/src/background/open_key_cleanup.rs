@@ -14,7 +14,9 @@ use proto::ozone::{
 };
 use service::{BackgroundService, Progress};
 
+use super::BackgroundError;
 use super::CleanupOptions;
+use super::submit::submit;
 use crate::dispatch::Dispatcher;
 use crate::ids::now_ms;
 
@@ -51,43 +53,40 @@ impl OpenKeyCleanupService {
 
     /// Multipart uploads have a cleanup of their own: their row in the openKeyTable goes with
     /// them.
-    fn expired(&self, layout: BucketLayoutProto) -> Result<Expired, String> {
+    fn expired(&self, layout: BucketLayoutProto) -> Result<Expired, BackgroundError> {
         let table = match layout {
             BucketLayoutProto::FileSystemOptimized => Table::OpenFileTable,
             _ => Table::OpenKeyTable,
         };
-        let tables = self.dispatcher.tables().map_err(|s| s.to_string())?;
+        let tables = self.dispatcher.tables()?;
         let before = |age: Duration| now_ms().saturating_sub(age.as_millis() as u64);
         let thresholds = Thresholds {
             expire: before(self.options.expire),
             lease: before(self.lease_hard_limit),
         };
         let mut found = Expired::default();
-        tables
-            .scan(table, b"", None, &mut |key, value| {
-                let (Ok(info), Ok(name)) = (KeyInfo::decode(value), std::str::from_utf8(key))
-                else {
-                    found.skipped += 1;
-                    return ControlFlow::Continue(());
-                };
-                if !is_expired(&info, name, &thresholds) {
-                    return ControlFlow::Continue(());
-                }
-                let bucket = (info.volume_name, info.bucket_name);
-                let keys = found.sessions.entry(bucket).or_default();
-                keys.push(OpenKey { name: name.to_owned(), client_id: None });
-                found.count += 1;
-                if found.count < self.options.limit {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                }
-            })
-            .map_err(|e| e.to_string())?;
+        tables.scan(table, b"", None, &mut |key, value| {
+            let (Ok(info), Ok(name)) = (KeyInfo::decode(value), std::str::from_utf8(key)) else {
+                found.skipped += 1;
+                return ControlFlow::Continue(());
+            };
+            if !is_expired(&info, name, &thresholds) {
+                return ControlFlow::Continue(());
+            }
+            let bucket = (info.volume_name, info.bucket_name);
+            let keys = found.sessions.entry(bucket).or_default();
+            keys.push(OpenKey { name: name.to_owned(), client_id: None });
+            found.count += 1;
+            if found.count < self.options.limit {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
         Ok(found)
     }
 
-    async fn run(&self, layout: BucketLayoutProto) -> Result<Progress, String> {
+    async fn run(&self, layout: BucketLayoutProto) -> Result<Progress, BackgroundError> {
         let expired = self.expired(layout)?;
         if expired.count > 0 {
             let open_keys_per_bucket = expired
@@ -108,7 +107,7 @@ impl OpenKeyCleanupService {
                 })),
                 ..OmRequest::default()
             };
-            self.submit(request).await?;
+            submit(&self.dispatcher, request).await?;
         }
         let count = expired.count;
         let progress = match count {
@@ -117,14 +116,6 @@ impl OpenKeyCleanupService {
             count => Progress::done(count as u64),
         };
         Ok(progress.and_skipped(expired.skipped))
-    }
-
-    async fn submit(&self, request: OmRequest) -> Result<(), String> {
-        let response = self.dispatcher.submit_own(request).await.map_err(|s| s.to_string())?;
-        match response.success {
-            Some(false) => Err(response.message.unwrap_or_default()),
-            _ => Ok(()),
-        }
     }
 }
 

@@ -133,10 +133,15 @@ impl Dispatcher {
     }
 
     /// Carries out a request of OM's own that is decided already.
-    pub(crate) async fn propose_own(&self, request: OmRequest) -> Result<(), String> {
-        let answer = self.propose(request, Vec::new()).await.map_err(|e| e.to_string())?;
-        let outcome = Outcome::of(&answer.response);
-        if outcome.success { Ok(()) } else { Err(outcome.message.into_owned()) }
+    ///
+    /// # Errors
+    /// When it is not applied here, or refused: then the status says why.
+    pub(crate) async fn propose_own(&self, request: OmRequest) -> Result<(), Status> {
+        let answer = self.propose(request, Vec::new()).await?;
+        match Outcome::of(&answer.response) {
+            outcome if outcome.success => Ok(()),
+            outcome => Err(Status::internal(outcome.message.into_owned())),
+        }
     }
 
     async fn propose(

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use namespace::{Table, View, tables};
 use proto::ozone::{
-    DeleteKeyArgs, DeleteKeyRequest, DeleteKeysRequest, KeyArgs, OmRequest, OmResponse,
-    RenameKeyRequest, RenameKeysArgs, RenameKeysMap, RenameKeysRequest, Status, Type,
+    DeleteKeyArgs, DeleteKeyRequest, DeleteKeysRequest, KeyArgs, OmRequest, RenameKeyRequest,
+    RenameKeysArgs, RenameKeysMap, RenameKeysRequest, Status, Type,
 };
 
 use super::TrashOptions;
 use super::checkpoint::{self, CURRENT};
 use super::files::{TrashRoot, entries};
+use crate::background::BackgroundError;
+use crate::background::submit::ask;
 use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics.
@@ -26,12 +28,12 @@ pub(super) struct Emptied {
     pub(super) made: u64,
     pub(super) deleted: u64,
     /// The first thing that went wrong.
-    pub(super) failure: Option<String>,
+    pub(super) failure: Option<BackgroundError>,
 }
 
 impl Emptied {
     /// Whether it went well.
-    fn note(&mut self, done: Result<(), String>) -> bool {
+    fn note(&mut self, done: Result<(), BackgroundError>) -> bool {
         let went_well = done.is_ok();
         self.failure = self.failure.take().or(done.err());
         went_well
@@ -64,7 +66,7 @@ pub(super) async fn empty(
         let taken = |name: &str| found.iter().any(|entry| entry.name == name);
         let made = match checkpoint::name(now, taken) {
             Some(name) => make(dispatcher, root, &name).await,
-            None => Err(format!("{}: too many checkpoints of one second", root.path)),
+            None => Err(BackgroundError::TooManyCheckpoints { path: root.path.clone() }),
         };
         emptied.made += u64::from(emptied.note(made));
     }
@@ -72,7 +74,11 @@ pub(super) async fn empty(
 }
 
 /// Makes a checkpoint of what is in the trash.
-async fn make(dispatcher: &Arc<Dispatcher>, root: &TrashRoot, name: &str) -> Result<(), String> {
+async fn make(
+    dispatcher: &Arc<Dispatcher>,
+    root: &TrashRoot,
+    name: &str,
+) -> Result<(), BackgroundError> {
     let (from, to) = (format!("{}/{CURRENT}", root.path), format!("{}/{name}", root.path));
     if root.is_tree {
         return submit(dispatcher, rename_key(root, from, to)).await;
@@ -90,7 +96,11 @@ async fn make(dispatcher: &Arc<Dispatcher>, root: &TrashRoot, name: &str) -> Res
     }
 }
 
-async fn delete(dispatcher: &Arc<Dispatcher>, root: &TrashRoot, name: &str) -> Result<(), String> {
+async fn delete(
+    dispatcher: &Arc<Dispatcher>,
+    root: &TrashRoot,
+    name: &str,
+) -> Result<(), BackgroundError> {
     let path = format!("{}/{name}", root.path);
     if root.is_tree {
         return submit(dispatcher, delete_key(root, path)).await;
@@ -111,29 +121,27 @@ fn keys_below(
     root: &TrashRoot,
     directory: &str,
     after: &str,
-) -> Result<Vec<String>, String> {
-    let tables = dispatcher.tables().map_err(|s| s.to_string())?;
+) -> Result<Vec<String>, BackgroundError> {
+    let tables = dispatcher.tables()?;
     let row = |key: &str| tables::object_key(&root.volume, &root.bucket, key);
     let (names_at, below, after) = (row("").len(), row(&format!("{directory}/")), row(after));
     let mut keys = Vec::new();
     let end = tables::prefix_end(&below);
-    tables
-        .scan(Table::KeyTable, after.as_slice().max(&below), end.as_deref(), &mut |row, _| {
-            if row != after {
-                keys.extend(std::str::from_utf8(&row[names_at..]).ok().map(str::to_owned));
-            }
-            match keys.len() < PORTION {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        })
-        .map_err(|e| e.to_string())?;
+    tables.scan(Table::KeyTable, after.as_slice().max(&below), end.as_deref(), &mut |row, _| {
+        if row != after {
+            keys.extend(std::str::from_utf8(&row[names_at..]).ok().map(str::to_owned));
+        }
+        match keys.len() < PORTION {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
     Ok(keys)
 }
 
-async fn submit(dispatcher: &Arc<Dispatcher>, request: OmRequest) -> Result<(), String> {
+async fn submit(dispatcher: &Arc<Dispatcher>, request: OmRequest) -> Result<(), BackgroundError> {
     let request = OmRequest { client_id: NAME.to_owned(), ..request };
-    let response: OmResponse = dispatcher.submit_own(request).await.map_err(|s| s.to_string())?;
+    let response = ask(dispatcher, request).await?;
     match response.status() {
         // What a client has taken away in the meantime, or holds open, is for the next run.
         Status::Ok
@@ -141,9 +149,7 @@ async fn submit(dispatcher: &Arc<Dispatcher>, request: OmRequest) -> Result<(), 
         | Status::FileNotFound
         | Status::PartialRename
         | Status::PartialDelete => Ok(()),
-        status => {
-            Err(format!("{}: {}", status.as_str_name(), response.message.unwrap_or_default()))
-        }
+        _ => Err(BackgroundError::refused(response)),
     }
 }
 

@@ -9,6 +9,7 @@ use proto::ozone::{
     OzoneFileStatusProtoLight, Status, Type,
 };
 
+use crate::background::BackgroundError;
 use crate::dispatch::Dispatcher;
 use crate::state::SnapshotView;
 
@@ -36,18 +37,16 @@ pub(super) struct Entry {
 }
 
 /// The buckets that are file systems, each once: links lead to others.
-pub(super) fn buckets(dispatcher: &Dispatcher) -> Result<Vec<Bucket>, String> {
-    let tables = dispatcher.tables().map_err(|s| s.to_string())?;
+pub(super) fn buckets(dispatcher: &Dispatcher) -> Result<Vec<Bucket>, BackgroundError> {
+    let tables = dispatcher.tables()?;
     let mut found = Vec::new();
-    tables
-        .scan(Table::BucketTable, b"", None, &mut |_, value| {
-            let bucket = BucketInfo::decode(value).map(Bucket::new);
-            found.extend(bucket.ok().filter(|bucket| {
-                !bucket.is_link() && bucket.layout() != BucketLayoutProto::ObjectStore
-            }));
-            ControlFlow::Continue(())
-        })
-        .map_err(|e| e.to_string())?;
+    tables.scan(Table::BucketTable, b"", None, &mut |_, value| {
+        let bucket = BucketInfo::decode(value).map(Bucket::new);
+        found.extend(bucket.ok().filter(|bucket| {
+            !bucket.is_link() && bucket.layout() != BucketLayoutProto::ObjectStore
+        }));
+        ControlFlow::Continue(())
+    })?;
     Ok(found)
 }
 
@@ -55,7 +54,7 @@ pub(super) fn buckets(dispatcher: &Dispatcher) -> Result<Vec<Bucket>, String> {
 pub(super) fn trash_roots(
     dispatcher: &Dispatcher,
     bucket: &Bucket,
-) -> Result<Vec<TrashRoot>, String> {
+) -> Result<Vec<TrashRoot>, BackgroundError> {
     let (volume, name) = (&bucket.volume_name, &bucket.bucket_name);
     let users = entries(dispatcher, volume, name, TRASH)?;
     let root = |user: Entry| TrashRoot {
@@ -73,7 +72,7 @@ pub(super) fn entries(
     volume: &str,
     bucket: &str,
     path: &str,
-) -> Result<Vec<Entry>, String> {
+) -> Result<Vec<Entry>, BackgroundError> {
     let mut found: Vec<Entry> = Vec::new();
     loop {
         let start = found.last().map(|last| format!("{path}/{}", last.name)).unwrap_or_default();
@@ -102,7 +101,7 @@ fn page(
     bucket: &str,
     path: &str,
     start: &str,
-) -> Result<Vec<OzoneFileStatusProtoLight>, String> {
+) -> Result<Vec<OzoneFileStatusProtoLight>, BackgroundError> {
     let request = OmRequest {
         cmd_type: Type::ListStatusLight as i32,
         list_status_request: Some(Box::new(ListStatusRequest {
@@ -119,7 +118,7 @@ fn page(
         })),
         ..OmRequest::default()
     };
-    let tables = dispatcher.tables().map_err(|s| s.to_string())?;
+    let tables = dispatcher.tables()?;
     let parts = dispatcher.parts();
     let user = parts.default_user.as_str();
     let groups = parts.groups.of(user);
@@ -131,9 +130,6 @@ fn page(
             Ok(response.list_status_light_response.map(|list| list.statuses).unwrap_or_default())
         }
         Status::FileNotFound | Status::BucketNotFound | Status::VolumeNotFound => Ok(Vec::new()),
-        status => {
-            let message = response.message.unwrap_or_default();
-            Err(format!("/{volume}/{bucket}/{path}: {}: {message}", status.as_str_name()))
-        }
+        _ => Err(BackgroundError::refused(response)),
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use service::{BackgroundService, MetricsRegistry, Progress};
 
+use crate::background::BackgroundError;
 use crate::dispatch::Dispatcher;
 
 /// How the emptier works.
@@ -72,7 +73,7 @@ impl TrashEmptier {
 
     /// Deletes what has been kept long enough, then makes a checkpoint of what is new. Whatever
     /// fails does not keep the trash of others full.
-    async fn empty_all(&self) -> Result<Progress, String> {
+    async fn empty_all(&self) -> Result<Progress, BackgroundError> {
         let mut progress = Progress::idle();
         for bucket in files::buckets(&self.dispatcher)? {
             for root in files::trash_roots(&self.dispatcher, &bucket)? {
@@ -82,7 +83,7 @@ impl TrashEmptier {
                 self.counts.made.fetch_add(emptied.made, Ordering::Relaxed);
                 self.counts.deleted.fetch_add(emptied.deleted, Ordering::Relaxed);
                 progress.items += emptied.made + emptied.deleted;
-                progress.failure = progress.failure.or(emptied.failure);
+                progress.failure = progress.failure.or(emptied.failure.map(|e| e.to_string()));
             }
         }
         Ok(progress)

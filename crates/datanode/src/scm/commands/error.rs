@@ -1,0 +1,46 @@
+//! Why a command of SCM was not carried out.
+
+use tokio::task::JoinError;
+use types::WireError;
+
+use crate::DatanodeError;
+use crate::pipeline::PipelineError;
+use crate::push::PushError;
+use crate::storage::StorageError;
+
+/// A command of SCM was not carried out. SCM is told, and decides what follows.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// It has not what it must have, or nonsense.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// Another SCM leads by now.
+    #[error("ordered in term {term}, an SCM leads in term {latest}")]
+    Superseded {
+        /// The term of the SCM that ordered it.
+        term: i64,
+        /// The latest term that this node has heard of.
+        latest: i64,
+    },
+    /// The SCM that ordered it no longer expects it to be carried out.
+    #[error("{late_ms} ms too late")]
+    Late {
+        /// Milliseconds since its deadline.
+        late_ms: i64,
+    },
+    /// A pipeline was not made or closed.
+    #[error(transparent)]
+    Pipeline(#[from] PipelineError),
+    /// The disks.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A container was not copied.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// The node's own state was not kept.
+    #[error(transparent)]
+    Datanode(#[from] DatanodeError),
+    /// A thread died.
+    #[error("it was interrupted: {0}")]
+    Interrupted(#[from] JoinError),
+}

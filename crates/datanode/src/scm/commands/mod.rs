@@ -1,0 +1,157 @@
+//! What SCM asks for. Commands come at least once: carrying one out again must do no harm, and one
+//! that is still under way is not started again.
+//!
+//! The table of them is at the end; each has a file of its own.
+
+mod close_container;
+mod close_pipeline;
+mod create_pipeline;
+mod delete_blocks;
+mod delete_container;
+mod error;
+mod order;
+mod refresh_volume_usage;
+mod replicate_container;
+mod set_operational_state;
+
+use std::sync::Arc;
+
+use proto::scm_datanode as wire;
+use proto::scm_datanode::ScmCommandProto as Command;
+use proto::scm_datanode::command_status::Status;
+use proto::scm_datanode::scm_command_proto::Type;
+use types::WireError;
+
+pub(crate) use error::CommandError;
+use order::Order;
+
+use crate::daemon::Daemon;
+use crate::node::Node;
+use crate::pending_reports::Outbox;
+
+/// What SCM is told besides: which deletions are noted.
+type Ack = wire::ContainerBlocksDeletionAckProto;
+
+/// What commands work on.
+struct Context<'a> {
+    node: &'a Arc<Node>,
+    order: Order,
+}
+
+/// A command's part of the message, which says all about it.
+trait Carry {
+    /// The number that its outcome is reported under.
+    fn id(&self) -> i64;
+
+    /// What it is about, for telling whether the same is under way.
+    ///
+    /// # Errors
+    /// When the part makes no sense.
+    fn subject(&self) -> Result<String, WireError>;
+
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// When that fails; SCM is told.
+    async fn carry_out(self, context: Context<'_>) -> Result<Option<Ack>, CommandError>;
+}
+
+/// Carries a command out in the background; its outcome goes into the next heartbeat.
+pub(crate) fn start(
+    daemon: &Arc<Daemon>,
+    node: &Arc<Node>,
+    outbox: &Arc<Outbox>,
+    command: Command,
+) {
+    let kind = command.command_type();
+    let (id, subject) = match subject(&command) {
+        Some(Ok(known)) => known,
+        Some(Err(error)) => {
+            tracing::warn!(?kind, %error, "SCM sent a command that makes no sense");
+            return;
+        }
+        None => {
+            tracing::warn!(?kind, "SCM sent a command without its part, or one that is not known");
+            return;
+        }
+    };
+    let Some(under_way) = node.under_way.begin(kind as i32, subject) else { return };
+    let (daemon, node, outbox) = (daemon.clone(), node.clone(), outbox.clone());
+    let shutdown = daemon.shutdown.clone();
+    tokio::spawn(async move {
+        let (term, deadline_ms) = (command.term(), command.deadline_ms_since_epoch);
+        let context = Context { node: &node, order: Order { daemon, term, deadline_ms } };
+        let Some(outcome) = shutdown.until(carry_out(command, context)).await else {
+            return;
+        };
+        drop(under_way);
+        let (status, msg, ack) = match outcome {
+            Ok(ack) => (Status::Executed, None, ack),
+            Err(error) => {
+                tracing::warn!(?kind, id, %error, "a command of SCM failed");
+                (Status::Failed, Some(error.to_string()), None)
+            }
+        };
+        let status = wire::CommandStatus {
+            cmd_id: id,
+            status: status as i32,
+            r#type: kind as i32,
+            msg,
+            block_deletion_ack: ack,
+        };
+        outbox.add(|batch| batch.statuses.push(status));
+    });
+}
+
+macro_rules! commands {
+    (
+        here { $($kind:ident => $part:ident,)* }
+        elsewhere { $($elsewhere:ident,)* }
+    ) => {
+        /// The command's number and what it is about; `None` when its part is missing or this node
+        /// does not carry it out.
+        fn subject(command: &Command) -> Option<Result<(i64, String), WireError>> {
+            match command.command_type() {
+                $(Type::$kind => {
+                    let part = command.$part.as_ref()?;
+                    Some(part.subject().map(|subject| (part.id(), subject)))
+                })*
+                $(Type::$elsewhere)|* => None,
+            }
+        }
+
+        async fn carry_out(
+            command: Command,
+            context: Context<'_>,
+        ) -> Result<Option<Ack>, CommandError> {
+            match command.command_type() {
+                $(Type::$kind => match command.$part {
+                    Some(part) => part.carry_out(context).await,
+                    None => Ok(None),
+                },)*
+                $(Type::$elsewhere)|* => Ok(None),
+            }
+        }
+    };
+}
+
+commands! {
+    here {
+        CreatePipelineCommand => create_pipeline_command_proto,
+        ClosePipelineCommand => close_pipeline_command_proto,
+        CloseContainerCommand => close_container_command_proto,
+        DeleteContainerCommand => delete_container_command_proto,
+        ReplicateContainerCommand => replicate_container_command_proto,
+        DeleteBlocksCommand => delete_blocks_command_proto,
+        SetNodeOperationalStateCommand => set_node_operational_state_command_proto,
+        RefreshVolumeUsageInfo => refresh_volume_usage_command_proto,
+    }
+    elsewhere {
+        UnknownScmCommand,
+        // The session registers anew: `session.rs`.
+        ReregisterCommand,
+        FinalizeNewLayoutVersionCommand,
+        ReconstructEcContainersCommand,
+        ReconcileContainerCommand,
+    }
+}

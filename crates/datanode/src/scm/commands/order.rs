@@ -1,0 +1,37 @@
+//! Until when an order counts.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::CommandError;
+use crate::daemon::Daemon;
+
+/// Until when an order counts.
+pub(super) struct Order {
+    pub daemon: Arc<Daemon>,
+    /// The term of the SCM that gave it.
+    pub term: i64,
+    /// Milliseconds since 1970; `None` is without end.
+    pub deadline_ms: Option<i64>,
+}
+
+impl Order {
+    /// # Errors
+    /// When another SCM leads by now, or the one that gave it no longer expects it to be carried
+    /// out: either may have ordered another replica away instead.
+    pub fn check(&self) -> Result<(), CommandError> {
+        let latest = self.daemon.scm_term.load(Ordering::SeqCst);
+        if latest > self.term {
+            return Err(CommandError::Superseded { term: self.term, latest });
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        match self.deadline_ms {
+            Some(deadline) if now > deadline => {
+                Err(CommandError::Late { late_ms: now.saturating_sub(deadline) })
+            }
+            _ => Ok(()),
+        }
+    }
+}
