@@ -1,4 +1,4 @@
-//! CreatePipelineCommand: this node is a member of a new pipeline, or its members have new addresses.
+//! CreatePipelineCommand: this node is a member of a new pipeline, or its members have moved.
 
 use proto::scm_datanode as wire;
 use types::{PipelineId, WireError};

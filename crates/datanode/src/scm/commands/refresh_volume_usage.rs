@@ -1,4 +1,4 @@
-//! RefreshVolumeUsageInfo: every heartbeat looks at the disks' usage anew, so nothing is to be done.
+//! RefreshVolumeUsageInfo: nothing is to be done, every heartbeat looks at the disks' usage anew.
 
 use proto::scm_datanode as wire;
 use types::WireError;
