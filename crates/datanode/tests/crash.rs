@@ -181,6 +181,16 @@ async fn acknowledged_blocks_survive_the_kill_of_all_members_at_once() {
 /// before that.
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_blocks_survive_a_kill_of_all_members_whose_pipeline_is_closed_meanwhile() {
+    closed_after_a_kill(false).await;
+}
+
+/// As above, and the second one finds another process at its address.
+#[tokio::test(flavor = "multi_thread")]
+async fn members_that_come_back_elsewhere_decide_before_they_close() {
+    closed_after_a_kill(true).await;
+}
+
+async fn closed_after_a_kill(elsewhere: bool) {
     let dir = tempfile::tempdir().unwrap();
     let scm = RunningScm::start().await;
     let (mut processes, mut ids) = (Vec::new(), Vec::new());
@@ -199,6 +209,9 @@ async fn acknowledged_blocks_survive_a_kill_of_all_members_whose_pipeline_is_clo
         written.push((pipe.put_small(block(1, local), data.clone()).await.unwrap(), data));
     }
     processes.iter_mut().for_each(Process::kill);
+    let known = addresses(&scm).await;
+    let last = known.iter().find(|(id, _)| *id == ids[2]).map(|(_, address)| address.clone());
+    let _taken = elsewhere.then(|| std::net::TcpListener::bind(last.unwrap()).unwrap());
     for number in [1, 2] {
         let heard = scm.scm.with(|known| known.registrations[&ids[number]]);
         processes[number].restart();
@@ -206,6 +219,8 @@ async fn acknowledged_blocks_survive_a_kill_of_all_members_whose_pipeline_is_clo
             (known.registrations[&ids[number]] > heard).then_some(())
         };
         scm.scm.wait("the node to be back", again).await;
+        // It may be elsewhere: all members are told, as SCM does.
+        scm.scm.send_create_pipeline(id, &ids);
         scm.scm.send_close_pipeline(ids[number], id);
         // The first one is alone with the order for a while.
         tokio::time::sleep(Duration::from_secs(2)).await;

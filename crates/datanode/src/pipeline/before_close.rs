@@ -28,6 +28,16 @@ const LEAVE_DELAY: Duration = Duration::from_millis(500);
 /// often they are asked.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// A pipeline that is waited for, as it is now.
+pub(super) enum Current {
+    /// It runs.
+    Runs(Arc<Pipeline>),
+    /// It is being started again, with new addresses of its members.
+    Moves,
+    /// It is not here any more, or its disk has failed.
+    Gone,
+}
+
 /// What a wait for a decision ended with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
@@ -71,17 +81,23 @@ async fn standing(pipeline: &Pipeline) -> Option<LogStanding> {
 
 /// Waits until it is known what becomes of the entries that the log has now, and that no other
 /// member has entries that may have been acknowledged and are not here. `me` is this node;
-/// `current` is the pipeline, or none when it is not here any more; it is asked again and again,
-/// for one whose members move is started anew.
+/// `current` is asked again and again, for a pipeline whose members move is started anew.
 pub(super) async fn wait_for_decision(
     me: Uuid,
-    current: impl Fn() -> Option<Arc<Pipeline>>,
+    current: impl Fn() -> Current,
     timeout: Duration,
 ) -> Decision {
     let deadline = Instant::now() + timeout;
     let (mut target, mut ask_at) = (None, Instant::now() + ASK_INTERVAL);
     loop {
-        let Some(pipeline) = current() else { return Decision::Made };
+        let pipeline = match current() {
+            Current::Runs(pipeline) => pipeline,
+            Current::Moves if Instant::now() < deadline => {
+                tokio::time::sleep(POLL_INTERVAL).await;
+                continue;
+            }
+            Current::Moves | Current::Gone => return Decision::Made,
+        };
         if let Some(log) = standing(&pipeline).await {
             let target = *target.get_or_insert(log.undecided.end);
             let applied = log.undecided.is_empty() || log.undecided.start >= target;

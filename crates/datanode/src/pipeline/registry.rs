@@ -18,7 +18,7 @@ use types::{ContainerId, PipelineId};
 use uuid::Uuid;
 
 use super::before_close::{
-    Decision, is_decided, wait_for_decision, wait_for_members, wait_for_replay,
+    Current, Decision, is_decided, wait_for_decision, wait_for_members, wait_for_replay,
 };
 use super::disk_reservation::DiskReservations;
 use super::machine::Machine;
@@ -389,8 +389,15 @@ impl Pipelines {
     /// entries of its log: the pipeline stays, and SCM asks again.
     pub async fn close(&self, id: PipelineId) -> Result<(), PipelineError> {
         let parts = &self.inner.parts;
-        let works = || self.get(id).filter(|pipeline| self.failure(&pipeline.disk).is_none());
-        let decision = wait_for_decision(parts.me, works, parts.decision_timeout).await;
+        let current = || match self.get(id) {
+            None if self.is_moving(id) => Current::Moves,
+            // It may have moved between these two looks.
+            found => match found.or_else(|| self.get(id)) {
+                Some(pipeline) if self.failure(&pipeline.disk).is_none() => Current::Runs(pipeline),
+                _ => Current::Gone,
+            },
+        };
+        let decision = wait_for_decision(parts.me, current, parts.decision_timeout).await;
         let _lock = self.inner.locks.lock(id).await;
         let Some(pipeline) = self.get(id) else { return Ok(()) };
         if !wait_for_replay(&pipeline).await {
