@@ -313,6 +313,16 @@ fn lost_after(time: &'static str) -> impl Fn(Configuration) -> Configuration {
     move |conf| conf.with("ozone.scm.dead.node.interval", time)
 }
 
+/// What a DataNode tells another member that it has of a pipeline: 1 for one that it closed with
+/// all that was committed, 2 for nothing that it knows of.
+async fn presence(address: &str, id: PipelineId) -> u8 {
+    let client = framed::Client::new(address, framed::ClientOptions::default());
+    let question = bytes::Bytes::copy_from_slice(id.0.as_bytes());
+    let (method, timeout) = (proto::method::PIPELINE_PRESENCE, Duration::from_secs(5));
+    let reply = client.call(method, question, bytes::Bytes::new(), timeout).await.unwrap();
+    *reply.header.last().unwrap()
+}
+
 /// What only members knew that are lost is lost with them; until they count as that, the log stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipeline_whose_members_never_decide_what_its_log_has_is_closed_at_last() {
@@ -330,6 +340,9 @@ async fn a_pipeline_whose_members_never_decide_what_its_log_has_is_closed_at_las
     cluster.scm.scm.send_close_pipeline(leader, id);
     cluster.scm.scm.wait_for_replica(leader, 1, State::QuasiClosed).await;
     assert!(begun.elapsed() > Duration::from_secs(3), "{:?}", begun.elapsed());
+    // It cannot say that it had all.
+    let address = cluster.node(leader).address();
+    assert_eq!(presence(&address, id).await, 2);
     assert_eq!(pipe.get_small(leader, written).await.unwrap(), bytes(1, 3_000));
     // It is refused, or tries again for longer than is of interest here.
     match undecided.is_finished() {
@@ -365,6 +378,13 @@ async fn a_pipeline_that_all_other_members_have_closed_is_not_kept_for_a_decisio
     }
     for node in &others {
         cluster.scm.scm.wait_for_replica(*node, 1, State::QuasiClosed).await;
+    }
+    for node in &others {
+        let address = cluster.node(*node).address();
+        crate::support::until_async("the pipeline to be gone", async || {
+            presence(&address, id).await == 1
+        })
+        .await;
     }
     cluster.node(leader).restart().await;
     cluster.scm.scm.send_close_pipeline(leader, id);

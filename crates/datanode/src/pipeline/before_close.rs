@@ -41,10 +41,10 @@ pub(super) enum Current {
 /// What a wait for a decision ended with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// It is known what becomes of all entries that the log had.
+    /// It is known what becomes of all entries that the log had, and no other member has more.
     Made,
-    /// Of entries of the log that will never be known: so many members are gone that the others can
-    /// decide nothing, or they were waited for for too long.
+    /// That will never be known: the group is lost here, so many members are gone that the others
+    /// can decide nothing, or they were waited for for too long.
     Never,
 }
 
@@ -101,18 +101,22 @@ pub(super) async fn wait_for_decision(
         if let Some(log) = standing(&pipeline).await {
             let target = *target.get_or_insert(log.undecided.end);
             let applied = log.undecided.is_empty() || log.undecided.start >= target;
-            if log.failed || (log.led && applied) {
+            if log.failed {
+                return Decision::Never;
+            }
+            if log.led && applied {
                 return Decision::Made;
             }
             if !log.led && Instant::now() >= ask_at {
                 let census = Census::take(pipeline.id, &pipeline.peers, me).await;
                 tracing::debug!(pipeline = %pipeline.id, ?census, "members of a pipeline to be closed");
-                if applied && (census.vouches() || census.is_hopeless()) {
+                if applied && census.vouches() {
                     return Decision::Made;
                 }
                 if census.is_hopeless() {
-                    tracing::warn!(pipeline = %pipeline.id, entries = ?log.undecided, ?census, "a \
-                        pipeline ends with entries that its other members did not have, or lost");
+                    let entries = log.undecided;
+                    tracing::warn!(pipeline = %pipeline.id, ?entries, ?census, "a pipeline ends with \
+                        entries that its other members did not have, or lost");
                     return Decision::Never;
                 }
                 ask_at = Instant::now() + ASK_INTERVAL;

@@ -83,7 +83,7 @@ struct Inner {
     moving: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
     /// Where DataNodes serve Ratis' client protocol, as far as SCM said since the start.
     ratis: DashMap<Uuid, String, rustc_hash::FxBuildHasher>,
-    /// Those that were closed since the start.
+    /// Those that were closed since the start with all that was committed by then.
     closed: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
     locks: PipelineLocks,
     reservations: DiskReservations,
@@ -416,7 +416,9 @@ impl Pipelines {
         parts.host.stop_group(id.0).await?;
         let (this, ended) = (self.clone(), pipeline.clone());
         tokio::task::spawn_blocking(move || this.end_containers(&ended)).await??;
-        self.inner.closed.insert(id);
+        if decision == Decision::Made {
+            self.inner.closed.insert(id);
+        }
         if let Some(log) = parts.logs.get(pipeline.disk.id()) {
             parts.host.erase(log, id.0).await?;
         }

@@ -128,3 +128,12 @@ pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+/// Waits until something that has to be asked for is so.
+pub async fn until_async(what: &str, is_so: impl AsyncFn() -> bool) {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+    while !is_so().await {
+        assert!(tokio::time::Instant::now() < deadline, "waited in vain for: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
