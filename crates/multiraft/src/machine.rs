@@ -17,7 +17,7 @@ pub struct LogPosition {
 }
 
 /// What a proposer gives the state machine of its own replica along with a proposal: the decoded
-/// command, or who waits for the answer. It is neither in the log nor sent to other replicas, which
+/// command, or the channel of its answer. It is neither in the log nor sent to other replicas. They
 /// must come to the same state without it.
 #[derive(Default)]
 pub struct ProposalContext(Option<Box<dyn Any + Send>>);

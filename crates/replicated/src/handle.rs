@@ -107,8 +107,7 @@ impl<M: Machine> Handle<M> {
                         return Err(ChangeMembersError::Refused(reason));
                     }
                     Err(ChangeError::NotLeader { .. }) => {
-                        // The caller is told who leads as soon as that is known, and asks all
-                        // others while it is not.
+                        // The caller's answer names the next leader, once it is known.
                         self.other_leader(ELECTION_TIMEOUT).await;
                         return Err(ChangeMembersError::NotLeader);
                     }

@@ -4,8 +4,8 @@
 //!
 //! 1. The role locks its directory, opens its tables, and opens host and log with
 //!    [`RaftLog::open`].
-//! 2. When the log does not have the group ([`RaftLog::holds`]) the role finds out who the members
-//!    are: its configuration says so, or others that run already ([`join`], [`JoinNote`]).
+//! 2. When the log does not have the group ([`RaftLog::holds`]) the role finds the members:
+//!    its configuration names them, or others that run already ([`join`], [`JoinNote`]).
 //! 3. [`RaftLog::start`] starts the group and gives the running [`Service`].
 //!
 //! What a role does with it:

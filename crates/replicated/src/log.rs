@@ -90,7 +90,7 @@ impl RaftLog {
         }
     }
 
-    /// Whether the log has a group: then it says who its members are.
+    /// Whether the log has a group, and with it the group's members.
     pub fn holds(&self, group: Uuid) -> bool {
         self.log.holds(group)
     }
@@ -143,7 +143,7 @@ impl RaftLog {
         let host = self.host.clone();
         let start = move || host.start_group(config, Box::new(Untyped(machine)));
         let group = tokio::task::spawn_blocking(start).await??;
-        // The log says from now on who the members are.
+        // The log has the members from now on.
         self.log.settled().await?;
         self.note.remove()?;
         Ok(group)

@@ -99,10 +99,11 @@ impl<M: Machine> StateMachine for Untyped<M> {
         if given != answers.len() {
             return Err(format!("{given} responses for {} entries", answers.len()).into());
         }
-        // Before the proposals count as applied: whoever waits for that finds its answer.
+        // Before the proposals count as applied: a caller that waits for that finds its
+        // answer.
         for (answer, response) in answers.into_iter().zip(responses) {
             if let Some(answer) = answer {
-                // Who proposed it may have gone.
+                // The proposer may have been dropped.
                 let _ = answer.send(response);
             }
         }

@@ -1,4 +1,4 @@
-//! Whom a node that joins asks, and when it stops.
+//! Which members a joining node asks, and when it stops.
 
 use std::cell::RefCell;
 

@@ -170,7 +170,7 @@ impl From<ChangeMembersError> for RequestError {
     fn from(e: ChangeMembersError) -> Self {
         match e {
             ChangeMembersError::Refused(why) => Self::Refused(why),
-            // Whoever answers looks for the leader.
+            // `admin/members.rs` fills the leader in.
             ChangeMembersError::NotLeader => Self::NotLeader(None),
             ChangeMembersError::Unavailable(_) | ChangeMembersError::Timeout(_) => {
                 Self::Failed(e.to_string())

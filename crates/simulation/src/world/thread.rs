@@ -152,7 +152,7 @@ unsafe extern "C" fn pthread_join(thread: pthread_t, out: *mut *mut c_void) -> c
         while !world().is_done(number) {
             wait_on(Key::Join(number), None);
         }
-        // A killed process' threads count as done and never end: who joins one waits for ever.
+        // A killed process' threads count as done and never end: to join one is to wait for ever.
         while !world().is_alive(number) {
             park(None);
         }
