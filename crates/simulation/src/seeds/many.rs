@@ -10,6 +10,9 @@ use anyhow::Context;
 
 use super::Many;
 
+/// The directory that a process began in.
+const HERE: &str = "/proc/self/cwd";
+
 struct Running {
     seed: u64,
     child: Child,
@@ -29,10 +32,9 @@ struct Sum {
 fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
     let one = &many.first;
     let base = one.dir.clone().unwrap_or_else(usual_dir);
-    // The same path each time, as it is in files and logs; unless somebody else runs this seed,
-    // too.
     let mut dir = base.join(format!("simulation-{seed}"));
     if std::fs::create_dir(&dir).is_err() {
+        // Another run of this seed.
         dir = base.join(format!("simulation-{seed}-{}", std::process::id()));
         std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
     }
@@ -41,12 +43,14 @@ fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
     let faults = format!("{:?}", one.faults).to_lowercase();
     command.args(["one", "--scenario", &scenario, "--faults", &faults]);
     command.args(["--seed", &seed.to_string()]);
-    command.args(["--seconds", &one.seconds.to_string(), "--dir"]).arg(&dir);
+    // The same name in each run: names are in files and logs.
+    command.args(["--seconds", &one.seconds.to_string(), "--dir", HERE]).current_dir(&dir);
     if let Some(picks) = &one.picks {
-        command.arg("--picks").arg(picks);
+        command.arg("--picks").arg(std::path::absolute(picks)?);
     }
-    // Few arenas: threads are many, and only one of them runs.
-    command.env("MALLOC_ARENA_MAX", "1").stdin(Stdio::null()).stdout(Stdio::piped());
+    // What the product reads of an environment would differ from one shell to the next.
+    command.env_clear().envs(std::env::var_os("RUST_LOG").map(|level| ("RUST_LOG", level)));
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
     // SAFETY: two system calls, which a child may make before it becomes the new program.
     unsafe {
         command.pre_exec(|| {

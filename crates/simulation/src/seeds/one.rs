@@ -54,7 +54,17 @@ fn is_of_disk(info: &std::panic::PanicHookInfo<'_>) -> bool {
 }
 
 /// Runs it; false when something was found.
+///
+/// The world is made by a thread with a stack where each run has it: that of the main thread is
+/// below the arguments and the environment.
 pub fn run(one: &One) -> anyhow::Result<bool> {
+    let one = one.clone();
+    let first = std::thread::Builder::new().name("first".to_owned());
+    let first = first.spawn(move || live(&one)).context("the first thread cannot be started")?;
+    first.join().unwrap_or_else(|_| anyhow::bail!("the first thread panicked"))
+}
+
+fn live(one: &One) -> anyhow::Result<bool> {
     let dir = one.dir.clone().context("--dir is needed")?;
     let level = tracing_subscriber::EnvFilter::from_default_env();
     tracing_subscriber::fmt()

@@ -5,19 +5,25 @@
 //! really is counts for how full a table in memory is.
 //!
 //! Blocks have sizes of a few classes; each class has a list of free blocks, and new ones come from
-//! one large range of addresses. A thread that left the world gives nothing back.
+//! one large range of addresses. What is not of the run itself has a range of its own, from which
+//! nothing comes back ([`aside`]): what there was before the world, what threads need before they
+//! enter it and when they have left it, and what the C library keeps of threads, which it frees
+//! when the kernel is done with them.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use libc::{c_int, size_t};
 
-use super::{WORLD, inside, real};
+use super::{inside, real};
 
-/// Where the range is to begin, and how long it is.
+/// Where the range of the run is to begin, and how long it is.
 const BASE: usize = 0x2000_0000_0000;
 const RANGE: usize = 1 << 40;
+/// The same of the range of what is not of the run.
+const ASIDE_BASE: usize = 0x2800_0000_0000;
+const ASIDE_RANGE: usize = 4 << 30;
 /// Before each block.
 const HEAD: usize = 16;
 /// Classes up to 1024 bytes are multiples of this.
@@ -56,11 +62,23 @@ static SHARED: Shared = Shared {
     arena: UnsafeCell::new(Arena { next: 0, end: 0, free: [0; CLASSES] }),
 };
 
-/// For threads that left the world.
-static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
+/// The first address that nothing was put at yet of what is not of the run; 0 before the first.
+static ASIDE: AtomicUsize = AtomicUsize::new(0);
 
-fn left_the_world() -> bool {
-    !AtomicPtr::load(&WORLD, Ordering::Relaxed).is_null() && !inside()
+thread_local! {
+    static IS_ASIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does something whose memory is not of the run: it may come at another time in each run.
+pub(super) fn aside<R>(work: impl FnOnce() -> R) -> R {
+    let before = IS_ASIDE.replace(true);
+    let done = work();
+    IS_ASIDE.set(before);
+    done
+}
+
+fn is_aside(block: usize) -> bool {
+    (ASIDE_BASE..ASIDE_BASE + ASIDE_RANGE).contains(&block)
 }
 
 fn class_of(size: usize) -> usize {
@@ -135,8 +153,8 @@ fn take(size: usize, align: usize) -> (usize, bool) {
         return (0, false);
     };
     let class = class_of(size);
-    let (start, fresh) = match left_the_world() {
-        true => (outside(HEAD + size_of_class(class)) + HEAD, true),
+    let (start, fresh) = match IS_ASIDE.get() || !inside() {
+        true => (take_aside(HEAD + size_of_class(class)) + HEAD, true),
         false => with_arena(|arena| arena.take(class)),
     };
     let block = start.next_multiple_of(align.max(1));
@@ -146,13 +164,16 @@ fn take(size: usize, align: usize) -> (usize, bool) {
     (block, fresh)
 }
 
-fn outside(len: usize) -> usize {
-    const PART: usize = 64 << 20;
-    if OUTSIDE.load(Ordering::Relaxed) == 0 {
-        let new = reserve(0, PART);
-        let _ = OUTSIDE.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
+fn take_aside(len: usize) -> usize {
+    if ASIDE.load(Ordering::Acquire) == 0 {
+        // Before there is a second thread.
+        ASIDE.store(reserve(ASIDE_BASE, ASIDE_RANGE), Ordering::Release);
     }
-    OUTSIDE.fetch_add(len.next_multiple_of(16), Ordering::Relaxed)
+    let start = ASIDE.fetch_add(len.next_multiple_of(16), Ordering::Relaxed);
+    if start + len > ASIDE_BASE + ASIDE_RANGE {
+        real::fatal("the run has no more addresses for what is not of it");
+    }
+    start
 }
 
 fn head_of(block: usize) -> &'static Head {
@@ -202,7 +223,8 @@ unsafe extern "C" fn calloc(count: size_t, size: size_t) -> *mut c_void {
 /// See `malloc(3)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(block: *mut c_void) {
-    if block.is_null() || left_the_world() {
+    // A thread that left the world gives nothing back either: when it does, no run says.
+    if block.is_null() || is_aside(block as usize) || !inside() {
         return;
     }
     let Head { start, class, .. } = *head_of(block as usize);

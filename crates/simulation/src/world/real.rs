@@ -87,6 +87,7 @@ real! {
     fdatasync(fd: c_int) -> c_int;
     open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
     mkdir(path: *const c_char, mode: mode_t) -> c_int;
+    realpath(path: *const c_char, resolved: *mut c_char) -> *mut c_char;
     rename(from: *const c_char, to: *const c_char) -> c_int;
     unlink(path: *const c_char) -> c_int;
     rmdir(path: *const c_char) -> c_int;

@@ -3,11 +3,13 @@
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::c_int;
 use rustc_hash::FxHashMap;
 
+use super::memory::aside;
 use super::{World, real, world};
 
 /// What threads wait for.
@@ -225,7 +227,7 @@ impl Schedule {
     fn tell(&mut self, number: usize, now: u64) {
         let Some((fd, text)) = &mut self.picks else { return };
         let Thread { process, name, .. } = &self.threads[number];
-        text.push_str(&format!("{} {now} {number} {process} {name}\n", self.switches));
+        aside(|| _ = writeln!(text, "{} {now} {number} {process} {name}", self.switches));
         if text.len() > 1 << 20 {
             // SAFETY: the text is as long as said.
             unsafe { real::write(*fd, text.as_ptr().cast(), text.len()) };
@@ -297,8 +299,7 @@ impl World {
     /// Tells something beside the picks, where they are told.
     pub fn note(&mut self, what: impl FnOnce() -> String) {
         if let Some((_, text)) = &mut self.schedule.picks {
-            text.push_str(&what());
-            text.push('\n');
+            aside(|| _ = writeln!(text, "{}", what()));
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use libc::{c_char, c_int, pthread_attr_t, pthread_key_t, pthread_t};
 
 use super::hooks::{self, Hook};
+use super::memory::aside;
 use super::real::{self, Start};
 use super::schedule::{Key, enter, finish, me, park};
 use super::{inside, wait_on, world, yield_now};
@@ -124,16 +125,16 @@ unsafe extern "C" fn pthread_create(
     arg: *mut c_void,
 ) -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
-        return unsafe { real::pthread_create(out, attr, start, arg) };
+        // SAFETY: passed on, with a stack for the thread that makes the world, too.
+        return unsafe { real::pthread_create(out, &with_stack(attr), start, arg) };
     }
     let number = world().add_thread();
     let beginning = Box::into_raw(Box::new(Beginning { number, start, arg }));
     // SAFETY: `begin` takes what it is given; the caller's attributes are only read.
-    let made = unsafe {
+    let made = aside(|| unsafe {
         let own = with_stack(attr);
         real::pthread_create(out, &own, begin, beginning.cast())
-    };
+    });
     if made != 0 {
         real::fatal("the machine has no more threads");
     }

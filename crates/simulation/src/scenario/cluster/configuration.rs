@@ -1,10 +1,12 @@
 //! The servers, their addresses, and the configuration of each.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use config::Configuration;
 use config::keys::scm::OZONE_SCM_DEAD_NODE_INTERVAL;
 
+use super::services::{self, Services};
 use super::settings;
 use crate::scenario::storm::faults::Kind;
 use crate::world::disk::damage::LOG;
@@ -18,10 +20,21 @@ pub const OMS: usize = 3;
 /// How many DataNodes; behind those.
 pub const DATANODES: usize = 5;
 
+/// The machine of an SCM; the spare one is behind the DataNodes and the spare OM.
+pub fn scm_machine(number: usize) -> usize {
+    if number < SCMS { 1 + number } else { 2 + SCMS + OMS + DATANODES }
+}
+
+/// The machine of an OM; the spare one is behind the DataNodes.
+pub fn om_machine(number: usize) -> usize {
+    if number < OMS { 1 + SCMS + number } else { 1 + SCMS + OMS + DATANODES }
+}
+
 /// The machines of a cluster, with the configuration of each process on them.
 #[derive(Clone)]
 pub struct Layout {
     conf: Configuration,
+    services: services::Shared,
 }
 
 impl Layout {
@@ -30,12 +43,27 @@ impl Layout {
         let names = |what: &str, count: usize| {
             (1..=count).map(|n| format!("{what}{n}")).collect::<Vec<_>>().join(",")
         };
-        let mut conf = Configuration::default();
+        let conf = Configuration::default().with("ozone.scm.nodes.scms", names("scm", SCMS));
+        Self::over(conf.with("ozone.om.nodes.oms", names("om", OMS)), None)
+    }
+
+    /// The same with a spare OM and a spare SCM, and a file at a path that names the members.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn with_services(file: &Path) -> std::io::Result<Self> {
+        let services = Services::new();
+        services::write_file(file, &services)?;
+        let conf = Configuration::builder().file(file).and_then(|builder| builder.build());
+        let conf = conf.map_err(std::io::Error::other)?;
+        Ok(Self::over(conf, Some((Arc::new(services), file.into()))))
+    }
+
+    /// With the members of the services that `conf` names.
+    fn over(mut conf: Configuration, services: services::Shared) -> Self {
         for (key, value) in [
             ("ozone.scm.service.ids", "scms"),
-            ("ozone.scm.nodes.scms", &names("scm", SCMS)),
             ("ozone.om.service.ids", "oms"),
-            ("ozone.om.nodes.oms", &names("om", OMS)),
             ("ozone.scm.http.enabled", "false"),
             ("ozone.om.http.enabled", "false"),
             ("trioxide.audit.enabled", "false"),
@@ -51,43 +79,57 @@ impl Layout {
         ] {
             conf = conf.with(key, value);
         }
-        for number in 0..SCMS {
+        let spares = usize::from(services.is_some());
+        for number in 0..SCMS + spares {
             let key = format!("ozone.scm.address.scms.scm{}", number + 1);
-            conf = conf.with(&key, address(1 + number));
+            conf = conf.with(&key, address(scm_machine(number)));
         }
-        for number in 0..OMS {
+        for number in 0..OMS + spares {
             let key = format!("ozone.om.address.oms.om{}", number + 1);
-            conf = conf.with(&key, format!("{}:9862", address(1 + SCMS + number)));
+            conf = conf.with(&key, format!("{}:9862", address(om_machine(number))));
         }
-        Self { conf }
+        Self { conf, services }
+    }
+
+    /// The services whose members change, and the file that names them.
+    pub fn services(&self) -> Option<(&Services, &Path)> {
+        self.services.as_ref().map(|(services, file)| (&**services, &**file))
+    }
+
+    /// What a process reads at its start.
+    fn current(&self) -> Configuration {
+        match self.services {
+            Some(_) => self.conf.reloaded().unwrap_or_else(|_| self.conf.clone()),
+            None => self.conf.clone(),
+        }
     }
 
     /// With settings that the seed picks.
     pub fn varied(self, kinds: &[Kind], random: &mut Random) -> Self {
-        Self { conf: settings::vary(self.conf, kinds, random) }
+        Self { conf: settings::vary(self.conf, kinds, random), ..self }
     }
 
-    /// Of an SCM.
-    pub fn scm(&self, number: usize, dir: &Path) -> Configuration {
-        self.conf
+    /// Of an SCM whose tables are in a directory, and its Raft log in another one.
+    pub fn scm(&self, number: usize, dir: &Path, log: &Path) -> Configuration {
+        self.current()
             .with("ozone.scm.node.id", format!("scm{}", number + 1))
             .with("ozone.metadata.dirs", dir.display())
             .with("ozone.scm.db.dirs", dir.display())
-            .with("ozone.scm.ha.ratis.storage.dir", dir.join(LOG).display())
+            .with("ozone.scm.ha.ratis.storage.dir", log.display())
     }
 
-    /// Of an OM.
-    pub fn om(&self, number: usize, dir: &Path) -> Configuration {
-        self.conf
+    /// Of an OM whose tables are in a directory, and its Raft log in another one.
+    pub fn om(&self, number: usize, dir: &Path, log: &Path) -> Configuration {
+        self.current()
             .with("ozone.om.node.id", format!("om{}", number + 1))
             .with("ozone.metadata.dirs", dir.display())
             .with("ozone.om.db.dirs", dir.display())
-            .with("ozone.om.ratis.storage.dir", dir.join(LOG).display())
+            .with("ozone.om.ratis.storage.dir", log.display())
     }
 
     /// Of a DataNode.
     pub fn datanode(&self, number: usize, dir: &Path) -> Configuration {
-        self.conf
+        self.current()
             .with("ozone.metadata.dirs", dir.display())
             .with("ozone.scm.datanode.id.dir", dir.display())
             .with("hdds.datanode.dir", dir.join("data").display())

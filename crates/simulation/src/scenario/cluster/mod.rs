@@ -16,6 +16,7 @@ mod lone;
 mod operator;
 mod replicas;
 mod server;
+mod services;
 mod settings;
 mod slow;
 mod stranger;
@@ -41,7 +42,7 @@ use crate::history::{Verdict, check};
 use crate::world::clock::{Clock, SECOND};
 use crate::world::node::{self, End};
 use crate::world::random::Random;
-use crate::world::world;
+use crate::world::{disk, world};
 
 /// Clocks run wrong by at most so many millionths.
 const DRIFT: u64 = 200;
@@ -60,8 +61,9 @@ const HEALED: u64 = 300;
 type Work = fn(&Layout, Random, &Board);
 
 /// Faults that processes make, and what these do.
-const PROCESSES: [(Kind, &str, Work); 5] = [
+const PROCESSES: [(Kind, &str, Work); 6] = [
     (Kind::Leave, "operator", operator::work),
+    (Kind::ServiceMembers, "operator of services", services::work),
     (Kind::Stranger, "stranger", stranger::work),
     (Kind::LoneLeader, "lone leader", lone::work),
     (Kind::BlockSyncErrors, "block syncs", syncs::work),
@@ -121,8 +123,12 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     world().make_restless(*random.pick(&[0, 16, 64]));
     let layout = match faults {
         Faults::Usual => Layout::new(),
+        Faults::Services => {
+            Layout::with_services(&disk::aside("ozone-site.xml"))?.varied(&kinds, &mut random)
+        }
         _ => Layout::new().varied(&kinds, &mut random),
     };
+    let spares = usize::from(layout.services().is_some());
     let buckets = seconds.div_ceil(TERM);
     let mut fleet = Fleet::default();
     let clock = |random: &mut Random| {
@@ -143,6 +149,16 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         let (layout, clock) = (layout.clone(), clock(&mut random));
         let run = move |dir: &std::path::Path| server::datanode(&layout, number, dir);
         fleet.add(format!("dn-{number}"), clock, Arc::new(run));
+    }
+    for number in OMS..OMS + spares {
+        let (layout, clock) = (layout.clone(), clock(&mut random));
+        let run = move |dir: &std::path::Path| server::om(&layout, number, dir);
+        fleet.add(format!("om-{number}"), clock, Arc::new(run));
+    }
+    for number in SCMS..SCMS + spares {
+        let (layout, clock) = (layout.clone(), clock(&mut random));
+        let run = move |dir: &std::path::Path| server::scm(&layout, number, dir);
+        fleet.add(format!("scm-{number}"), clock, Arc::new(run));
     }
     fleet.start_all()?;
     let honest = kinds.contains(&Kind::BlockSyncErrors);
@@ -211,6 +227,16 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         fleet.start_all().is_ok() && ends.iter().all(|e| e.load(Ordering::Acquire))
     }) {
         outcome.violations.push("a client does not come to its end".to_owned());
+    }
+    if let Some((services, _)) = layout.services() {
+        if !within(HEALED, || fleet.start_all().is_ok() && services.lingering().is_empty()) {
+            let lingering = services.lingering();
+            let told = format!("{lingering:?} were decommissioned and do not stop");
+            outcome.violations.push(told);
+        }
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        outcome.counts.insert("joined", count(&services.joined));
+        outcome.counts.insert("decommissioned", count(&services.decommissioned));
     }
     let looked = Arc::new(AtomicBool::new(false));
     let (of, here, done) = (layout.clone(), board.clone(), looked.clone());

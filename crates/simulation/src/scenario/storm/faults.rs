@@ -62,6 +62,8 @@ pub enum Kind {
     BlockSyncErrors,
     /// A server comes back into service while another one is heard by no SCM.
     BackBesideStale,
+    /// OMs and SCMs join their services and are decommissioned.
+    ServiceMembers,
 }
 
 impl Kind {
@@ -74,6 +76,7 @@ impl Kind {
                 | Self::LoneLeader
                 | Self::BlockSyncErrors
                 | Self::BackBesideStale
+                | Self::ServiceMembers
         )
     }
 }
@@ -116,6 +119,8 @@ pub enum Faults {
     Cuts,
     /// Servers are taken out of service and back, and links are cut for minutes.
     Members,
+    /// OMs and SCMs join their services and are decommissioned, and disks are lost.
+    Services,
     /// A stranger sends what nobody means.
     Hostile,
     /// Bytes between servers change on the way, and whole messages come again much later.
@@ -164,6 +169,9 @@ impl Faults {
             }
             Self::Members => {
                 [&few[..], &[Kind::LongCut; 4], &[Kind::Leave, Kind::Partition]].concat()
+            }
+            Self::Services => {
+                [&few[..], &[Kind::ServiceMembers, Kind::Partition, Kind::LostDisk]].concat()
             }
             Self::Hostile => [&few[..], &[Kind::Stranger, Kind::Partition]].concat(),
             Self::Mangled => [&few[..], &[Kind::Mangle; 4], &[Kind::Partition]].concat(),

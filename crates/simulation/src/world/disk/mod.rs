@@ -16,6 +16,7 @@ pub mod damage;
 mod loss;
 pub mod names;
 mod read;
+mod resolve;
 mod write;
 
 use std::ffi::CStr;
@@ -99,6 +100,10 @@ struct OpenFile {
     path: Rc<Path>,
 }
 
+/// More files than ever have unsynced bytes: the real file system numbers files as it likes, and
+/// when a table of such numbers grows depends on them.
+const UNSYNCED: usize = 1 << 16;
+
 /// All open files below the root, and what is not synced.
 pub struct Files {
     root: PathBuf,
@@ -117,7 +122,7 @@ impl Files {
         Self {
             root: root.to_owned(),
             open: FxHashMap::default(),
-            unsynced: FxHashMap::default(),
+            unsynced: FxHashMap::with_capacity_and_hasher(UNSYNCED, Default::default()),
             pending: FxHashMap::default(),
             counter: 0,
             log_ends: FxHashMap::default(),
@@ -136,6 +141,11 @@ impl Files {
         self.counter += 1;
         self.counter
     }
+}
+
+/// A file that is on no machine's disk: nothing happens to it.
+pub fn aside(name: &str) -> PathBuf {
+    world().files.root.join(name)
 }
 
 /// The directory of a machine's disk.
