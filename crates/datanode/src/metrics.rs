@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use blockio::{OpKind, OpMetrics};
-use multiraft::{LogHandle, LogMetrics, RaftHost};
+use multiraft::{HostMetrics, LogHandle, LogMetrics, RaftHost};
 use proto::datanode::Type;
 use service::{MetricsRegistry, Role, RpcMethod, RpcMetrics};
 use types::DatanodeId;
@@ -129,13 +129,13 @@ impl Metrics {
 
     /// Shows what drives the pipelines, and the logs of the disks.
     pub fn watch_raft(&self, host: &RaftHost, logs: &[LogHandle]) {
-        for (name, _) in host.metrics().snapshot() {
+        for (name, help) in HostMetrics::descriptions() {
             let metrics = host.metrics().clone();
             let value = move || {
                 let all = metrics.snapshot();
                 all.iter().find(|(other, _)| *other == name).map_or(0.0, |(_, value)| *value as f64)
             };
-            self.registry.gauge_fn(&format!("raft_{name}"), "See multiraft's HostMetrics", value);
+            self.registry.gauge_fn(&format!("raft_{name}"), help, value);
         }
         for (index, log) in logs.iter().enumerate() {
             let count = |name: &str, help: &str, value: fn(&LogMetrics) -> &AtomicU64| {

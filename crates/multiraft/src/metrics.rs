@@ -4,15 +4,20 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 macro_rules! metrics {
-    ($($(#[$doc:meta])* $name:ident : $type:ty),* $(,)?) => {
+    ($($(#[doc = $doc:literal])* $name:ident : $type:ty),* $(,)?) => {
         /// Counters and gauges of one host.
         #[derive(Debug, Default)]
-        pub struct HostMetrics { $($(#[$doc])* pub $name: $type),* }
+        pub struct HostMetrics { $($(#[doc = $doc])* pub $name: $type),* }
 
         impl HostMetrics {
             /// Every value with its name.
             pub fn snapshot(&self) -> Vec<(&'static str, i64)> {
                 vec![$((stringify!($name), self.$name.load(Ordering::Relaxed) as i64)),*]
+            }
+
+            /// Every name with what it counts, as help for a registry of metrics.
+            pub fn descriptions() -> Vec<(&'static str, &'static str)> {
+                vec![$((stringify!($name), concat!($($doc),*).trim().trim_end_matches('.'))),*]
             }
         }
     };

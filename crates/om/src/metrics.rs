@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use multiraft::{LogHandle, RaftHost};
+use multiraft::{HostMetrics, LogHandle, RaftHost};
 use service::MetricsRegistry;
 
 use crate::dispatch::Dispatcher;
@@ -100,9 +100,9 @@ pub(crate) fn register(
     let log_of = log.clone();
     registry
         .gauge_fn("raft_log_bytes", "Bytes of the Raft log", move || log_of.used_bytes() as f64);
-    for (name, _) in host.metrics().snapshot() {
+    for (name, help) in HostMetrics::descriptions() {
         let host = host.clone();
-        registry.gauge_fn(&format!("raft_{name}"), "Raft, see multiraft", move || {
+        registry.gauge_fn(&format!("raft_{name}"), help, move || {
             let all = host.metrics().snapshot();
             all.into_iter().find(|(n, _)| *n == name).map_or(0.0, |(_, v)| v as f64)
         });

@@ -30,6 +30,20 @@ fn every_kind_of_metric_is_encoded_under_the_roles_name() {
 }
 
 #[test]
+fn a_family_without_values_is_described_with_its_label() {
+    let registry = MetricsRegistry::new(Role::new("scm", ""));
+    let family = registry.histograms("wait_seconds", "Waiting", "method");
+    let text = registry.encode();
+    for line in ["# HELP scm_wait_seconds Waiting, by method.", "# TYPE scm_wait_seconds histogram"]
+    {
+        assert!(text.lines().any(|l| l == line), "{line} is missing from\n{text}");
+    }
+    assert!(!text.contains("scm_wait_seconds_count"), "{text}");
+    family.with("Read").record(Duration::from_micros(3));
+    assert!(registry.encode().contains("scm_wait_seconds_count{method=\"Read\"} 1"));
+}
+
+#[test]
 fn a_call_is_counted_while_it_waits_while_it_runs_and_when_it_ends() {
     let registry = MetricsRegistry::new(Role::new("om", ""));
     let rpc = RpcMetrics::new(&registry, "grpc");

@@ -35,6 +35,11 @@ impl MetricsRegistry {
         metric
     }
 
+    /// The label stands in the help, so that it is known before the first value is there.
+    fn register_family<M: Metric>(&self, name: &str, help: &str, label: &str, family: M) {
+        self.registry.write().register(name, format!("{help}, by {label}"), Described(family));
+    }
+
     /// A counter; Prometheus shows it as `<role>_<name>_total`.
     pub fn counter(&self, name: &str, help: &str) -> Counter {
         self.register(name, help, Counter::default())
@@ -43,7 +48,7 @@ impl MetricsRegistry {
     /// Counters told apart by a label.
     pub fn counters(&self, name: &str, help: &str, label: &'static str) -> CounterFamily {
         let family = CounterFamily::new(label);
-        self.register(name, help, family.family.clone());
+        self.register_family(name, help, label, family.family.clone());
         family
     }
 
@@ -55,7 +60,7 @@ impl MetricsRegistry {
     /// Gauges told apart by a label.
     pub fn gauges(&self, name: &str, help: &str, label: &'static str) -> GaugeFamily {
         let family = GaugeFamily::new(label);
-        self.register(name, help, family.family.clone());
+        self.register_family(name, help, label, family.family.clone());
         family
     }
 
@@ -87,7 +92,7 @@ impl MetricsRegistry {
     /// Histograms told apart by a label.
     pub fn histograms(&self, name: &str, help: &str, label: &'static str) -> HistogramFamily {
         let family = HistogramFamily::new(label);
-        self.register(name, help, family.family.clone());
+        self.register_family(name, help, label, family.family.clone());
         family
     }
 
@@ -100,7 +105,25 @@ impl MetricsRegistry {
     }
 }
 
-/// A number that somebody else keeps.
+/// A family whose name, type and help are shown while it has no values yet.
+#[derive(Debug)]
+struct Described<M>(M);
+
+impl<M: EncodeMetric> EncodeMetric for Described<M> {
+    fn encode(&self, encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        self.0.encode(encoder)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        self.0.metric_type()
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// A number that is kept elsewhere.
 enum Computed {
     Gauge(Box<dyn Fn() -> f64 + Send + Sync>),
     Counter(Box<dyn Fn() -> u64 + Send + Sync>),
