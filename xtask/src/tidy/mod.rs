@@ -9,8 +9,10 @@
 //! * [`comments`]: how wide comments are, and that they say something
 //! * [`words`]: what must not stand in the tree
 //! * [`paths`]: what documents name must be there
+//! * [`book`]: headings that documents link to, pages that the contents leave out
 //! * [`promises`]: the tests that docs/reliability.md names, too
 
+mod book;
 mod circles;
 mod comments;
 mod files;
@@ -65,6 +67,7 @@ pub fn run(root: &Path) -> Result<bool> {
     comments::check(root, &mut findings)?;
     words::check(root, &mut findings)?;
     paths::check(root, &mut findings)?;
+    book::check(root, &mut findings)?;
     promises::check(root, &mut findings)?;
     for warning in &findings.warnings {
         println!("warning: {warning}");

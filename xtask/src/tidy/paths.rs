@@ -77,10 +77,7 @@ impl Tree {
 /// When the tree cannot be read.
 pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
     let tree = Tree::read(root)?;
-    let mut documents: Vec<String> = DOCUMENTS.iter().map(|d| (*d).to_owned()).collect();
-    documents_below(root, "docs", &mut documents)?;
-    documents.sort();
-    for document in documents {
+    for document in documents(root)? {
         let path = root.join(&document);
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -89,6 +86,17 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// All documents, by their paths from the root on.
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn documents(root: &Path) -> Result<Vec<String>> {
+    let mut documents: Vec<String> = DOCUMENTS.iter().map(|d| (*d).to_owned()).collect();
+    documents_below(root, "docs", &mut documents)?;
+    documents.sort();
+    Ok(documents)
 }
 
 /// The documents in a folder and in those below it.
@@ -156,10 +164,26 @@ fn alternatives(word: &str) -> Vec<String> {
 
 /// Targets of links into the tree, from its root on.
 fn links_in<'a>(line: &'a str, folder: &'a str) -> impl Iterator<Item = String> + 'a {
+    links(line, folder).map(|(target, _)| target).filter(|target| !target.is_empty())
+}
+
+/// Links into the tree: the path from its root on, which is empty for the document itself, and the
+/// heading.
+pub fn links<'a>(
+    line: &'a str,
+    folder: &'a str,
+) -> impl Iterator<Item = (String, Option<String>)> + 'a {
     line.split("](").skip(1).filter_map(move |rest| {
-        let target = rest.split([')', '#']).next().filter(|target| !target.is_empty())?;
-        if target.contains("://") || target.starts_with("mailto:") {
+        let whole = rest.split(')').next()?;
+        if whole.contains("://") || whole.starts_with("mailto:") {
             return None;
+        }
+        let (target, anchor) = match whole.split_once('#') {
+            Some((target, anchor)) => (target, Some(anchor.to_owned())),
+            None => (whole, None),
+        };
+        if target.is_empty() {
+            return Some((String::new(), anchor));
         }
         let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
         for part in target.split('/') {
@@ -169,7 +193,7 @@ fn links_in<'a>(line: &'a str, folder: &'a str) -> impl Iterator<Item = String> 
                 part => parts.push(part),
             }
         }
-        Some(parts.join("/"))
+        Some((parts.join("/"), anchor))
     })
 }
 
