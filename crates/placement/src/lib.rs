@@ -59,7 +59,7 @@ pub use replica::{Replica, ReplicaState, Replicas};
 pub use safemode::{RuleStatus, SafeMode};
 pub use sequence::{Sequence, Sequences};
 pub use settings::{
-    DeletionSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,
+    DeletionSettings, EcSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,
 };
 
 /// Milliseconds since 1970, as the server's clock gives them.

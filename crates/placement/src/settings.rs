@@ -34,6 +34,8 @@ pub struct Settings {
     pub close_threshold: f64,
     /// Open containers per pipeline and owner.
     pub containers_per_pipeline: u32,
+    /// Pipelines of erasure coded block groups.
+    pub ec: EcSettings,
     /// How long to wait before an order that shows no effect is sent again.
     pub resend_after: u64,
     /// What to do about replicas of unknown containers.
@@ -44,6 +46,15 @@ pub struct Settings {
     pub deletion: DeletionSettings,
     /// The safe mode's settings.
     pub safe_mode: SafeModeSettings,
+}
+
+/// Settings of pipelines of erasure coded block groups.
+#[derive(Debug, Clone)]
+pub struct EcSettings {
+    /// Open pipelines of each replication that there are to be at least.
+    pub pipeline_minimum: u32,
+    /// Open pipelines that a data directory takes part in.
+    pub pipelines_per_disk: f64,
 }
 
 /// Settings of the replication manager.
@@ -137,6 +148,7 @@ impl Default for Settings {
                 rack_aware: true,
                 sample_limit: 100,
             },
+            ec: EcSettings { pipeline_minimum: 5, pipelines_per_disk: 1.0 },
             deletion: DeletionSettings {
                 max_retries: 4096,
                 resend_after: 60_000,

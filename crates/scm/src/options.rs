@@ -8,7 +8,7 @@ use config::keys::{datanode, hdds, scm, trioxide};
 use config::{Configuration, HostPort, Key, ScmNode};
 use limits::ConnectionOptions;
 use placement::{
-    DeletionSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,
+    DeletionSettings, EcSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,
 };
 use topology::Racks;
 
@@ -159,6 +159,10 @@ fn settings(conf: &Configuration) -> Settings {
         container_size: conf.get(&hdds::OZONE_SCM_CONTAINER_SIZE).bytes(),
         close_threshold: conf.get(&hdds::HDDS_CONTAINER_CLOSE_THRESHOLD).clamp(0.01, 1.0),
         containers_per_pipeline: conf.get(&scm::OZONE_SCM_PIPELINE_OWNER_CONTAINER_COUNT),
+        ec: EcSettings {
+            pipeline_minimum: conf.get(&scm::OZONE_SCM_EC_PIPELINE_MINIMUM),
+            pipelines_per_disk: conf.get(&scm::OZONE_SCM_EC_PIPELINE_PER_VOLUME_FACTOR).max(0.0),
+        },
         resend_after,
         unknown_container: match conf.get(&scm::HDDS_SCM_UNKNOWN_CONTAINER_ACTION).as_str() {
             "DELETE" => UnknownContainer::Delete,

@@ -75,6 +75,10 @@ keys! {
     OZONE_SCM_PIPELINE_PER_METADATA_DISK: u32 = "ozone.scm.pipeline.per.metadata.disk", "2", [SCM];
     /// The most RATIS/THREE pipelines in the cluster; 0 for no limit.
     OZONE_SCM_RATIS_PIPELINE_LIMIT: u32 = "ozone.scm.ratis.pipeline.limit", "0", [SCM];
+    /// Open pipelines of each erasure coded replication that SCM keeps at least.
+    OZONE_SCM_EC_PIPELINE_MINIMUM: u32 = "ozone.scm.ec.pipeline.minimum", "5", [SCM];
+    /// Open pipelines of an erasure coded replication that each data directory takes part in.
+    OZONE_SCM_EC_PIPELINE_PER_VOLUME_FACTOR: f64 = "ozone.scm.ec.pipeline.per.volume.factor", "1", [SCM];
     /// Open containers per owner, disk and pipeline.
     OZONE_SCM_PIPELINE_OWNER_CONTAINER_COUNT: u32 = "ozone.scm.pipeline.owner.container.count", "3", [SCM];
     /// Also make RATIS/ONE pipelines without being asked.

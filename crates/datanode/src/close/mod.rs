@@ -75,6 +75,12 @@ impl Node {
             if !self.without_group(owner, id, close).await? {
                 return Err(StorageError::PipelineLives { id, pipeline: owner });
             }
+        } else if matches!(state, ContainerState::Open | ContainerState::Closing)
+            && container.info().replica_index > 0
+        {
+            // An erasure coded one has no group, and what its writer was not told of nobody misses.
+            let close = |store: &ContainerStore, id| store.close(id, None);
+            self.command_context().change_container(id, close).await?;
         } else if matches!(state, ContainerState::Open | ContainerState::Closing) {
             self.command_context().change_container(id, ContainerStore::mark_closing).await?;
             self.pending_reports.container_changed(id);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use types::{ContainerId, DatanodeId, Pipeline, PipelineId, ReplicationConfig};
 
+use crate::pipeline::ec::is_ec;
 use crate::{Cluster, PipelineEntry};
 
 /// What a writer had trouble with.
@@ -55,6 +56,8 @@ pub struct Allocation {
     /// Containers that the pipelines are short of: to be made now when there are no slots, else in
     /// the background.
     pub shortage: Vec<(PipelineId, u32)>,
+    /// Whether there are fewer pipelines of erasure coded groups than there are to be.
+    pub lacks_pipelines: bool,
 }
 
 impl Cluster {
@@ -62,11 +65,20 @@ impl Cluster {
     /// through.
     pub fn allocate(&mut self, wish: Wish<'_>) -> Allocation {
         let turn = self.containers.take_turn(wish.count);
-        let strict = self.gather(wish, turn, |e| {
+        let mut strict = self.gather(wish, turn, |e| {
             !wish.exclude.pipelines.contains(&e.record.id)
                 && !e.record.members.iter().any(|m| wish.exclude.datanodes.contains(&m.id))
         });
+        if is_ec(&wish.config) {
+            strict.lacks_pipelines = self.missing_ec_pipelines(wish.config) > 0;
+        }
         if !strict.slots.is_empty() || !strict.shortage.is_empty() {
+            return strict;
+        }
+        // Another pipeline of other nodes is better than one that a writer had trouble with.
+        let avoid = &wish.exclude.datanodes;
+        let id = PipelineId::default();
+        if is_ec(&wish.config) && self.plan_ec_pipeline(wish.config, avoid, id).is_some() {
             return strict;
         }
         self.gather(wish, turn, |_| true)
@@ -91,6 +103,11 @@ impl Cluster {
                     && !wish.exclude.containers.contains(c)
             };
             let open = self.containers.open(*id).iter().copied().filter(fits).collect::<Vec<_>>();
+            // One container for each pipeline of erasure coded groups, in all its life.
+            let wanted = match is_ec(&wish.config) {
+                true => u32::from(self.containers.of_pipeline(*id).is_empty()),
+                false => wanted,
+            };
             let short = wanted.saturating_sub(u32::try_from(open.len()).unwrap_or(u32::MAX));
             if short > 0 {
                 allocation.shortage.push((*id, short));

@@ -1,10 +1,12 @@
 //! Where a container can be read, or written.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, Pipeline, PipelineId, PipelineState};
 
+use crate::pipeline::ec::is_ec;
 use crate::{Cluster, Container, Health, ReplicaState};
 
 /// Why a container cannot be located.
@@ -52,6 +54,11 @@ impl Cluster {
             let broken = matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid);
             (broken, n.health, std::cmp::Reverse(r.sequence_id), r.node)
         });
+        if is_ec(&container.config) {
+            // One node for each index: the best.
+            let mut seen = BTreeSet::new();
+            replicas.retain(|(r, _)| seen.insert(r.replica_index));
+        }
         let leader = container
             .pipeline
             .and_then(|p| self.pipelines.get(p))

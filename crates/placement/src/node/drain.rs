@@ -8,6 +8,7 @@ use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
 use super::Health;
+use crate::pipeline::ec::is_ec;
 use crate::{Cluster, Decision, Millis};
 
 /// Containers named per kind at most.
@@ -65,6 +66,17 @@ impl Cluster {
             let Some(c) = self.containers.get(container) else { continue };
             let list = match c.state {
                 LifeCycleState::Deleting | LifeCycleState::Deleted => continue,
+                LifeCycleState::Closed if is_ec(&c.config) => {
+                    let index = self.replicas.on(container, id).map_or(0, |r| r.replica_index);
+                    let count = self.ec_replica_count(c).unwrap_or_default();
+                    let is_good = count.leaving.get(&index).is_some_and(|on| on.contains(&id));
+                    let is_good = is_good || (maintenance && count.maintenance.contains(&index));
+                    if !is_good || count.does_without(index, maintenance) {
+                        found.done = found.done.saturating_add(1);
+                        continue;
+                    }
+                    &mut found.under_replicated
+                }
                 LifeCycleState::Closed | LifeCycleState::QuasiClosed => {
                     let Some(count) = self.replica_count(c) else { continue };
                     // In maintenance a replica may be away; decommissioned it is gone.

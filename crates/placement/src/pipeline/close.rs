@@ -7,6 +7,7 @@
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, PipelineId, PipelineState};
 
+use super::ec::is_ec;
 use crate::{Change, Cluster, Decision, Millis, OrderKind, elapsed};
 
 /// How long the report of a new replica may take; nodes report them at once.
@@ -23,6 +24,9 @@ impl Cluster {
             match entry.record.state {
                 PipelineState::Allocated => self.scrub_allocated(id, now, &mut decision),
                 PipelineState::Closed => self.scrub_closed(id, now, &mut decision),
+                PipelineState::Open if is_ec(&entry.record.config) => {
+                    self.scrub_open_ec(id, now, &mut decision);
+                }
                 PipelineState::Open | PipelineState::Dormant => {}
             }
         }
@@ -52,7 +56,9 @@ impl Cluster {
         };
         let age = elapsed(closed, now);
         if age >= self.settings.destroy_timeout || self.containers_are_closed(id, age) {
-            let members: Vec<_> = entry.record.members.iter().map(|m| m.id).collect();
+            let has_group = !is_ec(&entry.record.config);
+            let members = entry.record.members.iter().filter(|_| has_group);
+            let members: Vec<_> = members.map(|m| m.id).collect();
             for member in members {
                 decision.order(member, OrderKind::ClosePipeline(id));
             }

@@ -9,6 +9,7 @@ use types::{
 };
 
 use super::board::Board;
+use super::ec::is_ec;
 use crate::{Cluster, Decision, Millis, Node, OrderKind, PipelineEntry};
 
 /// Priority of the member that shall lead, and of the others, as Ozone orders them.
@@ -66,14 +67,16 @@ impl Cluster {
     /// A planned pipeline as a record, under the id that the leader made up.
     pub fn build_pipeline(&self, plan: &PipelinePlan, id: PipelineId, now: Millis) -> Pipeline {
         let members = plan.members.iter().filter_map(|m| self.nodes.get(*m));
+        let ec = is_ec(&plan.config);
         Pipeline {
             id,
             config: plan.config,
-            state: PipelineState::Allocated,
+            // Nodes need not know of a pipeline that has no group.
+            state: if ec { PipelineState::Open } else { PipelineState::Allocated },
             members: members.map(|n| n.details.clone()).collect(),
-            replica_indexes: Vec::new(),
+            replica_indexes: if ec { (1..=plan.config.required_nodes()).collect() } else { vec![] },
             leader: None,
-            suggested_leader: Some(plan.leader),
+            suggested_leader: (!ec).then_some(plan.leader),
             created_ms: now,
             order: Vec::new(),
         }
@@ -82,7 +85,7 @@ impl Cluster {
     /// Orders to the members to start the group.
     pub fn order_creation(&mut self, id: PipelineId, now: Millis) -> Decision {
         let mut decision = Decision::default();
-        if let Some(entry) = self.pipelines.get(id) {
+        if let Some(entry) = self.pipelines.get(id).filter(|e| !is_ec(&e.record.config)) {
             for member in &entry.record.members {
                 decision.order(member.id, OrderKind::CreatePipeline(id));
             }

@@ -3,6 +3,7 @@
 mod board;
 mod close;
 pub mod create;
+pub mod ec;
 mod rebalance;
 mod report;
 

@@ -165,7 +165,7 @@ impl Cluster {
     }
 
     /// Whether what the node has is sure to be there.
-    fn is_heard(&self, node: &Node, now: Option<Millis>) -> bool {
+    pub(super) fn is_heard(&self, node: &Node, now: Option<Millis>) -> bool {
         let lately = now
             .is_none_or(|now| now.saturating_sub(node.last_heartbeat) < self.settings.stale_after);
         node.health == Health::Healthy && node.confirmed && lately
@@ -211,7 +211,7 @@ fn is_good(c: &Container, r: &Replica, enough: u64) -> bool {
 }
 
 /// An order of nodes that differs from container to container and is the same on every SCM.
-pub(super) fn mixed(id: ContainerId, node: DatanodeId) -> u64 {
+pub(crate) fn mixed(id: ContainerId, node: DatanodeId) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     (id.0, node.0.as_u128()).hash(&mut hasher);
     hasher.finish()

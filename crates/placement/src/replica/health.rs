@@ -20,8 +20,8 @@ pub const STATES: [LifeCycleState; 7] = [
 ];
 
 /// What a container's health can be, in the order that the report lists it. Each container has one
-/// of them; those that have two names in one say two things. (MISSING_UNDER_REPLICATED is for
-/// erasure coded ones.)
+/// of them; those that have two names in one say two things. MISSING_UNDER_REPLICATED is for
+/// erasure coded ones.
 pub const HEALTHS: [&str; 16] = [
     "HEALTHY",
     "UNDER_REPLICATED",
@@ -79,6 +79,9 @@ impl Cluster {
     pub fn health(&self, c: &Container) -> &'static str {
         if c.state == LifeCycleState::Open {
             return self.health_of_open(c);
+        }
+        if let Some(count) = self.ec_replica_count(c) {
+            return self.health_of_ec(c, &count);
         }
         match self.replica_count(c) {
             Some(count) => self.health_of_settled(c, &count),

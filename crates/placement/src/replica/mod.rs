@@ -1,6 +1,7 @@
 //! Replicas: the copies of containers that DataNodes report.
 
 pub mod count;
+pub mod ec_count;
 pub mod health;
 pub mod pending;
 mod reconcile;

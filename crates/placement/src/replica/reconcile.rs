@@ -1,7 +1,7 @@
 //! What a reported replica means for its container, and what the node has to do about it.
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
-use types::{ContainerId, DatanodeId};
+use types::{ContainerId, DatanodeId, ReplicationConfig};
 
 use crate::{
     Change, Cluster, Container, Decision, Health, Millis, OrderKind, Replica, ReplicaState,
@@ -87,6 +87,9 @@ impl Cluster {
 
     fn resolve_closing(&self, c: &Container, r: &Replica, now: Millis, decision: &mut Decision) {
         let event = match r.state {
+            // A data replica but the first may be of nothing but padding: what closes first among
+            // the others has a part of each block.
+            ReplicaState::Closed if !has_a_part_of_all(&c.config, r.replica_index) => return,
             ReplicaState::Closed => LifeCycleEvent::Close,
             ReplicaState::QuasiClosed => LifeCycleEvent::QuasiClose,
             _ => return,
@@ -167,6 +170,15 @@ impl Cluster {
             // One that lacks writes goes when there are enough that do not (`repair`).
             _ => {}
         }
+    }
+}
+
+/// Whether a replica has bytes of each block of its container: each one that is not erasure coded,
+/// and of those that are the first and those of parity.
+fn has_a_part_of_all(config: &ReplicationConfig, index: u32) -> bool {
+    match config {
+        ReplicationConfig::Ec(ec) => index == 1 || index > ec.data,
+        _ => true,
     }
 }
 

@@ -21,6 +21,7 @@ use types::{ContainerId, DatanodeId, OperationalState};
 
 use super::count::{ReplicaCount, mixed};
 use super::pending::{Pending, Task};
+use crate::pipeline::ec::is_ec;
 use crate::settings::whole;
 use crate::{Cluster, Container, Decision, Health, Millis, Node, OrderKind, elapsed};
 
@@ -68,6 +69,9 @@ impl Cluster {
         until: Millis,
     ) -> Option<(Pending, crate::Order)> {
         let container = self.containers.get(id)?;
+        if is_ec(&container.config) {
+            return self.repair_ec(container, now, until);
+        }
         let count = self.replica_count_at(container, Some(now))?;
         if count.is_fine() {
             return None;
@@ -125,30 +129,32 @@ impl Cluster {
     /// The node to send a copy: that of the most complete good replicas which has the least to
     /// send.
     fn choose_source(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
-        let r = &self.settings.replication;
         let sequence = |id: &DatanodeId| self.replicas.on(c.id, *id).map_or(0, |r| r.sequence_id);
         let all = || s.serving.iter().chain(&s.leaving).chain(&s.maintenance);
         let newest = all().map(sequence).max()?;
-        let fits = |id: &&DatanodeId| {
-            let Some(node) = self.nodes.get(**id) else { return false };
-            let limit = match node.details.op_state {
-                OperationalState::InService => r.copies_per_node,
-                _ => {
-                    let more = whole(f64::from(r.copies_per_node) * r.out_of_service_factor);
-                    u32::try_from(more).unwrap_or(u32::MAX)
-                }
-            };
-            node.health == Health::Healthy && self.pending.sending(**id) < limit.max(1)
-        };
         all()
             .filter(|id| sequence(id) == newest)
-            .filter(fits)
+            .filter(|id| self.may_send(**id))
             .min_by_key(|id| (self.pending.sending(**id), mixed(c.id, **id)))
             .copied()
     }
 
+    /// Whether a node can send one more copy.
+    pub(super) fn may_send(&self, id: DatanodeId) -> bool {
+        let Some(node) = self.nodes.get(id) else { return false };
+        let r = &self.settings.replication;
+        let limit = match node.details.op_state {
+            OperationalState::InService => r.copies_per_node,
+            _ => {
+                let more = whole(f64::from(r.copies_per_node) * r.out_of_service_factor);
+                u32::try_from(more).unwrap_or(u32::MAX)
+            }
+        };
+        node.health == Health::Healthy && self.pending.sending(id) < limit.max(1)
+    }
+
     /// The node to get a copy: with room, without a replica, in a rack where it does the most good.
-    fn choose_target(
+    pub(super) fn choose_target(
         &self,
         c: &Container,
         s: &ReplicaCount,

@@ -44,7 +44,7 @@ pub async fn allocate(
         request.factor,
         request.ec_replication_config.as_ref(),
     )?;
-    if !matches!(config, ReplicationConfig::Ratis(_)) {
+    if matches!(config, ReplicationConfig::StandAlone(_)) {
         return Err(RequestError::Unsupported(format!("allocation of {config} blocks")));
     }
     let count = request.num_blocks;
@@ -63,6 +63,12 @@ pub async fn allocate(
                 refill(core, shortage, &request.owner, config);
                 return Ok(blocks);
             }
+            Outcome::NoEcPipeline => {
+                let made = create::create_ec_pipeline(core, wish).await?;
+                if !made {
+                    return Err(RequestError::NoRoom(no_pipeline(core, config, count)));
+                }
+            }
             Outcome::NoIds => ids::reserve(core, Sequence::LocalId, count.into()).await?,
             Outcome::NoContainers(shortage) => {
                 create::create_containers(core, &shortage, &request.owner.as_str().into(), config)
@@ -78,9 +84,16 @@ pub async fn allocate(
     }
 }
 
+/// What is to be made in the background.
+struct Shortage {
+    containers: Vec<(PipelineId, u32)>,
+    ec_pipeline: bool,
+}
+
 enum Outcome {
-    Done(Blocks, Vec<(PipelineId, u32)>),
+    Done(Blocks, Shortage),
     NoIds,
+    NoEcPipeline,
     NoContainers(Vec<(PipelineId, u32)>),
     NoPipeline,
 }
@@ -92,25 +105,22 @@ fn attempt(core: &Core, wish: Wish<'_>) -> Result<Outcome, RequestError> {
     }
     let allocation = cluster.allocate(wish);
     if allocation.slots.is_empty() {
-        return Ok(match allocation.shortage.is_empty() {
-            true => Outcome::NoPipeline,
-            false => Outcome::NoContainers(allocation.shortage),
+        return Ok(match (allocation.shortage.is_empty(), wish.config) {
+            (false, _) => Outcome::NoContainers(allocation.shortage),
+            (true, ReplicationConfig::Ec(_)) => Outcome::NoEcPipeline,
+            (true, _) => Outcome::NoPipeline,
         });
     }
     let Some(ids) = cluster.sequences.take(Sequence::LocalId, wish.count as u64) else {
         return Ok(Outcome::NoIds);
     };
     let blocks = Blocks { first: ids.start, slots: allocation.slots };
-    Ok(Outcome::Done(blocks, allocation.shortage))
+    let (containers, ec_pipeline) = (allocation.shortage, allocation.lacks_pipelines);
+    Ok(Outcome::Done(blocks, Shortage { containers, ec_pipeline }))
 }
 
 /// Prepares for the next request: containers that are missing, ids that run out.
-fn refill(
-    core: &Arc<Core>,
-    shortage: Vec<(PipelineId, u32)>,
-    owner: &str,
-    config: ReplicationConfig,
-) {
+fn refill(core: &Arc<Core>, shortage: Shortage, owner: &str, config: ReplicationConfig) {
     let low = core.cluster().sequences.left(Sequence::LocalId) < core.options.id_batch / 4;
     if low && core.reserving.try_lock().is_ok() {
         let core = core.clone();
@@ -121,15 +131,25 @@ fn refill(
             }
         });
     }
-    if !shortage.is_empty() && core.creating.try_lock().is_ok() {
-        let core = core.clone();
-        let owner: Arc<str> = owner.into();
-        tokio::spawn(async move {
-            if let Err(error) = create::create_containers(&core, &shortage, &owner, config).await {
-                tracing::warn!(%error, "containers could not be created ahead");
-            }
-        });
+    let Shortage { containers, ec_pipeline } = shortage;
+    if containers.is_empty() && !ec_pipeline || core.creating.try_lock().is_err() {
+        return;
     }
+    let core = core.clone();
+    let owner: Arc<str> = owner.into();
+    tokio::spawn(async move {
+        let made = match containers.is_empty() {
+            false => create::create_containers(&core, &containers, &owner, config).await,
+            true => {
+                let exclude = Exclude::default();
+                let wish = Wish { count: 1, config, owner: &owner, exclude: &exclude };
+                create::create_ec_pipeline(&core, wish).await.map(drop)
+            }
+        };
+        if let Err(error) = made {
+            tracing::warn!(%error, %config, "containers could not be created ahead");
+        }
+    });
 }
 
 fn no_pipeline(core: &Core, config: ReplicationConfig, count: u32) -> String {

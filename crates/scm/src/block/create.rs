@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use placement::block::Wish;
 use placement::{Change, Container, Sequence};
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, PipelineId, ReplicationConfig};
@@ -23,6 +24,26 @@ pub async fn create_containers(
         return Ok(());
     }
     create(core, pipelines, owner, config).await.map(drop)
+}
+
+/// Makes a pipeline of erasure coded block groups outside of the excluded nodes, and its container;
+/// false when there are too few nodes. A second request finds it made.
+pub async fn create_ec_pipeline(core: &Core, wish: Wish<'_>) -> Result<bool, RequestError> {
+    let before = core.cluster().pipelines.len();
+    let _one_at_a_time = core.creating.lock().await;
+    let id = PipelineId::random();
+    let pipeline = {
+        let cluster = core.cluster();
+        if cluster.pipelines.len() > before {
+            return Ok(true);
+        }
+        let plan = cluster.plan_ec_pipeline(wish.config, &wish.exclude.datanodes, id);
+        let Some(plan) = plan else { return Ok(false) };
+        cluster.build_pipeline(&plan, id, core.clock.now())
+    };
+    core.propose_one(Change::AddPipeline(pipeline)).await?;
+    create(core, &[(id, 1)], &wish.owner.into(), wish.config).await?;
+    Ok(true)
 }
 
 /// Makes one container on an open pipeline.
