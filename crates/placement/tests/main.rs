@@ -5,6 +5,7 @@
 mod allocation;
 mod containers;
 mod deletion;
+mod erasure_coded;
 mod extremes;
 mod fixture;
 mod nodes;

@@ -3,6 +3,7 @@
 use types::{DatanodeDetails, DatanodeId, OperationalState, PipelineId, PipelineState};
 
 use super::{Health, Node, Storage};
+use crate::pipeline::ec::is_ec;
 use crate::{Cluster, Decision, Millis, OrderKind};
 
 /// What a registration meant.
@@ -86,7 +87,9 @@ impl Cluster {
         now: Millis,
         decision: &mut Decision,
     ) {
-        let Some(entry) = self.pipelines.get(id) else { return };
+        // Of one without a group there is nothing to rejoin.
+        let entry = self.pipelines.get(id).filter(|e| !is_ec(&e.record.config));
+        let Some(entry) = entry else { return };
         let members: Vec<_> = entry.record.members.iter().map(|m| m.id).collect();
         let listed = on_disk.contains(&id);
         match entry.record.state {
