@@ -14,7 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("servers", &["om", "scm", "datanode", "s3gateway"]),
     ("using a cluster", &["client", "shell", "freon"]),
     ("replication", &["replicated"]),
-    ("rules", &["namespace", "placement", "container"]),
+    ("rules", &["namespace", "placement", "container", "erasure"]),
     (
         "machinery",
         &[

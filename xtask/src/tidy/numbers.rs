@@ -11,7 +11,7 @@ use super::Findings;
 use super::files::rust_files;
 use super::manifest::Manifest;
 
-const CRATES: &[&str] = &["container", "namespace", "placement", "types"];
+const CRATES: &[&str] = &["container", "erasure", "namespace", "placement", "types"];
 const LINTS: &[&str] = &[
     "clippy::arithmetic_side_effects",
     "clippy::cast_possible_truncation",

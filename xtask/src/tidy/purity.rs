@@ -4,7 +4,7 @@
 use super::Findings;
 use super::manifest::Manifest;
 
-const RULES: &[&str] = &["namespace", "placement", "container"];
+const RULES: &[&str] = &["namespace", "placement", "container", "erasure"];
 const FORBIDDEN: &[(&str, &str)] = &[
     ("tokio", "rules do not wait"),
     ("rand", "rules are not random"),

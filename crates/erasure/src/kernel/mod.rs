@@ -1,0 +1,62 @@
+//! Products of a matrix with cells, for each instruction set.
+//!
+//! A [`Kernel`] computes output i as the sum over j of coefficient (i, j) times input j, byte by
+//! byte in GF(2^8). All kernels give the same bytes; [`Scalar`] is the one that is easy to believe.
+//!
+//! | kernel | how a byte is multiplied | bytes at a time |
+//! | --- | --- | --- |
+//! | [`Scalar`] | a row of the table of products | 1 |
+//! | `avx2` | two shuffles, one for each nibble (Plank, Greenan, Miller: FAST 2013) | 32 |
+//! | `avx512-gfni` | an 8×8 bit matrix: `gf2p8affineqb` takes any polynomial | 64 |
+//! | `neon` | two table look-ups, one for each nibble | 16 |
+
+// Offsets stay within the range that `Product::new` has compared with every buffer.
+#![allow(clippy::arithmetic_side_effects)]
+// Adapters of iterators are compiled without the instruction sets of the kernels.
+#![allow(clippy::needless_range_loop)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod product;
+mod scalar;
+
+use std::fmt;
+
+pub use product::Product;
+pub use scalar::Scalar;
+
+/// Outputs that vector kernels compute in one pass over the inputs: their sums stay in registers.
+const OUTPUTS_A_PASS: usize = 4;
+
+/// Computes products with one instruction set.
+pub trait Kernel: fmt::Debug + Send + Sync {
+    /// What figures and logs call it.
+    fn name(&self) -> &'static str;
+
+    /// Computes the outputs of `product` in its range.
+    fn multiply(&self, product: Product<'_, '_>);
+}
+
+/// The kernels that this processor can run, the fastest last.
+pub fn supported() -> Vec<&'static dyn Kernel> {
+    // Nothing is pushed on an architecture without vectors of ours.
+    #[allow(unused_mut)]
+    let mut kernels: Vec<&'static dyn Kernel> = vec![&Scalar];
+    #[cfg(target_arch = "x86_64")]
+    {
+        kernels.extend(avx2::Avx2::detect().map(|kernel| kernel as &dyn Kernel));
+        kernels.extend(avx512::Avx512::detect().map(|kernel| kernel as &dyn Kernel));
+    }
+    #[cfg(target_arch = "aarch64")]
+    kernels.extend(neon::Neon::detect().map(|kernel| kernel as &dyn Kernel));
+    kernels
+}
+
+/// The fastest kernel that this processor can run.
+pub fn fastest() -> &'static dyn Kernel {
+    supported().pop().unwrap_or(&Scalar)
+}

@@ -1,0 +1,62 @@
+//! What a kernel is asked to compute, with lengths that have been compared.
+
+use std::ops::Range;
+
+/// Outputs to be computed from inputs, within one range of all of them.
+#[derive(Debug)]
+pub struct Product<'a, 'b> {
+    coefficients: &'a [u8],
+    inputs: &'a [&'a [u8]],
+    outputs: &'a mut [&'b mut [u8]],
+    range: Range<usize>,
+    accumulate: bool,
+}
+
+impl<'a, 'b> Product<'a, 'b> {
+    /// Rows of `coefficients`, one for each output, are multiplied with `inputs`; with `accumulate`
+    /// the sums are added to what the outputs have, otherwise they replace it. `None` when there
+    /// are not as many coefficients as inputs times outputs, or a buffer ends within `range`.
+    pub fn new(
+        coefficients: &'a [u8],
+        inputs: &'a [&'a [u8]],
+        outputs: &'a mut [&'b mut [u8]],
+        range: Range<usize>,
+        accumulate: bool,
+    ) -> Option<Self> {
+        let fits = Some(coefficients.len()) == inputs.len().checked_mul(outputs.len())
+            && range.start <= range.end
+            && inputs.iter().all(|input| range.end <= input.len())
+            && outputs.iter().all(|output| range.end <= output.len());
+        fits.then_some(Self { coefficients, inputs, outputs, range, accumulate })
+    }
+
+    /// Outputs to compute.
+    pub(super) fn rows(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// Each at least as long as the range's end.
+    pub(super) fn inputs(&self) -> &'a [&'a [u8]] {
+        self.inputs
+    }
+
+    /// The coefficient of one input in one output.
+    pub(super) fn coefficient(&self, row: usize, input: usize) -> u8 {
+        self.coefficients[row * self.inputs.len() + input]
+    }
+
+    /// An output, at least as long as the range's end.
+    pub(super) fn output(&mut self, row: usize) -> &mut [u8] {
+        self.outputs[row]
+    }
+
+    /// The bytes to compute.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// Whether the sums are added to the outputs.
+    pub(super) fn accumulates(&self) -> bool {
+        self.accumulate
+    }
+}
