@@ -387,7 +387,11 @@ impl ScmClient {
 }
 
 fn request(kind: Type) -> ScmContainerLocationRequest {
-    ScmContainerLocationRequest { cmd_type: kind as i32, ..Default::default() }
+    ScmContainerLocationRequest {
+        cmd_type: kind as i32,
+        trace_id: telemetry::current_trace_id(),
+        ..Default::default()
+    }
 }
 
 fn part<T>(part: Option<T>, name: &str) -> Result<T> {

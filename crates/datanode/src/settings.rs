@@ -82,6 +82,8 @@ pub struct Settings {
     pub copy_queue: usize,
     /// Bytes per second that copies may send; 0 is no limit.
     pub copy_bandwidth: u64,
+    /// A command that takes as long is logged; zero for none.
+    pub slow_command: Duration,
     /// How often deleted blocks are reclaimed.
     pub deleting_interval: Duration,
     /// How disks are checked.
@@ -134,6 +136,7 @@ impl Settings {
                 conf.bound(address, &dn::HDDS_DATANODE_HTTP_BIND_HOST)
             }),
             scm: scm_addresses(conf),
+            slow_command: conf.get(&dn::HDDS_DATANODE_SLOW_OP_WARNING_THRESHOLD),
             scm_silence: conf.get(&scm::OZONE_SCM_DEAD_NODE_INTERVAL),
             heartbeat_interval: conf.get(&hdds::HDDS_HEARTBEAT_INTERVAL),
             heartbeat_timeout: conf.get(&dn::OZONE_SCM_HEARTBEAT_RPC_TIMEOUT),

@@ -110,7 +110,8 @@ where
                 if number >= limit {
                     break;
                 }
-                let (back, result) = test(number, task, tally).await;
+                let performed = telemetry::root("freon test", test(number, task, tally));
+                let (back, result) = performed.await;
                 tally = back;
                 progress.bar.inc(1);
                 match result {

@@ -9,6 +9,7 @@ use freon::FreonCommand;
 use service::logging;
 use shell::{AdminCommand, ShCommand};
 
+use crate::daemon::start_exporter;
 use crate::settings::Settings;
 
 /// Volumes, buckets and keys, with Ozone's verbs
@@ -57,33 +58,43 @@ pub struct FreonArgs {
 }
 
 pub fn sh(args: ShArgs) -> anyhow::Result<ExitCode> {
-    with_runtime(&args.settings, async |conf| shell::run_sh(args.command, conf).await)
+    with_runtime("o3 sh", &args.settings, async |conf| shell::run_sh(args.command, conf).await)
 }
 
 pub fn admin(args: AdminArgs) -> anyhow::Result<ExitCode> {
-    with_runtime(&args.settings, async |conf| shell::run_admin(args.command, conf).await)
+    with_runtime("o3 admin", &args.settings, async |conf| {
+        shell::run_admin(args.command, conf).await
+    })
 }
 
 pub fn freon(args: FreonArgs) -> anyhow::Result<ExitCode> {
-    with_runtime(&args.settings, async |conf| freon::run(args.command, conf).await)
+    with_runtime("o3 freon", &args.settings, async |conf| freon::run(args.command, conf).await)
 }
 
-/// Runs a client command on a runtime of its own.
+/// Runs a client command on a runtime of its own, as one trace.
 fn with_runtime(
+    name: &str,
     settings: &Settings,
     command: impl AsyncFnOnce(Configuration) -> ExitCode,
 ) -> anyhow::Result<ExitCode> {
     let conf = settings.load_and_warn()?;
-    // What these have to say they print; the log is for who looks for a fault.
-    if std::env::var_os("RUST_LOG").is_some() {
-        logging::init("warn", logging::Format::Text)?;
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("o3")
         .build()
         .context("cannot start the threads of the runtime")?;
-    let code = runtime.block_on(command(conf));
+    let exporter = {
+        let _entered = runtime.enter();
+        start_exporter(&conf, name)?
+    };
+    // What these have to say they print; the log is for finding a fault.
+    if exporter.is_some() || std::env::var_os("RUST_LOG").is_some() {
+        logging::init("warn", logging::Format::Text, exporter.as_ref())?;
+    }
+    let code = runtime.block_on(telemetry::root(name, command(conf)));
+    if let Some(exporter) = exporter {
+        exporter.shutdown();
+    }
     runtime.shutdown_background();
     Ok(code)
 }

@@ -9,6 +9,7 @@ use config::Configuration;
 use config::keys::trioxide;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use service::{Shutdown, logging};
+use telemetry::{Exporter, TracingSettings};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
@@ -16,6 +17,8 @@ use tracing::{info, warn};
 pub trait Daemon {
     /// It, running.
     type Running;
+    /// What it is called among the services of a trace.
+    const SERVICE: &'static str;
     /// Starts it; returns when it serves.
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running>;
     /// Tells the user that it is ready, and how to reach it.
@@ -35,13 +38,21 @@ pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow:
         _ => logging::Format::Text,
     };
     raise_open_files();
-    logging::init(&conf.get(&trioxide::TRIOXIDE_LOG_FILTER), format)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("o3")
         .build()
         .context("cannot start the threads of the runtime")?;
+    let exporter = {
+        // It sends from the runtime.
+        let _entered = runtime.enter();
+        start_exporter(&conf, D::SERVICE)?
+    };
+    logging::init(&conf.get(&trioxide::TRIOXIDE_LOG_FILTER), format, exporter.as_ref())?;
     let outcome = runtime.block_on(serve(daemon, conf, began));
+    if let Some(exporter) = exporter {
+        exporter.shutdown();
+    }
     // Whatever still blocks after the orderly end is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     leave(match outcome {
@@ -51,6 +62,12 @@ pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow:
             1
         }
     })
+}
+
+/// Starts the export of spans, where it is on.
+pub fn start_exporter(conf: &Configuration, service: &str) -> anyhow::Result<Option<Exporter>> {
+    let settings = TracingSettings::of(conf)?;
+    Ok(settings.map(|settings| Exporter::start(&settings, service)).transpose()?)
 }
 
 /// Ends the process as it is. The usual way out takes apart what RocksDB shares among its

@@ -71,6 +71,7 @@ pub struct Running {
 
 impl Daemon for ServerArgs {
     type Running = Running;
+    const SERVICE: &'static str = "o3 server";
 
     async fn start(self, conf: Configuration) -> anyhow::Result<Running> {
         let options = ServerOptions {

@@ -8,4 +8,5 @@ mod members;
 mod process;
 mod roles;
 mod server;
+mod tracing;
 mod usage;

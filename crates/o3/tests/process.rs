@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -38,6 +39,7 @@ pub fn stderr(output: &Output) -> String {
 /// A role that runs until it is stopped; killed when the test drops it.
 pub struct Daemon {
     child: Child,
+    log: Arc<Mutex<String>>,
     /// The line it printed when it was ready.
     pub ready: Value,
 }
@@ -56,29 +58,31 @@ impl Daemon {
         });
         // Taken all the time, so that the child never waits for us to read its logs.
         let stderr = child.stderr.take().unwrap();
-        let log = std::thread::spawn(move || {
-            let mut text = String::new();
+        let log = Arc::new(Mutex::new(String::new()));
+        let text = Arc::clone(&log);
+        let reader = std::thread::spawn(move || {
             // `O3_TEST_LOGS=1` with `--nocapture` shows what the daemons say.
             let shown = std::env::var_os("O3_TEST_LOGS").is_some();
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 if shown {
                     eprintln!("{role}: {line}");
                 }
+                let mut text = text.lock();
                 text.push_str(&line);
                 text.push('\n');
             }
-            text
         });
         match lines.recv_timeout(TIMEOUT) {
             Ok(line) => {
                 let ready = serde_json::from_str(&line)
                     .unwrap_or_else(|e| panic!("not a ready line: {line}: {e}"));
-                Daemon { child, ready }
+                Daemon { child, log, ready }
             }
             Err(_) => {
                 let _ = child.kill();
                 let status = child.wait();
-                panic!("not ready: {status:?}\n{}", log.join().unwrap());
+                reader.join().unwrap();
+                panic!("not ready: {status:?}\n{}", log.lock());
             }
         }
     }
@@ -89,6 +93,26 @@ impl Daemon {
             .as_str()
             .unwrap_or_else(|| panic!("no {name} in {}", self.ready))
             .to_string()
+    }
+
+    /// Waits until the daemon has logged a line with all of these texts; the line.
+    pub fn logged(&self, texts: &[&str]) -> String {
+        let until = Instant::now() + TIMEOUT;
+        while Instant::now() < until {
+            let log = self.log.lock();
+            let mut lines = log.lines();
+            if let Some(line) = lines.find(|line| texts.iter().all(|text| line.contains(text))) {
+                return line.to_owned();
+            }
+            drop(log);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("no line with {texts:?} within {TIMEOUT:?}:\n{}", self.log.lock());
+    }
+
+    /// Lines that it has logged so far with this text.
+    pub fn lines_with(&self, text: &str) -> usize {
+        self.log.lock().lines().filter(|line| line.contains(text)).count()
     }
 
     /// An address of a role's ready line.

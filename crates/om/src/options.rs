@@ -81,6 +81,8 @@ pub(crate) struct Setup {
     pub(crate) grpc_max_message: usize,
     pub(crate) http: Option<HostPort>,
     pub(crate) connections: ConnectionOptions,
+    /// A request that takes as long is logged; zero for none.
+    pub(crate) slow_request: Duration,
     pub(crate) scm: Vec<ScmAddresses>,
     pub(crate) scm_client: HostPort,
     pub(crate) scm_timeout: Duration,
@@ -141,6 +143,7 @@ impl Setup {
             grpc_max_message: conf.get(&keys::OZONE_OM_GRPC_MAXIMUM_RESPONSE_LENGTH).as_usize(),
             http,
             connections: ConnectionOptions::from_configuration(conf),
+            slow_request: conf.get(&trioxide::TRIOXIDE_SLOW_REQUEST_THRESHOLD),
             scm,
             scm_client,
             scm_refresh: conf

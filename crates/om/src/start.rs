@@ -88,6 +88,7 @@ impl Om {
             audit,
             audit_reads: setup.audit_reads,
             rpc: rpc.clone(),
+            edge: telemetry::Edge::new("om", setup.slow_request),
             admission: Admission::new(&Limits::default()),
             facts: listeners.facts(&setup),
             default_user,

@@ -139,7 +139,8 @@ impl S3Gateway {
         };
         let service = service(client, &options)?;
         let limits = options.connections.clone();
-        let server = S3Server { service, metrics, host_id: host_id(), limits, connections };
+        let edge = telemetry::Edge::new("s3g", options.slow_request);
+        let server = S3Server { service, metrics, edge, host_id: host_id(), limits, connections };
         let shutdown = Shutdown::new();
         let timeout = options.shutdown_timeout;
         let task = tokio::spawn(server.serve(listener, shutdown.clone(), timeout));

@@ -29,6 +29,8 @@ pub struct GatewayOptions {
     pub credentials: Option<(String, String)>,
     /// How many connections there may be, and how long they may be silent.
     pub connections: ConnectionOptions,
+    /// A request that takes as long is logged; zero for none.
+    pub slow_request: Duration,
     /// How long a shutdown waits for requests under way.
     pub shutdown_timeout: Duration,
 }
@@ -60,6 +62,7 @@ impl GatewayOptions {
             max_list_keys: conf.get(&s3g::OZONE_S3G_LIST_MAX_KEYS_LIMIT).max(1),
             credentials: environment_credentials(),
             connections: ConnectionOptions::from_configuration(conf),
+            slow_request: conf.get(&trioxide::TRIOXIDE_S3G_SLOW_REQUEST_THRESHOLD),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
         }
     }

@@ -34,6 +34,8 @@ const MOST_STREAMS: u32 = 100;
 const UNKNOWN: &str = "Unknown";
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
+/// The span of the client, as W3C writes it.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
 
 /// The name of the operation that `s3s` found, for the metrics.
@@ -47,6 +49,7 @@ pub(crate) struct Access;
 impl S3Access for Access {
     async fn check(&self, cx: &mut S3AccessContext<'_>) -> S3Result<()> {
         let name = cx.s3_op().name().to_owned();
+        telemetry::name_request(known_name(&name));
         if let Some(operation) = cx.extensions_mut().get::<OperationName>() {
             let _ = operation.0.set(name);
         }
@@ -70,6 +73,7 @@ pub(crate) struct ServerMetrics {
 pub(crate) struct S3Server {
     pub(crate) service: S3Service,
     pub(crate) metrics: ServerMetrics,
+    pub(crate) edge: telemetry::Edge,
     /// The same for all requests of this gateway.
     pub(crate) host_id: HeaderValue,
     /// How long peers may be silent.
@@ -131,6 +135,17 @@ impl S3Server {
 
     async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
         let received = Instant::now();
+        let parent = request.headers().get(TRACEPARENT).and_then(|value| value.to_str().ok());
+        let mut span = self.edge.http_request(parent, received);
+        span.run(self.carry_out(request, peer, received)).await
+    }
+
+    async fn carry_out(
+        &self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+        received: Instant,
+    ) -> Response<Body> {
         let id = uuid::Uuid::now_v7().simple().to_string();
         let operation = OperationName::default();
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());

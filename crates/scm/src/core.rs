@@ -62,6 +62,7 @@ pub struct Core {
     pub(crate) commands: Commands,
     pub(crate) copies: Copies,
     pub(crate) metrics: Metrics,
+    pub(crate) edge: telemetry::Edge,
     pub(crate) services: BackgroundServices,
     pub(crate) shutdown: Shutdown,
     /// Somebody waits for a pipeline, or for the end of safe mode.
@@ -101,6 +102,7 @@ impl Core {
             cluster: parts.cluster,
             raft: parts.raft,
             identity: parts.identity,
+            edge: telemetry::Edge::new("scm", parts.options.slow_request),
             options: parts.options,
             commands: Commands::default(),
             copies: Copies::default(),

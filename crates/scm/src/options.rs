@@ -68,6 +68,8 @@ pub struct ScmOptions {
     pub election_timeout: Duration,
     /// How many connections each endpoint takes, and how long they may be silent.
     pub connections: ConnectionOptions,
+    /// A request that takes as long is logged; zero for none.
+    pub slow_request: Duration,
     /// How long a shutdown may take.
     pub shutdown_timeout: Duration,
 }
@@ -134,6 +136,7 @@ impl ScmOptions {
             members,
             bootstrap: false,
             connections: ConnectionOptions::from_configuration(conf),
+            slow_request: conf.get(&trioxide::TRIOXIDE_SLOW_REQUEST_THRESHOLD),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
             dir,
         })

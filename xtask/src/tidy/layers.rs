@@ -26,6 +26,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "limits",
             "ratis-wire",
             "service",
+            "telemetry",
             "topology",
         ],
     ),
@@ -40,6 +41,7 @@ const WITHIN: &[(&str, &str, &str)] = &[
     ("framed", "limits", "bounds on what a peer may cost"),
     ("hadoop-rpc", "limits", "bounds on what a peer may cost"),
     ("service", "limits", "connections and memory among metrics and on status pages"),
+    ("service", "telemetry", "logs and spans are set up together; a background run is a span"),
     ("shell", "client", "commands are calls of the client"),
     ("freon", "client", "generators are calls of the client"),
 ];

@@ -24,6 +24,9 @@ pub(super) fn encode<Q: Message>(
     let token = target.token.as_deref().unwrap_or_default();
     let mut out = BytesMut::with_capacity(length + token.len() + 128);
     put_varint(1, command.kind as u64, &mut out);
+    if let Some(trace_id) = telemetry::current_trace_id() {
+        put_bytes(2, trace_id.as_bytes(), &mut out);
+    }
     put_varint(3, target.block.container.to_wire() as u64, &mut out);
     put_uuid(4, node.0, &mut out);
     if let Some(pipeline) = target.pipeline {

@@ -106,8 +106,8 @@ impl Datanodes {
             let Some(client) = client else {
                 return Err(Failure::Unreachable(format!("datanode {id} has no native port")));
             };
-            let reply = client
-                .call_parts(method::CONTAINER, header, payload, timeout)
+            let call = client.call_parts(method::CONTAINER, header, payload, timeout);
+            let reply = telemetry::stage("call datanode", call)
                 .await
                 .map_err(|error| Failure::of_call(id, error, timeout))?;
             let message = command::decode(id, response_field, reply.header)?;

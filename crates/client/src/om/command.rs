@@ -129,6 +129,9 @@ pub(crate) fn encode<C: Command>(caller: &[u8], call: CallId, request: &C::Reque
     let length = request.encoded_len();
     let mut out = BytesMut::with_capacity(length + caller.len() + 48);
     put_varint(1, C::TYPE as u64, &mut out);
+    if let Some(trace_id) = telemetry::current_trace_id() {
+        put_string(2, &trace_id, &mut out);
+    }
     out.put_slice(caller);
     encoding::encode_key(C::REQUEST_FIELD, WireType::LengthDelimited, &mut out);
     encoding::encode_varint(length as u64, &mut out);

@@ -46,6 +46,8 @@ pub(crate) struct Transport {
 
 struct Inner {
     service: &'static str,
+    /// What a call is called among the stages of a request.
+    stage: &'static str,
     method: u16,
     /// Those that are configured, and the leader that one of them named: services change their
     /// servers.
@@ -191,6 +193,7 @@ impl Transport {
         let targets = RwLock::new(targets);
         let inner = Inner {
             service,
+            stage: if service == "om" { "call om" } else { "call scm" },
             method,
             targets,
             options,
@@ -206,6 +209,10 @@ impl Transport {
 
     /// Sends one request until somebody answers it.
     pub(crate) async fn call(&self, request: Bytes) -> Result<Answer> {
+        telemetry::stage(self.inner.stage, self.call_until_answered(request)).await
+    }
+
+    async fn call_until_answered(&self, request: Bytes) -> Result<Answer> {
         let inner = &*self.inner;
         let started = Instant::now();
         let deadline = started + inner.deadline;

@@ -105,4 +105,6 @@ keys! {
     /// Bytes per second that a DataNode sends when it copies containers to others, all copies
     /// together; 0 for no limit.
     TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH: ByteSize = "trioxide.datanode.replication.bandwidth", "0B", [DATANODE];
+    /// A command that takes as long is logged, with its stages and how long each took; 0 for none.
+    HDDS_DATANODE_SLOW_OP_WARNING_THRESHOLD: Duration = "hdds.datanode.slow.op.warning.threshold", "500ms", [DATANODE];
 }

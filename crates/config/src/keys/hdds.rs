@@ -30,4 +30,15 @@ keys! {
     OZONE_BLOCK_DELETING_SERVICE_INTERVAL: Duration = "ozone.block.deleting.service.interval", "1m", [DATANODE, SCM, OM];
     /// Share of its size at which a container is closed.
     HDDS_CONTAINER_CLOSE_THRESHOLD: f64 = "hdds.container.close.threshold", "0.9", [DATANODE];
+    /// Make spans of requests and background runs, and send them to a collector.
+    OZONE_TRACING_ENABLED: bool = "ozone.tracing.enabled", "false", [COMMON];
+    /// OTLP gRPC receiver of the collector, http://HOST:PORT; when unset, the environment variable
+    /// OTEL_EXPORTER_OTLP_ENDPOINT, or else http://localhost:4317.
+    OZONE_TRACING_ENDPOINT: String = "ozone.tracing.endpoint", "", [COMMON];
+    /// Share of the traces beginning here that are exported, 0 to 1; what has a parent follows it.
+    /// Below 0 is unset: the environment variable OTEL_TRACES_SAMPLER_ARG, or else 1.
+    OZONE_TRACING_SAMPLER: f64 = "ozone.tracing.sampler", "-1", [COMMON];
+    /// Share of the spans of a name that are exported within their traces, as NAME:RATE separated
+    /// by commas; when unset, the environment variable OTEL_SPAN_SAMPLING_ARG.
+    OZONE_TRACING_SPAN_SAMPLING: String = "ozone.tracing.span.sampling", "", [COMMON];
 }

@@ -13,6 +13,11 @@ keys! {
     TRIOXIDE_LOG_FILTER: String = "trioxide.log.filter", "info,raft_engine=warn,s3s=off", [COMMON];
     /// How log lines look: text for people, json for machines.
     TRIOXIDE_LOG_FORMAT: String = "trioxide.log.format", "text", [COMMON], one of ["text", "json"];
+    /// A request that takes as long is logged, with its stages and how long each took; 0 for none.
+    /// DataNodes have hdds.datanode.slow.op.warning.threshold.
+    TRIOXIDE_SLOW_REQUEST_THRESHOLD: Duration = "trioxide.slow.request.threshold", "1s", [OM, SCM];
+    /// The same for the S3 gateway, whose requests last as long as their objects take.
+    TRIOXIDE_S3G_SLOW_REQUEST_THRESHOLD: Duration = "trioxide.s3g.slow.request.threshold", "10s", [S3G];
     /// Directory of OM's audit log; with the role's metadata when unset.
     TRIOXIDE_AUDIT_DIR: Option<PathBuf> = "trioxide.audit.dir", "", [OM];
     /// Write OM's audit log.

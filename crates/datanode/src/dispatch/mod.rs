@@ -22,7 +22,9 @@ pub(crate) async fn execute(node: &Node, command: Command) -> Result<Answer, Ref
     match command.class() {
         Some(Class::Replicated | Class::Local) => write::execute(node, command).await,
         Some(Class::Read | Class::Unsupported) | None => {
-            let answer = registry::read(&node.command_context(), &command).await?;
+            let context = node.command_context();
+            let read = registry::read(&context, &command);
+            let answer = telemetry::wait("read", read).await?;
             let failed = |failure: crate::command::Failure| {
                 Answer::message(failure.response(&command.request))
             };

@@ -34,8 +34,9 @@ pub(super) async fn execute(node: &Node, command: Command) -> Result<Answer, Ref
             Begun::Answered(answer) => Ok(answer),
         },
         Route::Direct => {
-            let _room = node.write_budget.take(command.payload.len(), command.deadline).await?;
-            Ok(direct(node, &command).await)
+            let room = node.write_budget.take(command.payload.len(), command.deadline);
+            let _room = telemetry::wait("write budget", room).await?;
+            Ok(telemetry::stage("write", direct(node, &command)).await)
         }
     }
 }
@@ -104,7 +105,8 @@ pub(crate) async fn begin(
     pipeline: &Pipeline,
     command: Command,
 ) -> Result<Begun, Refusal> {
-    let room = node.write_budget.take(command.payload.len(), command.deadline).await?;
+    let room = node.write_budget.take(command.payload.len(), command.deadline);
+    let room = telemetry::wait("write budget", room).await?;
     match check::check(&node.command_context(), &command, Some(pipeline.id)) {
         Ok(()) => small::submit(node, pipeline, command, room),
         Err(failure) => Ok(Begun::Answered(Answer::message(failure.response(&command.request)))),
@@ -144,7 +146,8 @@ pub(super) fn propose(
 impl Proposed {
     /// Waits until it is applied; its index in the log, when it came there, and the answer.
     pub async fn applied(self) -> Result<(Option<u64>, Answer), Refusal> {
-        let answer = match tokio::time::timeout_at(self.deadline.into(), self.receiver).await {
+        let applied = tokio::time::timeout_at(self.deadline.into(), self.receiver);
+        let answer = match telemetry::stage("replicate", applied).await {
             Ok(answer) => answer.unwrap_or(Err(ProposeError::Shutdown)),
             Err(_) => return Err(Refusal::Unknown("no quorum answered in time".to_owned())),
         };

@@ -154,7 +154,11 @@ impl PayloadStore for Payloads {
             Err(error) => return failed(Failure::malformed(error.to_string())),
         };
         match Work::of(&request) {
-            Some(work) => self.inner.clone().store(index, work, header, payload),
+            Some(work) => {
+                let stored = self.inner.clone().store(index, work, header, payload);
+                let trace_id = request.trace_id.as_deref();
+                telemetry::stage_under("store payload", trace_id, stored).boxed()
+            }
             None => futures::future::ready(Ok(())).boxed(),
         }
     }

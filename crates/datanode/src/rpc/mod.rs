@@ -16,11 +16,11 @@ use bytes::Bytes;
 use prost::Message;
 use proto::datanode::ContainerCommandRequestProto;
 
-use crate::command::{Answer, Command, Refusal};
+use crate::command::{self, Answer, Command, Refusal};
 use crate::daemon::Daemon;
 use crate::dispatch;
 
-/// Measures a command and carries it out.
+/// Measures and traces a command and carries it out.
 pub(crate) async fn serve(
     daemon: &Daemon,
     command: Command,
@@ -30,8 +30,10 @@ pub(crate) async fn serve(
     if let Some(measured) = &mut measured {
         measured.started();
     }
+    let name = command::name(command.kind());
+    let mut span = daemon.edge.request(name, command.request.trace_id.as_deref(), received);
     let answer = match daemon.node() {
-        Some(node) => dispatch::execute(node, command).await,
+        Some(node) => span.run(dispatch::execute(node, command)).await,
         None => Err(Refusal::Starting),
     };
     if let Some(measured) = measured {

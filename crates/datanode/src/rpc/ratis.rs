@@ -96,7 +96,10 @@ impl PipelineGroup {
             let text = format!("{} is no change", command::name(command.kind()));
             return Err(Refusal::Invalid(text));
         }
-        let begun = write::begin(&self.node, &self.pipeline, command).await;
+        let name = command::name(command.kind());
+        let trace_id = command.request.trace_id.as_deref();
+        let mut span = self.daemon.edge.request(name, trace_id, received);
+        let begun = span.run(write::begin(&self.node, &self.pipeline, command)).await;
         let proposed = match begun.map_err(|refused| self.refusal(refused))? {
             Begun::Proposed(proposed) => proposed,
             Begun::Answered(answer) => {
@@ -104,7 +107,7 @@ impl PipelineGroup {
             }
         };
         Ok(async move {
-            let applied = proposed.applied().await;
+            let applied = span.run(proposed.applied()).await;
             let (index, answer) = applied.map_err(|refused| self.refusal(refused))?;
             if let Some(measured) = measured {
                 measured.finish(answer.is_success());

@@ -44,20 +44,22 @@ pub(super) fn read_block(
     if let Some(measured) = &mut measured {
         measured.started();
     }
-    let begin = (Some((daemon, request)), None, measured);
-    futures::stream::try_unfold(begin, |(begin, rest, mut measured)| async move {
+    let name = crate::command::name(Some(kind));
+    let span = daemon.edge.request(name, request.trace_id.as_deref(), received).unwatched();
+    let begin = (Some((daemon, request)), None, measured, span);
+    futures::stream::try_unfold(begin, |(begin, rest, mut measured, mut span)| async move {
         let mut rest = match (begin, rest) {
             (Some((daemon, request)), _) => Rest::new(&daemon, &request)?,
             (None, Some(rest)) => rest,
             (None, None) => return Ok(None),
         };
-        let Some(piece) = rest.next().await? else {
+        let Some(piece) = span.run(rest.next()).await? else {
             if let Some(measured) = measured.take() {
                 measured.finish(true);
             }
             return Ok(None);
         };
-        Ok(Some((rest.response(piece), (None, Some(rest), measured))))
+        Ok(Some((rest.response(piece), (None, Some(rest), measured, span))))
     })
 }
 

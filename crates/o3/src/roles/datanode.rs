@@ -14,6 +14,7 @@ pub struct Datanode(pub bool);
 
 impl Daemon for Datanode {
     type Running = Running<DatanodeHandle>;
+    const SERVICE: &'static str = "datanode";
 
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running> {
         let handle = datanode::Datanode::start(&conf, DatanodeOptions::default()).await?;

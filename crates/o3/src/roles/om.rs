@@ -19,6 +19,7 @@ pub struct Om {
 
 impl Daemon for Om {
     type Running = Running<OmHandle>;
+    const SERVICE: &'static str = "om";
 
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running> {
         let options = OmOptions { bootstrap: self.bootstrap, ..OmOptions::from_env() };

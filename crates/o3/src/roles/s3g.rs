@@ -13,6 +13,7 @@ pub struct S3Gateway(pub bool);
 
 impl Daemon for S3Gateway {
     type Running = Running<S3GatewayHandle>;
+    const SERVICE: &'static str = "s3g";
 
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running> {
         let options = GatewayOptions::from_configuration(&conf);

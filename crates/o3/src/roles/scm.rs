@@ -19,6 +19,7 @@ pub struct Scm {
 
 impl Daemon for Scm {
     type Running = Running<ScmHandle>;
+    const SERVICE: &'static str = "scm";
 
     /// It serves as soon as it has started: what keeps it in safe mode is for DataNodes to end.
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running> {

@@ -95,6 +95,7 @@ pub(crate) struct DispatcherParts {
     pub(crate) audit: AuditLog,
     pub(crate) audit_reads: bool,
     pub(crate) rpc: RpcMetrics,
+    pub(crate) edge: telemetry::Edge,
     pub(crate) admission: Admission,
     pub(crate) facts: ServerFacts,
     pub(crate) groups: Groups,
@@ -133,6 +134,23 @@ impl Dispatcher {
     /// Answers a request.
     pub(crate) async fn submit(
         self: &Arc<Self>,
+        mut request: OmRequest,
+        caller: Caller,
+    ) -> Result<Bytes, Status> {
+        let command = Type::try_from(request.cmd_type).unwrap_or(Type::UnknownCommand);
+        let name = command.as_str_name();
+        if caller.is_om {
+            return telemetry::stage(name, self.carry_out(request, caller)).await;
+        }
+        // It would go to the log and into answers that are kept.
+        request.trace_id.take_if(|id| id.len() > telemetry::MAX_TRACE_ID);
+        let trace_id = request.trace_id.as_deref();
+        let mut span = self.parts.edge.request(name, trace_id, caller.received);
+        span.run(self.carry_out(request, caller)).await
+    }
+
+    async fn carry_out(
+        self: &Arc<Self>,
         request: OmRequest,
         caller: Caller,
     ) -> Result<Bytes, Status> {
@@ -141,7 +159,8 @@ impl Dispatcher {
             return Err(Status::new(Code::DeadlineExceeded, "the client gave up meanwhile"));
         }
         let route = namespace::route(&request);
-        let _permit = self.parts.admission.enter(route, caller.deadline).await?;
+        let admitted = self.parts.admission.enter(route, caller.deadline);
+        let _permit = telemetry::wait("admission", admitted).await?;
         call.started();
         let user = self.identify(&request, &caller);
         let wanted =

@@ -25,10 +25,12 @@ impl Dispatcher {
         user: &str,
         caller: &Caller,
     ) -> Result<Bytes, Status> {
-        self.consistent(&request).await?;
+        telemetry::wait("read index", self.consistent(&request)).await?;
         if is_long(&request) {
             let (dispatcher, user) = (Arc::clone(self), user.to_owned());
-            return tokio::task::spawn_blocking(move || dispatcher.read_tables(&request, &user))
+            let listed =
+                tokio::task::spawn_blocking(move || dispatcher.read_tables(&request, &user));
+            return telemetry::stage("list", listed)
                 .await
                 .map_err(|e| Status::internal(e.to_string()))?;
         }
@@ -69,7 +71,8 @@ impl Dispatcher {
         wish: LocationWish,
     ) -> Result<Bytes, Status> {
         let mut response = self.with_view(request, user, |cx| namespace::read(request, cx))?;
-        if let Err(refused) = self.locate(&mut response, wish, caller).await {
+        let located = self.locate(&mut response, wish, caller);
+        if let Err(refused) = telemetry::wait("container locations", located).await {
             return Ok(refused);
         }
         Ok(Bytes::from(response.encode_to_vec()))

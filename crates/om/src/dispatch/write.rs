@@ -71,7 +71,8 @@ impl Dispatcher {
             remote_address: Some(remote),
         }));
         let term = parts.group.leader().term;
-        let Prepared { mut request, blocks: demand } = match self.decide(request, user)? {
+        let decided = telemetry::stage("prepare", async { self.decide(request, user) }).await?;
+        let Prepared { mut request, blocks: demand } = match decided {
             Ok(prepared) => prepared,
             Err(refused) => {
                 self.still_led(term).await?;
@@ -92,7 +93,7 @@ impl Dispatcher {
         let mut blocks = Vec::new();
         if let Some(demand) = demand {
             let size = demand.size;
-            blocks = match self.allocate(demand).await {
+            blocks = match telemetry::wait("allocate blocks", self.allocate(demand)).await {
                 Ok(blocks) => blocks,
                 Err(e) => return Ok(refusal(cmd_type, trace_id, scm_status(&e), e.to_string())),
             };
@@ -149,7 +150,8 @@ impl Dispatcher {
         request: OmRequest,
         blocks: Vec<FreshBlock>,
     ) -> Result<WriteAnswer, Status> {
-        let applied = self.parts.group.propose(request, blocks).await;
+        let proposed = self.parts.group.propose(request, blocks);
+        let applied = telemetry::stage("replicate", proposed).await;
         applied.map(|applied| applied.response).map_err(|e| self.propose_status(e))
     }
 

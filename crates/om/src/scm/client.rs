@@ -148,7 +148,7 @@ impl ScmClient {
             get_scm_info_request: Some(hdds::GetScmInfoRequestProto::default()),
             ..Default::default()
         };
-        let response = self.call_block(&request, timeout).await?;
+        let response = self.call_block(request, timeout).await?;
         let info = response.get_scm_info_response.ok_or_else(|| no_answer("GetScmInfo"))?;
         if let Some(places) = &info.places {
             self.update_addresses(places);
@@ -179,7 +179,7 @@ impl ScmClient {
             }),
             ..Default::default()
         };
-        let response = self.call_block(&request, self.timeout).await?;
+        let response = self.call_block(request, self.timeout).await?;
         let answer =
             response.allocate_scm_block_response.ok_or_else(|| no_answer("AllocateScmBlock"))?;
         Ok(answer.blocks)
@@ -195,7 +195,7 @@ impl ScmClient {
             delete_scm_key_blocks_request: Some(DeleteScmKeyBlocksRequestProto { key_blocks }),
             ..Default::default()
         };
-        let response = self.call_block(&request, self.timeout).await?;
+        let response = self.call_block(request, self.timeout).await?;
         let answer = response
             .delete_scm_key_blocks_response
             .ok_or_else(|| no_answer("DeleteScmKeyBlocks"))?;
@@ -214,7 +214,7 @@ impl ScmClient {
             ),
             ..Default::default()
         };
-        let response = self.call_container(&request).await?;
+        let response = self.call_container(request).await?;
         let answer = response
             .get_container_with_pipeline_batch_response
             .ok_or_else(|| no_answer("GetContainerWithPipelineBatch"))?;
@@ -228,7 +228,7 @@ impl ScmClient {
             in_safe_mode_request: Some(InSafeModeRequestProto::default()),
             ..Default::default()
         };
-        let response = self.call_container(&request).await?;
+        let response = self.call_container(request).await?;
         let answer = response.in_safe_mode_response.ok_or_else(|| no_answer("InSafeMode"))?;
         Ok(answer.in_safe_mode)
     }
@@ -240,7 +240,7 @@ impl ScmClient {
             force_exit_safe_mode_request: Some(ForceExitSafeModeRequestProto::default()),
             ..Default::default()
         };
-        let response = self.call_container(&request).await?;
+        let response = self.call_container(request).await?;
         let answer =
             response.force_exit_safe_mode_response.ok_or_else(|| no_answer("ForceExitSafeMode"))?;
         Ok(answer.exited_safe_mode)
@@ -248,10 +248,11 @@ impl ScmClient {
 
     async fn call_container(
         &self,
-        request: &ScmContainerLocationRequest,
+        mut request: ScmContainerLocationRequest,
     ) -> Result<ScmContainerLocationResponse, ScmError> {
+        request.trace_id = telemetry::current_trace_id();
         let response: ScmContainerLocationResponse =
-            self.call(ScmProtocol::Container, request, self.timeout).await?;
+            self.call(ScmProtocol::Container, &request, self.timeout).await?;
         if response.success == Some(false) {
             return Err(ScmError::Refused(response.message.unwrap_or_default()));
         }
@@ -260,11 +261,12 @@ impl ScmClient {
 
     async fn call_block(
         &self,
-        request: &ScmBlockLocationRequest,
+        mut request: ScmBlockLocationRequest,
         timeout: Duration,
     ) -> Result<ScmBlockLocationResponse, ScmError> {
+        request.trace_id = telemetry::current_trace_id();
         let response: ScmBlockLocationResponse =
-            self.call(ScmProtocol::Block, request, timeout).await?;
+            self.call(ScmProtocol::Block, &request, timeout).await?;
         if response.success != Some(false) && response.status == block_location::Status::Ok as i32 {
             return Ok(response);
         }

@@ -30,11 +30,12 @@ pub async fn respond(
     let kind = request.cmd_type();
     let mut measured = core.metrics.block.call(kind.as_str_name(), received);
     measured.started();
+    let mut span = core.edge.request(kind.as_str_name(), request.trace_id.as_deref(), received);
     let mut response =
         ScmBlockLocationResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);
     response.set_status(Status::Ok);
-    let error = match dispatch(core, kind, request, &mut response).await {
+    let error = match span.run(dispatch(core, kind, request, &mut response)).await {
         Ok(at_hand) => {
             measured.finish(true);
             return Ok(at_hand.unwrap_or_else(|| reply(&response)));

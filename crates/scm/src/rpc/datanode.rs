@@ -19,11 +19,13 @@ pub async fn answer(core: &Core, call: Call) -> Result<Reply, Refusal> {
     let kind = request.cmd_type();
     let mut measured = core.metrics.datanode.call(kind.as_str_name(), call.received);
     measured.started();
+    let trace_id = request.trace_id.as_deref();
+    let mut span = core.edge.request(kind.as_str_name(), trace_id, call.received);
     let mut response =
         ScmDatanodeResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);
     response.set_status(Status::Ok);
-    if let Err(error) = dispatch(core, kind, &request, &mut response).await {
+    if let Err(error) = span.run(dispatch(core, kind, &request, &mut response)).await {
         tracing::warn!(peer = %call.peer, method = kind.as_str_name(), %error, "request refused");
         if matches!(error, RequestError::NotLeader(_) | RequestError::Busy) {
             return super::finish(measured, Err(error.to_status()));

@@ -42,11 +42,12 @@ pub async fn respond(
     let kind = request.cmd_type();
     let mut measured = core.metrics.client.call(kind.as_str_name(), received);
     measured.started();
+    let mut span = core.edge.request(kind.as_str_name(), request.trace_id.as_deref(), received);
     let mut response =
         ScmContainerLocationResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);
     response.set_status(Status::Ok);
-    let result = registry::answer(core, kind, request, &mut response).await;
+    let result = span.run(registry::answer(core, kind, request, &mut response)).await;
     if let Err(error) = &result {
         tracing::info!(%peer, method = kind.as_str_name(), %error, "request refused");
     }

@@ -82,7 +82,7 @@ async fn once(
     }
     let started = Instant::now();
     // A run that panics has failed; the service goes on.
-    let progress = AssertUnwindSafe(service.run_once())
+    let progress = AssertUnwindSafe(telemetry::root(service.name(), service.run_once()))
         .catch_unwind()
         .await
         .unwrap_or_else(|_| Progress::failed("the run panicked, which is a bug"));

@@ -1,0 +1,180 @@
+//! One span per request, where a server takes it in, and the log line of a slow one.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use opentelemetry::trace::SpanContext;
+use parking_lot::Mutex;
+use tracing::{Instrument, Level, Span, field, span, warn};
+
+use crate::record::{CURRENT, Record, millis};
+use crate::{TARGET, context};
+
+/// Lines about slow requests in one second and from one edge, at most: when a disk hangs, all
+/// requests are slow. Those left out are counted in the next line.
+const MAX_LINES_PER_SECOND: u32 = 10;
+
+/// What a request is called before [`name_request`].
+const UNNAMED: &str = "request";
+
+/// An endpoint of a role. Cheap to clone.
+#[derive(Clone)]
+pub struct Edge {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    role: &'static str,
+    /// A request that takes as long is slow; zero for none.
+    slow: Duration,
+    lines: Mutex<Lines>,
+}
+
+struct Lines {
+    since: Instant,
+    written: u32,
+    left_out: u64,
+}
+
+impl Edge {
+    /// An endpoint of `role`, such as `om`. A request that takes `slow` or longer is logged with
+    /// its stages; zero for none.
+    pub fn new(role: &'static str, slow: Duration) -> Self {
+        let lines = Mutex::new(Lines { since: Instant::now(), written: 0, left_out: 0 });
+        Self { inner: Arc::new(Inner { role, slow, lines }) }
+    }
+
+    /// A request that was received at `received`; `trace_id` is what it carries in Ozone's form.
+    pub fn request(
+        &self,
+        operation: &'static str,
+        trace_id: Option<&str>,
+        received: Instant,
+    ) -> RequestSpan {
+        self.open(operation, received, || trace_id.and_then(context::import))
+    }
+
+    /// An HTTP request; `traceparent` is the header of that name. Its operation is not known yet:
+    /// [`name_request`].
+    pub fn http_request(&self, traceparent: Option<&str>, received: Instant) -> RequestSpan {
+        self.open(UNNAMED, received, || traceparent.and_then(context::import_header))
+    }
+
+    fn open(
+        &self,
+        operation: &'static str,
+        received: Instant,
+        parent: impl FnOnce() -> Option<SpanContext>,
+    ) -> RequestSpan {
+        let span = span!(
+            target: TARGET,
+            parent: None,
+            Level::TRACE,
+            "request",
+            otel.name = operation,
+            otel.kind = "server",
+            role = self.inner.role,
+            slow = field::Empty,
+        );
+        if !span.is_disabled() {
+            context::set_parent(&span, parent());
+        }
+        let watched = (!self.inner.slow.is_zero()).then(|| Watched {
+            inner: Arc::clone(&self.inner),
+            operation,
+            record: Record::new(received),
+            done: false,
+        });
+        RequestSpan { watched, span }
+    }
+}
+
+impl Inner {
+    /// Whether a line may be written now, and how many were not since the last one.
+    fn permit_line(&self) -> Option<u64> {
+        let mut lines = self.lines.lock();
+        if lines.since.elapsed() >= Duration::from_secs(1) {
+            lines.since = Instant::now();
+            lines.written = 0;
+        }
+        if lines.written >= MAX_LINES_PER_SECOND {
+            lines.left_out += 1;
+            return None;
+        }
+        lines.written += 1;
+        Some(std::mem::take(&mut lines.left_out))
+    }
+}
+
+/// A request, from where it was taken in until this is dropped.
+pub struct RequestSpan {
+    watched: Option<Watched>,
+    span: Span,
+}
+
+impl RequestSpan {
+    /// Works on the request, or on a part of it. One that is dropped before its end is told of,
+    /// too, if it was slow.
+    pub async fn run<F: Future>(&mut self, work: F) -> F::Output {
+        let work = work.instrument(self.span.clone());
+        let Some(watched) = &mut self.watched else { return work.await };
+        watched.done = false;
+        let output = CURRENT.scope(Arc::clone(&watched.record), work).await;
+        watched.done = true;
+        output
+    }
+
+    /// The same request, never told of as slow: it lasts as long as its client wants.
+    pub fn unwatched(self) -> Self {
+        let mut this = self;
+        this.watched = None;
+        this
+    }
+}
+
+impl Drop for RequestSpan {
+    fn drop(&mut self) {
+        let Some(watched) = &self.watched else { return };
+        if watched.record.elapsed() >= watched.inner.slow {
+            self.span.record("slow", true);
+            watched.report(self.span.in_scope(context::current_trace_id));
+        }
+    }
+}
+
+/// What is known of a request for the case that it is slow.
+struct Watched {
+    inner: Arc<Inner>,
+    operation: &'static str,
+    record: Arc<Record>,
+    done: bool,
+}
+
+impl Watched {
+    fn report(&self, trace: Option<String>) {
+        let Some(left_out) = self.inner.permit_line() else { return };
+        let operation = self.record.operation().unwrap_or(self.operation);
+        let (role, record) = (self.inner.role, &self.record);
+        warn!(
+            target: "slow_request",
+            role,
+            operation,
+            took = %format_args!("{:.1}ms", millis(record.elapsed())),
+            answered = self.done,
+            stages = %record,
+            trace,
+            left_out = (left_out > 0).then_some(left_out),
+            "slow request"
+        );
+    }
+}
+
+/// Says what the request that this task works on asks for, where its edge could not know it.
+pub fn name_request(operation: &'static str) {
+    let _ = CURRENT.try_with(|record| record.name(operation));
+    let span = Span::current();
+    if !span.is_disabled() {
+        span.record("otel.name", operation);
+    }
+}

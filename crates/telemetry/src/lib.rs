@@ -1,0 +1,39 @@
+//! Spans: what a request did and how long each part took, across processes.
+//!
+//! * [`Edge`]: an endpoint of a role; one span per request, and a log line with the stages of a
+//!   request that took long
+//! * [`stage`], [`wait`]: a part of a request
+//! * [`root`]: one run of a background service, one command of a client
+//! * [`import`], [`current_trace_id`], [`import_header`]: trace ids on the wire, in Ozone's form
+//! * [`TracingSettings`], [`Exporter`]: export to an OpenTelemetry collector
+//!
+//! Two things come of the same calls. **Stages** of requests under way are always noted, in a
+//! record of the request that is dropped at its end, unless the request was slow ([`Edge`]). That
+//! costs two readings of the clock a stage. **Spans** (`tracing` spans of target [`TARGET`]) are
+//! made only while they are exported: without `ozone.tracing.enabled` a span's call site is one
+//! load of a static, and no thread is started.
+
+mod context;
+mod edge;
+mod export;
+mod record;
+mod root;
+mod sampling;
+mod settings;
+mod stage;
+
+pub use context::{MAX_TRACE_ID, current_trace_id, import, import_header};
+pub use edge::{Edge, RequestSpan, name_request};
+pub use export::{ExportError, ExportLayer, Exporter};
+pub use root::root;
+pub use settings::{SettingsError, TracingSettings};
+pub use stage::{stage, stage_under, wait};
+
+/// The target of all spans. Their level is TRACE, so that a log filter such as `info` leaves them
+/// out.
+pub const TARGET: &str = "span";
+
+/// Whether spans are made at all.
+pub fn is_exporting() -> bool {
+    tracing::span_enabled!(target: TARGET, tracing::Level::TRACE)
+}

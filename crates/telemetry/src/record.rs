@@ -1,0 +1,136 @@
+//! What one request under way did so far: its stages, for the case that it turns out slow.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+/// Most stages of a request that are kept; of further ones only the number is. Bounds the memory
+/// of a request to a few KiB.
+pub(crate) const MAX_STAGES: usize = 64;
+
+tokio::task_local! {
+    /// The request that this task works on.
+    pub(crate) static CURRENT: Arc<Record>;
+}
+
+/// The stages of a request.
+pub(crate) struct Record {
+    began: Instant,
+    noted: Mutex<Noted>,
+}
+
+#[derive(Default)]
+struct Noted {
+    operation: Option<&'static str>,
+    stages: SmallVec<[Stage; 4]>,
+    left_out: u64,
+}
+
+struct Stage {
+    name: &'static str,
+    offset: Duration,
+    /// `None` while it is under way.
+    took: Option<Duration>,
+}
+
+impl Record {
+    pub(crate) fn new(began: Instant) -> Arc<Self> {
+        Arc::new(Self { began, noted: Mutex::default() })
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Notes what is asked for, where that is not known at once.
+    pub(crate) fn name(&self, operation: &'static str) {
+        self.noted.lock().operation = Some(operation);
+    }
+
+    pub(crate) fn operation(&self) -> Option<&'static str> {
+        self.noted.lock().operation
+    }
+
+    /// Notes that a stage begins; it is under way until the answer is dropped.
+    pub(crate) fn begin(self: &Arc<Self>, name: &'static str) -> UnderWay {
+        let offset = self.began.elapsed();
+        let mut noted = self.noted.lock();
+        let place = if noted.stages.len() < MAX_STAGES {
+            noted.stages.push(Stage { name, offset, took: None });
+            Some(noted.stages.len() - 1)
+        } else {
+            noted.left_out += 1;
+            None
+        };
+        drop(noted);
+        UnderWay { record: Arc::clone(self), place }
+    }
+}
+
+/// The stages in the order of their beginnings: `replicate 0.2ms+1203.8ms` began 0.2 ms behind the
+/// request and took 1203.8 ms.
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let noted = self.noted.lock();
+        for (n, Stage { name, offset, took }) in noted.stages.iter().enumerate() {
+            let comma = if n == 0 { "" } else { ", " };
+            write!(f, "{comma}{name} {:.1}ms+", millis(*offset))?;
+            match took {
+                Some(took) => write!(f, "{:.1}ms", millis(*took))?,
+                None => {
+                    let so_far = self.began.elapsed().saturating_sub(*offset);
+                    write!(f, "{:.1}ms (not done)", millis(so_far))?;
+                }
+            }
+        }
+        match noted.left_out {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+pub(crate) fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+/// A stage that is under way.
+pub(crate) struct UnderWay {
+    record: Arc<Record>,
+    place: Option<usize>,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let Some(place) = self.place else { return };
+        let now = self.record.began.elapsed();
+        if let Some(stage) = self.record.noted.lock().stages.get_mut(place) {
+            stage.took = Some(now.saturating_sub(stage.offset));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_told_in_order_and_those_above_the_bound_counted() {
+        let record = Record::new(Instant::now());
+        drop(record.begin("decide"));
+        let open = record.begin("replicate");
+        let text = record.to_string();
+        assert!(text.starts_with("decide 0."), "{text}");
+        assert!(text.contains(", replicate ") && text.ends_with("(not done)"), "{text}");
+        drop(open);
+        for _ in 0..MAX_STAGES {
+            drop(record.begin("block write"));
+        }
+        let text = record.to_string();
+        assert!(text.ends_with(" and 2 more"), "{text}");
+        assert!(!text.contains("not done"), "{text}");
+    }
+}
