@@ -23,6 +23,9 @@
 //! Start at [`RaftHost`]; the way of a proposal is `group.rs` → `event_loop/propose.rs` →
 //! `event_loop/ready.rs` → `log/write.rs` → `event_loop/ready.rs` → `apply/run.rs`.
 
+#[macro_use]
+mod event_span;
+
 mod apply;
 mod clock;
 mod error;

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -137,7 +138,7 @@ impl S3Server {
         let received = Instant::now();
         let parent = request.headers().get(TRACEPARENT).and_then(|value| value.to_str().ok());
         let mut span = self.edge.http_request(parent, received);
-        span.run(self.carry_out(request, peer, received)).await
+        span.run(pin!(self.carry_out(request, peer, received))).await
     }
 
     async fn carry_out(

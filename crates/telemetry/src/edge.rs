@@ -1,6 +1,7 @@
 //! One span per request, where a server takes it in, and the log line of a slow one.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -115,12 +116,15 @@ pub struct RequestSpan {
 
 impl RequestSpan {
     /// Works on the request, or on a part of it. One that is dropped before its end is told of,
-    /// too, if it was slow.
-    pub async fn run<F: Future>(&mut self, work: F) -> F::Output {
-        let work = work.instrument(self.span.clone());
-        let Some(watched) = &mut self.watched else { return work.await };
+    /// too, if it was slow. The work is pinned where it was made: futures of requests are large,
+    /// and to move one costs more than all that is done here.
+    pub async fn run<T>(&mut self, work: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> T {
+        let Some(watched) = &mut self.watched else {
+            return work.instrument(self.span.clone()).await;
+        };
         watched.done = false;
-        let output = CURRENT.scope(Arc::clone(&watched.record), work).await;
+        let work = CURRENT.scope(Arc::clone(&watched.record), work);
+        let output = work.instrument(self.span.clone()).await;
         watched.done = true;
         output
     }

@@ -13,7 +13,14 @@ use crate::{TARGET, context};
 /// that the request is slow, and a span while spans are exported.
 pub async fn stage<F: Future>(name: &'static str, future: F) -> F::Output {
     let _under_way = CURRENT.try_with(|record| record.begin(name)).ok();
-    future.instrument(span_of(name)).await
+    pin!(future).instrument(span_of(name)).await
+}
+
+/// The same for work that does not wait, but may take long.
+pub fn stage_sync<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
+    let _under_way = CURRENT.try_with(|record| record.begin(name)).ok();
+    let _entered = span_of(name).entered();
+    work()
 }
 
 /// The same for what seldom waits: one that is done at once is not noted, and costs nothing.

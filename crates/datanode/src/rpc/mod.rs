@@ -10,6 +10,7 @@ pub(crate) mod native;
 pub(crate) mod ratis;
 mod stream;
 
+use std::pin::pin;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -33,7 +34,7 @@ pub(crate) async fn serve(
     let name = command::name(command.kind());
     let mut span = daemon.edge.request(name, command.request.trace_id.as_deref(), received);
     let answer = match daemon.node() {
-        Some(node) => span.run(dispatch::execute(node, command)).await,
+        Some(node) => span.run(pin!(dispatch::execute(node, command))).await,
         None => Err(Refusal::Starting),
     };
     if let Some(measured) = measured {

@@ -1,6 +1,7 @@
 //! Ratis' client protocol: published clients write into pipelines through it. A Ratis group is a
 //! pipeline, its members are DataNodes by their uuids, a log index is a block commit sequence id.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -99,7 +100,7 @@ impl PipelineGroup {
         let name = command::name(command.kind());
         let trace_id = command.request.trace_id.as_deref();
         let mut span = self.daemon.edge.request(name, trace_id, received);
-        let begun = span.run(write::begin(&self.node, &self.pipeline, command)).await;
+        let begun = span.run(pin!(write::begin(&self.node, &self.pipeline, command))).await;
         let proposed = match begun.map_err(|refused| self.refusal(refused))? {
             Begun::Proposed(proposed) => proposed,
             Begun::Answered(answer) => {
@@ -107,7 +108,7 @@ impl PipelineGroup {
             }
         };
         Ok(async move {
-            let applied = span.run(proposed.applied()).await;
+            let applied = span.run(pin!(proposed.applied())).await;
             let (index, answer) = applied.map_err(|refused| self.refusal(refused))?;
             if let Some(measured) = measured {
                 measured.finish(answer.is_success());

@@ -1,6 +1,7 @@
 //! ReadBlock: a range of a block as a stream of pieces that carry their own checksums. The client
 //! asks for more than it needs at the moment; the next piece is read when the one before is sent.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -53,7 +54,7 @@ pub(super) fn read_block(
             (None, Some(rest)) => rest,
             (None, None) => return Ok(None),
         };
-        let Some(piece) = span.run(rest.next()).await? else {
+        let Some(piece) = span.run(pin!(rest.next())).await? else {
             if let Some(measured) = measured.take() {
                 measured.finish(true);
             }

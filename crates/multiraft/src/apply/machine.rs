@@ -158,6 +158,7 @@ impl Machine {
     }
 
     pub(super) fn restore(&mut self, incoming: Incoming, at: LogPosition) {
+        let _span = event_span!(self.shared.id, "restore snapshot", index = at.index).entered();
         if self.guarded(|machine| machine.restore(incoming.source(), at)).is_some() {
             self.at = at;
             self.publish();
@@ -167,6 +168,7 @@ impl Machine {
 
     pub(super) fn snapshot(&mut self) {
         let (group, at) = (self.shared.number, self.at);
+        let _span = event_span!(self.shared.id, "take snapshot", index = at.index).entered();
         // A snapshot that cannot be taken now is no reason to stop.
         let taken = self.guarded(|machine| Ok(machine.snapshot()));
         let result = match taken {

@@ -220,6 +220,7 @@ impl GroupCore {
         }
         self.tell_former(&before, &after, out);
         tracing::info!(group = %self.shared.id, index = after.index, members = ?names(&after), "members changed");
+        drop(event_span!(self.shared.id, "members changed", index = after.index));
         self.set_membership(after, out);
         Ok(())
     }

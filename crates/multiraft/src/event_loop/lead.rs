@@ -289,6 +289,7 @@ impl GroupCore {
             self.lead.eager = false;
         }
         tracing::debug!(group = %self.shared.id, leader = ?id, term, "leader changed");
+        drop(event_span!(self.shared.id, "leader changed", leader = ?id, term));
         self.shared.leader.send_replace(now);
         let task = ApplyTask::LeaderChanged { group: self.region(), leader: id, term, is_me };
         out.apply(&self.apply, task);

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use raft::eraftpb::{Entry, HardState, Message, MessageType};
 use raft::{Ready, StateRole};
+use tracing::Instrument;
 
 use super::change::announcement;
 use super::core::{GroupCore, Outstanding, Restoring};
@@ -357,7 +358,9 @@ impl GroupCore {
         let shared = self.shared.clone();
         let piece = self.snapshot_piece;
         self.shared.runtime.spawn(async move {
-            let sent = snapshot::send::stream(&shared, &target, &outgoing, &message, piece).await;
+            let span = event_span!(shared.id, "send snapshot", to = %target.node);
+            let sent = snapshot::send::stream(&shared, &target, &outgoing, &message, piece);
+            let sent = sent.instrument(span).await;
             if let Err(error) = &sent {
                 add(&shared.metrics.snapshot_streams_failed, 1);
                 tracing::warn!(group = %shared.id, to = %target.node, %error, "snapshot not sent");

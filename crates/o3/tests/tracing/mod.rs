@@ -74,10 +74,12 @@ fn a_key_put_is_one_trace_of_client_om_scm_and_datanodes() {
     ] {
         assert!(has(role, name), "no {name} of {role:?} in {by_role:#?}");
     }
-    // What the background does is traced, too, apart from it.
-    collector.wait("run of a background service", |spans| {
-        spans.iter().find(|s| s.name == "KeyDeletingService" && s.parent.is_empty()).cloned()
-    });
+    // What nobody asked for is traced, too, apart from it.
+    for own in ["NodeStateManager", "leader changed"] {
+        collector.wait(own, |spans| {
+            spans.iter().find(|span| span.name == own && span.parent.is_empty()).cloned()
+        });
+    }
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod server;
 mod write;
 
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -146,7 +147,7 @@ impl Dispatcher {
         request.trace_id.take_if(|id| id.len() > telemetry::MAX_TRACE_ID);
         let trace_id = request.trace_id.as_deref();
         let mut span = self.parts.edge.request(name, trace_id, caller.received);
-        span.run(self.carry_out(request, caller)).await
+        span.run(pin!(self.carry_out(request, caller))).await
     }
 
     async fn carry_out(

@@ -1,5 +1,6 @@
 //! The way of a write: decide, find blocks, propose, answer.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -71,7 +72,7 @@ impl Dispatcher {
             remote_address: Some(remote),
         }));
         let term = parts.group.leader().term;
-        let decided = telemetry::stage("prepare", async { self.decide(request, user) }).await?;
+        let decided = telemetry::stage_sync("prepare", || self.decide(request, user))?;
         let Prepared { mut request, blocks: demand } = match decided {
             Ok(prepared) => prepared,
             Err(refused) => {
@@ -150,7 +151,7 @@ impl Dispatcher {
         request: OmRequest,
         blocks: Vec<FreshBlock>,
     ) -> Result<WriteAnswer, Status> {
-        let proposed = self.parts.group.propose(request, blocks);
+        let proposed = pin!(self.parts.group.propose(request, blocks));
         let applied = telemetry::stage("replicate", proposed).await;
         applied.map(|applied| applied.response).map_err(|e| self.propose_status(e))
     }

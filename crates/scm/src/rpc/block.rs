@@ -1,6 +1,7 @@
 //! OM's endpoint: blocks.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,7 +36,8 @@ pub async fn respond(
         ScmBlockLocationResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);
     response.set_status(Status::Ok);
-    let error = match span.run(dispatch(core, kind, request, &mut response)).await {
+    let dispatched = span.run(pin!(dispatch(core, kind, request, &mut response))).await;
+    let error = match dispatched {
         Ok(at_hand) => {
             measured.finish(true);
             return Ok(at_hand.unwrap_or_else(|| reply(&response)));

@@ -1,5 +1,7 @@
 //! The DataNodes' endpoint: GetVersion, Register, SendHeartbeat.
 
+use std::pin::pin;
+
 use framed::message::{decode, reply};
 use framed::{Call, Reply, Status as Refusal};
 use proto::hdds::KeyValue;
@@ -25,7 +27,8 @@ pub async fn answer(core: &Core, call: Call) -> Result<Reply, Refusal> {
         ScmDatanodeResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);
     response.set_status(Status::Ok);
-    if let Err(error) = span.run(dispatch(core, kind, &request, &mut response)).await {
+    let dispatched = span.run(pin!(dispatch(core, kind, &request, &mut response))).await;
+    if let Err(error) = dispatched {
         tracing::warn!(peer = %call.peer, method = kind.as_str_name(), %error, "request refused");
         if matches!(error, RequestError::NotLeader(_) | RequestError::Busy) {
             return super::finish(measured, Err(error.to_status()));

@@ -1,6 +1,7 @@
 //! The clients' and administrators' endpoint: containers, pipelines, nodes, safe mode.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -47,7 +48,7 @@ pub async fn respond(
         ScmContainerLocationResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);
     response.set_status(Status::Ok);
-    let result = span.run(registry::answer(core, kind, request, &mut response)).await;
+    let result = span.run(pin!(registry::answer(core, kind, request, &mut response))).await;
     if let Err(error) = &result {
         tracing::info!(%peer, method = kind.as_str_name(), %error, "request refused");
     }
