@@ -182,3 +182,101 @@ pub fn name_request(operation: &'static str) {
         span.record("otel.name", operation);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::pin::pin;
+
+    use super::*;
+    use crate::{stage, stage_sync, wait};
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is logged while `work` runs.
+    fn log_of(work: impl Future<Output = ()>) -> String {
+        let log = Log::default();
+        let writer = log.clone();
+        let lines = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .without_time()
+            .with_writer(move || writer.clone())
+            .finish();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        tracing::subscriber::with_default(lines, || runtime.block_on(work));
+        let bytes = log.0.lock().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_slow_request_tells_its_stages_and_a_quick_one_nothing() {
+        let text = log_of(async {
+            for threshold in [Duration::from_nanos(1), Duration::from_secs(3600), Duration::ZERO] {
+                let edge = Edge::new("om", threshold);
+                let mut request = edge.request("CommitKey", None, Instant::now());
+                let work = async {
+                    stage_sync("prepare", || ());
+                    wait("admission", std::future::ready(())).await;
+                    stage("replicate", tokio::task::yield_now()).await;
+                };
+                request.run(pin!(work)).await;
+            }
+        });
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let parts =
+            ["slow_request: slow request", "role=\"om\"", "operation=\"CommitKey\"", "took="];
+        for part in parts.into_iter().chain(["answered=true", "stages=prepare 0.", ", replicate "])
+        {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+        assert!(!text.contains("admission"), "it did not wait: {text}");
+    }
+
+    #[test]
+    fn a_request_that_is_given_up_says_what_it_waited_for() {
+        let text = log_of(async {
+            let edge = Edge::new("s3g", Duration::from_nanos(1));
+            let mut request = edge.http_request(Some("garbage"), Instant::now());
+            let work = async {
+                name_request("PutObject");
+                stage("call om", std::future::pending::<()>()).await;
+            };
+            let given_up = tokio::select! {
+                biased;
+                () = request.run(pin!(work)) => false,
+                () = std::future::ready(()) => true,
+            };
+            assert!(given_up);
+        });
+        for part in ["operation=\"PutObject\"", "answered=false", "stages=call om ", "(not done)"] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+    }
+
+    #[test]
+    fn lines_are_few_and_those_left_out_are_counted() {
+        let edge = Edge::new("om", Duration::from_nanos(1));
+        let text = log_of(async {
+            for _ in 0..MAX_LINES_PER_SECOND + 5 {
+                drop(edge.request("CommitKey", None, Instant::now()));
+            }
+            let earlier = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
+            edge.inner.lines.lock().since = earlier;
+            drop(edge.request("CommitKey", None, Instant::now()));
+        });
+        assert_eq!(text.lines().count(), MAX_LINES_PER_SECOND as usize + 1, "{text}");
+        assert!(text.lines().last().unwrap().contains("left_out=5"), "{text}");
+    }
+}

@@ -34,6 +34,8 @@ struct Stage {
     offset: Duration,
     /// `None` while it is under way.
     took: Option<Duration>,
+    /// Not given up.
+    done: bool,
 }
 
 impl Record {
@@ -59,14 +61,14 @@ impl Record {
         let offset = self.began.elapsed();
         let mut noted = self.noted.lock();
         let place = if noted.stages.len() < MAX_STAGES {
-            noted.stages.push(Stage { name, offset, took: None });
+            noted.stages.push(Stage { name, offset, took: None, done: false });
             Some(noted.stages.len() - 1)
         } else {
             noted.left_out += 1;
             None
         };
         drop(noted);
-        UnderWay { record: Arc::clone(self), place }
+        UnderWay { record: Arc::clone(self), place, done: false }
     }
 }
 
@@ -75,16 +77,12 @@ impl Record {
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noted = self.noted.lock();
-        for (n, Stage { name, offset, took }) in noted.stages.iter().enumerate() {
+        for (n, Stage { name, offset, took, done }) in noted.stages.iter().enumerate() {
+            let so_far = || self.began.elapsed().saturating_sub(*offset);
             let comma = if n == 0 { "" } else { ", " };
-            write!(f, "{comma}{name} {:.1}ms+", millis(*offset))?;
-            match took {
-                Some(took) => write!(f, "{:.1}ms", millis(*took))?,
-                None => {
-                    let so_far = self.began.elapsed().saturating_sub(*offset);
-                    write!(f, "{:.1}ms (not done)", millis(so_far))?;
-                }
-            }
+            let (offset, took) = (millis(*offset), millis(took.unwrap_or_else(so_far)));
+            let left = if *done { "" } else { " (not done)" };
+            write!(f, "{comma}{name} {offset:.1}ms+{took:.1}ms{left}")?;
         }
         match noted.left_out {
             0 => Ok(()),
@@ -101,6 +99,14 @@ pub(crate) fn millis(duration: Duration) -> f64 {
 pub(crate) struct UnderWay {
     record: Arc<Record>,
     place: Option<usize>,
+    done: bool,
+}
+
+impl UnderWay {
+    /// It came to its end; a stage that is dropped without was given up.
+    pub(crate) fn finish(mut self) {
+        self.done = true;
+    }
 }
 
 impl Drop for UnderWay {
@@ -109,6 +115,7 @@ impl Drop for UnderWay {
         let now = self.record.began.elapsed();
         if let Some(stage) = self.record.noted.lock().stages.get_mut(place) {
             stage.took = Some(now.saturating_sub(stage.offset));
+            stage.done = self.done;
         }
     }
 }
@@ -120,14 +127,14 @@ mod tests {
     #[test]
     fn stages_are_told_in_order_and_those_above_the_bound_counted() {
         let record = Record::new(Instant::now());
-        drop(record.begin("decide"));
+        record.begin("decide").finish();
         let open = record.begin("replicate");
         let text = record.to_string();
         assert!(text.starts_with("decide 0."), "{text}");
         assert!(text.contains(", replicate ") && text.ends_with("(not done)"), "{text}");
-        drop(open);
+        open.finish();
         for _ in 0..MAX_STAGES {
-            drop(record.begin("block write"));
+            record.begin("block write").finish();
         }
         let text = record.to_string();
         assert!(text.ends_with(" and 2 more"), "{text}");

@@ -6,21 +6,24 @@ use std::task::Poll;
 
 use tracing::{Instrument, Level, Span, span};
 
-use crate::record::CURRENT;
+use crate::record::{CURRENT, UnderWay};
 use crate::{TARGET, context};
 
 /// Does `future` as a stage of the request that this task works on, if any: noted for the case
 /// that the request is slow, and a span while spans are exported.
 pub async fn stage<F: Future>(name: &'static str, future: F) -> F::Output {
-    let _under_way = CURRENT.try_with(|record| record.begin(name)).ok();
-    pin!(future).instrument(span_of(name)).await
+    let under_way = CURRENT.try_with(|record| record.begin(name)).ok();
+    let output = pin!(future).instrument(span_of(name)).await;
+    under_way.map(UnderWay::finish);
+    output
 }
 
 /// The same for work that does not wait, but may take long.
 pub fn stage_sync<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
-    let _under_way = CURRENT.try_with(|record| record.begin(name)).ok();
-    let _entered = span_of(name).entered();
-    work()
+    let under_way = CURRENT.try_with(|record| record.begin(name)).ok();
+    let output = span_of(name).in_scope(work);
+    under_way.map(UnderWay::finish);
+    output
 }
 
 /// The same for what seldom waits: one that is done at once is not noted, and costs nothing.
