@@ -3,8 +3,6 @@
 
 use std::marker::PhantomData;
 
-use crate::value::Value;
-
 /// Which server reads a key, as Ozone's own tags name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -16,6 +14,14 @@ pub enum Tag {
     Client,
     S3Gateway,
     Common,
+}
+
+/// A type of configuration value.
+pub trait Value: Sized {
+    /// What a person calls it, such as `duration`.
+    const TYPE: &'static str;
+    /// Reads it, or says what was expected.
+    fn parse(raw: &str, spec: &KeySpec) -> Result<Self, String>;
 }
 
 /// What is known of a key besides the type of its value.

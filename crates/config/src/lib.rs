@@ -20,7 +20,6 @@
 //! (`OZONE_OM_ADDRESS` for `ozone.om.address`), or Ozone's container images' form
 //! `OZONE-SITE.XML_ozone.om.address`.
 
-mod builder;
 mod configuration;
 mod declare;
 mod error;
@@ -30,6 +29,7 @@ pub mod reference;
 pub mod refused;
 pub mod renamed;
 mod scm_service;
+mod setting;
 mod site;
 mod source;
 mod substitute;
@@ -37,12 +37,12 @@ mod suggest;
 mod value;
 mod warning;
 
-pub use builder::Builder;
+pub use configuration::builder::Builder;
 pub use configuration::{Configuration, Entry};
-pub use declare::{Key, KeySpec, Tag};
+pub use declare::{Key, KeySpec, Tag, Value};
 pub use error::ConfigError;
 pub use origin::Origin;
 pub use scm_service::{ScmNode, ScmService};
 pub use site::site_xml;
-pub use value::{ByteSize, HostPort, Value};
+pub use value::{ByteSize, HostPort};
 pub use warning::Warning;

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::configuration::Setting;
 use crate::error::ConfigError;
+use crate::setting::Setting;
 
 /// A key with the values that it may have.
 #[derive(Debug)]

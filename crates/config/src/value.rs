@@ -5,15 +5,7 @@ use std::net::{ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::declare::KeySpec;
-
-/// A type of configuration value.
-pub trait Value: Sized {
-    /// What a person calls it, such as `duration`.
-    const TYPE: &'static str;
-    /// Reads it, or says what was expected.
-    fn parse(raw: &str, spec: &KeySpec) -> Result<Self, String>;
-}
+use crate::declare::{KeySpec, Value};
 
 macro_rules! number {
     ($($type:ty => $name:literal, $expected:literal;)*) => {$(

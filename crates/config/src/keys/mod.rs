@@ -23,3 +23,39 @@ pub fn all() -> impl Iterator<Item = &'static KeySpec> {
 pub fn find(name: &str) -> Option<&'static KeySpec> {
     all().find(|spec| spec.name == name)
 }
+
+/// The declaration behind a name, also one with a service and node behind it
+/// (`ozone.om.address.service.om1`).
+pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
+    find(name).or_else(|| {
+        SUFFIXED
+            .iter()
+            .find(|base| name.strip_prefix(**base).is_some_and(|rest| rest.starts_with('.')))
+            .and_then(|base| find(base))
+    })
+}
+
+/// Keys that may carry a service id and a node id.
+const SUFFIXED: [&str; 21] = [
+    "ozone.om.address",
+    "ozone.om.http-address",
+    "ozone.om.grpc.port",
+    "ozone.om.nodes",
+    "ozone.om.decommissioned.nodes",
+    "ozone.om.listener.nodes",
+    "ozone.om.ratis.port",
+    "ozone.om.db.dirs",
+    "ozone.om.ratis.storage.dir",
+    "ozone.scm.client.address",
+    "ozone.scm.block.client.address",
+    "ozone.scm.datanode.address",
+    "ozone.scm.http-address",
+    "ozone.scm.db.dirs",
+    "ozone.scm.client.port",
+    "ozone.scm.datanode.port",
+    "ozone.scm.block.client.port",
+    "ozone.scm.nodes",
+    "ozone.scm.address",
+    "ozone.scm.ratis.port",
+    "ozone.scm.ha.ratis.storage.dir",
+];

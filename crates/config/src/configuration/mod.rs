@@ -1,28 +1,21 @@
 //! The values of all keys, with where each came from.
 
+pub(crate) mod builder;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::builder::Builder;
-use crate::declare::{Key, KeySpec, is_secret};
+use self::builder::Builder;
+use crate::declare::{Key, KeySpec, Value, is_secret};
 use crate::error::ConfigError;
 use crate::keys;
 use crate::origin::Origin;
-use crate::value::{HostPort, Value};
+use crate::setting::Setting;
+use crate::value::HostPort;
 use crate::warning::Warning;
 use crate::{refused, renamed};
-
-/// A value that is set, as written and as resolved.
-#[derive(Debug, Clone)]
-pub(crate) struct Setting {
-    pub raw: String,
-    pub resolved: String,
-    pub origin: Origin,
-    /// The name that the key was set by, when it is an old one.
-    pub given_as: Option<String>,
-}
 
 /// One line of a listing.
 #[derive(Debug, Clone)]
@@ -185,7 +178,7 @@ impl Configuration {
         let (key, given) = (renamed::current(key), key);
         let value = value.to_string();
         let origin = Origin::Derived("the program".into());
-        if let Some(spec) = crate::builder::declaration(key)
+        if let Some(spec) = keys::declaration(key)
             && !value.is_empty()
         {
             spec.check(&value).map_err(|expected| ConfigError::Malformed {
@@ -227,7 +220,7 @@ impl Configuration {
         for (name, setting) in &self.inner.settings {
             let value =
                 if is_secret(name) { "<hidden>".to_string() } else { setting.resolved.clone() };
-            let spec = crate::builder::declaration(name);
+            let spec = keys::declaration(name);
             let (origin, given_as) = (setting.origin.clone(), setting.given_as.clone());
             entries.insert(name, Entry { key: name.clone(), value, origin, given_as, spec });
         }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::configuration::{Configuration, Setting, Sources};
-use crate::declare::{KeySpec, env_name};
+use super::{Configuration, Sources};
+use crate::declare::env_name;
 use crate::error::ConfigError;
 use crate::keys;
 use crate::origin::Origin;
 use crate::refused;
 use crate::renamed::{self, RENAMED};
+use crate::setting::Setting;
 use crate::source;
 use crate::substitute;
 use crate::suggest;
@@ -182,45 +183,9 @@ impl Builder {
     }
 }
 
-/// The declaration behind a name, also one with a service and node behind it
-/// (`ozone.om.address.service.om1`).
-pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
-    keys::find(name).or_else(|| {
-        SUFFIXED
-            .iter()
-            .find(|base| name.strip_prefix(**base).is_some_and(|rest| rest.starts_with('.')))
-            .and_then(|base| keys::find(base))
-    })
-}
-
-/// Keys that may carry a service id and a node id.
-const SUFFIXED: [&str; 21] = [
-    "ozone.om.address",
-    "ozone.om.http-address",
-    "ozone.om.grpc.port",
-    "ozone.om.nodes",
-    "ozone.om.decommissioned.nodes",
-    "ozone.om.listener.nodes",
-    "ozone.om.ratis.port",
-    "ozone.om.db.dirs",
-    "ozone.om.ratis.storage.dir",
-    "ozone.scm.client.address",
-    "ozone.scm.block.client.address",
-    "ozone.scm.datanode.address",
-    "ozone.scm.http-address",
-    "ozone.scm.db.dirs",
-    "ozone.scm.client.port",
-    "ozone.scm.datanode.port",
-    "ozone.scm.block.client.port",
-    "ozone.scm.nodes",
-    "ozone.scm.address",
-    "ozone.scm.ratis.port",
-    "ozone.scm.ha.ratis.storage.dir",
-];
-
 fn check(settings: &BTreeMap<String, Setting>) -> Result<(), ConfigError> {
     for (name, setting) in settings {
-        let Some(spec) = declaration(name) else { continue };
+        let Some(spec) = keys::declaration(name) else { continue };
         if setting.resolved.is_empty() {
             continue;
         }
@@ -252,7 +217,7 @@ fn unknown_keys(settings: &BTreeMap<String, Setting>) -> Result<Vec<Warning>, Co
     }
     let mut warnings = Vec::new();
     for (name, setting) in settings {
-        if declaration(name).is_some()
+        if keys::declaration(name).is_some()
             || !OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         {
             continue;
