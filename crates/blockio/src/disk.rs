@@ -14,32 +14,10 @@ use crate::backend::{Backend, SystemBackend};
 use crate::buffers::BufferPool;
 use crate::files::FileCache;
 use crate::health::{Health, Watcher};
-use crate::job::Job;
+use crate::job::{Job, Shared, WriteMode};
 use crate::metrics::Metrics;
 use crate::writers::{WriteGuard, Writers};
 use crate::{DiskOptions, IoError, IoErrorKind, OpKind, range, workers};
-
-/// How a write goes to the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WriteMode {
-    /// Whole pages of long writes past the page cache.
-    Auto,
-    /// Through the page cache, to be read again soon; the caller syncs before much is dirty.
-    Cached,
-}
-
-/// What workers and handles share.
-pub(crate) struct Shared {
-    pub(crate) options: DiskOptions,
-    pub(crate) backend: Box<dyn Backend>,
-    pub(crate) files: FileCache,
-    pub(crate) pool: BufferPool,
-    pub(crate) metrics: Metrics,
-    pub(crate) writers: Writers,
-    pub(crate) health: Health,
-    /// A file's own sync makes its name durable too.
-    pub(crate) names_covered: bool,
-}
 
 /// The executor of one disk. Clones share it; it stops with the last one, after the operations
 /// begun.

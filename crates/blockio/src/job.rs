@@ -8,16 +8,41 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::buffers::PAGE;
-use crate::disk::Shared;
-use crate::files::OpenFile;
-use crate::{IoError, IoErrorKind, OpKind, WriteMode};
+use crate::backend::Backend;
+use crate::buffers::{BufferPool, PAGE};
+use crate::files::{FileCache, OpenFile};
+use crate::health::Health;
+use crate::metrics::Metrics;
+use crate::writers::Writers;
+use crate::{DiskOptions, IoError, IoErrorKind, OpKind};
 
 /// Parts of one vectored write: the kernel takes no more.
 const MAX_PARTS: usize = 1024;
 
 /// Before longer reads the file's length is looked at.
 const MEASURED: usize = 1 << 20;
+
+/// How a write goes to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteMode {
+    /// Whole pages of long writes past the page cache.
+    Auto,
+    /// Through the page cache, to be read again soon; the caller syncs before much is dirty.
+    Cached,
+}
+
+/// What workers and handles share.
+pub(crate) struct Shared {
+    pub(crate) options: DiskOptions,
+    pub(crate) backend: Box<dyn Backend>,
+    pub(crate) files: FileCache,
+    pub(crate) pool: BufferPool,
+    pub(crate) metrics: Metrics,
+    pub(crate) writers: Writers,
+    pub(crate) health: Health,
+    /// A file's own sync makes its name durable too.
+    pub(crate) names_covered: bool,
+}
 
 /// What a worker runs.
 pub(crate) type Job = Box<dyn FnOnce(&Shared) + Send>;

@@ -6,8 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::Receiver;
 
-use crate::disk::Shared;
-use crate::job::Job;
+use crate::job::{Job, Shared};
 
 /// Starts the workers; they end when the last sender of jobs is gone.
 pub(crate) fn start(
