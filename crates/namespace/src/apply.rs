@@ -2,20 +2,11 @@
 
 use proto::ozone::{OmRequest, OmResponse};
 
+use crate::context::{ApplyContext, TransactionPosition};
 use crate::effect::Effect;
-use crate::error::OmError;
+use crate::error::{OmError, ViewError};
 use crate::registry;
-use crate::tables::Table;
-use crate::view::{View, ViewError};
-
-/// Where in the log an entry stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TransactionPosition {
-    /// Term of the leader that proposed it.
-    pub term: u64,
-    /// Index in the log.
-    pub index: u64,
-}
+use crate::view::View;
 
 /// What an entry did.
 #[derive(Debug)]
@@ -24,33 +15,6 @@ pub struct Applied {
     pub response: OmResponse,
     /// The changes, to be written together with the entry's position.
     pub effects: Vec<Effect>,
-}
-
-/// What a command applies to, and the effects it has had so far.
-pub(crate) struct ApplyContext<'a> {
-    pub view: &'a dyn View,
-    pub tx: TransactionPosition,
-    pub effects: Vec<Effect>,
-}
-
-impl ApplyContext<'_> {
-    /// The id of an object that this transaction makes: epoch 2 in the two top bits, the index,
-    /// and eight bits for further objects of the same transaction.
-    pub fn object_id(&self) -> u64 {
-        (2 << 62) | ((self.tx.index << 8) & !(3 << 62))
-    }
-
-    pub fn put(&mut self, table: Table, key: Vec<u8>, value: &impl prost::Message) {
-        self.effects.push(Effect::Put { table, key, value: crate::row::encode(value) });
-    }
-
-    pub fn delete(&mut self, table: Table, key: Vec<u8>) {
-        self.effects.push(Effect::Delete { table, key });
-    }
-
-    pub fn put_bucket(&mut self, key: Vec<u8>, bucket: crate::row::Bucket) {
-        self.effects.push(Effect::PutBucket { key, bucket });
-    }
 }
 
 /// Applies a prepared request. The same request at the same position over the same tables gives

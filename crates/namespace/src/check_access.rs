@@ -1,12 +1,10 @@
 //! Refuses what a user may not do, before a command is prepared or answered.
 
-use proto::ozone::{OmRequest, VolumeInfo};
+use proto::ozone::OmRequest;
 
-use super::authorize::{Guard, Target};
-use super::right::Right;
+use crate::authorizer::{Guard, Right, Target};
+use crate::context::{PrepareContext, ReadContext};
 use crate::error::OmError;
-use crate::prepare::PrepareContext;
-use crate::read::ReadContext;
 use crate::registry;
 use crate::settings::Settings;
 
@@ -32,15 +30,6 @@ pub(crate) fn check_read(r: &OmRequest, cx: &ReadContext<'_>) -> Result<(), OmEr
     }
     let guard = Guard { view: cx.view, policy, user: cx.user, groups: cx.groups, s3_volume };
     registry::judge(registry::command_of(r)?, r, &guard)
-}
-
-/// Whether a list of volumes made for `user` shows a volume: with authorization on, a user sees
-/// those that they may list, whoever owns them.
-pub(crate) fn lists_volume(volume: &VolumeInfo, user: &str, cx: &ReadContext<'_>) -> bool {
-    let Settings { authorization: policy, s3_volume, .. } = cx.settings;
-    // The groups of somebody else are not known here.
-    let groups = if user == cx.user { cx.groups } else { &[] };
-    Guard { view: cx.view, policy, user, groups, s3_volume }.may_list(volume)
 }
 
 /// Marks are the leader's: what a client says there counts for nothing.

@@ -3,12 +3,10 @@
 
 use proto::ozone::{OmRequest, OmResponse, Type};
 
-use crate::acl::Guard;
-use crate::apply::ApplyContext;
 use crate::audit::AuditParams;
+use crate::authorizer::Guard;
+use crate::context::{ApplyContext, BlockDemand, PrepareContext, ReadContext};
 use crate::error::OmError;
-use crate::prepare::{BlockDemand, PrepareContext};
-use crate::read::ReadContext;
 
 /// A command of the OM protocol.
 pub(crate) trait Command {

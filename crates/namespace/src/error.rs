@@ -1,9 +1,33 @@
 //! Why a command is refused, and the one place where that becomes a status of the protocol.
 
-use proto::ozone::{OmResponse, Status};
+use proto::ozone::{OmResponse, Status, Type};
 use types::WireError;
 
-use crate::view::ViewError;
+use crate::tables::Table;
+
+/// The tables cannot be read. Not a business error: a replica that meets one while applying must
+/// stop, because the others may have read the row.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ViewError {
+    /// The store failed.
+    #[error("reading {table}: {cause}", table = table.name())]
+    Store {
+        /// The table being read.
+        table: Table,
+        /// What the store said.
+        cause: String,
+    },
+    /// A row is no valid message of its table.
+    #[error("row {key} of {table} is damaged: {cause}", table = table.name())]
+    Damaged {
+        /// The table.
+        table: Table,
+        /// The row's key, as text.
+        key: String,
+        /// What the decoder said.
+        cause: String,
+    },
+}
 
 /// A refusal that the client gets to see.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -175,6 +199,11 @@ impl OmError {
         Self::KeyNotFound(format!("Key not found: {volume}/{bucket}/{key}"))
     }
 
+    /// The refusal of a command that no OM of this release answers.
+    pub(crate) fn unsupported(cmd_type: i32) -> Self {
+        Self::NotSupported(format!("{} is not supported", command_name(cmd_type)))
+    }
+
     pub(crate) fn missing(message: &str) -> Self {
         Self::InvalidRequest(format!("the request lacks its {message}"))
     }
@@ -183,5 +212,13 @@ impl OmError {
 impl From<WireError> for OmError {
     fn from(e: WireError) -> Self {
         Self::InvalidRequest(e.to_string())
+    }
+}
+
+/// The command's name for people.
+pub(crate) fn command_name(cmd_type: i32) -> String {
+    match Type::try_from(cmd_type) {
+        Ok(command) => command.as_str_name().to_owned(),
+        Err(_) => format!("command {cmd_type}"),
     }
 }

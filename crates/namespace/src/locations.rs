@@ -1,6 +1,6 @@
 //! Block locations inside requests and responses.
 
-use proto::ozone::{KeyInfo, KeyLocation, OmResponse};
+use proto::ozone::{KeyInfo, KeyLocation, KeyLocationList, OmResponse};
 
 /// Leaves of a location what the tables keep: no pipeline, no token.
 pub(crate) fn strip(location: &mut KeyLocation) {
@@ -8,6 +8,11 @@ pub(crate) fn strip(location: &mut KeyLocation) {
     location.token = None;
     location.create_version.get_or_insert(0);
     location.part_number.get_or_insert(0);
+}
+
+/// The first version of a key without a block.
+pub(crate) fn no_blocks() -> KeyLocationList {
+    KeyLocationList { version: Some(0), ..KeyLocationList::default() }
 }
 
 /// Two locations name the same block.

@@ -13,9 +13,10 @@ use proto::ozone::DirectoryInfo;
 use rustc_hash::FxHashMap;
 
 use crate::effect::Effect;
+use crate::error::ViewError;
 use crate::row::Bucket;
 use crate::tables::Table;
-use crate::view::{View, ViewError};
+use crate::view::View;
 
 /// What became of a row.
 #[derive(Debug, Clone, PartialEq)]

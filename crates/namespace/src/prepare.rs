@@ -1,56 +1,14 @@
 //! The leader's step before the log: check the request and decide all that is not determined by
 //! the tables (time, ids, secrets, settings, blocks), in the request's own fields.
 
-use proto::hdds::ExcludeListProto;
 use proto::ozone::{KeyLocation, OmRequest};
-use types::ReplicationConfig;
 
+use crate::check_access::check_write;
+use crate::context::{BlockDemand, PrepareContext};
 use crate::error::OmError;
-use crate::route::{self, Route};
-use crate::settings::Settings;
-use crate::view::View;
-use crate::{acl, locations, registry};
-
-/// Where the leader gets what must never repeat or be guessed.
-pub trait Fresh {
-    /// An id no other request gets: the session of an open key.
-    fn id(&self) -> u64;
-    /// Bytes of a UUID (version 7, so that ids sort by time): an upload's id.
-    fn uuid(&self) -> [u8; 16];
-    /// Random bytes from a cryptographic source: a secret key.
-    fn secret(&self) -> [u8; 32];
-}
-
-/// What `prepare` decides from.
-pub struct PrepareContext<'a> {
-    /// The leader's clock, milliseconds since 1970.
-    pub now_ms: u64,
-    /// The tables. May lag behind the log: checks here spare work, those of `apply` count.
-    pub view: &'a dyn View,
-    /// The user that asks.
-    pub user: &'a str,
-    /// The groups of the user that asks, the primary one first.
-    pub groups: &'a [String],
-    /// Settings.
-    pub settings: &'a Settings,
-    /// Ids and secrets.
-    pub fresh: &'a dyn Fresh,
-}
-
-/// Blocks that the request needs before it can be proposed; hand them to [`give_blocks`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct BlockDemand {
-    /// Replication of the pipelines.
-    pub replication: ReplicationConfig,
-    /// How many blocks.
-    pub count: u32,
-    /// Bytes of one block.
-    pub size: u64,
-    /// What the client wants avoided.
-    pub exclude: Option<ExcludeListProto>,
-    /// Owner of the containers.
-    pub owner: String,
-}
+use crate::locations;
+use crate::registry::{self, Route};
+use crate::route::route;
 
 /// A request that is ready for the log once it has its blocks.
 #[derive(Debug, Clone)]
@@ -66,17 +24,12 @@ pub struct Prepared {
 /// # Errors
 /// When the request is refused; nothing needs to be logged then.
 pub fn prepare(mut request: OmRequest, ctx: &PrepareContext<'_>) -> Result<Prepared, OmError> {
-    if route::route(&request) != Route::Write {
-        return Err(unsupported(request.cmd_type));
+    if route(&request) != Route::Write {
+        return Err(OmError::unsupported(request.cmd_type));
     }
-    acl::check_write(&mut request, ctx)?;
+    check_write(&mut request, ctx)?;
     let blocks = registry::prepare(registry::command_of(&request)?, &mut request, ctx)?;
     Ok(Prepared { request, blocks })
-}
-
-/// The refusal of a command that nobody answers.
-pub(crate) fn unsupported(cmd_type: i32) -> OmError {
-    OmError::NotSupported(format!("{} is not supported", route::name(cmd_type)))
 }
 
 /// Puts the blocks that `prepare` demanded into the request. Pipelines and tokens are left out:

@@ -4,38 +4,15 @@ use bytes::Bytes;
 use prost::Message;
 use proto::ozone::{OmRequest, OmResponse, Type};
 
+use crate::check_access::check_read;
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::settings::Settings;
-use crate::view::View;
-use crate::{acl, key, registry};
-
-/// What a read is answered from.
-pub struct ReadContext<'a> {
-    /// The tables.
-    pub view: &'a dyn View,
-    /// The user that asks.
-    pub user: &'a str,
-    /// The groups of the user that asks.
-    pub groups: &'a [String],
-    /// Settings.
-    pub settings: &'a Settings,
-}
-
-impl ReadContext<'_> {
-    /// The most entries of a page when the client asks for `wanted`.
-    pub(crate) fn page(&self, wanted: Option<i64>) -> usize {
-        let limit = self.settings.list_max_size as usize;
-        match wanted.map(usize::try_from) {
-            Some(Ok(n)) if n > 0 => n.min(limit),
-            _ => limit,
-        }
-    }
-}
+use crate::{key, registry};
 
 /// Answers a read. Locations in the answer have no pipelines and tokens yet: the caller of this
 /// function fills them in ([`crate::for_each_location`]).
 pub fn read(request: &OmRequest, cx: &ReadContext<'_>) -> OmResponse {
-    match acl::check_read(request, cx).and_then(|()| answer(request, cx)) {
+    match check_read(request, cx).and_then(|()| answer(request, cx)) {
         Ok(mut response) => {
             response.trace_id = request.trace_id.clone();
             response
@@ -53,7 +30,7 @@ pub fn read_encoded(request: &OmRequest, cx: &ReadContext<'_>) -> Bytes {
     if request.cmd_type == Type::ListKeysLight as i32
         && let Some(list) = &request.list_keys_request
     {
-        let allowed = acl::check_read(request, cx);
+        let allowed = check_read(request, cx);
         let trace = request.trace_id.as_deref();
         return match allowed.and_then(|()| key::list_light::encode(list, trace, cx)) {
             Ok(bytes) => bytes,

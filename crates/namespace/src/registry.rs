@@ -6,24 +6,35 @@
 
 use proto::ozone::{OmRequest, OmResponse, Type};
 
-use crate::acl::Guard;
-use crate::apply::ApplyContext;
 use crate::audit::AuditParams;
+use crate::authorizer::Guard;
 use crate::command::{self, Command, ReadOrWrite, Write};
+use crate::context::{ApplyContext, BlockDemand, PrepareContext, ReadContext};
 use crate::error::OmError;
-use crate::prepare::{BlockDemand, PrepareContext, unsupported};
-use crate::read::ReadContext;
-use crate::route::Route;
 use crate::{
     acl, bucket, file, fso, key, multipart, quota, s3secret, service, tagging, upgrade, volume,
 };
+
+/// Which OM answers a command, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// [`crate::read`], from the tables, without the log.
+    Read,
+    /// [`crate::prepare`], the log, [`crate::apply`].
+    Write,
+    /// The server itself: the answer is about the server (its peers, ports, safe mode), not
+    /// about the tables.
+    Server,
+    /// Nobody in this release: `NOT_SUPPORTED_OPERATION`.
+    Unsupported,
+}
 
 /// The command that `request` asks for.
 ///
 /// # Errors
 /// When this release does not know it.
 pub(crate) fn command_of(request: &OmRequest) -> Result<Type, OmError> {
-    Type::try_from(request.cmd_type).map_err(|_| unsupported(request.cmd_type))
+    Type::try_from(request.cmd_type).map_err(|_| OmError::unsupported(request.cmd_type))
 }
 
 macro_rules! commands {
@@ -81,8 +92,8 @@ macro_rules! commands {
                 $(<$write as Command>::TYPE => command::judge::<$write>(request, guard),)*
                 $(<$read as Command>::TYPE => command::judge::<$read>(request, guard),)*
                 $(<$either as Command>::TYPE => command::judge::<$either>(request, guard),)*
-                $(Type::$server)|* => Err(unsupported(request.cmd_type)),
-                $(Type::$unsupported)|* => Err(unsupported(request.cmd_type)),
+                $(Type::$server)|* => Err(OmError::unsupported(request.cmd_type)),
+                $(Type::$unsupported)|* => Err(OmError::unsupported(request.cmd_type)),
             }
         }
 
@@ -95,9 +106,9 @@ macro_rules! commands {
             match command {
                 $(<$write as Command>::TYPE => command::prepare::<$write>(request, ctx),)*
                 $(<$either as Command>::TYPE => command::prepare::<$either>(request, ctx),)*
-                $(<$read as Command>::TYPE)|* => Err(unsupported(request.cmd_type)),
-                $(Type::$server)|* => Err(unsupported(request.cmd_type)),
-                $(Type::$unsupported)|* => Err(unsupported(request.cmd_type)),
+                $(<$read as Command>::TYPE)|* => Err(OmError::unsupported(request.cmd_type)),
+                $(Type::$server)|* => Err(OmError::unsupported(request.cmd_type)),
+                $(Type::$unsupported)|* => Err(OmError::unsupported(request.cmd_type)),
             }
         }
 
@@ -110,9 +121,9 @@ macro_rules! commands {
             match command {
                 $(<$write as Command>::TYPE => command::apply::<$write>(request, cx),)*
                 $(<$either as Command>::TYPE => command::apply::<$either>(request, cx),)*
-                $(<$read as Command>::TYPE)|* => Err(unsupported(request.cmd_type)),
-                $(Type::$server)|* => Err(unsupported(request.cmd_type)),
-                $(Type::$unsupported)|* => Err(unsupported(request.cmd_type)),
+                $(<$read as Command>::TYPE)|* => Err(OmError::unsupported(request.cmd_type)),
+                $(Type::$server)|* => Err(OmError::unsupported(request.cmd_type)),
+                $(Type::$unsupported)|* => Err(OmError::unsupported(request.cmd_type)),
             }
         }
 
@@ -125,9 +136,9 @@ macro_rules! commands {
             match command {
                 $(<$read as Command>::TYPE => command::read::<$read>(request, cx),)*
                 $(<$either as Command>::TYPE => command::read::<$either>(request, cx),)*
-                $(<$write as Command>::TYPE)|* => Err(unsupported(request.cmd_type)),
-                $(Type::$server)|* => Err(unsupported(request.cmd_type)),
-                $(Type::$unsupported)|* => Err(unsupported(request.cmd_type)),
+                $(<$write as Command>::TYPE)|* => Err(OmError::unsupported(request.cmd_type)),
+                $(Type::$server)|* => Err(OmError::unsupported(request.cmd_type)),
+                $(Type::$unsupported)|* => Err(OmError::unsupported(request.cmd_type)),
             }
         }
 

@@ -1,22 +1,10 @@
-//! Which command is a read, a write, the server's own, or not there yet.
+//! What a server asks about a request: how it is answered, whether OM alone asks for it, whether it
+//! is done when the OMs are prepared, and what the audit log says of it.
 
 use proto::ozone::{OmRequest, Type};
 
-use crate::registry;
-
-/// Which OM answers a command, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Route {
-    /// [`crate::read`], from the tables, without the log.
-    Read,
-    /// [`crate::prepare`], the log, [`crate::apply`].
-    Write,
-    /// The server itself: the answer is about the server (its peers, ports, safe mode), not
-    /// about the tables.
-    Server,
-    /// Nobody in this release: `NOT_SUPPORTED_OPERATION`.
-    Unsupported,
-}
+use crate::audit::AuditParams;
+use crate::registry::{self, Route};
 
 /// How `request` is answered.
 pub fn route(request: &OmRequest) -> Route {
@@ -34,10 +22,59 @@ pub fn is_read(request: &OmRequest) -> bool {
     matches!(route(request), Route::Read)
 }
 
-/// The command's name for people.
-pub(crate) fn name(cmd_type: i32) -> String {
-    match Type::try_from(cmd_type) {
-        Ok(command) => command.as_str_name().to_owned(),
-        Err(_) => format!("command {cmd_type}"),
+/// Whether a write is done although the OMs are prepared.
+pub fn allowed_when_prepared(request: &OmRequest) -> bool {
+    Type::try_from(request.cmd_type).is_ok_and(registry::allowed_when_prepared)
+}
+
+/// The operation that `request` asks for, by Ozone's name (`OMAction`), and its parameters. A
+/// request without its part has none.
+pub fn audit(request: &OmRequest) -> (&'static str, AuditParams) {
+    let command = Type::try_from(request.cmd_type).unwrap_or(Type::UnknownCommand);
+    registry::audit(command, request)
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::ozone::{CommitKeyRequest, KeyArgs};
+
+    use super::*;
+
+    #[test]
+    fn a_key_operation_names_volume_bucket_and_key() {
+        let key_args = KeyArgs {
+            volume_name: "v".to_owned(),
+            bucket_name: "b".to_owned(),
+            key_name: "d/k".to_owned(),
+            data_size: Some(7),
+            r#type: Some(1),
+            factor: Some(3),
+            ..KeyArgs::default()
+        };
+        let commit = CommitKeyRequest { key_args, ..CommitKeyRequest::default() };
+        let request = OmRequest {
+            cmd_type: Type::CommitKey as i32,
+            commit_key_request: Some(Box::new(commit)),
+            ..OmRequest::default()
+        };
+        let (op, params) = audit(&request);
+        assert_eq!(op, "COMMIT_KEY");
+        let expected = [
+            ("volume", "v"),
+            ("bucket", "b"),
+            ("key", "d/k"),
+            ("dataSize", "7"),
+            ("replicationConfig", "RATIS/THREE"),
+        ];
+        let found: Vec<(&str, &str)> = params.iter().map(|(n, v)| (*n, v.as_str())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_request_without_its_part_and_an_unknown_one_have_a_name_only() {
+        let of = |cmd_type: i32| audit(&OmRequest { cmd_type, ..OmRequest::default() });
+        assert_eq!(of(Type::CreateKey as i32), ("ALLOCATE_KEY", Vec::new()));
+        assert_eq!(of(Type::SetSafeMode as i32), ("SET_SAFEMODE", Vec::new()));
+        assert_eq!(of(-1), ("UnknownCommand", Vec::new()));
     }
 }

@@ -7,17 +7,8 @@ use bytes::Bytes;
 use prost::Message;
 use proto::ozone::{BucketInfo, BucketLayoutProto};
 
+use crate::error::ViewError;
 use crate::tables::Table;
-use crate::view::{View, ViewError};
-
-/// The row at `key` as message `M`.
-pub(crate) fn get<M: Message + Default>(
-    view: &(impl View + ?Sized),
-    table: Table,
-    key: &[u8],
-) -> Result<Option<M>, ViewError> {
-    view.get(table, key)?.map(|value| decode(table, key, value)).transpose()
-}
 
 /// `value` as message `M`; `bytes` fields share the value's memory.
 pub(crate) fn decode<M: Message + Default>(

@@ -3,10 +3,9 @@
 use bytes::Bytes;
 use proto::ozone::{EchoRpcRequest, EchoRpcResponse, OmRequest, OmResponse, Type};
 
-use crate::apply::ApplyContext;
 use crate::command::{Command, Decision, Read, ReadOrWrite, Rights, Write, request_part};
+use crate::context::{ApplyContext, ReadContext};
 use crate::error::OmError;
-use crate::read::ReadContext;
 use crate::response;
 
 /// Largest payload that an echo gives back, as in Ozone.

@@ -4,34 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use prost::Message;
 use proto::ozone::{BucketInfo, DirectoryInfo, VolumeInfo};
 
+use crate::error::ViewError;
 use crate::row::{self, Bucket};
 use crate::tables::{Table, volume_key};
-
-/// The tables cannot be read. Not a business error: a replica that meets one while applying must
-/// stop, because the others may have read the row.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum ViewError {
-    /// The store failed.
-    #[error("reading {table}: {cause}", table = table.name())]
-    Store {
-        /// The table being read.
-        table: Table,
-        /// What the store said.
-        cause: String,
-    },
-    /// A row is no valid message of its table.
-    #[error("row {key} of {table} is damaged: {cause}", table = table.name())]
-    Damaged {
-        /// The table.
-        table: Table,
-        /// The row's key, as text.
-        key: String,
-        /// What the decoder said.
-        cause: String,
-    },
-}
 
 /// A consistent view of all tables.
 pub trait View {
@@ -69,7 +47,7 @@ pub trait View {
     /// # Errors
     /// When the store fails or the row is damaged.
     fn bucket(&self, bucket_key: &[u8]) -> Result<Option<Bucket>, ViewError> {
-        let Some(info) = row::get::<BucketInfo>(self, Table::BucketTable, bucket_key)? else {
+        let Some(info) = get::<BucketInfo>(self, Table::BucketTable, bucket_key)? else {
             return Ok(None);
         };
         let bucket = Bucket::new(info);
@@ -77,7 +55,7 @@ pub trait View {
             return Ok(Some(bucket));
         }
         let key = volume_key(&bucket.volume_name);
-        let volume = row::get::<VolumeInfo>(self, Table::VolumeTable, &key)?;
+        let volume = get::<VolumeInfo>(self, Table::VolumeTable, &key)?;
         Ok(Some(bucket.in_volume(volume.and_then(|v| v.object_id))))
     }
 
@@ -87,7 +65,7 @@ pub trait View {
     /// # Errors
     /// When the store fails or the row is damaged.
     fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
-        Ok(row::get(self, Table::DirectoryTable, row)?.map(Arc::new))
+        Ok(get(self, Table::DirectoryTable, row)?.map(Arc::new))
     }
 }
 
@@ -117,4 +95,13 @@ impl<V: View + ?Sized> View for &V {
     fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
         (**self).directory(row)
     }
+}
+
+/// The row at `key` as message `M`.
+pub(crate) fn get<M: Message + Default>(
+    view: &(impl View + ?Sized),
+    table: Table,
+    key: &[u8],
+) -> Result<Option<M>, ViewError> {
+    view.get(table, key)?.map(|value| row::decode(table, key, value)).transpose()
 }

@@ -15,56 +15,22 @@ use super::files::rust_files;
 use super::manifest::Manifest;
 
 /// Circles that are left. They may become smaller, and none may come.
-const LEFT: &[(&str, &[&str])] = &[
-    ("blockio", &["disk", "job", "workers"]),
-    ("config", &["builder", "configuration", "refused"]),
-    ("config", &["declare", "value"]),
-    (
-        "multiraft",
-        &[
-            "apply",
-            "event_loop",
-            "group",
-            "host",
-            "log",
-            "membership",
-            "options",
-            "shared",
-            "snapshot",
-            "store",
-            "transport",
-        ],
-    ),
-    (
-        "namespace",
-        &[
-            "acl",
-            "apply",
-            "audit",
-            "bucket",
-            "command",
-            "file",
-            "fso",
-            "key",
-            "legacy",
-            "multipart",
-            "names",
-            "prepare",
-            "quota",
-            "read",
-            "registry",
-            "replication",
-            "route",
-            "s3secret",
-            "service",
-            "settings",
-            "tagging",
-            "upgrade",
-            "volume",
-        ],
-    ),
-    ("namespace", &["row", "view"]),
-];
+const LEFT: &[(&str, &[&str])] = &[(
+    "multiraft",
+    &[
+        "apply",
+        "event_loop",
+        "group",
+        "host",
+        "log",
+        "membership",
+        "options",
+        "shared",
+        "snapshot",
+        "store",
+        "transport",
+    ],
+)];
 
 /// Which modules each module uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;

@@ -3,13 +3,11 @@
 use proto::ozone::{AddAclRequest, AddAclResponse, OmResponse, Type};
 
 use super::edit::change;
-use super::list::grant;
 use super::object::{self, Object};
-use super::right::Right;
-use crate::apply::ApplyContext;
+use crate::authorizer::{Right, grant};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::prepare::PrepareContext;
 use crate::response;
 
 pub(crate) struct AddAcl;

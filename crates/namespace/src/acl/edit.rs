@@ -2,9 +2,9 @@
 
 use proto::ozone::OzoneAclInfo;
 
-use super::list::grant;
 use super::object::Object;
-use crate::apply::ApplyContext;
+use crate::authorizer::grant;
+use crate::context::ApplyContext;
 use crate::error::OmError;
 
 /// Changes the ACLs of `object` by `edit`, which says whether it changed anything.

@@ -2,12 +2,12 @@
 
 use proto::ozone::{GetAclRequest, GetAclResponse, OmResponse, Type};
 
-use super::object::{Object, Path};
-use super::right::Right;
-use crate::bucket::find;
+use super::object::Object;
+use crate::authorizer::{Path, Right};
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::read::ReadContext;
+use crate::find::bucket;
 use crate::response;
 
 pub(crate) struct GetAcl;
@@ -25,7 +25,7 @@ impl Read for GetAcl {
         let mut obj = request.obj.clone();
         if let Path::Key { volume, bucket, key } = Path::of(&request.obj)? {
             let (mut v, mut b) = (volume.to_owned(), bucket.to_owned());
-            find::resolve(cx.view, &mut v, &mut b)?;
+            bucket::resolve(cx.view, &mut v, &mut b)?;
             obj.path = format!("/{v}/{b}/{key}");
         }
         let acls = Object::find(cx.view, &obj)?.acls().to_vec();

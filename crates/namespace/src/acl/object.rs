@@ -5,17 +5,14 @@ use std::sync::Arc;
 use proto::ozone::ozone_obj::ObjectType;
 use proto::ozone::{DirectoryInfo, KeyInfo, OzoneAclInfo, OzoneObj, PrefixInfo, VolumeInfo};
 
-use super::list::pass_on;
-use super::stored;
-use crate::apply::ApplyContext;
-use crate::bucket;
+use crate::authorizer::{Path, pass_on, prefix_above};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::key::key_row::KeyRow;
-use crate::prepare::PrepareContext;
-use crate::row::{self, Bucket};
+use crate::find::{bucket, volume};
+use crate::key_row::KeyRow;
+use crate::row::Bucket;
 use crate::tables::{self, Table};
-use crate::view::View;
-use crate::volume;
+use crate::view::{self, View};
 
 /// An object with its ACLs at hand.
 pub(super) enum Object {
@@ -41,7 +38,7 @@ pub(super) fn prepare(
     *modification_time = Some(ctx.now_ms);
     let resolved = |volume: &str, bucket: &str| {
         let (mut v, mut b) = (volume.to_owned(), bucket.to_owned());
-        bucket::find::resolve(ctx.view, &mut v, &mut b).map(|_| format!("/{v}/{b}"))
+        bucket::resolve(ctx.view, &mut v, &mut b).map(|_| format!("/{v}/{b}"))
     };
     obj.path = match Path::of(obj)? {
         Path::Volume { .. } => return Ok(()),
@@ -51,44 +48,12 @@ pub(super) fn prepare(
     Ok(())
 }
 
-/// The names in the path of an object. A prefix has its slash at the end.
-pub(super) enum Path<'a> {
-    Volume { volume: &'a str },
-    Bucket { volume: &'a str, bucket: &'a str },
-    Key { volume: &'a str, bucket: &'a str, key: &'a str },
-}
-
-impl<'a> Path<'a> {
-    pub fn of(obj: &'a OzoneObj) -> Result<Self, OmError> {
-        let bad = || OmError::InvalidAclPath(format!("not a path of its kind: {}", obj.path));
-        let mut parts = obj.path.trim_start_matches('/').splitn(3, '/');
-        let mut name = || parts.next().filter(|part| !part.is_empty());
-        let (volume, bucket, key) = (name().ok_or_else(bad)?, name(), name());
-        match (ObjectType::try_from(obj.res_type), bucket, key) {
-            (Ok(ObjectType::Volume), None, None) => Ok(Self::Volume { volume }),
-            (Ok(ObjectType::Bucket), Some(bucket), None) => Ok(Self::Bucket { volume, bucket }),
-            (Ok(ObjectType::Key), Some(bucket), Some(key)) => Ok(Self::Key { volume, bucket, key }),
-            (Ok(ObjectType::Prefix), Some(bucket), Some(key)) => {
-                if !key.ends_with('/') {
-                    return Err(OmError::InvalidAclPath(format!(
-                        "Missing trailing slash '/' in prefix name: {key}"
-                    )));
-                }
-                Ok(Self::Key { volume, bucket, key })
-            }
-            _ => Err(bad()),
-        }
-    }
-}
-
 impl Object {
     pub fn find(view: &dyn View, obj: &OzoneObj) -> Result<Self, OmError> {
         match Path::of(obj)? {
-            Path::Volume { volume } => {
-                Ok(Self::Volume(Box::new(volume::find::find(view, volume)?)))
-            }
+            Path::Volume { volume } => Ok(Self::Volume(Box::new(volume::find(view, volume)?))),
             Path::Bucket { volume, bucket } => {
-                Ok(Self::Bucket(bucket::find::find(view, volume, bucket)?))
+                Ok(Self::Bucket(bucket::find(view, volume, bucket)?))
             }
             Path::Key { volume, bucket, key: prefix } if is_prefix(obj) => {
                 find_prefix(view, volume, bucket, prefix)
@@ -168,9 +133,9 @@ impl Object {
         else {
             return Ok(acls);
         };
-        let above = stored::prefix_above(view, volume, bucket, key)?;
+        let above = prefix_above(view, volume, bucket, key)?;
         if !above.is_some_and(|prefix| pass_on(&mut acls, &prefix.acls)) {
-            pass_on(&mut acls, &bucket::find::find(view, volume, bucket)?.acls);
+            pass_on(&mut acls, &bucket::find(view, volume, bucket)?.acls);
         }
         Ok(acls)
     }
@@ -191,10 +156,10 @@ fn find_prefix(
     bucket: &str,
     prefix: &str,
 ) -> Result<Object, OmError> {
-    bucket::find::find(view, volume, bucket)?;
+    bucket::find(view, volume, bucket)?;
     let name = prefix.trim_end_matches('/');
     let row = tables::prefix_key(volume, bucket, name);
-    let found: Option<PrefixInfo> = row::get(view, Table::PrefixTable, &row)?;
+    let found: Option<PrefixInfo> = view::get(view, Table::PrefixTable, &row)?;
     let stored = found.is_some();
     let info = found.unwrap_or_else(|| PrefixInfo {
         name: format!("/{volume}/{bucket}/{name}/"),

@@ -4,12 +4,11 @@ use proto::ozone::{OmResponse, SetAclRequest, SetAclResponse, Type};
 
 use super::edit::change;
 use super::object::{self, Object};
-use super::right::Right;
-use crate::apply::ApplyContext;
+use crate::authorizer::Right;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
 use crate::limits;
-use crate::prepare::PrepareContext;
 use crate::response;
 
 pub(crate) struct SetAcl;

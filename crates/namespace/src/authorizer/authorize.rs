@@ -8,14 +8,14 @@
 use proto::ozone::ozone_obj::ObjectType;
 use proto::ozone::{OzoneAclInfo, PrefixInfo, VolumeInfo};
 
-use super::policy::Authorization;
 use super::right::{Right, granted};
 use super::stored;
-use crate::bucket::find;
 use crate::error::OmError;
-use crate::row::{self, Bucket};
+use crate::find::bucket;
+use crate::row::Bucket;
+use crate::settings::Authorization;
 use crate::tables::{self, Table, volume_key};
-use crate::view::View;
+use crate::view::{self, View};
 
 /// The object that a right is asked for. The key is also part of the refusal's text when it is a
 /// mere prefix of a list.
@@ -82,7 +82,7 @@ impl Guard<'_> {
         // A bucket that is being created has no owner yet.
         let bucket_owner = match (target.kind, creates) {
             (ObjectType::Bucket, true) => None,
-            _ => find::find(self.view, target.volume, target.bucket_name())?.owner.clone(),
+            _ => bucket::find(self.view, target.volume, target.bucket_name())?.owner.clone(),
         };
         if volume_owner == Some(self.user) {
             return self.demand(target, right, volume_owner);
@@ -133,15 +133,15 @@ impl Guard<'_> {
     /// The names of the bucket proper. Whoever goes through a link must be able to read it.
     pub fn resolve(&self, volume: &str, bucket: &str) -> Result<(String, String), OmError> {
         let (mut volume, mut bucket) = (volume.to_owned(), bucket.to_owned());
-        let mut found = find::find(self.view, &volume, &bucket)?;
-        for _ in 0..find::MAX_LINKS {
+        let mut found = bucket::find(self.view, &volume, &bucket)?;
+        for _ in 0..bucket::MAX_LINKS {
             let (Some(v), Some(b)) = (&found.source_volume, &found.source_bucket) else {
                 return Ok((volume, bucket));
             };
             let owner = self.volume(&volume)?.owner_name;
             self.demand(Target::bucket(&volume, &bucket), Right::Read, Some(&owner))?;
             (volume, bucket) = (v.clone(), b.clone());
-            found = find::find(self.view, &volume, &bucket)?;
+            found = bucket::find(self.view, &volume, &bucket)?;
         }
         Err(OmError::LinkLoop { volume, bucket })
     }
@@ -208,7 +208,7 @@ impl Guard<'_> {
         let (volume, bucket) = (target.volume, target.bucket_name());
         let of_link = target.kind == ObjectType::Bucket
             && matches!(right, Right::Delete | Right::ReadAcl | Right::Read);
-        let found = find::find(self.view, volume, bucket)?;
+        let found = bucket::find(self.view, volume, bucket)?;
         if of_link || !found.is_link() {
             return Ok(self.grants(&found.acls, right));
         }
@@ -219,7 +219,7 @@ impl Guard<'_> {
     /// The bucket that a link stands for, if it is there.
     fn source(&self, volume: &str, bucket: &str) -> Result<Option<Bucket>, OmError> {
         let (mut volume, mut bucket) = (volume.to_owned(), bucket.to_owned());
-        match find::resolve(self.view, &mut volume, &mut bucket) {
+        match bucket::resolve(self.view, &mut volume, &mut bucket) {
             Ok(found) => Ok(Some(found)),
             Err(OmError::BucketNotFound { .. }) => Ok(None),
             Err(e) => Err(e),
@@ -247,7 +247,7 @@ impl Guard<'_> {
     fn on_prefix(&self, target: Target<'_>, right: Right) -> Result<bool, OmError> {
         let name = target.key_name().trim_end_matches('/');
         let row = tables::prefix_key(target.volume, target.bucket_name(), name);
-        let prefix: Option<PrefixInfo> = row::get(self.view, Table::PrefixTable, &row)?;
+        let prefix: Option<PrefixInfo> = view::get(self.view, Table::PrefixTable, &row)?;
         Ok(prefix.is_none_or(|prefix| self.grants(&prefix.acls, right)))
     }
 
@@ -256,7 +256,7 @@ impl Guard<'_> {
     }
 
     fn volume(&self, volume: &str) -> Result<VolumeInfo, OmError> {
-        let found = row::get(self.view, Table::VolumeTable, &volume_key(volume))?;
+        let found = view::get(self.view, Table::VolumeTable, &volume_key(volume))?;
         found.ok_or_else(|| OmError::VolumeNotFound(volume.to_owned()))
     }
 

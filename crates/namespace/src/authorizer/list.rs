@@ -8,8 +8,8 @@ use proto::ozone::OzoneAclInfo;
 use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
 
 use super::stored;
+use crate::context::PrepareContext;
 use crate::error::OmError;
-use crate::prepare::PrepareContext;
 use crate::row::Bucket;
 
 const ALL: &[u8] = &[0x80];
@@ -124,7 +124,7 @@ fn same_rights(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// Adds rights; false if they were all there.
-pub(super) fn grant(acls: &mut Vec<OzoneAclInfo>, acl: OzoneAclInfo) -> bool {
+pub(crate) fn grant(acls: &mut Vec<OzoneAclInfo>, acl: OzoneAclInfo) -> bool {
     match acls.iter_mut().find(|old| same_subject(old, &acl)) {
         Some(old) => {
             let rights = combine(&old.rights, &acl.rights, |a, b| a | b);
@@ -140,7 +140,7 @@ pub(super) fn grant(acls: &mut Vec<OzoneAclInfo>, acl: OzoneAclInfo) -> bool {
 }
 
 /// Takes rights away; false if none of them was there. An entry without rights goes.
-pub(super) fn revoke(acls: &mut Vec<OzoneAclInfo>, acl: &OzoneAclInfo) -> bool {
+pub(crate) fn revoke(acls: &mut Vec<OzoneAclInfo>, acl: &OzoneAclInfo) -> bool {
     let Some(at) = acls.iter().position(|old| same_subject(old, acl)) else { return false };
     let Some(old) = acls.get_mut(at) else { return false };
     let rights = combine(&old.rights, &acl.rights, |a, b| a & !b);

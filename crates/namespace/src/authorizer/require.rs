@@ -5,7 +5,7 @@ use proto::ozone::ozone_obj::ObjectType;
 use proto::ozone::{KeyArgs, OzoneObj};
 
 use super::authorize::{Guard, Target};
-use super::object::Path;
+use super::path::Path;
 use super::right::Right;
 use crate::error::OmError;
 

@@ -3,10 +3,9 @@
 use proto::ozone::{OzoneAclInfo, PrefixInfo};
 
 use crate::error::OmError;
-use crate::key::key_row::KeyRow;
-use crate::row;
+use crate::key_row::KeyRow;
 use crate::tables::{self, Table};
-use crate::view::View;
+use crate::view::{self, View};
 
 /// ACLs of a committed key, if it is there.
 pub(super) fn acls_of_key(
@@ -42,7 +41,7 @@ pub(super) fn acls_of_session(
 }
 
 /// The longest prefix above `key` that has ACLs: what new keys inherit from.
-pub(super) fn prefix_above(
+pub(crate) fn prefix_above(
     view: &dyn View,
     volume: &str,
     bucket: &str,
@@ -51,7 +50,7 @@ pub(super) fn prefix_above(
     let mut above = key.trim_end_matches('/');
     while let Some((parent, _)) = above.rsplit_once('/') {
         let row = tables::prefix_key(volume, bucket, parent);
-        if let Some(prefix) = row::get(view, Table::PrefixTable, &row)? {
+        if let Some(prefix) = view::get(view, Table::PrefixTable, &row)? {
             return Ok(Some(prefix));
         }
         above = parent;

@@ -5,20 +5,19 @@ use proto::ozone::{
 };
 
 use super::{encryption, quota};
-use crate::acl::{self, Guard, Right, Target};
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
+use crate::authorizer::{self, Guard, Right, Target};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
+use crate::find::volume;
 use crate::limits;
 use crate::names::validate_bucket_name;
-use crate::prepare::PrepareContext;
 use crate::replication;
 use crate::response;
 use crate::row::Bucket;
 use crate::tables::{Table, bucket_key, volume_key};
 use crate::usage::limit;
-use crate::volume::find as volume;
 
 pub(crate) struct CreateBucket;
 
@@ -63,8 +62,8 @@ fn prepare(request: &mut CreateBucketRequest, ctx: &PrepareContext<'_>) -> Resul
         info.owner = Some(ctx.user.to_owned());
     }
     let volume = volume::find(ctx.view, &info.volume_name)?;
-    acl::append_defaults(&mut info.acls, ctx);
-    acl::inherit(&mut info.acls, &volume.volume_acls);
+    authorizer::append_defaults(&mut info.acls, ctx);
+    authorizer::inherit(&mut info.acls, &volume.volume_acls);
     info.creation_time = Some(ctx.now_ms);
     info.modification_time = Some(ctx.now_ms);
     Ok(())

@@ -6,18 +6,17 @@ use proto::ozone::{
     BucketLayoutProto, DeleteBucketRequest, DeleteBucketResponse, OmResponse, Type,
 };
 
-use super::find;
-use crate::acl::{Right, Target};
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
+use crate::authorizer::{Right, Target};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::fso::Tree;
+use crate::find::{bucket, volume};
 use crate::response;
 use crate::row::Bucket;
 use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
+use crate::tree::Tree;
 use crate::view::View;
-use crate::volume::find as volume;
 
 pub(crate) struct DeleteBucket;
 
@@ -42,7 +41,7 @@ impl Write for DeleteBucket {
         cx: &mut ApplyContext<'_>,
     ) -> Result<OmResponse, OmError> {
         let (volume, bucket) = (request.volume_name, request.bucket_name);
-        let found = find::find(cx.view, &volume, &bucket)?;
+        let found = bucket::find(cx.view, &volume, &bucket)?;
         if !found.is_link() {
             let keys = object_key(&volume, &bucket, "");
             if holds_keys(cx.view, &found, &keys)? {

@@ -2,12 +2,12 @@
 
 use proto::ozone::{BucketInfo, InfoBucketRequest, InfoBucketResponse, OmResponse, Type};
 
-use super::find;
-use crate::acl::{Right, Target};
 use crate::audit::{self, AuditParams};
+use crate::authorizer::{Right, Target};
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::read::ReadContext;
+use crate::find::bucket;
 use crate::response;
 use crate::row::Bucket;
 
@@ -28,7 +28,7 @@ impl Command for InfoBucket {
 
 impl Read for InfoBucket {
     fn read(request: &InfoBucketRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
-        let found = find::find(cx.view, &request.volume_name, &request.bucket_name)?;
+        let found = bucket::find(cx.view, &request.volume_name, &request.bucket_name)?;
         let info = if found.is_link() { of_link(cx, &found)? } else { found.to_info() };
         let mut r = response::ok(Type::InfoBucket);
         r.info_bucket_response = Some(Box::new(InfoBucketResponse { bucket_info: Some(info) }));
@@ -41,7 +41,7 @@ impl Read for InfoBucket {
 fn of_link(cx: &ReadContext<'_>, link: &Bucket) -> Result<BucketInfo, OmError> {
     let mut info = link.to_info();
     let (mut volume, mut bucket) = (link.volume_name.clone(), link.bucket_name.clone());
-    let source = match find::resolve(cx.view, &mut volume, &mut bucket) {
+    let source = match bucket::resolve(cx.view, &mut volume, &mut bucket) {
         Ok(source) => source,
         Err(OmError::BucketNotFound { .. } | OmError::VolumeNotFound(_)) => return Ok(info),
         Err(e) => return Err(e),

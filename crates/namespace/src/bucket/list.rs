@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{ListBucketsRequest, ListBucketsResponse, OmResponse, Type};
 
-use crate::acl::{Right, Target};
 use crate::audit::{self, AuditParams};
+use crate::authorizer::{Right, Target};
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::read::ReadContext;
+use crate::find::volume;
 use crate::response;
 use crate::tables::{Table, bucket_key, prefix_end};
-use crate::volume::find as volume;
 
 pub(crate) struct ListBuckets;
 

@@ -3,7 +3,6 @@
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod encryption;
-pub(crate) mod find;
 pub(crate) mod info;
 pub(crate) mod list;
 mod quota;

@@ -2,20 +2,19 @@
 
 use proto::ozone::{OmResponse, SetBucketPropertyRequest, SetBucketPropertyResponse, Type};
 
-use super::{encryption, find, quota};
-use crate::acl::{Guard, Right, Target};
-use crate::apply::ApplyContext;
+use super::{encryption, quota};
 use crate::audit::{self, AuditParams};
+use crate::authorizer::{Guard, Right, Target};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::key::metadata;
+use crate::find::{bucket, volume};
 use crate::limits;
-use crate::prepare::PrepareContext;
+use crate::metadata;
 use crate::replication;
 use crate::response;
 use crate::tables::bucket_key;
 use crate::usage::limit;
-use crate::volume::find as volume;
 
 pub(crate) struct SetBucketProperty;
 
@@ -38,7 +37,7 @@ fn rights(request: &SetBucketPropertyRequest, guard: &Guard<'_>) -> Result<(), O
     if args.owner_name.is_some() {
         return guard.require(Target::bucket(volume, bucket), Right::WriteAcl);
     }
-    let found = find::find(guard.view, volume, bucket)?;
+    let found = bucket::find(guard.view, volume, bucket)?;
     if guard.is_admin() || found.owner.as_deref() == Some(guard.user) {
         return Ok(());
     }
@@ -71,7 +70,7 @@ impl Write for SetBucketProperty {
         cx: &mut ApplyContext<'_>,
     ) -> Result<OmResponse, OmError> {
         let args = request.bucket_args.ok_or_else(|| OmError::missing("BucketArgs"))?;
-        let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        let bucket = bucket::find(cx.view, &args.volume_name, &args.bucket_name)?;
         let same_owner = args.owner_name.is_some() && args.owner_name == bucket.owner;
         // Of a link only the owner is its own.
         if bucket.is_link() && args.owner_name.is_none() {

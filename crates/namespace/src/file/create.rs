@@ -2,19 +2,18 @@
 
 use proto::ozone::{CreateFileRequest, CreateFileResponse, OmResponse, Type};
 
-use super::new_key::{of_new, require_paths};
-use crate::acl::Right;
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
+use crate::authorizer::Right;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, BlockDemand, PrepareContext};
 use crate::error::OmError;
-use crate::fso::path;
 use crate::key::create::{admit, begin, claim};
-use crate::key::key_row::resolve_names;
+use crate::key_row::resolve_names;
 use crate::locations;
 use crate::names::validate_key_name;
-use crate::prepare::{BlockDemand, PrepareContext};
+use crate::new_key::{of_new, require_paths};
 use crate::response;
+use crate::tree::path;
 
 pub(crate) struct CreateFile;
 

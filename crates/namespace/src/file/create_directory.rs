@@ -5,25 +5,23 @@ use proto::ozone::{
     Status, Type,
 };
 
-use super::new_key::require_paths;
-use crate::acl::Right;
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
-use crate::bucket::find;
+use crate::authorizer::Right;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::fso::lookup::lookup;
-use crate::fso::parents::{Origin, Parents};
-use crate::fso::{Tree, path};
+use crate::find::bucket;
 use crate::key::create::inherit;
-use crate::key::key_row::resolve_names;
-use crate::legacy;
+use crate::key_row::resolve_names;
 use crate::names::validate_key_name;
-use crate::prepare::PrepareContext;
+use crate::new_key::parents::{Origin, Parents};
+use crate::new_key::{file_exists, legacy, require_paths};
 use crate::replication;
 use crate::response;
 use crate::row::Bucket;
 use crate::tables::bucket_key;
+use crate::tree::lookup::lookup;
+use crate::tree::{Tree, path};
 use crate::usage;
 
 pub(crate) struct CreateDirectory;
@@ -68,7 +66,7 @@ impl Write for CreateDirectory {
         cx: &mut ApplyContext<'_>,
     ) -> Result<OmResponse, OmError> {
         let args = request.key_args;
-        let mut bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        let mut bucket = bucket::find(cx.view, &args.volume_name, &args.bucket_name)?;
         let made = match bucket.layout() {
             BucketLayoutProto::FileSystemOptimized => in_tree(cx, &mut bucket, &args)?,
             _ => legacy::create_directory(cx, &mut bucket, &args)?,
@@ -107,15 +105,4 @@ fn in_tree(
     usage::check_namespace(bucket, usage::number(parents.len()).saturating_add(1))?;
     parents.create_leaf(cx, &tree, bucket, &Origin::of(args), lookup.leaf);
     Ok(true)
-}
-
-/// The refusal of a directory where a file is.
-pub(crate) fn file_exists(args: &KeyArgs, file: &str) -> OmError {
-    OmError::FileExists(format!(
-        "Unable to create directory: {key} in volume/bucket: {volume}/{bucket} as \
-         file:/{volume}/{bucket}/{file} already exists",
-        key = args.key_name,
-        volume = args.volume_name,
-        bucket = args.bucket_name,
-    ))
 }

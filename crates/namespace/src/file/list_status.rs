@@ -5,18 +5,19 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{KeyInfo, ListStatusRequest, ListStatusResponse, OmResponse, Type};
 
-use super::new_key::require_paths;
+use super::legacy;
+use super::list_tree;
 use super::status::{of_directory, of_file, of_path};
 use crate::audit::{self, AuditParams};
-use crate::bucket::find;
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::fso::{self, directory, path};
+use crate::find::bucket;
 use crate::key::lookup;
-use crate::legacy;
-use crate::read::ReadContext;
+use crate::new_key::require_paths;
 use crate::response;
 use crate::row::Bucket;
+use crate::tree::{directory, path};
 
 /// An entry of a directory; names are whole paths.
 pub(crate) enum Listed<'a> {
@@ -115,7 +116,7 @@ pub(super) fn walk(
 ) -> Result<(), OmError> {
     let args = &request.key_args;
     let (mut volume, mut name) = (args.volume_name.clone(), args.bucket_name.clone());
-    let bucket = find::resolve(cx.view, &mut volume, &mut name)?;
+    let bucket = bucket::resolve(cx.view, &mut volume, &mut name)?;
     require_paths(&bucket)?;
     if request.num_entries == 0 {
         return Ok(());
@@ -137,7 +138,7 @@ pub(super) fn walk(
     let page = Page { directory, name_prefix, start };
     let mut each = |listed: Listed<'_>| each(&bucket, listed);
     match bucket.is_tree() {
-        true => fso::list_status::walk(cx, &bucket, &page, &mut each),
+        true => list_tree::walk(cx, &bucket, &page, &mut each),
         false => legacy::list_status(cx, &bucket, &page, &mut each),
     }
 }

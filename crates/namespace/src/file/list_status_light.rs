@@ -8,11 +8,11 @@ use proto::ozone::{
 use super::list_status::{Directory, ListStatus, Listed, go_on, limit, walk};
 use crate::audit::AuditParams;
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::fso::directory;
 use crate::key::list_light;
-use crate::read::ReadContext;
 use crate::response;
+use crate::tree::directory;
 
 pub(crate) struct ListStatusLight;
 

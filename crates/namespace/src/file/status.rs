@@ -5,18 +5,18 @@ use proto::ozone::{
     OzoneFileStatusProto, Type,
 };
 
-use super::new_key::require_paths;
+use super::legacy;
 use crate::audit::{self, AuditParams};
-use crate::bucket::find;
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::fso::find::{Entry, Found};
-use crate::fso::{self, Tree, directory, path};
+use crate::find::bucket;
 use crate::key::lookup;
-use crate::legacy;
-use crate::read::ReadContext;
+use crate::new_key::require_paths;
 use crate::response;
 use crate::row::Bucket;
+use crate::tree::find::{Entry, Found, find};
+use crate::tree::{Tree, directory, path};
 
 pub(crate) struct GetFileStatus;
 
@@ -56,7 +56,7 @@ pub(crate) fn of_path(
     cx: &ReadContext<'_>,
 ) -> Result<Option<OzoneFileStatusProto>, OmError> {
     let (mut volume, mut name) = (args.volume_name.clone(), args.bucket_name.clone());
-    let bucket = find::resolve(cx.view, &mut volume, &mut name)?;
+    let bucket = bucket::resolve(cx.view, &mut volume, &mut name)?;
     require_paths(&bucket)?;
     let key = path::normalize(&args.key_name);
     if key.is_empty() {
@@ -66,7 +66,7 @@ pub(crate) fn of_path(
         return legacy::status(cx, &bucket, &key);
     }
     let tree = Tree::of(cx.view, &bucket)?;
-    Ok(fso::find::find(&tree, &key)?.map(|found| of_found(found, &bucket, &key, cx)))
+    Ok(find(&tree, &key)?.map(|found| of_found(found, &bucket, &key, cx)))
 }
 
 fn of_found(

@@ -8,7 +8,7 @@ use crate::error::OmError;
 use crate::row;
 use crate::tables::{Table, multipart_key, object_key, part_prefix, prefix_end};
 use crate::usage;
-use crate::view::View;
+use crate::view::{self, View};
 
 /// Numbers that parts may have, S3's rule.
 const PART_NUMBERS: std::ops::RangeInclusive<u32> = 1..=10_000;
@@ -49,7 +49,7 @@ pub(crate) fn find(
 ) -> Result<(Vec<u8>, MultipartKeyInfo), OmError> {
     let object_key = object_key(&args.volume_name, &args.bucket_name, &args.key_name);
     let key = multipart_key(&object_key, upload_id);
-    let upload = row::get(view, Table::MultipartInfoTable, &key)?
+    let upload = view::get(view, Table::MultipartInfoTable, &key)?
         .ok_or_else(|| no_such_upload(upload_id, args))?;
     Ok((key, upload))
 }

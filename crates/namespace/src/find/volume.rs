@@ -3,12 +3,11 @@
 use proto::ozone::VolumeInfo;
 
 use crate::error::OmError;
-use crate::row;
 use crate::tables::{Table, volume_key};
-use crate::view::View;
+use crate::view::{self, View};
 
 /// The volume of that name.
 pub(crate) fn find(view: &dyn View, volume: &str) -> Result<VolumeInfo, OmError> {
-    row::get(view, Table::VolumeTable, &volume_key(volume))?
+    view::get(view, Table::VolumeTable, &volume_key(volume))?
         .ok_or_else(|| OmError::VolumeNotFound(volume.to_owned()))
 }

@@ -3,15 +3,14 @@
 
 use proto::ozone::KeyArgs;
 
-use super::find::{Entry, Found, find};
-use super::{Tree, directory, path};
-use crate::apply::ApplyContext;
+use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::key::atomic;
-use crate::key::delete::{CommittedRow, remove};
-use crate::key::key_row::KeyTables;
+use crate::key_row::remove::{CommittedRow, remove};
+use crate::key_row::{KeyTables, atomic};
 use crate::row::Bucket;
 use crate::tables::{self, Table};
+use crate::tree::find::{Entry, Found, find};
+use crate::tree::{Tree, directory, path};
 
 /// DeleteKey.
 pub(crate) fn delete(

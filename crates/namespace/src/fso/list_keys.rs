@@ -9,10 +9,10 @@ use std::ops::ControlFlow;
 
 use proto::ozone::DirectoryInfo;
 
-use super::child::{Child, Range, children};
-use super::find::{Entry, find};
-use super::{Tree, path};
 use crate::error::OmError;
+use crate::tree::child::{Child, Range, children};
+use crate::tree::find::{Entry, find};
+use crate::tree::{Tree, path};
 
 /// A key of the list.
 pub(crate) enum ListedKey<'a> {

@@ -9,15 +9,16 @@ use proto::ozone::{
     PurgeDirectoriesResponse, PurgePathRequest, Type,
 };
 
-use super::find::{Entry, Found};
-use super::{Tree, delete, path};
-use crate::apply::ApplyContext;
+use super::delete;
 use crate::audit::AuditParams;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::ApplyContext;
 use crate::error::OmError;
 use crate::response;
 use crate::row::Bucket;
 use crate::tables::{Table, bucket_key};
+use crate::tree::find::{Entry, Found};
+use crate::tree::{Tree, path};
 
 pub(crate) struct PurgeDirectories;
 

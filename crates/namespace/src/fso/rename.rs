@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use proto::ozone::{DirectoryInfo, KeyInfo};
 
-use super::find::{Entry, find};
-use super::lookup::lookup;
-use super::{Tree, path};
 use crate::effect::Effect;
 use crate::error::OmError;
-use crate::key::hsync;
+use crate::key_row::hsync;
 use crate::row;
 use crate::tables::Table;
+use crate::tree::find::{Entry, find};
+use crate::tree::lookup::lookup;
+use crate::tree::{Tree, path};
 
 /// One rename within a tree.
 pub(crate) struct Pair<'a> {

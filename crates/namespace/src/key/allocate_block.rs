@@ -4,14 +4,13 @@ use proto::ozone::{
     AllocateBlockRequest, AllocateBlockResponse, KeyInfo, KeyLocationList, OmResponse, Type,
 };
 
-use super::key_row::{KeyRow, resolve_names};
-use super::{hsync, lease};
-use crate::apply::ApplyContext;
+use super::lease;
 use crate::audit::{self, AuditParams};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, BlockDemand, PrepareContext};
 use crate::error::OmError;
+use crate::key_row::{KeyRow, hsync, resolve_names};
 use crate::locations;
-use crate::prepare::{BlockDemand, PrepareContext};
 use crate::replication;
 use crate::response;
 use crate::tables;

@@ -9,7 +9,7 @@ use prost::{DecodeError, Message};
 use proto::hdds::{EcReplicationConfig, ReplicationType};
 use proto::ozone::BasicKeyInfo;
 
-use super::metadata::ETAG;
+use crate::metadata::ETAG;
 
 /// Why a row cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -7,15 +7,14 @@ use proto::ozone::{
     OmResponse, Type,
 };
 
-use super::key_row::{KeyRow, resolve_names};
-use super::metadata::{self, HSYNC_CLIENT_ID, LEASE_RECOVERY};
-use super::{atomic, garbage, hsync, lease};
-use crate::apply::ApplyContext;
+use super::lease;
 use crate::audit::{self, AuditParams};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
+use crate::key_row::{KeyRow, atomic, garbage, hsync, resolve_names};
 use crate::locations::{self, block_id};
-use crate::prepare::PrepareContext;
+use crate::metadata::{self, HSYNC_CLIENT_ID, LEASE_RECOVERY};
 use crate::response;
 use crate::row::Bucket;
 use crate::tables;

@@ -8,26 +8,24 @@ use proto::ozone::{
 use rustc_hash::FxHashMap;
 use types::ReplicationConfig;
 
-use super::atomic;
-use super::key_row::{KeyRow, resolve_names};
-use crate::acl::{self, Right};
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
+use crate::authorizer::{self, Right};
 use crate::bucket::encryption;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, BlockDemand, PrepareContext};
 use crate::error::OmError;
-use crate::file::new_key::{NewParents, of_new};
-use crate::fso::lookup::lookup;
-use crate::fso::{Tree, path};
+use crate::find::upload;
+use crate::key_row::{KeyRow, atomic, resolve_names};
 use crate::locations;
-use crate::multipart::find as upload;
 use crate::names::validate_key_name;
-use crate::prepare::{BlockDemand, PrepareContext};
+use crate::new_key::{NewParents, of_new};
 use crate::replication;
 use crate::response;
 use crate::row::Bucket;
 use crate::settings::Settings;
 use crate::tables;
+use crate::tree::lookup::lookup;
+use crate::tree::{Tree, path};
 use crate::usage;
 
 pub(crate) struct CreateKey;
@@ -114,7 +112,7 @@ pub(crate) fn inherit(
         false => None,
     };
     let parent = nearest.as_ref().map(|directory| directory.acls.as_slice());
-    acl::of_new_key(&mut args.acls, &args.key_name, parent, bucket, ctx)
+    authorizer::of_new_key(&mut args.acls, &args.key_name, parent, bucket, ctx)
 }
 
 fn set_replication(args: &mut KeyArgs, upload: &MultipartKeyInfo) {
@@ -218,7 +216,7 @@ pub(crate) fn open(
         key_location_list: vec![KeyLocationList {
             key_locations: args.key_locations,
             is_multipart_key: multipart.then_some(true),
-            ..no_blocks()
+            ..locations::no_blocks()
         }],
         creation_time: now,
         modification_time: now,
@@ -235,11 +233,6 @@ pub(crate) fn open(
         parent_id: None,
         file_checksum: None,
     })
-}
-
-/// The first version of a key without a block.
-pub(crate) fn no_blocks() -> KeyLocationList {
-    KeyLocationList { version: Some(0), ..KeyLocationList::default() }
 }
 
 /// The last of several entries with one name counts, at the place of the first, as in a map that

@@ -8,25 +8,27 @@ use proto::ozone::{
     Status, Type,
 };
 
-use super::delete;
-use super::key_row::KeyTables;
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
-use crate::bucket::find;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::fso::{self, Tree};
-use crate::prepare::PrepareContext;
+use crate::find::bucket;
+use crate::fso;
+use crate::key_row::KeyTables;
+use crate::key_row::remove::{CommittedRow, remove};
 use crate::response;
-use crate::row::{self, Bucket};
+use crate::row::Bucket;
 use crate::tables;
+use crate::tree::Tree;
+use crate::tree::find::find;
+use crate::view;
 
 pub(crate) struct DeleteKeys;
 
 impl Command for DeleteKeys {
     const TYPE: Type = Type::DeleteKeys;
     const AUDIT: &'static str = "DELETE_KEYS";
-    // Each key is judged by itself (`acl/check.rs`).
+    // Each key is judged by itself (`check_access.rs`).
     const RIGHTS: Rights<DeleteKeysRequest> = Rights::Anybody;
     request_part!(delete_keys_request: DeleteKeysRequest);
 
@@ -40,7 +42,7 @@ impl Command for DeleteKeys {
 
 fn prepare(request: &mut DeleteKeysRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let args = request.delete_keys.as_mut().ok_or_else(|| OmError::missing("DeleteKeyArgs"))?;
-    find::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
+    bucket::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
     Ok(())
 }
 
@@ -50,7 +52,7 @@ impl Write for DeleteKeys {
     fn apply(request: DeleteKeysRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
         let args = request.delete_keys.ok_or_else(|| OmError::missing("DeleteKeyArgs"))?;
         let (volume, bucket_name) = (args.volume_name, args.bucket_name);
-        let mut bucket = find::find(cx.view, &volume, &bucket_name)?;
+        let mut bucket = bucket::find(cx.view, &volume, &bucket_name)?;
         let tree = if bucket.is_tree() { Some(Tree::of(cx.view, &bucket)?) } else { None };
         let mut errors: Vec<DeleteKeyError> =
             args.refused.iter().map(|name| refused(name)).collect();
@@ -116,11 +118,11 @@ fn delete_key(
     if done.contains(&row) {
         return Ok(false);
     }
-    let found = row::get::<KeyInfo>(cx.view, KeyTables::Flat.committed(), &row)?;
+    let found = view::get::<KeyInfo>(cx.view, KeyTables::Flat.committed(), &row)?;
     let Some(key) = found else { return Ok(false) };
     done.insert(row.clone());
-    let row = delete::CommittedRow { key_tables: KeyTables::Flat, key: row, object_key: None };
-    delete::remove(cx, bucket, row, key)?;
+    let row = CommittedRow { key_tables: KeyTables::Flat, key: row, object_key: None };
+    remove(cx, bucket, row, key)?;
     Ok(true)
 }
 
@@ -132,7 +134,7 @@ fn delete_path(
     path: &str,
     done: &mut HashSet<Vec<u8>>,
 ) -> Result<bool, OmError> {
-    let Some(found) = fso::find::find(tree, path)? else { return Ok(false) };
+    let Some(found) = find(tree, path)? else { return Ok(false) };
     if !done.insert(found.row.clone()) {
         return Ok(false);
     }

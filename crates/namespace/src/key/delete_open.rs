@@ -6,16 +6,15 @@ use std::collections::HashSet;
 
 use proto::ozone::{BucketLayoutProto, DeleteOpenKeysRequest, KeyInfo, OmResponse, Type};
 
-use super::key_row::KeyTables;
-use super::metadata::{self, HSYNC_CLIENT_ID};
-use super::{garbage, hsync};
-use crate::apply::ApplyContext;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::ApplyContext;
 use crate::error::OmError;
+use crate::key_row::{KeyTables, garbage, hsync};
 use crate::locations::{self, block_id};
+use crate::metadata::{self, HSYNC_CLIENT_ID};
 use crate::response;
-use crate::row;
 use crate::tables;
+use crate::view;
 
 pub(crate) struct DeleteOpenKeys;
 
@@ -63,7 +62,7 @@ fn abandon(
     bucket_id: u64,
 ) -> Result<(), OmError> {
     // Committed in the meantime: nothing to do.
-    let Some(open) = row::get::<KeyInfo>(cx.view, key_tables.open(), &open_key)? else {
+    let Some(open) = view::get::<KeyInfo>(cx.view, key_tables.open(), &open_key)? else {
         return Ok(());
     };
     let mut blocks: Vec<_> = locations::of_key(&open).cloned().collect();
@@ -74,7 +73,7 @@ fn abandon(
     if is_upload(session) {
         return Ok(());
     }
-    let synced = row::get::<KeyInfo>(cx.view, key_tables.committed(), &row)?
+    let synced = view::get::<KeyInfo>(cx.view, key_tables.committed(), &row)?
         .filter(|key| hsync::writer(key).is_some_and(|id| tables::open_key(&row, id) == open_key));
     if let Some(mut synced) = synced {
         let kept: HashSet<_> = locations::of_key(&synced).map(block_id).collect();

@@ -3,13 +3,14 @@
 use proto::ozone::{GetKeyInfoRequest, GetKeyInfoResponse, OmRequest, OmResponse, Type};
 
 use super::lookup;
-use crate::acl::{Guard, Right};
 use crate::audit::{self, AuditParams};
+use crate::authorizer::{Guard, Right};
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::read::ReadContext;
+use crate::find::volume;
 use crate::response;
-use crate::volume::{find, s3_context};
+use crate::volume::s3_context;
 
 pub(crate) struct GetKeyInfo;
 
@@ -48,7 +49,7 @@ impl Read for GetKeyInfo {
         let mut info = GetKeyInfoResponse::default();
         // A client of S3 knows buckets only; it learns the volume on the way.
         let volume = if get.assume_s3_context == Some(true) {
-            info.volume_info = Some(find::find(cx.view, &cx.settings.s3_volume)?);
+            info.volume_info = Some(volume::find(cx.view, &cx.settings.s3_volume)?);
             info.user_principal = Some(s3_context::principal(request, cx).to_owned());
             &cx.settings.s3_volume
         } else {

@@ -3,15 +3,13 @@
 
 use proto::ozone::{KeyInfo, OmResponse, RecoverLeaseRequest, RecoverLeaseResponse, Type};
 
-use super::hsync;
-use super::key_row::KeyRow;
-use super::metadata::{self, LEASE_RECOVERY};
-use crate::acl::{Guard, Right};
-use crate::apply::ApplyContext;
-use crate::bucket::find;
+use crate::authorizer::{Guard, Right};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::prepare::PrepareContext;
+use crate::find::bucket;
+use crate::key_row::{KeyRow, hsync};
+use crate::metadata::{self, LEASE_RECOVERY};
 use crate::response;
 use crate::tables;
 
@@ -34,7 +32,7 @@ fn rights(request: &RecoverLeaseRequest, guard: &Guard<'_>) -> Result<(), OmErro
 fn prepare(request: &mut RecoverLeaseRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let volume = request.volume_name.as_mut().ok_or_else(|| OmError::missing("volumeName"))?;
     let bucket = request.bucket_name.as_mut().ok_or_else(|| OmError::missing("bucketName"))?;
-    find::resolve(ctx.view, volume, bucket)?;
+    bucket::resolve(ctx.view, volume, bucket)?;
     request.now = Some(ctx.now_ms);
     request.soft_limit = Some(ctx.settings.lease_soft_limit_ms);
     Ok(())

@@ -4,18 +4,18 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{DirectoryInfo, KeyInfo, ListKeysRequest, ListKeysResponse, OmResponse, Type};
 
-use crate::acl::{Guard, Right};
 use crate::audit::{self, AuditParams};
-use crate::bucket::find;
+use crate::authorizer::{Guard, Right};
 use crate::command::{Command, Read, Rights, request_part};
-use crate::error::OmError;
+use crate::context::ReadContext;
+use crate::error::{OmError, ViewError};
+use crate::find::bucket;
+use crate::fso;
 use crate::fso::list_keys::{KeyRange, ListedKey};
-use crate::fso::{self, Tree};
-use crate::read::ReadContext;
 use crate::response;
 use crate::row::{self, Bucket};
 use crate::tables::{Table, object_key, prefix_end};
-use crate::view::ViewError;
+use crate::tree::{Tree, directory};
 
 pub(crate) struct ListKeys;
 
@@ -50,7 +50,7 @@ impl Read for ListKeys {
                     key
                 }
                 Listed::Directory { path, directory } => {
-                    fso::directory::as_key(directory, bucket, path.to_owned())
+                    directory::as_key(directory, bucket, path.to_owned())
                 }
             });
             Ok(())
@@ -83,7 +83,7 @@ pub(super) fn walk(
     each: &mut Each<'_>,
 ) -> Result<bool, OmError> {
     let (mut volume, mut bucket) = (request.volume_name.clone(), request.bucket_name.clone());
-    let found = find::resolve(cx.view, &mut volume, &mut bucket)?;
+    let found = bucket::resolve(cx.view, &mut volume, &mut bucket)?;
     let mut left = cx.page(request.count.map(i64::from));
     if found.is_tree() {
         return walk_tree(request, cx, &found, left, each);

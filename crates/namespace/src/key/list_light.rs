@@ -14,13 +14,12 @@ use super::basic::BasicKey;
 use super::list::{ListKeys, Listed, walk};
 use crate::audit::AuditParams;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::error::OmError;
-use crate::fso::directory::as_basic;
-use crate::read::ReadContext;
+use crate::context::ReadContext;
+use crate::error::{OmError, ViewError};
 use crate::response;
 use crate::row::damaged;
 use crate::tables::Table;
-use crate::view::ViewError;
+use crate::tree::directory::as_basic;
 
 /// Field of `ListKeysLightResponse` in `OMResponse`, and of its members.
 const LIGHT_RESPONSE_FIELD: u32 = 126;

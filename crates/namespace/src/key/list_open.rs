@@ -4,16 +4,16 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{KeyInfo, ListOpenFilesRequest, ListOpenFilesResponse, OmResponse, Type};
 
-use super::key_row::KeyTables;
-use crate::bucket::find;
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::fso::Tree;
-use crate::fso::lookup::lookup;
-use crate::read::ReadContext;
+use crate::find::bucket;
+use crate::key_row::KeyTables;
 use crate::response;
 use crate::row;
 use crate::tables::{self, prefix_end};
+use crate::tree::Tree;
+use crate::tree::lookup::lookup;
 
 pub(crate) struct ListOpenFiles;
 
@@ -91,7 +91,7 @@ fn ranges_of(path: &str, cx: &ReadContext<'_>) -> Result<Vec<(KeyTables, Vec<u8>
         )));
     };
     let (mut volume, mut bucket) = (volume.to_owned(), bucket.to_owned());
-    let found = find::resolve(cx.view, &mut volume, &mut bucket)?;
+    let found = bucket::resolve(cx.view, &mut volume, &mut bucket)?;
     let key = parts.next().unwrap_or("");
     if !found.is_tree() {
         return Ok(vec![(KeyTables::Flat, tables::object_key(&volume, &bucket, key))]);

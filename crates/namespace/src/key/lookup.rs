@@ -2,12 +2,12 @@
 
 use proto::ozone::{KeyArgs, KeyInfo, LookupKeyRequest, LookupKeyResponse, OmResponse, Type};
 
-use super::key_row::KeyRow;
-use crate::acl::Right;
 use crate::audit::{self, AuditParams};
+use crate::authorizer::Right;
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::read::ReadContext;
+use crate::key_row::KeyRow;
 use crate::response;
 
 pub(crate) struct LookupKey;

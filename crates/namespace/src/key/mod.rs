@@ -1,25 +1,20 @@
 //! Keys of OBS and LEGACY buckets: rows of the keyTable, and of the openKeyTable while they are
 //! being written. `create.rs` and `commit.rs` are the life of a key; what is overwritten,
-//! deleted or never committed goes through `garbage.rs` into the deletedTable.
+//! deleted or never committed goes through `key_row/garbage.rs` into the deletedTable.
 
 pub(crate) mod allocate_block;
-pub(crate) mod atomic;
 pub(crate) mod basic;
 pub(crate) mod commit;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod delete_keys;
 pub(crate) mod delete_open;
-pub(crate) mod garbage;
 pub(crate) mod get_info;
-pub(crate) mod hsync;
-pub(crate) mod key_row;
 pub(crate) mod lease;
 pub(crate) mod list;
 pub(crate) mod list_light;
 pub(crate) mod list_open;
 pub(crate) mod lookup;
-pub(crate) mod metadata;
 pub(crate) mod purge;
 pub(crate) mod rename;
 pub(crate) mod rename_keys;

@@ -7,17 +7,15 @@ use proto::ozone::{
     RepeatedKeyInfo, Type,
 };
 
-use super::metadata::{self, COMMITTED_KEY_DELETED};
-use crate::apply::ApplyContext;
 use crate::audit::AuditParams;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::prepare::PrepareContext;
+use crate::metadata::{self, COMMITTED_KEY_DELETED};
 use crate::response;
-use crate::row;
 use crate::tables::{self, Table};
 use crate::usage;
-use crate::view::View;
+use crate::view::{self, View};
 
 pub(crate) struct PurgeKeys;
 
@@ -56,7 +54,7 @@ struct Freed(BTreeMap<(u64, String, String), (i64, i64)>);
 impl Freed {
     /// The row at `key` goes, but for the versions `kept`.
     fn add(&mut self, view: &dyn View, key: &str, kept: &[KeyInfo]) -> Result<(), OmError> {
-        let row = row::get::<RepeatedKeyInfo>(view, Table::DeletedTable, key.as_bytes())?;
+        let row = view::get::<RepeatedKeyInfo>(view, Table::DeletedTable, key.as_bytes())?;
         let Some(row) = row else { return Ok(()) };
         let bucket_id = row.bucket_id.unwrap_or_default();
         let counted =

@@ -2,22 +2,22 @@
 
 use proto::ozone::{KeyArgs, KeyInfo, OmResponse, RenameKeyRequest, RenameKeyResponse, Type};
 
-use super::hsync;
-use super::key_row::{KeyTables, resolve_names};
-use crate::acl::{Guard, Right, Target};
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
-use crate::bucket::find;
+use crate::authorizer::{Guard, Right, Target};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::effect::Effect;
 use crate::error::OmError;
-use crate::fso::{self, Tree, path};
+use crate::find::bucket;
+use crate::fso;
+use crate::key_row::hsync;
+use crate::key_row::{KeyTables, resolve_names};
 use crate::names::validate_key_name;
-use crate::prepare::PrepareContext;
 use crate::response;
 use crate::row::{self, Bucket};
 use crate::tables;
-use crate::view::View;
+use crate::tree::{Tree, path};
+use crate::view::{self, View};
 
 pub(crate) struct RenameKey;
 
@@ -62,7 +62,7 @@ impl Write for RenameKey {
 
     fn apply(request: RenameKeyRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
         let args = request.key_args;
-        let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        let bucket = bucket::find(cx.view, &args.volume_name, &args.bucket_name)?;
         if bucket.is_tree() {
             in_tree(cx, &bucket, &args, &request.to_key_name)?;
             let mut r = response::ok(Type::RenameKey);
@@ -123,7 +123,7 @@ pub(super) fn rename(view: &dyn View, pair: &Pair<'_>) -> Result<[Effect; 2], Om
     if view.exists(KeyTables::Flat.committed(), &to)? {
         return Err(OmError::KeyExists(format!("Key already exists {}", pair.to)));
     }
-    let mut key: KeyInfo = row::get(view, KeyTables::Flat.committed(), &from)?
+    let mut key: KeyInfo = view::get(view, KeyTables::Flat.committed(), &from)?
         .ok_or_else(|| OmError::key_not_found(pair.volume, pair.bucket, pair.from))?;
     if hsync::writer(&key).is_some() {
         return Err(OmError::RenameOpenFile(pair.from.to_owned()));

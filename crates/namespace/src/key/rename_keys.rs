@@ -6,17 +6,17 @@ use proto::ozone::{
 };
 
 use super::rename::{Pair, rename};
-use crate::apply::ApplyContext;
-use crate::bucket::find;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::effect::Effect;
 use crate::error::OmError;
-use crate::fso::{self, Tree, path};
+use crate::find::bucket;
+use crate::fso;
 use crate::names::validate_key_name;
 use crate::overlay::Overlay;
-use crate::prepare::PrepareContext;
 use crate::response;
 use crate::row::Bucket;
+use crate::tree::{Tree, path};
 use crate::view::View;
 
 pub(crate) struct RenameKeys;
@@ -24,14 +24,14 @@ pub(crate) struct RenameKeys;
 impl Command for RenameKeys {
     const TYPE: Type = Type::RenameKeys;
     const AUDIT: &'static str = "RENAME_KEYS";
-    // Each key is judged by itself (`acl/check.rs`).
+    // Each key is judged by itself (`check_access.rs`).
     const RIGHTS: Rights<RenameKeysRequest> = Rights::Anybody;
     request_part!(rename_keys_request: RenameKeysRequest);
 }
 
 fn prepare(request: &mut RenameKeysRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let args = &mut request.rename_keys_args;
-    let bucket = find::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
+    let bucket = bucket::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
     for pair in &mut args.rename_keys_map {
         if ctx.settings.has_paths(&bucket) {
             normalize(&mut pair.from_key_name, &bucket);
@@ -59,7 +59,7 @@ impl Write for RenameKeys {
 
     fn apply(request: RenameKeysRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
         let args = request.rename_keys_args;
-        let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        let bucket = bucket::find(cx.view, &args.volume_name, &args.bucket_name)?;
         let mut overlay = Overlay::new(cx.view);
         let mut unrenamed = args.refused;
         for pair in args.rename_keys_map {

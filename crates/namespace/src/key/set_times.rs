@@ -2,16 +2,15 @@
 
 use proto::ozone::{OmResponse, SetTimesRequest, SetTimesResponse, Type};
 
-use super::key_row::{KeyRow, resolve_names};
-use crate::acl::Right;
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
-use crate::bucket::find;
+use crate::authorizer::Right;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::fso;
-use crate::prepare::PrepareContext;
+use crate::find::bucket;
+use crate::key_row::{KeyRow, resolve_names};
 use crate::response;
+use crate::tree::directory;
 
 pub(crate) struct SetTimes;
 
@@ -37,9 +36,8 @@ impl Write for SetTimes {
 
     fn apply(request: SetTimesRequest, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError> {
         let args = &request.key_args;
-        let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
-        if bucket.is_tree()
-            && fso::directory::set_time(cx, &bucket, args, request.mtime.cast_signed())?
+        let bucket = bucket::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        if bucket.is_tree() && directory::set_time(cx, &bucket, args, request.mtime.cast_signed())?
         {
             let mut r = response::ok(Type::SetTimes);
             r.set_times_response = Some(Box::new(SetTimesResponse {}));

@@ -2,8 +2,8 @@
 
 use proto::ozone::{KeyArgs, KeyInfo};
 
-use super::metadata::{self, ETAG};
 use crate::error::OmError;
+use crate::metadata::{self, ETAG};
 
 /// The generation that stands for "there must be no such key".
 const MUST_NOT_EXIST: u64 = 0;

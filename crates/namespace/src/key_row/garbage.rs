@@ -2,9 +2,9 @@
 
 use proto::ozone::{KeyInfo, KeyLocation, KeyLocationList, RepeatedKeyInfo};
 
-use super::metadata::{self, COMMITTED_KEY_DELETED};
-use crate::apply::ApplyContext;
+use crate::context::ApplyContext;
 use crate::locations;
+use crate::metadata::{self, COMMITTED_KEY_DELETED};
 use crate::tables::Table;
 
 /// Whether a key has any block at all. One without needs no place in the deletedTable.

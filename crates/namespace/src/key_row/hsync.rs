@@ -2,12 +2,12 @@
 
 use proto::ozone::KeyInfo;
 
-use super::key_row::KeyTables;
-use super::metadata::{self, DELETED_HSYNC_KEY, HSYNC_CLIENT_ID, OVERWRITTEN_HSYNC_KEY};
-use crate::apply::ApplyContext;
+use super::KeyTables;
+use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::row;
+use crate::metadata::{self, DELETED_HSYNC_KEY, HSYNC_CLIENT_ID, OVERWRITTEN_HSYNC_KEY};
 use crate::tables;
+use crate::view;
 
 /// The session that still writes to a committed key.
 pub(crate) fn writer(key: &KeyInfo) -> Option<u64> {
@@ -38,7 +38,7 @@ pub(crate) fn disown(
 ) -> Result<(), OmError> {
     let Some(client_id) = writer(key) else { return Ok(()) };
     let open_key = tables::open_key(row, client_id);
-    let Some(mut open) = row::get::<KeyInfo>(cx.view, key_tables.open(), &open_key)? else {
+    let Some(mut open) = view::get::<KeyInfo>(cx.view, key_tables.open(), &open_key)? else {
         return Ok(());
     };
     let marker = match fate {

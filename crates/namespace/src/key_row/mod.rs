@@ -1,21 +1,25 @@
 //! Where the rows of a key are. The one place that depends on the bucket's layout: in a flat
 //! bucket the row is named after the key, in a FILE_SYSTEM_OPTIMIZED one after the directory that
-//! the path leads to.
+//! the path leads to. Beside it is what several commands do to those rows.
+
+pub(crate) mod atomic;
+pub(crate) mod garbage;
+pub(crate) mod hsync;
+pub(crate) mod remove;
 
 use std::borrow::Cow;
 
 use proto::ozone::{BucketLayoutProto, KeyArgs, KeyInfo, MultipartKeyInfo};
 
-use crate::apply::ApplyContext;
-use crate::bucket::find;
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::fso::lookup::lookup;
-use crate::fso::{Tree, directory, path};
+use crate::find::bucket;
 use crate::limits;
-use crate::prepare::PrepareContext;
-use crate::row::{self, Bucket};
+use crate::row::Bucket;
 use crate::tables::{self, Table};
-use crate::view::View;
+use crate::tree::lookup::lookup;
+use crate::tree::{Tree, directory, path};
+use crate::view::{self, View};
 
 /// A key's bucket, tables and row key.
 pub(crate) struct KeyRow {
@@ -67,10 +71,10 @@ impl KeyRow {
     pub fn of(view: &dyn View, volume: &str, bucket: &str, key: &str) -> Result<Self, OmError> {
         let row = tables::object_key(volume, bucket, key);
         let bucket_key = tables::bucket_of(&row, volume, bucket);
-        let found = find::at(view, bucket_key, volume, bucket)?;
+        let found = bucket::at(view, bucket_key, volume, bucket)?;
         if found.is_link() {
             let (mut volume, mut bucket) = (volume.to_owned(), bucket.to_owned());
-            find::resolve(view, &mut volume, &mut bucket)?;
+            bucket::resolve(view, &mut volume, &mut bucket)?;
             return Self::of(view, &volume, &bucket, key);
         }
         if found.is_tree() {
@@ -104,7 +108,7 @@ impl KeyRow {
         args: &KeyArgs,
         upload: &MultipartKeyInfo,
     ) -> Result<Self, OmError> {
-        let bucket = find::find(view, &args.volume_name, &args.bucket_name)?;
+        let bucket = bucket::find(view, &args.volume_name, &args.bucket_name)?;
         match upload.parent_id {
             Some(parent_id) if bucket.is_tree() => {
                 let tree = Tree::of(view, &bucket)?;
@@ -141,7 +145,7 @@ impl KeyRow {
 
     /// The committed key, if there is one.
     pub fn committed(&self, view: &dyn View) -> Result<Option<KeyInfo>, OmError> {
-        let mut key = row::get(view, self.key_tables().committed(), &self.key)?;
+        let mut key = view::get(view, self.key_tables().committed(), &self.key)?;
         key.iter_mut().for_each(|key| self.name(key));
         Ok(key)
     }
@@ -153,7 +157,7 @@ impl KeyRow {
 
     /// The key being written in session row `open_key`, if there is one.
     pub fn open(&self, view: &dyn View, open_key: &[u8]) -> Result<Option<KeyInfo>, OmError> {
-        let mut key = row::get(view, self.key_tables().open(), open_key)?;
+        let mut key = view::get(view, self.key_tables().open(), open_key)?;
         key.iter_mut().for_each(|key| self.name(key));
         Ok(key)
     }
@@ -257,7 +261,7 @@ pub(crate) fn resolve_names(
     ctx: &PrepareContext<'_>,
 ) -> Result<Bucket, OmError> {
     limits::check_key(args)?;
-    let bucket = find::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
+    let bucket = bucket::resolve(ctx.view, &mut args.volume_name, &mut args.bucket_name)?;
     if ctx.settings.has_paths(&bucket) {
         path::normalize_in_place(&mut args.key_name);
     }

@@ -5,16 +5,13 @@ use proto::ozone::{
     OmResponse, Type,
 };
 
-use super::find;
-use crate::acl::Right;
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
-use crate::bucket;
+use crate::authorizer::Right;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::key::garbage;
-use crate::key::key_row::{KeyRow, resolve_names};
-use crate::prepare::PrepareContext;
+use crate::find::{bucket, upload};
+use crate::key_row::{KeyRow, garbage, resolve_names};
 use crate::response;
 use crate::row::Bucket;
 use crate::tables::{self, Table};
@@ -39,7 +36,7 @@ fn prepare(
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
     resolve_names(&mut request.key_args, ctx)?;
-    find::id(&request.key_args)?;
+    upload::id(&request.key_args)?;
     request.key_args.modification_time = Some(ctx.now_ms);
     Ok(())
 }
@@ -52,8 +49,8 @@ impl Write for AbortMultiPartUpload {
         cx: &mut ApplyContext<'_>,
     ) -> Result<OmResponse, OmError> {
         let args = request.key_args;
-        let mut bucket = bucket::find::find(cx.view, &args.volume_name, &args.bucket_name)?;
-        let (row, upload) = find::find(cx.view, find::id(&args)?, &args)?;
+        let mut bucket = bucket::find(cx.view, &args.volume_name, &args.bucket_name)?;
+        let (row, upload) = upload::find(cx.view, upload::id(&args)?, &args)?;
         remove(cx, &mut bucket, row, &upload, &args)?;
         cx.put_bucket(tables::bucket_key(&args.volume_name, &args.bucket_name), bucket);
         let mut r = response::ok(Type::AbortMultiPartUpload);
@@ -71,8 +68,8 @@ pub(super) fn remove(
     names: &KeyArgs,
 ) -> Result<(), OmError> {
     let bucket_id = bucket.object_id.unwrap_or_default();
-    for (part_row, part) in find::parts(cx.view, &upload.upload_id)? {
-        let part = find::as_key(upload, part, names);
+    for (part_row, part) in upload::parts(cx.view, &upload.upload_id)? {
+        let part = upload::as_key(upload, part, names);
         bucket.used_bytes = bucket.used_bytes.saturating_sub(usage::replicated_size(&part));
         if garbage::has_blocks(&part) {
             let object_id = part.object_id.unwrap_or_else(|| cx.object_id());

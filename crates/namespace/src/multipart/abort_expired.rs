@@ -8,12 +8,12 @@ use proto::ozone::{
 };
 
 use super::abort;
-use crate::apply::ApplyContext;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::ApplyContext;
 use crate::error::OmError;
 use crate::response;
-use crate::row;
 use crate::tables::{self, Table};
+use crate::view;
 
 pub(crate) struct AbortExpiredMultiPartUploads;
 
@@ -43,7 +43,8 @@ impl Write for AbortExpiredMultiPartUploads {
                     continue;
                 }
                 // Completed or aborted in the meantime: nothing to do.
-                let found = row::get::<MultipartKeyInfo>(cx.view, Table::MultipartInfoTable, &key)?;
+                let found =
+                    view::get::<MultipartKeyInfo>(cx.view, Table::MultipartInfoTable, &key)?;
                 let Some(upload) = found else { continue };
                 let names = KeyArgs {
                     volume_name: in_bucket.volume_name.clone(),

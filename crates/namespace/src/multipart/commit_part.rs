@@ -5,21 +5,19 @@ use proto::ozone::{
     MultipartPartInfo, OmResponse, Type,
 };
 
-use super::find;
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
+use crate::find::upload;
 use crate::key::commit::reconcile_blocks;
-use crate::key::garbage;
-use crate::key::key_row::{KeyRow, resolve_names};
-use crate::key::metadata::{self, ETAG};
+use crate::key_row::{KeyRow, garbage, resolve_names};
 use crate::locations;
-use crate::prepare::PrepareContext;
+use crate::metadata::{self, ETAG};
 use crate::response;
-use crate::row;
 use crate::tables::{self, Table};
 use crate::usage;
+use crate::view;
 
 pub(crate) struct CommitMultiPartUpload;
 
@@ -42,8 +40,8 @@ fn prepare(
 ) -> Result<(), OmError> {
     let args = &mut request.key_args;
     resolve_names(args, ctx)?;
-    find::id(args)?;
-    find::check_part_number(args)?;
+    upload::id(args)?;
+    upload::check_part_number(args)?;
     args.modification_time = Some(ctx.now_ms);
     args.key_locations.iter_mut().for_each(locations::strip);
     Ok(())
@@ -57,9 +55,9 @@ impl Write for CommitMultiPartUpload {
         cx: &mut ApplyContext<'_>,
     ) -> Result<OmResponse, OmError> {
         let mut args = request.key_args;
-        let upload_id = find::id(&args)?.to_owned();
-        let number = find::check_part_number(&args)?;
-        let upload = match find::find(cx.view, &upload_id, &args) {
+        let upload_id = upload::id(&args)?.to_owned();
+        let number = upload::check_part_number(&args)?;
+        let upload = match upload::find(cx.view, &upload_id, &args) {
             Ok((_, upload)) => upload,
             Err(refusal @ OmError::NoSuchUpload { .. }) => {
                 throw_away(cx, &args, request.client_id)?;
@@ -82,8 +80,8 @@ impl Write for CommitMultiPartUpload {
         args.metadata.clear();
         let (key, left_over) = reconcile_blocks(open, args, cx.tx.index)?;
         let part_key = tables::part_key(&upload_id, number);
-        let old = row::get::<MultipartPartInfo>(cx.view, Table::MultipartPartsTable, &part_key)?;
-        let old = old.map(|old| find::as_key(&upload, old, &names));
+        let old = view::get::<MultipartPartInfo>(cx.view, Table::MultipartPartsTable, &part_key)?;
+        let old = old.map(|old| upload::as_key(&upload, old, &names));
         let (new_size, old_size) =
             (usage::replicated_size(&key), old.as_ref().map_or(0, usage::replicated_size));
         usage::check_bytes(&key_row.bucket, new_size.saturating_sub(old_size))?;

@@ -6,18 +6,16 @@ use proto::ozone::{
     MultipartUploadCompleteRequest, MultipartUploadCompleteResponse, OmResponse, Part, Type,
 };
 
-use super::find;
-use crate::acl::Right;
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
+use crate::authorizer::Right;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::file::new_key::of_new;
+use crate::find::upload;
 use crate::key::create::check_path;
-use crate::key::key_row::{KeyRow, resolve_names};
-use crate::key::metadata::{self, ETAG};
-use crate::key::{atomic, garbage, hsync};
-use crate::prepare::PrepareContext;
+use crate::key_row::{KeyRow, atomic, garbage, hsync, resolve_names};
+use crate::metadata::{self, ETAG};
+use crate::new_key::of_new;
 use crate::response;
 use crate::tables::{self, Table};
 use crate::usage;
@@ -48,9 +46,9 @@ fn prepare(
     args.modification_time = Some(ctx.now_ms);
     check_order(&request.parts_list)?;
     let args = &request.key_args;
-    let upload_id = find::id(args)?;
-    find::find(ctx.view, upload_id, args)?;
-    let parts = find::parts(ctx.view, upload_id)?;
+    let upload_id = upload::id(args)?;
+    upload::find(ctx.view, upload_id, args)?;
+    let parts = upload::parts(ctx.view, upload_id)?;
     let (chosen, _) = choose(parts, &request.parts_list)?;
     size_of(&chosen)?;
     let least = ctx.settings.min_multipart_part_size;
@@ -154,21 +152,21 @@ impl Write for CompleteMultiPartUpload {
     ) -> Result<OmResponse, OmError> {
         let args = request.key_args;
         check_order(&request.parts_list)?;
-        let upload_id = find::id(&args)?;
-        let (upload_row, upload) = find::find(cx.view, upload_id, &args)?;
+        let upload_id = upload::id(&args)?;
+        let (upload_row, upload) = upload::find(cx.view, upload_id, &args)?;
         let began = KeyRow::of_upload(cx.view, &args, &upload)?;
         let open_row = tables::multipart_key(&began.key, upload_id);
         let open = began
             .open(cx.view, &open_row)?
-            .ok_or_else(|| find::no_such_upload(upload_id, &args))?;
+            .ok_or_else(|| upload::no_such_upload(upload_id, &args))?;
         // The directories may have gone since the upload began.
         let (mut key_row, parents) = of_new(&args, args.recursive == Some(true), cx)?;
         let existing = key_row.committed(cx.view)?;
         atomic::check(&args, existing.as_ref())?;
 
-        let stored = find::parts(cx.view, upload_id)?;
+        let stored = upload::parts(cx.view, upload_id)?;
         for (part_row, part) in &stored {
-            let size = find::part_size(&upload, part, &args);
+            let size = upload::part_size(&upload, part, &args);
             key_row.bucket.used_bytes = key_row.bucket.used_bytes.saturating_sub(size);
             cx.delete(Table::MultipartPartsTable, part_row.clone());
         }
@@ -193,7 +191,7 @@ impl Write for CompleteMultiPartUpload {
         metadata::set_str(&mut key.metadata, ETAG, &hash);
 
         let mut garbage: Vec<KeyInfo> =
-            unused.into_iter().map(|part| find::as_key(&upload, part, &args)).collect();
+            unused.into_iter().map(|part| upload::as_key(&upload, part, &args)).collect();
         garbage.retain(garbage::has_blocks);
         if let Some(old) = &existing {
             // A writer that has synced it must not bring it back: its blocks go.

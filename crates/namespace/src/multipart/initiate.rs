@@ -5,18 +5,17 @@ use proto::ozone::{
     OmResponse, Type,
 };
 
-use super::find;
-use crate::acl::Right;
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
+use crate::authorizer::Right;
 use crate::bucket::encryption;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::file::new_key::of_new;
+use crate::find::upload;
 use crate::key::create;
-use crate::key::key_row::resolve_names;
+use crate::key_row::resolve_names;
 use crate::names::validate_key_name;
-use crate::prepare::PrepareContext;
+use crate::new_key::of_new;
 use crate::replication;
 use crate::response;
 use crate::tables::{Table, multipart_key};
@@ -77,7 +76,7 @@ impl Write for InitiateMultiPartUpload {
         let args = request.key_args;
         let (mut key_row, parents) = of_new(&args, args.recursive == Some(true), cx)?;
         usage::check_namespace(&key_row.bucket, usage::number(parents.len()))?;
-        let upload_id = find::id(&args)?.to_owned();
+        let upload_id = upload::id(&args)?.to_owned();
         let row = multipart_key(key_row.object_key(), &upload_id);
         let response = MultipartInfoInitiateResponse {
             volume_name: args.volume_name.clone(),

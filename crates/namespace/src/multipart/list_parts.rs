@@ -7,16 +7,15 @@ use proto::ozone::{
     OmResponse, PartInfo, Type,
 };
 
-use super::find;
-use crate::acl::{Guard, Right};
-use crate::bucket;
+use crate::authorizer::{Guard, Right};
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::fso::path;
-use crate::read::ReadContext;
+use crate::find::{bucket, upload};
 use crate::response;
 use crate::row;
 use crate::tables::{Table, part_key, part_prefix, prefix_end};
+use crate::tree::path;
 
 pub(crate) struct ListMultiPartUploadParts;
 
@@ -44,11 +43,11 @@ impl Read for ListMultiPartUploadParts {
             key_name: request.key.clone(),
             ..KeyArgs::default()
         };
-        let bucket = bucket::find::resolve(cx.view, &mut args.volume_name, &mut args.bucket_name)?;
+        let bucket = bucket::resolve(cx.view, &mut args.volume_name, &mut args.bucket_name)?;
         if cx.settings.has_paths(&bucket) {
             path::normalize_in_place(&mut args.key_name);
         }
-        let (_, upload) = find::find(cx.view, &request.upload_id, &args)?;
+        let (_, upload) = upload::find(cx.view, &request.upload_id, &args)?;
 
         let page = cx.page(request.max_parts.map(i64::from));
         let after = request.part_numbermarker.unwrap_or(0);

@@ -12,11 +12,11 @@ use proto::ozone::{
     MultipartUploadInfo, OmResponse, Type,
 };
 
-use crate::acl::{Guard, Right};
-use crate::bucket::find;
+use crate::authorizer::{Guard, Right};
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::read::ReadContext;
+use crate::find::bucket;
 use crate::response;
 use crate::row;
 use crate::tables::{Table, object_key, prefix_end};
@@ -44,7 +44,7 @@ impl Read for ListMultipartUploads {
         cx: &ReadContext<'_>,
     ) -> Result<OmResponse, OmError> {
         let (mut volume, mut bucket) = (request.volume.clone(), request.bucket.clone());
-        find::resolve(cx.view, &mut volume, &mut bucket)?;
+        bucket::resolve(cx.view, &mut volume, &mut bucket)?;
         let paged = request.with_pagination == Some(true);
         let page = if paged { cx.page(request.max_uploads.map(i64::from)) } else { usize::MAX };
         let (mut uploads, truncated) =

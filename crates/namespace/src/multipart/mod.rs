@@ -8,7 +8,6 @@ pub(crate) mod abort;
 pub(crate) mod abort_expired;
 pub(crate) mod commit_part;
 pub(crate) mod complete;
-pub(crate) mod find;
 pub(crate) mod initiate;
 pub(crate) mod list_parts;
 pub(crate) mod list_uploads;

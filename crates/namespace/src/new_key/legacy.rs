@@ -1,13 +1,13 @@
-//! Making directories.
+//! Directories of LEGACY buckets, keys that end with a slash: those that a new file needs, and
+//! CreateDirectory.
 
 use proto::ozone::{KeyArgs, KeyInfo};
 
-use crate::apply::ApplyContext;
+use super::parents::MOST_PARENTS;
+use super::{directory_at, file_exists, file_in_path};
+use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::file::create_directory::file_exists;
-use crate::file::new_key::{directory_at, file_in_path};
-use crate::fso::parents::MOST_PARENTS;
-use crate::key::create;
+use crate::locations;
 use crate::row::Bucket;
 use crate::tables::{Table, object_key};
 use crate::usage;
@@ -118,7 +118,7 @@ fn put(cx: &mut ApplyContext<'_>, args: &KeyArgs, name: String, object_id: u64) 
         r#type: args.r#type.unwrap_or_default(),
         factor: args.factor,
         ec_replication_config: args.ec_replication_config.clone(),
-        key_location_list: vec![create::no_blocks()],
+        key_location_list: vec![locations::no_blocks()],
         creation_time: now,
         modification_time: now,
         latest_version: Some(0),

@@ -1,16 +1,18 @@
 //! Where a new key goes, and the directories that it needs.
 
+pub(crate) mod legacy;
+pub(crate) mod parents;
+
 use proto::ozone::{BucketLayoutProto, KeyArgs};
 
-use crate::apply::ApplyContext;
-use crate::bucket::find;
+use self::parents::{Origin, Parents};
+use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::fso::Tree;
-use crate::fso::lookup::lookup;
-use crate::fso::parents::{Origin, Parents};
-use crate::key::key_row::KeyRow;
-use crate::legacy;
+use crate::find::bucket;
+use crate::key_row::KeyRow;
 use crate::row::Bucket;
+use crate::tree::Tree;
+use crate::tree::lookup::lookup;
 
 /// Directories that there must be before the key can be.
 pub(crate) enum NewParents {
@@ -65,7 +67,7 @@ pub(crate) fn of_new(
     legacy_paths: bool,
     cx: &ApplyContext<'_>,
 ) -> Result<(KeyRow, NewParents), OmError> {
-    let bucket = find::find(cx.view, &args.volume_name, &args.bucket_name)?;
+    let bucket = bucket::find(cx.view, &args.volume_name, &args.bucket_name)?;
     match bucket.layout() {
         BucketLayoutProto::FileSystemOptimized => in_tree(args, bucket, cx),
         BucketLayoutProto::Legacy if legacy_paths => {
@@ -107,6 +109,17 @@ pub(crate) fn directory_at(key: &str) -> OmError {
 pub(crate) fn file_in_path(key: &str) -> OmError {
     OmError::NotAFile(format!(
         "Can not create file: {key} as there is already file in the given path"
+    ))
+}
+
+/// The refusal of a directory where a file is.
+pub(crate) fn file_exists(args: &KeyArgs, file: &str) -> OmError {
+    OmError::FileExists(format!(
+        "Unable to create directory: {key} in volume/bucket: {volume}/{bucket} as \
+         file:/{volume}/{bucket}/{file} already exists",
+        key = args.key_name,
+        volume = args.volume_name,
+        bucket = args.bucket_name,
     ))
 }
 

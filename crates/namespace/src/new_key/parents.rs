@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use proto::ozone::{DirectoryInfo, KeyArgs, OzoneAclInfo};
 
-use super::Tree;
-use super::lookup::PathLookup;
-use crate::acl;
-use crate::apply::ApplyContext;
+use crate::authorizer;
+use crate::context::ApplyContext;
 use crate::error::OmError;
 use crate::row::Bucket;
 use crate::tables::Table;
+use crate::tree::Tree;
+use crate::tree::lookup::PathLookup;
 use crate::usage;
 
 /// Most objects of one transaction: the low eight bits of an object id tell them apart.
@@ -117,7 +117,7 @@ impl Parents {
         let mut acls = origin.acls.to_vec();
         let above = self.nearest.as_deref().map(|directory| directory.acls.as_slice());
         for above in above.into_iter().chain([bucket.acls.as_slice()]) {
-            if acl::pass_on(&mut acls, above) {
+            if authorizer::pass_on(&mut acls, above) {
                 break;
             }
         }

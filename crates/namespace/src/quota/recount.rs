@@ -7,12 +7,12 @@ use proto::ozone::{
     BucketLayoutProto, BucketQuotaCount, KeyArgs, KeyInfo, MultipartKeyInfo, VolumeInfo,
 };
 
-use crate::error::OmError;
-use crate::multipart::find as upload;
+use crate::error::{OmError, ViewError};
+use crate::find::upload;
 use crate::row;
 use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
 use crate::usage::replicated_size;
-use crate::view::{View, ViewError};
+use crate::view::{self, View};
 
 /// How far the counters of a bucket are off: what to add to them. `view` must not change while it
 /// is read; what is written meanwhile changes the counters and what they count alike.
@@ -33,7 +33,7 @@ pub fn recount(
     let mut counted = Counted::default();
     let names = object_key(volume, bucket, "");
     if recorded.layout() == BucketLayoutProto::FileSystemOptimized {
-        let info: Option<VolumeInfo> = row::get(view, Table::VolumeTable, &volume_key(volume))?;
+        let info: Option<VolumeInfo> = view::get(view, Table::VolumeTable, &volume_key(volume))?;
         let volume_id = info.and_then(|v| v.object_id).unwrap_or_default().cast_signed();
         let bucket_id = recorded.object_id.unwrap_or_default().cast_signed();
         let ids = format!("/{volume_id}/{bucket_id}/").into_bytes();

@@ -2,12 +2,13 @@
 
 use proto::ozone::{OmResponse, QuotaRepairRequest, QuotaRepairResponse, Type, VolumeInfo};
 
-use crate::apply::ApplyContext;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::ApplyContext;
 use crate::error::OmError;
 use crate::response;
-use crate::row::{self, Bucket};
+use crate::row::Bucket;
 use crate::tables::{Table, bucket_key, prefix_end, volume_key};
+use crate::view;
 
 /// The quota of buckets and volumes from before there were quotas.
 const OLD: i64 = -2;
@@ -68,7 +69,7 @@ fn give_volumes_quotas(cx: &mut ApplyContext<'_>) -> Result<(), OmError> {
         std::ops::ControlFlow::Continue(())
     })?;
     for key in names {
-        let Some(mut info) = row::get::<VolumeInfo>(cx.view, Table::VolumeTable, &key)? else {
+        let Some(mut info) = view::get::<VolumeInfo>(cx.view, Table::VolumeTable, &key)? else {
             continue;
         };
         let old = info.quota_in_bytes == Some(OLD.cast_unsigned())

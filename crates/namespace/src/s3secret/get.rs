@@ -6,16 +6,13 @@ use proto::ozone::{
 };
 
 use super::owner;
-use crate::apply::ApplyContext;
 use crate::audit::AuditParams;
 use crate::command::{Command, Decision, Read, ReadOrWrite, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext, ReadContext};
 use crate::error::OmError;
-use crate::prepare::PrepareContext;
-use crate::read::ReadContext;
 use crate::response;
-use crate::row;
 use crate::tables::Table;
-use crate::view::View;
+use crate::view::{self, View};
 
 pub(crate) struct GetS3Secret;
 
@@ -61,7 +58,7 @@ fn prepare(request: &mut OmRequest, ctx: &PrepareContext<'_>) -> Result<(), OmEr
 }
 
 pub(super) fn find(view: &dyn View, access_id: &str) -> Result<Option<S3Secret>, OmError> {
-    Ok(row::get(view, Table::S3SecretTable, access_id.as_bytes())?)
+    Ok(view::get(view, Table::S3SecretTable, access_id.as_bytes())?)
 }
 
 impl Write for GetS3Secret {

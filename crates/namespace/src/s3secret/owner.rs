@@ -1,6 +1,6 @@
 //! Whose a secret is.
 
-use crate::acl::Guard;
+use crate::authorizer::Guard;
 use crate::error::OmError;
 
 /// A secret is its user's own.

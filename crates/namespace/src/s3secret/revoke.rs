@@ -3,9 +3,9 @@
 use proto::ozone::{OmResponse, RevokeS3SecretRequest, Type};
 
 use super::{get, owner};
-use crate::apply::ApplyContext;
 use crate::audit::AuditParams;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::ApplyContext;
 use crate::error::OmError;
 use crate::response;
 use crate::tables::Table;

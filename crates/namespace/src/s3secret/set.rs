@@ -3,12 +3,11 @@
 use proto::ozone::{OmResponse, S3Secret, SetS3SecretRequest, SetS3SecretResponse, Type};
 
 use super::{get, owner};
-use crate::acl::Guard;
-use crate::apply::ApplyContext;
 use crate::audit::AuditParams;
+use crate::authorizer::Guard;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::prepare::PrepareContext;
 use crate::response;
 use crate::tables::Table;
 

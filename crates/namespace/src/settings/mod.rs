@@ -1,10 +1,13 @@
 //! Settings that rules depend on, as values; the server fills them in when it starts.
 
+mod authorization;
+
 use proto::ozone::BucketLayoutProto;
 use types::ReplicationConfig;
 
-use crate::acl::Authorization;
 use crate::row::Bucket;
+
+pub use authorization::{Authorization, Principals};
 
 /// Settings of the OM, used by `prepare` and `read` only: what `apply` needs of them stands in
 /// the prepared request.

@@ -5,10 +5,10 @@ use proto::ozone::{
 };
 
 use super::replace;
-use crate::acl::Right;
-use crate::apply::ApplyContext;
 use crate::audit::{self, AuditParams};
+use crate::authorizer::Right;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::ApplyContext;
 use crate::error::OmError;
 use crate::response;
 

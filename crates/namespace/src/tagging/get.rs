@@ -2,12 +2,12 @@
 
 use proto::ozone::{GetObjectTaggingRequest, GetObjectTaggingResponse, OmResponse, Type};
 
-use crate::acl::Right;
 use crate::audit::{self, AuditParams};
+use crate::authorizer::Right;
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::key::lookup;
-use crate::read::ReadContext;
 use crate::response;
 
 pub(crate) struct GetObjectTagging;

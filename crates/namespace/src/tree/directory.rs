@@ -6,7 +6,7 @@ use types::ReplicationConfig;
 
 use super::Tree;
 use super::find::{Entry, Found, find};
-use crate::apply::ApplyContext;
+use crate::context::ApplyContext;
 use crate::error::OmError;
 use crate::row::Bucket;
 use crate::tables::Table;

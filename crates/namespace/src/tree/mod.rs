@@ -1,4 +1,15 @@
-//! Rows of one bucket's tree.
+//! The tree of a FILE_SYSTEM_OPTIMIZED bucket: directories are rows of the directoryTable, files
+//! of the fileTable, each under its parent's object id and its own name. So a directory is renamed
+//! or deleted with all that is in it by changing one row, and a path is resolved name by name.
+//!
+//! [`Tree`] knows the rows, [`lookup`](lookup::lookup) goes down a path, [`find`](find::find) tells
+//! what is at its end. Invariant: a name within a directory is a file or a directory, never both.
+
+pub(crate) mod child;
+pub(crate) mod directory;
+pub(crate) mod find;
+pub(crate) mod lookup;
+pub(crate) mod path;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -6,9 +17,9 @@ use std::sync::Arc;
 use proto::ozone::{DirectoryInfo, KeyInfo, VolumeInfo};
 
 use crate::error::OmError;
-use crate::row::{self, Bucket};
+use crate::row::Bucket;
 use crate::tables::{self, Table, volume_key};
-use crate::view::View;
+use crate::view::{self, View};
 
 /// A bucket's tree in the tables.
 pub(crate) struct Tree<'a> {
@@ -25,7 +36,7 @@ impl<'a> Tree<'a> {
             Some(id) => id,
             None => {
                 let key = volume_key(&bucket.volume_name);
-                row::get::<VolumeInfo>(view, Table::VolumeTable, &key)?
+                view::get::<VolumeInfo>(view, Table::VolumeTable, &key)?
                     .and_then(|volume| volume.object_id)
                     .ok_or_else(|| OmError::VolumeNotFound(bucket.volume_name.clone()))?
             }
@@ -60,7 +71,7 @@ impl<'a> Tree<'a> {
 
     /// The file of that name, as its row has it.
     pub fn file(&self, parent_id: u64, name: &str) -> Result<Option<KeyInfo>, OmError> {
-        Ok(row::get(self.view, Table::FileTable, &self.row(parent_id, name))?)
+        Ok(view::get(self.view, Table::FileTable, &self.row(parent_id, name))?)
     }
 
     /// Whether there is a file of that name.

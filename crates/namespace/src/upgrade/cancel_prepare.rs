@@ -3,8 +3,8 @@
 use proto::ozone::{CancelPrepareResponse, OmRequest, OmResponse, Type};
 
 use super::PREPARED_INFO_KEY;
-use crate::apply::ApplyContext;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::ApplyContext;
 use crate::error::OmError;
 use crate::response;
 use crate::tables::Table;

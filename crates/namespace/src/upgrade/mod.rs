@@ -6,9 +6,9 @@
 pub(crate) mod cancel_prepare;
 pub(crate) mod prepare;
 
-use proto::ozone::{OmRequest, Type};
+use proto::ozone::OmRequest;
 
-use crate::registry;
+use crate::error::command_name;
 
 /// The row of the metaTable that says behind which entry writes are refused.
 pub const PREPARED_INFO_KEY: &[u8] = b"#PREPAREDINFO";
@@ -18,13 +18,8 @@ pub fn parse_prepared_info(value: &[u8]) -> Option<u64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
-/// Whether a write is done although the OMs are prepared.
-pub fn allowed_when_prepared(request: &OmRequest) -> bool {
-    Type::try_from(request.cmd_type).is_ok_and(registry::allowed_when_prepared)
-}
-
-/// The refusal of any other.
+/// The refusal of a write that waits until OM is not prepared any more.
 pub fn prepared_refusal(request: &OmRequest) -> String {
-    let name = crate::route::name(request.cmd_type);
+    let name = command_name(request.cmd_type);
     format!("Cannot apply write request {name} when OM is in prepare mode.")
 }

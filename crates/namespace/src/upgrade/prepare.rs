@@ -4,8 +4,8 @@ use bytes::Bytes;
 use proto::ozone::{OmResponse, PrepareRequest, PrepareResponse, Type};
 
 use super::{PREPARED_INFO_KEY, parse_prepared_info};
-use crate::apply::ApplyContext;
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::ApplyContext;
 use crate::effect::Effect;
 use crate::error::OmError;
 use crate::response;

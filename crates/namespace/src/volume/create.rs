@@ -5,14 +5,13 @@ use proto::ozone::{
 };
 
 use super::owner;
-use crate::acl::{Right, Target};
-use crate::apply::ApplyContext;
 use crate::audit::AuditParams;
+use crate::authorizer::{Right, Target};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
 use crate::limits;
 use crate::names::validate_volume_name;
-use crate::prepare::PrepareContext;
 use crate::response;
 use crate::tables::{Table, volume_key};
 
@@ -61,7 +60,7 @@ fn prepare(request: &mut CreateVolumeRequest, ctx: &PrepareContext<'_>) -> Resul
     limits::check_entries("metadata entries", info.metadata.len())?;
     check_quota(info.quota_in_bytes.map(|q| q.cast_signed()), "bytes")?;
     check_quota(info.quota_in_namespace, "namespace")?;
-    crate::acl::add_defaults_of(&mut info.volume_acls, &info.owner_name, ctx);
+    crate::authorizer::add_defaults_of(&mut info.volume_acls, &info.owner_name, ctx);
     info.creation_time = Some(ctx.now_ms);
     info.modification_time = Some(ctx.now_ms);
     info.object_id = None;
@@ -123,7 +122,7 @@ pub fn create_s3_volume_request(
         admin_name: owner.to_owned(),
         owner_name: owner.to_owned(),
         volume: volume.to_owned(),
-        volume_acls: crate::acl::all_for(owner, group),
+        volume_acls: crate::authorizer::all_for(owner, group),
         creation_time: Some(now_ms),
         modification_time: Some(now_ms),
         object_id: Some(S3_VOLUME_OBJECT_ID),

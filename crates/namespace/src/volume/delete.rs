@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{DeleteVolumeRequest, DeleteVolumeResponse, OmResponse, Type};
 
-use super::{find, owner};
-use crate::acl::{Right, Target};
-use crate::apply::ApplyContext;
+use super::owner;
 use crate::audit::{self, AuditParams};
+use crate::authorizer::{Right, Target};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::ApplyContext;
 use crate::error::OmError;
+use crate::find::volume;
 use crate::response;
 use crate::tables::{Table, bucket_key, prefix_end, volume_key};
 
@@ -36,7 +37,7 @@ impl Write for DeleteVolume {
         cx: &mut ApplyContext<'_>,
     ) -> Result<OmResponse, OmError> {
         let volume = request.volume_name;
-        let info = find::find(cx.view, &volume)?;
+        let info = volume::find(cx.view, &volume)?;
         if let Some(count) = info.ref_count.filter(|count| *count != 0) {
             return Err(OmError::VolumeReferenced { volume, count });
         }

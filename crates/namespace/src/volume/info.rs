@@ -2,12 +2,12 @@
 
 use proto::ozone::{InfoVolumeRequest, InfoVolumeResponse, OmResponse, Type};
 
-use super::find;
-use crate::acl::{Right, Target};
 use crate::audit::{self, AuditParams};
+use crate::authorizer::{Right, Target};
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::read::ReadContext;
+use crate::find::volume;
 use crate::response;
 
 pub(crate) struct InfoVolume;
@@ -27,7 +27,7 @@ impl Command for InfoVolume {
 
 impl Read for InfoVolume {
     fn read(request: &InfoVolumeRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
-        let info = find::find(cx.view, &request.volume_name)?;
+        let info = volume::find(cx.view, &request.volume_name)?;
         let mut r = response::ok(Type::InfoVolume);
         r.info_volume_response = Some(Box::new(InfoVolumeResponse { volume_info: Some(info) }));
         Ok(r)

@@ -6,13 +6,15 @@ use proto::ozone::list_volume_request::Scope;
 use proto::ozone::{ListVolumeRequest, ListVolumeResponse, OmResponse, Type, VolumeInfo};
 
 use super::owner;
-use crate::acl::{self, Guard};
+use crate::authorizer::Guard;
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::read::ReadContext;
 use crate::response;
 use crate::row;
+use crate::settings::Settings;
 use crate::tables::{Table, prefix_end, volume_key};
+use crate::view;
 
 pub(crate) struct ListVolume;
 
@@ -53,7 +55,7 @@ impl Read for ListVolume {
         };
         let volume_info = match user {
             Some(user) if cx.settings.authorization.enabled => {
-                all(cx, prefix, after, page, |volume| acl::lists_volume(volume, user, cx))?
+                all(cx, prefix, after, page, |volume| lists_volume(volume, user, cx))?
             }
             Some(user) => of_user(cx, user, prefix, after, page)?,
             None => all(cx, prefix, after, page, |_| true)?,
@@ -77,7 +79,7 @@ fn of_user(
     let mut found = Vec::new();
     for name in names.iter().take(page) {
         // A volume whose row is gone is not listed: the lists are changed with the rows.
-        found.extend(row::get::<VolumeInfo>(cx.view, Table::VolumeTable, &volume_key(name))?);
+        found.extend(view::get::<VolumeInfo>(cx.view, Table::VolumeTable, &volume_key(name))?);
     }
     Ok(found)
 }
@@ -111,4 +113,13 @@ fn all(
         Some(e) => Err(e.into()),
         None => Ok(found),
     }
+}
+
+/// Whether a list of volumes made for `user` shows a volume: with authorization on, a user sees
+/// those that they may list, whoever owns them.
+fn lists_volume(volume: &VolumeInfo, user: &str, cx: &ReadContext<'_>) -> bool {
+    let Settings { authorization: policy, s3_volume, .. } = cx.settings;
+    // The groups of somebody else are not known here.
+    let groups = if user == cx.user { cx.groups } else { &[] };
+    Guard { view: cx.view, policy, user, groups, s3_volume }.may_list(volume)
 }

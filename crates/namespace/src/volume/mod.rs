@@ -2,7 +2,6 @@
 
 pub(crate) mod create;
 pub(crate) mod delete;
-pub(crate) mod find;
 pub(crate) mod info;
 pub(crate) mod list;
 mod owner;

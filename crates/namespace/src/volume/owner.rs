@@ -2,15 +2,14 @@
 
 use proto::ozone::UserVolumeInfo;
 
-use crate::apply::ApplyContext;
+use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::row;
 use crate::tables::Table;
-use crate::view::View;
+use crate::view::{self, View};
 
 /// The row of `user`, if they own any volume.
 pub(super) fn volumes_of(view: &dyn View, user: &str) -> Result<Option<UserVolumeInfo>, OmError> {
-    Ok(row::get(view, Table::UserTable, user.as_bytes())?)
+    Ok(view::get(view, Table::UserTable, user.as_bytes())?)
 }
 
 /// `user` owns `volume` from now on.

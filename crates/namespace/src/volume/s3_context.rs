@@ -2,10 +2,10 @@
 
 use proto::ozone::{GetS3VolumeContextResponse, OmRequest, OmResponse, Type};
 
-use super::find;
 use crate::command::{Command, Read, Rights, request_part};
+use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::read::ReadContext;
+use crate::find::volume;
 use crate::response;
 
 pub(crate) struct GetS3VolumeContext;
@@ -21,7 +21,7 @@ impl Command for GetS3VolumeContext {
 
 impl Read for GetS3VolumeContext {
     fn read(request: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
-        let info = find::find(cx.view, &cx.settings.s3_volume)?;
+        let info = volume::find(cx.view, &cx.settings.s3_volume)?;
         let mut r = response::ok(Type::GetS3VolumeContext);
         r.get_s3_volume_context_response = Some(Box::new(GetS3VolumeContextResponse {
             volume_info: Some(info),

@@ -6,13 +6,13 @@ use proto::ozone::{
     BucketInfo, OmResponse, SetVolumePropertyRequest, SetVolumePropertyResponse, Type, VolumeInfo,
 };
 
-use super::{create, find, owner};
-use crate::acl::{Guard, Right, Target};
-use crate::apply::ApplyContext;
+use super::{create, owner};
 use crate::audit::{self, AuditParams};
+use crate::authorizer::{Guard, Right, Target};
 use crate::command::{Command, Decision, Rights, Write, request_part};
+use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::prepare::PrepareContext;
+use crate::find::volume;
 use crate::response;
 use crate::row;
 use crate::tables::{Table, bucket_key, prefix_end, volume_key};
@@ -65,7 +65,7 @@ impl Write for SetVolumeProperty {
         request: SetVolumePropertyRequest,
         cx: &mut ApplyContext<'_>,
     ) -> Result<OmResponse, OmError> {
-        let mut info = find::find(cx.view, &request.volume_name)?;
+        let mut info = volume::find(cx.view, &request.volume_name)?;
         let mut changed = false;
         if let Some(new_owner) = request.owner_name
             && new_owner != info.owner_name

@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 use proto::ozone::KeyInfo;
 
 use super::status::{as_directory, implied_directory, status};
+use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::file::list_status::{Directory, Each, Listed, Page};
-use crate::fso::child::name_in;
-use crate::fso::list_status::not_found;
-use crate::read::ReadContext;
+use crate::file::list_tree::not_found;
 use crate::row::{self, Bucket};
 use crate::tables::{Table, object_key, prefix_end};
+use crate::tree::child::name_in;
 
 /// Calls `each` with what is in the directory of `page`, or with the file that is there instead.
 pub(crate) fn list_status(

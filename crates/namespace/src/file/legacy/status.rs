@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{KeyInfo, OzoneFileStatusProto};
 
+use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::file::status::{of_directory, of_file};
-use crate::fso::directory::of_bucket;
-use crate::read::ReadContext;
-use crate::row::{self, Bucket};
+use crate::row::Bucket;
 use crate::tables::{Table, object_key, prefix_end};
+use crate::tree::directory::of_bucket;
+use crate::view;
 
 /// The file or directory at `path`, which has no slashes too many and is not empty.
 pub(crate) fn status(
@@ -18,11 +19,11 @@ pub(crate) fn status(
     path: &str,
 ) -> Result<Option<OzoneFileStatusProto>, OmError> {
     let row = |name: &str| object_key(&bucket.volume_name, &bucket.bucket_name, name);
-    if let Some(key) = row::get::<KeyInfo>(cx.view, Table::KeyTable, &row(path))? {
+    if let Some(key) = view::get::<KeyInfo>(cx.view, Table::KeyTable, &row(path))? {
         return Ok(Some(of_file(key, cx)));
     }
     let name = format!("{path}/");
-    if let Some(key) = row::get::<KeyInfo>(cx.view, Table::KeyTable, &row(&name))? {
+    if let Some(key) = view::get::<KeyInfo>(cx.view, Table::KeyTable, &row(&name))? {
         return Ok(Some(of_directory(as_directory(key), cx)));
     }
     let below = row(&name);
