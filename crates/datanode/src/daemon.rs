@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use multiraft::RaftHost;
-use multiraft::transport::framed::{FramedTransport, Methods};
+use multiraft::framed::{FramedTransport, Methods};
 use parking_lot::Mutex;
 use proto::method;
 use service::{BackgroundServices, Shutdown};

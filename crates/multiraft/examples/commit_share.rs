@@ -20,7 +20,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use multiraft::transport::memory::MemoryNetwork;
+use multiraft::memory::MemoryNetwork;
 use multiraft::{Group, GroupConfig, HostOptions, LogOptions, Peer, Proposal, RaftHost};
 use tokio::sync::oneshot;
 use uuid::Uuid;

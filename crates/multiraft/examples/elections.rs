@@ -10,7 +10,7 @@ mod bench;
 
 use std::time::{Duration, Instant};
 
-use multiraft::transport::memory::MemoryNetwork;
+use multiraft::memory::MemoryNetwork;
 use multiraft::{Group, GroupConfig, HostOptions, LogOptions, Peer, RaftHost};
 use uuid::Uuid;
 

@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use framed::{Server, ServerOptions};
-use multiraft::transport::framed::{FramedTransport, Methods, RaftEndpoint};
+use multiraft::framed::{FramedTransport, Methods, RaftEndpoint};
 use multiraft::{Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, Proposal, RaftHost};
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! The clock by which leases end and by which staleness is measured.
 //!
-//! It is the operating system's `CLOCK_BOOTTIME`: nobody sets it, and it goes on while the machine
+//! It is the operating system's `CLOCK_BOOTTIME`: it is never set, and it goes on while the machine
 //! is suspended. `CLOCK_MONOTONIC`, which [`std::time::Instant`] reads, stands still then: a leader
 //! that sleeps for a minute would find its lease as it was, while the others have elected another
 //! leader.

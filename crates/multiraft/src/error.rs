@@ -221,6 +221,62 @@ pub enum TransportError {
     },
 }
 
+/// A snapshot piece or a request for a payload that came from another host was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// It cannot be decoded.
+    #[error(transparent)]
+    Malformed(#[from] FrameError),
+    /// The Raft message of a snapshot cannot be decoded.
+    #[error("message of a snapshot: {0}")]
+    Message(#[from] protobuf::ProtobufError),
+    /// The group does not run here.
+    #[error("group {0} is not here")]
+    NoGroup(Uuid),
+    /// An earlier piece is missing.
+    #[error("piece {0} does not follow")]
+    PieceOutOfOrder(u64),
+    /// Bytes of a file of a snapshot are missing before a piece.
+    #[error("a piece of {} does not follow", .0.display())]
+    FileOutOfOrder(PathBuf),
+    /// A piece is of no file.
+    #[error("piece without a path")]
+    NoPath,
+    /// There is a bound on snapshots that are sent in memory.
+    #[error("snapshot is too large to be sent in memory")]
+    TooLarge,
+    /// The file system refused.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What it said.
+        error: std::io::Error,
+    },
+    /// The task that wrote a piece came to no end.
+    #[error("snapshot piece was not written: {0}")]
+    Task(#[from] tokio::task::JoinError),
+    /// The group has no payload store.
+    #[error("the group keeps its payloads in the log")]
+    NoPayloads,
+    /// The payload store refused.
+    #[error("payload was not read: {0}")]
+    Payload(std::io::Error),
+}
+
+/// Entries were not read back for a follower.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    #[error("entry {0} has a payload but the group no store")]
+    NoStore(u64),
+    #[error("payload of entry {index}: {error}")]
+    Payload { index: u64, error: std::io::Error },
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Task(#[from] tokio::task::JoinError),
+}
+
 /// Received bytes are not a message of ours.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("malformed raft frame: {0}")]

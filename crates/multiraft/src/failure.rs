@@ -11,7 +11,7 @@ pub enum FailureCause {
     Machine,
     /// A committed entry or a snapshot says something of the members that cannot be.
     Members,
-    /// The log can no longer be written: nobody knows what of it is on the disk.
+    /// The log can no longer be written: what of it is on the disk is unknown.
     Log,
 }
 

@@ -3,20 +3,19 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
 use crate::error::{ChangeError, ProposeError, ReadError, TransportError};
-use crate::event_loop::event::{Event, NewProposal, PayloadState, Reply};
+use crate::event::{Event, NewProposal, PayloadState, Reply};
 use crate::failure::GroupFailure;
 use crate::machine::ProposalContext;
-use crate::membership::{Change, MemberRole, Membership};
+use crate::membership::{Change, Membership};
 use crate::payload::Placement;
 use crate::progress::MemberProgress;
-use crate::shared::{GroupShared, Permit};
+use crate::shared::GroupShared;
 
 /// What to replicate.
 #[derive(Debug, Default)]
@@ -40,92 +39,6 @@ impl Proposal {
     pub fn with_context<T: Any + Send>(self, value: T) -> Self {
         Self { context: ProposalContext::new(value), ..self }
     }
-}
-
-/// A proposal that was committed and applied on this node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
-    /// Its index in the log.
-    pub index: u64,
-    /// Term of its entry.
-    pub term: u64,
-    /// What the state machine answered.
-    pub response: Bytes,
-}
-
-/// A replica's part in its group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Takes proposals.
-    Leader,
-    /// Follows the leader, or waits for one.
-    Follower,
-    /// Asks for votes.
-    Candidate,
-}
-
-/// The leader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaderState {
-    /// The leader, when one is known.
-    pub leader: Option<Uuid>,
-    /// In which term.
-    pub term: u64,
-    /// Whether this replica is the leader **and** has applied everything earlier leaders
-    /// committed, so that its state machine may serve.
-    pub ready: bool,
-}
-
-/// How far a replica is behind its leader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Staleness {
-    /// Committed entries that it knows of and has not applied.
-    pub entries: u64,
-    /// Since when it has heard nothing from a leader. Nothing when it never heard of one.
-    pub silent: Option<Duration>,
-    /// Everything that was committed longer ago than this is applied, however long messages took.
-    /// (A leader that was replaced and does not know it yet is believed for up to an election
-    /// timeout, which comes on top.) A replica that keeps up is behind by one to two heartbeats by
-    /// this count. Nothing when it cannot be told.
-    pub behind: Option<Duration>,
-}
-
-/// How a replica stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GroupStatus {
-    /// The group.
-    pub id: Uuid,
-    /// Its part.
-    pub role: Role,
-    /// The leader it knows.
-    pub leader: Option<Uuid>,
-    /// Its term.
-    pub term: u64,
-    /// Committed as far as it knows.
-    pub commit: u64,
-    /// Applied to its state machine.
-    pub applied: u64,
-    /// First entry in its log.
-    pub first_index: u64,
-    /// Last entry in its log.
-    pub last_index: u64,
-    /// On the leader: how far each other member has confirmed the log.
-    pub followers: Vec<FollowerStatus>,
-    /// Why the group no longer works on this node.
-    pub failed: Option<String>,
-}
-
-/// What a leader knows of a follower.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FollowerStatus {
-    /// Which member.
-    pub node: Uuid,
-    /// Its role as a member: whether it votes.
-    pub role: MemberRole,
-    /// Entries it confirmed.
-    pub matched: u64,
-    /// Whether it was heard of within the last election timeout.
-    pub active: bool,
 }
 
 /// A running group. Cheap to clone; the group runs until
@@ -159,7 +72,7 @@ impl Group {
             return Err(ProposeError::NotLeader { hint: seen.leader });
         }
         let Proposal { header, payload, context } = proposal;
-        let permit = Permit::take(shared, header.len() + payload.len())?;
+        let permit = shared.admit(header.len() + payload.len())?;
         let (sender, receiver) = oneshot::channel();
         let reply = Reply { sender, permit, context };
         let external = match &shared.payloads {
@@ -240,7 +153,7 @@ impl Group {
         self.shared.lease_read().is_some()
     }
 
-    /// Whether no other replica can lead this instant: nobody else can have acknowledged
+    /// Whether no other replica can lead this instant: no other can have acknowledged
     /// anything that this replica has not applied. Never waits.
     pub fn holds_lease(&self) -> bool {
         self.shared.lease_held()

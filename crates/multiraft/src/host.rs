@@ -15,14 +15,15 @@ use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
 use crate::apply::{ApplyTask, ApplyThreads};
-use crate::error::{FrameError, GroupError, HostError, LogError};
-use crate::event_loop::Loop;
+use crate::error::{FrameError, GroupError, HostError, LogError, ReceiveError};
+use crate::event::Event;
 use crate::event_loop::core::{GroupCore, Reached};
-use crate::event_loop::event::Event;
 use crate::event_loop::recall::{Recalled, recall};
+use crate::event_loop::{Loop, Opened};
 use crate::failure::panic_text;
 use crate::freshness::Freshness;
-use crate::group::{Group, LeaderState};
+use crate::group::Group;
+use crate::group_config::GroupConfig;
 use crate::id::fold;
 use crate::inbox::Inbox;
 use crate::log::write::{Done, WriteTask};
@@ -30,10 +31,12 @@ use crate::log::{LogHandle, PersistedGroup};
 use crate::machine::{MachineError, StateMachine};
 use crate::membership::Membership;
 use crate::metrics::{HostMetrics, add};
-use crate::options::{GroupConfig, HostOptions, LogOptions};
+use crate::options::{HostOptions, LogOptions};
+use crate::pending::Pending;
 use crate::progress::ProgressBoard;
 use crate::shared::GroupShared;
 use crate::snapshot::receive::Receiver;
+use crate::status::LeaderState;
 use crate::transport::Transport;
 use crate::transport::frame::{FetchRequest, decode};
 
@@ -53,6 +56,7 @@ struct HostCore {
     runtime: Handle,
     metrics: Arc<HostMetrics>,
     loops: Vec<Arc<Inbox<Event>>>,
+    opened: Arc<Opened>,
     applies: ApplyThreads,
     next: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -70,7 +74,7 @@ impl Drop for HostCore {
     }
 }
 
-/// A group that is being started; nobody else may start it meanwhile.
+/// A group that is being started; no other caller may start it meanwhile.
 struct Starting<'a> {
     core: &'a HostCore,
     number: u64,
@@ -110,6 +114,7 @@ impl RaftHost {
         let metrics = Arc::new(HostMetrics::default());
         let loops: Vec<Arc<Inbox<Event>>> =
             (0..options.loop_threads).map(|_| Arc::new(Inbox::new())).collect();
+        let opened = Arc::new(Opened::default());
         let mut threads = Vec::new();
         for inbox in &loops {
             let (me, tick, inbox) = (options.node, options.tick, inbox.clone());
@@ -118,6 +123,7 @@ impl RaftHost {
                 tick,
                 options.clock.clone(),
                 inbox,
+                opened.clone(),
                 transport.clone(),
                 metrics.clone(),
             );
@@ -131,6 +137,7 @@ impl RaftHost {
             runtime,
             metrics,
             loops,
+            opened,
             next: AtomicUsize::new(0),
             threads: Mutex::new(threads),
             groups: RwLock::default(),
@@ -209,7 +216,8 @@ impl RaftHost {
         let inbox = shared.inbox.clone();
         config.log.core.groups.lock().insert(shared.number, inbox.clone());
         apply.push(ApplyTask::Start { shared: shared.clone(), machine });
-        inbox.push(Event::Start(Box::new(group)));
+        core.opened.insert(group);
+        inbox.push(Event::Start { group: shared.number });
         Ok(())
     }
 
@@ -299,10 +307,10 @@ impl RaftHost {
             notify_applied: AtomicBool::new(false),
             clock: options.clock.clone(),
             applying_bytes: AtomicUsize::new(0),
-            pending_bytes: AtomicUsize::new(0),
-            pending_count: AtomicUsize::new(0),
-            max_pending_bytes: options.max_pending_bytes,
-            max_pending_proposals: options.max_pending_proposals,
+            pending: Arc::new(Pending::new(
+                options.max_pending_bytes,
+                options.max_pending_proposals,
+            )),
             tickets: AtomicU64::new(0),
             prepare_turn: Mutex::new(()),
             inbox,
@@ -392,7 +400,7 @@ impl RaftHost {
             let groups = core.groups.read();
             for (group, message) in messages {
                 if message.from != fold(from) {
-                    // Nobody speaks for another.
+                    // No node speaks for another.
                     add(&core.metrics.messages_refused, 1);
                     continue;
                 }
@@ -418,9 +426,8 @@ impl RaftHost {
 
     /// Takes a snapshot piece that [`Transport::send_snapshot`] of another host sent. The number of
     /// the piece that comes next, or the error, goes back to it.
-    pub async fn receive_snapshot(&self, header: Bytes, data: Bytes) -> Result<u64, String> {
-        let piece =
-            crate::snapshot::piece::Piece::decode(header, data).map_err(|e| e.to_string())?;
+    pub async fn receive_snapshot(&self, header: Bytes, data: Bytes) -> Result<u64, ReceiveError> {
+        let piece = crate::snapshot::piece::Piece::decode(header, data)?;
         if piece.ask {
             return Ok(self.core.receiver.next(piece.group, piece.snapshot));
         }
@@ -429,10 +436,10 @@ impl RaftHost {
             let groups = self.core.groups.read();
             groups.get(&number).map(|r| (r.shared.inbox.clone(), r.log.snapshots_dir()))
         };
-        let (inbox, dir) = found.ok_or_else(|| format!("group {id} is not here"))?;
+        let (inbox, dir) = found.ok_or(ReceiveError::NoGroup(id))?;
         let core = self.core.clone();
         let taken = self.core.runtime.spawn_blocking(move || core.receiver.take(piece, &dir));
-        if let Some((message, incoming)) = taken.await.map_err(|e| e.to_string())?? {
+        if let Some((message, incoming)) = taken.await?? {
             let message = Box::new(message);
             inbox.push(Event::SnapshotReceived { group: number, message, incoming });
         }
@@ -440,13 +447,13 @@ impl RaftHost {
     }
 
     /// Answers [`Transport::fetch_payload`] of another host from the group's payload store.
-    pub async fn receive_fetch(&self, request: Bytes) -> Result<Bytes, String> {
-        let request = FetchRequest::decode(request).map_err(|e| e.to_string())?;
+    pub async fn receive_fetch(&self, request: Bytes) -> Result<Bytes, ReceiveError> {
+        let request = FetchRequest::decode(request)?;
         let group = self.group(request.group);
-        let group = group.ok_or_else(|| format!("group {} is not here", request.group))?;
+        let group = group.ok_or(ReceiveError::NoGroup(request.group))?;
         match &group.shared.payloads {
-            Some(payloads) => payloads.read(request.header).await.map_err(|e| e.to_string()),
-            None => Err(String::from("the group keeps its payloads in the log")),
+            Some(payloads) => payloads.read(request.header).await.map_err(ReceiveError::Payload),
+            None => Err(ReceiveError::NoPayloads),
         }
     }
 
@@ -457,10 +464,11 @@ impl RaftHost {
         core.down.store(true, Ordering::Release);
         let ids: Vec<Uuid> = core.groups.read().values().map(|r| r.shared.id).collect();
         for id in ids {
-            // Somebody else may be stopping it, too.
+            // Another caller may be stopping it, too.
             let _ = self.stop_group(id).await;
         }
         core.loops.iter().for_each(|inbox| inbox.close());
+        core.opened.clear();
         let mut threads = std::mem::take(&mut *core.threads.lock());
         threads.extend(core.applies.close());
         let joined = core.runtime.spawn_blocking(move || {

@@ -28,11 +28,16 @@ mod event_span;
 
 mod apply;
 mod clock;
+mod codec;
+mod entry;
 mod error;
+mod event;
 mod event_loop;
 mod failure;
+pub mod framed;
 mod freshness;
 mod group;
+mod group_config;
 mod host;
 mod id;
 mod inbox;
@@ -40,34 +45,37 @@ mod log;
 mod logger;
 mod machine;
 mod membership;
+pub mod memory;
 mod metrics;
 mod options;
 mod payload;
+mod pending;
 mod progress;
 mod shared;
 mod snapshot;
+mod status;
 mod store;
 mod supervise;
-pub mod transport;
+mod transport;
 
 pub use clock::Clock;
 pub use error::{
     ChangeError, FrameError, GroupError, HostError, LogError, ProposeError, ReadError,
-    TransportError,
+    ReceiveError, TransportError,
 };
 pub use failure::{FailureCause, GroupFailure};
-pub use group::{
-    Applied, FollowerStatus, Group, GroupStatus, LeaderState, Proposal, Role, Staleness,
-};
+pub use group::{Group, Proposal};
+pub use group_config::GroupConfig;
 pub use host::RaftHost;
 pub use log::{LogHandle, PersistedGroup};
 pub use machine::{
     Committed, LogPosition, MachineError, ProposalContext, SnapshotSource, StateMachine,
 };
-pub use membership::{Change, Member, MemberRole, Membership};
+pub use membership::{Change, Member, MemberRole, Membership, Peer};
 pub use metrics::{HostMetrics, LogMetrics};
-pub use options::{GroupConfig, HostOptions, LogOptions, Peer, TrimOptions};
+pub use options::{HostOptions, LogOptions, TrimOptions};
 pub use payload::{PayloadStore, Placement};
 pub use progress::MemberProgress;
+pub use status::{Applied, FollowerStatus, GroupStatus, LeaderState, Role, Staleness};
 pub use supervise::{GroupHealth, RestartPolicy, Supervisor};
 pub use transport::{Frame, Target, Transport};

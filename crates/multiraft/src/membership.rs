@@ -9,12 +9,33 @@ use bytes::{BufMut, Bytes, BytesMut};
 use raft::eraftpb::ConfState;
 use uuid::Uuid;
 
+use crate::codec::{Reader, put_block, put_uuid};
 use crate::error::FrameError;
 use crate::id::fold;
-use crate::options::Peer;
-use crate::transport::wire::{Reader, put_block, put_uuid};
 
 const VERSION: u8 = 1;
+
+/// A change that a group's members do not allow.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MembershipError {
+    #[error("{0} is not a member")]
+    NoMember(Uuid),
+    #[error("{0} is the last member that votes")]
+    LastVoter(Uuid),
+    #[error("the number of {0} is another member's")]
+    SameNumber(Uuid),
+}
+
+/// A member of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// Which node it is.
+    pub node: Uuid,
+    /// Where the [`Transport`](crate::Transport) finds it ("host:port").
+    pub address: String,
+    /// The leader is the healthy peer with the highest priority.
+    pub priority: i64,
+}
 
 /// The role of a member: what it is allowed to. Which of the voters leads is another matter, see
 /// [`Role`](crate::Role).
@@ -121,7 +142,7 @@ impl Membership {
     }
 
     /// What `change` makes of it, or why it cannot be. Nothing when nothing would change.
-    pub(crate) fn after(&self, change: &Change) -> Result<Option<Self>, String> {
+    pub(crate) fn after(&self, change: &Change) -> Result<Option<Self>, MembershipError> {
         let node = change.node();
         let known = self.find(node);
         let mut members = self.members.clone();
@@ -145,16 +166,16 @@ impl Membership {
                 let found = members.iter_mut().find(|m| m.peer.node == node);
                 found.into_iter().for_each(|m| m.role = MemberRole::Voter);
             }
-            (Change::Promote(_), None) => return Err(format!("{node} is not a member")),
+            (Change::Promote(_), None) => return Err(MembershipError::NoMember(node)),
             (Change::Remove(_), None) => return Ok(None),
             (Change::Remove(_), Some(_)) => members.retain(|m| m.peer.node != node),
         }
         if !members.iter().any(|m| m.role.votes()) {
-            return Err(format!("{node} is the last member that votes"));
+            return Err(MembershipError::LastVoter(node));
         }
         let same = |m: &Member| fold(m.peer.node) == fold(node) && m.peer.node != node;
         if members.iter().any(same) {
-            return Err(format!("the number of {node} is another member's"));
+            return Err(MembershipError::SameNumber(node));
         }
         Ok(Some(Self::sorted(self.index, members)))
     }

@@ -2,15 +2,11 @@
 //! the configuration and pass them in.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::log::LogHandle;
-use crate::membership::Membership;
-use crate::payload::PayloadStore;
 
 /// How a [`RaftHost`](crate::RaftHost) runs.
 #[derive(Debug, Clone)]
@@ -125,17 +121,6 @@ impl Default for LogOptions {
     }
 }
 
-/// A member of a group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Peer {
-    /// Which node it is.
-    pub node: Uuid,
-    /// Where the [`Transport`](crate::Transport) finds it ("host:port").
-    pub address: String,
-    /// The leader is the healthy peer with the highest priority.
-    pub priority: i64,
-}
-
 /// When a group's log is trimmed.
 #[derive(Debug, Clone)]
 pub struct TrimOptions {
@@ -151,57 +136,5 @@ pub struct TrimOptions {
 impl Default for TrimOptions {
     fn default() -> Self {
         Self { entries: 100_000, bytes: 64 << 20, keep: 5_000 }
-    }
-}
-
-/// What [`RaftHost::start_group`](crate::RaftHost::start_group) needs.
-#[derive(Clone)]
-pub struct GroupConfig {
-    /// Identity of the group, the same on every member.
-    pub id: Uuid,
-    /// Which of `peers` this node is.
-    pub me: Uuid,
-    /// The members that a new group begins with, this node included; the same on every member.
-    /// Of a group that is in the log already the log knows better; only where members are, and
-    /// their priorities, are taken from here.
-    pub peers: Vec<Peer>,
-    /// For a group that runs elsewhere already and that this node was added to: its members, as
-    /// one of them says. `peers` do not matter then.
-    pub joined: Option<Membership>,
-    /// The log that holds this group's entries.
-    pub log: LogHandle,
-    /// When the log is trimmed.
-    pub trim: TrimOptions,
-    /// Where payloads that do not ride in the log live.
-    pub payloads: Option<Arc<dyn PayloadStore>>,
-    /// Whether [`read_index`](crate::Group::read_index) may rely on a lease of a third of the
-    /// election timeout, so that most reads cost no network. The price: a member that restarts
-    /// takes no part in elections for that long. The same on every member.
-    pub lease_reads: bool,
-}
-
-impl GroupConfig {
-    /// A group with the default thresholds and all payloads in the log.
-    pub fn new(id: Uuid, me: Uuid, peers: Vec<Peer>, log: LogHandle) -> Self {
-        let trim = TrimOptions::default();
-        Self { id, me, peers, joined: None, log, trim, payloads: None, lease_reads: true }
-    }
-
-    /// Does without read leases: elections after a restart begin at once.
-    pub fn without_leases(mut self) -> Self {
-        self.lease_reads = false;
-        self
-    }
-
-    /// Joins a group that runs elsewhere.
-    pub fn joining(mut self, membership: Membership) -> Self {
-        self.joined = Some(membership);
-        self
-    }
-
-    /// Keeps payloads in `store`.
-    pub fn with_payloads(mut self, store: Arc<dyn PayloadStore>) -> Self {
-        self.payloads = Some(store);
-        self
     }
 }

@@ -90,7 +90,7 @@ impl ProgressBoard {
         }
     }
 
-    /// From now on this node asks: nobody has been silent yet.
+    /// From now on this node asks: no member has been silent yet.
     pub(crate) fn listen(&self) {
         let now = self.now();
         self.members.read().iter().for_each(|known| known.heard.store(now, Ordering::Relaxed));

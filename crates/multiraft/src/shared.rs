@@ -12,16 +12,17 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::error::{ProposeError, TransportError};
-use crate::event_loop::event::Event;
+use crate::event::Event;
 use crate::failure::GroupFailure;
 use crate::freshness::Freshness;
-use crate::group::{LeaderState, Staleness};
 use crate::inbox::Inbox;
 use crate::log::LogHealth;
 use crate::membership::Membership;
 use crate::metrics::{HostMetrics, add};
 use crate::payload::PayloadStore;
+use crate::pending::{Pending, Permit};
 use crate::progress::ProgressBoard;
+use crate::status::{LeaderState, Staleness};
 use crate::transport::frame::FetchRequest;
 use crate::transport::{Target, Transport};
 
@@ -62,10 +63,8 @@ pub(crate) struct GroupShared {
     pub(crate) clock: Clock,
     /// Bytes handed to the state machine and not applied yet.
     pub(crate) applying_bytes: AtomicUsize,
-    pub(crate) pending_bytes: AtomicUsize,
-    pub(crate) pending_count: AtomicUsize,
-    pub(crate) max_pending_bytes: usize,
-    pub(crate) max_pending_proposals: usize,
+    /// Proposals that wait for their answers.
+    pub(crate) pending: Arc<Pending>,
     /// Numbers proposals whose payload is being prepared.
     pub(crate) tickets: AtomicU64,
     /// Held while a ticket is taken and queued, so that both have one order.
@@ -86,7 +85,7 @@ impl GroupShared {
 
     /// The commit index if this instant a read of the state machine is linearizable.
     ///
-    /// The commit index is read before the lease is checked: within the lease nobody else can
+    /// The commit index is read before the lease is checked: within the lease no other can
     /// have committed anything, so whatever was acknowledged before is at or below it.
     pub(crate) fn lease_read(&self) -> Option<u64> {
         let lease = self.lease_until.load(Ordering::Acquire);
@@ -121,6 +120,20 @@ impl GroupShared {
         Staleness { entries, silent, behind: self.freshness.as_of(applied).map(since) }
     }
 
+    /// Admits a proposal of that many bytes.
+    ///
+    /// # Errors
+    /// When the log is in trouble, or too much is pending.
+    pub(crate) fn admit(&self, bytes: usize) -> Result<Permit, ProposeError> {
+        if let Some(reason) = self.health.trouble() {
+            return Err(ProposeError::Log(reason));
+        }
+        self.pending.acquire(bytes).ok_or_else(|| {
+            add(&self.metrics.proposals_busy, 1);
+            ProposeError::Busy
+        })
+    }
+
     /// Whether the lease holds, whatever is applied.
     pub(crate) fn lease_held(&self) -> bool {
         let lease = self.lease_until.load(Ordering::Acquire);
@@ -153,37 +166,5 @@ impl GroupShared {
             }
         }
         Err(last)
-    }
-}
-
-/// A proposal's share of the group's bounds; given back when it is answered.
-pub(crate) struct Permit {
-    shared: Arc<GroupShared>,
-    bytes: usize,
-}
-
-impl Permit {
-    pub(crate) fn take(shared: &Arc<GroupShared>, bytes: usize) -> Result<Self, ProposeError> {
-        if let Some(reason) = shared.health.trouble() {
-            return Err(ProposeError::Log(reason));
-        }
-        let count = shared.pending_count.fetch_add(1, Ordering::Relaxed);
-        let before = shared.pending_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let permit = Self { shared: shared.clone(), bytes };
-        // One proposal always fits, however large.
-        let full = count >= shared.max_pending_proposals
-            || (before > 0 && before + bytes > shared.max_pending_bytes);
-        if full {
-            add(&shared.metrics.proposals_busy, 1);
-            return Err(ProposeError::Busy);
-        }
-        Ok(permit)
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.shared.pending_count.fetch_sub(1, Ordering::Relaxed);
-        self.shared.pending_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }

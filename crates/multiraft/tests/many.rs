@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use multiraft::transport::memory::MemoryNetwork;
+use multiraft::memory::MemoryNetwork;
 use multiraft::{Group, GroupConfig, HostOptions, LogOptions, Peer, Proposal, RaftHost};
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use framed::{Call, Handler, HandlerFuture, Server, ServerOptions, Status};
 use futures::future::join_all;
-use multiraft::transport::framed::{FramedTransport, Methods, serve};
+use multiraft::framed::{FramedTransport, Methods, serve};
 use multiraft::{
     Group, GroupConfig, HostOptions, LogOptions, Peer, Proposal, RaftHost, TrimOptions,
 };

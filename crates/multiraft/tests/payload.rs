@@ -217,8 +217,8 @@ async fn a_leader_that_is_back_does_not_wait_for_entries_that_were_overwritten()
     })
     .await;
     // One entry of its own, at an index at which one is lost, and lost ones behind it.
-    let patience = Duration::from_secs(30);
-    tokio::time::timeout(patience, cluster.put(&[old], "after")).await.unwrap();
+    let limit = Duration::from_secs(30);
+    tokio::time::timeout(limit, cluster.put(&[old], "after")).await.unwrap();
     for waiting in lost {
         assert!(matches!(waiting.await.unwrap(), Err(ProposeError::Dropped)));
     }

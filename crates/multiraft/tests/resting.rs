@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use multiraft::transport::memory::MemoryNetwork;
+use multiraft::memory::MemoryNetwork;
 use multiraft::{Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, Proposal, RaftHost};
 use parking_lot::Mutex;
 use uuid::Uuid;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use multiraft::transport::memory::MemoryNetwork;
+use multiraft::memory::MemoryNetwork;
 use multiraft::{
     Applied, Change, ChangeError, Clock, Committed, Group, GroupConfig, GroupError, HostOptions,
     LogHandle, LogOptions, LogPosition, MachineError, MemberRole, Membership, PayloadStore, Peer,

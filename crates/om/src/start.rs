@@ -9,7 +9,7 @@ use config::{Configuration, HostPort};
 use framed::{Server, ServerOptions};
 use limits::Connections;
 use multiraft::RaftHost;
-use multiraft::transport::framed::RaftEndpoint;
+use multiraft::framed::RaftEndpoint;
 use replicated::METHODS;
 use service::{
     AuditLog, BackgroundServices, BindError, MetricsRegistry, Role, RpcMetrics, Shutdown,
@@ -348,7 +348,7 @@ fn watch_scms(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shutdo
                     checked = true;
                 }
                 let pause = match setup.scm_refresh {
-                    // Without a service there is nobody else to hear of.
+                    // Without a service there is no other OM to hear of.
                     None if checked => return Ok::<_, Error>(()),
                     Some(refresh) if asked.is_ok() => refresh,
                     _ => Duration::from_secs(1),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use multiraft::transport::framed::{FramedTransport, Methods};
+use multiraft::framed::{FramedTransport, Methods};
 use multiraft::{
     GroupConfig, HostOptions, LogHandle, LogOptions, MachineError, Membership, Peer, RaftHost,
     RestartPolicy, StateMachine, Transport, TrimOptions,
@@ -144,7 +144,7 @@ impl RaftLog {
         let start = move || host.start_group(config, Box::new(Untyped(machine)));
         let group = tokio::task::spawn_blocking(start).await??;
         // The log has the members from now on.
-        self.log.settled().await?;
+        self.log.sync().await?;
         self.note.remove()?;
         Ok(group)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use config::keys::scm as keys;
 use config::{Configuration, HostPort};
 use framed::{ForeignProtocol, Server, ServerOptions};
-use multiraft::transport::framed::RaftEndpoint;
+use multiraft::framed::RaftEndpoint;
 use parking_lot::Mutex;
 use placement::Cluster;
 use replicated::METHODS;

@@ -46,7 +46,7 @@ impl NativeHandler {
         let Some(host) = self.daemon.raft() else {
             return ready(Err(Refusal::Starting.to_status()));
         };
-        multiraft::transport::framed::serve(host, RAFT_METHODS, call)
+        multiraft::framed::serve(host, RAFT_METHODS, call)
             .unwrap_or_else(|call| ready(Err(unknown(call.method))))
     }
 }
@@ -103,7 +103,7 @@ async fn container(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
         Command { header, request, payload, deadline, verify_reads: false }
     } else if payload.is_empty() {
         // Small callers may leave the bytes in the message.
-        Command { payload: inside, verify_reads: false, ..super::take_apart(request, deadline) }
+        Command { payload: inside, verify_reads: false, ..super::split_payload(request, deadline) }
     } else {
         return Err(Status::invalid("chunk bytes both in the message and beside it"));
     };

@@ -9,15 +9,15 @@ use bytes::Bytes;
 use raft::eraftpb::{Entry, EntryType};
 use uuid::Uuid;
 
+use crate::entry::{bytes_of, is_external};
 use crate::error::ProposeError;
-use crate::event_loop::event::{Event, Reply};
+use crate::event::{Event, Reply};
 use crate::failure::panic_text;
-use crate::group::Applied;
 use crate::machine::{Committed, LogPosition, MachineError, StateMachine};
 use crate::metrics::add;
 use crate::shared::GroupShared;
 use crate::snapshot::{Incoming, Outgoing};
-use crate::store::{bytes_of, is_external};
+use crate::status::Applied;
 
 /// A state machine, the entries that wait to be applied, and the answers that wait for them.
 pub(crate) struct Machine {
@@ -102,7 +102,7 @@ impl Machine {
         };
         self.shared.applying_bytes.fetch_sub(bytes_of(&entries), Ordering::Relaxed);
         let mut committed: Vec<Committed> = entries.into_iter().filter_map(commit).collect();
-        give_contexts(&mut committed, &mut replies);
+        attach_contexts(&mut committed, &mut replies);
         let count = committed.len();
         let mut responses = Vec::new();
         if count > 0 {
@@ -173,7 +173,7 @@ impl Machine {
         let taken = self.guarded(|machine| Ok(machine.snapshot()));
         let result = match taken {
             Some(Ok(source)) => Ok(Outgoing::new(at, source)),
-            Some(Err(error)) => Err(error.to_string()),
+            Some(Err(error)) => Err(error),
             None => return,
         };
         self.send(Event::SnapshotTaken { group, result });
@@ -192,7 +192,7 @@ fn commit(entry: Entry) -> Option<Committed> {
 }
 
 /// Hands over what the proposers of these entries gave along. Both are in the order of the log.
-fn give_contexts(committed: &mut [Committed], replies: &mut VecDeque<(u64, Reply)>) {
+fn attach_contexts(committed: &mut [Committed], replies: &mut VecDeque<(u64, Reply)>) {
     let mut committed = committed.iter_mut().peekable();
     for (index, reply) in replies {
         while committed.next_if(|entry| entry.index < *index).is_some() {}

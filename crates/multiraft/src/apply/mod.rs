@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use self::machine::Machine;
 pub(crate) use self::threads::ApplyThreads;
-use crate::event_loop::event::Reply;
+use crate::event::Reply;
 use crate::machine::{LogPosition, StateMachine};
 use crate::shared::GroupShared;
 use crate::snapshot::Incoming;

@@ -6,8 +6,8 @@
 //! * It believes no heartbeat about what is committed beyond what it got from that leader in its
 //!   term: the leader may still count on entries that are gone. It says in each answer where its
 //!   log ends, so that the leader begins anew.
-//! * Only when all are new, so that nobody has a log, do they elect one of them. A replica that is
-//!   known to have lost its log takes no part even in that.
+//! * Only when all are new, so that no member has a log, do they elect one of them. A replica that
+//!   is known to have lost its log takes no part even in that.
 //! * A replica that lost its log answers no leader for two election timeouts: one that was replaced
 //!   with a vote of this replica, and has not noticed yet, counts on its answers and gives up in
 //!   that time.
@@ -76,7 +76,7 @@ impl CatchUp {
         }
     }
 
-    /// Logs, once, that a vote was refused: an operator may wonder why nobody leads.
+    /// Logs, once, that a vote was refused: an operator may wonder why no member leads.
     pub(crate) fn log_refusal(&mut self, group: Uuid, last: u64) {
         if !self.may_elect(last) && !std::mem::replace(&mut self.refusal_logged, true) {
             tracing::warn!(%group, completeness = ?self.completeness, "a new, emptied or lost raft log: no vote before it holds what a leader has committed");
@@ -113,7 +113,7 @@ impl CatchUp {
         }
     }
 
-    /// It was elected, when nobody had a log.
+    /// It was elected when no member had a log.
     fn elected(&mut self) {
         self.set(Completeness::Complete);
     }

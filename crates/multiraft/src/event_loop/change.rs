@@ -17,17 +17,18 @@
 use bytes::Bytes;
 use protobuf::Message as _;
 use raft::eraftpb::{
-    ConfChangeSingle, ConfChangeType, ConfChangeV2, Entry, EntryType, Message, MessageType,
+    ConfChangeSingle, ConfChangeType, ConfChangeV2, ConfState, Entry, EntryType, Message,
+    MessageType,
 };
 use raft::{INVALID_ID, ProgressState, StateRole};
 use std::sync::atomic::Ordering;
 use uuid::Uuid;
 
 use super::core::{GroupCore, MemberCore, member_cores};
-use super::event::ChangeSender;
 use super::out::Out;
 use crate::apply::ApplyTask;
-use crate::error::ChangeError;
+use crate::error::{ChangeError, FrameError};
+use crate::event::ChangeSender;
 use crate::failure::FailureCause;
 use crate::id::fold;
 use crate::log::format::PersistedGroup;
@@ -52,7 +53,7 @@ pub(crate) struct Changing {
     writes: usize,
     /// What the state machine gets after that.
     held: Vec<ApplyTask>,
-    /// A later membership than the log's, as somebody said.
+    /// A later membership than the log's, as another member said.
     heard: Option<Membership>,
     /// Members that were removed, to be told so.
     former: Vec<Target>,
@@ -116,7 +117,7 @@ impl GroupCore {
             return Err(self.change_elsewhere());
         }
         let before = self.membership();
-        let Some(after) = before.after(change).map_err(ChangeError::Refused)? else {
+        let Some(after) = before.after(change).map_err(refused)? else {
             return Ok(None);
         };
         if raft.has_pending_conf() || self.changing.waiting.is_some() {
@@ -132,7 +133,7 @@ impl GroupCore {
         let index = raft.raft_log.last_index() + 1;
         let mut message = Message { from: self.my_id, ..Message::default() };
         message.set_msg_type(MessageType::MsgPropose);
-        let entry = entry_of(change, &after).map_err(ChangeError::Refused)?;
+        let entry = entry_of(change, &after).map_err(refused)?;
         message.set_entries(vec![entry].into());
         self.node.raft.step(message).map_err(|_| ChangeError::Busy)?;
         Ok(Some(index))
@@ -171,9 +172,9 @@ impl GroupCore {
     // ── taking effect ──
 
     /// Committed changes take effect.
-    pub(crate) fn take_changes(&mut self, entries: &[Entry], out: &mut Out) {
+    pub(crate) fn apply_changes(&mut self, entries: &[Entry], out: &mut Out) {
         for entry in entries.iter().filter(|e| e.get_entry_type() != EntryType::EntryNormal) {
-            if let Err(detail) = self.take_change(entry, out) {
+            if let Err(detail) = self.apply_change(entry, out) {
                 let reason = format!("change of members at {}: {detail}", entry.index);
                 self.fail(FailureCause::Members, reason, out);
                 return;
@@ -191,14 +192,14 @@ impl GroupCore {
         }
     }
 
-    fn take_change(&mut self, entry: &Entry, out: &mut Out) -> Result<(), String> {
+    fn apply_change(&mut self, entry: &Entry, out: &mut Out) -> Result<(), EntryError> {
         let before = self.membership();
         if entry.index <= before.index {
             return Ok(());
         }
         let mut change = ConfChangeV2::default();
-        change.merge_from_bytes(&entry.data).map_err(|e| e.to_string())?;
-        let decoded = Membership::decode(entry.context.clone()).map_err(|e| e.to_string())?;
+        change.merge_from_bytes(&entry.data)?;
+        let decoded = Membership::decode(entry.context.clone())?;
         let after = Membership { index: entry.index, ..decoded };
         let goes = !after.find(self.shared.me).is_some_and(|m| m.role.votes());
         if goes && self.node.raft.state == StateRole::Leader {
@@ -207,7 +208,7 @@ impl GroupCore {
             let term = self.node.raft.term;
             self.node.raft.become_follower(term, INVALID_ID);
         }
-        let state = self.node.apply_conf_change(&change).map_err(|e| e.to_string())?;
+        let state = self.node.apply_conf_change(&change)?;
         let expected = after.conf_state();
         let sorted = |ids: &[u64]| {
             let mut ids = ids.to_vec();
@@ -216,9 +217,9 @@ impl GroupCore {
         };
         let same = |a: &[u64], b: &[u64]| sorted(a) == sorted(b);
         if !same(&state.voters, &expected.voters) || !same(&state.learners, &expected.learners) {
-            return Err(format!("it leads to {state:?} instead of {expected:?}"));
+            return Err(EntryError::Differs { state, expected });
         }
-        self.tell_former(&before, &after, out);
+        self.announce_removals(&before, &after, out);
         tracing::info!(group = %self.shared.id, index = after.index, members = ?names(&after), "members changed");
         drop(event_span!(self.shared.id, "members changed", index = after.index));
         self.set_membership(after, out);
@@ -226,7 +227,7 @@ impl GroupCore {
     }
 
     /// Members that go are told so by the leader: they get no entries any more.
-    fn tell_former(&mut self, before: &Membership, after: &Membership, out: &mut Out) {
+    fn announce_removals(&mut self, before: &Membership, after: &Membership, out: &mut Out) {
         let leads = self.node.raft.state == StateRole::Leader;
         for gone in before.members.iter().filter(|m| !after.contains(m.peer.node)) {
             let target = Target { node: gone.peer.node, address: gone.peer.address.clone() };
@@ -263,7 +264,7 @@ impl GroupCore {
         self.renew_lease_of_one();
     }
 
-    /// A group of one needs nobody to confirm that it leads; a group of more does.
+    /// A group of one needs no other member to confirm that it leads; a group of more does.
     fn renew_lease_of_one(&self) {
         let lease = &self.shared.lease_until;
         let leads = self.shared.leader.borrow().ready && self.node.raft.state == StateRole::Leader;
@@ -296,7 +297,7 @@ impl GroupCore {
     // ── telling each other ──
 
     /// Once in a heartbeat: tells the members to those that lack the last change.
-    pub(crate) fn tell_membership(&mut self, out: &mut Out) {
+    pub(crate) fn announce_membership(&mut self, out: &mut Out) {
         let membership = self.shared.membership.borrow().clone();
         if membership.index == 0 || self.node.raft.state != StateRole::Leader {
             return;
@@ -384,8 +385,25 @@ fn sound(theirs: Membership, from: u64, group: &GroupCore) -> Result<Membership,
     if known && theirs.is_sound() { Ok(theirs) } else { Err(()) }
 }
 
+fn refused(error: impl std::error::Error) -> ChangeError {
+    ChangeError::Refused(error.to_string())
+}
+
+/// A committed change of members that cannot take effect.
+#[derive(Debug, thiserror::Error)]
+enum EntryError {
+    #[error(transparent)]
+    Change(#[from] protobuf::ProtobufError),
+    #[error(transparent)]
+    Members(#[from] FrameError),
+    #[error(transparent)]
+    Raft(#[from] raft::Error),
+    #[error("it leads to {state:?} instead of {expected:?}")]
+    Differs { state: ConfState, expected: ConfState },
+}
+
 /// A change as an entry of the log.
-fn entry_of(change: &Change, after: &Membership) -> Result<Entry, String> {
+fn entry_of(change: &Change, after: &Membership) -> protobuf::ProtobufResult<Entry> {
     let node = change.node();
     let kind = match after.find(node).map(|m| m.role) {
         Some(MemberRole::Voter) => ConfChangeType::AddNode,
@@ -396,7 +414,7 @@ fn entry_of(change: &Change, after: &Membership) -> Result<Entry, String> {
     single.set_change_type(kind);
     let mut conf = ConfChangeV2::default();
     conf.set_changes(vec![single].into());
-    let data = conf.write_to_bytes().map_err(|e| e.to_string())?;
+    let data = conf.write_to_bytes()?;
     let mut entry = Entry { data: Bytes::from(data), context: after.encode(), ..Entry::default() };
     entry.set_entry_type(EntryType::EntryConfChangeV2);
     Ok(entry)

@@ -11,22 +11,23 @@ use uuid::Uuid;
 
 use crate::apply::ApplyTask;
 use crate::error::GroupError;
+use crate::event::Reply;
 use crate::event_loop::catch_up::CatchUp;
 use crate::event_loop::change::Changing;
-use crate::event_loop::event::Reply;
 use crate::event_loop::lead::Leadership;
 use crate::event_loop::propose::Preparing;
 use crate::event_loop::read::Reads;
 use crate::event_loop::recall::Recalled;
 use crate::event_loop::receive::QueuedAppend;
 use crate::event_loop::search::Search;
+use crate::group_config::GroupConfig;
 use crate::id::fold;
 use crate::inbox::Inbox;
 use crate::log::write::{Done, WriteTask};
 use crate::log::{Completeness, LogHandle};
 use crate::machine::LogPosition;
 use crate::membership::{Member, MemberRole, Membership};
-use crate::options::{GroupConfig, HostOptions, TrimOptions};
+use crate::options::{HostOptions, TrimOptions};
 use crate::shared::GroupShared;
 use crate::snapshot::{Incoming, Outgoing};
 use crate::store::GroupStorage;
@@ -107,12 +108,12 @@ pub(crate) struct GroupCore {
     pub(crate) bytes_in_log: u64,
     pub(crate) flushing: bool,
     pub(crate) trim_forced: bool,
-    /// Somebody wants the log to begin behind this entry.
+    /// The log is to begin behind this entry.
     pub(crate) trim_goal: Option<u64>,
 
     pub(crate) taking_snapshot: bool,
     pub(crate) outgoing: Option<Outgoing>,
-    /// Since when nobody is being sent it.
+    /// Since when it is sent to no member.
     pub(crate) outgoing_unused: Option<Instant>,
     pub(crate) sending_to: Vec<u64>,
     pub(crate) incoming: Option<Incoming>,
@@ -272,7 +273,7 @@ impl GroupCore {
         self.members.len() == 1
     }
 
-    /// Whether nobody else votes.
+    /// Whether no other member votes.
     pub(crate) fn sole_voter(&self) -> bool {
         let mut voters = self.members.iter().filter(|m| m.role.votes());
         voters.next().is_some_and(|m| m.raft_id == self.my_id) && voters.next().is_none()

@@ -6,13 +6,16 @@ use std::time::{Duration, Instant};
 use raft::eraftpb::{Entry, Snapshot};
 
 use super::core::GroupCore;
-use super::event::{Event, Fetched};
 use super::out::Out;
 use crate::apply::ApplyTask;
+use crate::entry::is_stripped;
+use crate::error::FetchError;
+use crate::event::{Event, Fetched};
+use crate::machine::MachineError;
 use crate::metrics::add;
 use crate::shared::GroupShared;
 use crate::snapshot::{Outgoing, describe_members};
-use crate::store::{Want, is_stripped};
+use crate::store::Want;
 
 /// How long a snapshot waits for a follower that was lost while it was sent. It holds disk space.
 const SNAPSHOT_RETENTION: Duration = Duration::from_secs(120);
@@ -22,16 +25,17 @@ pub(crate) async fn with_payloads(
     shared: &GroupShared,
     entries: Vec<Entry>,
     max_bytes: u64,
-) -> Result<Vec<Entry>, String> {
+) -> Result<Vec<Entry>, FetchError> {
     let mut full = Vec::with_capacity(entries.len());
     let mut bytes = 0u64;
     for mut entry in entries {
         if is_stripped(&entry) {
             let Some(payloads) = &shared.payloads else {
-                return Err(format!("entry {} has a payload but the group no store", entry.index));
+                return Err(FetchError::NoStore(entry.index));
             };
             let read = payloads.read(entry.data.clone()).await;
-            entry.context = read.map_err(|e| format!("payload of entry {}: {e}", entry.index))?;
+            entry.context =
+                read.map_err(|error| FetchError::Payload { index: entry.index, error })?;
         }
         bytes += (entry.data.len() + entry.context.len()) as u64;
         if bytes > max_bytes && !full.is_empty() {
@@ -78,8 +82,8 @@ impl GroupCore {
                     log.entries(group, low, high, Some(max), &mut entries).map(|()| entries)
                 };
                 match tokio::task::spawn_blocking(read).await {
-                    Ok(read) => read.map_err(|e| e.to_string()),
-                    Err(error) => Err(error.to_string()),
+                    Ok(read) => read.map_err(FetchError::from),
+                    Err(error) => Err(error.into()),
                 }
             };
             let result = match read {
@@ -107,7 +111,7 @@ impl GroupCore {
     }
 
     /// The state machine gave a snapshot; Raft takes it when it next talks to the follower.
-    pub(crate) fn on_snapshot_taken(&mut self, result: Result<Outgoing, String>) {
+    pub(crate) fn on_snapshot_taken(&mut self, result: Result<Outgoing, MachineError>) {
         self.taking_snapshot = false;
         let outgoing = match result {
             Ok(outgoing) => outgoing,
@@ -147,7 +151,7 @@ impl GroupCore {
         self.node.mut_store().snapshot = None;
     }
 
-    /// Lets go of a snapshot that nobody came back for.
+    /// Lets go of a snapshot that no follower came back for.
     pub(crate) fn tick_snapshot(&mut self, now: Instant) {
         if !self.sending_to.is_empty() {
             self.outgoing_unused = None;

@@ -1,11 +1,11 @@
 //! Leadership: elections, priorities, hand-overs, and when a leader may serve.
 //!
 //! * A group of one elects itself at once. In a larger group the member with the highest
-//!   priority asks for votes as soon as it starts, and goes on asking until somebody leads, so
+//!   priority asks for votes as soon as it starts, and goes on asking until a member leads, so
 //!   a new group has a leader within a round trip of its members being up.
 //! * **A replica that was a member before it started neither votes nor asks for votes for one
 //!   lease** (unless the group does without leases). Before it went down it may have confirmed a
-//!   leader's read lease; until that has run out nobody else may lead.
+//!   leader's read lease; until that has run out no other member may lead.
 //! * A replica that may lack what it once confirmed takes no part in elections (`catch_up.rs`).
 //! * A leader that sees a healthy member of higher priority hands over to it. It takes no proposals
 //!   while it does, so after an attempt that led to nothing it waits twice as long before the next
@@ -22,10 +22,10 @@ use super::core::{GroupCore, MemberCore};
 use super::out::Out;
 use crate::apply::ApplyTask;
 use crate::error::ChangeError;
-use crate::group::LeaderState;
 use crate::metrics::add;
 use crate::options::HostOptions;
 use crate::shared::FOREVER;
+use crate::status::LeaderState;
 
 /// The longest wait between two attempts to hand over, in election timeouts.
 const MAX_TRANSFER_DELAY: u64 = 32;
@@ -144,11 +144,11 @@ impl GroupCore {
             if raft.leader_id != INVALID_ID {
                 self.lead.eager = false;
             } else if raft.state != StateRole::Candidate {
-                // Pre-votes change nobody's term, so asking often does no harm.
+                // Pre-votes change no member's term, so asking often does no harm.
                 let _ = self.node.campaign();
             }
         }
-        self.look_for_leader(idle);
+        self.find_leader(idle);
         let given_up = |lost| self.lead.ticks - lost > self.lead.election_ticks;
         if self.lead.lost.is_some_and(given_up) {
             self.lead.lost = None;
@@ -161,7 +161,7 @@ impl GroupCore {
         // nobody.
         if self.lead.ticks.is_multiple_of(self.lead.election_ticks + 1) {
             if self.shared.health.trouble().is_some() {
-                // Somebody whose disk has room should lead.
+                // A member whose disk has room should lead.
                 self.on_transfer(None);
             } else {
                 self.hand_to_higher_priority();
@@ -169,7 +169,7 @@ impl GroupCore {
             self.promote();
         }
         if self.lead.ticks.is_multiple_of(self.lead.heartbeat_ticks) {
-            self.tell_membership(out);
+            self.announce_membership(out);
         }
         self.tick_catch_up(out);
         self.maybe_trim(out);

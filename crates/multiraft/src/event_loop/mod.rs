@@ -3,7 +3,6 @@
 mod catch_up;
 pub(crate) mod change;
 pub(crate) mod core;
-pub(crate) mod event;
 mod fetch;
 mod lead;
 mod out;
@@ -13,6 +12,7 @@ mod ready;
 pub(crate) mod recall;
 mod receive;
 mod search;
+mod send_snapshot;
 mod trim;
 mod verify;
 
@@ -21,19 +21,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use raft::StateRole;
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
 use self::core::GroupCore;
-use self::event::Event;
 use self::out::Out;
 use crate::apply::ApplyTask;
 use crate::clock::Clock;
+use crate::event::Event;
 use crate::failure::{FailureCause, GroupFailure, panic_text};
-use crate::group::{FollowerStatus, GroupStatus, Role};
 use crate::inbox::Inbox;
 use crate::metrics::{HostMetrics, add};
+use crate::status::{FollowerStatus, GroupStatus, Role};
 use crate::transport::Transport;
 
 /// State machines begin with what is committed after so many groups, while the loop is at the rest.
@@ -43,9 +44,29 @@ const DRAINED_AT_ONCE: usize = 8;
 /// ticks of so many need first is asked for at once.
 const TICKED_AT_ONCE: usize = 8;
 
+/// Groups that were opened and that no loop thread drives yet; [`Event::Start`] has one begin.
+#[derive(Default)]
+pub(crate) struct Opened(Mutex<FxHashMap<u64, GroupCore>>);
+
+impl Opened {
+    pub(crate) fn insert(&self, group: GroupCore) {
+        self.0.lock().insert(group.shared.number, group);
+    }
+
+    fn remove(&self, number: u64) -> Option<GroupCore> {
+        self.0.lock().remove(&number)
+    }
+
+    /// Closes those that no loop thread will drive.
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
+}
+
 /// A loop thread: its groups, and the queue of events that it takes.
 pub(crate) struct Loop {
     inbox: Arc<Inbox<Event>>,
+    opened: Arc<Opened>,
     tick: Duration,
     /// Ticks so far: the heartbeats of all groups fall on the same ones.
     ticks: u64,
@@ -61,12 +82,13 @@ impl Loop {
         tick: Duration,
         clock: Clock,
         inbox: Arc<Inbox<Event>>,
+        opened: Arc<Opened>,
         transport: Arc<dyn Transport>,
         metrics: Arc<HostMetrics>,
     ) -> Self {
         let out = Out::new(me, clock, transport, metrics.clone());
         let groups = FxHashMap::default();
-        Self { inbox, tick, ticks: 0, groups, dirty: Vec::new(), out, metrics }
+        Self { inbox, opened, tick, ticks: 0, groups, dirty: Vec::new(), out, metrics }
     }
 
     /// Runs until the inbox is closed.
@@ -151,7 +173,11 @@ impl Loop {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Start(group) => self.start(*group),
+            Event::Start { group } => {
+                if let Some(group) = self.opened.remove(group) {
+                    self.start(group);
+                }
+            }
             Event::Stop { group, done } => self.stop(group, done),
             Event::Propose { group, proposal } => {
                 self.with_any(group, |g, _| g.on_propose(proposal));
@@ -234,7 +260,7 @@ impl Loop {
         group.refuse_all();
         group.shared.lease_until.store(0, Ordering::Release);
         let gone =
-            crate::group::LeaderState { leader: None, term: group.node.raft.term, ready: false };
+            crate::status::LeaderState { leader: None, term: group.node.raft.term, ready: false };
         group.shared.leader.send_replace(gone);
         self.metrics.groups.fetch_sub(1, Ordering::Relaxed);
         self.metrics.cache_bytes.fetch_sub(group.cache_counted as i64, Ordering::Relaxed);

@@ -7,12 +7,12 @@ use raft::eraftpb::{Entry, Message, MessageType};
 use raft::{INVALID_ID, StateRole};
 
 use super::core::{GroupCore, Waiting};
-use super::event::{NewProposal, PayloadState, Reply};
 use super::out::Out;
+use crate::entry::set_external;
 use crate::error::{ChangeError, ProposeError};
-use crate::group::Applied;
+use crate::event::{NewProposal, PayloadState, Reply};
 use crate::metrics::add;
-use crate::store::set_external;
+use crate::status::Applied;
 
 /// A proposal whose payload is on its way into the payload store.
 pub(crate) struct Preparing {

@@ -13,11 +13,11 @@ use super::change::announcement;
 use super::core::{GroupCore, Outstanding, Restoring};
 use super::out::Out;
 use crate::apply::ApplyTask;
+use crate::entry::{bytes_of, is_external, strip};
 use crate::failure::{FailureCause, GroupFailure};
 use crate::machine::LogPosition;
 use crate::metrics::add;
 use crate::snapshot;
-use crate::store::{bytes_of, is_external, strip};
 
 /// The commit position is stored when it has moved by this many entries.
 const COMMIT_STEP: u64 = 16;
@@ -161,7 +161,7 @@ impl GroupCore {
         let replies = self.replies_for(&entries);
         self.shrink_cache();
         // Members of a later entry of these do no harm to an earlier one.
-        self.take_changes(&entries, out);
+        self.apply_changes(&entries, out);
         self.to_machine(ApplyTask::Entries { group: self.region(), entries, replies }, out);
     }
 
@@ -253,7 +253,7 @@ impl GroupCore {
             out.send(&target, self.shared.id, known);
         }
         let stripped = message.get_msg_type() == MessageType::MsgAppend
-            && message.get_entries().iter().any(crate::store::is_stripped);
+            && message.get_entries().iter().any(crate::entry::is_stripped);
         if stripped {
             self.send_with_payloads(message, out);
         } else {
@@ -359,7 +359,7 @@ impl GroupCore {
         let piece = self.snapshot_piece;
         self.shared.runtime.spawn(async move {
             let span = event_span!(shared.id, "send snapshot", to = %target.node);
-            let sent = snapshot::send::stream(&shared, &target, &outgoing, &message, piece);
+            let sent = send_snapshot::stream(&shared, &target, &outgoing, &message, piece);
             let sent = sent.instrument(span).await;
             if let Err(error) = &sent {
                 add(&shared.metrics.snapshot_streams_failed, 1);

@@ -12,13 +12,13 @@
 use raft::eraftpb::HardState;
 
 use crate::error::GroupError;
+use crate::group_config::GroupConfig;
 use crate::id::fold;
 use crate::log::format::PersistedGroup;
 use crate::log::write::WriteTask;
 use crate::log::{Completeness, LogHandle};
 use crate::machine::LogPosition;
-use crate::membership::Membership;
-use crate::options::{GroupConfig, Peer};
+use crate::membership::{Membership, Peer};
 
 /// How far a replica whose loss an operator accepted goes on in terms: further than any that it can
 /// have forgotten, so that no term has two leaders.

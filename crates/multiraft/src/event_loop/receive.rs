@@ -11,12 +11,12 @@ use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 use raft::{ProgressState, StateRole, Storage};
 
 use super::core::GroupCore;
-use super::event::Event;
 use super::out::Out;
 use super::verify::{FAR_AHEAD, verify, verify_snapshot};
+use crate::entry::{bytes_of, is_external, strip};
+use crate::event::Event;
 use crate::metrics::add;
 use crate::snapshot::Incoming;
-use crate::store::{bytes_of, is_external, strip};
 
 /// An append that waits for its payloads.
 pub(crate) struct QueuedAppend {
@@ -135,7 +135,7 @@ impl GroupCore {
         kind && self.target_of(message.from).is_some()
     }
 
-    /// Tells a follower what its read must show. While the lease holds nobody else can have
+    /// Tells a follower what its read must show. While the lease holds no other can have
     /// committed anything, and the answer needs no round.
     fn answer_read(&mut self, mut message: Message, out: &mut Out) {
         if !self.shared.lease_held() {
@@ -247,7 +247,7 @@ impl GroupCore {
             };
             let payload = std::mem::take(&mut entry.context);
             if !payload.is_empty() {
-                entry.context = bytes::Bytes::from_static(crate::store::STRIPPED);
+                entry.context = bytes::Bytes::from_static(crate::entry::STRIPPED);
             }
             let future = payloads.prepare(entry.index, entry.data.clone(), payload);
             let (inbox, group) = (self.shared.inbox.clone(), self.shared.number);

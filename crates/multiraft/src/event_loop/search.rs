@@ -1,4 +1,4 @@
-//! Looking for a leader: votes are asked for again, soon, while nobody leads.
+//! Looking for a leader: votes are asked for again, soon, while no member leads.
 //!
 //! Raft asks once in an election timeout. Two members that ask at the same time each keep their own
 //! vote, and then both wait for a timeout once more; so does one that asked a moment too early,
@@ -8,14 +8,14 @@
 //! waits twice as long as the one before, up to the election timeout: a slow network has time to
 //! answer.
 //!
-//! What is asked first is whether votes would be given: that changes nobody's term, and a node that
-//! hears of a leader says nothing.
+//! What is asked first is whether votes would be given: that changes no member's term, and a node
+//! that hears of a leader says nothing.
 
 use raft::{INVALID_ID, StateRole};
 
 use super::core::{GroupCore, MemberCore};
 
-/// How long nobody has led, and when votes are asked for next.
+/// How long no member has led, and when votes are asked for next.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     /// Ticks since votes were last asked for; none while there is a leader, or its silence is not
@@ -38,7 +38,7 @@ impl Search {
 
 impl GroupCore {
     /// One tick more without a leader, perhaps. `idle`: this replica may not ask for votes.
-    pub(crate) fn look_for_leader(&mut self, idle: bool) {
+    pub(crate) fn find_leader(&mut self, idle: bool) {
         let raft = &self.node.raft;
         let state = raft.state;
         if idle || raft.leader_id != INVALID_ID {

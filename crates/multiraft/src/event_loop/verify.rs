@@ -265,7 +265,7 @@ mod tests {
     use raft::eraftpb::Snapshot;
 
     use super::*;
-    use crate::options::Peer;
+    use crate::membership::Peer;
     use crate::snapshot::describe_members;
 
     const FOLLOWS: Here =

@@ -3,7 +3,7 @@
 //! The engine would cut the newest file at its first broken batch, and at the first read of it that
 //! fails. So it is told to cut nothing (`RecoveryMode::AbsoluteConsistency`), and what may go is
 //! cut here: a torn tail. Every write, trims included, is synced before the next one begins, so a
-//! crash can only damage the last batch, which nobody has been told about. To cut what was synced
+//! crash can only damage the last batch, which was not acknowledged. To cut what was synced
 //! would silently drop acknowledged entries and votes. Two things tell the difference:
 //!
 //! * how far the files are known to be synced (`synced.rs`): what is broken before that was
@@ -88,8 +88,8 @@ pub(super) fn damage(dir: &Path, synced: &Synced) -> std::io::Result<Option<(Pat
     Ok(None)
 }
 
-/// Holds a log's directory as the engine does while it is open, so that nobody writes to files that
-/// are looked at.
+/// Holds a log's directory as the engine does while it is open, so that no other process writes to
+/// files that are looked at.
 pub(super) fn lock(dir: &Path) -> Result<File, LogError> {
     let path = dir.join("LOCK");
     let io =

@@ -8,11 +8,10 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
 
+use crate::codec::{Reader, put_uuid};
 use crate::error::FrameError;
 use crate::machine::LogPosition;
-use crate::membership::Membership;
-use crate::options::Peer;
-use crate::transport::wire::{Reader, put_uuid};
+use crate::membership::{Membership, Peer};
 
 pub(crate) const META: &[u8] = b"m";
 pub(crate) const HARD: &[u8] = b"h";

@@ -27,9 +27,9 @@ use crc_fast::{CrcAlgorithm, checksum};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use crate::codec::{Reader, put_block, put_uuid};
 use crate::error::{FrameError, LogError};
 use crate::membership::Membership;
-use crate::transport::wire::{Reader, put_block, put_uuid};
 
 const MAGIC: &[u8] = b"RAFT-LOG-MANIFEST";
 const VERSION: u8 = 2;
@@ -259,7 +259,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Peer;
+    use crate::membership::Peer;
 
     #[test]
     fn a_manifest_survives_the_round_trip_and_no_other_bytes_are_taken_for_one() {

@@ -44,7 +44,7 @@ use self::regions::Regions;
 use self::synced::{SyncedFile, Written};
 use self::write::{Done, WriteTask};
 use crate::error::LogError;
-use crate::event_loop::event::Event;
+use crate::event::Event;
 use crate::id::fold;
 use crate::inbox::Inbox;
 use crate::machine::LogPosition;
@@ -77,7 +77,7 @@ impl Deref for Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it after this.
+        // SAFETY: it is not used after this.
         let engine = unsafe { ManuallyDrop::take(&mut self.0) };
         if catch_unwind(AssertUnwindSafe(|| drop(engine))).is_err() {
             tracing::error!("the last fsync of a raft log failed");
@@ -266,7 +266,7 @@ impl LogHandle {
     ///
     /// # Errors
     /// When the log gives up before.
-    pub async fn settled(&self) -> Result<(), LogError> {
+    pub async fn sync(&self) -> Result<(), LogError> {
         let (sender, written) = oneshot::channel();
         self.write([WriteTask { done: Done::Waiter(sender), ..Default::default() }]);
         written.await.map_err(|_| LogError::Io {
@@ -476,7 +476,7 @@ impl LogHealth {
 
 const SNAPSHOTS: &str = "snapshots";
 
-/// Where a log's manifest is when nobody says.
+/// Where a log's manifest is by default.
 fn default_manifest(dir: &Path) -> PathBuf {
     let mut path = dir.as_os_str().to_owned();
     path.push(".manifest");

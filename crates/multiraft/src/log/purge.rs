@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::LogCore;
-use crate::event_loop::event::Event;
+use crate::event::Event;
 
 pub(super) fn run(core: Arc<LogCore>) {
     let mut none = Vec::new();

@@ -23,7 +23,7 @@ pub(super) struct Laid {
     /// Each with the number that its group has in the engine, if it has one.
     pub(super) tasks: Vec<(Option<u64>, WriteTask)>,
     /// Why it cannot be written.
-    pub(super) broken: Option<String>,
+    pub(super) broken: Option<raft_engine::Error>,
     bytes: usize,
 }
 
@@ -31,7 +31,7 @@ impl Laid {
     fn add(&mut self, region: Option<u64>, task: WriteTask) {
         self.bytes += task.bytes();
         if let Err(error) = task.add_to(region, &mut self.batch) {
-            self.broken.get_or_insert_with(|| error.to_string());
+            self.broken.get_or_insert(error);
         }
         self.tasks.push((region, task));
     }

@@ -22,8 +22,8 @@ use parking_lot::Mutex;
 use raft_engine::internals::{EventListener, FileBlockHandle, LogQueue};
 use uuid::Uuid;
 
+use crate::codec::{Reader, put_uuid};
 use crate::error::FrameError;
-use crate::transport::wire::{Reader, put_uuid};
 
 const SLOT: usize = 512;
 const CONTENT: usize = 8 + 16 + 4 * 8;
@@ -185,7 +185,7 @@ impl SyncedFile {
         self.check(&mut state, written);
     }
 
-    /// Makes the notes durable. Blocks on the disk, but nobody else.
+    /// Makes the notes durable. Blocks on the disk, and holds up no other thread.
     pub(super) fn sync(&self) {
         let file = {
             let mut state = self.state.lock();

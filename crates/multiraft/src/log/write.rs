@@ -13,7 +13,7 @@ use super::format::{COMPLETENESS, HARD, META, PersistedGroup, TRUNCATED, encode_
 use super::queue::Laid;
 use super::regions::Regions;
 use super::{Completeness, EntryExt, LogCore};
-use crate::event_loop::event::Event;
+use crate::event::Event;
 use crate::inbox::Inbox;
 use crate::machine::LogPosition;
 use crate::metrics::add;
@@ -38,7 +38,7 @@ pub(crate) struct WriteTask {
     pub(crate) drop_through: u64,
     /// Removes the group.
     pub(crate) erase: bool,
-    /// Whom to tell that it is on disk.
+    /// What to notify when it is on disk.
     pub(crate) done: Done,
 }
 
@@ -116,8 +116,8 @@ impl WriteTask {
 
 pub(super) fn run(core: Arc<LogCore>) {
     while let Some(mut laid) = core.queue.take() {
-        if let Err(reason) = write_until_done(&core, &mut laid) {
-            core.give_up(reason);
+        if let Err(error) = write_until_done(&core, &mut laid) {
+            core.give_up(error.to_string());
             return;
         }
         record_members(&core, &laid.tasks);
@@ -126,22 +126,35 @@ pub(super) fn run(core: Arc<LogCore>) {
     }
 }
 
-/// Writes and syncs, again and again while the disk is full. Any other error is final: nobody knows
-/// what is on disk, and a later fsync that succeeds says nothing about it.
-fn write_until_done(core: &LogCore, laid: &mut Laid) -> Result<(), String> {
-    if let Some(reason) = laid.broken.take() {
-        return Err(reason);
+/// The log cannot be written any more.
+#[derive(Debug, thiserror::Error)]
+enum WriteError {
+    #[error("{0}")]
+    Earlier(String),
+    #[error("fsync failed")]
+    Sync,
+    #[error("closed while the log could not be written")]
+    Closed,
+    #[error(transparent)]
+    Engine(#[from] raft_engine::Error),
+}
+
+/// Writes and syncs, again and again while the disk is full. Any other error is final: it is
+/// unknown what is on disk, and a later fsync that succeeds says nothing about it.
+fn write_until_done(core: &LogCore, laid: &mut Laid) -> Result<(), WriteError> {
+    if let Some(error) = laid.broken.take() {
+        return Err(error.into());
     }
-    // Also when nobody waits for it: `check.rs` takes it for granted that what is behind a write
+    // Also when no caller waits for it: `check.rs` takes it for granted that what is behind a write
     // that power failed in was never begun.
     let sync = core.options.fsync;
     loop {
         if let Some(reason) = core.health.failure() {
-            return Err(reason);
+            return Err(WriteError::Earlier(reason));
         }
         let started = Instant::now();
         let written = catch_unwind(AssertUnwindSafe(|| core.engine.write(&mut laid.batch, sync)))
-            .map_err(|_| String::from("fsync failed"))?;
+            .map_err(|_| WriteError::Sync)?;
         match written {
             Ok(bytes) => {
                 if sync {
@@ -162,20 +175,20 @@ fn write_until_done(core: &LogCore, laid: &mut Laid) -> Result<(), String> {
             }
             Err(error) => {
                 add(&core.metrics.failures, 1);
-                let reason = error.to_string();
                 if !is_full(&error) {
-                    return Err(reason);
+                    return Err(error.into());
                 }
+                let reason = error.to_string();
                 if core.health.trouble().as_ref() != Some(&reason) {
                     tracing::error!(log = %core.dir.display(), %reason, "raft log write failed, trying again until it works");
                     core.health.set(Some(reason));
                 }
                 if core.queue.is_closed() {
-                    return Err(String::from("closed while the log could not be written"));
+                    return Err(WriteError::Closed);
                 }
                 std::thread::sleep(RETRY_DELAY);
                 // The engine empties a batch that it has written, and only that.
-                laid.lay_again().map_err(|e| e.to_string())?;
+                laid.lay_again()?;
             }
         }
     }
@@ -284,7 +297,7 @@ mod tests {
         power_loss::watch(&dir);
         let log = LogHandle::open(&dir, LogOptions::default()).unwrap();
         write(&log, (0..GROUPS).flat_map(|g| [entry_of(g, 1), entry_of(g, 2)]).collect());
-        // Nobody waits for a trim. This one is longer than a sector.
+        // No caller waits for a trim. This one is longer than a sector.
         let at = LogPosition { term: 1, index: 1 };
         let trim = |g| WriteTask { region: g, truncate: Some(at), ..Default::default() };
         log.write((0..GROUPS).map(trim));

@@ -1,12 +1,12 @@
 //! Snapshots on their way from one replica to another.
 //!
-//! The sender streams the files of a snapshot in pieces (`send.rs`), each answered before the
-//! next goes; the receiver collects them in a directory of its log (`receive.rs`). With the
-//! last piece travels the Raft message, which is stepped only when everything is there.
+//! The sender streams the files of a snapshot in pieces (`event_loop/send_snapshot.rs`), each
+//! answered before the next goes; the receiver collects them in a directory of its log
+//! (`receive.rs`). With the last piece travels the Raft message, which is stepped only when
+//! everything is there.
 
 pub(crate) mod piece;
 pub(crate) mod receive;
-pub(crate) mod send;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -11,9 +11,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use crc_fast::{CrcAlgorithm, checksum};
 use uuid::Uuid;
 
+use crate::codec::{Reader, put_block, put_uuid};
 use crate::error::FrameError;
 use crate::transport::Frame;
-use crate::transport::wire::{Reader, put_block, put_uuid};
 
 const VERSION: u8 = 1;
 const IN_MEMORY: u8 = 1;

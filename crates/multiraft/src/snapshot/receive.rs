@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::piece::Piece;
 use super::{Incoming, Scratch};
+use crate::error::ReceiveError;
 
 /// Most bytes of a snapshot that is sent in memory.
 const IN_MEMORY_BYTES: usize = 256 << 20;
@@ -51,19 +52,21 @@ impl Receiver {
         &self,
         piece: Piece,
         snapshots: &Path,
-    ) -> Result<Option<(Message, Incoming)>, String> {
+    ) -> Result<Option<(Message, Incoming)>, ReceiveError> {
         // Out of the map while the disk is busy, so that other groups are not held up.
         let known = self.groups.lock().remove(&piece.group);
         let mut receiving = match known.filter(|r| r.snapshot == piece.snapshot) {
             Some(receiving) if receiving.next == piece.number => receiving,
             _ if piece.number == 0 => begin(&piece, snapshots)?,
-            _ => return Err(format!("piece {} does not follow", piece.number)),
+            _ => return Err(ReceiveError::PieceOutOfOrder(piece.number)),
         };
         receiving.next = receiving.next.saturating_add(1);
         if piece.last {
-            let message = Message::parse_from_carllerche_bytes(&piece.message);
-            let message = message.map_err(|e| e.to_string())?;
-            let incoming = finish(receiving.content).map_err(|e| e.to_string())?;
+            let message = Message::parse_from_carllerche_bytes(&piece.message)?;
+            let incoming = finish(receiving.content).map_err(|error| {
+                let path = snapshots.join(piece.snapshot.to_string());
+                ReceiveError::Io { path, error }
+            })?;
             return Ok(Some((message, incoming)));
         }
         add(&mut receiving.content, &piece)?;
@@ -72,31 +75,32 @@ impl Receiver {
     }
 }
 
-fn begin(piece: &Piece, snapshots: &Path) -> Result<Receiving, String> {
+fn begin(piece: &Piece, snapshots: &Path) -> Result<Receiving, ReceiveError> {
     let content = if piece.in_memory {
         Partial::Memory(BytesMut::new())
     } else {
         let dir = snapshots.join(piece.snapshot.to_string());
         // A try that was cut off may have left files.
         let _ = std::fs::remove_dir_all(&dir);
-        std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
+        std::fs::create_dir_all(&dir)
+            .map_err(|error| ReceiveError::Io { path: dir.clone(), error })?;
         Partial::Files { dir: Scratch(dir), written: Vec::new(), end: 0 }
     };
     Ok(Receiving { snapshot: piece.snapshot, next: 0, content })
 }
 
-fn add(content: &mut Partial, piece: &Piece) -> Result<(), String> {
+fn add(content: &mut Partial, piece: &Piece) -> Result<(), ReceiveError> {
     match content {
         Partial::Memory(bytes) => {
             if bytes.len() + piece.data.len() > IN_MEMORY_BYTES {
-                return Err(String::from("snapshot is too large to be sent in memory"));
+                return Err(ReceiveError::TooLarge);
             }
             bytes.put_slice(&piece.data);
             Ok(())
         }
         Partial::Files { dir, written, end } => {
             if piece.path.as_os_str().is_empty() {
-                return Err(String::from("piece without a path"));
+                return Err(ReceiveError::NoPath);
             }
             let path = dir.0.join(&piece.path);
             if written.last() != Some(&path) {
@@ -104,10 +108,11 @@ fn add(content: &mut Partial, piece: &Piece) -> Result<(), String> {
                 *end = 0;
             }
             if piece.offset != *end {
-                return Err(format!("a piece of {} does not follow", path.display()));
+                return Err(ReceiveError::FileOutOfOrder(path));
             }
             *end += piece.data.len() as u64;
-            write(&path, piece.offset, &piece.data).map_err(|e| format!("{}: {e}", path.display()))
+            write(&path, piece.offset, &piece.data)
+                .map_err(|error| ReceiveError::Io { path, error })
         }
     }
 }

@@ -11,48 +11,17 @@ mod terms;
 
 use std::cell::{Cell, RefCell};
 
-use bytes::Bytes;
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, Result, Storage, StorageError};
 
 use self::cache::Cache;
 use self::terms::Terms;
+use crate::entry::is_stripped;
 use crate::error::LogError;
 use crate::log::LogHandle;
 use crate::machine::LogPosition;
 use crate::membership::Membership;
 use crate::snapshot::describe_members;
-
-/// Stands for a payload that the payload store has, in entries in the cache and on disk.
-pub(crate) static STRIPPED: &[u8] = b"\x00payload stored\x00";
-
-/// Marks an entry whose payload goes through the payload store.
-pub(crate) fn set_external(entry: &mut Entry) {
-    // The field has no use of its own since raft 0.6 and travels and is stored like any other.
-    entry.sync_log = true;
-}
-
-/// Whether the payload of `entry` goes through the payload store.
-pub(crate) fn is_external(entry: &Entry) -> bool {
-    entry.sync_log
-}
-
-/// Whether the payload of `entry` must be read from the payload store before it is sent.
-pub(crate) fn is_stripped(entry: &Entry) -> bool {
-    entry.sync_log && entry.context == STRIPPED
-}
-
-/// The entry as it is written: without a payload that lives elsewhere.
-pub(crate) fn strip(entry: &mut Entry) {
-    if entry.sync_log && !entry.context.is_empty() {
-        entry.context = Bytes::from_static(STRIPPED);
-    }
-}
-
-/// What entries are counted as against bounds in bytes.
-pub(crate) fn bytes_of(entries: &[Entry]) -> usize {
-    entries.iter().map(|e| e.data.len() + e.context.len() + 96).sum()
-}
 
 /// Entries that must be fetched before a follower can be served.
 #[derive(Debug)]
@@ -199,7 +168,7 @@ impl GroupStorage {
     /// Entries that a want asked for.
     pub(crate) fn put_fetched(&mut self, entries: Vec<Entry>) {
         let mut fetched = self.fetched.borrow_mut();
-        // A few followers at most wait at a time; what nobody came for goes.
+        // A few followers at most wait at a time; what no follower came for goes.
         if fetched.len() >= 8 {
             fetched.remove(0);
         }

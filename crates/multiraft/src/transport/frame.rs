@@ -19,9 +19,9 @@ use raft::eraftpb::Message;
 use uuid::Uuid;
 
 use super::Frame;
-use super::wire::{Reader, put_block, put_uuid};
+use crate::codec::{Reader, put_block, put_uuid};
+use crate::entry::is_external;
 use crate::error::FrameError;
-use crate::store::is_external;
 
 const VERSION: u8 = 1;
 /// Payloads below this are cheaper inside the message.

@@ -6,9 +6,6 @@
 //! Snapshot pieces and payload fetches are calls with an answer.
 
 pub(crate) mod frame;
-pub mod framed;
-pub mod memory;
-pub(crate) mod wire;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use framed::{Call, Code, Handler, HandlerFuture, Reply, Server, ServerOptions, Status};
-use multiraft::transport::framed::{FramedTransport, Methods, serve};
+use multiraft::framed::{FramedTransport, Methods, serve};
 use multiraft::{
     Change, Group, GroupConfig, HostOptions, LogHandle, LogOptions, Membership, Peer, Proposal,
     ProposeError, RaftHost, Transport,

@@ -11,9 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::{Frame, Target, Transport};
 use crate::error::TransportError;
 use crate::host::RaftHost;
+use crate::transport::{Frame, Target, Transport};
 
 /// Frames waiting on one link before it drops.
 const LINK_FRAMES: usize = 4096;
@@ -192,7 +192,7 @@ impl Transport for MemoryTransport {
         let (peer, address) = (self.peer(to), to.address.clone());
         Box::pin(async move {
             let taken = peer?.receive_snapshot(frame.header, joined(frame.payload)).await;
-            taken.map_err(|detail| TransportError::Refused { address, detail })
+            taken.map_err(|e| TransportError::Refused { address, detail: e.to_string() })
         })
     }
 
@@ -204,7 +204,7 @@ impl Transport for MemoryTransport {
         let (peer, address) = (self.peer(to), to.address.clone());
         Box::pin(async move {
             let fetched = peer?.receive_fetch(request).await;
-            fetched.map_err(|detail| TransportError::Refused { address, detail })
+            fetched.map_err(|e| TransportError::Refused { address, detail: e.to_string() })
         })
     }
 }

@@ -8,13 +8,12 @@ use raft::eraftpb::{Entry, Message};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::error::{ChangeError, ProposeError, ReadError};
-use crate::event_loop::core::GroupCore;
-use crate::group::{Applied, GroupStatus};
-use crate::machine::{LogPosition, ProposalContext};
+use crate::error::{ChangeError, FetchError, ProposeError, ReadError};
+use crate::machine::{LogPosition, MachineError, ProposalContext};
 use crate::membership::Change;
-use crate::shared::Permit;
+use crate::pending::Permit;
 use crate::snapshot::{Incoming, Outgoing};
+use crate::status::{Applied, GroupStatus};
 
 /// The caller that waits for a change of members; the answer is the entry that made it so.
 pub(crate) type ChangeSender = oneshot::Sender<Result<u64, ChangeError>>;
@@ -55,13 +54,16 @@ pub(crate) struct NewProposal {
 /// Entries read back from the log, with their payloads.
 pub(crate) struct Fetched {
     pub(crate) low: u64,
-    pub(crate) result: Result<Vec<Entry>, String>,
+    pub(crate) result: Result<Vec<Entry>, FetchError>,
     pub(crate) context: GetEntriesContext,
 }
 
 /// What a loop thread is told. `group` is always the folded id.
 pub(crate) enum Event {
-    Start(Box<GroupCore>),
+    /// A group is among [`Opened`](crate::event_loop::Opened).
+    Start {
+        group: u64,
+    },
     Stop {
         group: u64,
         done: oneshot::Sender<bool>,
@@ -95,7 +97,7 @@ pub(crate) enum Event {
         group: u64,
         reason: String,
     },
-    /// Somebody waits for `applied` to move.
+    /// A caller waits for `applied` to move.
     AppliedMoved {
         group: u64,
     },
@@ -109,7 +111,7 @@ pub(crate) enum Event {
     },
     SnapshotTaken {
         group: u64,
-        result: Result<Outgoing, String>,
+        result: Result<Outgoing, MachineError>,
     },
     SnapshotSent {
         group: u64,
@@ -135,7 +137,7 @@ pub(crate) enum Event {
         anywhere: bool,
         sender: oneshot::Sender<Result<u64, ReadError>>,
     },
-    /// Somebody waits until `index` is applied.
+    /// A caller waits until `index` is applied.
     Applied {
         group: u64,
         index: u64,

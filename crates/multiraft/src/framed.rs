@@ -17,9 +17,9 @@ use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 
-use super::{Frame, Target, Transport};
 use crate::error::TransportError;
 use crate::host::RaftHost;
+use crate::transport::{Frame, Target, Transport};
 
 /// Numbers of our methods on the wire; the caller's protocol declares them.
 #[derive(Debug, Clone, Copy)]
@@ -130,7 +130,7 @@ impl Transport for FramedTransport {
     }
 }
 
-/// An endpoint for the members of groups and nobody else: for servers whose other endpoints are on
+/// An endpoint for the members of groups alone: for servers whose other endpoints are on
 /// other ports.
 pub struct RaftEndpoint {
     host: RaftHost,
@@ -172,14 +172,14 @@ pub fn serve(host: &RaftHost, methods: Methods, call: Call) -> Result<HandlerFut
                 header: Bytes::copy_from_slice(&next.to_le_bytes()),
                 payload: Bytes::new(),
             };
-            taken.map(reply).map_err(Status::unavailable)
+            taken.map(reply).map_err(|e| Status::unavailable(e.to_string()))
         }));
     }
     if call.method == methods.fetch {
         return Ok(Box::pin(async move {
             let fetched = host.receive_fetch(call.header).await;
             let reply = |payload| Reply { header: Bytes::new(), payload };
-            fetched.map(reply).map_err(Status::unavailable)
+            fetched.map(reply).map_err(|e| Status::unavailable(e.to_string()))
         }));
     }
     Err(call)

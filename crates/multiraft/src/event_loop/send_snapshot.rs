@@ -9,11 +9,11 @@ use protobuf::Message as _;
 use raft::eraftpb::Message;
 use tokio::io::AsyncReadExt;
 
-use super::piece::Piece;
-use super::{Content, Outgoing};
 use crate::error::TransportError;
 use crate::metrics::add;
 use crate::shared::GroupShared;
+use crate::snapshot::piece::Piece;
+use crate::snapshot::{Content, Outgoing};
 use crate::transport::{Frame, Target};
 
 /// All files below `dir`, by their path relative to it, in a stable order.
