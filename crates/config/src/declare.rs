@@ -3,6 +3,8 @@
 
 use std::marker::PhantomData;
 
+use crate::error::Expected;
+
 /// Which server reads a key, as Ozone's own tags name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -20,8 +22,11 @@ pub enum Tag {
 pub trait Value: Sized {
     /// What a person calls it, such as `duration`.
     const TYPE: &'static str;
-    /// Reads it, or says what was expected.
-    fn parse(raw: &str, spec: &KeySpec) -> Result<Self, String>;
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When it is no such value.
+    fn parse(raw: &str, spec: &KeySpec) -> Result<Self, Expected>;
 }
 
 /// What is known of a key besides the type of its value.
@@ -39,7 +44,7 @@ pub struct KeySpec {
     pub choices: &'static [&'static str],
     /// What a value looks like, such as `duration`.
     pub type_name: &'static str,
-    pub(crate) check: fn(&str, &KeySpec) -> Result<(), String>,
+    pub(crate) check: fn(&str, &KeySpec) -> Result<(), Expected>,
 }
 
 impl KeySpec {
@@ -58,11 +63,11 @@ impl KeySpec {
         is_secret(self.name)
     }
 
-    pub(crate) fn check(&self, raw: &str) -> Result<(), String> {
+    pub(crate) fn check(&self, raw: &str) -> Result<(), Expected> {
         if !self.choices.is_empty()
             && !self.choices.iter().any(|c| c.eq_ignore_ascii_case(raw.trim()))
         {
-            return Err(format!("one of {}", self.choices.join(", ")));
+            return Err(Expected(format!("one of {}", self.choices.join(", ")).into()));
         }
         (self.check)(raw, self)
     }
@@ -110,7 +115,7 @@ impl<T: Value> Key<T> {
     }
 }
 
-fn check<T: Value>(raw: &str, spec: &KeySpec) -> Result<(), String> {
+fn check<T: Value>(raw: &str, spec: &KeySpec) -> Result<(), Expected> {
     T::parse(raw.trim(), spec).map(|_| ())
 }
 

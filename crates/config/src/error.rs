@@ -1,9 +1,15 @@
 //! Why a configuration was refused: always with the place to go and mend it.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
 use crate::origin::Origin;
+
+/// A value is not of its type. Says how one is written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {0}")]
+pub struct Expected(pub Cow<'static, str>);
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -13,8 +19,8 @@ pub enum ConfigError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{}:{line}: {message}", path.display())]
     Syntax { path: PathBuf, line: usize, message: String },
-    #[error("{origin}: {key} = '{value}' is malformed: expected {expected}")]
-    Malformed { key: String, value: String, origin: Origin, expected: String },
+    #[error("{origin}: {key} = '{value}' is malformed: {expected}")]
+    Malformed { key: String, value: String, origin: Origin, expected: Expected },
     #[error("{origin}: unknown key {key}{}", did_you_mean(suggestion))]
     Unknown { key: String, origin: Origin, suggestion: Option<String> },
     #[error("{origin}: {key} = '{value}' is refused: {reason}")]

@@ -40,7 +40,7 @@ mod warning;
 pub use configuration::builder::Builder;
 pub use configuration::{Configuration, Entry};
 pub use declare::{Key, KeySpec, Tag, Value};
-pub use error::ConfigError;
+pub use error::{ConfigError, Expected};
 pub use origin::Origin;
 pub use scm_service::{ScmNode, ScmService};
 pub use site::site_xml;

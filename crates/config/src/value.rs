@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::declare::{KeySpec, Value};
+use crate::error::Expected;
 
 macro_rules! number {
     ($($type:ty => $name:literal, $expected:literal;)*) => {$(
         impl Value for $type {
             const TYPE: &'static str = $name;
-            fn parse(raw: &str, _: &KeySpec) -> Result<Self, String> {
-                raw.replace('_', "").parse().map_err(|_| $expected.to_string())
+            fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
+                raw.replace('_', "").parse().map_err(|_| Expected($expected.into()))
             }
         }
     )*};
@@ -29,30 +30,30 @@ number! {
 impl Value for f64 {
     const TYPE: &'static str = "number";
     /// Also with Java's `f` behind it (`0.9f`), as Ozone's own files have it.
-    fn parse(raw: &str, _: &KeySpec) -> Result<Self, String> {
+    fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
         let number = raw.strip_suffix(['f', 'F']).unwrap_or(raw);
         number
             .parse()
             .ok()
             .filter(|n: &f64| n.is_finite())
-            .ok_or_else(|| "a number, such as 0.9".into())
+            .ok_or(Expected("a number, such as 0.9".into()))
     }
 }
 
 impl Value for bool {
     const TYPE: &'static str = "boolean";
-    fn parse(raw: &str, _: &KeySpec) -> Result<Self, String> {
+    fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
         match raw.to_ascii_lowercase().as_str() {
             "true" => Ok(true),
             "false" => Ok(false),
-            _ => Err("true or false".into()),
+            _ => Err(Expected("true or false".into())),
         }
     }
 }
 
 impl Value for String {
     const TYPE: &'static str = "text";
-    fn parse(raw: &str, spec: &KeySpec) -> Result<Self, String> {
+    fn parse(raw: &str, spec: &KeySpec) -> Result<Self, Expected> {
         // A choice is handed out as declared, however it was capitalised.
         let choice = spec.choices.iter().find(|c| c.eq_ignore_ascii_case(raw));
         Ok(choice.map_or_else(|| raw.to_string(), |c| c.to_string()))
@@ -61,7 +62,7 @@ impl Value for String {
 
 impl Value for PathBuf {
     const TYPE: &'static str = "path";
-    fn parse(raw: &str, _: &KeySpec) -> Result<Self, String> {
+    fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
         Ok(path(raw))
     }
 }
@@ -76,14 +77,14 @@ fn path(raw: &str) -> PathBuf {
 
 impl Value for Vec<String> {
     const TYPE: &'static str = "list";
-    fn parse(raw: &str, _: &KeySpec) -> Result<Self, String> {
+    fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
         Ok(items(raw).map(str::to_string).collect())
     }
 }
 
 impl Value for Vec<PathBuf> {
     const TYPE: &'static str = "list of paths";
-    fn parse(raw: &str, _: &KeySpec) -> Result<Self, String> {
+    fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
         Ok(items(raw).map(path).collect())
     }
 }
@@ -95,7 +96,7 @@ fn items(raw: &str) -> impl Iterator<Item = &str> {
 /// An empty value is `None`.
 impl<T: Value> Value for Option<T> {
     const TYPE: &'static str = T::TYPE;
-    fn parse(raw: &str, spec: &KeySpec) -> Result<Self, String> {
+    fn parse(raw: &str, spec: &KeySpec) -> Result<Self, Expected> {
         if raw.is_empty() { Ok(None) } else { T::parse(raw, spec).map(Some) }
     }
 }
@@ -103,8 +104,8 @@ impl<T: Value> Value for Option<T> {
 impl Value for Duration {
     const TYPE: &'static str = "duration";
     /// `30s`, `100ms`, `5m`, `1.5h`, `7d`; a bare number is milliseconds.
-    fn parse(raw: &str, _: &KeySpec) -> Result<Self, String> {
-        let expected = || "a duration, such as 100ms, 30s, 5m or 1h".to_string();
+    fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
+        let expected = || Expected("a duration, such as 100ms, 30s, 5m or 1h".into());
         let (number, unit) = split_unit(raw);
         let seconds = match unit.to_ascii_lowercase().as_str() {
             "ns" => 1e-9,
@@ -151,16 +152,16 @@ impl fmt::Display for ByteSize {
 
 impl Value for ByteSize {
     const TYPE: &'static str = "size";
-    fn parse(raw: &str, _: &KeySpec) -> Result<Self, String> {
+    fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
         raw.parse()
     }
 }
 
 impl std::str::FromStr for ByteSize {
-    type Err = String;
+    type Err = Expected;
     /// Or says what was expected.
-    fn from_str(raw: &str) -> Result<Self, String> {
-        let expected = || "a size, such as 4MB, 16KB or 5GB".to_string();
+    fn from_str(raw: &str) -> Result<Self, Expected> {
+        let expected = || Expected("a size, such as 4MB, 16KB or 5GB".into());
         let (number, unit) = split_unit(raw);
         let shift = match unit.to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
             "" => 0,
@@ -269,9 +270,9 @@ impl fmt::Display for HostPort {
 
 impl Value for HostPort {
     const TYPE: &'static str = "host:port";
-    fn parse(raw: &str, spec: &KeySpec) -> Result<Self, String> {
+    fn parse(raw: &str, spec: &KeySpec) -> Result<Self, Expected> {
         let default_port = HostPort::parse_with(spec.default, None).map(|d| d.port);
         HostPort::parse_with(raw, default_port)
-            .ok_or_else(|| "host:port, such as om.example.com:9862".into())
+            .ok_or(Expected("host:port, such as om.example.com:9862".into()))
     }
 }

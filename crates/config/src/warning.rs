@@ -8,7 +8,7 @@ use crate::origin::Origin;
 /// Something the user should know though the configuration can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
-    /// A key that nobody declared.
+    /// A key that is not declared.
     Unknown {
         /// Its name.
         key: String,

@@ -35,7 +35,18 @@ impl Default for ClientOptions {
 }
 
 type Answer = Result<Reply, Status>;
-type Waiting = FxHashMap<u64, oneshot::Sender<Result<Answer, String>>>;
+/// Why a connection is no more.
+#[derive(Debug, Clone, thiserror::Error)]
+enum Lost {
+    #[error("the connection was lost")]
+    Dropped,
+    #[error("the server closed the connection")]
+    Closed,
+    #[error(transparent)]
+    Io(Arc<io::Error>),
+}
+
+type Waiting = FxHashMap<u64, oneshot::Sender<Result<Answer, Lost>>>;
 
 struct Connection {
     out: mpsc::UnboundedSender<OutFrame>,
@@ -49,10 +60,10 @@ impl Connection {
         !self.out.is_closed() && self.waiting.lock().is_some()
     }
 
-    fn fail(&self, reason: &str) {
+    fn fail(&self, lost: &Lost) {
         let Some(waiting) = self.waiting.lock().take() else { return };
         for (_, answer) in waiting {
-            let _ = answer.send(Err(reason.to_owned()));
+            let _ = answer.send(Err(lost.clone()));
         }
     }
 }
@@ -164,7 +175,7 @@ impl Client {
         let (answer, answered) = oneshot::channel();
         match connection.waiting.lock().as_mut() {
             Some(waiting) => waiting.insert(call, answer),
-            None => return Err(self.lost(false, "the connection was lost")),
+            None => return Err(self.lost(false, &Lost::Dropped)),
         };
         let _forget = Forget { connection: &connection, call };
         let frame = OutFrame {
@@ -176,23 +187,23 @@ impl Client {
             payload,
         };
         if connection.out.send(frame).is_err() {
-            return Err(self.lost(false, "the connection was lost"));
+            return Err(self.lost(false, &Lost::Dropped));
         }
         match answered.await {
             Ok(Ok(Ok(reply))) => Ok(reply),
             Ok(Ok(Err(status))) => {
                 Err(CallError::Status { address: self.inner.address.clone(), status })
             }
-            Ok(Err(reason)) => Err(self.lost(true, &reason)),
-            Err(_) => Err(self.lost(true, "the connection was lost")),
+            Ok(Err(lost)) => Err(self.lost(true, &lost)),
+            Err(_) => Err(self.lost(true, &Lost::Dropped)),
         }
     }
 
-    fn lost(&self, sent: bool, reason: &str) -> CallError {
+    fn lost(&self, sent: bool, lost: &Lost) -> CallError {
         CallError::Transport {
             address: self.inner.address.clone(),
             kind: io::ErrorKind::ConnectionReset,
-            reason: reason.to_owned(),
+            reason: lost.to_string(),
             sent,
         }
     }
@@ -241,12 +252,12 @@ async fn connect(address: &str, options: &ClientOptions) -> io::Result<Arc<Conne
     let weak = Arc::downgrade(&connection);
     let reader = FrameReader::new(read, options.max_frame);
     let reading = tokio::spawn(async move {
-        let reason = match read_answers(reader, &weak).await {
-            Ok(()) => "the server closed the connection".to_owned(),
-            Err(e) => e.to_string(),
+        let lost = match read_answers(reader, &weak).await {
+            Ok(()) => Lost::Closed,
+            Err(e) => Lost::Io(Arc::new(e)),
         };
         if let Some(connection) = weak.upgrade() {
-            connection.fail(&reason);
+            connection.fail(&lost);
         }
     });
     let weak = Arc::downgrade(&connection);
@@ -254,7 +265,7 @@ async fn connect(address: &str, options: &ClientOptions) -> io::Result<Arc<Conne
         if let Err(e) = write_frames(write, frames, |_| {}).await
             && let Some(connection) = weak.upgrade()
         {
-            connection.fail(&e.to_string());
+            connection.fail(&Lost::Io(Arc::new(e)));
         }
         reading.abort();
     });

@@ -75,15 +75,28 @@ impl TargetArgs {
     }
 }
 
+/// A number with a unit that cannot be read.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum UnitError {
+    #[error("{0} does not begin with a number")]
+    NoNumber(String),
+    #[error("{0} is no unit of time (ms, s, m, h, d)")]
+    Time(String),
+    #[error("{0} is no unit of size (B, KB, MB, GB, TB)")]
+    Size(String),
+    #[error(transparent)]
+    Duration(#[from] std::time::TryFromFloatSecsError),
+}
+
 /// Splits `10KB` into its number and unit.
-fn number_and_unit(text: &str) -> Result<(f64, String), String> {
+fn number_and_unit(text: &str) -> Result<(f64, String), UnitError> {
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let number = text[..at].parse().map_err(|_| format!("{text} does not begin with a number"))?;
+    let number = text[..at].parse().map_err(|_| UnitError::NoNumber(text.to_owned()))?;
     Ok((number, text[at..].trim().to_ascii_lowercase()))
 }
 
 /// A time such as `30s`, `5m`, `1h`, `7d`; a bare number is seconds.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = number_and_unit(text)?;
     let unit = match unit.as_str() {
         "ms" => 0.001,
@@ -91,13 +104,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "m" => 60.0,
         "h" => 3_600.0,
         "d" => 86_400.0,
-        other => return Err(format!("{other} is no unit of time (ms, s, m, h, d)")),
+        other => return Err(UnitError::Time(other.to_owned())),
     };
-    Duration::try_from_secs_f64(number * unit).map_err(|e| e.to_string())
+    Ok(Duration::try_from_secs_f64(number * unit)?)
 }
 
 /// A size such as `10KB`, `4MB`, `1GB`, in powers of 1024; a bare number is bytes.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, UnitError> {
     let (number, unit) = number_and_unit(text)?;
     let shift = match unit.trim_end_matches('b').trim_end_matches('i') {
         "" => 0,
@@ -105,7 +118,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         "m" => 20,
         "g" => 30,
         "t" => 40,
-        _ => return Err(format!("{unit} is no unit of size (B, KB, MB, GB, TB)")),
+        _ => return Err(UnitError::Size(unit)),
     };
     Ok((number
         * f64::from(1_u32 << (shift % 30))

@@ -99,7 +99,7 @@ impl Findings {
         tell(&mut self.violations, text);
     }
 
-    /// Nobody writes any more: the last gap ends.
+    /// No task writes any more: the last gap ends.
     pub(crate) fn end(&mut self) {
         self.gaps.end(Instant::now(), SystemTime::now());
     }

@@ -20,7 +20,7 @@ pub(crate) enum Seen {
     Absent,
     /// One version, whole.
     Version(u64),
-    /// Bytes that nobody wrote as one.
+    /// Bytes that no writer wrote as one.
     Torn,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Verdict {
     Lost,
     /// An older version than one that was there before the read began.
     Stale,
-    /// The content is nobody's.
+    /// The content is no writer's.
     Torn,
 }
 
@@ -132,7 +132,7 @@ impl History {
                 None => Verdict::Lost,
             },
             Seen::Version(version) if version >= floor.0 => {
-                // From now on nobody may see an older one, whether it was acknowledged or not.
+                // From now on no reader may see an older one, whether it was acknowledged or not.
                 k.floor = k.floor.max(version);
                 Verdict::Fine
             }
@@ -141,7 +141,7 @@ impl History {
         })
     }
 
-    /// The last read of a key, when nobody writes any more: what is older now stays so.
+    /// The last read of a key, when no task writes any more: what is older now stays so.
     pub(crate) fn judge_last(&self, key: usize, seen: Seen) -> Verdict {
         match self.judge(key, self.floor(key), seen) {
             Verdict::Stale => Verdict::Lost,

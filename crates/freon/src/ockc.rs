@@ -73,6 +73,15 @@ pub struct Ockc {
     json: bool,
 }
 
+/// An operation that was not done.
+#[derive(Debug, thiserror::Error)]
+enum AttemptError {
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error("not done within {0:?}")]
+    Timeout(Duration),
+}
+
 /// What all tasks of a run share.
 struct Run {
     target: Target,
@@ -171,25 +180,25 @@ impl Run {
         change(&mut self.findings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Does an operation with one of the clients; an error is a text.
+    /// Does an operation with one of the clients.
     async fn attempt<T>(
         &self,
         operation: impl AsyncFnOnce(&Client) -> client::Result<T>,
-    ) -> Result<T, String> {
+    ) -> Result<T, AttemptError> {
         let client = self.target.client(self.operations.fetch_add(1, Ordering::Relaxed));
         match timeout(self.timeout, operation(client)).await {
-            Ok(result) => result.map_err(|e| e.to_string()),
-            Err(_) => Err(format!("not done within {:?}", self.timeout)),
+            Ok(result) => Ok(result?),
+            Err(_) => Err(AttemptError::Timeout(self.timeout)),
         }
     }
 
     /// What a key holds.
-    async fn look(&self, key: usize) -> Result<Seen, String> {
+    async fn look(&self, key: usize) -> Result<Seen, AttemptError> {
         self.look_at(&self.target.key(&self.prefix, key as u64), key).await
     }
 
     /// What there is at a path, taken for a version of a key.
-    async fn look_at(&self, path: &KeyPath, key: usize) -> Result<Seen, String> {
+    async fn look_at(&self, path: &KeyPath, key: usize) -> Result<Seen, AttemptError> {
         let found = self.attempt(async |client| match client.read_key(path).await {
             // OM says so; of a DataNode it would be a key whose blocks are lost.
             Err(e) if e.is_status(Status::KeyNotFound) => Ok(None),

@@ -59,7 +59,7 @@ pub(crate) fn parse(mut frame: Bytes) -> Result<Incoming, Broken> {
         client: header.client_id.clone(),
     };
     let broken = |fault| Broken { id: id.clone(), fault };
-    check(&header).map_err(|reason| broken(Fault::invalid_header(reason)))?;
+    check(&header).map_err(|fault| broken(Fault::invalid_header(fault.to_string())))?;
     let undecodable = |e: Malformed| {
         broken(Fault::undecodable_header(format!("frame of call {}: {e}", header.call_id)))
     };
@@ -78,12 +78,23 @@ pub(crate) fn parse(mut frame: Bytes) -> Result<Incoming, Broken> {
     }
 }
 
-fn check(header: &CallHeader) -> Result<(), String> {
+/// What a header says that is not served here.
+#[derive(Debug, thiserror::Error)]
+enum HeaderFault {
+    #[error("RPC header lacks kind or operation")]
+    Incomplete,
+    #[error("unknown RPC operation {0}")]
+    Operation(i32),
+    #[error("RPC kind {0} is not served, only protobuf is")]
+    Kind(i32),
+}
+
+fn check(header: &CallHeader) -> Result<(), HeaderFault> {
     match (header.kind, header.operation) {
         (Some(KIND_PROTOBUF), Some(FINAL_PACKET)) => Ok(()),
-        (None, _) | (_, None) => Err("RPC header lacks kind or operation".to_owned()),
-        (Some(KIND_PROTOBUF), Some(operation)) => Err(format!("unknown RPC operation {operation}")),
-        (Some(kind), _) => Err(format!("RPC kind {kind} is not served, only protobuf is")),
+        (None, _) | (_, None) => Err(HeaderFault::Incomplete),
+        (Some(KIND_PROTOBUF), Some(operation)) => Err(HeaderFault::Operation(operation)),
+        (Some(kind), _) => Err(HeaderFault::Kind(kind)),
     }
 }
 

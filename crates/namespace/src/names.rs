@@ -18,13 +18,15 @@ const AVOIDED_IN_KEYS: &[char] =
 /// # Errors
 /// [`OmError::InvalidVolumeName`]
 pub fn validate_volume_name(name: &str, settings: &Settings) -> Result<(), OmError> {
-    check(name, "volume", settings.strict_s3_names).map_err(OmError::InvalidVolumeName)
+    let checked = check(name, "volume", settings.strict_s3_names);
+    checked.map_err(|fault| OmError::InvalidVolumeName(fault.to_string()))
 }
 
 /// # Errors
 /// [`OmError::InvalidBucketName`]
 pub fn validate_bucket_name(name: &str, settings: &Settings) -> Result<(), OmError> {
-    check(name, "bucket", settings.strict_s3_names).map_err(OmError::InvalidBucketName)
+    let checked = check(name, "bucket", settings.strict_s3_names);
+    checked.map_err(|fault| OmError::InvalidBucketName(fault.to_string()))
 }
 
 /// # Errors
@@ -47,13 +49,29 @@ pub fn validate_key_name(name: &str, settings: &Settings) -> Result<(), OmError>
     Ok(())
 }
 
-fn check(name: &str, kind: &str, strict: bool) -> Result<(), String> {
+/// What a name may not be; the words are Ozone's.
+#[derive(Debug, thiserror::Error)]
+enum NameFault<'a> {
+    #[error(
+        "{kind} name '{name}' is too {}, valid length is {}-{} characters",
+        if name.len() < *NAME_LENGTH.start() { "short" } else { "long" },
+        NAME_LENGTH.start(),
+        NAME_LENGTH.end()
+    )]
+    Length { kind: &'static str, name: &'a str },
+    #[error("{kind} name '{name}' cannot {edge} a period or dash")]
+    Edge { kind: &'static str, name: &'a str, edge: &'static str },
+    #[error("{kind} name does not support uppercase characters")]
+    Uppercase { kind: &'static str },
+    #[error("{kind} name has an unsupported character : {character}")]
+    Character { kind: &'static str, character: char },
+    #[error("{kind} name '{name}' cannot be an IPv4 address")]
+    Address { kind: &'static str, name: &'a str },
+}
+
+fn check<'a>(name: &'a str, kind: &'static str, strict: bool) -> Result<(), NameFault<'a>> {
     if !NAME_LENGTH.contains(&name.len()) {
-        let (min, max) = (NAME_LENGTH.start(), NAME_LENGTH.end());
-        let how = if name.len() < *min { "short" } else { "long" };
-        return Err(format!(
-            "{kind} name '{name}' is too {how}, valid length is {min}-{max} characters"
-        ));
+        return Err(NameFault::Length { kind, name });
     }
     let mut last = None;
     for c in name.chars() {
@@ -68,21 +86,21 @@ fn check(name: &str, kind: &str, strict: bool) -> Result<(), String> {
                     _ => None,
                 };
                 if let Some(edge) = edge {
-                    return Err(format!("{kind} name '{name}' cannot {edge} a period or dash"));
+                    return Err(NameFault::Edge { kind, name, edge });
                 }
             }
             'A'..='Z' => {
-                return Err(format!("{kind} name does not support uppercase characters"));
+                return Err(NameFault::Uppercase { kind });
             }
-            _ => return Err(format!("{kind} name has an unsupported character : {c}")),
+            character => return Err(NameFault::Character { kind, character }),
         }
         last = Some(c);
     }
     if matches!(last, Some('.' | '-')) {
-        return Err(format!("{kind} name '{name}' cannot end with a period or dash"));
+        return Err(NameFault::Edge { kind, name, edge: "end with" });
     }
     if name.parse::<Ipv4Addr>().is_ok() {
-        return Err(format!("{kind} name '{name}' cannot be an IPv4 address"));
+        return Err(NameFault::Address { kind, name });
     }
     Ok(())
 }

@@ -15,12 +15,17 @@ pub(crate) struct ReplicationArgs {
     replication: Option<String>,
 }
 
+/// There is no such replication type.
+#[derive(Debug, thiserror::Error)]
+#[error("types are RATIS, STAND_ALONE and EC")]
+pub(crate) struct UnknownType;
+
 /// A replication type, as it is called on the wire.
-pub(crate) fn kind(text: &str) -> Result<String, String> {
+pub(crate) fn kind(text: &str) -> Result<String, UnknownType> {
     let kind = text.to_ascii_uppercase();
     match kind.as_str() {
         "RATIS" | "STAND_ALONE" | "EC" => Ok(kind),
-        _ => Err("types are RATIS, STAND_ALONE and EC".into()),
+        _ => Err(UnknownType),
     }
 }
 

@@ -14,7 +14,7 @@ mod table;
 use config::Configuration;
 use config::keys::scm as keys;
 
-pub use schema::{Misplaced, Schema, SchemaError};
+pub use schema::{Misplaced, Schema, SchemaError, SchemaFault};
 use script::Script;
 use table::Table;
 use types::topology::Costs;

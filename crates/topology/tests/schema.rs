@@ -16,7 +16,7 @@ fn read(name: &str, text: &str) -> Result<Schema, String> {
     Schema::read(&file).map_err(|error| {
         let text = error.to_string();
         assert!(text.contains(&file.display().to_string()), "it names the file: {text}");
-        error.reason
+        error.fault.to_string()
     })
 }
 

@@ -4,6 +4,7 @@
 //! * [`circles`]: which module may use which
 //! * [`purity`]: what a rules crate must not depend on
 //! * [`numbers`]: numbers of messages in the rules
+//! * [`errors`]: errors of libraries are types
 //! * [`unused`]: dependencies that no source names
 //! * [`files`]: size and opening words of source files
 //! * [`comments`]: how wide comments are, and that they say something
@@ -15,6 +16,7 @@
 mod book;
 mod circles;
 mod comments;
+mod errors;
 mod files;
 mod layers;
 mod manifest;
@@ -63,6 +65,7 @@ pub fn run(root: &Path) -> Result<bool> {
     purity::check(&manifests, &mut findings);
     unused::check(root, &manifests, &mut findings)?;
     files::check(root, &manifests, &mut findings)?;
+    errors::check(root, &manifests, &mut findings)?;
     numbers::check(root, &manifests, &mut findings)?;
     comments::check(root, &mut findings)?;
     words::check(root, &mut findings)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Configuration, Sources};
 use crate::declare::env_name;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, Expected};
 use crate::keys;
 use crate::origin::Origin;
 use crate::refused;
@@ -264,7 +264,7 @@ fn derive_scm_addresses(settings: &mut BTreeMap<String, Setting>) -> Result<(), 
                     key: port_key.name().into(),
                     value: setting.resolved.clone(),
                     origin: setting.origin.clone(),
-                    expected: "a port, 0 to 65535".into(),
+                    expected: Expected("a port, 0 to 65535".into()),
                 })?,
                 port_key.name(),
             )),

@@ -97,7 +97,7 @@ impl Configuration {
             Ok(value) => value,
             // Every value was checked when it was set, every default by a test.
             Err(expected) => {
-                unreachable!("{} = '{value}' was checked, yet: expected {expected}", spec.name)
+                unreachable!("{} = '{value}' was checked, yet: {expected}", spec.name)
             }
         }
     }
@@ -238,7 +238,7 @@ impl Configuration {
         self.inner.settings.get(name).map(|s| s.raw.as_str())
     }
 
-    /// The declared key nearest to a name nobody declared.
+    /// The declared key nearest to a name that is not declared.
     pub fn suggest(name: &str) -> Option<&'static str> {
         crate::suggest::nearest(name, keys::all().map(|spec| spec.name))
     }

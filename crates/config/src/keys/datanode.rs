@@ -62,7 +62,7 @@ keys! {
     HDDS_DATANODE_DISK_CHECK_IO_FAILURES_TOLERATED: usize = "hdds.datanode.disk.check.io.failures.tolerated", "1", [DATANODE];
     /// Size of the file that a test writes, syncs and reads back.
     HDDS_DATANODE_DISK_CHECK_IO_FILE_SIZE: ByteSize = "hdds.datanode.disk.check.io.file.size", "100B", [DATANODE];
-    /// The least time between two readings of a whole replica that somebody found suspicious.
+    /// The least time between two readings of a whole replica that a read found suspicious.
     HDDS_CONTAINER_SCRUB_MIN_GAP: Duration = "hdds.container.scrub.min.gap", "15m", [DATANODE];
     /// Data directories that may fail before the DataNode ends; -1 for all but one.
     HDDS_DATANODE_FAILED_DATA_VOLUMES_TOLERATED: i32 = "hdds.datanode.failed.data.volumes.tolerated", "-1", [DATANODE];

@@ -69,13 +69,13 @@ keys! {
     OZONE_DIRECTORY_DELETING_SERVICE_INTERVAL: Duration = "ozone.directory.deleting.service.interval", "1m", [OM];
     /// The most files and directories one run of the directory deleting service takes.
     OZONE_PATH_DELETING_LIMIT_PER_TASK: u32 = "ozone.path.deleting.limit.per.task", "20000", [OM];
-    /// How often OM looks for open keys nobody will commit.
+    /// How often OM looks for open keys that no client will commit.
     OZONE_OM_OPEN_KEY_CLEANUP_SERVICE_INTERVAL: Duration = "ozone.om.open.key.cleanup.service.interval", "24h", [OM];
     /// Age at which an open key counts as abandoned.
     OZONE_OM_OPEN_KEY_EXPIRE_THRESHOLD: Duration = "ozone.om.open.key.expire.threshold", "7d", [OM];
     /// The most open keys one run of the cleanup removes.
     OZONE_OM_OPEN_KEY_CLEANUP_LIMIT_PER_TASK: u32 = "ozone.om.open.key.cleanup.limit.per.task", "1000", [OM];
-    /// How often OM looks for multipart uploads nobody will complete.
+    /// How often OM looks for multipart uploads that no client will complete.
     OZONE_OM_OPEN_MPU_CLEANUP_SERVICE_INTERVAL: Duration = "ozone.om.open.mpu.cleanup.service.interval", "24h", [OM];
     /// Age at which a multipart upload counts as abandoned.
     OZONE_OM_OPEN_MPU_EXPIRE_THRESHOLD: Duration = "ozone.om.open.mpu.expire.threshold", "30d", [OM];

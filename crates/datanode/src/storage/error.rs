@@ -1,6 +1,7 @@
 //! What can go wrong on the disks, and the one place where it becomes a `Result` code.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use blockio::{IoError, IoErrorKind};
 use container::bcsid::BcsidError;
@@ -14,6 +15,34 @@ use types::{BlockId, ContainerId, PipelineId};
 
 /// Result of a storage operation.
 pub type Result<T, E = StorageError> = std::result::Result<T, E>;
+
+/// What is wrong with a `.container` file.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ContainerFileFault {
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(Arc<std::io::Error>),
+    /// It is another document.
+    #[error("does not start with !<KeyValueContainerData>")]
+    Tag,
+    /// A line is no field.
+    #[error("no field: {0}")]
+    NoField(String),
+    /// A field is not there.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// A field says what cannot be.
+    #[error("{name} is not valid: {value}")]
+    Field {
+        /// The field.
+        name: String,
+        /// What it says.
+        value: String,
+    },
+    /// It is not as it was written.
+    #[error("checksum mismatch")]
+    Checksum,
+}
 
 /// What can go wrong on the disks.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -195,12 +224,12 @@ pub enum StorageError {
         reason: String,
     },
     /// A `.container` file that cannot be understood.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {fault}", path.display())]
     ContainerFile {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        reason: String,
+        fault: ContainerFileFault,
     },
     /// A directory in use, foreign, newer or damaged.
     #[error("{0}")]

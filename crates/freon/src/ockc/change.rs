@@ -5,7 +5,7 @@ use std::time::Instant;
 use client::{CreateKey, ErrorKind, FinishOptions, KeyPath};
 use rand::RngExt;
 
-use super::{RETRY_DELAY, Run, at};
+use super::{AttemptError, RETRY_DELAY, Run, at};
 use crate::edition;
 use crate::history::{Seen, Verdict};
 
@@ -27,7 +27,7 @@ impl Run {
     }
 
     /// Writes a version of a key; says what took long.
-    async fn put(&self, path: KeyPath, key: usize, version: u64) -> Result<String, String> {
+    async fn put(&self, path: KeyPath, key: usize, version: u64) -> Result<String, AttemptError> {
         let content = edition::write(key as u64, version, &self.sizes);
         let began = Instant::now();
         let written = self.attempt(async |client| {
@@ -94,7 +94,7 @@ impl Run {
         version: u64,
         began: Instant,
         what: &str,
-        outcome: Result<String, String>,
+        outcome: Result<String, AttemptError>,
     ) -> bool {
         match outcome {
             Ok(details) => {

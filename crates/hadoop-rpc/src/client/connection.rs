@@ -80,7 +80,7 @@ impl Connection {
         }
     }
 
-    /// Closes the connection if nobody waits; whether it is closed.
+    /// Closes the connection if no call waits; whether it is closed.
     fn close_if_idle(&self) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.as_ref().is_none_or(|calls| calls.is_empty()) {

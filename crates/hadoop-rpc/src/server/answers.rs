@@ -67,7 +67,7 @@ impl Answers {
 }
 
 impl Outgoing {
-    /// Writes answers until nobody can give any more.
+    /// Writes answers until no task can give any more.
     pub(super) async fn write(
         mut self,
         mut socket: impl AsyncWrite + Unpin,

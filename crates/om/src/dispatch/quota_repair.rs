@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use namespace::{Table, View, recount};
+use namespace::{OmError, Table, View, ViewError, recount};
 use parking_lot::Mutex;
 use proto::ozone::{BucketQuotaCount, OmRequest, QuotaRepairRequest, Type};
 use serde_json::json;
@@ -14,6 +14,23 @@ use crate::state::SnapshotView;
 
 /// Buckets that are put right by one entry of the log.
 const BUCKETS_AT_ONCE: usize = 100;
+
+/// A repair was not done, or not to its end.
+#[derive(Debug, thiserror::Error)]
+enum RepairError {
+    #[error("no bucket: {0}")]
+    NoBucket(String),
+    #[error("/{volume}/{bucket}: {error}")]
+    Count { volume: String, bucket: String, error: Box<OmError> },
+    #[error(transparent)]
+    Buckets(#[from] ViewError),
+    #[error(transparent)]
+    Unavailable(#[from] framed::Status),
+    #[error("{0}")]
+    Refused(String),
+    #[error(transparent)]
+    Panicked(#[from] tokio::task::JoinError),
+}
 
 /// The last repair, and the one that is running.
 #[derive(Debug, Default)]
@@ -69,7 +86,7 @@ impl QuotaRepairs {
         true
     }
 
-    fn end(&self, result: Result<Vec<BucketQuotaCount>, String>) {
+    fn end(&self, result: Result<Vec<BucketQuotaCount>, RepairError>) {
         let mut status = self.0.lock();
         status.running = false;
         status.finished_ms = now_ms();
@@ -81,7 +98,7 @@ impl QuotaRepairs {
                     status.differences.insert(bucket, difference);
                 }
             }
-            Err(e) => status.error = e,
+            Err(e) => status.error = e.to_string(),
         }
     }
 }
@@ -107,10 +124,10 @@ impl Dispatcher {
     async fn repair(
         self: &Arc<Self>,
         buckets: Vec<String>,
-    ) -> Result<Vec<BucketQuotaCount>, String> {
+    ) -> Result<Vec<BucketQuotaCount>, RepairError> {
         let dispatcher = Arc::clone(self);
         let counting = tokio::task::spawn_blocking(move || dispatcher.count(&buckets));
-        let found = counting.await.map_err(|e| e.to_string())??;
+        let found = counting.await??;
         for some in found.chunks(BUCKETS_AT_ONCE) {
             let request = OmRequest {
                 cmd_type: Type::QuotaRepair as i32,
@@ -121,25 +138,26 @@ impl Dispatcher {
                 })),
                 ..OmRequest::default()
             };
-            let answer = self.submit_own(request).await.map_err(|e| e.to_string())?;
+            let answer = self.submit_own(request).await?;
             if answer.success == Some(false) {
-                return Err(answer.message.unwrap_or_default());
+                return Err(RepairError::Refused(answer.message.unwrap_or_default()));
             }
         }
         Ok(found)
     }
 
     /// What is wrong with the counters of which bucket.
-    fn count(&self, buckets: &[String]) -> Result<Vec<BucketQuotaCount>, String> {
-        let tables = self.tables().map_err(|e| e.to_string())?;
+    fn count(&self, buckets: &[String]) -> Result<Vec<BucketQuotaCount>, RepairError> {
+        let tables = self.tables()?;
         // Counters and what they count must be of one moment.
         let snapshot = SnapshotView::of(&tables);
         let mut wrong = Vec::new();
         for (volume, bucket) in named(&snapshot, buckets)? {
-            let count = match recount(&snapshot, &volume, &bucket) {
-                Ok(count) => count,
-                Err(e) => return Err(format!("/{volume}/{bucket}: {e}")),
-            };
+            let count = recount(&snapshot, &volume, &bucket);
+            let count = count.map_err(|error| {
+                let error = Box::new(error);
+                RepairError::Count { volume, bucket, error }
+            })?;
             wrong.extend(count.filter(|c| c.diff_used_bytes != 0 || c.diff_used_namespace != 0));
         }
         Ok(wrong)
@@ -147,20 +165,19 @@ impl Dispatcher {
 }
 
 /// Volume and bucket of each name, or of every bucket there is.
-fn named(view: &SnapshotView<'_>, names: &[String]) -> Result<Vec<(String, String)>, String> {
+fn named(view: &SnapshotView<'_>, names: &[String]) -> Result<Vec<(String, String)>, RepairError> {
     let split = |name: &str| {
         let (volume, bucket) = name.trim_matches('/').split_once('/')?;
         Some((volume.to_owned(), bucket.to_owned()))
     };
     if !names.is_empty() {
-        let wrong = |name: &String| format!("no bucket: {name}");
+        let wrong = |name: &String| RepairError::NoBucket(name.clone());
         return names.iter().map(|name| split(name).ok_or_else(|| wrong(name))).collect();
     }
     let mut all = Vec::new();
     view.scan(Table::BucketTable, b"", None, &mut |key, _| {
         all.extend(split(&String::from_utf8_lossy(key)));
         std::ops::ControlFlow::Continue(())
-    })
-    .map_err(|e| e.to_string())?;
+    })?;
     Ok(all)
 }

@@ -22,7 +22,7 @@ pub(super) const PROTOCOL: &str = "org.apache.hadoop.ozone.om.protocol.OMAdminPr
 pub(super) enum Refused {
     /// The caller is no administrator.
     Denied(String),
-    /// Nobody knows this method.
+    /// There is no such method.
     NoSuchMethod(String),
     /// Not here, or not now.
     Status(Status),
@@ -50,7 +50,8 @@ pub(super) async fn answer(
         "compactDB" => {
             let request = CompactRequest::decode(body).map_err(undecodable)?;
             let done = compact(dispatcher, request.column_family).await;
-            CompactResponse { success: done.is_ok(), error_msg: done.err() }.encode_to_vec()
+            let error_msg = done.err().map(|e| e.to_string());
+            CompactResponse { success: error_msg.is_none(), error_msg }.encode_to_vec()
         }
         "triggerSnapshotDefrag" => {
             let message = "Snapshot defragmentation service is not initialized".to_owned();
@@ -81,7 +82,7 @@ pub(super) async fn answer_framed(dispatcher: &Dispatcher, call: Bytes) -> Resul
         return Ok(framed::message::reply(&response));
     }
     if call.method == "getOMConfiguration" {
-        // OMs ask each other for it, as nobody in particular.
+        // OMs ask each other for it, as no particular user.
         return Ok(framed::message::reply(&configuration(dispatcher)));
     }
     let answered = answer(dispatcher, &call.method, call.body, &call.user).await;
@@ -135,12 +136,21 @@ fn configuration(dispatcher: &Dispatcher) -> OmConfigurationResponse {
     }
 }
 
+/// A table is not compacted.
+#[derive(Debug, thiserror::Error)]
+enum CompactError {
+    #[error(transparent)]
+    Tables(#[from] Status),
+    #[error("Column family {0} does not exist")]
+    NoSuchTable(String),
+}
+
 /// Compacts a table, which takes as long as it takes: the answer says that it has begun.
-async fn compact(dispatcher: &Dispatcher, family: String) -> Result<(), String> {
-    let tables = dispatcher.tables().map_err(|e| e.to_string())?;
+async fn compact(dispatcher: &Dispatcher, family: String) -> Result<(), CompactError> {
+    let tables = dispatcher.tables()?;
     let known = namespace::Table::ALL.iter().find(|table| table.name() == family);
     let Some(table) = known.map(|table| StoreTable::named(table.name())) else {
-        return Err(format!("Column family {family} does not exist"));
+        return Err(CompactError::NoSuchTable(family));
     };
     tokio::task::spawn_blocking(move || {
         let end = [u8::MAX; 64];

@@ -80,6 +80,39 @@ pub fn containers(
     })
 }
 
+/// Why a host is not taken out of service or back; the words are Ozone's.
+#[derive(Debug, thiserror::Error)]
+enum WorkflowError {
+    #[error("{0}")]
+    UnknownHost(String),
+    #[error(
+        "Host {0} is running a datanode registered with SCM, but the port number doesn't match. \
+         Please check the port number."
+    )]
+    Port(String),
+    #[error(
+        "Host {0} is running multiple datanodes registered with SCM, but no port numbers match. \
+         Please check the port number."
+    )]
+    SeveralNodes(String),
+    #[error(
+        "Insufficient nodes. Tried to {verb} {tried} nodes out of {serving} IN-SERVICE HEALTHY and \
+         {others} not IN-SERVICE or not HEALTHY nodes. Cannot {} as a minimum of {minimum} \
+         IN-SERVICE HEALTHY nodes are required to maintain replication after {goal}. ",
+        if *goal == "maintenance" { "enter maintenance mode" } else { "decommission" }
+    )]
+    InsufficientNodes {
+        verb: &'static str,
+        goal: &'static str,
+        tried: usize,
+        serving: usize,
+        others: usize,
+        minimum: usize,
+    },
+    #[error(transparent)]
+    State(#[from] ServeError),
+}
+
 /// How a wish is worded when there are too few nodes for it.
 struct Leaving {
     verb: &'static str,
@@ -102,20 +135,20 @@ fn change(
         for host in hosts {
             match find(&cluster, host, &unknown) {
                 Ok(id) => ids.push((host, id)),
-                Err(error) => failed.push(refusal(host, error)),
+                Err(error) => failed.push(refusal(host, &error)),
             }
         }
         if let Some((leaving, force)) = leaving
             && !force
             && let Err(error) = enough_stay(&cluster, &ids, &leaving)
         {
-            failed.push(refusal("AllHosts", error));
+            failed.push(refusal("AllHosts", &error));
             return failed;
         }
         for (host, id) in ids {
             match begin(&mut cluster, id, now) {
                 Ok(more) => decision.merge(more),
-                Err(error) => failed.push(refusal(host, error.to_string())),
+                Err(error) => failed.push(refusal(host, &error.into())),
             }
         }
     }
@@ -126,8 +159,8 @@ fn change(
     failed
 }
 
-fn refusal(host: &str, error: String) -> DatanodeAdminErrorResponseProto {
-    DatanodeAdminErrorResponseProto { host: host.to_owned(), error }
+fn refusal(host: &str, error: &WorkflowError) -> DatanodeAdminErrorResponseProto {
+    DatanodeAdminErrorResponseProto { host: host.to_owned(), error: error.to_string() }
 }
 
 /// The node on a host; a port may follow the name, where a host has several nodes. A node's id will
@@ -136,7 +169,7 @@ fn find(
     cluster: &Cluster,
     host: &str,
     unknown: impl Fn(&str) -> String,
-) -> Result<DatanodeId, String> {
+) -> Result<DatanodeId, WorkflowError> {
     if let Ok(id) = host.parse::<DatanodeId>()
         && cluster.nodes.get(id).is_some()
     {
@@ -153,16 +186,10 @@ fn find(
     };
     let fitting: Vec<_> = here.iter().filter(fits).collect();
     match (&here[..], &fitting[..]) {
-        ([], _) => Err(unknown(host)),
+        ([], _) => Err(WorkflowError::UnknownHost(unknown(host))),
         (_, [node]) => Ok(node.details.id),
-        ([_], []) => Err(format!(
-            "Host {host} is running a datanode registered with SCM, but the port number doesn't match. Please check \
-             the port number."
-        )),
-        _ => Err(format!(
-            "Host {host} is running multiple datanodes registered with SCM, but no port numbers match. Please check \
-             the port number."
-        )),
+        ([_], []) => Err(WorkflowError::Port(host.to_owned())),
+        _ => Err(WorkflowError::SeveralNodes(host.to_owned())),
     }
 }
 
@@ -171,7 +198,7 @@ fn enough_stay(
     cluster: &Cluster,
     leaving: &[(&String, DatanodeId)],
     wish: &Leaving,
-) -> Result<(), String> {
+) -> Result<(), WorkflowError> {
     let serves = |n: &&placement::Node| {
         n.health == Health::Healthy && n.details.op_state == OperationalState::InService
     };
@@ -204,11 +231,6 @@ fn enough_stay(
         return Ok(());
     }
     let (tried, others) = (ids.len(), cluster.nodes.len() - serving);
-    let (verb, goal) = (wish.verb, wish.goal);
-    let cannot = if goal == "maintenance" { "enter maintenance mode" } else { "decommission" };
-    Err(format!(
-        "Insufficient nodes. Tried to {verb} {tried} nodes out of {serving} IN-SERVICE HEALTHY and {others} not \
-         IN-SERVICE or not HEALTHY nodes. Cannot {cannot} as a minimum of {minimum} IN-SERVICE HEALTHY nodes are \
-         required to maintain replication after {goal}. "
-    ))
+    let Leaving { verb, goal } = *wish;
+    Err(WorkflowError::InsufficientNodes { verb, goal, tried, serving, others, minimum })
 }

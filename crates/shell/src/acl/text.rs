@@ -7,9 +7,24 @@ use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
 /// A letter for each right, in the order of their bits.
 const LETTERS: [char; 9] = ['r', 'w', 'c', 'l', 'd', 'x', 'y', 'a', 'n'];
 
+/// An entry that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AclError {
+    #[error("{0} is no ACL: write user:ann:rw or group:staff:a[DEFAULT]")]
+    Form(String),
+    #[error("{0} is no type: user, group, world, anonymous, client_ip")]
+    Type(String),
+    #[error("{0} is no scope: ACCESS, DEFAULT")]
+    Scope(String),
+    #[error("an ACL needs at least one right")]
+    NoRight,
+    #[error("{0} is no right: {}", String::from_iter(LETTERS))]
+    Right(char),
+}
+
 /// Parses `type:name:rights[scope]`; the scope is ACCESS when not given.
-pub(super) fn parse(text: &str) -> Result<OzoneAclInfo, String> {
-    let form = || format!("{text} is no ACL: write user:ann:rw or group:staff:a[DEFAULT]");
+pub(super) fn parse(text: &str) -> Result<OzoneAclInfo, AclError> {
+    let form = || AclError::Form(text.to_owned());
     let (kind, rest) = text.trim().split_once(':').ok_or_else(form)?;
     let (name, rest) = rest.rsplit_once(':').ok_or_else(form)?;
     let (letters, scope) = match rest.split_once('[') {
@@ -17,9 +32,9 @@ pub(super) fn parse(text: &str) -> Result<OzoneAclInfo, String> {
         Some((letters, scope)) => (letters, scope.strip_suffix(']').ok_or_else(form)?),
     };
     let kind = OzoneAclType::from_str_name(&kind.to_ascii_uppercase())
-        .ok_or_else(|| format!("{kind} is no type: user, group, world, anonymous, client_ip"))?;
+        .ok_or_else(|| AclError::Type(kind.to_owned()))?;
     let scope = OzoneAclScope::from_str_name(&scope.to_ascii_uppercase())
-        .ok_or_else(|| format!("{scope} is no scope: ACCESS, DEFAULT"))?;
+        .ok_or_else(|| AclError::Scope(scope.to_owned()))?;
     let name = match kind {
         // Everybody needs no name.
         OzoneAclType::World | OzoneAclType::Anonymous => kind.as_str_name(),
@@ -35,16 +50,16 @@ pub(super) fn parse(text: &str) -> Result<OzoneAclInfo, String> {
 }
 
 /// Letters as a little-endian bit set, without empty bytes at its end.
-fn rights(letters: &str) -> Result<Bytes, String> {
+fn rights(letters: &str) -> Result<Bytes, AclError> {
     if letters.is_empty() {
-        return Err("an ACL needs at least one right".into());
+        return Err(AclError::NoRight);
     }
     let mut bits = 0_u16;
     for letter in letters.chars() {
         let bit = LETTERS
             .iter()
             .position(|known| *known == letter.to_ascii_lowercase())
-            .ok_or_else(|| format!("{letter} is no right: {}", String::from_iter(LETTERS)))?;
+            .ok_or(AclError::Right(letter))?;
         bits |= 1 << bit;
     }
     let [low, high] = bits.to_le_bytes();

@@ -30,12 +30,17 @@ pub struct Create {
     replication: ReplicationArgs,
 }
 
-fn layout(text: &str) -> Result<BucketLayoutProto, String> {
+/// There is no such layout of a bucket.
+#[derive(Debug, thiserror::Error)]
+#[error("layouts are obs, fso and legacy")]
+struct UnknownLayout;
+
+fn layout(text: &str) -> Result<BucketLayoutProto, UnknownLayout> {
     match text.to_ascii_uppercase().as_str() {
         "OBS" | "OBJECT_STORE" => Ok(BucketLayoutProto::ObjectStore),
         "FSO" | "FILE_SYSTEM_OPTIMIZED" => Ok(BucketLayoutProto::FileSystemOptimized),
         "LEGACY" => Ok(BucketLayoutProto::Legacy),
-        _ => Err("layouts are obs, fso and legacy".into()),
+        _ => Err(UnknownLayout),
     }
 }
 

@@ -5,6 +5,7 @@
 //! has to be, and every layer but the last what a step over it costs; [`Costs`] is what distances
 //! are counted with. The files that Ozone has on its class path are known by their names.
 
+mod fault;
 mod xml;
 mod yaml;
 
@@ -15,6 +16,8 @@ use config::Configuration;
 use config::keys::scm as keys;
 use types::topology::{Costs, parts};
 
+pub use fault::SchemaFault;
+
 /// Ozone's files, for a configuration that names one that is no file.
 const SHIPPED: [(&str, &str); 3] = [
     ("network-topology-default.xml", include_str!("network-topology-default.xml")),
@@ -24,12 +27,12 @@ const SHIPPED: [(&str, &str); 3] = [
 
 /// A schema file cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("ozone.scm.network.topology.schema.file: {}: {reason}", file.display())]
+#[error("ozone.scm.network.topology.schema.file: {}: {fault}", file.display())]
 pub struct SchemaError {
     /// The file, as it is configured.
     pub file: PathBuf,
     /// What is wrong with it.
-    pub reason: String,
+    pub fault: SchemaFault,
 }
 
 /// A place does not fit the layers.
@@ -102,12 +105,12 @@ impl Schema {
     /// # Errors
     /// When there is neither, or it is no schema.
     pub fn read(file: &Path) -> Result<Self, SchemaError> {
-        let fail = |reason: String| SchemaError { file: file.to_owned(), reason };
+        let fail = |fault| SchemaError { file: file.to_owned(), fault };
         let shipped = SHIPPED.iter().find(|(name, _)| Path::new(name) == file);
         let text = match (fs::read_to_string(file), shipped) {
             (Ok(text), _) => text,
             (Err(_), Some((_, text))) => (*text).to_owned(),
-            (Err(error), None) => return Err(fail(error.to_string())),
+            (Err(error), None) => return Err(fail(SchemaFault::Unreadable(error))),
         };
         let extension = file.extension().unwrap_or_default().to_ascii_lowercase();
         let parsed = match extension.to_str() {
@@ -157,30 +160,30 @@ impl Schema {
 }
 
 /// What must be so of both kinds of files.
-fn check(layers: &[Layer], enforce_prefix: bool) -> Result<(), String> {
+fn check(layers: &[Layer], enforce_prefix: bool) -> Result<(), SchemaFault> {
     let count = |kind: Kind| layers.iter().filter(|layer| layer.kind == kind).count();
     let wrong = match (layers.first().map(|l| l.kind), layers.last().map(|l| l.kind)) {
-        _ if count(Kind::Root) > 1 => "multiple ROOT layers are found",
-        _ if count(Kind::Leaf) > 1 => "multiple LEAF layers are found",
-        _ if count(Kind::Root) == 0 => "no ROOT layer is found",
-        _ if count(Kind::Leaf) == 0 => "no LEAF layer is found",
-        (first, _) if first != Some(Kind::Root) => "topology path doesn't start with ROOT layer",
-        (_, last) if last != Some(Kind::Leaf) => "topology path doesn't end with LEAF layer",
-        _ if count(Kind::Inner) == 0 => "there is no layer between root and node",
+        _ if count(Kind::Root) > 1 => SchemaFault::SeveralRoots,
+        _ if count(Kind::Leaf) > 1 => SchemaFault::SeveralLeaves,
+        _ if count(Kind::Root) == 0 => SchemaFault::NoRoot,
+        _ if count(Kind::Leaf) == 0 => SchemaFault::NoLeaf,
+        (first, _) if first != Some(Kind::Root) => SchemaFault::RootIsNotFirst,
+        (_, last) if last != Some(Kind::Leaf) => SchemaFault::LeafIsNotLast,
+        _ if count(Kind::Inner) == 0 => SchemaFault::NoInnerLayer,
         _ if enforce_prefix
             && layers.iter().any(|l| l.kind == Kind::Inner && l.prefix.is_none()) =>
         {
-            "there is layer without prefix defined while prefix is enforced"
+            SchemaFault::NoPrefix
         }
         _ => return Ok(()),
     };
-    Err(wrong.to_owned())
+    Err(wrong)
 }
 
 /// A cost as it is written; nothing is the cost of the kind.
-fn cost_of(written: Option<i64>, kind: Kind) -> Result<u32, String> {
+fn cost_of(written: Option<i64>, kind: Kind) -> Result<u32, SchemaFault> {
     let cost = written.unwrap_or(if kind == Kind::Leaf { 0 } else { 1 });
-    u32::try_from(cost).map_err(|_| format!("cost should be positive number or 0, not {cost}"))
+    u32::try_from(cost).map_err(|_| SchemaFault::NegativeCost(cost))
 }
 
 /// What is written and not empty.

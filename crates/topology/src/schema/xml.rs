@@ -4,7 +4,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde::Deserialize;
 
-use super::{Kind, Layer, cost_of, filled};
+use super::{Kind, Layer, SchemaFault, cost_of, filled};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,63 +41,70 @@ struct Topology {
 }
 
 /// The layers in the order of the path, and whether prefixes are enforced.
-pub fn parse(text: &str) -> Result<(Vec<Layer>, bool), String> {
+pub fn parse(text: &str) -> Result<(Vec<Layer>, bool), SchemaFault> {
     if root(text)? != "configuration" {
-        return Err("top-level element not <configuration>".to_owned());
+        return Err(SchemaFault::NoConfiguration);
     }
-    let file: File = quick_xml::de::from_str(text).map_err(|e| e.to_string())?;
+    let file: File = quick_xml::de::from_str(text)?;
     if file.layoutversion.trim() != "1" {
         let found = file.layoutversion.trim();
-        return Err(format!("bad layoutversion value, expected: 1, found: {found}"));
+        return Err(SchemaFault::LayoutVersion(found.to_owned()));
     }
     let elements = file.layers.layer;
     let ids: Vec<&str> =
         file.topology.path.trim().trim_matches('/').split('/').map(str::trim).collect();
     for (n, element) in elements.iter().enumerate() {
         if elements[..n].iter().any(|other| other.id == element.id) {
-            return Err(format!("repetitive layer {}", element.id));
+            return Err(SchemaFault::RepeatedLayer(element.id.clone()));
         }
     }
     if ids.len() != elements.len() {
-        return Err("topology path depth doesn't match layer element numbers".to_owned());
+        return Err(SchemaFault::PathDepth);
     }
     let layer = |id: &&str| {
         let element = elements.iter().find(|element| element.id == *id);
-        element.ok_or_else(|| format!("no layer found for id {id}")).and_then(read)
+        element.ok_or_else(|| SchemaFault::UnknownLayer((*id).to_owned())).and_then(read)
     };
     let layers = ids.iter().map(layer).collect::<Result<_, _>>()?;
     let enforce = filled(file.topology.enforceprefix);
     Ok((layers, enforce.is_some_and(|word| word.eq_ignore_ascii_case("true"))))
 }
 
-fn read(element: &Element) -> Result<Layer, String> {
+fn read(element: &Element) -> Result<Layer, SchemaFault> {
     let kind = match element.kind.trim().to_ascii_lowercase().as_str() {
         "root" => Kind::Root,
         "innernode" => Kind::Inner,
         "leaf" => Kind::Leaf,
-        _ => return Err(format!("layer {}: unsupported layer type {}", element.id, element.kind)),
+        _ => {
+            let (layer, kind) = (element.id.clone(), element.kind.clone());
+            return Err(SchemaFault::LayerType { layer, kind });
+        }
     };
     let cost = match filled(element.cost.clone()) {
         None => None,
         Some(cost) => {
             let number = cost.parse();
-            Some(number.map_err(|_| format!("layer {}: cost {cost} is no number", element.id))?)
+            let layer = element.id.clone();
+            Some(number.map_err(|_| SchemaFault::Cost { layer, cost })?)
         }
     };
-    let cost = cost_of(cost, kind).map_err(|reason| format!("layer {}: {reason}", element.id))?;
+    let cost = cost_of(cost, kind).map_err(|fault| SchemaFault::Layer {
+        layer: element.id.clone(),
+        fault: Box::new(fault),
+    })?;
     let (prefix, default) = (filled(element.prefix.clone()), filled(element.default.clone()));
     Ok(Layer { kind, cost, prefix, default })
 }
 
 /// The name of the outermost element.
-fn root(text: &str) -> Result<String, String> {
+fn root(text: &str) -> Result<String, SchemaFault> {
     let mut reader = Reader::from_str(text);
     loop {
-        match reader.read_event().map_err(|e| e.to_string())? {
+        match reader.read_event()? {
             Event::Start(tag) | Event::Empty(tag) => {
                 return Ok(String::from_utf8_lossy(tag.name().as_ref()).into_owned());
             }
-            Event::Eof => return Err("it is empty".to_owned()),
+            Event::Eof => return Err(SchemaFault::Empty),
             _ => {}
         }
     }

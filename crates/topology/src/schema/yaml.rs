@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Kind, Layer, cost_of, filled};
+use super::{Kind, Layer, SchemaFault, cost_of, filled};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -25,8 +25,9 @@ enum NodeType {
 }
 
 /// The layers from the outermost in, and whether prefixes are enforced.
-pub fn parse(text: &str) -> Result<(Vec<Layer>, bool), String> {
-    let mut next: Option<Node> = Some(serde_saphyr::from_str(text).map_err(|e| e.to_string())?);
+pub fn parse(text: &str) -> Result<(Vec<Layer>, bool), SchemaFault> {
+    let mut next: Option<Node> =
+        Some(serde_saphyr::from_str(text).map_err(|e| SchemaFault::Yaml(Box::new(e)))?);
     let mut layers = Vec::new();
     while let Some(node) = next {
         let kind = match node.kind {
@@ -40,10 +41,10 @@ pub fn parse(text: &str) -> Result<(Vec<Layer>, bool), String> {
         let mut below = node.sublayer.into_iter();
         next = below.next();
         if below.next().is_some() {
-            return Err("a layer has more than one sublayer".to_owned());
+            return Err(SchemaFault::SeveralSublayers);
         }
         if kind == Kind::Leaf && next.is_some() {
-            return Err("leaf node in the middle of path".to_owned());
+            return Err(SchemaFault::LeafInside);
         }
     }
     Ok((layers, true))

@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use container::ContainerState;
 use sha2::{Digest, Sha256};
@@ -13,7 +14,7 @@ use types::{ContainerId, PipelineId};
 
 use super::Fixed;
 use crate::storage::disk::Disk;
-use crate::storage::error::{Result, StorageError};
+use crate::storage::error::{ContainerFileFault, Result, StorageError};
 
 const TAG: &str = "!<KeyValueContainerData>";
 const NO_CHECKSUM: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -63,37 +64,39 @@ impl ContainerFile {
     }
 
     /// Reads a document.
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ContainerFileFault> {
         let mut lines = text.lines();
         if lines.next().map(str::trim) != Some(TAG) {
-            return Err(format!("does not start with {TAG}"));
+            return Err(ContainerFileFault::Tag);
         }
         let mut file = Fields::default();
         for line in lines.filter(|line| !line.trim().is_empty() && !line.starts_with(' ')) {
-            let (name, value) = line.split_once(':').ok_or_else(|| format!("no field: {line}"))?;
+            let (name, value) =
+                line.split_once(':').ok_or_else(|| ContainerFileFault::NoField(line.to_owned()))?;
             file.set(name, unquote(value.trim()))?;
         }
-        let sum = file.checksum.as_deref().ok_or("checksum is missing")?;
+        let sum = file.checksum.as_deref().ok_or(ContainerFileFault::Missing("checksum"))?;
         let zeroed = text.replacen(sum, NO_CHECKSUM, 1);
         if hex::encode(Sha256::digest(zeroed.as_bytes())) != sum {
-            return Err("checksum mismatch".into());
+            return Err(ContainerFileFault::Checksum);
         }
         Ok(Self {
-            id: file.id.ok_or("containerID is missing")?,
-            state: file.state.ok_or("state is missing")?,
+            id: file.id.ok_or(ContainerFileFault::Missing("containerID"))?,
+            state: file.state.ok_or(ContainerFileFault::Missing("state"))?,
             fixed: Fixed {
                 pipeline: file.pipeline,
                 origin: file.origin.unwrap_or_default(),
                 replica_index: file.replica_index,
-                max_size: file.max_size.ok_or("maxSize is missing")?,
+                max_size: file.max_size.ok_or(ContainerFileFault::Missing("maxSize"))?,
             },
         })
     }
 
     /// Reads the file at `path`.
     pub fn read(path: &Path) -> Result<Self> {
-        let fail = |reason: String| StorageError::ContainerFile { path: path.to_owned(), reason };
-        let text = fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let fail = |fault| StorageError::ContainerFile { path: path.to_owned(), fault };
+        let text =
+            fs::read_to_string(path).map_err(|e| fail(ContainerFileFault::Io(Arc::new(e))))?;
         Self::parse(&text).map_err(fail)
     }
 
@@ -127,8 +130,8 @@ struct Fields {
 }
 
 impl Fields {
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let bad = || format!("{name} is not valid: {value}");
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ContainerFileFault> {
+        let bad = || ContainerFileFault::Field { name: name.to_owned(), value: value.to_owned() };
         match name {
             "checksum" => self.checksum = Some(value.to_owned()),
             "containerID" => self.id = Some(value.parse().map_err(|_| bad())?),

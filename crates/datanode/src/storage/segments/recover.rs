@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use container::segment::{SEGMENT_HEADER_LEN, SegmentHeader, SegmentInfo};
+use container::segment::{SEGMENT_HEADER_LEN, SegmentError, SegmentHeader, SegmentInfo};
 use types::ContainerId;
 
 use super::Segments;
@@ -71,6 +71,17 @@ fn remove_unknown(chunks: &Path, infos: &BTreeMap<u32, SegmentInfo>) -> io::Resu
     Ok(())
 }
 
+/// What is wrong with a segment file.
+#[derive(Debug, thiserror::Error)]
+enum Damage {
+    #[error("segment file is missing")]
+    Missing,
+    #[error("segment has {len} bytes, {durable} were durable")]
+    Short { len: u64, durable: u64 },
+    #[error(transparent)]
+    Header(#[from] SegmentError),
+}
+
 /// Compares a file with its row, and cuts what lies behind the last record that the row knows.
 fn check(
     disk: &Disk,
@@ -78,25 +89,24 @@ fn check(
     container: ContainerId,
     number: u32,
     info: &SegmentInfo,
-) -> io::Result<Result<(), String>> {
+) -> io::Result<Result<(), Damage>> {
     let file = match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let lost = info.durable > 0;
-            return Ok(if lost { Err("segment file is missing".into()) } else { Ok(()) });
+            return Ok(if lost { Err(Damage::Missing) } else { Ok(()) });
         }
         Err(e) => return Err(e),
     };
     let len = file.metadata()?.len();
     if len < info.durable {
-        let why = format!("segment has {len} bytes, {} were durable", info.durable);
-        return Ok(Err(why));
+        return Ok(Err(Damage::Short { len, durable: info.durable }));
     }
     if info.durable >= SEGMENT_HEADER_LEN {
         let mut header = [0; SEGMENT_HEADER_LEN as usize];
         file.read_exact_at(&mut header, 0)?;
         if let Err(error) = (SegmentHeader { container, number }).expect(&header) {
-            return Ok(Err(error.to_string()));
+            return Ok(Err(error.into()));
         }
     }
     cut_tail(disk, (&file, path), info, len)?;

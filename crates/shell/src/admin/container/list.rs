@@ -43,10 +43,13 @@ pub struct List {
     scm: ScmArgs,
 }
 
-fn state(text: &str) -> Result<LifeCycleState, String> {
-    LifeCycleState::from_str_name(&text.to_ascii_uppercase()).ok_or_else(|| {
-        "states are OPEN, CLOSING, QUASI_CLOSED, CLOSED, DELETING, DELETED, RECOVERING".into()
-    })
+/// There is no such state of a container.
+#[derive(Debug, thiserror::Error)]
+#[error("states are OPEN, CLOSING, QUASI_CLOSED, CLOSED, DELETING, DELETED, RECOVERING")]
+struct UnknownState;
+
+fn state(text: &str) -> Result<LifeCycleState, UnknownState> {
+    LifeCycleState::from_str_name(&text.to_ascii_uppercase()).ok_or(UnknownState)
 }
 
 /// Runs it.
