@@ -115,7 +115,7 @@ impl BufferPool {
         self.shared.held.load(Ordering::Relaxed)
     }
 
-    fn give_back(&self, pages: Pages) {
+    fn release(&self, pages: Pages) {
         let class = class_of(pages.len).and_then(|c| self.shared.free.get(c));
         if let Some(free) = class {
             free.lock().push(pages);
@@ -172,7 +172,7 @@ impl Drop for PooledBuffer {
     fn drop(&mut self) {
         self.pool.shared.in_use.fetch_sub(self.len, Ordering::Relaxed);
         if let (Some(pages), true) = (self.pages.take(), self.pooled) {
-            self.pool.give_back(pages);
+            self.pool.release(pages);
         }
     }
 }

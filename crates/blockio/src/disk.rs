@@ -147,7 +147,7 @@ impl Disk {
     ) -> impl Future<Output = Result<(), IoError>> + Send + use<> {
         let disk = self.clone();
         async move {
-            disk.shared.writers.settled(&path).await?;
+            disk.shared.writers.wait_for_writes(&path).await?;
             disk.submit("sync", Arc::clone(&path), (), move |shared, ()| {
                 shared.timed(OpKind::Sync, 0, || shared.sync(&path))
             })
@@ -168,8 +168,8 @@ impl Disk {
     ///
     /// # Errors
     /// When an earlier write failed and was not repeated.
-    pub async fn settled(&self, path: &Path) -> Result<(), IoError> {
-        self.shared.writers.settled(path).await
+    pub async fn wait_for_writes(&self, path: &Path) -> Result<(), IoError> {
+        self.shared.writers.wait_for_writes(path).await
     }
 
     /// Makes the names in a directory durable.

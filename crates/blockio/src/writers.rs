@@ -46,7 +46,7 @@ impl Writers {
     ///
     /// # Errors
     /// When a write was lost.
-    pub(crate) async fn settled(&self, path: &Path) -> Result<(), IoError> {
+    pub(crate) async fn wait_for_writes(&self, path: &Path) -> Result<(), IoError> {
         loop {
             let wait = {
                 let mut files = self.files.lock();

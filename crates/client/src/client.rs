@@ -58,7 +58,7 @@ impl Client {
         if options.om_addresses.is_empty() {
             return Err(Error::Usage("no om address is configured".into()));
         }
-        let patience = options.patience();
+        let policy = options.retry_policy();
         let id = uuid::Uuid::new_v4();
         let client_id = format!("client-{}", id.simple());
         let user: Arc<str> = options.user.as_str().into();
@@ -71,7 +71,7 @@ impl Client {
             };
             (max_lag, options.om_probe_interval)
         });
-        let om = Transport::om(&options.om_addresses, patience, anywhere);
+        let om = Transport::om(&options.om_addresses, policy, anywhere);
         let datanodes = Datanodes::new(options.connect_timeout, options.silence);
         let excluded = ExcludeList::new(options.exclude_expiry);
         let inner = Arc::new(Inner {

@@ -1,4 +1,4 @@
-//! What a client is told: addresses, sizes, limits, patience.
+//! What a client is told: addresses, sizes, limits, how often and how long to try.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use limits::MemoryBudget;
 use proto::datanode::ChecksumType;
 
 use crate::om::anywhere::FollowerReads;
-use crate::om::transport::Patience;
+use crate::om::transport::RetryPolicy;
 
 /// Which checksum chunks get, and over how many bytes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,8 +168,8 @@ impl ClientOptions {
         self
     }
 
-    pub(crate) fn patience(&self) -> Patience {
-        Patience {
+    pub(crate) fn retry_policy(&self) -> RetryPolicy {
+        RetryPolicy {
             connect_timeout: self.connect_timeout,
             attempt_timeout: self.attempt_timeout,
             deadline: self.deadline,

@@ -53,7 +53,7 @@ impl PendingReports {
     }
 
     /// Something was applied: containers may have been made, closed or filled.
-    pub fn look_for_changes(&self) {
+    pub fn detect_changes(&self) {
         self.add(|batch| batch.look = true);
     }
 

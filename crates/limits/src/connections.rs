@@ -138,7 +138,7 @@ impl State {
 }
 
 impl Open {
-    /// Notes that the connection speaks the port's protocol: it gives way to nobody any more.
+    /// Notes that the connection speaks the port's protocol: it gives way to no other any more.
     pub fn speaks(&mut self) {
         self.evicted = None;
         self.connections.state.lock().silent.remove(&self.number);

@@ -144,7 +144,7 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
 
     /// `key` gives permits back, which go to the next request in the queue.
     fn release(self: &Arc<Self>, key: &K, amount: u64) {
-        self.state.lock().give_back(key, amount);
+        self.state.lock().release(key, amount);
         self.grant_waiting();
     }
 
@@ -162,7 +162,7 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
             }
         }
         for (give, permit) in given {
-            // Not under the lock: a permit that nobody takes comes back here as it is dropped.
+            // Not under the lock: a permit that no request takes comes back here as it is dropped.
             drop(give.send(permit));
         }
     }
@@ -224,7 +224,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         given
     }
 
-    fn give_back(&mut self, key: &K, amount: u64) {
+    fn release(&mut self, key: &K, amount: u64) {
         self.free += amount;
         if let Some(usage) = self.keys.get_mut(key) {
             usage.taken -= amount;
@@ -255,7 +255,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         Some((key, waiter))
     }
 
-    /// Drops requests that nobody waits for any more.
+    /// Drops requests whose callers are gone.
     fn forget_abandoned(&mut self) {
         let queues = &mut self.queues;
         self.keys.retain(|_, usage| {

@@ -110,7 +110,7 @@ impl MemoryBudget {
         &self.classes[class.index()]
     }
 
-    /// The key of somebody among whom a class is shared fairly.
+    /// The key of one of those that a class is shared among fairly.
     pub fn key(of: &impl Hash) -> u64 {
         BuildHasherDefault::<FxHasher>::default().hash_one(of)
     }

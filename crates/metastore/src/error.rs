@@ -40,7 +40,7 @@ pub enum Error {
         /// RocksDB's words.
         reason: String,
     },
-    /// An earlier write or flush failed: nobody knows what of it is on the disk.
+    /// An earlier write or flush failed: what of it is on the disk is unknown.
     #[error("{operation} refused, the database has failed: {reason}")]
     Broken {
         /// What was attempted.

@@ -139,7 +139,7 @@ impl Store {
         Snapshot { store: self, inner: self.inner.db.snapshot() }
     }
 
-    /// Why the database failed, if it did. A failed write or flush is final: nobody knows what of
+    /// Why the database failed, if it did. A failed write or flush is final: it is unknown what of
     /// it is on the disk, and a later one that succeeds says nothing about it. Reads go on.
     pub fn failure(&self) -> Option<Error> {
         self.inner.failed.get().cloned()

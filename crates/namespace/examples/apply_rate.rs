@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use namespace::{
     Effect, Fresh, MemoryTables, Overlay, PrepareContext, ReadContext, RowChange, Settings,
-    TransactionPosition, apply, give_blocks, prepare, read, read_encoded,
+    TransactionPosition, apply, assign_blocks, prepare, read, read_encoded,
 };
 use prost::Message;
 use proto::hdds::{BlockId, ContainerBlockId};
@@ -88,7 +88,7 @@ impl Om {
                 let prepared = prepare(request, &ctx).expect("a valid request");
                 let mut request = prepared.request;
                 if let Some(demand) = prepared.blocks {
-                    give_blocks(&mut request, vec![block(self.fresh.id() as i64, demand.size)]);
+                    assign_blocks(&mut request, vec![block(self.fresh.id() as i64, demand.size)]);
                 }
                 request
             };

@@ -69,7 +69,7 @@ pub(crate) enum Rights<R> {
     /// Administrators. Others are told that only they are allowed to do this.
     Admins(&'static str),
     /// OM alone, in the work that it does by itself. Such a command names rows of the tables as
-    /// they are, which nobody checks: from a client it could take away what is not deleted.
+    /// they are, which is not checked: from a client it could take away what is not deleted.
     Om,
 }
 

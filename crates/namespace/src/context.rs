@@ -35,7 +35,7 @@ pub struct PrepareContext<'a> {
     pub fresh: &'a dyn Fresh,
 }
 
-/// Blocks that the request needs before it can be proposed; hand them to [`give_blocks`].
+/// Blocks that the request needs before it can be proposed; hand them to [`assign_blocks`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockDemand {
     /// Replication of the pipelines.

@@ -77,7 +77,7 @@ pub use error::{OmError, ViewError};
 pub use locations::{for_each_key_info, for_each_location};
 pub use names::{validate_bucket_name, validate_key_name, validate_volume_name};
 pub use overlay::{MemoryTables, Overlay, RowChange};
-pub use prepare::{Prepared, give_blocks, prepare};
+pub use prepare::{Prepared, assign_blocks, prepare};
 pub use quota::recount;
 pub use read::{read, read_encoded};
 pub use registry::Route;

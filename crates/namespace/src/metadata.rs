@@ -6,7 +6,7 @@ use proto::hdds::KeyValue;
 pub(crate) const ETAG: &str = "ETag";
 /// On a key whose writer has synced but not closed it: the writer's session.
 pub(crate) const HSYNC_CLIENT_ID: &str = "hsyncClientId";
-/// On an open key that somebody else finishes: only the recovery may commit it.
+/// On an open key that another client finishes: only the recovery may commit it.
 pub(crate) const LEASE_RECOVERY: &str = "leaseRecovery";
 /// On an open key whose synced form was deleted.
 pub(crate) const DELETED_HSYNC_KEY: &str = "deletedHsyncKey";

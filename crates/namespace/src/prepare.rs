@@ -34,7 +34,7 @@ pub fn prepare(mut request: OmRequest, ctx: &PrepareContext<'_>) -> Result<Prepa
 
 /// Puts the blocks that `prepare` demanded into the request. Pipelines and tokens are left out:
 /// they are for the response, not for the log or the tables.
-pub fn give_blocks(request: &mut OmRequest, mut blocks: Vec<KeyLocation>) {
+pub fn assign_blocks(request: &mut OmRequest, mut blocks: Vec<KeyLocation>) {
     blocks.iter_mut().for_each(locations::strip);
     if let Some(create) = &mut request.create_key_request {
         create.key_args.key_locations = blocks;

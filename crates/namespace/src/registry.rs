@@ -25,7 +25,7 @@ pub enum Route {
     /// The server itself: the answer is about the server (its peers, ports, safe mode), not
     /// about the tables.
     Server,
-    /// Nobody in this release: `NOT_SUPPORTED_OPERATION`.
+    /// None in this release: `NOT_SUPPORTED_OPERATION`.
     Unsupported,
 }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use namespace::{
     Effect, Fresh, MemoryTables, OmError, PrepareContext, ReadContext, Route, Settings, Table,
-    TransactionPosition, View, apply, give_blocks, prepare, read, read_encoded, route,
+    TransactionPosition, View, apply, assign_blocks, prepare, read, read_encoded, route,
 };
 use prost::Message;
 use proto::hdds::{BlockId, ContainerBlockId, KeyValue, Pipeline, PipelineId};
@@ -105,7 +105,7 @@ impl Om {
         let mut entry = prepared.request;
         if let Some(demand) = prepared.blocks {
             let blocks = (0..demand.count).map(|_| self.block(demand.size)).collect();
-            give_blocks(&mut entry, blocks);
+            assign_blocks(&mut entry, blocks);
         }
         Ok(entry)
     }

@@ -89,7 +89,7 @@ fn raise_open_files() {
 
 async fn serve<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow::Result<()> {
     let stop = stop_on_signals()?;
-    let patience = conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT);
+    let timeout = conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT);
     let Some(started) = stop.until(daemon.start(conf)).await else {
         info!("stopped while starting");
         return Ok(());
@@ -101,9 +101,9 @@ async fn serve<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> any
         error = D::failed(&running) => Some(error),
     };
     info!("stopping");
-    if tokio::time::timeout(patience, D::stop(running)).await.is_err() {
+    if tokio::time::timeout(timeout, D::stop(running)).await.is_err() {
         // Nothing acknowledged is lost by it: what is acknowledged is durable.
-        warn!(?patience, "did not stop in time, leaving as it is");
+        warn!(?timeout, "did not stop in time, leaving as it is");
     }
     failure.map_or(Ok(()), Err)
 }

@@ -73,7 +73,7 @@ impl OmHandle {
     }
 
     /// Returns once requests are answered by this OM or, where there are several, by the one that
-    /// leads; false when nobody did within `timeout`.
+    /// leads; false when none did within `timeout`.
     pub async fn ready(&self, timeout: Duration) -> bool {
         let group = &self.running.dispatcher.parts().group;
         let mut changes = group.leader_changes();

@@ -9,7 +9,7 @@ use service::MetricsRegistry;
 use crate::dispatch::Dispatcher;
 use crate::state::{DirectoryCacheStats, MachineEvents};
 
-/// Registers everything that is worked out when somebody looks.
+/// Registers everything that is worked out when it is asked for.
 pub(crate) fn register(
     registry: &MetricsRegistry,
     dispatcher: &Arc<Dispatcher>,

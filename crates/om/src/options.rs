@@ -76,7 +76,7 @@ pub(crate) struct Setup {
     pub(crate) dir: PathBuf,
     pub(crate) raft_dir: PathBuf,
     pub(crate) address: HostPort,
-    /// `None` when nobody is let in by gRPC.
+    /// `None` when there is no gRPC endpoint.
     pub(crate) grpc_port: Option<u16>,
     pub(crate) grpc_max_message: usize,
     pub(crate) http: Option<HostPort>,

@@ -122,7 +122,7 @@ pub enum Refused {
     /// Applying it failed because of a bug.
     #[error("the change could not be applied because of a bug")]
     Failed,
-    /// Somebody else reserved numbers since the proposer looked.
+    /// Another request reserved numbers since the proposer looked.
     #[error("sequence {} is at {last}, not {expected}", .sequence.name())]
     SequenceMoved {
         /// Which sequence.

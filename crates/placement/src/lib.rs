@@ -70,7 +70,7 @@ const CLOCKS_APART: Millis = 60_000;
 
 /// How long ago `then` was, which a leader noted in the record by its own clock. What is noted for
 /// a time that is long to come was noted by a clock that ran ahead: it was some time in the past,
-/// and nobody waits until that clock is right.
+/// and nothing waits until that clock is right.
 pub(crate) fn elapsed(then: Millis, now: Millis) -> Millis {
     match now.checked_sub(then) {
         Some(elapsed) => elapsed,

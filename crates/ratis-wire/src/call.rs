@@ -44,7 +44,7 @@ impl Calls {
                 Claim::Known(outcome) => finish(replies, group, outcome).boxed(),
                 Claim::New(sender, outcome) => {
                     match group.clone().write(content, request.timeout).await {
-                        // Goes on when nobody waits for it any more.
+                        // Goes on when no caller waits for it any more.
                         Ok(answer) => _ = tokio::spawn(answer.map(|outcome| sender.send(outcome))),
                         Err(refusal) => _ = sender.send(Err(refusal)),
                     }

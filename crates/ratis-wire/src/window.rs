@@ -1,7 +1,7 @@
 //! Requests of one stream, put into the order of their sequence numbers.
 //!
 //! The first request of a stream says that nothing comes before it; from there on numbers rise by
-//! one. A number that was seen already comes from a client that lost patience, and is ignored.
+//! one. A number that was seen already comes from a client whose time was over, and is ignored.
 
 use std::collections::BTreeMap;
 

@@ -65,7 +65,7 @@ pub struct Core {
     pub(crate) edge: telemetry::Edge,
     pub(crate) services: BackgroundServices,
     pub(crate) shutdown: Shutdown,
-    /// Somebody waits for a pipeline, or for the end of safe mode.
+    /// A caller waits for a pipeline, or for the end of safe mode.
     pub(crate) progress: Notify,
     /// An operator has stopped the replication manager: nothing that happens starts it.
     pub(crate) replication_stopped: AtomicBool,
@@ -322,7 +322,7 @@ impl Core {
     }
 
     /// Whether it is long enough since this SCM leads, and is out of safe mode, that a replica
-    /// nobody has reported is missing. A later leadership begins to count anew.
+    /// no node has reported is missing. A later leadership begins to count anew.
     pub fn knows_all_replicas(&self) -> bool {
         let mut since = self.serving_since.lock();
         if !self.group().leader().ready || self.cluster().safe_mode.is_on() {

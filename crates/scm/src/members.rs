@@ -28,7 +28,7 @@ pub struct Members {
     /// This one.
     pub me: Member,
     known: Arc<RwLock<Known>>,
-    /// Makes a new cluster when nobody knows one.
+    /// Makes a new cluster when no member knows one.
     pub primordial: bool,
 }
 

@@ -38,7 +38,7 @@ impl Ports {
         port.ok_or_else(|| io::Error::other(format!("no port for number {number} from {first}")))
     }
 
-    /// A port that nobody uses, none of those that outgoing connections get: one of these would
+    /// A port that is not in use, none of those that outgoing connections get: one of these would
     /// take it now and then before its member listens.
     fn free_one(&self) -> io::Result<TcpListener> {
         let all = FIRST_FREE..first_outgoing();

@@ -111,7 +111,7 @@ impl Roles {
 
         let client = base.client(&reachable(om_at.framed), om_at.grpc.map(|at| at.port()));
         let mut options = GatewayOptions::from_configuration(&client);
-        // The one pair everybody starts with need not be asked of OM.
+        // The one pair every client starts with need not be asked of OM.
         options.credentials = Some((root.access_key.clone(), root.secret_key.clone()));
         let s3 = self.s3.insert(S3Gateway::start(&client, options).await?);
         endpoints.s3 = s3.endpoint();

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// `count` loopback ports that nobody uses.
+/// `count` loopback ports that are not in use.
 ///
 /// They are below those that the system gives to outgoing connections: one of these could take the
 /// port before its server listens, or while it is down.

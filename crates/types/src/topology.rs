@@ -5,7 +5,7 @@
 
 use crate::DatanodeDetails;
 
-/// Where a node is that nobody placed.
+/// Where a node is that has no place of its own.
 pub const DEFAULT_RACK: &str = "/default-rack";
 
 /// Distance of a reader that is no node of the cluster, and in no known rack, from any node.

@@ -17,7 +17,7 @@ impl Client {
     pub async fn om_configurations(&self) -> Vec<(String, Result<OmConfigurationResponse>)> {
         let options = self.options();
         let asked = options.om_addresses.iter().map(async |address| {
-            let one = Transport::om_admin(std::slice::from_ref(address), options.patience());
+            let one = Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
             let answer =
                 self.call_admin(&one, "getOMConfiguration", &OmConfigurationRequest {}).await;
             (address.clone(), answer)
@@ -39,8 +39,8 @@ impl Client {
         };
         let request = Bytes::from(request.encode_to_vec());
         let asked = options.om_addresses.iter().map(async |address| {
-            let patience = options.patience();
-            let one = Transport::om(std::slice::from_ref(address), patience, None);
+            let policy = options.retry_policy();
+            let one = Transport::om(std::slice::from_ref(address), policy, None);
             (address.clone(), prepare_state(&one, request.clone()).await)
         });
         futures::future::join_all(asked).await
@@ -56,7 +56,7 @@ impl Client {
         address: &str,
     ) -> Result<DecommissionOmResponse> {
         let options = self.options();
-        let leader = Transport::om_admin(&options.om_addresses, options.patience());
+        let leader = Transport::om_admin(&options.om_addresses, options.retry_policy());
         let (node_id, node_address) = (node_id.to_owned(), address.to_owned());
         let request = DecommissionOmRequest { node_id, node_address };
         self.call_admin(&leader, "decommission", &request).await

@@ -97,9 +97,9 @@ enum Next {
     GiveUp(Error),
 }
 
-/// Limits of a transport.
+/// How often and how long a call is tried.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct RetryPolicy {
     pub(crate) connect_timeout: Duration,
     pub(crate) attempt_timeout: Duration,
     pub(crate) deadline: Duration,
@@ -114,7 +114,7 @@ impl Transport {
     /// to any of them.
     pub(crate) fn om(
         addresses: &[String],
-        patience: Patience,
+        policy: RetryPolicy,
         anywhere: Option<(u64, Duration)>,
     ) -> Self {
         let anywhere = anywhere.map(|(max_lag, interval)| Anywhere {
@@ -122,7 +122,7 @@ impl Transport {
             interval,
             probing: AtomicBool::new(false),
         });
-        Self::new("om", method::OM, addresses, patience, anywhere)
+        Self::new("om", method::OM, addresses, policy, anywhere)
     }
 
     /// Asks each server how it stands, all at once.
@@ -167,25 +167,23 @@ impl Transport {
     }
 
     /// OMs, for what administrators ask.
-    pub(crate) fn om_admin(addresses: &[String], patience: Patience) -> Self {
-        Self::new("om", method::OM_ADMIN, addresses, patience, None)
+    pub(crate) fn om_admin(addresses: &[String], policy: RetryPolicy) -> Self {
+        Self::new("om", method::OM_ADMIN, addresses, policy, None)
     }
 
-    pub(crate) fn scm(addresses: &[String], patience: Patience) -> Self {
-        Self::new("scm", method::SCM_CONTAINER_LOCATION, addresses, patience, None)
+    pub(crate) fn scm(addresses: &[String], policy: RetryPolicy) -> Self {
+        Self::new("scm", method::SCM_CONTAINER_LOCATION, addresses, policy, None)
     }
 
     fn new(
         service: &'static str,
         method: u16,
         addresses: &[String],
-        patience: Patience,
+        policy: RetryPolicy,
         anywhere: Option<Anywhere>,
     ) -> Self {
-        let options = framed::ClientOptions {
-            connect_timeout: patience.connect_timeout,
-            ..Default::default()
-        };
+        let options =
+            framed::ClientOptions { connect_timeout: policy.connect_timeout, ..Default::default() };
         let targets = addresses
             .iter()
             .map(|address| Arc::new(Target::new(address.clone(), &options)))
@@ -198,9 +196,9 @@ impl Transport {
             targets,
             options,
             current: AtomicUsize::new(0),
-            attempt_timeout: patience.attempt_timeout,
-            deadline: patience.deadline,
-            max_backoff: patience.max_backoff,
+            attempt_timeout: policy.attempt_timeout,
+            deadline: policy.deadline,
+            max_backoff: policy.max_backoff,
             anywhere,
             displaced: Displaced::default(),
         };
@@ -222,14 +220,15 @@ impl Transport {
         let mut tried_without_pause = 0;
         // Only OM knows a call that comes again.
         let careful = inner.count() > 1 && inner.method == method::OM;
-        let mut patience = if careful { FIRST_ATTEMPT_TIMEOUT } else { inner.attempt_timeout };
+        let mut answer_timeout =
+            if careful { FIRST_ATTEMPT_TIMEOUT } else { inner.attempt_timeout };
         loop {
             let count = inner.count().max(1);
             let Some(target) = inner.target(current % count) else {
                 return Err(inner.unavailable("no address is configured"));
             };
             let left = deadline.saturating_duration_since(Instant::now());
-            let timeout = patience.min(inner.attempt_timeout).min(left);
+            let timeout = answer_timeout.min(inner.attempt_timeout).min(left);
             let call = target.client.call(inner.method, request.clone(), Bytes::new(), timeout);
             let at = current % count;
             let answer = tokio::select! {
@@ -251,7 +250,7 @@ impl Transport {
                 Err(error) => error,
             };
             if matches!(error, CallError::Timeout { .. }) {
-                patience *= 2;
+                answer_timeout *= 2;
             }
             let mut longest = inner.max_backoff;
             let election = if count > 1 { ELECTION_BACKOFF } else { longest };

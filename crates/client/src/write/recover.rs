@@ -57,16 +57,16 @@ pub(super) enum Remedy {
     Fail(Error),
 }
 
-/// Patience with one block.
+/// The retries of one block since something was acknowledged.
 #[derive(Default)]
-pub(super) struct Patience {
+pub(super) struct BlockRetries {
     since: Option<Instant>,
     resent: u32,
 }
 
-impl Patience {
+impl BlockRetries {
     /// Something was acknowledged.
-    pub(super) fn renew(&mut self) {
+    pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
 
@@ -75,7 +75,7 @@ impl Patience {
         MIN_RETRY_DELAY.saturating_mul(1 << self.resent.min(5)).min(MAX_RETRY_DELAY)
     }
 
-    fn lasts(&mut self, limit: Duration) -> bool {
+    fn within(&mut self, limit: Duration) -> bool {
         self.since.get_or_insert_with(Instant::now).elapsed() < limit
     }
 
@@ -96,7 +96,7 @@ impl Patience {
             false => ELECTION_TIMEOUT,
         };
         match &failure {
-            Failure::NotLeader(hint) if self.lasts(election) => {
+            Failure::NotLeader(hint) if self.within(election) => {
                 let waited =
                     self.since.is_some_and(|since| since.elapsed() >= LEADER_CONFIRMED_AFTER);
                 if let Some(named) = hint.filter(|id| waited && *id != node) {
@@ -114,10 +114,10 @@ impl Patience {
                 };
                 return Remedy::Resend { leader, same: false, pause };
             }
-            Failure::Busy(_) if self.lasts(BUSY_TIMEOUT) => {
+            Failure::Busy(_) if self.within(BUSY_TIMEOUT) => {
                 return Remedy::Resend { leader: None, same: true, pause: self.pause() };
             }
-            Failure::Unreachable(_) if block.is_reluctant() && self.lasts(election) => {
+            Failure::Unreachable(_) if block.is_reluctant() && self.within(election) => {
                 excluded.datanode(node);
                 return Remedy::Resend { leader: None, same: false, pause: self.pause() };
             }

@@ -11,7 +11,7 @@ use types::{BlockId, Pipeline};
 
 use super::block::BlockWriter;
 use super::chunk::{Chunk, ChunkBuffer};
-use super::recover::{Patience, Remedy};
+use super::recover::{BlockRetries, Remedy};
 use crate::datanode::Failure;
 use crate::om::args::{CreateKey, KeyPath, pairs_to_wire};
 use crate::{Client, Error, ErrorKind, Result};
@@ -42,7 +42,7 @@ pub struct KeyWriter {
     written: u64,
     /// New blocks opened because one failed, since something was last acknowledged.
     failed_blocks: u32,
-    patience: Patience,
+    retries: BlockRetries,
 }
 
 impl KeyWriter {
@@ -74,7 +74,7 @@ impl KeyWriter {
             done: Vec::new(),
             written: 0,
             failed_blocks: 0,
-            patience: Patience::default(),
+            retries: BlockRetries::default(),
         })
     }
 
@@ -237,7 +237,7 @@ impl KeyWriter {
                 let now = self.block.as_ref().map_or(0, BlockWriter::unacknowledged);
                 if now < before {
                     self.failed_blocks = 0;
-                    self.patience.renew();
+                    self.retries.reset();
                 }
                 Ok(())
             }
@@ -256,7 +256,7 @@ impl KeyWriter {
         {
             self.client.excluded().forgive(named.id);
         }
-        match self.patience.remedy(failure, block, self.client.excluded()) {
+        match self.retries.remedy(failure, block, self.client.excluded()) {
             Remedy::Fail(error) => Err(error),
             Remedy::Resend { leader, same, pause } => {
                 if !pause.is_zero() {
@@ -274,7 +274,7 @@ impl KeyWriter {
                         last: Box::new(error),
                     });
                 }
-                self.patience.renew();
+                self.retries.reset();
                 self.move_on().await
             }
         }

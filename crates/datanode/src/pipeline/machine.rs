@@ -71,7 +71,7 @@ impl StateMachine for Machine {
             entries.iter().map(|entry| apply_one(&mut batch, entry)).collect::<Result<_, _>>();
         let responses = responses.map_err(|failure| self.fail("applying an entry", failure))?;
         batch.commit().map_err(|error| self.fail("applying a round", error))?;
-        self.pending_reports.look_for_changes();
+        self.pending_reports.detect_changes();
         Ok(responses)
     }
 
@@ -113,7 +113,7 @@ impl StateMachine for Machine {
                     .pipeline_failed(self.id(), format!("a replica cannot catch up: {error}"));
             }
         }
-        self.pending_reports.look_for_changes();
+        self.pending_reports.detect_changes();
         Ok(())
     }
 

@@ -71,7 +71,7 @@ pub(super) async fn answer(
         ..Default::default()
     };
     // The caller's deadline ends the whole call, so it is not looked at again.
-    let command: Command = super::take_apart(request, None);
+    let command: Command = super::split_payload(request, None);
     let Answer { response, payload } = match super::serve(daemon, command, Instant::now()).await {
         Ok(answer) => answer,
         Err(refusal) => return refusal.to_failure().response(&frame),

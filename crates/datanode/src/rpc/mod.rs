@@ -45,7 +45,7 @@ pub(crate) async fn serve(
 
 /// A command of a published client, from a message that has its chunk bytes inside: they are moved
 /// out of it.
-pub(crate) fn take_apart(
+pub(crate) fn split_payload(
     mut request: ContainerCommandRequestProto,
     deadline: Option<Instant>,
 ) -> Command {

@@ -144,7 +144,7 @@ impl ContainerStore {
             store.mark_unhealthy(id, &why)?;
         }
         for container in store.all() {
-            store.look_at_fullness(&container);
+            store.check_fullness(&container);
         }
         Ok(store)
     }
@@ -376,7 +376,7 @@ impl ContainerStore {
         std::mem::take(&mut *self.inner.changed.lock())
     }
 
-    pub(crate) fn look_at_fullness(&self, container: &Container) {
+    pub(crate) fn check_fullness(&self, container: &Container) {
         if container.full.load(Ordering::Relaxed) {
             return;
         }

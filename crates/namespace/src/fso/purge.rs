@@ -65,7 +65,7 @@ impl Write for PurgeDirectories {
 struct Purge {
     names: Vec<BucketNameInfo>,
     /// Buckets by id, and where to put them when they are through; a bucket that is gone has
-    /// counters that nobody reads.
+    /// counters that are not read.
     buckets: BTreeMap<u64, (Option<Vec<u8>>, Bucket)>,
     /// Rows that this transaction took away, which the view still shows.
     done: HashSet<Vec<u8>>,

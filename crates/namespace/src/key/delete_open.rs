@@ -1,5 +1,5 @@
-//! DeleteOpenKeys: sessions that nobody will finish. What a session has synced is the key's, so a
-//! synced key is closed as it is; everything else the session got is garbage. Rows are named by
+//! DeleteOpenKeys: sessions that no client will finish. What a session has synced is the key's, so
+//! a synced key is closed as it is; everything else the session got is garbage. Rows are named by
 //! their keys, not by paths: the directory of a file may have moved since, or be deleted.
 
 use std::collections::HashSet;

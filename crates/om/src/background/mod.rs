@@ -2,7 +2,7 @@
 //!
 //! * [`KeyDeletingService`]: blocks of deleted keys go to SCM, then their rows go
 //! * [`DirectoryDeletingService`]: deleted directories are taken apart
-//! * [`OpenKeyCleanupService`]: open keys that nobody commits are given up
+//! * [`OpenKeyCleanupService`]: open keys that no client commits are given up
 //! * [`MultipartUploadCleanupService`]: the same for multipart uploads
 //! * [`TrashEmptier`]: what lies in the trash of file systems long enough goes
 //!

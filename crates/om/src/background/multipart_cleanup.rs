@@ -1,4 +1,4 @@
-//! Multipart uploads that nobody completes: aborted, with the blocks of their parts.
+//! Multipart uploads that no client completes: aborted, with the blocks of their parts.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

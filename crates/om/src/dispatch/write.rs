@@ -99,7 +99,7 @@ impl Dispatcher {
                 Err(e) => return Ok(refusal(cmd_type, trace_id, scm_status(&e), e.to_string())),
             };
             let locations = blocks.iter().map(|b| location(b, size)).collect();
-            namespace::give_blocks(&mut request, locations);
+            namespace::assign_blocks(&mut request, locations);
         }
         let answer = self.propose(request, blocks).await?;
         if cmd_type == Type::RecoverLease as i32 || answer.repeated {

@@ -92,7 +92,7 @@ impl BlockPool {
         Arc::new(Self { scm, locations, options, by_replication: Mutex::default() })
     }
 
-    /// Lets go of all blocks: somebody else leads now.
+    /// Lets go of all blocks: another OM leads now.
     pub(crate) fn clear(&self) {
         self.by_replication.lock().clear();
     }

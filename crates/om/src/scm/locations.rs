@@ -1,6 +1,6 @@
 //! Which DataNodes hold a container: asked of SCM once, then remembered.
 //!
-//! An entry is right until replicas move or a pipeline closes. A client that finds nobody home
+//! An entry is right until replicas move or a pipeline closes. A client that reaches no replica
 //! asks again with `forceUpdateContainerCacheFromSCM`, which replaces the entries it needs.
 
 use std::net::IpAddr;

@@ -33,7 +33,7 @@ impl Drop for MoveGuard<'_> {
 }
 
 impl DirectoryEpoch {
-    /// To be held from before such a round is written until everybody can see all of it.
+    /// To be held from before such a round is written until every reader can see all of it.
     pub(crate) fn begin_move(&self) -> MoveGuard<'_> {
         let gate = self.gate.write();
         self.count.fetch_add(1, Ordering::AcqRel);

@@ -67,7 +67,7 @@ impl Cluster {
     }
 
     /// Whether every live member has closed its replica of every container of the pipeline. One
-    /// that nobody has reported a replica of by now was never written.
+    /// that no node has reported a replica of by now was never written.
     fn containers_are_closed(&self, id: PipelineId, age: Millis) -> bool {
         let Some(entry) = self.pipelines.get(id) else { return true };
         let live = |m: &DatanodeId| self.nodes.is_healthy(*m);

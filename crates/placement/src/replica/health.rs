@@ -102,11 +102,11 @@ impl Cluster {
 
     fn health_of_settled(&self, c: &Container, s: &ReplicaCount) -> &'static str {
         let replicas = self.replicas.of(c.id);
-        // Nobody will ever know what was written last.
+        // What was written last stays unknown.
         let stuck = c.state == LifeCycleState::QuasiClosed
             && !self.last_write_is_known(c, crate::Millis::MAX);
         let empty = c.keys == 0 && replicas.iter().all(|r| r.is_empty);
-        // What is empty here may not be so with those that nobody hears of.
+        // What is empty here may not be so with those that are not heard of.
         if empty && (!stuck || replicas.is_empty()) {
             return "EMPTY";
         }

@@ -233,7 +233,7 @@ impl Cluster {
             && self.pending.deleting(node) < self.settings.replication.deletes_per_node.max(1)
     }
 
-    /// As long as a container is QUASI_CLOSED nobody knows which origin has the last write.
+    /// As long as a container is QUASI_CLOSED it is unknown which origin has the last write.
     fn only_of_its_origin(&self, c: &Container, node: DatanodeId) -> bool {
         let Some(replica) = self.replicas.on(c.id, node) else { return false };
         c.state == proto::hdds::LifeCycleState::QuasiClosed

@@ -38,7 +38,7 @@ pub(super) fn answer(
 
 /// Why a stream ends before the client ends it.
 enum End {
-    /// Nobody waits for answers any more.
+    /// No caller waits for answers any more.
     Gone,
     /// For a reason that the client is told.
     Failed(Status),

@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::error::RequestError;
 use crate::options::FEW_IDS;
 
-/// Makes sure that `count` ids are at hand, unless somebody else takes them at once.
+/// Makes sure that `count` ids are at hand, unless another request takes them at once.
 pub async fn reserve(core: &Core, sequence: Sequence, count: u64) -> Result<(), RequestError> {
     let _one_at_a_time = core.reserving.lock().await;
     let (expected, left) = {

@@ -88,8 +88,8 @@ pub fn to_wire(
         }
         OrderKind::DeleteContainer { id, force } => {
             command.set_command_type(Type::DeleteContainerCommand);
-            // A node that is so late that nobody waits for it keeps its replica: another one may go
-            // instead. Half of the time is for clocks that differ.
+            // A node that is so late that it is not waited for keeps its replica: another one may
+            // go instead. Half of the time is for clocks that differ.
             let deadline = now.saturating_add(cluster.settings.replication.timeout / 2);
             command.deadline_ms_since_epoch = i64::try_from(deadline).ok();
             command.delete_container_command_proto = Some(DeleteContainerCommandProto {

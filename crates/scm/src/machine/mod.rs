@@ -72,7 +72,7 @@ impl ScmMachine {
                 Ok(done) => return Ok(done),
                 Err(place) => place,
             };
-            // Nobody knows how much of the change was done. The store has the state before this
+            // How much of the change was done is unknown. The store has the state before this
             // round, of which nothing is written yet: the round begins anew from there, without
             // this change.
             cluster.refused.count_panic();

@@ -72,7 +72,7 @@ impl HadoopService {
         if repeatable { Work::Repeatable(work) } else { Work::Once(work) }
     }
 
-    /// What OM asks may be done twice: blocks that nobody hears of are never written.
+    /// What OM asks may be done twice: blocks that no client hears of are never written.
     fn send(&self, call: Call) -> Work {
         let request = match ScmBlockLocationRequest::decode(call.body) {
             Ok(request) => request,

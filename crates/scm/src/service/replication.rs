@@ -1,7 +1,7 @@
 //! Brings containers on their way to an end: repeats orders to close, deletes containers that are
 //! empty, and has replicas copied and deleted until every container has those it should have.
 //!
-//! A round over all containers is done in portions, so that nobody waits long for the cluster's
+//! A round over all containers is done in portions, so that no request waits long for the cluster's
 //! lock.
 
 use std::sync::Arc;

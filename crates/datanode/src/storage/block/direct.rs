@@ -67,7 +67,7 @@ impl ContainerStore {
         sums.put_changed(&container, &mut batch);
         container.disk().db.write(batch, Durability::Sync)?;
         container.set_sums(sums);
-        self.look_at_fullness(&container);
+        self.check_fullness(&container);
         let replica_index = block.block_id.replica_index();
         Ok(Committed { block: BlockId { bcsid, ..id }, length, replica_index })
     }

@@ -34,7 +34,7 @@ impl Freed {
     }
 
     /// Unlinks the blocks' files and punches their records out. The rows must be gone for good.
-    pub fn give_back(&self, container: &Arc<Container>, blocks: &[LocalId]) -> Result<()> {
+    pub fn free_space(&self, container: &Arc<Container>, blocks: &[LocalId]) -> Result<()> {
         let io = &container.disk().io;
         let fail = StorageError::io(container.id());
         // Also for blocks without a row: chunks of a write that was given up.

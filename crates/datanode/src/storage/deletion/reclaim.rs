@@ -75,7 +75,7 @@ impl ContainerStore {
         // waiting to be written.
         disk.flush()?;
         for some in &work {
-            if let Err(error) = self.give_back(some, &mut done) {
+            if let Err(error) = self.free_space(some, &mut done) {
                 // The transactions stay, and a later run repeats this.
                 let container = some.container.id();
                 tracing::error!(%container, %error, "cannot give back the space of deleted blocks");
@@ -85,8 +85,8 @@ impl ContainerStore {
         Ok(done)
     }
 
-    fn give_back(&self, some: &Work, done: &mut Reclaimed) -> Result<()> {
-        some.freed.give_back(&some.container, &some.blocks)?;
+    fn free_space(&self, some: &Work, done: &mut Reclaimed) -> Result<()> {
+        some.freed.free_space(&some.container, &some.blocks)?;
         let (compacted, dropped) =
             super::free::tidy_segments(&some.container, self.options().segment_size)?;
         done.compacted += compacted;

@@ -58,7 +58,7 @@ impl ApplyBatch<'_> {
         let (pipeline, disk) = (self.pipeline, &self.pipeline.disk);
         for touched in self.touched.values() {
             remove_early(touched)?;
-            pipeline.store.look_at_fullness(&touched.container);
+            pipeline.store.check_fullness(&touched.container);
             if touched.closed {
                 pipeline.store.change_state(&touched.container, ContainerState::Closed)?;
             }
