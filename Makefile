@@ -14,7 +14,7 @@ O3    := cargo build --release --bin o3
 # What to expect of a first build, said once.
 FIRST := [ -x "$$CARGO_TARGET_DIR/release/o3" ] || echo "The first build compiles RocksDB and some 400 crates: a quarter of an hour on two cores." >&2
 
-.PHONY: run test test-long build unit clients faults simulate spark lint tidy docs help
+.PHONY: run test test-long build unit clients faults somefaults simulate spark lint tidy docs book release checkdocs help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -32,6 +32,7 @@ test: ## every test
 	@scripts/setup test
 	@scripts/timed tidy $(MAKE) --no-print-directory tidy
 	@scripts/timed unit $(MAKE) --no-print-directory unit
+	@scripts/timed checkdocs $(MAKE) --no-print-directory checkdocs O3=true
 	@scripts/timed clients $(MAKE) --no-print-directory clients O3=true
 	@scripts/timed somefaults $(MAKE) --no-print-directory somefaults O3=true
 
@@ -68,4 +69,15 @@ tidy: ## house rules
 	@$(ENV) cargo run --release --quiet --bin xtask -- tidy
 
 docs: ## regenerate the generated references
-	@$(ENV) cargo run --release --quiet --bin o3 -- config doc > docs/configuration.md
+	@$(ENV) $(O3) && scripts/references "$$CARGO_TARGET_DIR/release/o3"
+
+book: ## the book of docs/ in docs/book (needs mdBook)
+	@command -v mdbook >/dev/null 2>&1 || { echo "book: mdBook is missing: cargo install --locked mdbook" >&2; exit 1; }
+	@mdbook build docs
+
+release: ## archive, SBOM and checksums in ./release, tried
+	@scripts/release release
+
+checkdocs: ## generated references, and the commands that the documents say can be run
+	@$(ENV) $(O3) --quiet && scripts/references "$$CARGO_TARGET_DIR/release/o3" --check && \
+		scripts/check-commands "$$CARGO_TARGET_DIR/release/o3"

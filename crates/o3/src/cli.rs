@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::client_command::{AdminArgs, FreonArgs, ShArgs};
 use crate::config_command::ConfigCommand;
+use crate::reference_command::ReferenceCommand;
 use crate::roles::RoleCommand;
 use crate::server_command::ServerArgs;
 use crate::version::VersionArgs;
@@ -45,6 +46,9 @@ pub enum Command {
     /// Show configuration keys, their values and where those come from
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Print a generated page of the documentation as Markdown
+    #[command(subcommand, hide = true)]
+    Reference(ReferenceCommand),
     /// Show the version
     Version(VersionArgs),
 }

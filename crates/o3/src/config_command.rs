@@ -30,7 +30,7 @@ pub enum ConfigCommand {
     /// Print the reference of all keys, or of one, as Markdown
     #[command(after_help = "Examples:\n  \
         o3 config doc ozone.om.address\n  \
-        o3 config doc > docs/configuration.md")]
+        o3 config doc > docs/reference/configuration.md")]
     Doc(DocArgs),
 }
 

@@ -6,6 +6,7 @@ mod client_command;
 mod config_command;
 mod daemon;
 mod print;
+mod reference_command;
 mod roles;
 mod server_command;
 mod settings;
@@ -14,7 +15,7 @@ mod version;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use cli::{Cli, Command};
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Admin(args) => client_command::admin(args),
         Command::Freon(args) => client_command::freon(args),
         Command::Config(args) => config_command::run(args),
+        Command::Reference(page) => reference_command::run(&page, &Cli::command()),
         Command::Version(args) => version::run(&args),
     };
     outcome.unwrap_or_else(|error| {

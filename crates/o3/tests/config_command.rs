@@ -152,10 +152,10 @@ fn a_reader_that_leaves_early_is_no_error() {
 #[test]
 fn the_reference_in_docs_is_what_the_binary_says() {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap();
-    let kept = std::path::Path::new(&package).join("../../docs/configuration.md");
+    let kept = std::path::Path::new(&package).join("../../docs/reference/configuration.md");
     let output = o3(&["config", "doc"]).output().unwrap();
     assert!(
         fs::read_to_string(kept).unwrap() == stdout(&output),
-        "docs/configuration.md is out of date: run `make docs`"
+        "docs/reference/configuration.md is out of date: run `make docs`"
     );
 }
