@@ -2,7 +2,7 @@
 //!
 //! A key belongs here when, in Ozone, it makes a cluster safer than ours is. An operator that sets
 //! it counts on that, so a warning is not enough. **To add one**, add a line to [`REFUSED`];
-//! `make docs` adds it to docs/configuration.md.
+//! `make docs` adds it to docs/reference/configuration.md.
 
 use std::collections::BTreeMap;
 
