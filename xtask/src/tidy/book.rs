@@ -1,5 +1,5 @@
-//! The documents as a book: links lead to headings that are there, and every page of `docs/` is in
-//! its table of contents.
+//! The documents as a book: links lead to headings that are there, and not out of the book; every
+//! page of `docs/` is in its table of contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,7 +23,7 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         texts.insert(document, text);
     }
-    for problem in dangling(&texts).into_iter().chain(unlisted(&texts)) {
+    for problem in [dangling(&texts), leading_out(&texts), unlisted(&texts)].concat() {
         findings.error(problem);
     }
     Ok(())
@@ -47,6 +47,22 @@ fn dangling(texts: &BTreeMap<String, String>) -> Vec<String> {
                     ));
                 }
             }
+        }
+    }
+    found
+}
+
+/// Links from pages of the book to files that mdBook does not take along.
+fn leading_out(texts: &BTreeMap<String, String>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (document, text) in texts.iter().filter(|(document, _)| document.starts_with("docs/")) {
+        let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
+        for (number, line) in prose(text) {
+            let targets = links(line, folder).map(|(target, _)| target);
+            let out = targets.filter(|target| !target.is_empty() && !target.starts_with("docs/"));
+            found.extend(out.map(|target| {
+                format!("{document}:{number} links to {target}, which is not in the book: name it")
+            }));
         }
     }
     found
@@ -121,6 +137,18 @@ mod tests {
                 "README.md:2 links to docs/ha.md#gone, which is not there",
                 "docs/ha.md:5 links to docs/ha.md#no-heading, which is not there",
             ]
+        );
+    }
+
+    #[test]
+    fn a_link_out_of_the_book_is_found() {
+        let texts = tree(&[
+            ("README.md", "[one](docs/one.md) [code](crates/om)"),
+            ("docs/one.md", "[two](two.md)\n[top](../README.md) [site](https://example.org)"),
+        ]);
+        assert_eq!(
+            leading_out(&texts),
+            ["docs/one.md:2 links to README.md, which is not in the book: name it"]
         );
     }
 
