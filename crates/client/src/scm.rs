@@ -39,7 +39,7 @@ impl ScmClient {
 
     /// A client with these options.
     pub fn new(options: &ClientOptions) -> Self {
-        Self { transport: Transport::scm(&options.scm_addresses, options.patience()) }
+        Self { transport: Transport::scm(&options.scm_addresses, options.retry_policy()) }
     }
 
     /// Sends any request; an answer that is not `OK` is an error.

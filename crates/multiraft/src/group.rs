@@ -16,6 +16,7 @@ use crate::membership::{Change, Membership};
 use crate::payload::Placement;
 use crate::progress::MemberProgress;
 use crate::shared::GroupShared;
+use crate::status::{Applied, GroupStatus, LeaderState, Staleness};
 
 /// What to replicate.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use placement::block::{Exclude, Wish};
 use placement::{Change, Cluster, Decision, OrderKind, Replica, ReplicaState};
 use proto::hdds::LifeCycleState;
-use types::{ContainerId, OperationalState, PipelineId, PipelineState, ReplicationConfig};
+use types::{ContainerId, PipelineId, PipelineState, ReplicationConfig};
 
 use crate::fixture::*;
 
@@ -153,7 +153,7 @@ fn a_container_is_closed_with_a_replica_that_has_a_part_of_each_block() {
 fn readers_are_told_of_one_node_for_each_index() {
     let mut cluster = in_racks(6, 1);
     let (id, container) = closed(&mut cluster);
-    let members = cluster.pipelines.get(id).unwrap().record.member_ids();
+    let members = cluster.pipelines.get(id).unwrap().member_ids();
     let sixth = (1..=6).map(node).find(|n| !members.contains(n)).unwrap();
     let twice = indexed(&cluster, id, 2, ReplicaState::Closed);
     report(&mut cluster, container, Replica { node: sixth, ..twice }, START);
@@ -187,7 +187,7 @@ fn a_node_leaves_when_another_one_has_its_index() {
     let mut cluster = in_racks(6, 1);
     let (id, container) = closed(&mut cluster);
     let leaving = indexed(&cluster, id, 3, ReplicaState::Closed).node;
-    let decision = cluster.set_op_state(leaving, OperationalState::Decommissioning, 0, START);
+    let decision = cluster.decommission(leaving, START).unwrap();
     apply(&mut cluster, &decision);
     assert_eq!(cluster.obstacles(leaving).under_replicated, [container]);
     let soon = START + cluster.settings.resend_after;
@@ -204,12 +204,11 @@ fn a_node_leaves_when_another_one_has_its_index() {
     assert!(cluster.obstacles(leaving).under_replicated.is_empty());
     // For a while the group does without one of five, not without two.
     let away = indexed(&cluster, id, 1, ReplicaState::Closed).node;
-    let state = OperationalState::EnteringMaintenance;
-    let decision = cluster.set_op_state(away, state, 0, soon);
+    let decision = cluster.begin_maintenance(away, 0, soon).unwrap();
     apply(&mut cluster, &decision);
     assert!(cluster.obstacles(away).under_replicated.is_empty());
     let second = indexed(&cluster, id, 2, ReplicaState::Closed).node;
-    let decision = cluster.set_op_state(second, state, 0, soon);
+    let decision = cluster.begin_maintenance(second, 0, soon).unwrap();
     apply(&mut cluster, &decision);
     assert_eq!(cluster.obstacles(second).under_replicated, [container]);
 }

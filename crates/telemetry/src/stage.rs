@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use tracing::{Instrument, Level, Span, span};
 
-use crate::record::{CURRENT, UnderWay};
+use crate::record::CURRENT;
 use crate::{TARGET, context};
 
 /// Does `future` as a stage of the request that this task works on, if any: noted for the case
@@ -14,7 +14,9 @@ use crate::{TARGET, context};
 pub async fn stage<F: Future>(name: &'static str, future: F) -> F::Output {
     let under_way = CURRENT.try_with(|record| record.begin(name)).ok();
     let output = pin!(future).instrument(span_of(name)).await;
-    under_way.map(UnderWay::finish);
+    if let Some(under_way) = under_way {
+        under_way.finish();
+    }
     output
 }
 
@@ -22,7 +24,9 @@ pub async fn stage<F: Future>(name: &'static str, future: F) -> F::Output {
 pub fn stage_sync<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     let under_way = CURRENT.try_with(|record| record.begin(name)).ok();
     let output = span_of(name).in_scope(work);
-    under_way.map(UnderWay::finish);
+    if let Some(under_way) = under_way {
+        under_way.finish();
+    }
     output
 }
 

@@ -217,6 +217,7 @@ impl GroupCore {
         };
         let same = |a: &[u64], b: &[u64]| sorted(a) == sorted(b);
         if !same(&state.voters, &expected.voters) || !same(&state.learners, &expected.learners) {
+            let (state, expected) = (Box::new(state), Box::new(expected));
             return Err(EntryError::Differs { state, expected });
         }
         self.announce_removals(&before, &after, out);
@@ -399,7 +400,7 @@ enum EntryError {
     #[error(transparent)]
     Raft(#[from] raft::Error),
     #[error("it leads to {state:?} instead of {expected:?}")]
-    Differs { state: ConfState, expected: ConfState },
+    Differs { state: Box<ConfState>, expected: Box<ConfState> },
 }
 
 /// A change as an entry of the log.

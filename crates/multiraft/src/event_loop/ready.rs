@@ -12,8 +12,10 @@ use tracing::Instrument;
 use super::change::announcement;
 use super::core::{GroupCore, Outstanding, Restoring};
 use super::out::Out;
+use super::send_snapshot;
 use crate::apply::ApplyTask;
 use crate::entry::{bytes_of, is_external, strip};
+use crate::event::Event;
 use crate::failure::{FailureCause, GroupFailure};
 use crate::machine::LogPosition;
 use crate::metrics::add;
@@ -350,7 +352,7 @@ impl GroupCore {
         let matching = self.outgoing.clone().filter(|o| snapshot::id_in(&message) == Some(o.id));
         let (Some(target), Some(outgoing)) = (target, matching) else {
             // Raft must not be stepped while a ready is being handled.
-            self.shared.inbox.push(super::event::Event::SnapshotSent { group, to, ok: false });
+            self.shared.inbox.push(Event::SnapshotSent { group, to, ok: false });
             return;
         };
         add(&out.metrics.snapshots_sent, 1);
@@ -366,7 +368,7 @@ impl GroupCore {
                 tracing::warn!(group = %shared.id, to = %target.node, %error, "snapshot not sent");
             }
             let ok = sent.is_ok();
-            shared.inbox.push(super::event::Event::SnapshotSent { group, to, ok });
+            shared.inbox.push(Event::SnapshotSent { group, to, ok });
         });
     }
 }

@@ -18,8 +18,8 @@ pub(super) enum AclError {
     Scope(String),
     #[error("an ACL needs at least one right")]
     NoRight,
-    #[error("{0} is no right: {}", String::from_iter(LETTERS))]
-    Right(char),
+    #[error("{right} is no right: {}", String::from_iter(LETTERS))]
+    Right { right: char },
 }
 
 /// Parses `type:name:rights[scope]`; the scope is ACCESS when not given.
@@ -59,7 +59,7 @@ fn rights(letters: &str) -> Result<Bytes, AclError> {
         let bit = LETTERS
             .iter()
             .position(|known| *known == letter.to_ascii_lowercase())
-            .ok_or(AclError::Right(letter))?;
+            .ok_or(AclError::Right { right: letter })?;
         bits |= 1 << bit;
     }
     let [low, high] = bits.to_le_bytes();
