@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use opentelemetry::trace::SpanContext;
+use opentelemetry::trace::{SpanContext, TraceContextExt};
 use parking_lot::Mutex;
 use tracing::{Instrument, Level, Span, field, span, warn};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use crate::record::{CURRENT, Record, millis};
 use crate::{TARGET, context};
@@ -177,9 +178,9 @@ impl Watched {
 /// Says what the request that this task works on asks for, where its edge could not know it.
 pub fn name_request(operation: &'static str) {
     let _ = CURRENT.try_with(|record| record.name(operation));
-    let span = Span::current();
-    if !span.is_disabled() {
-        span.record("otel.name", operation);
+    if crate::is_exporting() {
+        // To record the field `otel.name` has no effect once a span was entered.
+        Span::current().context().span().update_name(operation);
     }
 }
 

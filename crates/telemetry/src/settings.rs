@@ -117,7 +117,8 @@ fn rates(name: &'static str, value: &str) -> Result<HashMap<String, f64>, Settin
             return Err(refused("an entry is SPAN:RATE"));
         }
         // A name that is never to be seen is not offered by Ozone either.
-        Ok((span.trim().to_owned(), number(name, rate, f64::MIN_POSITIVE)?))
+        let rate = number(name, rate, f64::MIN_POSITIVE).map_err(|e| refused(e.reason))?;
+        Ok((span.trim().to_owned(), rate))
     };
     entries.map(entry).collect()
 }
