@@ -1,9 +1,10 @@
 //! If-Match and its kin, in the order RFC 9110 gives them.
 
-use s3s::S3Result;
 use s3s::dto::{ETag, ETagCondition, Timestamp};
+use s3s::{S3Error, S3ErrorCode, S3Result};
 
-use crate::errors::{not_modified, precondition_failed};
+use crate::errors::precondition_failed;
+use crate::metadata::http_date;
 
 /// Conditions on what is there.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,7 +51,7 @@ impl Conditions<'_> {
         match self.failure(etag, modified) {
             None => Ok(()),
             Some(Failure::Precondition) => Err(precondition_failed()),
-            Some(Failure::NotModified) => Err(not_modified()),
+            Some(Failure::NotModified) => Err(not_modified(etag, modified)),
         }
     }
 
@@ -79,6 +80,24 @@ impl Conditions<'_> {
         };
         (!modified_since).then_some(Failure::NotModified)
     }
+}
+
+/// The client has what it asks for: the object with this ETag, last modified then. RFC 9110 wants
+/// both told, so that a cache knows which of its copies is good.
+fn not_modified(etag: &ETag, modified: &Timestamp) -> S3Error {
+    let mut error = S3Error::with_message(S3ErrorCode::NotModified, "Not Modified");
+    let mut headers = http::HeaderMap::new();
+    let told = [
+        (http::header::ETAG, Some(format!("\"{}\"", etag.value()))),
+        (http::header::LAST_MODIFIED, http_date(Some(modified))),
+    ];
+    for (name, value) in told {
+        if let Some(value) = value.and_then(|value| http::HeaderValue::try_from(value).ok()) {
+            headers.insert(name, value);
+        }
+    }
+    error.set_headers(headers);
+    error
 }
 
 fn matches(condition: &ETagCondition, etag: &ETag) -> bool {

@@ -140,9 +140,9 @@ pub(crate) fn precondition_failed() -> S3Error {
     S3Error::with_message(code, message)
 }
 
-/// The client has what it asks for.
-pub(crate) fn not_modified() -> S3Error {
-    S3Error::with_message(S3ErrorCode::NotModified, "Not Modified")
+/// The body of a request is larger than a document may be.
+pub(crate) fn too_large_a_document() -> S3Error {
+    custom("MaxMessageLengthExceeded", http::StatusCode::BAD_REQUEST, "Your request was too big.")
 }
 
 /// The request makes no sense.

@@ -7,6 +7,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`server`] | sockets, request ids, metrics; what has to be checked before `s3s` looks |
+//! | [`target`] | sub-resources that `s3s` would take for the resource itself |
 //! | [`auth`] | secrets of access ids |
 //! | [`errors`] | the one place where failures become S3 codes |
 //! | [`digest`] | ETag and checksums of a body, verified |
@@ -25,6 +26,8 @@ mod checksum_fields;
 mod conditions;
 mod digest;
 mod errors;
+#[cfg(test)]
+mod fuzzing;
 mod gateway;
 mod listing;
 mod metadata;
@@ -34,6 +37,7 @@ mod operations;
 mod options;
 mod refuse;
 mod server;
+mod target;
 mod time;
 mod watched;
 

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use http::{HeaderName, HeaderValue, Method, Request, Response};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -19,7 +19,8 @@ use service::{Counter, RpcMetrics, Shutdown};
 use tokio::net::TcpListener;
 
 use crate::digest::{BodyDigest, Claims};
-use crate::errors::not_implemented;
+use crate::errors::{not_implemented, too_large_a_document};
+use crate::target;
 use crate::watched::{BodyFault, WatchedBody};
 
 /// Largest body of a request that is a document, not an object.
@@ -170,6 +171,11 @@ impl S3Server {
         if let Some(error) = wrong {
             response = refused(error);
         }
+        // `s3s` says so for a GET only.
+        let is_partial = response.headers().contains_key(http::header::CONTENT_RANGE);
+        if method == Method::HEAD && response.status() == StatusCode::OK && is_partial {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        }
         let status = response.status();
         let name = operation.0.get().map_or(UNKNOWN, String::as_str);
         let mut call = self.metrics.rpc.call(known_name(name), received);
@@ -208,6 +214,7 @@ impl S3Server {
         if is_form(&request) {
             return Err(not_implemented("POST of a form"));
         }
+        target::check(&request)?;
         let stall = self.limits.stall_timeout;
         if request.body().is_end_stream() {
             return Ok(request.map(Body::from));
@@ -216,6 +223,11 @@ impl S3Server {
         if !is_document(&request) {
             return Ok(request.map(|body| Body::http_body(watched(body))));
         }
+        let most = LARGEST_DOCUMENT as u64;
+        if request.body().size_hint().lower() > most {
+            return Err(too_large_a_document());
+        }
+        let watched = |body| watched(body).of_document(most);
         let claims = Claims::of_headers(request.headers())?;
         if claims.is_empty() || request.headers().contains_key("x-amz-trailer") {
             return Ok(request.map(|body| Body::http_body(watched(body))));
@@ -248,7 +260,7 @@ fn is_document<B>(request: &Request<B>) -> bool {
 fn refused(error: S3Error) -> Response<Body> {
     error.to_http_response().unwrap_or_else(|_| {
         let mut response = Response::new(Body::empty());
-        *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
+        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         response
     })
 }

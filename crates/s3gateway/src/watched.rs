@@ -13,6 +13,7 @@ use s3s::{S3Error, S3ErrorCode};
 use tokio::time::{Instant, Sleep};
 
 use crate::digest::BodyDigest;
+use crate::errors::too_large_a_document;
 
 /// Bytes per second at which a body comes at least, on top of the time for a stall. Time that we
 /// take is not counted.
@@ -43,6 +44,8 @@ pub(crate) struct WatchedBody<B> {
     /// How long the client was waited for.
     waited: Duration,
     received: u64,
+    /// More bytes are refused.
+    most: u64,
     digest: Option<BodyDigest>,
     fault: BodyFault,
 }
@@ -50,12 +53,18 @@ pub(crate) struct WatchedBody<B> {
 impl<B> WatchedBody<B> {
     pub(crate) fn new(inner: B, stall: Duration, fault: BodyFault) -> Self {
         let (owed, waited) = (None, Duration::ZERO);
-        Self { inner, stall, owed, waited, received: 0, digest: None, fault }
+        Self { inner, stall, owed, waited, received: 0, most: u64::MAX, digest: None, fault }
     }
 
     /// A body that has to be what was claimed of it.
     pub(crate) fn verified_by(mut self, digest: BodyDigest) -> Self {
         self.digest = Some(digest);
+        self
+    }
+
+    /// A document of so many bytes at most, said or not said how long it is.
+    pub(crate) fn of_document(mut self, most: u64) -> Self {
+        self.most = most;
         self
     }
 
@@ -106,6 +115,9 @@ where
             Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
                     this.received += data.len() as u64;
+                    if this.received > this.most {
+                        return Poll::Ready(Some(Err(this.fail(too_large_a_document()))));
+                    }
                     if let Some(digest) = &mut this.digest {
                         digest.update(data);
                     }

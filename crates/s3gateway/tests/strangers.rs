@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use limits::ConnectionOptions;
+use testkit::{BegunAnswer, S3Request};
 use tokio::net::TcpStream;
 
 use crate::overwritten::{gateway, gateway_with};
-use crate::request::{get, head, say};
+use crate::request::{get, signer};
 use crate::support::{Cluster, SMALL, data};
 
 const TIMEOUT: Duration = Duration::from_millis(50);
@@ -32,10 +33,11 @@ async fn a_body_that_breaks_off_is_not_waited_for_for_ever() {
     let cluster = Cluster::start(1).await;
     let limits = ConnectionOptions { stall_timeout: TIMEOUT, ..Default::default() };
     let gateway = gateway_with(&cluster, limits).await;
-    let mut request =
-        head(gateway.address(), "PUT", "/bucket/k", None, "content-length: 1000\r\n").into_bytes();
+    let request = S3Request::new("PUT", "/bucket/k").without_length();
+    let request = request.unsigned("content-length: 1000\r\n");
+    let mut request = request.head(gateway.address(), &signer());
     request.extend_from_slice(b"ten bytes.");
-    let answer = say(gateway.address(), &request).await;
+    let answer = BegunAnswer::of(gateway.address(), &request).await;
     assert_eq!(answer.status, 400);
     let body = String::from_utf8(answer.rest().await).unwrap();
     assert!(body.contains("RequestTimeout"), "{body}");
@@ -48,10 +50,11 @@ async fn a_document_is_not_read_before_its_signature_is_checked() {
     let cluster = Cluster::start(1).await;
     let gateway = gateway(&cluster).await;
     let more = "content-length: 8000000\r\ncontent-md5: JfnnlDI7RTiF9RgfG2JNCw==\r\n";
-    let right = head(gateway.address(), "POST", "/bucket?delete", None, more);
+    let right = S3Request::new("POST", "/bucket?delete").without_length().unsigned(more);
+    let right = String::from_utf8(right.head(gateway.address(), &signer())).unwrap();
     let wrong = right.replace("Signature=", "Signature=0");
     // Nothing of the body is sent.
-    let answer = say(gateway.address(), wrong.as_bytes()).await;
+    let answer = BegunAnswer::of(gateway.address(), wrong.as_bytes()).await;
     assert_eq!(answer.status, 403);
     gateway.shutdown().await;
 }
@@ -65,7 +68,7 @@ async fn a_form_is_refused_before_it_is_read() {
          content-type: multipart/form-data; boundary=x\r\n\r\n",
         gateway.address()
     );
-    let answer = say(gateway.address(), request.as_bytes()).await;
+    let answer = BegunAnswer::of(gateway.address(), request.as_bytes()).await;
     assert_eq!(answer.status, 501);
     gateway.shutdown().await;
 }

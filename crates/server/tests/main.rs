@@ -3,4 +3,5 @@
 
 mod derive;
 mod directory;
+mod s3;
 mod scm_ha;

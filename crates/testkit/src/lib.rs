@@ -4,18 +4,24 @@
 //! * [`fail_syncs`]: fsyncs of the whole process that fail, of RocksDB and the Raft log, too.
 //! * [`fail_read`]: a read of the whole process that fails, of the Raft log, too.
 //! * [`log`]: what `RUST_LOG` asks to be seen of a test that fails.
+//! * [`fuzz`](fn@fuzz): parsers against damaged and made-up bytes.
+//! * [`S3Request`]: requests as S3 clients sign them, and such as no client library would send.
 //! * [`Extremes`]: messages of every kind with numbers at their limits, made from the declarations.
 
 mod extreme;
+mod fuzz;
 mod log;
 mod ports;
 mod reads;
+mod s3;
 mod schema;
 mod syncs;
 
 pub use extreme::{Extremes, Known};
+pub use fuzz::{FuzzTarget, fuzz};
 pub use log::log;
 pub use ports::{free_addresses, free_ports};
 pub use reads::{FailingRead, fail_read};
+pub use s3::{BegunAnswer, S3Answer, S3Request, S3Signer};
 pub use schema::{Field, Kind, Label, Schema};
 pub use syncs::{FailingSyncs, fail_syncs};

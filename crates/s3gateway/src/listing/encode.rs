@@ -35,14 +35,38 @@ impl Encoding {
         }
     }
 
+    /// How a document is written that names these: percent-encoded, asked for or not, when XML
+    /// cannot carry one of them. A parser refuses the whole document otherwise.
+    pub(crate) fn carrying<'a>(self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        match names.into_iter().all(|name| name.chars().all(is_carried)) {
+            true => self,
+            false => Self::Url,
+        }
+    }
+
     pub(crate) fn dto(self) -> Option<EncodingType> {
         (self == Self::Url).then(|| EncodingType::from_static(EncodingType::URL))
     }
 }
 
+/// Whether XML 1.0 carries a character as it is. Of the control characters it has only tab and line
+/// ends, and parsers change these.
+fn is_carried(c: char) -> bool {
+    c >= ' ' && c != '\u{fffe}' && c != '\u{ffff}'
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_xml_cannot_carry_are_encoded_without_being_asked_for() {
+        for name in ["\u{1}", "a\tb", "line\r\n", "\u{fffe}"] {
+            assert_eq!(Encoding::Plain.carrying(["plain", name]), Encoding::Url, "{name:?}");
+        }
+        assert_eq!(Encoding::Plain.carrying(["plain", "é 日 \u{10ffff}"]), Encoding::Plain);
+        assert_eq!(Encoding::Url.carrying(["plain"]), Encoding::Url);
+    }
 
     #[test]
     fn names_are_encoded_as_clients_decode_them() {

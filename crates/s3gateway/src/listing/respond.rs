@@ -57,6 +57,9 @@ async fn page(
     }
     let keys = BucketKeys { client, volume: gateway.volume(), bucket };
     let listed = query.run(&keys).await.map_err(failed)?;
+    let asked = [Some(query.prefix.as_str()), query.delimiter.as_deref(), Some(&query.after)];
+    let names = listed.entries.iter().map(Entry::name);
+    let encoding = encoding.carrying(names.chain(asked.into_iter().flatten()));
     Ok(Page { listed, encoding, max_keys })
 }
 
@@ -128,7 +131,8 @@ pub(crate) async fn list_v1(
         encoding,
     )
     .await?;
-    let (max_keys, truncated) = (page.max_keys, page.listed.truncated);
+    let (encoding, max_keys) = (page.encoding, page.max_keys);
+    let truncated = page.listed.truncated;
     let last = page.last().map(|name| encoding.name(name));
     let (keys, prefixes) = page.split();
     Ok(ListObjectsOutput {
@@ -153,6 +157,7 @@ pub(crate) async fn list_v2(
     let client = gateway.client_of(request.credentials.as_ref());
     let input = request.input;
     let encoding = Encoding::of(input.encoding_type.as_ref())?;
+    let encoding = encoding.carrying(input.start_after.as_deref());
     let after = match &input.continuation_token {
         Some(token) => decode_token(token)?,
         None => input.start_after.clone().unwrap_or_default(),
@@ -168,7 +173,8 @@ pub(crate) async fn list_v2(
         encoding,
     )
     .await?;
-    let (max_keys, truncated) = (page.max_keys, page.listed.truncated);
+    let (encoding, max_keys) = (page.encoding, page.max_keys);
+    let truncated = page.listed.truncated;
     let last = page.last();
     let (keys, prefixes) = page.split();
     let with_owner = input.fetch_owner == Some(true);
@@ -218,7 +224,8 @@ pub(crate) async fn list_versions(
         encoding,
     )
     .await?;
-    let (max_keys, truncated) = (page.max_keys, page.listed.truncated);
+    let (encoding, max_keys) = (page.encoding, page.max_keys);
+    let truncated = page.listed.truncated;
     let last = page.last().map(|name| encoding.name(name));
     let (keys, prefixes) = page.split();
     let version = |key: BasicKeyInfo| ObjectVersion {

@@ -113,7 +113,7 @@ pub(crate) async fn list_uploads(
                     initiated: Some(timestamp(upload.creation_time)),
                     initiator: Some(initiator(client.user())),
                     owner: Some(listing_owner(client.user())),
-                    key: Some(encoding.name(upload.key_name)),
+                    key: Some(upload.key_name),
                     upload_id: Some(upload.upload_id),
                     storage_class: standard(),
                     ..Default::default()
@@ -126,6 +126,13 @@ pub(crate) async fn list_uploads(
         }
     }
     let (next_key, next_upload) = next.unzip();
+    let asked = [input.prefix.as_deref(), delimiter.as_deref(), input.key_marker.as_deref()];
+    let names = uploads.iter().filter_map(|upload| upload.key.as_deref());
+    let names = names.chain(prefixes.iter().map(String::as_str));
+    let encoding = encoding.carrying(names.chain(asked.into_iter().flatten()));
+    for upload in &mut uploads {
+        upload.key = upload.key.take().map(|name| encoding.name(name));
+    }
     let common: Vec<CommonPrefix> = prefixes
         .into_iter()
         .map(|prefix| CommonPrefix { prefix: Some(encoding.name(prefix)) })

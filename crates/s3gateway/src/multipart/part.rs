@@ -102,7 +102,7 @@ async fn finish_copy(
 }
 
 /// `bytes=first-last`, both within the object: unlike the range of a GET it is not cut to size.
-fn exact_range(text: &str, size: u64) -> S3Result<std::ops::Range<u64>> {
+pub(crate) fn exact_range(text: &str, size: u64) -> S3Result<std::ops::Range<u64>> {
     let invalid = || {
         invalid_argument(
             "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the \

@@ -1,0 +1,126 @@
+//! What a request is aimed at, as far as `s3s` does not look: it passes over names in a query that
+//! it does not know, and a request for a sub-resource would be carried out on the resource itself.
+
+use std::borrow::Cow;
+
+use http::{Method, Request};
+use s3s::S3Result;
+
+use crate::errors::{custom, invalid_argument, not_implemented};
+
+/// Sub-resources that are served to requests that change something.
+const SERVED: [&str; 3] = ["delete", "tagging", "uploads"];
+
+/// Names that may be without a value and change nothing.
+const HARMLESS: [&str; 2] = ["versionId", "x-id"];
+
+/// The longest time in seconds that a presigned request may be good for: a week, as S3 has it.
+const LONGEST_PRESIGNED: u64 = 7 * 24 * 3600;
+
+/// Checks a request's query.
+///
+/// # Errors
+/// `NotImplemented` for a sub-resource that is not served, where `s3s` would create, replace or
+/// delete the bucket or object instead; `InvalidArgument` for a part without its upload, which `s3s`
+/// would take for the object; and what is wrong with the time of a presigned request.
+pub(crate) fn check<B>(request: &Request<B>) -> S3Result<()> {
+    let query = request.uri().query().unwrap_or_default();
+    let pairs = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    for (name, value) in pairs() {
+        if decoded(name) == "X-Amz-Expires" {
+            check_presigned(&decoded(value))?;
+        }
+    }
+    if ![Method::PUT, Method::POST, Method::DELETE].contains(request.method()) {
+        return Ok(());
+    }
+    for (name, value) in pairs() {
+        let name = decoded(name);
+        let is_sub_resource = value.is_empty() && !name.is_empty();
+        let is_known = SERVED.contains(&&*name)
+            || HARMLESS.contains(&&*name)
+            || name.to_ascii_lowercase().starts_with("x-amz-");
+        if is_sub_resource && !is_known && !is_of_upload(&name) {
+            return Err(not_implemented(&name));
+        }
+    }
+    let has = |wanted: &str| pairs().any(|(name, _)| decoded(name) == wanted);
+    if request.method() == Method::PUT && has("partNumber") != has("uploadId") {
+        return Err(invalid_argument("partNumber and uploadId must be given together"));
+    }
+    Ok(())
+}
+
+fn is_of_upload(name: &str) -> bool {
+    name == "partNumber" || name == "uploadId"
+}
+
+fn check_presigned(seconds: &str) -> S3Result<()> {
+    match seconds.parse::<u64>() {
+        Ok(seconds) if seconds > LONGEST_PRESIGNED => Err(custom(
+            "AuthorizationQueryParametersError",
+            http::StatusCode::BAD_REQUEST,
+            "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be less than \
+             604800 seconds",
+        )),
+        // What is no number, `s3s` refuses.
+        _ => Ok(()),
+    }
+}
+
+fn decoded(text: &str) -> Cow<'_, str> {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(method: Method, query: &str) -> Option<String> {
+        let request = Request::builder().method(method).uri(format!("/bucket/key?{query}"));
+        let refused = check(&request.body(()).unwrap()).err();
+        refused.map(|error| error.code().as_str().to_owned())
+    }
+
+    #[test]
+    fn a_sub_resource_that_is_not_served_is_refused_where_something_changes() {
+        for query in
+            ["acl", "accelerate=", "renameObject&x-id=RenameObject", "%61cl", "uploads&acl"]
+        {
+            for method in [Method::PUT, Method::POST, Method::DELETE] {
+                assert_eq!(checked(method, query).as_deref(), Some("NotImplemented"), "{query}");
+            }
+            assert_eq!(checked(Method::GET, query), None, "{query}");
+        }
+        for query in [
+            "",
+            "&&",
+            "uploads",
+            "delete=",
+            "tagging",
+            "x-id=PutObject",
+            "versionId=",
+            "X-Amz-Security-Token=",
+        ] {
+            for method in [Method::PUT, Method::POST, Method::DELETE] {
+                assert_eq!(checked(method, query), None, "{query}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_belongs_to_an_upload() {
+        for query in ["partNumber=1", "uploadId=x", "partNumber", "uploadId="] {
+            assert_eq!(checked(Method::PUT, query).as_deref(), Some("InvalidArgument"), "{query}");
+        }
+        assert_eq!(checked(Method::PUT, "partNumber=1&uploadId=x"), None);
+        assert_eq!(checked(Method::DELETE, "uploadId=x"), None);
+    }
+
+    #[test]
+    fn a_presigned_request_is_good_for_a_week_at_most() {
+        assert_eq!(checked(Method::GET, "X-Amz-Expires=604800"), None);
+        let refused = checked(Method::GET, "X-Amz-Expires=604801");
+        assert_eq!(refused.as_deref(), Some("AuthorizationQueryParametersError"));
+    }
+}

@@ -1,0 +1,11 @@
+//! The S3 gateway over a whole cluster in this process, by requests on the wire.
+
+mod cluster;
+mod conditions;
+mod documents;
+mod errors;
+mod headers;
+mod listing;
+mod multipart;
+mod ranges;
+mod signatures;

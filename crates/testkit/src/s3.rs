@@ -1,0 +1,380 @@
+//! Requests as S3 clients sign them (AWS Signature Version 4), one a connection, and with everything
+//! that a client library would not let through.
+
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+const REGION: &str = "us-east-1";
+const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
+
+/// A key pair and the time that it signs with.
+#[derive(Debug, Clone)]
+pub struct S3Signer {
+    /// The access key id.
+    pub access_key: String,
+    /// The secret key.
+    pub secret_key: String,
+    /// The time in the signature.
+    pub time: SystemTime,
+}
+
+impl S3Signer {
+    /// Signs with this pair and the present time.
+    pub fn new(access_key: &str, secret_key: &str) -> Self {
+        let (access_key, secret_key) = (access_key.to_owned(), secret_key.to_owned());
+        Self { access_key, secret_key, time: SystemTime::now() }
+    }
+
+    /// What of the credentials goes into a signature: day, region and service.
+    fn scope(&self) -> String {
+        format!("{}/{REGION}/s3/aws4_request", &amz_date(self.time)[..8])
+    }
+
+    /// The signature of a canonical request.
+    fn sign(&self, canonical: &str) -> String {
+        let time = amz_date(self.time);
+        let digest = hex::encode(Sha256::digest(canonical));
+        let to_sign = format!("AWS4-HMAC-SHA256\n{time}\n{}\n{digest}", self.scope());
+        let mut key = format!("AWS4{}", self.secret_key).into_bytes();
+        for part in [&time[..8], REGION, "s3", "aws4_request"] {
+            key = hmac(&key, part.as_bytes());
+        }
+        hex::encode(hmac(&key, to_sign.as_bytes()))
+    }
+}
+
+/// A request that is being made.
+#[derive(Debug, Clone)]
+pub struct S3Request {
+    method: String,
+    path: String,
+    query: String,
+    /// Names in lower case.
+    signed: Vec<(String, String)>,
+    unsigned: Vec<u8>,
+    body: Vec<u8>,
+    payload: String,
+    /// Says how long the body is; a test may do so itself.
+    says_length: bool,
+}
+
+impl S3Request {
+    /// A request of `/bucket/key?query`, in which everything is percent-encoded that has to be.
+    pub fn new(method: &str, target: &str) -> Self {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        Self {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            query: query.to_owned(),
+            signed: Vec::new(),
+            unsigned: Vec::new(),
+            body: Vec::new(),
+            payload: UNSIGNED.to_owned(),
+            says_length: true,
+        }
+    }
+
+    /// With a header that is signed.
+    pub fn header(mut self, name: &str, value: impl ToString) -> Self {
+        self.signed.push((name.to_ascii_lowercase(), value.to_string()));
+        self
+    }
+
+    /// With bytes among the headers that are not signed, line ends included.
+    pub fn unsigned(mut self, lines: impl AsRef<[u8]>) -> Self {
+        self.unsigned.extend_from_slice(lines.as_ref());
+        self
+    }
+
+    /// With a body, which the signature does not cover.
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// With this as what the signature says of the body: its SHA-256, or how it is encoded.
+    pub fn payload(mut self, payload: &str) -> Self {
+        self.payload = payload.to_owned();
+        self
+    }
+
+    /// Without a Content-Length of its own.
+    pub fn without_length(mut self) -> Self {
+        self.says_length = false;
+        self
+    }
+
+    /// The canonical request, and the names of the headers that are signed.
+    fn canonical(&self, headers: &[(String, String)], query: &str, payload: &str) -> String {
+        let mut pairs: Vec<String> = query
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+            .map(|pair| if pair.contains('=') { pair.into() } else { format!("{pair}=") })
+            .collect();
+        pairs.sort();
+        let lines: String =
+            headers.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
+        let (method, path, query) = (&self.method, &self.path, pairs.join("&"));
+        format!("{method}\n{path}\n{query}\n{lines}\n{}\n{payload}", names(headers))
+    }
+
+    /// The head as it is sent, up to the empty line.
+    pub fn head(&self, address: SocketAddr, signer: &S3Signer) -> Vec<u8> {
+        let mut headers = vec![
+            ("host".to_owned(), address.to_string()),
+            ("x-amz-content-sha256".to_owned(), self.payload.clone()),
+            ("x-amz-date".to_owned(), amz_date(signer.time)),
+        ];
+        headers.extend(self.signed.iter().cloned());
+        headers.sort();
+        let signature = signer.sign(&self.canonical(&headers, &self.query, &self.payload));
+        let authorization = format!(
+            "authorization: AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, \
+             Signature={signature}\r\n",
+            signer.access_key,
+            signer.scope(),
+            names(&headers)
+        );
+        self.plain_head(&headers, &self.query, &authorization)
+    }
+
+    /// The head of a request that is not signed.
+    pub fn anonymous_head(&self, address: SocketAddr) -> Vec<u8> {
+        let mut headers = vec![("host".to_owned(), address.to_string())];
+        headers.extend(self.signed.iter().cloned());
+        self.plain_head(&headers, &self.query, "")
+    }
+
+    /// The head with the signature in the query, good for so many seconds.
+    pub fn presigned_head(&self, address: SocketAddr, signer: &S3Signer, seconds: u64) -> Vec<u8> {
+        let mut headers = vec![("host".to_owned(), address.to_string())];
+        headers.extend(self.signed.iter().cloned());
+        headers.sort();
+        let query = format!(
+            "{}{}X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={}%2F{}&X-Amz-Date={}\
+             &X-Amz-Expires={seconds}&X-Amz-SignedHeaders={}",
+            self.query,
+            if self.query.is_empty() { "" } else { "&" },
+            signer.access_key,
+            signer.scope().replace('/', "%2F"),
+            amz_date(signer.time),
+            names(&headers).replace(';', "%3B")
+        );
+        let signature = signer.sign(&self.canonical(&headers, &query, UNSIGNED));
+        self.plain_head(&headers, &format!("{query}&X-Amz-Signature={signature}"), "")
+    }
+
+    fn plain_head(&self, headers: &[(String, String)], query: &str, more: &str) -> Vec<u8> {
+        let target = match query {
+            "" => self.path.clone(),
+            query => format!("{}?{query}", self.path),
+        };
+        let lines: String =
+            headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let length = match self.says_length {
+            true => format!("content-length: {}\r\n", self.body.len()),
+            false => String::new(),
+        };
+        let mut head =
+            format!("{} {target} HTTP/1.1\r\n{lines}{more}{length}", self.method).into_bytes();
+        head.extend_from_slice(&self.unsigned);
+        head.extend_from_slice(b"connection: close\r\n\r\n");
+        head
+    }
+
+    /// Sends it on a connection of its own and waits for the whole answer.
+    ///
+    /// # Panics
+    /// When no answer comes.
+    pub async fn send(&self, address: SocketAddr, signer: &S3Signer) -> S3Answer {
+        let mut request = self.head(address, signer);
+        request.extend_from_slice(&self.body);
+        S3Answer::of(address, &request).await
+    }
+}
+
+/// An answer, whole.
+#[derive(Debug, Clone)]
+pub struct S3Answer {
+    /// The status code.
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body, chunks put together.
+    pub body: Vec<u8>,
+}
+
+impl S3Answer {
+    /// Says these bytes on a new connection and takes what is answered.
+    ///
+    /// # Panics
+    /// When no answer comes.
+    pub async fn of(address: SocketAddr, request: &[u8]) -> Self {
+        let mut begun = BegunAnswer::of(address, request).await;
+        let is_chunked = begun.header("transfer-encoding") == Some("chunked");
+        let length = begun.header("content-length").and_then(|length| length.parse().ok());
+        let (status, headers) = (begun.status, std::mem::take(&mut begun.headers));
+        let body = match (is_chunked, length) {
+            (true, _) => without_chunks(&begun.rest().await),
+            (false, None) => begun.rest().await,
+            // The answer to a HEAD has the length of a body that does not come.
+            (false, Some(_)) if request.starts_with(b"HEAD ") || status == 304 => Vec::new(),
+            (false, Some(length)) => begun.take(length).await,
+        };
+        Self { status, headers, body }
+    }
+
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        header(&self.headers, name)
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// What stands in the first element of this name.
+    pub fn element(&self, name: &str) -> Option<String> {
+        self.elements(name).into_iter().next()
+    }
+
+    /// What stands in all elements of this name, in their order.
+    pub fn elements(&self, name: &str) -> Vec<String> {
+        let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+        let text = self.text();
+        let after = text.split(&open).skip(1);
+        after.filter_map(|rest| Some(rest.split_once(&close)?.0.to_owned())).collect()
+    }
+
+    /// The status and the error code of the document: what clients branch on.
+    pub fn outcome(&self) -> (u16, String) {
+        (self.status, self.element("Code").unwrap_or_default())
+    }
+}
+
+/// An answer whose body has yet to come.
+#[derive(Debug)]
+pub struct BegunAnswer {
+    /// The status code.
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    socket: BufReader<TcpStream>,
+}
+
+impl BegunAnswer {
+    /// Says these bytes on a new connection and waits for the head of the answer.
+    ///
+    /// # Panics
+    /// When no answer comes.
+    pub async fn of(address: SocketAddr, request: &[u8]) -> Self {
+        let socket = TcpStream::connect(address).await;
+        let mut socket = socket.unwrap_or_else(|e| panic!("cannot connect to {address}: {e}"));
+        // A server may answer and close before it has read all.
+        let _ = socket.write_all(request).await;
+        let mut socket = BufReader::new(socket);
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            match socket.read_u8().await {
+                Ok(byte) => head.push(byte),
+                Err(e) => panic!("no answer: {e} after {:?}", String::from_utf8_lossy(&head)),
+            }
+            // What comes before the answer proper, a "100 Continue", is passed over.
+            if head.starts_with(b"HTTP/1.1 100") && head.ends_with(b"\r\n\r\n") {
+                head.clear();
+            }
+        }
+        let head = String::from_utf8_lossy(&head).into_owned();
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let headers = head
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect();
+        Self { status: status.unwrap_or_else(|| panic!("no status: {head}")), headers, socket }
+    }
+
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        header(&self.headers, name)
+    }
+
+    /// What `Content-Length` says.
+    pub fn length(&self) -> usize {
+        self.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)
+    }
+
+    /// So many bytes of the body.
+    ///
+    /// # Panics
+    /// When fewer come.
+    pub async fn take(&mut self, bytes: usize) -> Vec<u8> {
+        let mut taken = vec![0; bytes];
+        let read = self.socket.read_exact(&mut taken).await;
+        read.unwrap_or_else(|e| panic!("no {bytes} bytes of a body: {e}"));
+        taken
+    }
+
+    /// What comes until the body or the connection ends.
+    pub async fn rest(mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        // A connection that is reset has ended, too.
+        let _ = self.socket.read_to_end(&mut rest).await;
+        rest
+    }
+}
+
+fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+}
+
+fn names(headers: &[(String, String)]) -> String {
+    headers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(";")
+}
+
+/// The body of `Transfer-Encoding: chunked`.
+fn without_chunks(mut coded: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = coded.windows(2).position(|two| two == b"\r\n") {
+        let size = std::str::from_utf8(&coded[..end]).ok();
+        let size = size.and_then(|size| usize::from_str_radix(size.trim(), 16).ok()).unwrap_or(0);
+        let Some(chunk) = coded.get(end + 2..end + 2 + size).filter(|_| size > 0) else { break };
+        body.extend_from_slice(chunk);
+        coded = coded.get(end + 4 + size..).unwrap_or_default();
+    }
+    body
+}
+
+fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
+    let mut block = [0; 64];
+    match key.len() > block.len() {
+        true => block[..32].copy_from_slice(&Sha256::digest(key)),
+        false => block[..key.len()].copy_from_slice(key),
+    }
+    let inner = Sha256::new().chain_update(block.map(|b| b ^ 0x36)).chain_update(message);
+    let outer = Sha256::new().chain_update(block.map(|b| b ^ 0x5c));
+    outer.chain_update(inner.finalize()).finalize().to_vec()
+}
+
+/// `20260131T235959Z`.
+fn amz_date(time: SystemTime) -> String {
+    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days since 0000-03-01, in years that begin in March, whose months are 153 days for five.
+    let since_march = days + 719_468;
+    let (era, day) = (since_march / 146_097, since_march % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let (year, month) =
+        (year + era * 400 + u64::from(month >= 10), if month < 10 { month + 3 } else { month - 9 });
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!("{year:04}{month:02}{date:02}T{hour:02}{minute:02}{:02}Z", second % 60)
+}
