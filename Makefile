@@ -14,7 +14,7 @@ O3    := cargo build --release --bin o3
 # What to expect of a first build, said once.
 FIRST := [ -x "$$CARGO_TARGET_DIR/release/o3" ] || echo "The first build compiles RocksDB and some 400 crates: a quarter of an hour on two cores." >&2
 
-.PHONY: run test test-long build unit clients faults somefaults simulate spark lint tidy docs book release checkdocs help
+.PHONY: run test test-long build unit fuzz clients faults somefaults simulate spark lint tidy docs book release checkdocs help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -45,6 +45,9 @@ test-long: ## what takes long: many seeds and rounds of faults, Spark: SEED=any
 unit: ## Rust tests, from unit to cluster
 	@$(ENV) scripts/timed "unit: compile" cargo test --release --workspace --lib --bins --tests --no-run
 	@$(ENV) RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --release --workspace --lib --bins --tests --no-fail-fast
+
+fuzz: ## libFuzzer on every parser: SECONDS=60 TARGET="raft-messages s3-query"
+	@fuzz/run $(or $(SECONDS),60) $(TARGET)
 
 clients: ## real clients: boto3, aws CLI, rclone, Ozone's own Java tools
 	@$(ENV) $(O3) --quiet && export O3_BIN="$$CARGO_TARGET_DIR/release/o3" && \

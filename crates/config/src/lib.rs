@@ -23,6 +23,8 @@
 mod configuration;
 mod declare;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod keys;
 mod origin;
 pub mod reference;

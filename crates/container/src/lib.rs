@@ -27,6 +27,8 @@ pub mod bcsid;
 pub mod checksum;
 pub mod chunks;
 pub mod deletion;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod segment;
 pub mod state;
 

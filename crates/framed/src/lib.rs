@@ -38,6 +38,8 @@ mod connection;
 mod error;
 mod foreign_protocol;
 mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod message;
 mod pool;
 mod sender;

@@ -36,6 +36,8 @@
 mod client;
 mod fault;
 mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod incoming;
 mod message;
 mod response;

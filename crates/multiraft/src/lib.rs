@@ -36,6 +36,8 @@ mod event_loop;
 mod failure;
 pub mod framed;
 mod freshness;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod group;
 mod group_config;
 mod host;

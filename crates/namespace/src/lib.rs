@@ -41,6 +41,8 @@ mod error;
 mod file;
 mod find;
 mod fso;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod key;
 mod key_row;
 mod limits;

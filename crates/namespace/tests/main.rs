@@ -8,6 +8,7 @@ mod authorize;
 mod bucket;
 mod extremes;
 mod file;
+mod fuzz;
 mod harness;
 mod history;
 mod key;

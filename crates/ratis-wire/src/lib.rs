@@ -19,6 +19,8 @@
 
 mod call;
 pub mod content;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod group;
 pub mod ids;
 mod reply;

@@ -7,6 +7,8 @@
 //! place of the first one that is known. Without a table or script nobody has a place, which is
 //! [`DEFAULT_RACK`](types::topology::DEFAULT_RACK) for DataNodes.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod schema;
 mod script;
 mod table;

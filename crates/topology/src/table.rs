@@ -62,7 +62,7 @@ impl Table {
 }
 
 /// Lines of two words; `#` begins a comment. Other lines are named and left out.
-fn parse(text: &str) -> FxHashMap<String, String> {
+pub(crate) fn parse(text: &str) -> FxHashMap<String, String> {
     let mut racks = FxHashMap::default();
     for line in text.lines() {
         let line = line.split('#').next().unwrap_or_default();

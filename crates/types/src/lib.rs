@@ -22,6 +22,8 @@
 )]
 
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod ids;
 pub mod node;
 pub mod pipeline;

@@ -1,5 +1,7 @@
 //! Reading files: each source gives names, values as written, and the line of each.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod toml;
 mod xml;
 

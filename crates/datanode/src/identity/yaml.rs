@@ -141,6 +141,12 @@ mod tests {
     }
 
     #[test]
+    fn any_text_is_an_identity_or_refused() {
+        let read = |data: &[u8]| drop(parse(&String::from_utf8_lossy(data)));
+        testkit::fuzz(vec![("datanode-id", read, vec![render(&node()).into_bytes()])]);
+    }
+
+    #[test]
     fn a_file_written_by_ozone_is_read() {
         let text = "!!org.apache.hadoop.ozone.container.common.helpers.DatanodeIdYaml$DatanodeDetailsYaml\n\
             certSerialId: null\ncurrentVersion: 2\nhostName: dn1\ninitialVersion: 0\nipAddress: 10.0.0.7\n\

@@ -98,7 +98,7 @@ impl Manifest {
         Self { log, groups: BTreeMap::new(), members: BTreeMap::new() }
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = BytesMut::new();
         out.put_slice(MAGIC);
         out.put_u8(VERSION);
@@ -118,7 +118,7 @@ impl Manifest {
         out.to_vec()
     }
 
-    fn decode(data: Bytes) -> Result<Self, FrameError> {
+    pub(super) fn decode(data: Bytes) -> Result<Self, FrameError> {
         let short = || FrameError(String::from("too short"));
         let (content, crc) = data.split_last_chunk::<4>().ok_or_else(short)?;
         if checksum(CrcAlgorithm::Crc32IsoHdlc, content) as u32 != u32::from_le_bytes(*crc) {

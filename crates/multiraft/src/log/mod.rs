@@ -10,6 +10,8 @@
 
 mod check;
 pub(crate) mod format;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod identity;
 mod manifest;
 #[cfg(test)]

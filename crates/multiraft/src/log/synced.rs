@@ -46,7 +46,7 @@ pub(super) struct Synced {
 }
 
 impl Synced {
-    fn encode(&self, number: u64) -> Vec<u8> {
+    pub(super) fn encode(&self, number: u64) -> Vec<u8> {
         let mut out = BytesMut::with_capacity(CONTENT + 4);
         out.put_u64_le(number);
         put_uuid(&mut out, self.log);
@@ -59,7 +59,7 @@ impl Synced {
         out.to_vec()
     }
 
-    fn decode(slot: &[u8]) -> Option<(u64, Self)> {
+    pub(super) fn decode(slot: &[u8]) -> Option<(u64, Self)> {
         let (content, rest) = slot.split_at_checked(CONTENT)?;
         let crc = rest.first_chunk::<4>()?;
         if checksum(CrcAlgorithm::Crc32IsoHdlc, content) as u32 != u32::from_le_bytes(*crc) {

@@ -6,6 +6,8 @@
 //! are counted with. The files that Ozone has on its class path are known by their names.
 
 mod fault;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod xml;
 mod yaml;
 

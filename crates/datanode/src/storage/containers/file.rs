@@ -181,6 +181,21 @@ mod tests {
         }
     }
 
+    /// With the checksum made right: what is behind it is of interest.
+    #[test]
+    fn any_text_is_a_container_or_refused() {
+        let read = |data: &[u8]| {
+            let text = String::from_utf8_lossy(data);
+            drop(ContainerFile::parse(&text));
+            let sum = hex::encode(Sha256::digest(text.as_bytes()));
+            drop(ContainerFile::parse(&text.replacen(NO_CHECKSUM, &sum, 1)));
+        };
+        let text = file().text(Path::new("/d/current/containerDir0/7"));
+        let sum = text.lines().find_map(|line| line.strip_prefix("checksum: ")).unwrap().to_owned();
+        let zeroed = text.replacen(&sum, NO_CHECKSUM, 1);
+        testkit::fuzz(vec![("container-file", read, vec![text.into(), zeroed.into()])]);
+    }
+
     #[test]
     fn the_document_is_ozones() {
         let text = file().text(Path::new("/d/current/containerDir0/7"));
