@@ -21,8 +21,8 @@ const LONGEST_PRESIGNED: u64 = 7 * 24 * 3600;
 ///
 /// # Errors
 /// `NotImplemented` for a sub-resource that is not served, where `s3s` would create, replace or
-/// delete the bucket or object instead; `InvalidArgument` for a part without its upload, which `s3s`
-/// would take for the object; and what is wrong with the time of a presigned request.
+/// delete the bucket or object instead; `InvalidArgument` for a part without its upload, which
+/// `s3s` would take for the object; and what is wrong with the time of a presigned request.
 pub(crate) fn check<B>(request: &Request<B>) -> S3Result<()> {
     let query = request.uri().query().unwrap_or_default();
     let pairs = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));

@@ -1,6 +1,6 @@
 //! Parsers against damaged and made-up bytes: cut, flipped, spliced, random. `make fuzz` runs the
-//! same targets with libFuzzer, which looks for inputs that reach new code; what it finds is kept in
-//! `fuzz/regressions` and read here, at every run of the tests.
+//! same targets with libFuzzer, which looks for inputs that reach new code; what it finds is kept
+//! in `fuzz/regressions` and read here, at every run of the tests.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,5 +1,5 @@
-//! Requests as S3 clients sign them (AWS Signature Version 4), one a connection, and with everything
-//! that a client library would not let through.
+//! Requests as S3 clients sign them (AWS Signature Version 4), one a connection, and with
+//! everything that a client library would not let through.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;

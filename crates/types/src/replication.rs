@@ -171,6 +171,11 @@ impl ReplicationConfig {
     /// RATIS/ONE.
     pub const RATIS_ONE: Self = Self::Ratis(ReplicationFactor::One);
 
+    /// Whether replicas differ from each other, each with an index of its own.
+    pub fn is_ec(&self) -> bool {
+        matches!(self, Self::Ec(_))
+    }
+
     /// DataNodes a pipeline of this kind has.
     pub fn required_nodes(&self) -> u32 {
         match self {

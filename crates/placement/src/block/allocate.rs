@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use types::{ContainerId, DatanodeId, Pipeline, PipelineId, ReplicationConfig};
 
-use crate::pipeline::ec::is_ec;
 use crate::{Cluster, PipelineEntry};
 
 /// What a writer had trouble with.
@@ -69,7 +68,7 @@ impl Cluster {
             !wish.exclude.pipelines.contains(&e.record.id)
                 && !e.record.members.iter().any(|m| wish.exclude.datanodes.contains(&m.id))
         });
-        if is_ec(&wish.config) {
+        if wish.config.is_ec() {
             strict.lacks_pipelines = self.missing_ec_pipelines(wish.config) > 0;
         }
         if !strict.slots.is_empty() || !strict.shortage.is_empty() {
@@ -78,7 +77,7 @@ impl Cluster {
         // Another pipeline of other nodes is better than one that a writer had trouble with.
         let avoid = &wish.exclude.datanodes;
         let id = PipelineId::default();
-        if is_ec(&wish.config) && self.plan_ec_pipeline(wish.config, avoid, id).is_some() {
+        if wish.config.is_ec() && self.plan_ec_pipeline(wish.config, avoid, id).is_some() {
             return strict;
         }
         self.gather(wish, turn, |_| true)
@@ -104,7 +103,7 @@ impl Cluster {
             };
             let open = self.containers.open(*id).iter().copied().filter(fits).collect::<Vec<_>>();
             // One container for each pipeline of erasure coded groups, in all its life.
-            let wanted = match is_ec(&wish.config) {
+            let wanted = match wish.config.is_ec() {
                 true => u32::from(self.containers.of_pipeline(*id).is_empty()),
                 false => wanted,
             };

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, Pipeline, PipelineId, PipelineState};
 
-use crate::pipeline::ec::is_ec;
 use crate::{Cluster, Container, Health, ReplicaState};
 
 /// Why a container cannot be located.
@@ -54,7 +53,7 @@ impl Cluster {
             let broken = matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid);
             (broken, n.health, std::cmp::Reverse(r.sequence_id), r.node)
         });
-        if is_ec(&container.config) {
+        if container.config.is_ec() {
             // One node for each index: the best.
             let mut seen = BTreeSet::new();
             replicas.retain(|(r, _)| seen.insert(r.replica_index));

@@ -8,7 +8,6 @@ use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
 use super::Health;
-use crate::pipeline::ec::is_ec;
 use crate::{Cluster, Decision, Millis};
 
 /// Containers named per kind at most.
@@ -66,7 +65,7 @@ impl Cluster {
             let Some(c) = self.containers.get(container) else { continue };
             let list = match c.state {
                 LifeCycleState::Deleting | LifeCycleState::Deleted => continue,
-                LifeCycleState::Closed if is_ec(&c.config) => {
+                LifeCycleState::Closed if c.config.is_ec() => {
                     let index = self.replicas.on(container, id).map_or(0, |r| r.replica_index);
                     let count = self.ec_replica_count(c).unwrap_or_default();
                     let is_good = count.leaving.get(&index).is_some_and(|on| on.contains(&id));

@@ -3,7 +3,6 @@
 use types::{DatanodeDetails, DatanodeId, OperationalState, PipelineId, PipelineState};
 
 use super::{Health, Node, Storage};
-use crate::pipeline::ec::is_ec;
 use crate::{Cluster, Decision, Millis, OrderKind};
 
 /// What a registration meant.
@@ -88,7 +87,7 @@ impl Cluster {
         decision: &mut Decision,
     ) {
         // Of one without a group there is nothing to rejoin.
-        let entry = self.pipelines.get(id).filter(|e| !is_ec(&e.record.config));
+        let entry = self.pipelines.get(id).filter(|e| !e.record.config.is_ec());
         let Some(entry) = entry else { return };
         let members: Vec<_> = entry.record.members.iter().map(|m| m.id).collect();
         let listed = on_disk.contains(&id);

@@ -7,7 +7,6 @@
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, PipelineId, PipelineState};
 
-use super::ec::is_ec;
 use crate::{Change, Cluster, Decision, Millis, OrderKind, elapsed};
 
 /// How long the report of a new replica may take; nodes report them at once.
@@ -24,7 +23,7 @@ impl Cluster {
             match entry.record.state {
                 PipelineState::Allocated => self.scrub_allocated(id, now, &mut decision),
                 PipelineState::Closed => self.scrub_closed(id, now, &mut decision),
-                PipelineState::Open if is_ec(&entry.record.config) => {
+                PipelineState::Open if entry.record.config.is_ec() => {
                     self.scrub_open_ec(id, now, &mut decision);
                 }
                 PipelineState::Open | PipelineState::Dormant => {}
@@ -56,7 +55,7 @@ impl Cluster {
         };
         let age = elapsed(closed, now);
         if age >= self.settings.destroy_timeout || self.containers_are_closed(id, age) {
-            let has_group = !is_ec(&entry.record.config);
+            let has_group = !entry.record.config.is_ec();
             let members = entry.record.members.iter().filter(|_| has_group);
             let members: Vec<_> = members.map(|m| m.id).collect();
             for member in members {

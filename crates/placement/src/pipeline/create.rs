@@ -9,7 +9,6 @@ use types::{
 };
 
 use super::board::Board;
-use super::ec::is_ec;
 use crate::{Cluster, Decision, Millis, Node, OrderKind, PipelineEntry};
 
 /// Priority of the member that shall lead, and of the others, as Ozone orders them.
@@ -67,7 +66,7 @@ impl Cluster {
     /// A planned pipeline as a record, under the id that the leader made up.
     pub fn build_pipeline(&self, plan: &PipelinePlan, id: PipelineId, now: Millis) -> Pipeline {
         let members = plan.members.iter().filter_map(|m| self.nodes.get(*m));
-        let ec = is_ec(&plan.config);
+        let ec = plan.config.is_ec();
         Pipeline {
             id,
             config: plan.config,
@@ -85,7 +84,7 @@ impl Cluster {
     /// Orders to the members to start the group.
     pub fn order_creation(&mut self, id: PipelineId, now: Millis) -> Decision {
         let mut decision = Decision::default();
-        if let Some(entry) = self.pipelines.get(id).filter(|e| !is_ec(&e.record.config)) {
+        if let Some(entry) = self.pipelines.get(id).filter(|e| !e.record.config.is_ec()) {
             for member in &entry.record.members {
                 decision.order(member.id, OrderKind::CreatePipeline(id));
             }

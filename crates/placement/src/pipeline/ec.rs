@@ -14,11 +14,6 @@ use crate::settings::whole;
 use crate::{Change, Cluster, Decision, Millis, Node, PipelineEntry};
 use types::ContainerId;
 
-/// Whether blocks are erasure coded.
-pub fn is_ec(config: &ReplicationConfig) -> bool {
-    matches!(config, ReplicationConfig::Ec(_))
-}
-
 impl Cluster {
     /// The nodes of a new pipeline, in the order of their replica indexes; `None` when there are
     /// too few outside of `avoid`.
@@ -72,7 +67,7 @@ impl Cluster {
 
     fn ec_pipelines_of(&self, node: DatanodeId) -> usize {
         let counts = |entry: &&PipelineEntry| {
-            is_ec(&entry.record.config) && entry.record.state == PipelineState::Open
+            entry.record.config.is_ec() && entry.record.state == PipelineState::Open
         };
         let of_node = self.pipelines.of_node(node);
         of_node.iter().filter_map(|id| self.pipelines.get(*id)).filter(counts).count()

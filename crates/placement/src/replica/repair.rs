@@ -21,7 +21,6 @@ use types::{ContainerId, DatanodeId, OperationalState};
 
 use super::count::{ReplicaCount, mixed};
 use super::pending::{Pending, Task};
-use crate::pipeline::ec::is_ec;
 use crate::settings::whole;
 use crate::{Cluster, Container, Decision, Health, Millis, Node, OrderKind, elapsed};
 
@@ -69,7 +68,7 @@ impl Cluster {
         until: Millis,
     ) -> Option<(Pending, crate::Order)> {
         let container = self.containers.get(id)?;
-        if is_ec(&container.config) {
+        if container.config.is_ec() {
             return self.repair_ec(container, now, until);
         }
         let count = self.replica_count_at(container, Some(now))?;

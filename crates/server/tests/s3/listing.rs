@@ -82,7 +82,8 @@ async fn names_come_back_as_they_were_stored() {
     }
     let mut plain = cluster.ask("GET", "/bucket?list-type=2").await.elements("Key");
     let mut told: Vec<String> = names.iter().map(|(_, told, _)| (*told).to_owned()).collect();
-    (plain.sort(), told.sort());
+    plain.sort();
+    told.sort();
     // `"` needs no escape in text; either form is right.
     let unquoted = |names: &[String]| -> Vec<String> {
         names.iter().map(|name| name.replace("&quot;", "\"")).collect()
@@ -93,7 +94,8 @@ async fn names_come_back_as_they_were_stored() {
         assert_eq!(page.element("EncodingType").as_deref(), Some("url"));
         let mut encoded = page.elements("Key");
         let mut told: Vec<String> = names.iter().map(|(_, _, told)| (*told).to_owned()).collect();
-        (encoded.sort(), told.sort());
+        encoded.sort();
+        told.sort();
         assert_eq!(encoded, told);
     }
     for (sent, _, _) in names {
