@@ -250,13 +250,13 @@ mod tests {
         let text = log_of(async {
             let edge = Edge::new("s3g", Duration::from_nanos(1));
             let mut request = edge.http_request(Some("garbage"), Instant::now());
-            let work = async {
+            let work = pin!(async {
                 name_request("PutObject");
                 stage("call om", std::future::pending::<()>()).await;
-            };
+            });
             let given_up = tokio::select! {
                 biased;
-                () = request.run(pin!(work)) => false,
+                () = request.run(work) => false,
                 () = std::future::ready(()) => true,
             };
             assert!(given_up);
