@@ -101,6 +101,30 @@ pub enum Error {
         /// How each replica failed that was asked.
         failures: Vec<Error>,
     },
+    /// Fewer replicas of a block group can be read than it takes to know its data.
+    #[error(
+        "cannot read block group {block}: {available} of the {needed} replicas that are needed can \
+         be read; {}",
+        list_replicas(missing)
+    )]
+    TooFewReplicas {
+        /// Which block group.
+        block: types::BlockId,
+        /// Replicas that are needed: any that many.
+        needed: usize,
+        /// Replicas that can be read.
+        available: usize,
+        /// Replica indexes that cannot be read, and why.
+        missing: Vec<(u32, Error)>,
+    },
+    /// What the replicas of a block group say of lost data is not what was written, or says nothing.
+    #[error("block group {block}: {message}")]
+    Undecodable {
+        /// Which block group.
+        block: types::BlockId,
+        /// What differs.
+        message: String,
+    },
     /// A key that was being read is another one by now, or none, and what it was cannot be read any
     /// more.
     #[error("{key} was overwritten, renamed or deleted while it was read: {last}")]
@@ -146,7 +170,9 @@ impl Error {
             Self::Timeout { .. } => ErrorKind::Timeout,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
             Self::Overwritten { .. } => ErrorKind::Overwritten,
-            Self::NoReplica { failures, .. } => kind_of_all(failures),
+            Self::NoReplica { failures, .. } => kind_of_all(failures.iter()),
+            Self::TooFewReplicas { missing, .. } => kind_of_all(missing.iter().map(|(_, e)| e)),
+            Self::Undecodable { .. } => ErrorKind::Corrupt,
             Self::WriteFailed { last, .. } => last.kind(),
             Self::Protocol { .. } => ErrorKind::Internal,
             Self::Usage(_) => ErrorKind::Invalid,
@@ -178,8 +204,8 @@ impl Error {
 /// What to branch on when every replica failed: the failure that may pass decides, for the block
 /// may be there although another replica does not have it. A replica that was down when the
 /// container was made has never heard of it.
-fn kind_of_all(failures: &[Error]) -> ErrorKind {
-    let kinds = || failures.iter().map(Error::kind);
+fn kind_of_all<'e>(failures: impl DoubleEndedIterator<Item = &'e Error> + Clone) -> ErrorKind {
+    let kinds = || failures.clone().map(Error::kind);
     [ErrorKind::Unavailable, ErrorKind::Timeout, ErrorKind::Corrupt]
         .into_iter()
         .find(|kind| kinds().any(|of_one| of_one == *kind))
@@ -192,6 +218,11 @@ fn list(failures: &[Error]) -> String {
         [] => "no replica is known".to_owned(),
         _ => failures.iter().map(Error::to_string).collect::<Vec<_>>().join("; "),
     }
+}
+
+fn list_replicas(missing: &[(u32, Error)]) -> String {
+    let named = missing.iter().map(|(index, error)| format!("replica {index}: {error}"));
+    named.collect::<Vec<_>>().join("; ")
 }
 
 fn om_kind(status: Status) -> ErrorKind {

@@ -46,6 +46,8 @@ pub struct ClientOptions {
     pub max_backoff: Duration,
     /// How often a failed write is tried again on another pipeline.
     pub write_retries: u32,
+    /// How often a failed stripe of an erasure-coded key is written again, to another block group.
+    pub stripe_retries: u32,
     /// How often locations are looked up again after all replicas failed.
     pub read_retries: u32,
     /// The longest pause before that.
@@ -121,6 +123,7 @@ impl ClientOptions {
                 conf.get(&c::OZONE_CLIENT_WAIT_BETWEEN_RETRIES_MILLIS),
             ),
             write_retries: conf.get(&c::OZONE_CLIENT_MAX_RETRIES),
+            stripe_retries: conf.get(&c::OZONE_CLIENT_MAX_EC_STRIPE_WRITE_RETRIES),
             read_retries: conf.get(&c::OZONE_CLIENT_READ_MAX_RETRIES),
             read_retry_interval: Duration::from_secs(
                 conf.get(&c::OZONE_CLIENT_READ_RETRY_INTERVAL),

@@ -13,12 +13,20 @@ use proto::datanode::{Result as Code, Type};
 use tokio::sync::Semaphore;
 use types::{DatanodeDetails, DatanodeId, PortName};
 
-/// Bytes and records of all nodes of a pipeline: what one acknowledges, all have.
+/// Bytes and records of all nodes of a pipeline: what one acknowledges, all have that have the same
+/// replica index.
 #[derive(Default)]
 pub struct Blocks {
-    written: Mutex<HashMap<u64, BTreeMap<u64, Bytes>>>,
-    records: Mutex<HashMap<u64, dn::BlockData>>,
+    written: Mutex<HashMap<ReplicaId, BTreeMap<u64, Bytes>>>,
+    records: Mutex<HashMap<ReplicaId, dn::BlockData>>,
     next_index: AtomicUsize,
+}
+
+/// Local id and replica index.
+type ReplicaId = (u64, i32);
+
+fn replica(id: &dn::DatanodeBlockId) -> ReplicaId {
+    (id.local_id as u64, id.replica_index())
 }
 
 /// How a node fails. What is not set works.
@@ -48,6 +56,11 @@ pub struct Faults {
     pub read_gate: Mutex<Option<(i64, Arc<Semaphore>)>>,
     /// Whether one of them came.
     pub read_held: AtomicBool,
+    /// Fails every write, or read, after so many of them.
+    pub writes_left: Mutex<Option<usize>>,
+    pub reads_left: Mutex<Option<usize>>,
+    /// Has a bit flipped in what is read at this offset of blocks.
+    pub corrupt_at: Mutex<Option<u64>>,
 }
 
 impl Blocks {
@@ -55,9 +68,33 @@ impl Blocks {
     pub fn delete(&self, key: &proto::ozone::KeyInfo) {
         for location in &key.key_location_list[0].key_locations {
             let local = location.block_id.container_block_id.local_id as u64;
-            self.records.lock().remove(&local).unwrap();
-            self.written.lock().remove(&local).unwrap();
+            self.records.lock().retain(|(other, _), _| *other != local);
+            self.written.lock().retain(|(other, _), _| *other != local);
         }
+    }
+
+    /// What a replica of a block group was told that it has, and its bytes.
+    pub fn replica(&self, local: i64, index: i32) -> (dn::BlockData, Vec<u8>) {
+        let id = (local as u64, index);
+        let bytes = self
+            .written
+            .lock()
+            .get(&id)
+            .map(|parts| parts.values().flat_map(|part| part.to_vec()).collect::<Vec<u8>>());
+        (self.records.lock()[&id].clone(), bytes.unwrap_or_default())
+    }
+
+    /// The bytes of a replica of two blocks change places.
+    pub fn exchange(&self, local: i64, other: i64, index: i32) {
+        let mut written = self.written.lock();
+        let bytes = written.remove(&(local as u64, index)).unwrap();
+        let bytes = written.insert((other as u64, index), bytes).unwrap();
+        written.insert((local as u64, index), bytes);
+    }
+
+    /// Changes the record of a replica.
+    pub fn change(&self, local: i64, index: i32, change: impl FnOnce(&mut dn::BlockData)) {
+        change(self.records.lock().get_mut(&(local as u64, index)).unwrap());
     }
 }
 
@@ -78,6 +115,10 @@ pub struct Seen {
     pub pulses: AtomicUsize,
     /// How often it was told that its bytes do not have their checksums.
     pub damage: AtomicUsize,
+    /// Blocks, offsets and lengths of what was read.
+    pub reads: Mutex<Vec<(i64, u64, u64)>>,
+    /// PutBlocks that say that they are the last.
+    pub ends: AtomicUsize,
     puts: Mutex<HashMap<i64, usize>>,
 }
 
@@ -206,10 +247,22 @@ impl Service {
             ..Default::default()
         };
         let mut out = Bytes::new();
+        let writes = matches!(request.cmd_type(), Type::WriteChunk | Type::PutBlock);
+        let left = if writes { &self.faults.writes_left } else { &self.faults.reads_left };
+        let failed = match &mut *left.lock() {
+            Some(0) => true,
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => false,
+        };
         let done = match request.cmd_type() {
+            _ if failed => Err(Code::IoException),
             Type::WriteChunk => self.write_chunk(request, payload),
             Type::PutBlock => {
                 let put = request.put_block.as_ref().unwrap();
+                self.seen.ends.fetch_add(usize::from(put.eof()), Ordering::Relaxed);
                 self.put(request, &put.block_data).map(|committed_block_length| {
                     response.put_block = Some(dn::PutBlockResponseProto { committed_block_length });
                 })
@@ -217,7 +270,7 @@ impl Service {
             Type::PutSmallFile => {
                 let small = request.put_small_file.as_ref().unwrap();
                 let block = &small.block.block_data;
-                self.store(block.block_id.local_id, small.chunk_info.offset, payload);
+                self.store(&block.block_id, small.chunk_info.offset, payload);
                 self.put(request, block).map(|committed_block_length| {
                     response.put_small_file =
                         Some(dn::PutSmallFileResponseProto { committed_block_length });
@@ -233,7 +286,8 @@ impl Service {
                 let read = request.read_chunk.clone().unwrap();
                 let (from, length) = (read.chunk_data.offset, read.chunk_data.len);
                 self.record(&read.block_id).map(|_| {
-                    out = self.load(read.block_id.local_id, from, length);
+                    self.seen.reads.lock().push((read.block_id.local_id, from, length));
+                    out = self.load(&read.block_id, from, length);
                     response.read_chunk = Some(dn::ReadChunkResponseProto {
                         block_id: read.block_id,
                         chunk_data: read.chunk_data,
@@ -245,7 +299,7 @@ impl Service {
                 let id = request.get_small_file.as_ref().unwrap().block.block_id;
                 self.record(&id).map(|record| {
                     let chunk_data = record.chunks[0].clone();
-                    out = self.load(id.local_id, 0, chunk_data.len);
+                    out = self.load(&id, 0, chunk_data.len);
                     let data = dn::ReadChunkResponseProto {
                         block_id: id,
                         chunk_data,
@@ -280,7 +334,7 @@ impl Service {
         let chunk = write.chunk_data.as_ref().unwrap();
         assert_eq!(chunk.len, payload.len() as u64);
         container::checksum::verify(&chunk.checksum_data, &payload).unwrap();
-        self.store(write.block_id.local_id, chunk.offset, payload);
+        self.store(&write.block_id, chunk.offset, payload);
         Ok(())
     }
 
@@ -291,16 +345,18 @@ impl Service {
     ) -> Result<dn::GetCommittedBlockLengthResponseProto, Code> {
         self.writable(request.container_id)?;
         let length: u64 = block.chunks.iter().map(|chunk| chunk.len).sum();
-        let there: usize = self.blocks.written.lock()[&(block.block_id.local_id as u64)]
-            .values()
-            .map(Bytes::len)
-            .sum();
+        let there: usize = match self.blocks.written.lock().get(&replica(&block.block_id)) {
+            Some(written) => written.values().map(Bytes::len).sum(),
+            None => 0,
+        };
         assert!(there as u64 >= length, "a PutBlock came before its chunks");
         let index = self.blocks.next_index.fetch_add(1, Ordering::Relaxed) as u64 + 1;
         let mut block = block.clone();
-        block.block_id.block_commit_sequence_id = Some(index);
+        // No log orders what goes to the replicas of a block group.
+        let is_grouped = block.block_id.replica_index() > 0;
+        block.block_id.block_commit_sequence_id = Some(if is_grouped { 0 } else { index });
         let id = block.block_id;
-        self.blocks.records.lock().insert(id.local_id as u64, block);
+        self.blocks.records.lock().insert(replica(&id), block);
         let mut puts = self.seen.puts.lock();
         let count = puts.entry(request.container_id).or_default();
         *count += 1;
@@ -310,8 +366,8 @@ impl Service {
         Ok(dn::GetCommittedBlockLengthResponseProto { block_id: id, block_length: length as i64 })
     }
 
-    fn store(&self, local: i64, offset: u64, payload: Bytes) {
-        self.blocks.written.lock().entry(local as u64).or_default().insert(offset, payload);
+    fn store(&self, id: &dn::DatanodeBlockId, offset: u64, payload: Bytes) {
+        self.blocks.written.lock().entry(replica(id)).or_default().insert(offset, payload);
     }
 
     fn record(&self, id: &dn::DatanodeBlockId) -> Result<dn::BlockData, Code> {
@@ -323,7 +379,7 @@ impl Service {
             self.faults.behind.store(behind - 1, Ordering::Relaxed);
             return Err(Code::UnknownBcsid);
         }
-        let record = self.blocks.records.lock().get(&(id.local_id as u64)).cloned();
+        let record = self.blocks.records.lock().get(&replica(id)).cloned();
         let record = record.ok_or(Code::NoSuchBlock)?;
         match record.block_id.block_commit_sequence_id() < id.block_commit_sequence_id() {
             true => Err(Code::BcsidMismatch),
@@ -331,10 +387,10 @@ impl Service {
         }
     }
 
-    fn load(&self, local: i64, from: u64, length: u64) -> Bytes {
+    fn load(&self, id: &dn::DatanodeBlockId, from: u64, length: u64) -> Bytes {
         let written = self.blocks.written.lock();
         let mut all = Vec::new();
-        for (offset, bytes) in &written[&(local as u64)] {
+        for (offset, bytes) in &written[&replica(id)] {
             assert_eq!(*offset, all.len() as u64, "a hole in a block");
             all.extend_from_slice(bytes);
         }
@@ -342,6 +398,10 @@ impl Service {
         if self.faults.corrupt.load(Ordering::Relaxed)
             && let Some(byte) = part.last_mut()
         {
+            *byte ^= 1;
+        }
+        let flipped = self.faults.corrupt_at.lock().and_then(|at| at.checked_sub(from));
+        if let Some(byte) = flipped.and_then(|at| part.get_mut(at as usize)) {
             *byte ^= 1;
         }
         part.into()

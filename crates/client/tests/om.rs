@@ -20,6 +20,8 @@ pub struct State {
     pub keys: Mutex<HashMap<String, om::KeyInfo>>,
     pub requests: Mutex<Vec<OmRequest>>,
     pub block_size: AtomicU64,
+    /// Keys are erasure-coded like this.
+    pub erasure_coding: Mutex<Option<types::replication::EcConfig>>,
     /// Blocks given when a key is created.
     pub preallocate: AtomicUsize,
     /// Says that the OM of this address leads.
@@ -86,12 +88,17 @@ impl State {
                 let args = &request.create_key_request.as_ref().unwrap().key_args;
                 let count = self.preallocate.load(Ordering::Relaxed);
                 let key_locations = (0..count).filter_map(|_| self.location(None)).collect();
+                let replication = match *self.erasure_coding.lock() {
+                    Some(config) => types::ReplicationConfig::Ec(config),
+                    None => types::ReplicationConfig::RATIS_THREE,
+                };
                 let info = om::KeyInfo {
                     volume_name: args.volume_name.clone(),
                     bucket_name: args.bucket_name.clone(),
                     key_name: args.key_name.clone(),
-                    r#type: proto::hdds::ReplicationType::Ratis as i32,
-                    factor: Some(proto::hdds::ReplicationFactor::Three as i32),
+                    r#type: replication.wire_type() as i32,
+                    factor: replication.wire_factor().map(|factor| factor as i32),
+                    ec_replication_config: replication.wire_ec(),
                     key_location_list: vec![om::KeyLocationList {
                         key_locations,
                         ..Default::default()
@@ -126,6 +133,7 @@ impl State {
                     data_size: args.data_size(),
                     r#type: args.r#type() as i32,
                     factor: args.factor,
+                    ec_replication_config: args.ec_replication_config,
                     metadata: args.metadata,
                     key_location_list: vec![om::KeyLocationList {
                         key_locations: args.key_locations,

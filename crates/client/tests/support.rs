@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use client::{Checksum, Client, ClientOptions, CreateKey, KeyPath};
 use tokio::sync::Semaphore;
+use types::replication::EcConfig;
 use types::{Pipeline, PipelineId, PipelineState, ReplicationConfig};
 
 use crate::datanode::{Blocks, Node};
@@ -49,6 +50,27 @@ impl Cluster {
         change(&mut options);
         let client = Client::new(options).unwrap();
         Self { om, blocks, pipelines: nodes, client }
+    }
+
+    /// With groups of nodes for erasure-coded keys. Blocks of a replica have four full cells.
+    pub async fn erasure_coded(
+        groups: usize,
+        config: EcConfig,
+        change: impl FnOnce(&mut ClientOptions),
+    ) -> Self {
+        let mut cluster = Self::start_with(0, change).await;
+        let state = cluster.state();
+        state.block_size.store(4 * u64::from(config.chunk_size), Ordering::Relaxed);
+        *state.erasure_coding.lock() = Some(config);
+        for _ in 0..groups {
+            let mut members = Vec::new();
+            for _ in 0..config.data + config.parity {
+                members.push(Node::start(cluster.blocks.clone()).await);
+            }
+            cluster.state().pipelines.lock().push(group(&members, config));
+            cluster.pipelines.push(members);
+        }
+        cluster
     }
 
     pub fn state(&self) -> &State {
@@ -98,12 +120,22 @@ pub fn pipeline(members: &[Node]) -> Pipeline {
         id: PipelineId::random(),
         config: ReplicationConfig::RATIS_THREE,
         state: PipelineState::Open,
-        leader: Some(members[0].details.id),
+        leader: members.first().map(|node| node.details.id),
         suggested_leader: None,
         members: members.iter().map(|node| node.details.clone()).collect(),
         replica_indexes: vec![0; members.len()],
         created_ms: 0,
         order: Vec::new(),
+    }
+}
+
+/// A pipeline of a block group: each node has the replica index of its position.
+pub fn group(members: &[Node], config: EcConfig) -> Pipeline {
+    Pipeline {
+        config: ReplicationConfig::Ec(config),
+        leader: None,
+        replica_indexes: (1..).take(members.len()).collect(),
+        ..pipeline(members)
     }
 }
 
@@ -120,6 +152,7 @@ pub fn options(om_addresses: Vec<String>) -> ClientOptions {
         deadline: 10 * second,
         max_backoff: Duration::from_millis(20),
         write_retries: 5,
+        stripe_retries: 3,
         read_retries: 3,
         read_retry_interval: Duration::from_millis(200),
         read_timeout: 10 * second,

@@ -25,6 +25,8 @@ pub(super) struct BlockRef {
     pub(super) length: u64,
     /// Where the block begins in the key.
     pub(super) offset: u64,
+    /// Replica index of what is read; 0 of a replicated block.
+    index: u32,
     source: Mutex<Source>,
 }
 
@@ -41,13 +43,30 @@ impl BlockRef {
             id: BlockId::from_wire(&location.block_id),
             length: location.length,
             offset,
-            source: Mutex::new(source(location)?),
+            index: 0,
+            source: Mutex::new(source(location, 0)?),
         })
+    }
+
+    /// The replica `index` of a block group, which has `length` bytes.
+    pub(super) fn of_replica(location: &KeyLocation, length: u64, index: u32) -> Result<Self> {
+        Ok(Self {
+            id: BlockId::from_wire(&location.block_id),
+            length,
+            offset: 0,
+            index,
+            source: Mutex::new(source(location, index)?),
+        })
+    }
+
+    /// The block as requests name it.
+    fn wire_id(&self) -> dn::DatanodeBlockId {
+        self.id.to_datanode(self.index.cast_signed())
     }
 
     /// Takes over where the block is now.
     pub(super) fn refresh(&self, location: &KeyLocation) -> Result<()> {
-        *self.source.lock() = source(location)?;
+        *self.source.lock() = source(location, self.index)?;
         Ok(())
     }
 
@@ -65,11 +84,17 @@ impl BlockRef {
     }
 }
 
-fn source(location: &KeyLocation) -> Result<Source> {
+/// The nodes that have a block; with an index those that have that replica of a block group.
+fn source(location: &KeyLocation, index: u32) -> Result<Source> {
     let wire = location.pipeline.as_ref();
     let wire = wire.ok_or_else(|| Error::om_reply("a location without pipeline"))?;
     let pipeline = Pipeline::from_wire(wire).map_err(|e| Error::om_reply(e.to_string()))?;
-    let mut nodes: Vec<_> = pipeline.read_order().into_iter().cloned().collect();
+    let has_index = |node: &DatanodeDetails| {
+        let mut members = pipeline.members.iter().zip(&pipeline.replica_indexes);
+        index == 0 || members.any(|(member, of_member)| member.id == node.id && *of_member == index)
+    };
+    let nodes = pipeline.read_order().into_iter().filter(|node| has_index(node));
+    let mut nodes: Vec<_> = nodes.cloned().collect();
     nodes.sort_by_key(|node| node.op_state != OperationalState::InService);
     let target = Target {
         block: BlockId::from_wire(&location.block_id),
@@ -86,6 +111,8 @@ pub(super) struct BlockReader {
     pub(super) timeout: Duration,
     pub(super) hedge_after: Duration,
     pub(super) verify: bool,
+    /// Bytes of one request at most.
+    pub(super) most: u64,
 }
 
 impl BlockReader {
@@ -95,12 +122,13 @@ impl BlockReader {
             timeout: options.read_timeout,
             hedge_after: options.hedge_after,
             verify: options.verify_checksum,
+            most: options.read_size as u64,
         }
     }
 
     /// The chunks of a block, in order of their offsets.
     pub(super) async fn chunks(&self, block: &BlockRef) -> Result<Arc<[dn::ChunkInfo]>> {
-        let request = dn::GetBlockRequestProto { block_id: block.id.to_datanode(0) };
+        let request = dn::GetBlockRequestProto { block_id: block.wire_id() };
         let length = block.length;
         self.ask(block, 0, move |reader, node, target| {
             let command = Command {
@@ -129,7 +157,7 @@ impl BlockReader {
     /// A whole block in one request; `None` when it is not held in a way that allows that.
     pub(super) async fn small(&self, block: &BlockRef) -> Result<Option<Bytes>> {
         let request = dn::GetSmallFileRequestProto {
-            block: dn::GetBlockRequestProto { block_id: block.id.to_datanode(0) },
+            block: dn::GetBlockRequestProto { block_id: block.wire_id() },
             read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
         };
         let (length, verify) = (block.length, self.verify);
@@ -186,7 +214,7 @@ impl BlockReader {
             stripe_checksum: None,
         };
         let request = dn::ReadChunkRequestProto {
-            block_id: block.id.to_datanode(0),
+            block_id: block.wire_id(),
             chunk_data: narrowed,
             read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
         };
@@ -225,6 +253,11 @@ impl BlockReader {
         Ok(data.slice(piece.keep.clone()))
     }
 
+    /// How long an answer of so many bytes may take before it is late.
+    pub(super) fn late_after(&self, length: u64) -> Duration {
+        self.hedge_after + Duration::from_secs_f64(length as f64 / SLOWEST as f64)
+    }
+
     async fn ask<T>(
         &self,
         block: &BlockRef,
@@ -236,7 +269,7 @@ impl BlockReader {
         ) -> futures::future::BoxFuture<'static, Result<T>>,
     ) -> Result<T> {
         let source = block.source();
-        let late = self.hedge_after + Duration::from_secs_f64(length as f64 / SLOWEST as f64);
+        let late = self.late_after(length);
         let asked =
             replicas::ask(&source.nodes, late, |node| request(self, node, source.target.clone()))
                 .await;

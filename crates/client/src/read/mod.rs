@@ -3,14 +3,20 @@
 //! * [`KeyReader`]: what a caller holds; a range of a key as a stream, read ahead in parallel
 //! * [`newest()`]: the new version of a key that was overwritten before anything was given out
 //! * [`block`]: one block: which replicas, which chunks, bytes with their checksums verified
+//! * [`group`]: one block group: its replicas, which of them to rely on
+//! * [`stripe`]: a part of a stripe: from the replicas that have it, or decoded from others
+//! * [`extents`]: which bytes of a replica are there
 //! * [`replicas`]: asking one replica after the other, a late one beside the next
 //! * [`plan`]: which parts of which chunks a range needs
 
 mod block;
+mod extents;
+mod group;
 mod newest;
 mod plan;
 mod reader;
 mod replicas;
+mod stripe;
 
 pub use newest::newest;
 pub use reader::{KeyReader, Pieces};

@@ -5,14 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use erasure::{Codec, Scheme};
 use futures::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
 use limits::{FairSemaphore, MemoryBudget, MemoryClass, MemoryPermit};
 use proto::datanode::ChunkInfo;
-use proto::ozone::KeyInfo;
+use proto::ozone::{KeyInfo, KeyLocation};
 use tokio::time::Instant;
+use types::BlockId;
+use types::replication::EcConfig;
 
 use super::block::{BlockReader, BlockRef};
+use super::group::GroupRef;
 use super::plan::{self, Piece};
+use super::stripe::StripeRead;
 use crate::om::args::KeyPath;
 use crate::{Client, ClientOptions, Error, ErrorKind, Result};
 
@@ -41,8 +46,57 @@ struct Inner {
     client: Client,
     path: KeyPath,
     info: KeyInfo,
-    blocks: Vec<Arc<BlockRef>>,
+    blocks: Vec<Part>,
     reader: BlockReader,
+}
+
+/// A part of the key.
+#[derive(Clone)]
+enum Part {
+    Block(Arc<BlockRef>),
+    Group(Arc<GroupRef>),
+}
+
+impl Part {
+    fn offset(&self) -> u64 {
+        match self {
+            Self::Block(block) => block.offset,
+            Self::Group(group) => group.offset,
+        }
+    }
+
+    fn length(&self) -> u64 {
+        match self {
+            Self::Block(block) => block.length,
+            Self::Group(group) => group.layout.length(),
+        }
+    }
+}
+
+/// What is looked up again when its replicas failed.
+trait Located {
+    fn id(&self) -> BlockId;
+    fn refresh(&self, location: &KeyLocation) -> Result<()>;
+}
+
+impl Located for BlockRef {
+    fn id(&self) -> BlockId {
+        self.id
+    }
+
+    fn refresh(&self, location: &KeyLocation) -> Result<()> {
+        Self::refresh(self, location)
+    }
+}
+
+impl Located for GroupRef {
+    fn id(&self) -> BlockId {
+        self.id
+    }
+
+    fn refresh(&self, location: &KeyLocation) -> Result<()> {
+        Self::refresh(self, location)
+    }
 }
 
 /// A step of a read: so many bytes of one block.
@@ -51,14 +105,22 @@ enum Step {
     Small(Arc<BlockRef>),
     /// A part of a chunk.
     Piece(Arc<BlockRef>, Arc<[ChunkInfo]>, Piece),
+    /// A part of a stripe, as offsets of its block group.
+    Stripe(Arc<GroupRef>, Range<u64>),
 }
 
 impl Step {
-    /// Bytes that it reads.
+    /// Bytes that it may have in memory.
     fn len(&self) -> u64 {
         match self {
             Self::Small(block) => block.length,
             Self::Piece(_, _, piece) => piece.read.end - piece.read.start,
+            // With replicas lost d others are read, and what is lost is decoded.
+            Self::Stripe(group, range) => {
+                let scheme = group.codec.scheme();
+                let cell = u64::from(scheme.chunk_size()).min(range.end - range.start);
+                cell.saturating_mul(scheme.total() as u64)
+            }
         }
     }
 }
@@ -76,10 +138,10 @@ impl Memory {
     }
 }
 
-/// A piece that has its memory.
+/// A piece that has its memory, together with the other pieces of its step.
 struct Counted {
     bytes: Bytes,
-    _permit: MemoryPermit,
+    _permit: Arc<MemoryPermit>,
 }
 
 impl AsRef<[u8]> for Counted {
@@ -90,16 +152,18 @@ impl AsRef<[u8]> for Counted {
 
 impl KeyReader {
     pub(crate) fn new(client: Client, path: KeyPath, mut info: KeyInfo) -> Result<Self> {
-        if info.ec_replication_config.is_some() && info.data_size > 0 {
-            return Err(Error::Usage(format!(
-                "{path}: reading erasure-coded keys is not supported"
-            )));
-        }
         let version = info.key_location_list.pop().unwrap_or_default();
+        let codec = match &info.ec_replication_config {
+            Some(wire) => Some(codec(wire)?),
+            None => None,
+        };
         let mut offset = 0;
         let mut blocks = Vec::with_capacity(version.key_locations.len());
         for location in &version.key_locations {
-            blocks.push(Arc::new(BlockRef::new(location, offset)?));
+            blocks.push(match &codec {
+                Some(codec) => Part::Group(Arc::new(GroupRef::new(location, offset, codec)?)),
+                None => Part::Block(Arc::new(BlockRef::new(location, offset)?)),
+            });
             offset += location.length;
         }
         if offset < info.data_size {
@@ -141,8 +205,7 @@ impl KeyReader {
         if range.start >= range.end {
             return stream::empty().boxed();
         }
-        let options = self.inner.client.options();
-        let parallel = (options.read_ahead / options.read_size.max(1)).max(1);
+        let parallel = self.inner.parallel();
         let inner = self.inner.clone();
         self.steps(range)
             .map(move |step| {
@@ -153,19 +216,25 @@ impl KeyReader {
                         Some(memory) => Some(memory.reserve(step.0.len()).await),
                         None => None,
                     };
-                    let bytes = match step {
-                        (Step::Small(block), wanted) => inner.small(block, wanted).await,
+                    let pieces = match step {
+                        (Step::Small(block), wanted) => vec![inner.small(block, wanted).await?],
                         (Step::Piece(block, chunks, piece), _) => {
-                            inner.piece(&block, &chunks, &piece).await
+                            vec![inner.piece(&block, &chunks, &piece).await?]
                         }
-                    }?;
-                    Ok(match permit {
-                        Some(permit) => Bytes::from_owner(Counted { bytes, _permit: permit }),
+                        (Step::Stripe(group, wanted), _) => inner.stripe(&group, wanted).await?,
+                    };
+                    let permit = permit.map(Arc::new);
+                    let counted = move |bytes| match &permit {
+                        Some(permit) => {
+                            Bytes::from_owner(Counted { bytes, _permit: permit.clone() })
+                        }
                         None => bytes,
-                    })
+                    };
+                    Ok(stream::iter(pieces.into_iter().map(move |bytes| Ok(counted(bytes)))))
                 }
             })
             .buffered(parallel)
+            .try_flatten()
             .boxed()
     }
 
@@ -223,15 +292,20 @@ impl KeyReader {
         range: Range<u64>,
     ) -> impl Stream<Item = Result<(Step, Range<u64>)>> + Send + use<> {
         let inner = self.inner.clone();
-        let first = inner.blocks.partition_point(|b| b.offset + b.length <= range.start);
-        let end = inner.blocks.partition_point(|b| b.offset < range.end);
+        let first = inner.blocks.partition_point(|b| b.offset() + b.length() <= range.start);
+        let end = inner.blocks.partition_point(|b| b.offset() < range.end);
         let blocks = inner.blocks.get(first..end).unwrap_or_default().to_vec();
         stream::iter(blocks)
             .then(move |block| {
                 let inner = inner.clone();
-                let start = range.start.saturating_sub(block.offset);
-                let stop = (range.end - block.offset).min(block.length);
-                async move { inner.block_steps(block, start..stop).await }
+                let start = range.start.saturating_sub(block.offset());
+                let stop = (range.end - block.offset()).min(block.length());
+                async move {
+                    match block {
+                        Part::Block(block) => inner.block_steps(block, start..stop).await,
+                        Part::Group(group) => Ok(stripe_steps(&group, start..stop)),
+                    }
+                }
             })
             .map(|steps| match steps {
                 Ok(steps) => stream::iter(steps.into_iter().map(Ok).collect::<Vec<_>>()),
@@ -252,7 +326,45 @@ fn patience(kind: ErrorKind, options: &ClientOptions) -> Duration {
     }
 }
 
+/// The code of an erasure-coded key.
+fn codec(wire: &proto::hdds::EcReplicationConfig) -> Result<Codec> {
+    let config = EcConfig::from_wire(wire).map_err(|e| Error::om_reply(e.to_string()))?;
+    Ok(Codec::new(Scheme::new(config).map_err(|e| Error::om_reply(e.to_string()))?))
+}
+
+/// A range of a block group, stripe by stripe.
+fn stripe_steps(group: &Arc<GroupRef>, range: Range<u64>) -> Vec<(Step, Range<u64>)> {
+    let stripe = group.codec.scheme().stripe_size().max(1);
+    let first = range.start / stripe;
+    (first..range.end.div_ceil(stripe))
+        .map(|number| {
+            let start = range.start.max(number * stripe);
+            let end = range.end.min((number + 1) * stripe);
+            (Step::Stripe(group.clone(), start..end), 0..0)
+        })
+        .collect()
+}
+
 impl Inner {
+    /// Steps that are under way at a time.
+    fn parallel(&self) -> usize {
+        let options = self.client.options();
+        match self.blocks.first() {
+            // The next stripe is on its way while one is given out, however large they are.
+            Some(Part::Group(group)) => {
+                let stripe = group.codec.scheme().stripe_size().max(1);
+                (options.read_ahead as u64 / stripe).clamp(2, 16) as usize
+            }
+            _ => (options.read_ahead / options.read_size.max(1)).max(1),
+        }
+    }
+
+    /// A part of a stripe, in pieces. What was read is kept while locations are looked up again.
+    async fn stripe(&self, group: &GroupRef, range: Range<u64>) -> Result<Vec<Bytes>> {
+        let stripe = tokio::sync::Mutex::new(StripeRead::new(group, range)?);
+        self.retry(group, || async { stripe.lock().await.read(&self.reader).await }).await
+    }
+
     async fn block_steps(
         &self,
         block: Arc<BlockRef>,
@@ -262,7 +374,7 @@ impl Inner {
         if block.length <= options.small_size as u64 {
             return Ok(vec![(Step::Small(block), range)]);
         }
-        let chunks = self.retry(&block, || self.reader.chunks(&block)).await?;
+        let chunks = self.retry(&*block, || self.reader.chunks(&block)).await?;
         let most = options.read_size as u64;
         Ok(plan::plan(&chunks, range, most)
             .into_iter()
@@ -271,10 +383,10 @@ impl Inner {
     }
 
     async fn small(&self, block: Arc<BlockRef>, wanted: Range<u64>) -> Result<Bytes> {
-        if let Some(data) = self.retry(&block, || self.reader.small(&block)).await? {
+        if let Some(data) = self.retry(&*block, || self.reader.small(&block)).await? {
             return Ok(data.slice(wanted.start as usize..wanted.end as usize));
         }
-        let chunks = self.retry(&block, || self.reader.chunks(&block)).await?;
+        let chunks = self.retry(&*block, || self.reader.chunks(&block)).await?;
         let mut all = BytesMut::new();
         for piece in plan::plan(&chunks, wanted, self.client.options().read_size as u64) {
             all.extend_from_slice(&self.piece(&block, &chunks, &piece).await?);
@@ -290,7 +402,7 @@ impl Inner {
     }
 
     /// Looks up the block's location again when all replicas failed.
-    async fn retry<T, F>(&self, block: &BlockRef, read: impl Fn() -> F) -> Result<T>
+    async fn retry<T, F>(&self, block: &impl Located, read: impl Fn() -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
@@ -301,7 +413,7 @@ impl Inner {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            tracing::debug!(key = %self.path, block = %block.id, %error, attempt, "read failed");
+            tracing::debug!(key = %self.path, block = %block.id(), %error, attempt, "read failed");
             let options = self.client.options();
             let again = attempt < options.read_retries
                 || started.elapsed() < patience(error.kind(), options);
@@ -318,10 +430,10 @@ impl Inner {
     }
 
     /// Looks up where a block is now whose replicas failed with `error`.
-    async fn locate_again(&self, block: &BlockRef, error: &Error) -> Result<()> {
+    async fn locate_again(&self, block: &impl Located, error: &Error) -> Result<()> {
         let found = match self.client.locate_key(&self.path, true).await {
             Ok(info) => {
-                let ours = block.id.to_wire().container_block_id;
+                let ours = block.id().to_wire().container_block_id;
                 let mut locations =
                     info.key_location_list.into_iter().flat_map(|version| version.key_locations);
                 locations.find(|location| location.block_id.container_block_id == ours)
@@ -337,7 +449,7 @@ impl Inner {
             // What this reader reads is deleted any time.
             None => Err(Error::Overwritten {
                 key: self.path.to_string(),
-                block: block.id,
+                block: block.id(),
                 last: Box::new(error.clone()),
             }),
         }

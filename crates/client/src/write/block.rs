@@ -28,7 +28,7 @@ pub(super) struct BlockOptions {
 }
 
 /// This share of the time for a request is enough when there are other pipelines: 10 s of 60 s.
-const HANG_SHARE: u32 = 6;
+pub(super) const HANG_SHARE: u32 = 6;
 
 impl From<&ClientOptions> for BlockOptions {
     fn from(options: &ClientOptions) -> Self {

@@ -32,6 +32,14 @@ pub(super) struct Chunk {
     _memory: Option<Arc<MemoryPermit>>,
 }
 
+impl Chunk {
+    /// A chunk of bytes that are all there.
+    pub(super) fn new(bytes: Bytes, how: Checksum) -> Self {
+        let checksums = checksum::compute(how.kind, how.bytes_per_checksum, &bytes);
+        Self { len: bytes.len(), parts: vec![bytes], checksums, _memory: None }
+    }
+}
+
 impl ChunkBuffer {
     pub(super) fn len(&self) -> usize {
         self.len

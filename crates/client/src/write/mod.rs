@@ -1,7 +1,10 @@
 //! Writing keys.
 //!
-//! * [`KeyWriter`]: what a caller holds; blocks one after the other, recovery when one fails
+//! * [`KeyWriter`]: what a caller holds
+//! * [`session`]: the open key: blocks from OM, commit
+//! * [`writer`]: a replicated key: blocks one after the other, recovery when one fails
 //! * [`block`]: one block: chunks in flight, PutBlock, what is acknowledged
+//! * [`striped`]: an erasure-coded key: block groups, stripe by stripe
 //! * [`chunk`]: bytes on their way to be a chunk
 //! * [`exclude`]: what failed lately and is avoided
 //! * [`recover`]: what to do about a failure
@@ -9,8 +12,12 @@
 mod block;
 mod chunk;
 mod exclude;
+mod key_writer;
 mod recover;
+mod session;
+mod striped;
 mod writer;
 
 pub(crate) use exclude::ExcludeList;
-pub use writer::{FinishOptions, KeyWriter};
+pub use key_writer::KeyWriter;
+pub use session::FinishOptions;

@@ -32,13 +32,13 @@ const ONLY_PIPELINE_ELECTION_TIMEOUT: Duration = Duration::from_secs(15);
 const LEADER_CONFIRMED_AFTER: Duration = Duration::from_secs(2);
 
 /// How long a busy pipeline is waited for.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// First delay before a retry.
-const MIN_RETRY_DELAY: Duration = Duration::from_millis(20);
+pub(super) const MIN_RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// Longest delay before a retry.
-const MAX_RETRY_DELAY: Duration = Duration::from_millis(500);
+pub(super) const MAX_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// What a writer does next.
 pub(super) enum Remedy {

@@ -1,0 +1,83 @@
+//! What a caller who writes a key holds.
+
+use bytes::Bytes;
+use proto::ozone::KeyInfo;
+
+use super::session::{FinishOptions, Session};
+use super::striped::StripedWriter;
+use super::writer::ReplicatedWriter;
+use crate::om::args::{CreateKey, KeyPath};
+use crate::{Client, Result};
+
+/// Writes one key. Bytes are on their way while more come; a bounded amount is kept until it is
+/// durable, so that it can be written again elsewhere. Dropping it abandons the key.
+pub struct KeyWriter {
+    path: KeyPath,
+    written: u64,
+    data: Data,
+}
+
+/// How the bytes are stored.
+enum Data {
+    Replicated(Box<ReplicatedWriter>),
+    Striped(Box<StripedWriter>),
+}
+
+impl KeyWriter {
+    pub(crate) async fn open(client: Client, key: CreateKey) -> Result<Self> {
+        let path = key.path.clone();
+        let session = Session::open(client, key).await?;
+        let data = match session.erasure_coding() {
+            Some(_) => Data::Striped(Box::new(StripedWriter::new(session)?)),
+            None => Data::Replicated(Box::new(ReplicatedWriter::new(session))),
+        };
+        Ok(Self { path, written: 0, data })
+    }
+
+    /// Where the key will be.
+    pub fn path(&self) -> &KeyPath {
+        &self.path
+    }
+
+    /// Bytes written so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Appends `data`. Returns when it is on its way, or waits while too much is unacknowledged.
+    ///
+    /// # Errors
+    /// When the data cannot be written through any pipeline; the writer is of no use afterwards.
+    pub async fn write(&mut self, data: Bytes) -> Result<()> {
+        self.written += data.len() as u64;
+        match &mut self.data {
+            Data::Replicated(writer) => writer.write(data).await,
+            Data::Striped(writer) => writer.write(data).await,
+        }
+    }
+
+    /// Waits until there is memory for what is to be written next
+    /// ([`crate::ClientOptions::memory`]). A caller that gets the data from elsewhere asks for it
+    /// afterwards only.
+    ///
+    /// # Errors
+    /// As [`KeyWriter::write`].
+    pub async fn ready(&mut self) -> Result<()> {
+        match &mut self.data {
+            Data::Replicated(writer) => writer.ready().await,
+            Data::Striped(writer) => writer.ready().await,
+        }
+    }
+
+    /// Makes the key durable and visible.
+    ///
+    /// # Errors
+    /// When data or key cannot be made durable, or a precondition of the key does not hold any
+    /// more.
+    pub async fn finish(self, options: FinishOptions) -> Result<KeyInfo> {
+        match self.data {
+            Data::Replicated(writer) => writer.finish(options).await,
+            Data::Striped(writer) => writer.finish(options).await,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The open key behind a writer: its blocks from OM, and its commit.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use proto::ozone::{KeyArgs, KeyInfo, KeyLocation, KeyLocationList};
+use types::{BlockId, Pipeline};
+
+use crate::om::args::{CreateKey, KeyPath, pairs_to_wire};
+use crate::{Client, ClientOptions, ErrorKind, Result};
+
+/// Pause before asking OM for a block again.
+const ALLOCATE_RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// What is known of a key only once it is written.
+#[derive(Debug, Clone, Default)]
+pub struct FinishOptions {
+    /// User metadata on top of what the key was created with; same names replace.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// A key that is open for writing.
+pub(super) struct Session {
+    pub(super) client: Client,
+    pub(super) path: KeyPath,
+    args: KeyArgs,
+    is_part: bool,
+    info: KeyInfo,
+    id: u64,
+    preallocated: VecDeque<KeyLocation>,
+}
+
+impl Session {
+    pub(super) async fn open(client: Client, key: CreateKey) -> Result<Self> {
+        let mut args = key.args();
+        let mut open = client.open_for_write(args.clone()).await?;
+        // What the defaults resolved to holds for all later requests of this key.
+        args.r#type = Some(open.info.r#type);
+        args.factor = open.info.factor;
+        args.ec_replication_config = open.info.ec_replication_config.clone();
+        let version = open.info.key_location_list.pop();
+        let preallocated = version.map(|v| v.key_locations.into()).unwrap_or_default();
+        Ok(Self {
+            client,
+            is_part: key.part.is_some(),
+            path: key.path,
+            args,
+            info: open.info,
+            id: open.session,
+            preallocated,
+        })
+    }
+
+    pub(super) fn options(&self) -> &ClientOptions {
+        self.client.options()
+    }
+
+    /// How the key is erasure-coded, if it is.
+    pub(super) fn erasure_coding(&self) -> Option<&proto::hdds::EcReplicationConfig> {
+        self.args.ec_replication_config.as_ref()
+    }
+
+    /// The size that OM was told beforehand; 0 when it was not known.
+    pub(super) fn size_hint(&self) -> u64 {
+        self.args.data_size.unwrap_or(0)
+    }
+
+    /// What the next block can hold.
+    pub(super) fn next_length(&self) -> u64 {
+        self.preallocated.front().map_or(self.options().block_size, |location| location.length)
+    }
+
+    /// The next block: one that OM gave beforehand, or else a new one.
+    pub(super) async fn next_location(&mut self) -> Result<KeyLocation> {
+        match self.next_preallocated() {
+            Some(location) => Ok(location),
+            None => self.allocate().await,
+        }
+    }
+
+    /// The next block that OM gave beforehand and that is not known to be in trouble.
+    fn next_preallocated(&mut self) -> Option<KeyLocation> {
+        let excluded = self.client.excluded();
+        while let Some(location) = self.preallocated.pop_front() {
+            if excluded.is_empty() {
+                return Some(location);
+            }
+            let pipeline = location.pipeline.as_ref().and_then(|p| Pipeline::from_wire(p).ok());
+            let block = BlockId::from_wire(&location.block_id);
+            if pipeline.is_some_and(|pipeline| !excluded.avoids(&block, &pipeline)) {
+                return Some(location);
+            }
+        }
+        None
+    }
+
+    async fn allocate(&mut self) -> Result<KeyLocation> {
+        let mut attempt = 0;
+        loop {
+            // With few DataNodes everything may be excluded: then what there is has to do.
+            let exclude = match attempt % 2 {
+                0 => self.client.excluded().to_wire(),
+                _ => Default::default(),
+            };
+            match self.client.allocate_block(&self.args, self.id, exclude).await {
+                Ok(location) => return Ok(location),
+                Err(error) if attempt >= self.options().write_retries.max(1) => return Err(error),
+                Err(error) if !may_pass(error.kind()) => return Err(error),
+                Err(error) => {
+                    tracing::debug!(key = %self.path, %error, attempt, "no block");
+                    if attempt % 2 == 1 {
+                        tokio::time::sleep(ALLOCATE_RETRY_DELAY * attempt).await;
+                    }
+                    attempt += 1;
+                }
+            }
+        }
+    }
+
+    /// Makes the key of `written` bytes in `blocks` visible.
+    pub(super) async fn commit(
+        mut self,
+        written: u64,
+        blocks: Vec<KeyLocation>,
+        options: FinishOptions,
+    ) -> Result<KeyInfo> {
+        for pair in pairs_to_wire(&options.metadata) {
+            self.args.metadata.retain(|old| old.key != pair.key);
+            self.args.metadata.push(pair);
+        }
+        self.args.data_size = Some(written);
+        self.args.key_locations = blocks;
+        let mut info = self.info;
+        info.data_size = written;
+        info.metadata = self.args.metadata.clone();
+        info.tags = self.args.tags.clone();
+        info.key_location_list = vec![KeyLocationList {
+            version: Some(info.latest_version.unwrap_or(0)),
+            key_locations: self.args.key_locations.clone(),
+            ..Default::default()
+        }];
+        if self.is_part {
+            self.client.commit_part(self.args, self.id).await?;
+        } else {
+            self.client.commit_key(self.args, self.id).await?;
+        }
+        Ok(info)
+    }
+}
+
+/// Whether an allocation that failed this way may succeed in a moment.
+fn may_pass(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Internal | ErrorKind::Unavailable | ErrorKind::SafeMode | ErrorKind::Timeout
+    )
+}

@@ -1,0 +1,273 @@
+//! Erasure-coded keys: what is written where, and what becomes of failures.
+
+use std::sync::atomic::Ordering;
+
+use client::{CreateKey, ErrorKind, FinishOptions};
+use erasure::{BlockGroup, Codec, Scheme};
+use proto::datanode::{BlockData, Type as Command};
+use proto::ozone::{KeyInfo, KeyLocation, Type};
+use types::replication::{EcCodec, EcConfig};
+
+use crate::support::{Cluster, data, path};
+
+pub const CELL: usize = 32 << 10;
+pub const RS_3_2: EcConfig =
+    EcConfig { data: 3, parity: 2, codec: EcCodec::Rs, chunk_size: CELL as u32 };
+pub const STRIPE: usize = 3 * CELL;
+pub const GROUP: usize = 4 * STRIPE;
+
+pub fn locations(info: &KeyInfo) -> &[KeyLocation] {
+    &info.key_location_list[0].key_locations
+}
+
+pub fn local(location: &KeyLocation) -> i64 {
+    location.block_id.container_block_id.local_id
+}
+
+fn lengths(info: &KeyInfo) -> Vec<u64> {
+    locations(info).iter().map(|location| location.length).collect()
+}
+
+fn metadata<'b>(block: &'b BlockData, key: &str) -> Option<&'b str> {
+    block.metadata.iter().find(|pair| pair.key == key).map(|pair| pair.value())
+}
+
+/// Looks at every replica of every block group of a key.
+fn check(cluster: &Cluster, config: EcConfig, info: &KeyInfo, whole: &[u8]) {
+    let scheme = Scheme::new(config).unwrap();
+    let (codec, cell) = (Codec::new(scheme), scheme.chunk_size() as usize);
+    let mut rest = whole;
+    for location in locations(info) {
+        let (of_group, after) = rest.split_at(location.length as usize);
+        rest = after;
+        assert_eq!(location.block_id.block_commit_sequence_id(), 0);
+        let mut expected = vec![Vec::new(); scheme.total()];
+        let mut stripe_sums = Vec::new();
+        for stripe in of_group.chunks(scheme.stripe_size() as usize) {
+            let mut cells: Vec<&[u8]> = stripe.chunks(cell).collect();
+            cells.resize(scheme.data(), &[]);
+            let mut parity = vec![vec![0; cells[0].len()]; scheme.parity()];
+            let mut out: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
+            codec.encode(&cells, &mut out).unwrap();
+            let all = cells.into_iter().chain(parity.iter().map(Vec::as_slice));
+            let mut sums = Vec::new();
+            for (replica, bytes) in expected.iter_mut().zip(all) {
+                replica.extend_from_slice(bytes);
+                let kind = proto::datanode::ChecksumType::Crc32;
+                let of_cell = container::checksum::compute(kind, 8 << 10, bytes);
+                sums.extend(of_cell.checksums.iter().flat_map(|sum| sum.to_vec()));
+            }
+            stripe_sums.push(sums);
+        }
+        let layout = BlockGroup::new(scheme, location.length);
+        for (index, expected) in scheme.replicas().zip(expected) {
+            let (record, bytes) = cluster.blocks.replica(local(location), index.get() as i32);
+            assert_eq!(bytes, expected, "replica {index}");
+            assert_eq!(metadata(&record, "TYPE"), Some("KEY"));
+            let length = location.length.to_string();
+            assert_eq!(metadata(&record, "blockGroupLen"), Some(length.as_str()));
+            let chunks: Vec<_> = layout.chunks(index).collect();
+            assert_eq!(record.chunks.len(), chunks.len(), "replica {index}");
+            for ((chunk, expected), sums) in record.chunks.iter().zip(chunks).zip(&stripe_sums) {
+                let name = format!("{}_chunk_{}", local(location), expected.number);
+                assert_eq!(chunk.chunk_name, name);
+                assert_eq!((chunk.offset, chunk.len), (expected.offset, expected.length));
+                let has_sums = index.get() == 1 || !scheme.is_data(index);
+                let expected = has_sums.then_some(sums.as_slice());
+                assert_eq!(chunk.stripe_checksum.as_deref(), expected, "replica {index}");
+            }
+        }
+    }
+    assert!(rest.is_empty());
+}
+
+#[tokio::test]
+async fn keys_of_any_size_are_laid_out_as_ozone_does_and_come_back() {
+    let cluster = Cluster::erasure_coded(1, RS_3_2, |_| {}).await;
+    let sizes = [
+        0,
+        1,
+        CELL - 1,
+        CELL,
+        CELL + 1,
+        2 * CELL + 5,
+        STRIPE - 1,
+        STRIPE,
+        STRIPE + 1,
+        3 * STRIPE + CELL,
+        GROUP - 1,
+        GROUP,
+        GROUP + 1,
+        2 * GROUP + STRIPE + 777,
+    ];
+    for size in sizes {
+        let key = format!("key-{size}");
+        let info = cluster.put(&key, data(size)).await.unwrap();
+        assert_eq!(info.data_size, size as u64);
+        assert_eq!(locations(&info).len(), size.div_ceil(GROUP), "{size} bytes");
+        check(&cluster, RS_3_2, &info, &data(size));
+        assert_eq!(cluster.get(&key).await.unwrap(), data(size), "{size} bytes");
+    }
+}
+
+#[tokio::test]
+async fn pieces_of_any_size_without_a_known_length_make_the_same_key() {
+    let cluster = Cluster::erasure_coded(1, RS_3_2, |_| {}).await;
+    for whole in [data(GROUP + 2 * STRIPE), data(GROUP + STRIPE + 99)] {
+        for piece in [1000, 5000, CELL, CELL + 1, whole.len()] {
+            let mut writer = cluster.client.create_key(CreateKey::new(path("k"))).await.unwrap();
+            let mut left = whole.clone();
+            while !left.is_empty() {
+                writer.ready().await.unwrap();
+                writer.write(left.split_to(piece.min(left.len()))).await.unwrap();
+            }
+            assert_eq!(writer.written(), whole.len() as u64);
+            let info = writer.finish(FinishOptions::default()).await.unwrap();
+            check(&cluster, RS_3_2, &info, &whole);
+            assert_eq!(cluster.get("k").await.unwrap(), whole, "pieces of {piece}");
+        }
+    }
+}
+
+/// As recorded of Apache Ozone's client.
+#[tokio::test]
+async fn fifty_thousand_and_nine_million_bytes_are_chunks_like_those_of_ozone() {
+    let config = EcConfig { chunk_size: 1 << 20, ..RS_3_2 };
+    let cluster = Cluster::erasure_coded(1, config, |_| {}).await;
+    let chunks = |info: &KeyInfo, index| -> Vec<u64> {
+        let (record, _) = cluster.blocks.replica(local(&locations(info)[0]), index);
+        record.chunks.iter().map(|chunk| chunk.len).collect()
+    };
+    let info = cluster.put("small", data(50_000)).await.unwrap();
+    check(&cluster, config, &info, &data(50_000));
+    for (index, expected) in [(1, 1), (2, 0), (3, 0), (4, 1), (5, 1)] {
+        assert_eq!(chunks(&info, index), vec![50_000; expected], "replica {index}");
+    }
+    let of = |command| -> Vec<usize> {
+        cluster.pipelines[0].iter().map(|node| node.seen.count(command)).collect()
+    };
+    assert_eq!(of(Command::WriteChunk), [1, 0, 0, 1, 1]);
+    assert_eq!(of(Command::PutBlock), [1; 5]);
+
+    let info = cluster.put("large", data(9_000_000)).await.unwrap();
+    check(&cluster, config, &info, &data(9_000_000));
+    let mib = 1 << 20;
+    for index in 1..=5 {
+        let last = if index == 3 { 611_392 } else { mib };
+        assert_eq!(chunks(&info, index), [mib, mib, last], "replica {index}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_last_stripe_of_a_group_says_that_it_is_the_last() {
+    for size in [1, STRIPE, STRIPE + 1, GROUP, GROUP + STRIPE] {
+        let cluster = Cluster::erasure_coded(1, RS_3_2, |_| {}).await;
+        cluster.put("k", data(size)).await.unwrap();
+        for node in &cluster.pipelines[0] {
+            assert_eq!(node.seen.ends.load(Ordering::Relaxed), size.div_ceil(GROUP), "{size}");
+            assert_eq!(node.seen.count(Command::PutBlock), size.div_ceil(STRIPE), "{size}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_code_reads_back_what_it_wrote() {
+    let configs =
+        [(2, 1, EcCodec::Xor), (6, 3, EcCodec::Rs), (10, 4, EcCodec::Rs), (3, 2, EcCodec::Rs)];
+    for (d, p, codec) in configs {
+        let config = EcConfig { data: d, parity: p, codec, chunk_size: 16 << 10 };
+        let cluster = Cluster::erasure_coded(1, config, |_| {}).await;
+        let whole = data(5 * d as usize * (16 << 10) + 20_000);
+        let info = cluster.put("k", whole.clone()).await.unwrap();
+        check(&cluster, config, &info, &whole);
+        assert_eq!(cluster.get("k").await.unwrap(), whole, "{config}");
+    }
+}
+
+/// What a node does at its n-th write: the stripe it happens in is written again elsewhere.
+#[tokio::test]
+async fn a_node_that_fails_in_the_middle_ends_the_group_at_its_last_acknowledged_stripe() {
+    // A chunk and a PutBlock for each stripe of a full cell.
+    for (writes, acknowledged) in [(0, 0), (1, 0), (2, 1), (3, 1), (6, 3)] {
+        for position in [0, 2, 4] {
+            let cluster = Cluster::erasure_coded(2, RS_3_2, |_| {}).await;
+            let fails = &cluster.pipelines[0][position];
+            *fails.faults.writes_left.lock() = Some(writes);
+            let whole = data(GROUP - 5);
+            let info = cluster.put("k", whole.clone()).await.unwrap();
+            let first = (acknowledged * STRIPE) as u64;
+            let mut expected = vec![first, (GROUP - 5) as u64 - first];
+            expected.retain(|length| *length > 0);
+            assert_eq!(lengths(&info), expected, "{writes} writes, replica {position}");
+            *fails.faults.writes_left.lock() = None;
+            assert_eq!(cluster.get("k").await.unwrap(), whole);
+            let asked = cluster.state().asked(Type::AllocateBlock);
+            let exclude = asked[0].allocate_block_request.as_ref().unwrap().exclude_list.clone();
+            let pipeline = cluster.state().pipelines.lock()[0].id.to_wire();
+            assert_eq!(exclude.unwrap().pipeline_ids, [pipeline]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn all_nodes_that_are_gone_are_excluded_at_once() {
+    let mut cluster = Cluster::erasure_coded(2, RS_3_2, |_| {}).await;
+    let mut gone = Vec::new();
+    for position in [4, 1] {
+        let node = cluster.pipelines[0].remove(position);
+        gone.push(node.details.id.to_string());
+        node.stop().await;
+    }
+    cluster.put("k", data(STRIPE)).await.unwrap();
+    let asked = cluster.state().asked(Type::AllocateBlock);
+    assert_eq!(asked.len(), 1);
+    let exclude = asked[0].allocate_block_request.as_ref().unwrap().exclude_list.clone();
+    let mut excluded = exclude.unwrap().datanodes;
+    excluded.sort();
+    gone.sort();
+    assert_eq!(excluded, gone);
+    assert_eq!(cluster.get("k").await.unwrap(), data(STRIPE));
+}
+
+#[tokio::test]
+async fn a_stripe_that_fails_everywhere_is_given_up_with_the_reason() {
+    let cluster = Cluster::erasure_coded(2, RS_3_2, |options| options.stripe_retries = 3).await;
+    for group in &cluster.pipelines {
+        *group[1].faults.writes_left.lock() = Some(0);
+    }
+    let error = cluster.put("k", data(STRIPE)).await.unwrap_err();
+    let client::Error::WriteFailed { attempts, last, .. } = &error else { panic!("{error}") };
+    assert_eq!(*attempts, 4);
+    assert!(matches!(**last, client::Error::Container { .. }), "{last}");
+    assert_eq!(error.kind(), ErrorKind::Internal);
+    assert!(cluster.state().asked(Type::CommitKey).is_empty());
+}
+
+#[tokio::test]
+async fn writers_that_share_a_memory_budget_stay_within_it_and_all_get_on() {
+    let stripe = (STRIPE + 2 * CELL) as u64;
+    // Room for two stripes and their parity in the share of uploads that one user may have.
+    let budget = limits::MemoryBudget::new(3 * stripe * 100 / 35 + 100);
+    let shared = budget.clone();
+    let cluster = Cluster::erasure_coded(1, RS_3_2, |options| options.memory = Some(shared)).await;
+    let puts = (0..6).map(|number| {
+        let (client, whole) = (cluster.client.clone(), data(3 * STRIPE + 10 * number));
+        async move {
+            let key = CreateKey::new(path(&format!("k{number}")));
+            let mut writer = client.create_key(key).await.unwrap();
+            let mut left = whole.clone();
+            while !left.is_empty() {
+                writer.ready().await.unwrap();
+                writer.write(left.split_to(5000.min(left.len()))).await.unwrap();
+            }
+            writer.finish(FinishOptions::default()).await.unwrap();
+        }
+    });
+    futures::future::join_all(puts).await;
+    assert_eq!(budget.used(limits::MemoryClass::Upload), 0);
+    for number in 0..6 {
+        let got = cluster.get(&format!("k{number}")).await.unwrap();
+        assert_eq!(got, data(3 * STRIPE + 10 * number));
+    }
+    assert_eq!(budget.used(limits::MemoryClass::Download), 0);
+}
