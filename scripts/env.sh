@@ -6,6 +6,9 @@ cache="${XDG_CACHE_HOME:-$HOME/.cache}/trioxide"
 # Outside the clone, so that a fresh clone does not compile RocksDB again.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}"
 
+# Where snapshots of tests are found (insta): binaries that were built in another clone know that one.
+export INSTA_WORKSPACE_ROOT="${INSTA_WORKSPACE_ROOT:-$PWD}"
+
 if command -v ccache >/dev/null 2>&1; then
     export CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
     export CC="${CC:-ccache cc}"

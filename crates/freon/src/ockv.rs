@@ -33,12 +33,14 @@ pub(crate) async fn run(args: Ockv, conf: &Configuration) -> Result<Report, Freo
     }
     let target = Arc::new(Target::open(args.run.clients, &args.target, conf)?);
     let prefix: Arc<str> = args.run.prefix.as_str().into();
+    // A run without an end has more tests than there are keys.
+    let keys = args.run.number_of_tests.max(1);
     let first = digest(target.client(0), &target.key(&prefix, 0)).await?;
     run_tests(&args.run, &args.run.prefix, move |test, _, mut tally| {
         let (target, prefix, first) = (target.clone(), prefix.clone(), first.clone());
         async move {
             let began = Instant::now();
-            let key = target.key(&prefix, test);
+            let key = target.key(&prefix, test % keys);
             let result = match digest(target.client(test), &key).await {
                 Ok((found, bytes)) if found == first.0 => {
                     tally.timed("key-validate", began);

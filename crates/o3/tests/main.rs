@@ -4,9 +4,13 @@
 mod config_command;
 mod durability;
 mod failing_group;
+mod freon;
+mod help;
 mod members;
 mod process;
 mod roles;
 mod server;
+mod shell;
 mod tracing;
+mod transcript;
 mod usage;

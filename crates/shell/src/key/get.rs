@@ -47,7 +47,7 @@ pub(crate) async fn run(args: Get, conf: &Configuration) -> Result<(), ShellErro
     let mut partial = file.clone().into_os_string();
     partial.push(format!(".{}.partial", std::process::id()));
     let partial = PathBuf::from(partial);
-    let fetched = fetch(pieces, reader.len(), &partial).await;
+    let fetched = fetch(pieces, reader.len(), &partial, &name).await;
     if let Err(e) = fetched {
         let _ = tokio::fs::remove_file(&partial).await;
         return Err(e);
@@ -55,15 +55,20 @@ pub(crate) async fn run(args: Get, conf: &Configuration) -> Result<(), ShellErro
     tokio::fs::rename(&partial, &file).await.map_err(ShellError::local(name))
 }
 
-async fn fetch(mut pieces: Pieces, length: u64, to: &PathBuf) -> Result<(), ShellError> {
-    let name = to.display().to_string();
-    let mut file = tokio::fs::File::create(to).await.map_err(ShellError::local(&name))?;
+/// Writes to `to`; what fails is told of `name`, the file that was asked for.
+async fn fetch(
+    mut pieces: Pieces,
+    length: u64,
+    to: &PathBuf,
+    name: &str,
+) -> Result<(), ShellError> {
+    let mut file = tokio::fs::File::create(to).await.map_err(ShellError::local(name))?;
     let bar = progress::bar(Some(length));
     while let Some(piece) = pieces.try_next().await? {
-        file.write_all(&piece).await.map_err(ShellError::local(&name))?;
+        file.write_all(&piece).await.map_err(ShellError::local(name))?;
         bar.inc(piece.len() as u64);
     }
-    file.flush().await.map_err(ShellError::local(&name))?;
+    file.flush().await.map_err(ShellError::local(name))?;
     bar.finish_and_clear();
     Ok(())
 }

@@ -19,7 +19,7 @@ pub(crate) fn listed(volume: &str, bucket: &str, k: &BasicKeyInfo) -> Value {
             replication::wire(k.r#type.unwrap_or(0), k.factor, k.ec_replication_config.as_ref()),
         "metadata": {},
         "tags": {},
-        "file": true,
+        "file": k.is_file.unwrap_or(true),
     })
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn key(k: &KeyInfo) -> Value {
         "tags": pairs(&k.tags),
         "ozoneKeyLocations": locations,
         "generation": k.update_id(),
-        "file": true,
+        "file": k.is_file.unwrap_or(true),
     })
 }
 

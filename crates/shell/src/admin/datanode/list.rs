@@ -9,6 +9,13 @@ use types::{DatanodeDetails, Pipeline};
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
+/// Operational states, by the names that SCM gives them.
+const OPERATIONAL: [&str; 5] =
+    ["IN_SERVICE", "ENTERING_MAINTENANCE", "IN_MAINTENANCE", "DECOMMISSIONING", "DECOMMISSIONED"];
+
+/// What SCM says of a DataNode's health.
+const HEALTH: [&str; 4] = ["HEALTHY", "STALE", "DEAD", "HEALTHY_READONLY"];
+
 /// List DataNodes with their health and pipelines.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin datanode list\n  \
@@ -23,11 +30,11 @@ pub struct List {
     /// Only DataNodes with this host name.
     #[arg(long, value_name = "NAME")]
     hostname: Option<String>,
-    /// Only DataNodes in this operational state: IN_SERVICE, DECOMMISSIONING, ...
-    #[arg(long, value_name = "STATE")]
+    /// Only DataNodes in this operational state.
+    #[arg(long, value_name = "STATE", value_parser = OPERATIONAL, ignore_case = true)]
     operational_state: Option<String>,
-    /// Only DataNodes of this health: HEALTHY, STALE, DEAD.
-    #[arg(long, value_name = "STATE")]
+    /// Only DataNodes of this health.
+    #[arg(long, value_name = "STATE", value_parser = HEALTH, ignore_case = true)]
     node_state: Option<String>,
     /// As JSON.
     #[arg(long)]

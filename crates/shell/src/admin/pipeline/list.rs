@@ -14,11 +14,24 @@ use crate::{ShellError, output, render};
     after_help = "Example:\n  o3 admin pipeline list --state OPEN --type RATIS --replication THREE --json"
 )]
 pub struct List {
-    /// Only pipelines in this state: ALLOCATED, OPEN, DORMANT, CLOSED.
-    #[arg(short = 's', long, visible_alias = "filterByState", value_name = "STATE")]
+    /// Only pipelines in this state.
+    #[arg(
+        short = 's',
+        long,
+        visible_alias = "filterByState",
+        value_name = "STATE",
+        value_parser = ["ALLOCATED", "OPEN", "DORMANT", "CLOSED"],
+        ignore_case = true
+    )]
     state: Option<String>,
-    /// Only pipelines of this replication type: RATIS, EC.
-    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    /// Only pipelines of this replication type.
+    #[arg(
+        short = 't',
+        long = "type",
+        value_name = "TYPE",
+        value_parser = ["RATIS", "STAND_ALONE", "EC"],
+        ignore_case = true
+    )]
     kind: Option<String>,
     /// Only pipelines of this replication: ONE, THREE.
     #[arg(short = 'r', long, visible_alias = "filterByFactor", value_name = "REPLICATION")]

@@ -1,0 +1,147 @@
+//! `o3 freon`: what a generator counts, and what it says of failures.
+
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::process::{stderr, stdout};
+use crate::transcript::Transcript;
+
+fn report(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {} {}", stdout(output), stderr(output)))
+}
+
+/// Successes, failures and bytes of a report.
+fn counts(report: &Value) -> [u64; 3] {
+    ["successes", "failures", "bytes"].map(|name| report[name].as_u64().unwrap())
+}
+
+#[test]
+fn keys_are_created_read_and_compared() {
+    let cluster = Transcript::of_cluster();
+    let run = |line: &str| cluster.output(&format!("freon {line}"));
+    let created = run("ockg -n 12 -t 3 --clients 2 --size 1KB -p run --json");
+    assert_eq!(created.status.code(), Some(0), "{}", stderr(&created));
+    let created = report(&created);
+    assert_eq!(counts(&created), [12, 0, 12 * 1024], "{created}");
+    assert_eq!(created["prefix"], "run");
+    assert_eq!(created["timers"]["key-create"]["count"], 12);
+    for (generator, timer) in [("ockr", "key-read"), ("ockv", "key-validate")] {
+        let read = run(&format!("{generator} -n 12 -t 3 -p run --json"));
+        assert_eq!(read.status.code(), Some(0), "{generator}: {}", stderr(&read));
+        let read = report(&read);
+        assert_eq!(counts(&read), [12, 0, 12 * 1024], "{generator}: {read}");
+        assert_eq!(read["timers"][timer]["count"], 12, "{generator}: {read}");
+        // A run without an end reads the keys again and again.
+        let read = run(&format!("{generator} -n 12 -t 3 -p run --duration 300ms --json"));
+        assert_eq!(read.status.code(), Some(0), "{generator}: {}", stderr(&read));
+        let [successes, failures, _] = counts(&report(&read));
+        assert!(successes > 12 && failures == 0, "{generator}: {successes} {failures}");
+    }
+    // Two of them hold something else, and one is gone.
+    std::fs::write(cluster.dir().join("other"), "something else").unwrap();
+    for number in [3, 7] {
+        let put = cluster.output(&format!("sh key put /vol1/bucket1/run/{number} [DIR]/other"));
+        assert_eq!(put.status.code(), Some(0), "{}", stderr(&put));
+    }
+    assert_eq!(cluster.output("sh key delete /vol1/bucket1/run/9").status.code(), Some(0));
+    let compared = run("ockv -n 12 -t 1 -p run --fail-at-end --json");
+    assert_eq!(compared.status.code(), Some(1));
+    assert_eq!(counts(&report(&compared)), [9, 3, 9 * 1024]);
+    let said = stderr(&compared);
+    for told in ["run/3", "run/7", "has digest", "KEY_NOT_FOUND"] {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    // Otherwise the first failure ends the run.
+    let compared = run("ockv -n 12 -t 1 -p run --json");
+    assert_eq!(compared.status.code(), Some(1));
+    assert_eq!(counts(&report(&compared)), [3, 1, 3 * 1024]);
+    // Without --json it is for a person.
+    let text = stdout(&run("ockg -n 2 -t 1 --size 1KB -p text"));
+    for told in ["Executing test with prefix text", "key-create", "Bytes: 2048", "Failures: 0"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    assert!(text.contains("Successful executions: 2"), "{text}");
+}
+
+#[test]
+fn metadata_operations_are_counted_by_their_names() {
+    let cluster = Transcript::of_cluster();
+    let run = |line: &str| {
+        let output = cluster.output(&format!("freon ommg -p meta --json {line}"));
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
+        report(&output)
+    };
+    let operations = [
+        "CREATE_KEY",
+        "LOOKUP_KEY",
+        "GET_KEYINFO",
+        "HEAD_KEY",
+        "LIST_KEYS",
+        "LIST_KEYS_LIGHT",
+        "INFO_BUCKET",
+        "INFO_VOLUME",
+    ];
+    for operation in operations {
+        let report = run(&format!("-o {operation} -n 20 -t 4 --batch-size 15"));
+        assert_eq!(counts(&report), [20, 0, 0], "{report}");
+        assert_eq!(report["timers"][operation]["count"], 20, "{report}");
+        let rows = if operation.starts_with("LIST") { 20 * 15 } else { 0 };
+        assert_eq!(report["entries"], rows, "{operation}");
+    }
+    let mixed = run("-o mixed --ops CREATE_KEY,HEAD_KEY --opsnum 1,3 -n 20 -t 4 --random");
+    let timers = mixed["timers"].as_object().unwrap();
+    let done: u64 = timers.values().map(|timer| timer["count"].as_u64().unwrap()).sum();
+    assert_eq!((done, counts(&mixed)), (20, [20, 0, 0]), "{mixed}");
+}
+
+#[test]
+fn overwrites_are_checked_while_they_are_read() {
+    let cluster = Transcript::of_cluster();
+    let load = "freon ockc --duration 700ms -t 2 --readers 2 --keys 2 --sizes 1KB,40KB \
+        --deletes 10 --renames 10 --json";
+    let output = cluster.output(load);
+    assert_eq!(output.status.code(), Some(0), "{} {}", stdout(&output), stderr(&output));
+    let report = report(&output);
+    for side in ["writes", "reads"] {
+        assert!(report[side]["count"].as_u64().unwrap() > 0, "{report}");
+        assert_eq!(report[side]["failures"], 0, "{report}");
+    }
+    for wrong in ["lost", "stale", "torn", "unreadable"] {
+        assert_eq!(report[wrong], 0, "{wrong}: {report}");
+    }
+    let text = cluster.output("freon ockc --duration 200ms -t 1 --readers 0 --keys 1");
+    assert_eq!(text.status.code(), Some(0), "{}", stderr(&text));
+    assert!(stdout(&text).contains("Lost: 0, stale: 0"), "{}", stdout(&text));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_a_reason() {
+    let mut cluster = Transcript::of_cluster();
+    cluster
+        .run_all(
+            "freon ockg -n 1 --size 10XB
+             freon ockg -n 1 --duration soon
+             freon ockg -n 1 --threads 0
+             freon ockg -n 1 --replication SEVEN
+             freon ockg -n 1 --type CHAINED -r ONE
+             freon ockg -n 1 --server-pid 4194305
+             freon ockg -n 1 --volume Not_A_Volume
+             freon ockr -n 1
+             freon ockv -n 1
+             freon ockv -n 1 -p never
+             freon ommg
+             freon ommg -o FLY
+             freon ommg -o MIXED -t 4
+             freon ommg -o MIXED --ops HEAD_KEY,CREATE_KEY --opsnum 1 -t 4
+             freon ommg -o MIXED --ops MIXED --opsnum 4 -t 4
+             freon ommg -o HEAD_KEY -n 3 -p never
+             freon ockc --threads 0
+             freon ockc --keys 0
+             freon ockc --deletes 60
+             freon ockc --clients 0 --duration 200ms --timeout never
+             freon nonsense",
+        )
+        .check("freon_refused");
+}

@@ -1,0 +1,96 @@
+//! `o3 admin`.
+
+use crate::transcript::Transcript;
+
+#[test]
+fn datanodes_and_the_topology() {
+    Transcript::of_cluster()
+        .run_all(
+            "admin datanode list
+             admin datanode list --json
+             admin datanode list --node-state DEAD
+             admin datanode list --node-state DEAD --json
+             admin datanode list --operational-state IN_SERVICE --ip 127.0.0.1
+             admin datanode list --ip 127.0.0.2
+             admin datanode usageinfo --most-used
+             admin datanode usageinfo --least-used --count 1 --json
+             admin datanode status
+             admin datanode status --json
+             admin datanode decommission absent.example.com
+             admin datanode decommission 127.0.0.1
+             admin datanode recommission 127.0.0.1
+             admin datanode maintenance 127.0.0.1 --json
+             admin datanode recommission 127.0.0.1
+             admin printTopology
+             admin printTopology --json
+             admin print-topology --order
+             admin datanode list --node-state TIRED
+             admin datanode usageinfo
+             admin datanode usageinfo --id not-a-uuid
+             admin datanode status elsewhere
+             admin datanode decommission",
+        )
+        .check("admin_datanode");
+}
+
+#[test]
+fn pipelines() {
+    Transcript::of_cluster()
+        .run_all(
+            "admin pipeline list
+             admin pipeline list --json
+             admin pipeline list --state CLOSED
+             admin pipeline list --state CLOSED --json
+             admin pipeline list -t RATIS -r THREE
+             admin pipeline list --state BROKEN
+             admin pipeline list -t CHAINED
+             admin pipeline create -t RATIS --factor THREE
+             admin pipeline close 00000000-0000-0000-0000-000000000000
+             admin pipeline close not-a-uuid",
+        )
+        .check("admin_pipeline");
+}
+
+#[test]
+fn containers() {
+    let mut transcript = Transcript::of_cluster();
+    std::fs::write(transcript.dir().join("hello"), "hello").unwrap();
+    transcript
+        .run_all(
+            "admin container list
+             admin container list --json
+             admin container report
+             admin container report --json
+             sh volume create /vol1
+             sh bucket create /vol1/bucket1
+             sh key put /vol1/bucket1/key1 [DIR]/hello
+             admin container info 999
+             admin container info 1 999
+             admin container info one
+             admin container close 999
+             admin container list --state CLOSED
+             admin container list --state HALF",
+        )
+        .check("admin_container");
+}
+
+#[test]
+fn safe_mode_and_roles() {
+    Transcript::of_cluster()
+        .run_all(
+            "admin safemode status
+             admin safemode status --verbose
+             admin safemode status --json
+             admin safemode wait -t 5
+             admin safemode exit
+             admin om roles
+             admin om roles --json
+             admin om transfer -n om7
+             admin om transfer
+             admin om decommission --nodeid om1 --hostname localhost
+             admin scm roles
+             admin scm roles --json
+             admin scm transfer",
+        )
+        .check("admin_roles");
+}

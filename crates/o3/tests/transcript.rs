@@ -1,0 +1,128 @@
+//! What a user sees: commands with their output, errors and exit status as one text, which is
+//! compared with the one that was reviewed (`insta`).
+
+use std::path::Path;
+use std::process::Output;
+
+use tempfile::TempDir;
+
+use crate::process::{Daemon, o3, server, stderr, stdout};
+
+/// The user of all commands: what they print does not depend on the account that runs the tests.
+const USER: &str = "ann";
+
+/// What differs between two runs, and what stands for it.
+const REDACTED: &[(&str, &str)] = &[
+    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "[UUID]"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+\d{4})?", "[TIME]"),
+    (r"127\.0\.0\.1:\d{4,5}", "127.0.0.1:[PORT]"),
+    (r"\b(STANDALONE|RATIS|HTTP)=\d+", "$1=[PORT]"),
+    (r#""value" : \d{4,5}"#, r#""value" : [PORT]"#),
+    (r"\d+ B \([0-9.]+ [KMGTP]?B\)", "[SIZE]"),
+    (r": \d+\.\d\d% \(", ": [PERCENT] ("),
+    (r"\d+\.\d\d ms", "[MILLIS] ms"),
+    (r"\b\d+ ms", "[MILLIS] ms"),
+    (r"found \d+", "found [NUMBER]"),
+    (r"(?m)^(SequenceId|Replicas): .*", "$1: [REPORTED]"),
+    (r"with prefix [a-z0-9]{10}\b", "with prefix [RANDOM]"),
+    (r#""reportTimeStamp" : \d+"#, r#""reportTimeStamp" : [MILLIS]"#),
+    (
+        r#""((?:filesystem|ozone)\w+|reserved|freeSpaceToSpare|committed)" : [\d.]+"#,
+        r#""$1" : [NUMBER]"#,
+    ),
+    (
+        r#""(containerID|localID|objectID|updateID|generation|metadataGeneration|blockCommitSequenceId|applied|term|sequenceId)" : \d+"#,
+        r#""$1" : [NUMBER]"#,
+    ),
+];
+
+/// Commands and what they said.
+#[derive(Default)]
+pub struct Transcript {
+    text: String,
+    /// What makes `o3` find the cluster; not shown.
+    definitions: Vec<String>,
+    dir: Option<TempDir>,
+    /// Dropped, and so killed, with the transcript.
+    _server: Option<Daemon>,
+}
+
+impl Transcript {
+    /// Commands that need no cluster.
+    pub fn without_cluster() -> Self {
+        Self::default()
+    }
+
+    /// Commands for a cluster of one DataNode.
+    pub fn of_cluster() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = server(&dir.path().join("data"), &["--datanodes", "1"]);
+        command.env_remove("HADOOP_USER_NAME").env("USER", USER).env("LOGNAME", USER);
+        let daemon = Daemon::start(command);
+        let definitions = vec![
+            format!("ozone.om.address={}", daemon.text("om")),
+            format!("ozone.scm.client.address={}", daemon.text("scm")),
+        ];
+        Self { definitions, dir: Some(dir), _server: Some(daemon), ..Self::default() }
+    }
+
+    /// A directory for files of this test.
+    pub fn dir(&self) -> &Path {
+        self.dir.as_ref().unwrap().path()
+    }
+
+    /// Runs a command, whose words are apart by spaces; `[DIR]` is the directory.
+    pub fn output(&self, line: &str) -> Output {
+        let dir = self.dir.as_ref().map(|dir| dir.path().display().to_string());
+        let line = line.replace("[DIR]", dir.as_deref().unwrap_or_default());
+        let mut words: Vec<&str> = line.split(' ').collect();
+        // Options of the command itself come behind its name.
+        let definitions = self.definitions.iter().flat_map(|d| ["-D", d.as_str()]);
+        let at = usize::from(!self.definitions.is_empty());
+        words.splice(at..at, definitions);
+        let mut command = o3(&words);
+        command.env_remove("HADOOP_USER_NAME").env("USER", USER).env("LOGNAME", USER);
+        command.env_remove("COLUMNS").output().unwrap()
+    }
+
+    /// Runs a command and notes what it says.
+    pub fn run(&mut self, line: &str) -> &mut Self {
+        let output = self.output(line);
+        self.text += &format!("$ o3 {line}\n{}", stdout(&output));
+        if !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        for line in stderr(&output).lines() {
+            self.text += &format!("stderr: {line}\n");
+        }
+        match output.status.code() {
+            Some(0) => {}
+            Some(code) => self.text += &format!("exit {code}\n"),
+            None => panic!("{line}: {}", output.status),
+        }
+        self.text.push('\n');
+        self
+    }
+
+    /// Runs commands and notes what they say.
+    pub fn run_all(&mut self, lines: &str) -> &mut Self {
+        for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            self.run(line);
+        }
+        self
+    }
+
+    /// Compares all of it with the snapshot of this name.
+    pub fn check(&self, name: &str) {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        if let Some(dir) = &self.dir {
+            settings.add_filter(&dir.path().display().to_string().replace('.', r"\."), "[DIR]");
+        }
+        for (pattern, instead) in REDACTED {
+            settings.add_filter(pattern, *instead);
+        }
+        settings.bind(|| insta::assert_snapshot!(name, self.text));
+    }
+}
