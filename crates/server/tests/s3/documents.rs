@@ -63,7 +63,7 @@ async fn a_document_that_is_too_large_or_malformed_does_nothing() {
         .unsigned("transfer-encoding: chunked\r\n")
         .body(chunk);
     let answer = cluster.send(&chunked).await;
-    assert_eq!(answer.outcome(), code(400, "MaxMessageLengthExceeded"));
+    assert_eq!(answer.outcome(), code(411, "MissingContentLength"));
     // Just what may be asked.
     let answer = cluster.send(&post("/bucket?delete", &named(1000))).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
