@@ -59,6 +59,42 @@ def crossing(folder):
     return on_a_server(folder, lambda server, conf: cross(folder, server, conf))
 
 
+def erasure(folder):
+    """The same in a bucket of rs-3-2-1024k on five DataNodes; then two of them lose the files of all blocks."""
+
+    def judge(server, conf):
+        o3_sh(conf, "bucket", "create", "/s3v/crossing", "--layout", "obs", "-t", "EC", "-r", "rs-3-2-1024k")
+        status = cross(folder, server, conf)
+        lost = lose_blocks(folder / "data", 2)
+        written = {file.name: file.read_bytes() for file in (folder / "files").iterdir()}
+        for name, content in written.items():
+            decoded = folder / f"{name}-decoded"
+            o3_sh(conf, "key", "get", f"/s3v/crossing/{name}", decoded)
+            status += same(f"{name} by o3 sh without two replicas", decoded.read_bytes(), content)
+        table = folder / "decoded.txt"
+        table.write_text("".join(f"$ ozone sh key get /s3v/crossing/{name} ${{tmp}}/{name}\n" for name in written))
+        status += java(folder / "decoded", conf, "check", [str(table)])
+        for name, content in written.items():
+            decoded = folder / "decoded" / "files" / name
+            status += same(f"{name} by Java without two replicas", decoded.read_bytes(), content)
+        print(f"{len(written)} erasure-coded keys were read without {lost} files of blocks, {status} differ")
+        return status
+
+    return on_a_server(folder, judge, arguments=["--datanodes", "5"])
+
+
+def lose_blocks(data, count):
+    """Removes the files of all blocks of so many DataNodes; says how many files that were."""
+    of_nodes = {}
+    for file in data.rglob("chunks/*.block"):
+        of_nodes.setdefault(file.relative_to(data).parts[0], []).append(file)
+    files = [file for node in sorted(of_nodes)[:count] for file in of_nodes[node]]
+    for file in files:
+        file.unlink()
+    assert len(of_nodes) == 5 and files, f"blocks are in {list(of_nodes)}"
+    return len(files)
+
+
 def contract(folder):
     """Hadoop's file system contract tests, through the client jar of Spark and Hive."""
     return on_a_server(folder, lambda server, conf: hadoop_contract(folder, conf))
@@ -149,7 +185,15 @@ def in_the_trash(conf, expected):
     return 1
 
 
-PARTS = {"tables": tables, "crossing": crossing, "contract": contract, "hsync": hsync, "distcp": distcp, "trash": trash}
+PARTS = {
+    "tables": tables,
+    "crossing": crossing,
+    "erasure": erasure,
+    "contract": contract,
+    "hsync": hsync,
+    "distcp": distcp,
+    "trash": trash,
+}
 
 
 def chosen(names):
@@ -158,7 +202,7 @@ def chosen(names):
     return [str(file) for file in files if not names or file.stem in names]
 
 
-def on_a_server(folder, judge, told=None):
+def on_a_server(folder, judge, told=None, arguments=()):
     """What `judge` says about a fresh server, given a folder with the configuration that a client needs.
 
     Both are `told` some more.
@@ -167,7 +211,7 @@ def on_a_server(folder, judge, told=None):
     log = folder / "server.log"
     told = told or {}
     definitions = [word for key, value in told.items() if "client" not in key for word in ("-D", f"{key}={value}")]
-    server = Server(folder / "data", log, *definitions).start()
+    server = Server(folder / "data", log, *definitions, *arguments).start()
     try:
         status = judge(server, configure(folder / "conf", server.ready, told))
     finally:
@@ -186,7 +230,8 @@ def cross(folder, server, conf):
         aws_secret_access_key=server.secret_key,
         region_name="us-east-1",
     )
-    s3.create_bucket(Bucket="crossing")
+    if not any(bucket["Name"] == "crossing" for bucket in s3.list_buckets()["Buckets"]):
+        s3.create_bucket(Bucket="crossing")
     sizes = {"small": 1000, "large": 9_000_001}
     written = {f"{size}-of-{who}": os.urandom(n) for size, n in sizes.items() for who in ("s3", "o3")}
     written["parts-of-s3"] = os.urandom(12_000_000)

@@ -7,7 +7,7 @@ use raft::eraftpb::{Entry, Message, MessageType};
 use uuid::Uuid;
 
 use crate::membership::Membership;
-use crate::options::Peer;
+use crate::membership::Peer;
 use crate::snapshot::piece::Piece;
 use crate::transport::Frame;
 use crate::transport::frame::{FetchRequest, decode, encode};

@@ -22,6 +22,9 @@ pub enum ScmError {
     /// The database cannot be opened or read.
     #[error("scm.db: {0}")]
     Store(#[from] metastore::Error),
+    /// A snapshot of another SCM was being restored when this one ended, and cannot be now.
+    #[error("scm.db: a restore cannot be finished: {0}")]
+    Restore(#[source] multiraft::MachineError),
     /// A row of the database makes no sense.
     #[error("scm.db, table {table}: a row does not decode: {reason}")]
     Row {

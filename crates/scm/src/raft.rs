@@ -122,6 +122,7 @@ impl Tables {
             ..StoreOptions::default()
         };
         let store = Store::open(&options.dir.join("scm.db"), &tables::ALL, &store_options)?;
+        machine::resume_restore(&store).map_err(ScmError::Restore)?;
         let applied = machine::load(&store, &mut cluster.lock())?;
         Ok(Self { directory, store, applied })
     }

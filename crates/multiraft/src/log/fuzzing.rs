@@ -8,7 +8,7 @@ use super::format::{PersistedGroup, decode_position};
 use super::manifest::{Completeness, Manifest};
 use super::synced::Synced;
 use crate::membership::Membership;
-use crate::options::Peer;
+use crate::membership::Peer;
 
 /// The parsers, by name and with what they are meant for.
 pub(crate) fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {

@@ -1,4 +1,11 @@
 //! The whole state for a replica that lags behind the trimmed log: a checkpoint of the store.
+//!
+//! **A restore may end at any point.** Its rows are written table by table, and RocksDB may make some
+//! of them durable before the others. So the checkpoint first gets a name beside the store; as long
+//! as that is there, a start copies all of it again ([`resume`]).
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 use metastore::{Batch, Durability, IterRange, Store, StoreOptions, Table};
 use multiraft::{LogPosition, MachineError, SnapshotSource};
@@ -22,17 +29,49 @@ pub fn restore(store: &Store, source: SnapshotSource, at: LogPosition) -> Result
     let SnapshotSource::Dir(dir) = source else {
         return Err("an SCM snapshot is a directory".into());
     };
-    let from = Store::open(&dir, &tables::ALL, &StoreOptions::default())?;
+    keep(&dir, store.path(), at)?;
+    resume(store)
+}
+
+/// Goes on with a restore that did not come to its end. Nothing when there is none.
+pub fn resume(store: &Store) -> Result<(), MachineError> {
+    let kept = kept(store.path());
+    if !kept.exists() {
+        return Ok(());
+    }
+    let from = Store::open(&kept, &tables::ALL, &StoreOptions::default())?;
     for spec in &tables::ALL {
         let table = Table::named(spec.name);
         clear(store, table)?;
         copy(&from, store, table)?;
     }
+    store.flush()?;
+    drop(from);
+    fs::remove_dir_all(&kept)?;
+    Ok(())
+}
+
+/// Gives the checkpoint, with its position, the name under which a start finds it; durably.
+pub(super) fn keep(checkpoint: &Path, store: &Path, at: LogPosition) -> Result<(), MachineError> {
+    let (kept, new) = (kept(store), store.with_extension("restore.new"));
+    for path in [&new, &kept] {
+        if path.exists() {
+            fs::remove_dir_all(path)?;
+        }
+    }
+    let from = Store::open(checkpoint, &tables::ALL, &StoreOptions::default())?;
     let mut batch = Batch::new();
     TRANSACTION_INFO.put(&mut batch, &TRANSACTION_INFO_KEY.to_owned(), &PositionRow(at));
-    store.write(batch, Durability::NoWal)?;
-    store.flush()?;
+    from.write(batch, Durability::NoWal)?;
+    from.flush()?;
+    from.checkpoint(&new)?;
+    fs::rename(&new, &kept)?;
+    File::open(kept.parent().unwrap_or(Path::new(".")))?.sync_all()?;
     Ok(())
+}
+
+fn kept(store: &Path) -> PathBuf {
+    store.with_extension("restore")
 }
 
 fn clear(store: &Store, table: Table) -> Result<(), MachineError> {

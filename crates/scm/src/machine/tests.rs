@@ -84,6 +84,39 @@ fn a_change_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
 }
 
 #[test]
+fn a_restore_that_ended_halfway_is_finished_at_the_next_start() {
+    let dirs = tempfile::tempdir().unwrap();
+    let [mut ahead, mut behind] = ["ahead", "behind"].map(|name| {
+        let dir = dirs.path().join(name);
+        std::fs::create_dir(&dir).unwrap();
+        machine(&dir.join("scm.db"))
+    });
+    for id in 1..=5 {
+        apply(&mut ahead, id, &[deletion(id, 5)]);
+    }
+    apply(&mut behind, 1, &[deletion(1, 5)]);
+    let SnapshotSource::Dir(checkpoint) = ahead.snapshot().unwrap() else { panic!() };
+    let at = LogPosition { term: 1, index: 5 };
+    snapshot::keep(&checkpoint, behind.store.path(), at).unwrap();
+    // The process ends when some of the rows are gone, durably, and none of the new ones is there.
+    let (store, path) = (behind.store.clone(), behind.store.path().to_owned());
+    let mut batch = Batch::new();
+    let gone = Table::named(tables::ALL.iter().find(|t| t.name.contains("deleted")).unwrap().name);
+    batch.delete_range(gone, [0_u8; 1], [0xff_u8; 20]);
+    store.write(batch, Durability::NoWal).unwrap();
+    store.flush().unwrap();
+    drop((store, behind));
+    // What of the next start is before the tables are loaded.
+    let store = Store::open(&path, &tables::ALL, &StoreOptions::default()).unwrap();
+    resume_restore(&store).unwrap();
+    resume_restore(&store).unwrap();
+    drop(store);
+    let scm = machine(&path);
+    assert_eq!((deletions(&scm), scm.applied()), (vec![1, 2, 3, 4, 5], at));
+    assert!(!path.with_extension("restore").exists());
+}
+
+#[test]
 fn an_entry_of_a_later_release_stops_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut scm = machine(dir.path());
