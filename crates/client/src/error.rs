@@ -117,7 +117,7 @@ pub enum Error {
         /// Replica indexes that cannot be read, and why.
         missing: Vec<(u32, Error)>,
     },
-    /// What the replicas of a block group say of lost data is not what was written, or says nothing.
+    /// What the replicas of a block group say of lost data is not what was written.
     #[error("block group {block}: {message}")]
     Undecodable {
         /// Which block group.

@@ -5,6 +5,7 @@
 //!   between OMs, retries with back-off and gives up at a deadline.
 //! * [`KeyWriter`] cuts a key into blocks and chunks and writes them through pipelines; what a
 //!   broken pipeline has not acknowledged is written again to a new block elsewhere.
+//!   An erasure-coded key goes stripe by stripe to all replicas of a block group.
 //! * [`KeyReader`] reads ranges from the replicas, always verifying checksums; a bad or late
 //!   replica costs a retry on the next one. It reads one version of a key or fails; [`newest()`]
 //!   goes on to the next version.
@@ -14,7 +15,8 @@
 //!
 //! **Invariants.** Bytes are released by the writer only once a PutBlock that covers them is
 //! acknowledged. Bytes are handed out by the reader only once their checksum is verified. Memory of
-//! a writer or reader is bounded by [`ClientOptions`], whatever the size of the key.
+//! a writer or reader is bounded by [`ClientOptions`], of an erasure-coded key by a few stripes and
+//! their parity, whatever the size of the key.
 
 mod client;
 mod datanode;

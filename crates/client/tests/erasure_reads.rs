@@ -6,10 +6,11 @@ use std::time::Duration;
 use client::ErrorKind;
 use futures::TryStreamExt;
 use proto::datanode::Type as Command;
+use tokio::sync::Semaphore;
 
 use crate::datanode::Node;
 use crate::erasure_writes::{CELL, GROUP, RS_3_2, STRIPE, local, locations};
-use crate::support::{Cluster, data, group, path};
+use crate::support::{Cluster, data, group, path, replace};
 
 /// A cluster whose client takes nothing for late by itself.
 async fn cluster() -> Cluster {
@@ -158,7 +159,11 @@ async fn too_few_replicas_are_named() {
 
 #[tokio::test]
 async fn late_replicas_are_decoded_around() {
-    let cluster = Cluster::erasure_coded(1, RS_3_2, |_| {}).await;
+    // The hedge alone ends the wait.
+    let patient = |options: &mut client::ClientOptions| {
+        options.read_timeout = Duration::from_secs(1_000_000);
+    };
+    let cluster = Cluster::erasure_coded(1, RS_3_2, patient).await;
     cluster.put("k", data(GROUP)).await.unwrap();
     for late in [[0, 1], [2, 4], [0, 3]] {
         for position in late {
@@ -231,6 +236,33 @@ async fn decoded_bytes_that_are_not_what_was_written_are_not_handed_out() {
     let error = cluster.get("k").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     assert!(matches!(error, client::Error::Undecodable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_key_that_is_overwritten_while_it_is_read_is_read_anew_or_not_at_all() {
+    let cluster = cluster().await;
+    cluster.put("k", data(GROUP)).await.unwrap();
+    cluster.put("new", data(2 * GROUP)).await.unwrap();
+    cluster.replace_after_look_up("k", "new");
+    assert_eq!(cluster.get("k").await.unwrap(), data(2 * GROUP));
+
+    let old = cluster.put("k", data(3 * GROUP)).await.unwrap();
+    cluster.put("new", data(STRIPE)).await.unwrap();
+    let gate = cluster.hold_reads(&old, 1);
+    let reader = cluster.client.open_key(&path("k")).await.unwrap();
+    let mut pieces = reader.begin(0..reader.len()).await.unwrap();
+    replace(cluster.state(), &cluster.blocks, "k", "new");
+    gate.add_permits(Semaphore::MAX_PERMITS);
+    let mut got = Vec::new();
+    let error = loop {
+        match pieces.try_next().await {
+            Ok(piece) => got.extend_from_slice(&piece.expect("the old version is gone")),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::Overwritten, "{error}");
+    // What was on its way when it was overwritten came; nothing of the new version did.
+    assert_eq!(got, data(3 * GROUP).slice(..got.len()));
 }
 
 #[tokio::test]

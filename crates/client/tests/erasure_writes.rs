@@ -1,6 +1,7 @@
 //! Erasure-coded keys: what is written where, and what becomes of failures.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use client::{CreateKey, ErrorKind, FinishOptions};
 use erasure::{BlockGroup, Codec, Scheme};
@@ -226,6 +227,22 @@ async fn all_nodes_that_are_gone_are_excluded_at_once() {
     excluded.sort();
     gone.sort();
     assert_eq!(excluded, gone);
+    assert_eq!(cluster.get("k").await.unwrap(), data(STRIPE));
+}
+
+#[tokio::test]
+async fn a_node_that_hangs_is_left_long_before_the_time_for_a_request_is_over() {
+    let cluster = Cluster::erasure_coded(2, RS_3_2, |options| {
+        options.write_timeout = Duration::from_secs(1_000_000);
+        options.silence = Duration::from_millis(600);
+    })
+    .await;
+    let hangs = &cluster.pipelines[0][3];
+    hangs.faults.hangs.store(true, Ordering::Relaxed);
+    cluster.put("k", data(STRIPE)).await.unwrap();
+    let asked = cluster.state().asked(Type::AllocateBlock);
+    let exclude = asked[0].allocate_block_request.as_ref().unwrap().exclude_list.clone();
+    assert_eq!(exclude.unwrap().datanodes, [hangs.details.id.to_string()]);
     assert_eq!(cluster.get("k").await.unwrap(), data(STRIPE));
 }
 

@@ -2,6 +2,7 @@
 //!
 //! * [`KeyReader`]: what a caller holds; a range of a key as a stream, read ahead in parallel
 //! * [`newest()`]: the new version of a key that was overwritten before anything was given out
+//! * [`part`]: what a key consists of: blocks or block groups
 //! * [`block`]: one block: which replicas, which chunks, bytes with their checksums verified
 //! * [`group`]: one block group: its replicas, which of them to rely on
 //! * [`stripe`]: a part of a stripe: from the replicas that have it, or decoded from others
@@ -13,6 +14,7 @@ mod block;
 mod extents;
 mod group;
 mod newest;
+mod part;
 mod plan;
 mod reader;
 mod replicas;

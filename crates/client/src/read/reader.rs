@@ -5,17 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use erasure::{Codec, Scheme};
 use futures::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
 use limits::{FairSemaphore, MemoryBudget, MemoryClass, MemoryPermit};
 use proto::datanode::ChunkInfo;
-use proto::ozone::{KeyInfo, KeyLocation};
+use proto::ozone::KeyInfo;
 use tokio::time::Instant;
-use types::BlockId;
-use types::replication::EcConfig;
 
 use super::block::{BlockReader, BlockRef};
 use super::group::GroupRef;
+use super::part::{Located, Part};
 use super::plan::{self, Piece};
 use super::stripe::StripeRead;
 use crate::om::args::KeyPath;
@@ -48,55 +46,6 @@ struct Inner {
     info: KeyInfo,
     blocks: Vec<Part>,
     reader: BlockReader,
-}
-
-/// A part of the key.
-#[derive(Clone)]
-enum Part {
-    Block(Arc<BlockRef>),
-    Group(Arc<GroupRef>),
-}
-
-impl Part {
-    fn offset(&self) -> u64 {
-        match self {
-            Self::Block(block) => block.offset,
-            Self::Group(group) => group.offset,
-        }
-    }
-
-    fn length(&self) -> u64 {
-        match self {
-            Self::Block(block) => block.length,
-            Self::Group(group) => group.layout.length(),
-        }
-    }
-}
-
-/// What is looked up again when its replicas failed.
-trait Located {
-    fn id(&self) -> BlockId;
-    fn refresh(&self, location: &KeyLocation) -> Result<()>;
-}
-
-impl Located for BlockRef {
-    fn id(&self) -> BlockId {
-        self.id
-    }
-
-    fn refresh(&self, location: &KeyLocation) -> Result<()> {
-        Self::refresh(self, location)
-    }
-}
-
-impl Located for GroupRef {
-    fn id(&self) -> BlockId {
-        self.id
-    }
-
-    fn refresh(&self, location: &KeyLocation) -> Result<()> {
-        Self::refresh(self, location)
-    }
 }
 
 /// A step of a read: so many bytes of one block.
@@ -153,19 +102,7 @@ impl AsRef<[u8]> for Counted {
 impl KeyReader {
     pub(crate) fn new(client: Client, path: KeyPath, mut info: KeyInfo) -> Result<Self> {
         let version = info.key_location_list.pop().unwrap_or_default();
-        let codec = match &info.ec_replication_config {
-            Some(wire) => Some(codec(wire)?),
-            None => None,
-        };
-        let mut offset = 0;
-        let mut blocks = Vec::with_capacity(version.key_locations.len());
-        for location in &version.key_locations {
-            blocks.push(match &codec {
-                Some(codec) => Part::Group(Arc::new(GroupRef::new(location, offset, codec)?)),
-                None => Part::Block(Arc::new(BlockRef::new(location, offset)?)),
-            });
-            offset += location.length;
-        }
+        let (blocks, offset) = Part::all(&info, &version.key_locations)?;
         if offset < info.data_size {
             return Err(Error::om_reply(format!(
                 "{path} has {} bytes but blocks for {offset}",
@@ -324,12 +261,6 @@ fn patience(kind: ErrorKind, options: &ClientOptions) -> Duration {
         ErrorKind::NotFound => options.read_retry_interval.saturating_mul(options.read_retries),
         _ => Duration::ZERO,
     }
-}
-
-/// The code of an erasure-coded key.
-fn codec(wire: &proto::hdds::EcReplicationConfig) -> Result<Codec> {
-    let config = EcConfig::from_wire(wire).map_err(|e| Error::om_reply(e.to_string()))?;
-    Ok(Codec::new(Scheme::new(config).map_err(|e| Error::om_reply(e.to_string()))?))
 }
 
 /// A range of a block group, stripe by stripe.

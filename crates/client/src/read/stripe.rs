@@ -322,8 +322,8 @@ impl<'g> StripeRead<'g> {
         })
     }
 
-    /// The checksums of the stripe, and where those of one replica begin among them. Without any, or
-    /// with others than Ozone writes, there are none.
+    /// The checksums of the stripe, and where those of one replica begin among them; `None` when no
+    /// replica that was read has them as Ozone writes them.
     fn checksums_of(&self, position: usize) -> Option<(ChecksumData, usize)> {
         let of_stripe = |position| {
             let chunk = self.group.chunk_at(position, self.cell.start)?;

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use proto::ozone::KeyInfo;
 
+use super::replicated::ReplicatedWriter;
 use super::session::{FinishOptions, Session};
 use super::striped::StripedWriter;
-use super::writer::ReplicatedWriter;
 use crate::om::args::{CreateKey, KeyPath};
 use crate::{Client, Result};
 

@@ -2,7 +2,7 @@
 //!
 //! * [`KeyWriter`]: what a caller holds
 //! * [`session`]: the open key: blocks from OM, commit
-//! * [`writer`]: a replicated key: blocks one after the other, recovery when one fails
+//! * [`replicated`]: a replicated key: blocks one after the other, recovery when one fails
 //! * [`block`]: one block: chunks in flight, PutBlock, what is acknowledged
 //! * [`striped`]: an erasure-coded key: block groups, stripe by stripe
 //! * [`chunk`]: bytes on their way to be a chunk
@@ -14,9 +14,9 @@ mod chunk;
 mod exclude;
 mod key_writer;
 mod recover;
+mod replicated;
 mod session;
 mod striped;
-mod writer;
 
 pub(crate) use exclude::ExcludeList;
 pub use key_writer::KeyWriter;

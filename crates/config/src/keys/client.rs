@@ -20,8 +20,8 @@ keys! {
     OZONE_CLIENT_FOLLOWER_READ_DEFAULT_CONSISTENCY: String = "ozone.client.follower.read.default.consistency", "LINEARIZABLE_ALLOW_FOLLOWER", [CLIENT, S3G], one of ["LINEARIZABLE_ALLOW_FOLLOWER", "LOCAL_LEASE"];
     /// How often a failed write is tried again, each time on another pipeline.
     OZONE_CLIENT_MAX_RETRIES: u32 = "ozone.client.max.retries", "5", [CLIENT];
-    /// How often a failed stripe of an erasure-coded key is written again, each time to a block group
-    /// on other DataNodes.
+    /// How often a failed stripe of an erasure-coded key is written again, each time to a block
+    /// group on other DataNodes.
     OZONE_CLIENT_MAX_EC_STRIPE_WRITE_RETRIES: u32 = "ozone.client.max.ec.stripe.write.retries", "10", [CLIENT, S3G];
     /// How often a failed read is tried again after all replicas failed.
     OZONE_CLIENT_READ_MAX_RETRIES: u32 = "ozone.client.read.max.retries", "3", [CLIENT];

@@ -37,7 +37,8 @@ pub(super) enum StripeFailure {
 struct Replica {
     index: ReplicaIndex,
     node: DatanodeDetails,
-    block: dn::BlockData,
+    /// The next PutBlock.
+    put: dn::PutBlockRequestProto,
 }
 
 /// A block group being written.
@@ -190,7 +191,7 @@ impl GroupWriter {
                 info.stripe_checksum = Some(all.clone());
             }
             if let Some(replica) = self.replicas.get_mut(index.position()) {
-                replica.block.chunks.push(info);
+                replica.put.block_data.chunks.push(info);
             }
         }
     }
@@ -211,7 +212,7 @@ impl GroupWriter {
         };
         async move {
             let request = dn::WriteChunkRequestProto {
-                block_id: replica.block.block_id,
+                block_id: replica.put.block_data.block_id,
                 chunk_data: Some(info.clone()),
                 data: None,
                 block: None,
@@ -237,23 +238,22 @@ impl GroupWriter {
     /// Puts what the replicas list, those included that have nothing of the stripe.
     async fn put(&mut self, length: u64, eof: bool) -> Result<(), StripeFailure> {
         for replica in &mut self.replicas {
-            replica.block.metadata = metadata(length);
+            replica.put.block_data.metadata = metadata(length);
+            replica.put.eof = Some(eof);
         }
         let this = &*self;
-        let puts = join_all(this.replicas.iter().map(|replica| this.put_block(replica, eof)));
+        let puts = join_all(this.replicas.iter().map(|replica| this.put_block(replica)));
         all_or_failures(puts.await).map(drop)
     }
 
-    fn put_block<'a>(&'a self, replica: &'a Replica, eof: bool) -> BoxFuture<'a, Outcome<'a, ()>> {
+    fn put_block<'a>(&'a self, replica: &'a Replica) -> BoxFuture<'a, Outcome<'a, ()>> {
         async move {
-            let request =
-                dn::PutBlockRequestProto { block_data: replica.block.clone(), eof: Some(eof) };
             let put = while_busy(|| {
                 let command = Command {
                     kind: dn::Type::PutBlock,
                     request_field: 12,
                     response_field: 11,
-                    request: &request,
+                    request: &replica.put,
                 };
                 self.call::<_, dn::PutBlockResponseProto>(replica, command, Vec::new())
             });
@@ -273,7 +273,7 @@ impl GroupWriter {
             let message = format!("put block {ours}, acknowledged was {block}");
             return Err(invalid_reply(replica.node.id, message));
         }
-        let expected: u64 = replica.block.chunks.iter().map(|chunk| chunk.len).sum();
+        let expected: u64 = replica.put.block_data.chunks.iter().map(|chunk| chunk.len).sum();
         if u64::try_from(committed.block_length) != Ok(expected) {
             let message = format!(
                 "put {expected} bytes of block {ours}, acknowledged were {}",
@@ -353,14 +353,15 @@ fn replicas(scheme: Scheme, pipeline: &Pipeline, block: BlockId) -> Result<Vec<R
                 let id = pipeline.id;
                 Error::om_reply(format!("pipeline {id} has no member with replica index {index}"))
             })?;
-            let block = dn::BlockData {
+            let block_data = dn::BlockData {
                 block_id: block.to_datanode(index.get().cast_signed()),
                 flags: None,
                 metadata: Vec::new(),
                 chunks: Vec::new(),
                 size: None,
             };
-            Ok(Replica { index, node: node.clone(), block })
+            let put = dn::PutBlockRequestProto { block_data, eof: None };
+            Ok(Replica { index, node: node.clone(), put })
         })
         .collect()
 }
