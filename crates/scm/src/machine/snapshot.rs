@@ -1,8 +1,8 @@
 //! The whole state for a replica that lags behind the trimmed log: a checkpoint of the store.
 //!
-//! **A restore may end at any point.** Its rows are written table by table, and RocksDB may make some
-//! of them durable before the others. So the checkpoint first gets a name beside the store; as long
-//! as that is there, a start copies all of it again ([`resume`]).
+//! **A restore may end at any point.** Its rows are written table by table, and RocksDB may make
+//! some of them durable before the others. So the checkpoint first gets a name beside the store; as
+//! long as that is there, a start copies all of it again ([`resume`]).
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
