@@ -1,5 +1,6 @@
 //! Erasure-coded keys: replicas that are lost, corrupt, late, or fail in the middle of a read.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -102,14 +103,48 @@ async fn replicas_that_fail_in_the_middle_are_decoded_around_without_reading_twi
             *cluster.pipelines[0][position].faults.reads_left.lock() = Some(reads);
         }
         assert_eq!(cluster.get("k").await.unwrap(), whole, "{reads} reads");
-        for (position, node) in cluster.pipelines[0].iter().enumerate() {
-            let mut reads = node.seen.reads.lock().clone();
-            let count = reads.len();
-            reads.sort_unstable();
-            reads.dedup_by(|later, before| later.0 == before.0 && later.1 < before.1 + before.2);
-            assert_eq!(reads.len(), count, "replica {position} gave bytes twice");
-        }
+        expect_nothing_read_twice(&cluster);
     }
+}
+
+fn expect_nothing_read_twice(cluster: &Cluster) {
+    for (position, node) in cluster.pipelines[0].iter().enumerate() {
+        let mut reads = node.seen.reads.lock().clone();
+        let count = reads.len();
+        reads.sort_unstable();
+        reads.dedup_by(|later, before| later.0 == before.0 && later.1 < before.1 + before.2);
+        assert_eq!(reads.len(), count, "replica {position} gave bytes twice");
+    }
+}
+
+#[tokio::test]
+async fn what_is_there_of_a_cell_is_not_read_again_when_all_of_it_is_needed() {
+    let cluster = cluster().await;
+    let whole = data(STRIPE);
+    let info = cluster.put("k", whole.clone()).await.unwrap();
+    let reader = cluster.client.open_key(&path("k")).await.unwrap();
+    // The second cell is lost once the parts of its neighbours came.
+    let [before, lost, after] = &cluster.pipelines[0][..3] else { unreachable!() };
+    let gate = Arc::new(Semaphore::new(0));
+    *lost.faults.read_gate.lock() = Some((local(&locations(&info)[0]), gate.clone()));
+    lost.faults.ignorant.store(true, Ordering::Relaxed);
+    let range = CELL / 2..2 * CELL + CELL / 2;
+    let read = reader.read(range.start as u64..range.end as u64);
+    let lose = async {
+        while [before, after].iter().any(|node| node.seen.reads.lock().is_empty()) {
+            tokio::task::yield_now().await;
+        }
+        gate.add_permits(1000);
+    };
+    let (got, ()) = tokio::join!(read, lose);
+    assert_eq!(got.unwrap(), whole.slice(range));
+    expect_nothing_read_twice(&cluster);
+    let half = CELL as u64 / 2;
+    let parts = |node: &Node| -> Vec<_> {
+        node.seen.reads.lock().iter().map(|(_, from, length)| (*from, *length)).collect()
+    };
+    assert_eq!(parts(before), [(half, half), (0, half)]);
+    assert_eq!(parts(after), [(0, half), (half, half)]);
 }
 
 #[tokio::test]
