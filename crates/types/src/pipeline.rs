@@ -122,7 +122,10 @@ impl Pipeline {
                 .iter()
                 .map(DatanodeDetails::from_wire)
                 .collect::<Result<_, _>>()?,
-            replica_indexes: wire.member_replica_indexes.clone(),
+            replica_indexes: match wire.member_replica_indexes.iter().all(|index| *index == 0) {
+                true => Vec::new(),
+                false => wire.member_replica_indexes.clone(),
+            },
             leader,
             suggested_leader,
             created_ms: wire.creation_time_stamp(),
@@ -163,7 +166,7 @@ mod tests {
             leader: Some(members[2].id),
             suggested_leader: Some(members[1].id),
             members,
-            replica_indexes: vec![0; 3],
+            replica_indexes: Vec::new(),
             created_ms: 17,
             order: Vec::new(),
         }

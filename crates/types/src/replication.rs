@@ -71,6 +71,9 @@ impl fmt::Display for EcCodec {
     }
 }
 
+/// Elements of GF(2^8) but 0: most replicas of a block group.
+const MAX_REPLICAS: u32 = 255;
+
 /// An erasure-coded replication, e.g. `rs-6-3-1024k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EcConfig {
@@ -116,7 +119,7 @@ impl FromStr for EcConfig {
         if config.data == 0 || config.parity == 0 || config.chunk_size == 0 {
             return Err(bad());
         }
-        Ok(config)
+        config.checked()
     }
 }
 
@@ -145,12 +148,21 @@ impl EcConfig {
             "xor" => EcCodec::Xor,
             other => return Err(WireError::invalid("ECReplicationConfig", "codec", other)),
         };
-        Ok(Self {
+        let config = Self {
             data: positive("data", ec.data)?,
             parity: positive("parity", ec.parity)?,
             codec,
             chunk_size: positive("ecChunkSize", ec.ec_chunk_size)?,
-        })
+        };
+        config.checked()
+    }
+
+    /// No code over bytes has more replicas than that.
+    fn checked(self) -> Result<Self, WireError> {
+        match self.data.saturating_add(self.parity) {
+            0..=MAX_REPLICAS => Ok(self),
+            many => Err(WireError::invalid("ECReplicationConfig", "data + parity", many)),
+        }
     }
 }
 
@@ -306,8 +318,13 @@ mod tests {
             );
             assert_eq!(back, Ok(config));
         }
-        for (kind, value) in [("RATIS", "2"), ("EC", "rs-3-2"), ("EC", "rs-0-2-1k"), ("NONE", "1")]
-        {
+        for (kind, value) in [
+            ("RATIS", "2"),
+            ("EC", "rs-3-2"),
+            ("EC", "rs-0-2-1k"),
+            ("EC", "rs-200-56-1k"),
+            ("NONE", "1"),
+        ] {
             assert!(ReplicationConfig::parse(kind, value).is_err(), "{kind} {value}");
         }
     }

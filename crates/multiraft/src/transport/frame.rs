@@ -92,7 +92,8 @@ pub(crate) fn decode(header: Bytes, payload: &Bytes) -> Result<Decoded, FrameErr
     }
     let from = reader.uuid()?;
     let count = reader.u32()?;
-    let mut messages = Vec::with_capacity(count.min(4096) as usize);
+    // A short frame may say that it has many.
+    let mut messages = Vec::with_capacity(count.min(64) as usize);
     for _ in 0..count {
         let group = reader.uuid()?;
         let body = reader.block()?;

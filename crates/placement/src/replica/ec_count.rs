@@ -12,6 +12,9 @@ use super::count::{ReplicaCount, mixed};
 use super::pending::{Pending, Task};
 use crate::{Cluster, Container, Health, Millis, Order, OrderKind, ReplicaState};
 
+/// More than any code has: counts over the indexes come to an end whatever a record says.
+const MAX_INDEXES: u32 = 256;
+
 /// The indexes of a group, by what their replicas count for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EcReplicaCount {
@@ -83,6 +86,9 @@ impl Cluster {
             return None;
         }
         let required = c.config.required_nodes();
+        if required > MAX_INDEXES {
+            return None;
+        }
         let mut s = EcReplicaCount { required, data, ..EcReplicaCount::default() };
         for replica in self.replicas.of(c.id) {
             let Some(node) = self.nodes.get(replica.node) else { continue };
