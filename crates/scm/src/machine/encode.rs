@@ -240,7 +240,7 @@ mod tests {
             config: ReplicationConfig::RATIS_ONE,
             state: PipelineState::Allocated,
             members: vec![DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", "h")],
-            replica_indexes: vec![0],
+            replica_indexes: Vec::new(),
             leader: None,
             suggested_leader: None,
             created_ms: 5,
