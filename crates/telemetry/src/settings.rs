@@ -182,7 +182,7 @@ mod tests {
             ("ozone.tracing.endpoint", "http://collector:4317/v1/traces"),
             ("ozone.tracing.endpoint", "not a url"),
             ("ozone.tracing.sampler", "1.5"),
-            ("ozone.tracing.sampler", "-0.5"),
+            ("ozone.tracing.sampler", "2"),
             ("ozone.tracing.span.sampling", "CommitKey"),
             ("ozone.tracing.span.sampling", "CommitKey:often"),
             ("ozone.tracing.span.sampling", "CommitKey:0"),
