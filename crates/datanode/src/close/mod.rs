@@ -78,7 +78,7 @@ impl Node {
         } else if matches!(state, ContainerState::Open | ContainerState::Closing)
             && container.info().replica_index > 0
         {
-            // An erasure coded one has no group, and what its writer was not told of nobody misses.
+            // An erasure-coded one has no group; bytes that were not acknowledged are in no key.
             let close = |store: &ContainerStore, id| store.close(id, None);
             self.command_context().change_container(id, close).await?;
         } else if matches!(state, ContainerState::Open | ContainerState::Closing) {

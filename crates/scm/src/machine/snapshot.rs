@@ -12,6 +12,10 @@ use multiraft::{LogPosition, MachineError, SnapshotSource};
 
 use crate::tables::{self, PositionRow, TRANSACTION_INFO, TRANSACTION_INFO_KEY};
 
+/// The end of the name of a checkpoint that is about to be copied.
+const NEW: &str = "restore.new";
+/// The same of one that is copied, until it is removed.
+const DONE: &str = "restore.done";
 /// Bytes of rows copied per write batch.
 const COPY_BATCH: usize = 4 << 20;
 
@@ -36,6 +40,12 @@ pub fn restore(store: &Store, source: SnapshotSource, at: LogPosition) -> Result
 /// Goes on with a restore that did not come to its end. Nothing when there is none.
 pub fn resume(store: &Store) -> Result<(), MachineError> {
     let kept = kept(store.path());
+    let new = store.path().with_extension(NEW);
+    discard(&store.path().with_extension(DONE))?;
+    // A checkpoint has its name only when all of it is there.
+    if !kept.exists() && new.exists() {
+        fs::rename(&new, &kept)?;
+    }
     if !kept.exists() {
         return Ok(());
     }
@@ -47,27 +57,45 @@ pub fn resume(store: &Store) -> Result<(), MachineError> {
     }
     store.flush()?;
     drop(from);
-    fs::remove_dir_all(&kept)?;
-    Ok(())
+    put_away(store.path())
+}
+
+/// What a start would go on with goes in one step: half of a checkpoint must never be taken for
+/// one.
+fn put_away(store: &Path) -> Result<(), MachineError> {
+    let (kept, done) = (kept(store), store.with_extension(DONE));
+    discard(&done)?;
+    if kept.exists() {
+        fs::rename(&kept, &done)?;
+        sync_names(&done)?;
+    }
+    discard(&done)
+}
+
+fn discard(dir: &Path) -> Result<(), MachineError> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn sync_names(path: &Path) -> Result<(), MachineError> {
+    Ok(File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()?)
 }
 
 /// Gives the checkpoint, with its position, the name under which a start finds it; durably.
 pub(super) fn keep(checkpoint: &Path, store: &Path, at: LogPosition) -> Result<(), MachineError> {
-    let (kept, new) = (kept(store), store.with_extension("restore.new"));
-    for path in [&new, &kept] {
-        if path.exists() {
-            fs::remove_dir_all(path)?;
-        }
-    }
+    let (kept, new) = (kept(store), store.with_extension(NEW));
+    discard(&new)?;
     let from = Store::open(checkpoint, &tables::ALL, &StoreOptions::default())?;
     let mut batch = Batch::new();
     TRANSACTION_INFO.put(&mut batch, &TRANSACTION_INFO_KEY.to_owned(), &PositionRow(at));
     from.write(batch, Durability::NoWal)?;
     from.flush()?;
     from.checkpoint(&new)?;
+    put_away(store)?;
     fs::rename(&new, &kept)?;
-    File::open(kept.parent().unwrap_or(Path::new(".")))?.sync_all()?;
-    Ok(())
+    sync_names(&kept)
 }
 
 fn kept(store: &Path) -> PathBuf {

@@ -109,7 +109,12 @@ fn a_restore_that_ended_halfway_is_finished_at_the_next_start() {
     // What of the next start is before the tables are loaded.
     let store = Store::open(&path, &tables::ALL, &StoreOptions::default()).unwrap();
     resume_restore(&store).unwrap();
+    // It ended once more, when half of the checkpoint was removed.
+    let done = path.with_extension("restore.done");
+    std::fs::create_dir(&done).unwrap();
+    std::fs::write(done.join("IDENTITY"), "half of it").unwrap();
     resume_restore(&store).unwrap();
+    assert!(!done.exists());
     drop(store);
     let scm = machine(&path);
     assert_eq!((deletions(&scm), scm.applied()), (vec![1, 2, 3, 4, 5], at));
