@@ -14,7 +14,7 @@ O3    := cargo build --release --bin o3
 # What to expect of a first build, said once.
 FIRST := [ -x "$$CARGO_TARGET_DIR/release/o3" ] || echo "The first build compiles RocksDB and some 400 crates: a quarter of an hour on two cores." >&2
 
-.PHONY: run test test-long build unit fuzz clients faults somefaults simulate spark lint tidy docs book release checkdocs help
+.PHONY: run test test-long build unit fuzz clients contract-ec show-ec faults somefaults simulate spark lint tidy bench bench-trend docs book release checkdocs help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -53,6 +53,12 @@ clients: ## real clients: boto3, aws CLI, rclone, Ozone's own Java tools
 	@$(ENV) $(O3) --quiet && export O3_BIN="$$CARGO_TARGET_DIR/release/o3" && \
 		clients/python/run && clients/java/run
 
+contract-ec: ## all of Hadoop's contract tests on an erasure-coded bucket (`clients` runs those about content)
+	@$(ENV) $(O3) --quiet && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/java/run erasure_contract
+
+show-ec: ## what docs/erasure-coding.md shows, on nine DataNode processes: DIR=/tmp/nine
+	@$(ENV) $(O3) --quiet && O3="$$CARGO_TARGET_DIR/release/o3" docs/ec/show "$(or $(DIR),/tmp/nine)" docs crates/erasure
+
 faults: ## kill, stop and part processes of a cluster under load: ROUNDS=10 SEED=any
 	@$(ENV) $(O3) --quiet && O3_BIN="$$CARGO_TARGET_DIR/release/o3" ROUNDS="$(or $(ROUNDS),10)" SEED="$(SEED)" clients/faults/run $(ARGS)
 
@@ -70,6 +76,14 @@ lint: ## formatting and clippy
 
 tidy: ## house rules
 	@$(ENV) cargo run --release --quiet --bin xtask -- tidy
+
+bench: ## every benchmark, figures kept: BENCH="components om s3" for some of them
+	@scripts/setup
+	@$(ENV) $(O3) && export O3_BIN="$$CARGO_TARGET_DIR/release/o3" && \
+		cargo run --release --quiet --bin xtask -- bench $(BENCH)
+
+bench-trend: ## the last figures of each benchmark against the median of the ones before
+	@$(ENV) cargo run --release --quiet --bin xtask -- bench trend
 
 docs: ## regenerate the generated references
 	@$(ENV) $(O3) && scripts/references "$$CARGO_TARGET_DIR/release/o3"

@@ -20,6 +20,9 @@ import time
 
 from cluster import Cluster
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from record import record  # noqa: E402
+
 KEYS = int(os.environ.get("KEYS", "60000"))
 OZONE = os.environ.get("OZONE")
 CLIENTS = os.environ.get("CLIENTS", "64")
@@ -86,6 +89,8 @@ def creates(o3, work):
                     flush=True,
                 )
                 best[count] = max(best.get(count, 0), rate)
+                record(f"oms/create with {count}", rate, "keys/s")
+                record(f"oms/create with {count}, CPU of the leader", used[leader], "us")
             if cluster.leader() != leader:
                 sys.exit("the leader changed meanwhile: these figures are of no use")
         finally:
@@ -130,6 +135,9 @@ def reads(o3, work):
                     f"cores used: leader {used[leader]:.2f}, followers {others}",
                     flush=True,
                 )
+                load = "beside writes" if busy else "alone"
+                record(f"oms/reads {load}, {name}", rate, "ops/s")
+                record(f"oms/reads {load}, {name}, p90", p90, "ms")
             if busy:
                 writer.terminate()
                 writer.wait()

@@ -11,6 +11,12 @@ import sys
 import urllib.parse
 import urllib.request
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from record import record  # noqa: E402
+
+# What figures are recorded under: another load has another name.
+NAME = os.environ.get("BENCH_NAME", "s3")
+
 ready, server, work = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 SECONDS = os.environ.get("SECONDS_EACH", "8")
 # Before anything is counted, of the first size.
@@ -87,6 +93,8 @@ def send(method, size, keys, seconds=SECONDS, told=True):
     took = float(re.search(r"requests in ([\d.]+)s", out)[1])
     print(f"| {method} {size} | {connections} | {requests / took:,.0f} | {requests * size / took / 2**20:,.0f} "
           f"| {p50:.2f} / {p99:.2f} | {spent / requests * 1000:.3f} | {resident()} | {errors:.0f} |", flush=True)
+    record(f"{NAME}/{method} {size}", requests / took, "requests/s")
+    record(f"{NAME}/{method} {size}, server CPU", spent / requests * 1000, "ms")
 
 
 urllib.request.urlopen(urllib.request.Request(ready["s3"] + presign("PUT", "/bench"), method="PUT")).read()

@@ -1,8 +1,9 @@
 """Starts `o3 server` and lets the published Java clients judge it. `run` has put the jars into place.
 
-    judge.py [part...]          the parts named below, all when none is named
+    judge.py [part...]          the parts named below, the usual ones when none is named
     judge.py record CONF [table...]
-                                writes what the cluster of CONF/ozone-site.xml answers into the tables
+                                writes what the cluster of CONF/ozone-site.xml answers into the tables,
+                                or into those of five DataNodes: erasure/key erasure/container erasure/freon
 """
 
 import io
@@ -42,8 +43,11 @@ def main(words):
     with tempfile.TemporaryDirectory(prefix="o3-java-") as folder:
         folder = pathlib.Path(folder)
         if words[:1] == ["record"]:
-            return java(folder, pathlib.Path(words[1]).resolve(), "record", chosen(words[2:]))
-        failed = [name for name in words or PARTS if PARTS[name](folder / name) != 0]
+            conf, names = pathlib.Path(words[1]).resolve(), words[2:]
+            of_five = [name.removeprefix("erasure/") for name in names if name.startswith("erasure/")]
+            files = chosen(of_five, "erasure") if of_five else chosen(names)
+            return java(folder, conf, "record", files)
+        failed = [name for name in words or USUAL if PARTS[name](folder / name) != 0]
     if failed:
         print(f"clients/java: failed: {' '.join(failed)}")
     return len(failed)
@@ -59,10 +63,21 @@ def crossing(folder):
     return on_a_server(folder, lambda server, conf: cross(folder, server, conf))
 
 
+# Of Hadoop's tests those that write and read: the others are about names, which have no replication.
+OF_CONTENT = ("Create", "Open", "Seek", "Unbuffer", "VectoredRead", "CopyFromLocal", "GetFileStatus")
+OF_CONTENT_PASSED = 146
+
+
 def erasure(folder):
-    """The same in a bucket of rs-3-2-1024k on five DataNodes; then two of them lose the files of all blocks."""
+    """Erasure-coded keys on five DataNodes: recorded tables, some of Hadoop's tests, keys of one client read by the
+    others in a bucket of rs-3-2-1024k; then two DataNodes lose the files of all blocks."""
 
     def judge(server, conf):
+        status = java(folder / "tables", conf, "check", chosen([], "erasure"))
+        status += contract_on_erasure(folder / "contract", conf, *OF_CONTENT, str(OF_CONTENT_PASSED))
+        return status + crossing_without_replicas(server, conf)
+
+    def crossing_without_replicas(server, conf):
         o3_sh(conf, "bucket", "create", "/s3v/crossing", "--layout", "obs", "-t", "EC", "-r", "rs-3-2-1024k")
         status = cross(folder, server, conf)
         lost = lose_blocks(folder / "data", 2)
@@ -81,6 +96,21 @@ def erasure(folder):
         return status
 
     return on_a_server(folder, judge, arguments=["--datanodes", "5"])
+
+
+def erasure_contract(folder):
+    """All of Hadoop's file system contract tests on an erasure-coded bucket."""
+
+    def judge(_, conf):
+        return contract_on_erasure(folder / "contract", conf)
+
+    return on_a_server(folder, judge, arguments=["--datanodes", "5"])
+
+
+def contract_on_erasure(folder, conf, *words):
+    o3_sh(conf, "volume", "create", "/contract")
+    o3_sh(conf, "bucket", "create", "/contract/ofs-ec", "--layout", "fso", "-t", "EC", "-r", "rs-3-2-1024k")
+    return hadoop_contract(folder, conf, "ofs-ec", *words)
 
 
 def lose_blocks(data, count):
@@ -189,6 +219,7 @@ PARTS = {
     "tables": tables,
     "crossing": crossing,
     "erasure": erasure,
+    "erasure_contract": erasure_contract,
     "contract": contract,
     "hsync": hsync,
     "distcp": distcp,
@@ -196,9 +227,13 @@ PARTS = {
 }
 
 
-def chosen(names):
-    """The tables of these names, or all of them."""
-    files = sorted((HERE / "tables").glob("*.txt"))
+# Without a word all of them but the one that repeats much of `contract`.
+USUAL = [name for name in PARTS if name != "erasure_contract"]
+
+
+def chosen(names, folder="tables"):
+    """The tables of these names in a folder, or all of them."""
+    files = sorted((HERE / folder).glob("*.txt"))
     return [str(file) for file in files if not names or file.stem in names]
 
 

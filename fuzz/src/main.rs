@@ -5,6 +5,7 @@
 #![no_main]
 
 use std::path::Path;
+use std::process::exit;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
@@ -32,6 +33,11 @@ fn target() -> fn(&[u8]) {
     let targets = targets();
     let wanted = std::env::var("FUZZ_TARGET").unwrap_or_default();
     if let Some((_, run, _)) = targets.iter().find(|(name, ..)| *name == wanted) {
+        // Without it libFuzzer writes what it finds into the current directory.
+        if !std::env::args().any(|argument| argument.starts_with("-artifact_prefix=")) {
+            eprintln!("-artifact_prefix=DIRECTORY/ is missing: start targets with fuzz/run");
+            exit(2);
+        }
         return *run;
     }
     let seeds = std::env::var_os("FUZZ_SEEDS");
@@ -40,17 +46,27 @@ fn target() -> fn(&[u8]) {
         let Some(dir) = seeds.as_deref().map(|dir| Path::new(dir).join(name)) else { continue };
         for (number, input) in inputs.iter().enumerate() {
             let file = dir.join(format!("seed-{number}"));
-            if let Err(e) = std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(&file, input)) {
+            if let Err(e) =
+                std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(&file, input))
+            {
                 eprintln!("cannot write {}: {e}", file.display());
-                std::process::exit(1);
+                exit(1);
             }
         }
     }
-    std::process::exit(i32::from(!wanted.is_empty()));
+    exit(i32::from(!wanted.is_empty()));
 }
 
 static TARGET: OnceLock<fn(&[u8])> = OnceLock::new();
 
-fuzz_target!(init: drop(TARGET.set(target())), |data: &[u8]| {
-    TARGET.get_or_init(target)(data);
+/// Chooses the target before libFuzzer runs anything: an exit in the middle of an input would be
+/// taken for a crash, and be written as one.
+fn choose() {
+    TARGET.get_or_init(target);
+}
+
+fuzz_target!(init: choose(), |data: &[u8]| {
+    if let Some(run) = TARGET.get() {
+        run(data);
+    }
 });

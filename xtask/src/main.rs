@@ -1,5 +1,7 @@
-//! House rules, as a program: `cargo xtask tidy`.
+//! Tasks of this tree: `cargo xtask tidy` checks the house rules, `cargo xtask bench` runs the
+//! benchmarks.
 
+mod bench;
 mod tidy;
 
 use std::path::PathBuf;
@@ -9,22 +11,26 @@ fn main() -> ExitCode {
     // Of this run, not of the build: clones share a target directory, and a program built in
     // another one.
     let Some(package) = std::env::var_os("CARGO_MANIFEST_DIR") else {
-        eprintln!("tidy: run it with cargo: cargo run -p xtask -- tidy");
+        eprintln!("xtask: run it with cargo: cargo xtask tidy");
         return ExitCode::from(2);
     };
     let root = PathBuf::from(package).join("..");
-    match std::env::args().nth(1).as_deref() {
-        Some("tidy") => match tidy::run(&root) {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::FAILURE,
-            Err(e) => {
-                eprintln!("tidy: {e:#}");
-                ExitCode::FAILURE
-            }
-        },
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (task, outcome) = match arguments.split_first() {
+        Some((task, _)) if task == "tidy" => (task, tidy::run(&root)),
+        Some((task, rest)) if task == "bench" => (task, bench::run(&root, rest)),
         _ => {
-            eprintln!("usage: cargo xtask tidy    check the house rules");
-            ExitCode::from(2)
+            eprintln!("usage: cargo xtask tidy     check the house rules");
+            eprintln!("       cargo xtask bench    run benchmarks, or show their trend");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{task}: {error:#}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -61,5 +61,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     outcome?;
     let rate = (keys * size) as f64 / took / 1e6;
     println!("{keys} keys of {size} bytes, {COPIES} durable copies each: {rate:.0} MB/s of keys");
+    benchmark::record(&format!("disk/{COPIES} durable copies of {size} B"), rate, "MB/s");
     Ok(())
 }

@@ -123,6 +123,32 @@ impl Disk {
         }
     }
 
+    /// As [`read`](Self::read), of bytes that nobody wants again soon: what was not in the page
+    /// cache does not stay there, so that reading a whole disk leaves the cache to others.
+    pub fn read_once(
+        &self,
+        path: Arc<Path>,
+        offset: u64,
+        len: usize,
+    ) -> impl Future<Output = Result<Bytes, IoError>> + Send + use<> {
+        let checked = range::check("read", &path, offset, len);
+        let cached = self.try_read(&path, offset, len);
+        let rest = (cached.is_none() && checked.is_ok()).then(|| {
+            self.submit("read", Arc::clone(&path), (), move |shared, ()| {
+                shared.timed(OpKind::Read, len, || shared.read_once(&path, offset, len))
+            })
+        });
+        async move {
+            checked?;
+            match (cached, rest) {
+                (Some(data), _) => Ok(data),
+                (None, Some(rest)) => rest.await,
+                // `rest` is there whenever `cached` is not.
+                (None, None) => Ok(Bytes::new()),
+            }
+        }
+    }
+
     /// Reads exactly `len` bytes if that needs no waiting and not too much copying.
     pub fn try_read(&self, path: &Path, offset: u64, len: usize) -> Option<Bytes> {
         let too_long = len > self.shared.options.inline_read_max;

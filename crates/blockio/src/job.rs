@@ -1,6 +1,7 @@
 //! One operation, as a worker carries it out.
 
 use std::io::{self, IoSlice};
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -248,6 +249,22 @@ impl Shared {
             }
         }
         Ok(Bytes::from_owner(buffer))
+    }
+
+    /// Reads exactly `len` bytes and gives their pages back.
+    pub(crate) fn read_once(
+        &self,
+        path: &Arc<Path>,
+        offset: u64,
+        len: usize,
+    ) -> Result<Bytes, IoError> {
+        let bytes = self.read(path, offset, len)?;
+        if let (Some(file), Some(len)) = (self.files.peek(path), NonZeroU64::new(len as u64)) {
+            // Advice only: pages that are dirty, or that the file system keeps, stay.
+            let _ =
+                rustix::fs::fadvise(&file.cached, offset, Some(len), rustix::fs::Advice::DontNeed);
+        }
+        Ok(bytes)
     }
 
     /// Reads exactly `len` bytes if all of them are in the page cache and the file is open.

@@ -4,6 +4,9 @@
 //! of open files, a pool of aligned buffers, metrics per kind of operation. It knows paths and
 //! bytes, nothing of what they mean.
 //!
+//! [`durable`] is for what needs no executor: names that must survive a loss of power, small files
+//! that are replaced as a whole.
+//!
 //! # How bytes are written
 //! Large writes go past the page cache (`O_DIRECT`): on many machines dirty throttling makes
 //! buffered writes several times slower and costs a copy. What direct I/O cannot take (heads and
@@ -27,6 +30,7 @@
 mod backend;
 mod buffers;
 mod disk;
+pub mod durable;
 mod error;
 mod files;
 mod health;

@@ -3,6 +3,7 @@
 
 mod absurd;
 mod bytes_survive;
+mod durable;
 mod failures;
 mod space;
 

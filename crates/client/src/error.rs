@@ -23,7 +23,7 @@ pub enum ErrorKind {
     QuotaExceeded,
     /// SCM has not seen enough of the cluster yet; later it will work.
     SafeMode,
-    /// Nobody could be reached, or nobody is leader; later it may work.
+    /// No server could be reached, or none leads; later it may work.
     Unavailable,
     /// No answer in time.
     Timeout,

@@ -9,6 +9,7 @@
 //! * [`KeyReader`] reads ranges from the replicas, always verifying checksums; a bad or late
 //!   replica costs a retry on the next one. It reads one version of a key or fails; [`newest()`]
 //!   goes on to the next version.
+//! * [`ReplicatedBlock`] reads each replica of a block by itself, for administrators.
 //! * [`ScmClient`] is for administration.
 //!
 //! Every call returns [`Error`]; [`Error::kind`] is what a program branches on.
@@ -35,7 +36,7 @@ pub use om::bucket::BucketChange;
 pub use om::multipart::{CompletedPart, CompletedUpload, CreateUpload, PartPage, UploadPage};
 pub use om::volume::{VolumeChange, VolumeScope};
 pub use options::{Checksum, ClientOptions};
-pub use read::{KeyReader, Pieces, newest};
+pub use read::{BlockReplica, KeyReader, Pieces, ReplicatedBlock, newest};
 pub use scm::{ListContainers, ScmClient};
 pub use write::{FinishOptions, KeyWriter};
 

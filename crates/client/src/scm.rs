@@ -337,6 +337,28 @@ impl ScmClient {
         Ok(part(reply, "getContainerReplicasResponse")?.container_replica)
     }
 
+    /// Makes an open container for `owner`.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn create_container(
+        &self,
+        config: ReplicationConfig,
+        owner: &str,
+    ) -> Result<ContainerId> {
+        let mut request = request(Type::AllocateContainer);
+        request.container_request = Some(cl::ContainerRequestProto {
+            replication_type: config.wire_type() as i32,
+            replication_factor: config.wire_factor().map(|factor| factor as i32),
+            ec_replication_config: config.wire_ec(),
+            owner: owner.to_owned(),
+            trace_id: None,
+        });
+        let reply = self.submit(&request).await?.container_response;
+        let made = part(reply, "containerResponse")?.container_with_pipeline;
+        Ok(ContainerId::from_wire(made.container_info.container_id))
+    }
+
     /// Closes a container.
     ///
     /// # Errors

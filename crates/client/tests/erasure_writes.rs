@@ -8,7 +8,9 @@ use erasure::{BlockGroup, Codec, Scheme};
 use proto::datanode::{BlockData, Type as Command};
 use proto::ozone::{KeyInfo, KeyLocation, Type};
 use types::replication::{EcCodec, EcConfig};
+use types::{Pipeline, PipelineId};
 
+use crate::datanode::Node;
 use crate::support::{Cluster, data, path};
 
 pub const CELL: usize = 32 << 10;
@@ -243,6 +245,33 @@ async fn a_node_that_hangs_is_left_long_before_the_time_for_a_request_is_over() 
     let asked = cluster.state().asked(Type::AllocateBlock);
     let exclude = asked[0].allocate_block_request.as_ref().unwrap().exclude_list.clone();
     assert_eq!(exclude.unwrap().datanodes, [hangs.details.id.to_string()]);
+    assert_eq!(cluster.get("k").await.unwrap(), data(STRIPE));
+}
+
+#[tokio::test]
+async fn nodes_that_failed_before_are_used_again_when_there_are_too_few_others() {
+    let cluster = Cluster::erasure_coded(1, RS_3_2, |options| {
+        options.silence = Duration::from_millis(300);
+    })
+    .await;
+    // Another group has three nodes of the first and two more.
+    let (all, state) = (&cluster.pipelines[0], cluster.state());
+    let more =
+        [Node::start(cluster.blocks.clone()).await, Node::start(cluster.blocks.clone()).await];
+    let first = state.pipelines.lock()[0].clone();
+    let members = all[..3].iter().chain(&more).map(|node| node.details.clone());
+    let second = Pipeline { id: PipelineId::random(), members: members.collect(), ..first.clone() };
+    state.pipelines.lock().push(second);
+    let hang = |nodes: &[Node], is| {
+        nodes.iter().for_each(|node| node.faults.hangs.store(is, Ordering::Relaxed));
+    };
+    hang(&all[3..], true);
+    cluster.put("k", data(STRIPE)).await.unwrap();
+    // They are back when the other two go, and OM names the group of those first.
+    hang(&all[3..], false);
+    hang(&more, true);
+    state.pipelines.lock().reverse();
+    cluster.put("k", data(STRIPE)).await.unwrap();
     assert_eq!(cluster.get("k").await.unwrap(), data(STRIPE));
 }
 

@@ -7,5 +7,6 @@ mod erasure_writes;
 mod metadata;
 mod om;
 mod reads;
+mod replicas;
 mod support;
 mod writes;

@@ -248,7 +248,7 @@ async fn a_leader_that_was_lost_and_is_back_is_found_long_before_its_exclusion_e
     assert_eq!(
         asked(&cluster) - before,
         1,
-        "who was told that it leads asks it whether it is there"
+        "the client that took it for the leader sends it a ping"
     );
 }
 

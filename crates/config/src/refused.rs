@@ -21,10 +21,10 @@ pub struct Refused {
     pub reason: &'static str,
 }
 
-const NO_KERBEROS: &str = "there is no Kerberos: who asks is whoever the client says it is";
+const NO_KERBEROS: &str = "there is no Kerberos: the user is the one that the client names";
 const NO_TLS: &str = "there is no TLS: everything goes over the network as it is";
-const NO_TOKENS: &str = "there are no tokens: a DataNode serves everybody who reaches it";
-const NO_PROTOCOL_ACLS: &str = "who may call which protocol is not checked";
+const NO_TOKENS: &str = "there are no tokens: a DataNode serves every client that reaches it";
+const NO_PROTOCOL_ACLS: &str = "calls of protocols are not checked against users";
 
 const fn refused(
     key: &'static str,
@@ -36,7 +36,7 @@ const fn refused(
 
 /// All of them.
 pub static REFUSED: &[Refused] = &[
-    // Who asks.
+    // Authentication.
     refused(
         "ozone.security.enabled",
         &["false"],
@@ -76,7 +76,7 @@ pub static REFUSED: &[Refused] = &[
         &[],
         "there is no key provider: keys of a bucket cannot be encrypted",
     ),
-    // Who may do what.
+    // Authorization.
     refused("hadoop.security.authorization", &["false"], NO_PROTOCOL_ACLS),
     refused("ozone.om.security.client.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
     refused("ozone.om.security.admin.protocol.acl", &["*"], NO_PROTOCOL_ACLS),

@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use benchmark::{cpu_time, record};
 use bytes::Bytes;
 use container::checksum;
 use datanode::storage::{
@@ -200,29 +201,23 @@ struct Measure {
 
 impl Measure {
     fn start() -> Self {
-        Self { start: Instant::now(), cpu: cpu() }
+        Self { start: Instant::now(), cpu: cpu_time() }
     }
 
     fn bytes(&self, what: &str, bytes: usize) {
-        let (wall, used) = (self.start.elapsed(), cpu().saturating_sub(self.cpu));
+        let (wall, used) = (self.start.elapsed(), cpu_time().saturating_sub(self.cpu));
         let mb = bytes as f64 / 1e6;
         let (rate, per_mb) = (mb / wall.as_secs_f64(), used.as_secs_f64() * 1e6 / mb);
         println!("{what:<55} {rate:>9.0} MB/s   {per_mb:>8.1} µs CPU per MB");
+        record(&format!("storage/{what}"), rate, "MB/s");
+        record(&format!("storage/{what}, CPU of a MB"), per_mb, "us");
     }
 
     fn ops(&self, what: &str, ops: u64) {
-        let (wall, used) = (self.start.elapsed(), cpu().saturating_sub(self.cpu));
+        let (wall, used) = (self.start.elapsed(), cpu_time().saturating_sub(self.cpu));
         let (rate, each) = (ops as f64 / wall.as_secs_f64(), used.as_secs_f64() * 1e6 / ops as f64);
         println!("{what:<55} {rate:>9.0} /s     {each:>8.1} µs CPU each");
+        record(&format!("storage/{what}"), rate, "ops/s");
+        record(&format!("storage/{what}, CPU of each"), each, "us");
     }
-}
-
-/// User and system time of this process.
-fn cpu() -> Duration {
-    // Fields 14 and 15 of the line, counted behind the name, in hundredths of a second.
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: u64 =
-        after.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
-    Duration::from_millis(ticks * 10)
 }

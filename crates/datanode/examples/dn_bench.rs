@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use benchmark::record;
 use support::{Cluster, Pipe, block, bytes};
 
 /// User and system time of the threads whose name does not begin with `client`, in seconds.
@@ -79,6 +80,8 @@ impl Load {
             all.value_at_quantile(0.99) as f64 / 1e3,
             cpu * 1e3 / count,
         );
+        record(&format!("datanode/{name}"), count / time, "ops/s");
+        record(&format!("datanode/{name}, server CPU"), cpu * 1e3 / count, "ms");
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn begin<T: Send + 'static>(
 ) -> Begun<T> {
     let (sender, receiver) = sync_channel(0);
     let run = move || {
-        // Nobody waits: dropped.
+        // Its caller is gone: dropped.
         let _ = sender.send(work());
     };
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);

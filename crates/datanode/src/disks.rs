@@ -41,7 +41,7 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
         verify_writes: false,
         io: DiskOptions { engine: engine(conf), ..DiskOptions::default() },
         open_timeout: settings.checks.timeout,
-        scrub_min_gap: conf.get(&dn::HDDS_CONTAINER_SCRUB_MIN_GAP),
+        scrub_min_gap: settings.scans.min_gap,
         metadata_cache: cache / settings.data_dirs.len().max(1),
         ..StorageOptions::new(dirs, cluster_id, id)
     }

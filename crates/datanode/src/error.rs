@@ -11,6 +11,16 @@ pub enum DatanodeError {
     /// `hdds.datanode.dir` is empty.
     #[error("hdds.datanode.dir is not set: name at least one data directory")]
     NoDataDir,
+    /// A setting that makes no sense.
+    #[error("{key} is {value:?}: {reason}")]
+    Setting {
+        /// The key.
+        key: &'static str,
+        /// What it is set to.
+        value: String,
+        /// What is expected.
+        reason: &'static str,
+    },
     /// A directory is in use, of another cluster or of a newer layout.
     #[error(transparent)]
     Directory(#[from] service::DataDirError),
@@ -29,6 +39,14 @@ pub enum DatanodeError {
         path: PathBuf,
         /// What is wrong in it.
         source: YamlError,
+    },
+    /// The audit log could not be opened.
+    #[error("audit log {path}: {source}")]
+    AuditLog {
+        /// The file.
+        path: PathBuf,
+        /// What the file system said.
+        source: std::io::Error,
     },
     /// An endpoint could not be opened.
     #[error(transparent)]

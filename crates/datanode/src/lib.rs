@@ -9,6 +9,8 @@
 //! | `dispatch` | where a command goes: to this replica, or through its pipeline |
 //! | `pipeline` | Raft groups that replicate containers |
 //! | `push` | copies containers to other nodes, and takes them |
+//! | `reconstruct` | rebuilds lost replica indexes of erasure-coded containers |
+//! | `scan` | reads what lies on the disks in the background, to find what is damaged |
 //! | [`storage`] | disks, containers, blocks, chunks: everything on disk but the Raft log |
 //! | `scm` | register, report, carry SCM's commands out |
 //!
@@ -18,8 +20,10 @@
 //! through its command's file to [`storage`].
 
 mod check_settings;
+mod clock;
 mod close;
 mod command;
+mod container_list;
 mod daemon;
 mod deadline;
 mod disk_check;
@@ -37,7 +41,10 @@ mod pending_reports;
 mod pipeline;
 mod push;
 mod reclaim;
+mod reconstruct;
 mod rpc;
+mod scan;
+mod scan_settings;
 mod scm;
 mod service_names;
 mod session_table;
@@ -46,7 +53,6 @@ mod small_chunks;
 mod start;
 mod status;
 pub mod storage;
-mod suspects;
 mod tolerated;
 mod under_way;
 
@@ -55,6 +61,7 @@ pub use error::DatanodeError;
 pub use handle::{Addresses, DatanodeHandle};
 pub use identity::YamlError;
 pub use options::DatanodeOptions;
+pub use scan_settings::{OffPeak, ScanRate, ScanSettings};
 pub use settings::{MAX_CHUNK, Settings};
 pub use start::Datanode;
 pub use tolerated::{Bound, Tolerated};

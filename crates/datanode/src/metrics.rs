@@ -11,7 +11,9 @@ use types::DatanodeId;
 
 use crate::command;
 use crate::node::Node;
-use crate::storage::{Disk, Space};
+use crate::reconstruct::Counts;
+use crate::storage::scan::ScanFigures;
+use crate::storage::{Disk, ScanKind, Space};
 
 /// Kinds of commands are numbered from 1 to this.
 const KINDS: i32 = 24;
@@ -80,10 +82,10 @@ impl Metrics {
             n.store.suspects() as f64
         });
         gauge("containers_scanned", "Suspicious replicas that were read whole", |n| {
-            n.store.scans().done as f64
+            n.store.scans(ScanKind::OnDemand).containers as f64
         });
         gauge("containers_found_damaged", "Suspicious replicas that were damaged", |n| {
-            n.store.scans().damaged as f64
+            n.store.scans(ScanKind::OnDemand).damaged as f64
         });
         gauge("write_bytes_in_flight", "Bytes of writes being worked on", |n| {
             n.write_budget.used() as f64
@@ -91,9 +93,54 @@ impl Metrics {
         gauge("read_bytes_in_flight", "Bytes of reads being worked on", |n| {
             n.read_budget.used() as f64
         });
+        self.watch_reconstructions(node);
         for (index, disk) in node.store.disks().iter().enumerate() {
             self.watch_disk(index, disk);
         }
+        self.watch_scans(node.store.disks());
+    }
+
+    /// What the scans of each disk come to.
+    fn watch_scans(&self, disks: &[Arc<Disk>]) {
+        for kind in ScanKind::ALL {
+            let count = |name: &str, help: &str, value: fn(&ScanFigures) -> u64| {
+                let disks: Vec<_> = disks.iter().map(Arc::downgrade).collect();
+                let read = move || {
+                    let open = disks.iter().enumerate();
+                    let open = open.filter_map(|(index, disk)| Some((index, disk.upgrade()?)));
+                    let label = |index| format!("disk{index}");
+                    open.map(|(i, disk)| (label(i), value(&disk.scans().of(kind)))).collect()
+                };
+                let name = format!("{}_scan_{name}", kind.name());
+                self.registry.counters_fn(&name, help, "disk", read);
+            };
+            count("containers", "Replicas that this kind of scan looked through", |f| f.containers);
+            count("bytes", "Bytes of blocks that this kind of scan read", |f| f.bytes);
+            count("damaged", "Damaged replicas that this kind of scan found", |f| f.damaged);
+        }
+    }
+
+    /// What was rebuilt from here.
+    fn watch_reconstructions(&self, node: &Arc<Node>) {
+        let count = |name: &str, help: &str, value: fn(&Counts) -> &AtomicU64| {
+            let node: Weak<Node> = Arc::downgrade(node);
+            let read = move || {
+                let node = node.upgrade();
+                node.map_or(0, |n| value(&n.reconstructions).load(Ordering::Relaxed))
+            };
+            self.registry.counter_fn(&format!("reconstruct_ec_{name}"), help, read);
+        };
+        count("done", "Orders to rebuild replica indexes that were carried out", |c| &c.done);
+        count("failed", "Orders to rebuild replica indexes that failed", |c| &c.failed);
+        count("blocks", "Blocks that were rebuilt from here", |c| &c.blocks);
+        count("bytes", "Bytes that were rebuilt and sent from here", |c| &c.bytes);
+        count("blocks_skipped", "Blocks that too few replicas have", |c| &c.skipped);
+        let node: Weak<Node> = Arc::downgrade(node);
+        let help = "Orders to rebuild replica indexes that are under way";
+        self.registry.gauge_fn("reconstruct_ec_running", help, move || {
+            let node = node.upgrade();
+            node.map_or(0.0, |n| n.reconstructions.running.load(Ordering::Relaxed) as f64)
+        });
     }
 
     /// The figures of a disk. The registry outlives the disk, and must not keep it open.

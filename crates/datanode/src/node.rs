@@ -12,6 +12,7 @@ use crate::command::budget::Budget;
 use crate::pending_reports::PendingReports;
 use crate::pipeline::Pipelines;
 use crate::push::{Arrivals, Pusher};
+use crate::reconstruct::{Audit, Counts};
 use crate::settings::Settings;
 use crate::storage::ContainerStore;
 use crate::under_way::UnderWay;
@@ -36,6 +37,10 @@ pub(crate) struct Node {
     pub under_way: UnderWay,
     /// Copies containers to other nodes.
     pub pusher: Pusher,
+    /// What was rebuilt from here.
+    pub reconstructions: Counts,
+    /// What people may want to know later.
+    pub audit: Audit,
     /// Containers that arrive from other nodes.
     pub arrivals: Arrivals,
     /// What goes on by itself.

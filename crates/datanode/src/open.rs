@@ -6,6 +6,7 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use multiraft::{HostOptions, LogError, LogHandle, LogOptions, RaftHost};
 use rustc_hash::FxHashMap;
+use service::AuditLog;
 
 use crate::DatanodeError;
 use crate::close::Closing;
@@ -17,9 +18,10 @@ use crate::node::Node;
 use crate::pipeline::{Parts, Pipelines};
 use crate::push::Pusher;
 use crate::reclaim::Reclaim;
+use crate::reconstruct::Audit;
+use crate::settings::Settings;
 use crate::small_chunks::SmallChunks;
 use crate::storage::{ContainerStore, Disk};
-use crate::suspects::Suspects;
 
 /// How many times longer than SCM takes to count a DataNode as dead a pipeline that is to be closed
 /// waits for members that may know more: after a power failure machines come back minutes apart.
@@ -53,7 +55,7 @@ pub(crate) async fn open(
     daemon.services.spawn(Arc::new(Reclaim::new(&node)));
     daemon.services.spawn(Arc::new(SmallChunks::new(&node)));
     daemon.services.spawn(Arc::new(DiskCheck::new(&node)));
-    daemon.services.spawn(Arc::new(Suspects::new(&node)));
+    crate::scan::spawn(daemon, &node);
     daemon.services.spawn(Arc::new(Closing::new(daemon, &node)));
     daemon.metrics.watch(&node);
     crate::failed_disks::watch(daemon, &node);
@@ -107,8 +109,15 @@ async fn open_logs(
     Ok(logs)
 }
 
+fn open_audit(settings: &Settings) -> Result<AuditLog, DatanodeError> {
+    let Some(options) = &settings.audit else { return Ok(AuditLog::disabled()) };
+    let path = options.path.clone();
+    AuditLog::open(options.clone()).map_err(|source| DatanodeError::AuditLog { path, source })
+}
+
 async fn assemble(daemon: &Daemon, store: ContainerStore) -> Result<Node, DatanodeError> {
     let settings = &daemon.settings;
+    let audit = open_audit(settings)?;
     let details = daemon.identity.lock().details().clone();
     let mut options = HostOptions::new(details.id.0);
     options.election_timeout = settings.election_timeout;
@@ -140,6 +149,8 @@ async fn assemble(daemon: &Daemon, store: ContainerStore) -> Result<Node, Datano
         read_budget: Budget::new(settings.pending_bytes),
         under_way: Default::default(),
         pusher: Pusher::new(settings.copy_streams, settings.copy_queue, settings.copy_bandwidth),
+        reconstructions: Default::default(),
+        audit: Audit(audit),
         arrivals: Default::default(),
         services: daemon.services.clone(),
     })

@@ -37,6 +37,7 @@ impl BackgroundService for Reclaim {
     async fn run_once(&self) -> Progress {
         let Some(node) = self.node.upgrade() else { return Progress::idle() };
         node.pipelines.forget_idle();
+        node.arrivals.forget_old();
         let store = node.store.clone();
         match tokio::task::spawn_blocking(move || store.reclaim(BLOCKS)).await {
             Ok(Ok(reclaimed)) if reclaimed.more => Progress::more(reclaimed.blocks),

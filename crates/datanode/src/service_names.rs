@@ -6,5 +6,13 @@ pub(crate) const BLOCK_DELETING: &str = "BlockDeletingService";
 /// Reads replicas that are suspicious.
 pub(crate) const ON_DEMAND_SCANNER: &str = "OnDemandContainerDataScanner";
 
+/// Checks what containers are made of.
+pub(crate) const METADATA_SCANNER: &str = "ContainerMetadataScanner";
+
+/// Reads the closed containers of a disk, of which it is the `index`th.
+pub(crate) fn data_scanner(index: usize) -> String {
+    format!("ContainerDataScanner-disk{index}")
+}
+
 /// Tests the disks.
 pub(crate) const DISK_CHECK: &str = "DiskCheckService";

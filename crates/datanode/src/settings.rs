@@ -1,14 +1,16 @@
 //! What a DataNode is started with, read once from the configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use config::keys::{datanode as dn, hdds, scm, trioxide};
 use config::{Configuration, HostPort};
 use limits::{ConnectionOptions, MemoryBudget};
+use service::AuditOptions;
 
 use crate::DatanodeError;
 use crate::check_settings::CheckSettings;
+use crate::scan_settings::ScanSettings;
 use crate::tolerated::Tolerated;
 
 /// Longest piece of a block in one request, both ways; Ozone's `OZONE_SCM_CHUNK_MAX_SIZE`.
@@ -86,8 +88,12 @@ pub struct Settings {
     pub slow_command: Duration,
     /// How often deleted blocks are reclaimed.
     pub deleting_interval: Duration,
+    /// Where it is noted what was rebuilt, if at all.
+    pub audit: Option<AuditOptions>,
     /// How disks are checked.
     pub checks: CheckSettings,
+    /// How containers are scanned.
+    pub scans: ScanSettings,
     /// Directories that may fail before the DataNode ends.
     pub tolerated: Tolerated,
     /// How many connections each endpoint takes, and how long they may be silent.
@@ -98,11 +104,23 @@ pub struct Settings {
     pub shutdown_timeout: Duration,
 }
 
+fn audit(conf: &Configuration, metadata_dir: &Path) -> Option<AuditOptions> {
+    conf.get(&trioxide::TRIOXIDE_AUDIT_ENABLED).then(|| {
+        let dir = conf.get(&trioxide::TRIOXIDE_AUDIT_DIR);
+        let dir = dir.unwrap_or_else(|| metadata_dir.join("audit"));
+        AuditOptions {
+            rotate_at: conf.get(&trioxide::TRIOXIDE_AUDIT_FILE_SIZE).bytes(),
+            flush_interval: conf.get(&trioxide::TRIOXIDE_AUDIT_FLUSH_INTERVAL),
+            ..AuditOptions::new("DNAudit", dir.join("dn-audit.log"))
+        }
+    })
+}
+
 impl Settings {
     /// Reads the keys.
     ///
     /// # Errors
-    /// When no data directory is configured.
+    /// When no data directory is configured, or a setting makes no sense.
     pub fn read(conf: &Configuration) -> Result<Self, DatanodeError> {
         let data_dirs = conf.get(&dn::HDDS_DATANODE_DIR);
         let first = data_dirs.first().ok_or(DatanodeError::NoDataDir)?;
@@ -116,6 +134,7 @@ impl Settings {
         let block_size = conf.get(&hdds::OZONE_SCM_BLOCK_SIZE).bytes();
         Ok(Self {
             id_file: id_dir.join("datanode.id"),
+            audit: audit(conf, &metadata_dir),
             metadata_dir,
             raft_dirs: conf.get(&dn::HDDS_CONTAINER_RATIS_DATANODE_STORAGE_DIR),
             host_name: conf.get(&dn::HDDS_DATANODE_HOSTNAME),
@@ -157,6 +176,7 @@ impl Settings {
             copy_bandwidth: conf.get(&dn::TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH).bytes(),
             deleting_interval: conf.get(&hdds::OZONE_BLOCK_DELETING_SERVICE_INTERVAL),
             checks: CheckSettings::read(conf),
+            scans: ScanSettings::read(conf)?,
             tolerated: Tolerated::read(conf),
             connections: ConnectionOptions::from_configuration(conf),
             memory: MemoryBudget::of_process(conf),

@@ -194,11 +194,14 @@ async fn open_status(daemon: &Arc<Daemon>) -> Result<Option<StatusServer>, Datan
     let registry = daemon.metrics.registry.clone();
     if address.port == 0 && last != 0 {
         let again = format!("{}:{last}", address.host);
-        if let Ok(server) = StatusServer::start(&again, registry.clone(), page.clone()).await {
+        let (registry, page) = (registry.clone(), page.clone());
+        let routes = crate::container_list::routes(daemon);
+        if let Ok(server) = StatusServer::start_with(&again, registry, page, routes).await {
             return Ok(Some(server));
         }
     }
-    let bound = StatusServer::start(&address.to_string(), registry, page).await;
+    let routes = crate::container_list::routes(daemon);
+    let bound = StatusServer::start_with(&address.to_string(), registry, page, routes).await;
     bound.map(Some).map_err(|source| {
         service::BindError::new("hdds.datanode.http-address", address, source).into()
     })

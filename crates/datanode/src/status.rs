@@ -4,9 +4,11 @@ use std::sync::{Arc, Weak};
 
 use service::{Section, StatusPage};
 
+use crate::container_list::time;
 use crate::daemon::{Daemon, Stage};
 use crate::node::Node;
-use crate::storage::Space;
+use crate::storage::scan::{FoundDamage, ScanFigures, ScanOverview};
+use crate::storage::{ScanKind, Space};
 
 /// Shows a DataNode to people.
 pub(crate) struct Page {
@@ -41,6 +43,7 @@ impl StatusPage for Page {
         let mut sections = vec![about(&daemon)];
         if let Some(node) = daemon.node() {
             sections.push(disks(node));
+            sections.push(scans(node));
             sections.push(pipelines(node));
         }
         sections.push(Section::memory(&daemon.settings.memory));
@@ -119,6 +122,48 @@ fn disks(node: &Node) -> Section {
         "files not read",
     ];
     Section::table("Disks", &columns, rows)
+}
+
+fn scans(node: &Node) -> Section {
+    let rate = crate::scan::data_rate(node);
+    let disks = node.store.disks().iter().enumerate();
+    let rows = disks.map(|(index, disk)| {
+        let ScanOverview { containers, closed, never, oldest } = node.store.scan_overview(disk);
+        let total = |figure: fn(&ScanFigures) -> u64| {
+            ScanKind::ALL.map(|kind| figure(&disk.scans().of(kind))).iter().sum::<u64>().to_string()
+        };
+        let none = || "none".to_owned();
+        let damage = |found: FoundDamage| {
+            let FoundDamage { container, at, reason, .. } = found;
+            format!("{} container {container}: {reason}", time(at))
+        };
+        let rate = if node.settings.scans.enabled { rate.to_string() } else { "off".to_owned() };
+        vec![
+            format!("disk{index}"),
+            disk.path().display().to_string(),
+            containers.to_string(),
+            closed.to_string(),
+            never.to_string(),
+            oldest.map_or_else(none, time),
+            rate,
+            total(|figures| figures.bytes),
+            total(|figures| figures.damaged),
+            disk.scans().last_damage().map_or_else(none, damage),
+        ]
+    });
+    let columns = [
+        "disk",
+        "directory",
+        "containers",
+        "closed",
+        "never scanned",
+        "oldest scan",
+        "bytes per second",
+        "bytes scanned",
+        "damaged",
+        "last damage",
+    ];
+    Section::table("Scans", &columns, rows.collect())
 }
 
 fn pipelines(node: &Node) -> Section {

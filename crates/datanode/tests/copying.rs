@@ -189,7 +189,7 @@ async fn pipelines_and_their_logs_are_spread_over_all_disks() {
     cluster.stop().await;
 }
 
-async fn get(address: std::net::SocketAddr, path: &str) -> String {
+pub async fn get(address: std::net::SocketAddr, path: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proto::datanode::Result as ResultCode;
 use proto::scm_datanode::container_replica_proto::State;
 
-use crate::support::{Cluster, block, bytes, until};
+use crate::support::{Cluster, block, bytes, until, until_async};
 
 /// Bytes that a directory's files really take.
 fn space(dir: &Path) -> u64 {
@@ -49,8 +49,12 @@ async fn deleted_blocks_are_gone_and_their_space_comes_back() {
     for (index, node) in cluster.ids().into_iter().enumerate() {
         let before = space(&cluster.nodes[index].dir);
         assert!(cluster.scm.scm.delete_blocks(node, 1, 7, &deleted).await);
-        let gone = pipe.get_block(node, ids[0]).await.unwrap_err();
-        assert_eq!(gone.code(), Some(ResultCode::NoSuchBlock));
+        // The transaction is durable when it is acknowledged; the blocks go soon after.
+        until_async("the blocks to go", async || {
+            let gone = pipe.get_block(node, ids[0]).await;
+            gone.is_err_and(|gone| gone.code() == Some(ResultCode::NoSuchBlock))
+        })
+        .await;
         until("the space to come back", || space(&cluster.nodes[index].dir) < before - (12 << 20))
             .await;
         assert_eq!(pipe.get_large(node, ids[3]).await.unwrap(), data);

@@ -233,7 +233,13 @@ async fn a_block_is_streamed_in_pieces_that_carry_their_checksums() {
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_of_a_block_group_are_written_one_by_one() {
     let cluster = Cluster::start(1).await;
-    let mut grpc = Grpc::connect(&cluster, cluster.ids()[0]).await;
+    let node = cluster.ids()[0];
+    let mut grpc = Grpc::connect(&cluster, node).await;
+    // Only what is meant for this node is written here.
+    let request = |kind, container| ContainerCommandRequestProto {
+        datanode_uuid: node.to_string(),
+        ..request(kind, container)
+    };
     let (id, data) = (block(8, 1), bytes(2, 10_000));
     let cells = [chunk_info(id, 1, 0, &data), chunk_info(id, 2, 10_000, &data)];
     let group = |chunks: &[dn::ChunkInfo], length: u64| {

@@ -15,6 +15,8 @@ mod identity;
 mod pipelines;
 mod places;
 mod ratis;
+mod reconstruct;
+mod scanning;
 mod small_blocks;
 mod strangers;
 mod support;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use benchmark::{cpu_time, record};
 use bytes::Bytes;
 use framed::{Call, Client, ClientOptions, Handler, HandlerFuture, Reply, Server, ServerOptions};
 
@@ -17,14 +18,6 @@ impl Handler for Echo {
     }
 }
 
-/// User and system time of this process in seconds.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after = stat.rsplit(')').next().unwrap_or_default();
-    let fields: Vec<f64> = after.split_whitespace().map(|f| f.parse().unwrap_or(0.0)).collect();
-    (fields.get(11).unwrap_or(&0.0) + fields.get(12).unwrap_or(&0.0)) / 100.0
-}
-
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1).map(|a| a.parse::<usize>());
@@ -34,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::bind("127.0.0.1:0", Arc::new(Echo), ServerOptions::default()).await?;
     let client = Client::new(server.local_addr().to_string(), ClientOptions::default());
     let done = Arc::new(AtomicU64::new(0));
-    let (began, cpu) = (Instant::now(), cpu_seconds());
+    let (began, cpu) = (Instant::now(), cpu_time());
     let end = began + Duration::from_secs(seconds as u64);
     let tasks: Vec<_> = (0..callers)
         .map(|_| {
@@ -55,7 +48,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let calls = done.load(Ordering::Relaxed) as f64;
     let wall = began.elapsed().as_secs_f64();
-    let cpu = cpu_seconds() - cpu;
+    let cpu = (cpu_time() - cpu).as_secs_f64();
     println!(
         "{callers} callers, {size} B each way: {:.0} calls/s, {:.2} us CPU a call (both ends), {:.2} GB/s each way, {:.2} CPU s/GB",
         calls / wall,
@@ -63,6 +56,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         calls * size as f64 / wall / 1e9,
         cpu / (2.0 * calls * size as f64 / 1e9),
     );
+    record(&format!("framed/calls of {size} B"), calls / wall, "calls/s");
+    record(&format!("framed/CPU of a call of {size} B"), cpu * 1e6 / calls, "us");
     server.shutdown().await;
     Ok(())
 }

@@ -280,7 +280,7 @@ async fn read_answers(
         let Received::Frame(frame) = received else { continue };
         let Some(connection) = connection.upgrade() else { return Ok(()) };
         let waiting = connection.waiting.lock().as_mut().and_then(|w| w.remove(&frame.head.call));
-        // Nobody waits any more: the caller timed out.
+        // The caller timed out.
         let Some(waiting) = waiting else { continue };
         let answer = if frame.head.method == Code::Ok as u16 {
             Ok(Reply { header: frame.header, payload: frame.payload })

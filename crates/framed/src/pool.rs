@@ -33,7 +33,7 @@ impl ClientPool {
             .clone()
     }
 
-    /// Closes the connections to `address` once nobody uses them.
+    /// Closes the connections to `address` once no call uses them.
     pub fn forget(&self, address: &str) {
         self.clients.write().remove(address);
     }

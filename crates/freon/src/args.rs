@@ -51,10 +51,17 @@ pub struct TargetArgs {
     /// Bucket, made if missing (layout OBJECT_STORE).
     #[arg(short = 'b', long, default_value = "bucket1", value_name = "NAME")]
     pub bucket: String,
-    /// Replication type: RATIS.
+    #[command(flatten)]
+    pub replication: ReplicationArgs,
+}
+
+/// How keys are replicated.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ReplicationArgs {
+    /// Replication type: RATIS or EC.
     #[arg(long = "type", visible_alias = "replication-type", value_name = "TYPE")]
     pub replication_type: Option<String>,
-    /// Replication: ONE or THREE.
+    /// Replication: ONE or THREE; for EC rs-3-2-1024k, rs-6-3-1024k, rs-10-4-1024k.
     #[arg(short = 'r', long, value_name = "REPLICATION")]
     pub replication: Option<String>,
     /// Replication factor: ONE or THREE; the older form of --replication.
@@ -62,13 +69,20 @@ pub struct TargetArgs {
     pub factor: Option<String>,
 }
 
-impl TargetArgs {
+impl ReplicationArgs {
     /// The replication asked for; `None` leaves it to the bucket.
-    pub(crate) fn replication_config(&self) -> Result<Option<ReplicationConfig>, FreonError> {
-        let Some(value) = self.replication.as_deref().or(self.factor.as_deref()) else {
-            return Ok(None);
+    pub(crate) fn config(&self) -> Result<Option<ReplicationConfig>, FreonError> {
+        let kind = self.replication_type.as_deref();
+        let (kind, value) = match (kind, self.replication.as_deref().or(self.factor.as_deref())) {
+            (None, None) => return Ok(None),
+            // Without it keys of a bucket's default would be measured for those of the type.
+            (Some(kind), None) => {
+                return Err(FreonError::Usage(format!(
+                    "--type {kind} needs --replication as well"
+                )));
+            }
+            (kind, Some(value)) => (kind.unwrap_or("RATIS"), value),
         };
-        let kind = self.replication_type.as_deref().unwrap_or("RATIS");
         ReplicationConfig::parse(kind, value)
             .map(Some)
             .map_err(|e| FreonError::Usage(format!("--type {kind} --replication {value}: {e}")))
@@ -143,6 +157,27 @@ mod tests {
             assert_eq!(size(text), Ok(bytes), "{text}");
         }
         assert!(size("KB").is_err() && size("1XB").is_err() && size("").is_err());
+    }
+
+    #[test]
+    fn a_replication_is_said_with_its_type() {
+        let config = |kind: Option<&str>, value: Option<&str>| {
+            let args = ReplicationArgs {
+                replication_type: kind.map(str::to_owned),
+                replication: value.map(str::to_owned),
+                factor: None,
+            };
+            args.config().map(|config| config.map(|config| config.to_string()))
+        };
+        assert_eq!(config(None, None).unwrap(), None);
+        assert_eq!(config(None, Some("ONE")).unwrap().as_deref(), Some("RATIS/ONE"));
+        let ec = config(Some("EC"), Some("rs-6-3-1024k")).unwrap();
+        assert_eq!(ec.as_deref(), Some("EC/rs-6-3-1024k"));
+        for (kind, value) in
+            [(Some("EC"), None), (Some("EC"), Some("THREE")), (None, Some("rs-3-2-1024k"))]
+        {
+            assert!(config(kind, value).is_err(), "{kind:?} {value:?}");
+        }
     }
 
     #[test]

@@ -19,6 +19,14 @@ pub enum FreonError {
         /// SHA-256 of this one.
         found: String,
     },
+    /// A key does not hold what was written.
+    #[error("{key} differs from what was written at byte {at}")]
+    Differs {
+        /// Which key.
+        key: String,
+        /// The first byte that differs, or is missing, or too much.
+        at: u64,
+    },
     /// Keys that are to be read are not there.
     #[error(
         "{operation} reads keys {first} to {last}, and {missing} is not there ({present} of {wanted} are): \

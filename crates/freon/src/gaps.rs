@@ -1,4 +1,4 @@
-//! How long nothing succeeded: the time between one success and the next, whoever had them.
+//! How long nothing succeeded: the time between one success and the next, of any thread.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -216,7 +216,7 @@ mod tests {
     fn what_was_deleted_is_absent_and_what_came_before_it_is_stale() {
         let history = written(1);
         let before = history.floor(0);
-        assert_eq!(history.judge(0, before, Seen::Absent), Verdict::Lost, "nobody deletes it");
+        assert_eq!(history.judge(0, before, Seen::Absent), Verdict::Lost, "it is never deleted");
         let deletion = history.begin_deletion(0);
         assert_eq!(history.judge(0, before, Seen::Version(1)), Verdict::Fine, "under way");
         assert_eq!(history.judge(0, before, Seen::Absent), Verdict::Fine);

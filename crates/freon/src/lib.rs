@@ -3,6 +3,7 @@
 //! * [`ockg`]: create keys with content; [`ockr`]: read them; [`ockv`]: read and compare
 //! * [`ockc`]: overwrite keys and check what is read meanwhile, by the rules of [`history`]
 //! * [`ommg`]: metadata operations only
+//! * [`rk`]: volumes, buckets and keys, read back and compared
 //! * [`runner`]: n tests over t tasks, until done or out of time
 //! * [`timer`], [`report`]: what was measured, as text and JSON
 //! * [`cpu`]: CPU time of server processes, per operation: the figure that a busy machine moves
@@ -24,6 +25,7 @@ mod ockr;
 mod ockv;
 mod ommg;
 mod report;
+mod rk;
 mod runner;
 mod target;
 mod timer;
@@ -48,6 +50,9 @@ pub enum FreonCommand {
     Ockv(ockv::Ockv),
     /// Metadata operations: create, look up and list without data.
     Ommg(ommg::Ommg),
+    /// Create volumes, buckets and keys, and compare what was written.
+    #[command(visible_alias = "randomkeys")]
+    Rk(rk::Rk),
 }
 
 /// Runs a generator; the exit code is 0 when every test succeeded.
@@ -63,6 +68,7 @@ pub async fn run(command: FreonCommand, conf: Configuration) -> ExitCode {
         FreonCommand::Ockr(args) => ockr::run(args, &conf).await,
         FreonCommand::Ockv(args) => ockv::run(args, &conf).await,
         FreonCommand::Ommg(args) => ommg::run(args, &conf).await,
+        FreonCommand::Rk(args) => rk::run(args, &conf).await,
     };
     match outcome {
         Ok(report) if report.failures == 0 => ExitCode::SUCCESS,

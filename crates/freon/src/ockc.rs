@@ -44,7 +44,7 @@ pub struct Ockc {
     /// Writers, each with keys of its own.
     #[arg(short = 't', long = "threads", default_value_t = 8, value_name = "N")]
     writers: usize,
-    /// Readers of everybody's keys.
+    /// Readers of all writers' keys.
     #[arg(long, default_value_t = 4, value_name = "N")]
     readers: usize,
     /// Keys of each writer.

@@ -36,7 +36,7 @@ impl Target {
             clients,
             volume: target.volume.clone(),
             bucket: target.bucket.clone(),
-            replication: target.replication_config()?,
+            replication: target.replication.config()?,
         })
     }
 

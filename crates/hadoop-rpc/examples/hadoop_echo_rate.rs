@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use benchmark::{cpu_time, record};
 use bytes::Bytes;
 use hadoop_rpc::{Call, Client, ClientOptions, Identity, Server, ServerOptions, Service, Work};
 use tokio::net::TcpListener;
@@ -24,14 +25,6 @@ impl Service for Echo {
             _ => Work::Repeatable(Box::pin(async move { Ok(call.body) })),
         }
     }
-}
-
-/// User and system time of this process in seconds.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after = stat.rsplit(')').next().unwrap_or_default();
-    let fields: Vec<f64> = after.split_whitespace().map(|f| f.parse().unwrap_or(0.0)).collect();
-    (fields.get(11).unwrap_or(&0.0) + fields.get(12).unwrap_or(&0.0)) / 100.0
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -54,7 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             })
             .collect();
         let done = Arc::new(AtomicU64::new(0));
-        let (began, cpu) = (Instant::now(), cpu_seconds());
+        let (began, cpu) = (Instant::now(), cpu_time());
         let end = began + Duration::from_secs(seconds as u64);
         let tasks: Vec<_> = (0..callers)
             .map(|n| {
@@ -74,13 +67,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             task.await?;
         }
         let calls = done.load(Ordering::Relaxed) as f64;
+        let kind = if method == "once" { "at most once" } else { "repeatable" };
+        let rate = calls / began.elapsed().as_secs_f64();
+        let micros = (cpu_time() - cpu).as_secs_f64() * 1e6 / calls;
         println!(
-            "{callers} callers over {} connections, {size} B each way, {}: {:.0} calls/s, {:.2} us CPU a call (both ends)",
+            "{callers} callers over {} connections, {size} B each way, {kind}: {rate:.0} calls/s, {micros:.2} us CPU a call (both ends)",
             clients.len(),
-            if method == "once" { "at most once" } else { "repeatable" },
-            calls / began.elapsed().as_secs_f64(),
-            (cpu_seconds() - cpu) * 1e6 / calls,
         );
+        record(&format!("hadoop-rpc/calls of {size} B, {kind}"), rate, "calls/s");
+        record(&format!("hadoop-rpc/CPU of a call of {size} B, {kind}"), micros, "us");
     }
     server.shutdown().await;
     Ok(())

@@ -1,9 +1,9 @@
 //! Opening a database: table layouts and memory bounds.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use blockio::durable::{read_from_device, sync_names_above};
 use rust_rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType,
     DataBlockIndexType, Options,
@@ -98,45 +98,13 @@ fn table_options(preset: Preset, cache: &Cache, options: &StoreOptions) -> Optio
     cf
 }
 
-/// Has the files in a directory read from the device: a page that could not be written back may
-/// still be in the page cache, where a process that ended before has left it.
-fn read_from_device(dir: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        if !entry.file_type()?.is_file() {
-            continue;
-        }
-        let file = std::fs::File::open(entry.path())?;
-        // Only clean pages are dropped.
-        file.sync_all()?;
-        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
-    }
-    // The same of the names: that process may have gone on, or ended, when it could not sync them.
-    std::fs::File::open(dir)?.sync_all()
-}
-
-/// Makes the directory of a database. Before there is anything in it, its name and the names of the
-/// directories above it are made durable: an fsync of a file promises nothing about them, and a
-/// loss of power would take the database away with the directory.
+/// Makes the directory of a database, and its name durable before there is anything in it.
 fn make_directory(path: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(path)?;
     if path.join("CURRENT").exists() {
         return Ok(());
     }
-    let path = path.canonicalize()?;
-    let device = path.metadata()?.dev();
-    for parent in path.ancestors().skip(1) {
-        // What the file system is mounted on is none of its names.
-        if parent.metadata()?.dev() != device {
-            break;
-        }
-        match std::fs::File::open(parent).and_then(|directory| directory.sync_all()) {
-            // A process that may not list a directory has made nothing there.
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => break,
-            synced => synced?,
-        }
-    }
-    Ok(())
+    sync_names_above(path)
 }
 
 impl Store {

@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use benchmark::{cpu_time, record};
 use bytes::Bytes;
 use multiraft::memory::MemoryNetwork;
 use multiraft::{GroupConfig, HostOptions, LogOptions, Peer, Proposal, RaftHost};
 use uuid::Uuid;
 
-use crate::bench::{Nothing, argument, cpu, directory, flag};
+use crate::bench::{Nothing, argument, directory, flag};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -63,15 +64,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{groups} groups elected in {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
 
     let done = Arc::new(AtomicU64::new(0));
-    let (before, began) = (cpu(), Instant::now());
+    let (before, began) = (cpu_time(), Instant::now());
     let end = began + Duration::from_secs(seconds as u64);
     if flag("--idle") {
         tokio::time::sleep_until(end.into()).await;
-        let share = (cpu() - before).as_secs_f64() / began.elapsed().as_secs_f64();
+        let share = (cpu_time() - before).as_secs_f64() / began.elapsed().as_secs_f64();
         println!(
             "idle: {groups} groups x {replicas} replicas cost {:.2} % of a core",
             share * 100.0
         );
+        let name = format!("multiraft/CPU of {groups} idle groups x {replicas}");
+        record(&name, share * 100.0, "% of a core");
     } else {
         let mut tasks = Vec::new();
         for p in 0..proposers {
@@ -90,13 +93,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         for task in tasks {
             task.await?;
         }
-        let (elapsed, used) = (began.elapsed().as_secs_f64(), cpu() - before);
+        let (elapsed, used) = (began.elapsed().as_secs_f64(), cpu_time() - before);
         let count = done.load(Ordering::Relaxed);
+        let (rate, micros) = (count as f64 / elapsed, used.as_secs_f64() * 1e6 / count as f64);
         println!(
-            "{groups} groups x {replicas} replicas, {proposers} proposers, {bytes} B: {:.0} entries/s, {:.2} us CPU each",
-            count as f64 / elapsed,
-            used.as_secs_f64() * 1e6 / count as f64
+            "{groups} groups x {replicas} replicas, {proposers} proposers, {bytes} B: {rate:.0} entries/s, {micros:.2} us CPU each",
         );
+        let load = format!("{groups} groups x {replicas}, {proposers} proposers, {bytes} B");
+        record(&format!("multiraft/commits, {load}"), rate, "entries/s");
+        record(&format!("multiraft/CPU of a commit, {load}"), micros, "us");
         let metrics = hosts[0].1.metrics();
         let writes = metrics.writes.load(Ordering::Relaxed);
         let entries = metrics.entries.load(Ordering::Relaxed);

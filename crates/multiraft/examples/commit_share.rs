@@ -19,13 +19,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use benchmark::{cpu_time, record};
 use bytes::Bytes;
 use multiraft::memory::MemoryNetwork;
 use multiraft::{Group, GroupConfig, HostOptions, LogOptions, Peer, Proposal, RaftHost};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::bench::{Nothing, argument, cpu, directory};
+use crate::bench::{Nothing, argument, directory};
 
 /// As in `o3`.
 #[global_allocator]
@@ -65,7 +66,7 @@ impl Load {
         S: Fn() -> F + Send + 'static,
     {
         let done = Arc::new(AtomicU64::new(0));
-        let (before, began) = (cpu(), Instant::now());
+        let (before, began) = (cpu_time(), Instant::now());
         let end = began + self.time;
         let tasks: Vec<_> = (0..self.proposers)
             .map(|p| (send(p), done.clone()))
@@ -80,7 +81,7 @@ impl Load {
             task.await?;
         }
         let count = done.load(Ordering::Relaxed) as f64;
-        let micros = (cpu() - before).as_secs_f64() * 1e6 / count;
+        let micros = (cpu_time() - before).as_secs_f64() * 1e6 / count;
         Ok((count, count / began.elapsed().as_secs_f64(), micros))
     }
 }
@@ -208,6 +209,8 @@ async fn main() -> Result<(), Failure> {
             mean(all, |r| r.batch * r.bytes),
             mean(all, |r| r.cpu_micros),
         );
+        record(&format!("multiraft/commits of {name}"), mean(all, |r| r.rate), "entries/s");
+        record(&format!("multiraft/CPU of a commit of {name}"), mean(all, |r| r.cpu_micros), "us");
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod bench;
 
 use std::time::{Duration, Instant};
 
+use benchmark::record;
 use multiraft::memory::MemoryNetwork;
 use multiraft::{Group, GroupConfig, HostOptions, LogOptions, Peer, RaftHost};
 use uuid::Uuid;
@@ -101,6 +102,8 @@ async fn main() -> Result<(), Failure> {
         at(0.99),
         at(1.0)
     );
+    record("multiraft/without a leader, p50", at(0.5), "s");
+    record("multiraft/without a leader, p99", at(0.99), "s");
     for host in &hosts {
         host.shutdown().await;
     }

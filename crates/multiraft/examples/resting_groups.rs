@@ -13,12 +13,13 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use benchmark::{cpu_time, record};
 use framed::{Server, ServerOptions};
 use multiraft::framed::{FramedTransport, Methods, RaftEndpoint};
 use multiraft::{Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, Proposal, RaftHost};
 use uuid::Uuid;
 
-use crate::bench::{Nothing, argument, cpu, directory};
+use crate::bench::{Nothing, argument, directory};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -98,9 +99,9 @@ impl Member {
             let values = self.host.metrics().snapshot();
             values.into_iter().find(|(name, _)| *name == "frames_sent").map_or(0, |(_, n)| n)
         };
-        let (before, sent, began) = (cpu(), frames(), Instant::now());
+        let (before, sent, began) = (cpu_time(), frames(), Instant::now());
         tokio::time::sleep(Duration::from_secs(seconds as u64)).await;
-        let share = (cpu() - before).as_secs_f64() / began.elapsed().as_secs_f64() * 100.0;
+        let share = (cpu_time() - before).as_secs_f64() / began.elapsed().as_secs_f64() * 100.0;
         let frames = (frames() - sent) as f64 / began.elapsed().as_secs_f64();
         Ok(format!("{share:.2} {frames:.1}"))
     }
@@ -218,10 +219,14 @@ fn main() -> Result<(), Failure> {
     processes.all(&format!("open 0 {groups}"))?;
     std::thread::sleep(Duration::from_secs(3));
     let after = memory(processes.all("resident")?);
-    println!("{groups} groups: {:.1} KiB each", (after - before) / members / groups as f64);
+    let each = (after - before) / members / groups as f64;
+    println!("{groups} groups: {each:.1} KiB each");
+    record("multiraft/memory of a resting group", each, "KiB");
     for (n, answer) in processes.all(&format!("rest {seconds}"))?.iter().enumerate() {
         let (share, frames) = answer.split_once(' ').ok_or("no figures")?;
         println!("process {n} at rest: {share} % of a core, {frames} frames/s");
+        let name = format!("multiraft/CPU of {groups} resting groups, process {n}");
+        record(&name, share.parse()?, "% of a core");
     }
     processes.all(&format!("close 0 {groups}"))?;
 
@@ -237,5 +242,6 @@ fn main() -> Result<(), Failure> {
     }
     let resident = memory(processes.all("resident")?) / members / 1024.0;
     println!("{cycles} groups created and destroyed: {resident:.1} MiB resident");
+    record(&format!("multiraft/memory after {cycles} groups came and went"), resident, "MiB");
     processes.end()
 }

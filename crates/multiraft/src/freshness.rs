@@ -12,7 +12,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// How fresh a follower's state is. Told by the group's loop, asked by anybody; times are
+/// How fresh a follower's state is. Written by the group's loop, read by any thread; times are
 /// nanoseconds of the host. One cache line, for every heartbeat of every group comes by.
 #[repr(align(64))]
 pub(crate) struct Freshness {

@@ -22,7 +22,7 @@ pub struct MemberProgress {
     pub silent: Duration,
 }
 
-/// What is known of all members. Written by the group's loop, read by anybody.
+/// What is known of all members. Written by the group's loop, read by any thread.
 pub(crate) struct ProgressBoard {
     me: Uuid,
     began: Instant,
@@ -151,7 +151,11 @@ mod tests {
         let c = Uuid::from_u128(3);
         board.set_members([b, c]);
         let known = board.read();
-        assert_eq!((known[0].node, known[0].committed), (b, 5), "who stays is known as before");
+        assert_eq!(
+            (known[0].node, known[0].committed),
+            (b, 5),
+            "a member that stays is known as before"
+        );
         assert_eq!((known[1].node, known.len()), (c, 2));
     }
 }

@@ -72,6 +72,19 @@ fn write(n: u32, len: usize) -> Proposal {
     Proposal { header, payload: payload.into(), ..Proposal::default() }
 }
 
+/// Whether all payloads were begun in the order of the log. A leader that was replaced sends again
+/// what others may not have: from some entry on they are begun once more.
+fn begun_in_order(started: &[Bytes], log: &[&Bytes]) -> bool {
+    let mut next = 0;
+    for header in started {
+        match log.iter().position(|entry| *entry == header) {
+            Some(at) if at <= next => next = at + 1,
+            _ => return false,
+        }
+    }
+    next == log.len()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_replica_stores_the_payload_before_the_entry_and_the_machine_sees_the_header() {
     let (mut cluster, stores) = with_payloads(3);
@@ -95,7 +108,7 @@ async fn every_replica_stores_the_payload_before_the_entry_and_the_machine_sees_
     }
     for store in &stores {
         let started = store.0.started.lock();
-        assert_eq!(started.iter().collect::<Vec<_>>(), log, "payloads are begun in log order");
+        assert!(begun_in_order(&started, &log), "payloads are begun in log order: {started:?}");
         let kept = store.0.kept.lock();
         assert_eq!(kept.len(), 80);
         for n in 0..40u32 {

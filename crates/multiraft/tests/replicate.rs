@@ -74,7 +74,7 @@ async fn all_replicas_restart_with_everything_that_was_acknowledged() {
 async fn a_leader_cut_off_commits_nothing_and_its_branch_is_lost() {
     let cluster = Cluster::started(3);
     cluster.put(&[0, 1, 2], "common").await;
-    // Whom no leader has spoken to yet does not vote.
+    // A member that has heard of no leader yet does not vote.
     cluster.agree(1).await;
     let old = cluster.leader().await;
     let rest: Vec<usize> = (0..3).filter(|n| *n != old).collect();
@@ -328,7 +328,7 @@ async fn the_leader_hears_how_far_the_others_have_committed() {
     };
     let leader = cluster.leader().await;
     let group = cluster.nodes[leader].group.clone().unwrap();
-    until("only who is down is behind", || behind(&group) == [node]).await;
+    until("only the member that is down is behind", || behind(&group) == [node]).await;
     cluster.shutdown().await;
 }
 

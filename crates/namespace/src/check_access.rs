@@ -8,8 +8,8 @@ use crate::error::OmError;
 use crate::registry;
 use crate::settings::Settings;
 
-/// Refuses a write that who asks may not do. Of writes to many keys, only those keys are marked
-/// refused that may not be touched.
+/// Refuses a write that the user has no right to. Of writes to many keys, only those keys are
+/// marked refused that may not be touched.
 pub(crate) fn check_write(r: &mut OmRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let Settings { authorization: policy, s3_volume, .. } = ctx.settings;
     if !policy.enabled {
@@ -22,7 +22,7 @@ pub(crate) fn check_write(r: &mut OmRequest, ctx: &PrepareContext<'_>) -> Result
     mark_refused(&guard, r)
 }
 
-/// Refuses a read that who asks may not do.
+/// Refuses a read that the user has no right to.
 pub(crate) fn check_read(r: &OmRequest, cx: &ReadContext<'_>) -> Result<(), OmError> {
     let Settings { authorization: policy, s3_volume, .. } = cx.settings;
     if !policy.enabled {

@@ -14,7 +14,7 @@ pub(crate) trait Command {
     const TYPE: Type;
     /// Ozone's name of it in the audit log (`OMAction`).
     const AUDIT: &'static str;
-    /// Who may ask for it, where requests are judged by user.
+    /// The rights that a user needs for it, where ACLs are on.
     const RIGHTS: Rights<Self::Request>;
     /// The name of its part of the request, for the refusal of a request without it.
     const REQUEST: &'static str;
@@ -59,10 +59,10 @@ pub(crate) trait ReadOrWrite: Read + Write {
     fn is_read(request: &OmRequest) -> bool;
 }
 
-/// Who may ask for a command.
+/// The rights that a user needs for a command.
 pub(crate) enum Rights<R> {
-    /// Whoever has the rights that the function requires on what the request is about. A request
-    /// without its part is refused here; the other kinds do not look at it.
+    /// The rights that the function requires on what the request is about. A request without its
+    /// part is refused here; the other kinds do not look at it.
     Required(fn(&R, &Guard<'_>) -> Result<(), OmError>),
     /// Anybody.
     Anybody,

@@ -61,6 +61,7 @@ mod response;
 mod route;
 mod row;
 mod s3secret;
+mod scan;
 mod service;
 mod settings;
 pub mod tables;

@@ -1,4 +1,4 @@
-//! The native authorizer: who may do what, and how the refusal reads.
+//! The native authorizer: rights of users, and how a refusal reads.
 
 use namespace::{Authorization, Principals};
 use prost::Message;
@@ -349,7 +349,7 @@ fn links_open_what_their_reader_may_see() {
     assert_eq!(om.refused(lookup_key(through)), Status::PermissionDenied, "the link");
     let through = |bucket: &str| KeyArgs { volume_name: "vol2".to_owned(), ..args(bucket, "k") };
     om.ok(lookup_key(through("open")));
-    // Whoever may change the source's ACLs may do so through a link that they may read.
+    // A user that may change the source's ACLs may do so through a link that they may read.
     let change = |path: &str| add_acl(obj(ObjectType::Bucket, path), user_acl("carol", READ));
     assert_eq!(om.refused(change("/vol2/open")), Status::PermissionDenied, "the source");
     om.be("root", "root");

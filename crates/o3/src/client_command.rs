@@ -1,4 +1,4 @@
-//! Commands that use a running cluster: `o3 sh`, `o3 admin`, `o3 freon`.
+//! Commands that use a running cluster: `o3 sh`, `o3 admin`, `o3 debug`, `o3 freon`.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use clap::Args;
 use config::Configuration;
 use freon::FreonCommand;
 use service::logging;
-use shell::{AdminCommand, ShCommand};
+use shell::{AdminCommand, DebugCommand, ShCommand};
 
 use crate::daemon::start_exporter;
 use crate::settings::Settings;
@@ -42,6 +42,18 @@ pub struct AdminArgs {
     command: AdminCommand,
 }
 
+/// What is stored where, and whether it is right, with Ozone's verbs
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    o3 debug replicas verify --checksums /vol1/bucket1    read all replicas of all keys\n  \
+    o3 debug replicas chunk-info /vol1/bucket1/key1       what each replica has")]
+pub struct DebugArgs {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: DebugCommand,
+}
+
 /// Load generators, with Ozone's names and flags
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -64,6 +76,12 @@ pub fn sh(args: ShArgs) -> anyhow::Result<ExitCode> {
 pub fn admin(args: AdminArgs) -> anyhow::Result<ExitCode> {
     with_runtime("o3 admin", &args.settings, async |conf| {
         shell::run_admin(args.command, conf).await
+    })
+}
+
+pub fn debug(args: DebugArgs) -> anyhow::Result<ExitCode> {
+    with_runtime("o3 debug", &args.settings, async |conf| {
+        shell::run_debug(args.command, conf).await
     })
 }
 

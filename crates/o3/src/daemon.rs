@@ -73,7 +73,7 @@ pub fn start_exporter(conf: &Configuration, service: &str) -> anyhow::Result<Opt
 /// Ends the process as it is. The usual way out takes apart what RocksDB shares among its
 /// databases, while threads that were not waited for may still flush or close one: it aborts then.
 fn leave(status: i32) -> ! {
-    // What cannot be written now, nobody reads.
+    // No reader is left when it cannot be written.
     let _ = std::io::stdout().flush();
     // SAFETY: takes a number, touches no memory of ours and does not return.
     unsafe { libc::_exit(status) }

@@ -25,12 +25,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let began = Instant::now();
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(cli::words(std::env::args_os()));
     let outcome = match cli.command {
         Command::Server(args) => server_command::run(args, began),
         Command::Role(role) => roles::run(role, began),
         Command::Sh(args) => client_command::sh(args),
         Command::Admin(args) => client_command::admin(args),
+        Command::Debug(args) => client_command::debug(args),
         Command::Freon(args) => client_command::freon(args),
         Command::Config(args) => config_command::run(args),
         Command::Reference(page) => reference_command::run(&page, &Cli::command()),

@@ -1,4 +1,4 @@
-//! Printing that ends quietly when nobody listens any more.
+//! Printing that ends quietly when its reader is gone.
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;

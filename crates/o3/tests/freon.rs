@@ -66,6 +66,43 @@ fn keys_are_created_read_and_compared() {
 }
 
 #[test]
+fn erasure_coded_keys_are_created_read_and_compared() {
+    let cluster = Transcript::of_datanodes(5);
+    let run = |line: &str| {
+        let output = cluster.output(&format!("freon {line} --json"));
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
+        report(&output)
+    };
+    const SIZE: u64 = 4_000_000;
+    let created = run("ockg -n 4 -t 2 --size 4000000 -p ec --type EC -r rs-3-2-1024k");
+    assert_eq!(counts(&created), [4, 0, 4 * SIZE], "{created}");
+    let info = stdout(&cluster.output("sh key info /vol1/bucket1/ec/3"));
+    let info: Value = serde_json::from_str(&info).unwrap();
+    assert_eq!(info["replicationConfig"]["replicationType"], "EC", "{info}");
+    for generator in ["ockr", "ockv"] {
+        assert_eq!(counts(&run(&format!("{generator} -n 4 -t 2 -p ec"))), [4, 0, 4 * SIZE]);
+    }
+    let tree = "rk --num-of-volumes 1 --num-of-buckets 2 --num-of-keys 3 --num-of-threads 3 \
+        --key-size 4000000 --replication-type EC --replication rs-3-2-1024k --validate-writes";
+    let made = run(tree);
+    assert_eq!(counts(&made), [6, 0, 6 * SIZE], "{made}");
+    assert_eq!(made["timers"]["key-validate"]["count"], 6, "{made}");
+    let volume = format!("/vol-0-{}", made["prefix"].as_str().unwrap());
+    let listed = |volume: &str| stdout(&cluster.output(&format!("sh key list {volume}")));
+    assert_eq!(listed(&volume).matches("\"replicationType\" : \"EC\"").count(), 6);
+    let made = run(&format!("{tree} --clean-objects --bucket-layout OBJECT_STORE"));
+    let volume = format!("/vol-0-{}", made["prefix"].as_str().unwrap());
+    let gone = cluster.output(&format!("sh volume info {volume}"));
+    assert!(stderr(&gone).starts_with("VOLUME_NOT_FOUND"), "{}", stderr(&gone));
+    let load =
+        run("ockc --duration 700ms -t 2 --readers 2 --keys 2 --sizes 40KB,4MB --deletes 10 \
+        --type EC -r rs-3-2-1024k");
+    for wrong in ["lost", "stale", "torn", "unreadable"] {
+        assert_eq!(load[wrong], 0, "{wrong}: {load}");
+    }
+}
+
+#[test]
 fn metadata_operations_are_counted_by_their_names() {
     let cluster = Transcript::of_cluster();
     let run = |line: &str| {
@@ -126,6 +163,10 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
              freon ockg -n 1 --threads 0
              freon ockg -n 1 --replication SEVEN
              freon ockg -n 1 --type CHAINED -r ONE
+             freon ockg -n 1 --type EC
+             freon ockg -n 1 --type EC -r THREE
+             freon rk --num-of-threads 0
+             freon rk --bucket-layout FLAT
              freon ockg -n 1 --server-pid 4194305
              freon ockg -n 1 --volume Not_A_Volume
              freon ockr -n 1

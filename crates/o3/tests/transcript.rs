@@ -20,9 +20,11 @@ const REDACTED: &[(&str, &str)] = &[
     (r#""value" : \d{4,5}"#, r#""value" : [PORT]"#),
     (r"\d+ B \([0-9.]+ [KMGTP]?B\)", "[SIZE]"),
     (r": \d+\.\d\d% \(", ": [PERCENT] ("),
+    (r"\d\d:\d\d:\d\d,\d{3}", "[DURATION]"),
     (r"\d+\.\d\d ms", "[MILLIS] ms"),
     (r"\b\d+ ms", "[MILLIS] ms"),
     (r"found \d+", "found [NUMBER]"),
+    (r"Container \d+ is created", "Container [NUMBER] is created"),
     (r"(?m)^(SequenceId|Replicas): .*", "$1: [REPORTED]"),
     (r"with prefix [a-z0-9]{10}\b", "with prefix [RANDOM]"),
     (r#""reportTimeStamp" : \d+"#, r#""reportTimeStamp" : [MILLIS]"#),
@@ -31,7 +33,7 @@ const REDACTED: &[(&str, &str)] = &[
         r#""$1" : [NUMBER]"#,
     ),
     (
-        r#""(containerID|localID|objectID|updateID|generation|metadataGeneration|blockCommitSequenceId|applied|term|sequenceId)" : \d+"#,
+        r#""(containerID|localID|blockID|objectID|updateID|generation|metadataGeneration|blockCommitSequenceId|applied|term|sequenceId)" : \d+"#,
         r#""$1" : [NUMBER]"#,
     ),
 ];
@@ -55,8 +57,14 @@ impl Transcript {
 
     /// Commands for a cluster of one DataNode.
     pub fn of_cluster() -> Self {
+        Self::of_datanodes(1)
+    }
+
+    /// Commands for a cluster of so many DataNodes.
+    pub fn of_datanodes(count: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut command = server(&dir.path().join("data"), &["--datanodes", "1"]);
+        let count = count.to_string();
+        let mut command = server(&dir.path().join("data"), &["--datanodes", &count]);
         command.env_remove("HADOOP_USER_NAME").env("USER", USER).env("LOGNAME", USER);
         let daemon = Daemon::start(command);
         let definitions = vec![

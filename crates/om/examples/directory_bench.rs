@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use benchmark::record;
 use bytes::Bytes;
 use fake_scm::FakeScm;
 use framed::{Client, ClientOptions};
@@ -75,10 +76,14 @@ async fn main() -> Result<(), Failure> {
     let start = Instant::now();
     let listed = list(&client, "big").await?;
     let took = start.elapsed();
-    println!("list: {listed} entries, {:.0} entries/s", listed as f64 / took.as_secs_f64());
+    let each_second = listed as f64 / took.as_secs_f64();
+    println!("list: {listed} entries, {each_second:.0} entries/s");
+    record("directory/list", each_second, "entries/s");
     let start = Instant::now();
     send(&client, requests::rename_key("bench", "tree", "big", "moved")).await?;
-    println!("rename of the directory: {:?}", start.elapsed());
+    let took = start.elapsed();
+    println!("rename of the directory: {took:?}");
+    record("directory/rename", took.as_secs_f64() * 1e3, "ms");
     latencies("create + commit, nothing else going on", &client, || false).await?;
     let mut delete = requests::delete_key("bench", "tree", "moved");
     if let Some(delete) = &mut delete.delete_key_request {
@@ -86,7 +91,9 @@ async fn main() -> Result<(), Failure> {
     }
     let start = Instant::now();
     send(&client, delete).await?;
-    println!("delete of the directory: {:?}", start.elapsed());
+    let took = start.elapsed();
+    println!("delete of the directory: {took:?}");
+    record("directory/delete", took.as_secs_f64() * 1e3, "ms");
     let mut left = used(&client).await?;
     let stop = AtomicUsize::new(0);
     let drained = async {
@@ -100,7 +107,9 @@ async fn main() -> Result<(), Failure> {
     let going_on = || stop.load(Ordering::Relaxed) == 0;
     let felt = latencies("create + commit, while it is taken apart", &client, going_on);
     let (drained, ()) = tokio::try_join!(drained, felt)?;
-    println!("taken apart in {drained:?}: {:.0} files/s", files as f64 / drained.as_secs_f64());
+    let each_second = files as f64 / drained.as_secs_f64();
+    println!("taken apart in {drained:?}: {each_second:.0} files/s");
+    record("directory/taken apart", each_second, "files/s");
     om.shutdown().await;
     std::fs::remove_dir_all(&dir)?;
     Ok(())
@@ -132,7 +141,9 @@ async fn rate<F: Future<Output = Result<(), Failure>> + Send + 'static>(
     for task in tasks {
         task.await??;
     }
-    println!("{what}: {:.0} ops/s", count as f64 / start.elapsed().as_secs_f64());
+    let each_second = count as f64 / start.elapsed().as_secs_f64();
+    println!("{what}: {each_second:.0} ops/s");
+    record(&format!("directory/{what}"), each_second, "ops/s");
     Ok(())
 }
 
@@ -151,6 +162,8 @@ async fn latencies(
     took.sort_unstable();
     let at = |part: usize| took[(took.len() - 1) * part / 1000];
     println!("{what}: median {:?}, 99.9% {:?}, worst {:?}", at(500), at(999), at(1000));
+    record(&format!("directory/{what}, median"), at(500).as_secs_f64() * 1e3, "ms");
+    record(&format!("directory/{what}, 99.9 %"), at(999).as_secs_f64() * 1e3, "ms");
     Ok(())
 }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use benchmark::{cpu_time, record};
 use bytes::Bytes;
 use fake_scm::FakeScm;
 use framed::{Client, ClientOptions};
@@ -94,24 +95,15 @@ async fn serve(
             return Err(format!("{kind} failed").into());
         }
         let operations = if kind == "list" { keys * 4 } else { keys };
-        println!(
-            "{kind:>13}: {:>8.0} ops/s, {:>7.2} µs server CPU per op",
-            operations as f64 / wall.as_secs_f64(),
-            cpu.as_secs_f64() * 1e6 / operations as f64,
-        );
+        let rate = operations as f64 / wall.as_secs_f64();
+        let micros = cpu.as_secs_f64() * 1e6 / operations as f64;
+        println!("{kind:>13}: {rate:>8.0} ops/s, {micros:>7.2} µs server CPU per op");
+        record(&format!("om/{kind}"), rate, "ops/s");
+        record(&format!("om/{kind}, server CPU"), micros, "us");
     }
     om.shutdown().await;
     std::fs::remove_dir_all(&dir)?;
     Ok(())
-}
-
-/// User and system time of this process so far.
-fn cpu_time() -> Duration {
-    // Fields 14 and 15 of /proc/self/stat, in ticks of 10 ms.
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let rest = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = rest.split_whitespace().skip(11).take(2).flat_map(str::parse::<u64>).sum();
-    Duration::from_millis(ticks * 10)
 }
 
 async fn load(load: Load) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! What a new OM has before anybody asks: the volume of S3 and the root key pair.
+//! What a new OM has before its first request: the volume of S3 and the root key pair.
 
 use std::sync::Arc;
 

@@ -22,9 +22,8 @@ use proto::om_admin::{
     BootstrapOmRequest, BootstrapOmResponse, OmAdminCall, OmConfigurationRequest,
     OmConfigurationResponse,
 };
-use replicated::RaftLog;
 use replicated::join::Answer;
-use service::JoinNote;
+use replicated::{JoinNote, RaftLog};
 use uuid::Uuid;
 
 use crate::error::Error;

@@ -273,7 +273,7 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
     })
 }
 
-/// Who may do what. The user that OM runs as is added to the administrators when it starts.
+/// Rights of users. The user that OM runs as is added to the administrators when it starts.
 fn authorization(conf: &Configuration) -> Result<Authorization, Error> {
     let named = |users, groups| Principals { users: conf.get(users), groups: conf.get(groups) };
     let judge = conf.get(&keys::OZONE_ACL_AUTHORIZER_CLASS);

@@ -21,7 +21,7 @@ use topology::Racks;
 
 use crate::background::{
     DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
-    OpenKeyCleanupService, TrashEmptier,
+    OpenKeyCleanupService, TrashEmptier, WhileLeading,
 };
 use crate::dispatch::{Admission, Dispatcher, DispatcherParts, Limits, ServerFacts};
 use crate::error::Error;
@@ -297,18 +297,20 @@ fn start_background(
     shutdown: &Shutdown,
 ) -> BackgroundServices {
     let services = BackgroundServices::new(registry, shutdown.clone());
-    services.spawn(KeyDeletingService::new(Arc::clone(dispatcher), setup.key_deleting.clone()));
+    let keys = KeyDeletingService::new(Arc::clone(dispatcher), setup.key_deleting.clone());
+    services.spawn(WhileLeading::new(dispatcher, keys));
     let options = setup.directory_deleting.clone();
-    services.spawn(DirectoryDeletingService::new(Arc::clone(dispatcher), options));
-    services.spawn(OpenKeyCleanupService::new(
-        Arc::clone(dispatcher),
-        setup.open_keys.clone(),
-        setup.lease_hard_limit,
-    ));
-    services
-        .spawn(MultipartUploadCleanupService::new(Arc::clone(dispatcher), setup.uploads.clone()));
+    let directories = DirectoryDeletingService::new(Arc::clone(dispatcher), options);
+    services.spawn(WhileLeading::new(dispatcher, directories));
+    let (options, lease) = (setup.open_keys.clone(), setup.lease_hard_limit);
+    let open_keys = OpenKeyCleanupService::new(Arc::clone(dispatcher), options, lease);
+    services.spawn(WhileLeading::new(dispatcher, open_keys));
+    let options = setup.uploads.clone();
+    let uploads = MultipartUploadCleanupService::new(Arc::clone(dispatcher), options);
+    services.spawn(WhileLeading::new(dispatcher, uploads));
     if let Some(options) = setup.trash.clone() {
-        services.spawn(TrashEmptier::new(Arc::clone(dispatcher), options, registry));
+        let trash = TrashEmptier::new(Arc::clone(dispatcher), options, registry);
+        services.spawn(WhileLeading::new(dispatcher, trash));
     }
     // Deletions wake the service, but not one by one: what is deleted together goes together.
     let keys: Wake = (|events| &events.deleted, background::KEY_DELETING);

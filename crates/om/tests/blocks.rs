@@ -136,7 +136,7 @@ async fn places_are_asked_once_and_again_when_the_client_says_so() {
     args.head_op = Some(true);
     args.force_update_container_cache_from_scm = Some(true);
     om.ok(get_key_info(args)).await;
-    assert_eq!(asked(), 2, "who wants attributes only needs no places");
+    assert_eq!(asked(), 2, "attributes only need no locations");
     om.handle.shutdown().await;
 }
 

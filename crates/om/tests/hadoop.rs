@@ -77,7 +77,7 @@ async fn a_write_that_comes_again_after_a_crash_gets_the_first_answer() {
     let hadoop = client(&om, &identity);
     // The same session and blocks, with where they are; deleted, and not "no such key".
     let mut again = send(&hadoop, opened.again(), &create).await;
-    assert!(again.written_at >= first.written_at, "who reads from there sees the write");
+    assert!(again.written_at >= first.written_at, "a reader from there sees the write");
     again.written_at = first.written_at;
     assert_eq!(again, first);
     assert_eq!(send(&hadoop, deleted.again(), &delete).await.status(), Status::Ok);

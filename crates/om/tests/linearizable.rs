@@ -1,5 +1,5 @@
 //! Concurrent clients of one directory tree: for what they saw there must be an order, compatible
-//! with who was answered before whom asked, in which a file system of one thread would have
+//! with which response came before which request, in which a file system of one thread would have
 //! answered the same (Wing and Gong's check).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -258,7 +258,7 @@ fn orders(events: &[Event], done: u32, model: &Model, seen: &mut HashSet<(u32, M
         return false;
     }
     let left = || events.iter().enumerate().filter(|(at, _)| done & (1 << at) == 0);
-    // Who was answered first among those left: nobody who asked later can be before them.
+    // The first response among those left: no request that came later can be before it.
     let Some(first) = left().map(|(_, event)| event.answered).min() else { return true };
     left().filter(|(_, event)| event.asked <= first).any(|(at, event)| {
         let mut next = model.clone();

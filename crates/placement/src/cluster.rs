@@ -4,7 +4,7 @@ use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
 use crate::{
     Change, Containers, DeletionLog, Millis, Nodes, PendingTasks, Pipelines, Replicas, SafeMode,
-    Sequences, Settings,
+    Sequences, Settings, Urgency,
 };
 
 /// Everything SCM knows. See the [crate] for how it changes.
@@ -22,6 +22,8 @@ pub struct Cluster {
     pub replicas: Replicas,
     /// Copies and deletions of replicas under way (soft).
     pub pending: PendingTasks,
+    /// Which repairs go first when there are too many (soft).
+    pub urgency: Urgency,
     /// Blocks to be deleted (replicated; acknowledgements are soft).
     pub deletions: DeletionLog,
     /// Sequence numbers (replicated; the leader's ranges are soft).
@@ -67,6 +69,7 @@ impl Cluster {
             containers: Containers::default(),
             replicas: Replicas::default(),
             pending: PendingTasks::default(),
+            urgency: Urgency::default(),
             deletions: DeletionLog::default(),
             sequences: Sequences::default(),
             safe_mode: SafeMode::default(),
@@ -148,6 +151,16 @@ pub enum OrderKind {
         id: ContainerId,
         /// The node that gets it.
         target: DatanodeId,
+    },
+    /// Decode replicas of an erasure coded container from others and store them on the targets. The
+    /// node that it is for coordinates this, and is the first target.
+    ReconstructEcContainer {
+        /// Which container.
+        id: ContainerId,
+        /// Nodes with a good replica, and its index; each index once.
+        sources: Vec<(DatanodeId, u32)>,
+        /// Nodes that get a replica, and its index.
+        targets: Vec<(DatanodeId, u32)>,
     },
     /// Take over what an operator wants of the node.
     SetOperationalState {

@@ -73,6 +73,11 @@ pub struct ReplicationSettings {
     pub in_flight_share: f64,
     /// Replicas that must stay online when nodes go into maintenance.
     pub maintenance_minimum: u32,
+    /// Indexes of an erasure coded container that must stay online when nodes go into maintenance,
+    /// besides as many as it takes to read it.
+    pub maintenance_redundancy: u32,
+    /// Copies that a reconstruction of erasure coded replicas counts as.
+    pub reconstruction_weight: u32,
     /// Whether replicas are to be in two racks at least.
     pub rack_aware: bool,
     /// Containers named per kind of trouble in the report.
@@ -145,6 +150,8 @@ impl Default for Settings {
                 out_of_service_factor: 2.0,
                 in_flight_share: 0.75,
                 maintenance_minimum: 2,
+                maintenance_redundancy: 1,
+                reconstruction_weight: 3,
                 rack_aware: true,
                 sample_limit: 100,
             },

@@ -1,10 +1,13 @@
 //! The deletion log: blocks wait until every replica has forgotten them.
 
+use std::collections::BTreeSet;
+
 use placement::deletion::{DeletedBlock, Draft};
 use placement::{Change, Cluster, OrderKind, ReplicaState, Sequence};
 use proptest::prelude::*;
-use types::{ContainerId, LocalId};
+use types::{ContainerId, DatanodeId, LocalId};
 
+use crate::ec_fixture;
 use crate::fixture::*;
 
 fn block(container: u64, local: u64) -> DeletedBlock {
@@ -150,6 +153,83 @@ fn transactions_of_containers_that_are_gone_are_dropped() {
     assert_eq!(decision.changes.len(), 1);
     apply(&mut cluster, &decision);
     assert_eq!(cluster.deletions.summary().transactions, 1);
+}
+
+/// A closed container of rs-3-2 on five of six nodes, a transaction for it, and the nodes by index.
+fn one_of_ec() -> (Cluster, ContainerId, Vec<DatanodeId>) {
+    let mut cluster = ec_fixture::in_racks(6, 1);
+    let (_, c) = ec_fixture::closed(&mut cluster);
+    add(&mut cluster, &[block(1, 7)]);
+    let nodes = (1..=5).map(|index| ec_fixture::node_of(&cluster, c, index)).collect();
+    (cluster, c, nodes)
+}
+
+fn confirm(cluster: &mut Cluster, node: DatanodeId) -> Vec<Change> {
+    let decision = cluster.acknowledge_deletions(node, &[(1, true)]);
+    apply(cluster, &decision);
+    decision.changes
+}
+
+fn nodes_told(cluster: &mut Cluster, now: u64) -> BTreeSet<DatanodeId> {
+    let (_, decision) = cluster.send_deletions(now);
+    let kind = OrderKind::DeleteBlocks(vec![1]);
+    assert!(decision.orders.iter().all(|order| order.kind == kind));
+    decision.orders.iter().map(|order| order.node).collect()
+}
+
+#[test]
+fn all_indexes_are_told_in_the_same_round_and_none_waits_for_a_dead_node() {
+    let (mut cluster, c, nodes) = one_of_ec();
+    assert_eq!(nodes_told(&mut cluster, START), nodes.iter().copied().collect());
+    let (mut cluster, _, nodes) = (one_of_ec().0, c, nodes);
+    let dead = nodes[2];
+    let later = ec_fixture::make_dead(&mut cluster, dead);
+    let others = nodes.iter().copied().filter(|node| *node != dead).collect();
+    assert_eq!(nodes_told(&mut cluster, later), others);
+    for node in others {
+        assert_eq!(confirm(&mut cluster, node), [], "the dead node has not");
+    }
+    // It is back, with the blocks.
+    let n = dead.0.as_u128();
+    register(&mut cluster, n, &[], later);
+    ec_fixture::say(&mut cluster, c, dead, 3, ReplicaState::Closed);
+    assert_eq!(nodes_told(&mut cluster, later), BTreeSet::from([dead]));
+    assert_eq!(confirm(&mut cluster, dead).len(), 1);
+}
+
+#[test]
+fn an_index_that_is_there_twice_does_not_confirm_for_one_that_is_away() {
+    let (mut cluster, c, nodes) = one_of_ec();
+    let dead = nodes[4];
+    let later = ec_fixture::make_dead(&mut cluster, dead);
+    let sixth = ec_fixture::free_nodes(&cluster, c).into_iter().find(|n| *n != dead).unwrap();
+    ec_fixture::say(&mut cluster, c, sixth, 2, ReplicaState::Closed);
+    assert_eq!(nodes_told(&mut cluster, later).len(), 5);
+    for node in nodes.iter().copied().filter(|node| *node != dead).chain([sixth]) {
+        assert_eq!(confirm(&mut cluster, node), [], "nobody with index 5 has");
+    }
+    // It is rebuilt elsewhere.
+    ec_fixture::say(&mut cluster, c, sixth, 5, ReplicaState::Closed);
+    let later = later + cluster.settings.deletion.resend_after;
+    cluster.heartbeat(sixth, later);
+    let (_, decision) = cluster.send_deletions(later);
+    assert_eq!(decision.changes, [Change::RemoveDeletions(vec![1])]);
+}
+
+#[test]
+fn a_replica_that_is_being_decoded_is_asked_when_it_is_there() {
+    let (mut cluster, c, nodes) = one_of_ec();
+    ec_fixture::lose(&mut cluster, c, 5);
+    let soon = ec_fixture::soon(&cluster);
+    let orders = ec_fixture::repair(&mut cluster, soon);
+    let made = ec_fixture::reconstruction(&orders[0]);
+    for node in &nodes[..4] {
+        confirm(&mut cluster, *node);
+    }
+    assert!(cluster.deletions.get(1).is_some(), "it may be made with the blocks");
+    ec_fixture::arrive(&mut cluster, &made);
+    assert_eq!(nodes_told(&mut cluster, soon), BTreeSet::from([made.targets[0].0]));
+    assert_eq!(confirm(&mut cluster, made.targets[0].0).len(), 1);
 }
 
 proptest! {

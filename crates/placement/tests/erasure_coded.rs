@@ -3,58 +3,16 @@
 use std::collections::BTreeMap;
 
 use placement::block::{Exclude, Wish};
-use placement::{Change, Cluster, Decision, OrderKind, Replica, ReplicaState};
-use proto::hdds::LifeCycleState;
-use types::{ContainerId, PipelineId, PipelineState, ReplicationConfig};
+use placement::container::Usage;
+use placement::{Change, Decision, OrderKind, Replica, ReplicaState};
+use proto::hdds::{LifeCycleEvent, LifeCycleState};
+use types::{PipelineState, ReplicationConfig};
 
+use crate::ec_fixture::*;
 use crate::fixture::*;
-
-fn ec(text: &str) -> ReplicationConfig {
-    ReplicationConfig::parse("EC", text).unwrap()
-}
 
 fn wish(config: ReplicationConfig, exclude: &Exclude) -> Wish<'_> {
     Wish { count: 1, config, owner: OWNER, exclude }
-}
-
-fn in_racks(nodes: u128, racks: u128) -> Cluster {
-    let mut cluster = cluster(0, settings());
-    for n in 1..=nodes {
-        let mut details = details(n);
-        details.network_location = format!("/rack{}", n % racks);
-        cluster.register(details, disks(1), &[], START);
-    }
-    cluster
-}
-
-fn make(cluster: &mut Cluster, config: ReplicationConfig, n: u128) -> PipelineId {
-    let id = pipeline(n);
-    let plan = cluster.plan_ec_pipeline(config, &[], id).unwrap();
-    let record = cluster.build_pipeline(&plan, id, START);
-    cluster.apply(&Change::AddPipeline(record)).unwrap();
-    id
-}
-
-/// The replica of an index, on the node that the pipeline has for it.
-fn indexed(cluster: &Cluster, of: PipelineId, index: u32, state: ReplicaState) -> Replica {
-    let record = &cluster.pipelines.get(of).unwrap().record;
-    let member = record.replica_indexes.iter().position(|i| *i == index).unwrap();
-    let node = record.members[member].id;
-    Replica { node, origin: node, replica_index: index, ..replica(1, state, 5, 0) }
-}
-
-/// A closed container of rs-3-2 with all its replicas.
-fn closed(cluster: &mut Cluster) -> (PipelineId, ContainerId) {
-    let id = make(cluster, ec("rs-3-2-1024k"), 1);
-    let container = open_container(cluster, 1, id);
-    let decision = cluster.finalize_container(container, START);
-    apply(cluster, &decision);
-    for index in 1..=5 {
-        let replica = indexed(cluster, id, index, ReplicaState::Closed);
-        report(cluster, container, replica, START);
-    }
-    assert_eq!(state(cluster, container), LifeCycleState::Closed);
-    (id, container)
 }
 
 #[test]
@@ -166,19 +124,112 @@ fn readers_are_told_of_one_node_for_each_index() {
 }
 
 #[test]
-fn missing_indexes_are_told_and_nothing_is_deleted_or_copied_for_them() {
+fn what_is_the_matter_with_a_container_is_said_as_ozone_says_it() {
     let mut cluster = in_racks(9, 3);
-    let (id, container) = closed(&mut cluster);
-    let health = |cluster: &Cluster| cluster.health(cluster.containers.get(container).unwrap());
-    assert_eq!(health(&cluster), "HEALTHY");
-    for (index, now) in
-        [(5, "UNDER_REPLICATED"), (1, "UNDER_REPLICATED"), (2, "MISSING_UNDER_REPLICATED")]
+    let (_, c) = closed(&mut cluster);
+    assert_eq!(health(&cluster, c), "HEALTHY");
+    lose(&mut cluster, c, 5);
+    assert_eq!(health(&cluster, c), "UNDER_REPLICATED");
+    lose(&mut cluster, c, 1);
+    assert_eq!(health(&cluster, c), "UNDER_REPLICATED");
+    let two = node_of(&cluster, c, 2);
+    say(&mut cluster, c, two, 2, ReplicaState::Unhealthy);
+    assert_eq!(health(&cluster, c), "UNHEALTHY", "too few that are good");
+    let three = node_of(&cluster, c, 3);
+    let decision = cluster.decommission(three, START).unwrap();
+    apply(&mut cluster, &decision);
+    assert_eq!(health(&cluster, c), "UNHEALTHY_UNDER_REPLICATED");
+    say(&mut cluster, c, two, 2, ReplicaState::Deleted);
+    assert_eq!(health(&cluster, c), "MISSING_UNDER_REPLICATED");
+    say(&mut cluster, c, three, 3, ReplicaState::Deleted);
+    assert_eq!(health(&cluster, c), "MISSING");
+    lose(&mut cluster, c, 4);
+    assert_eq!(health(&cluster, c), "MISSING");
+    let free = free_nodes(&cluster, c).into_iter().filter(|node| *node != three);
+    for (index, node) in (1..=5).zip(free) {
+        say(&mut cluster, c, node, index, ReplicaState::Closed);
+    }
+    let spare = free_nodes(&cluster, c).into_iter().find(|node| *node != three).unwrap();
+    say(&mut cluster, c, spare, 2, ReplicaState::Unhealthy);
+    assert_eq!(health(&cluster, c), "UNHEALTHY", "one that is bad beside all that are good");
+    say(&mut cluster, c, spare, 2, ReplicaState::Closed);
+    assert!(matches!(health(&cluster, c), "OVER_REPLICATED" | "MIS_REPLICATED"));
+    let counts = cluster.health_report().counts;
+    assert_eq!(counts[health(&cluster, c)], 1);
+}
+
+#[test]
+fn an_empty_container_is_deleted_when_each_index_is_known_to_be_empty() {
+    let mut cluster = in_racks(6, 1);
+    let (_, c) = closed(&mut cluster);
+    let nodes: Vec<_> = (1..=5).map(|index| node_of(&cluster, c, index)).collect();
+    let empty = |node, index| {
+        let part = part(node, index, ReplicaState::Closed);
+        Replica { keys: 0, used_bytes: 0, is_empty: true, ..part }
+    };
+    for (index, node) in (1..=4).zip(&nodes) {
+        report(&mut cluster, c, empty(*node, index), START);
+    }
+    say(&mut cluster, c, nodes[4], 5, ReplicaState::Deleted);
+    let sixth = free_nodes(&cluster, c)[0];
+    report(&mut cluster, c, empty(sixth, 2), START);
+    assert!(cluster.clean_containers(START).changes.is_empty(), "five replicas, four indexes");
+    report(&mut cluster, c, empty(nodes[4], 5), START);
+    assert_eq!(cluster.clean_containers(START).changes.len(), 1);
+}
+
+#[test]
+fn a_container_that_is_deleted_comes_back_when_enough_of_it_has_blocks_to_be_read() {
+    let mut cluster = in_racks(6, 1);
+    let (_, c) = closed(&mut cluster);
+    let nodes: Vec<_> = (1..=5).map(|index| lose(&mut cluster, c, index)).collect();
+    for event in [LifeCycleEvent::Delete, LifeCycleEvent::Cleanup] {
+        let (usage, now) = (Usage::default(), START);
+        cluster.apply(&Change::MoveContainer { id: c, event, now, usage }).unwrap();
+    }
+    // Nodes that were away come back with what the others have deleted; then a late write.
+    for (index, there) in [(1, false), (1, false), (5, false), (3, true)] {
+        let replica = part(nodes[index as usize - 1], index, ReplicaState::Closed);
+        let orders = report(&mut cluster, c, replica, START);
+        assert_eq!(orders, []);
+        assert_eq!(state(&cluster, c) == LifeCycleState::Closed, there, "index {index}");
+    }
+}
+
+#[test]
+fn an_index_that_the_code_does_not_have_closes_nothing_and_is_read_by_nobody() {
+    let mut cluster = in_racks(6, 1);
+    let id = make(&mut cluster, ec(RS_3_2), 1);
+    let c = open_container(&mut cluster, 1, id);
+    let decision = cluster.finalize_container(c, START);
+    apply(&mut cluster, &decision);
+    for (n, index) in [(1, 0), (2, 6), (3, 99)] {
+        say(&mut cluster, c, node(n), index, ReplicaState::Closed);
+        assert_eq!(state(&cluster, c), LifeCycleState::Closing);
+    }
+    say(&mut cluster, c, node(4), 1, ReplicaState::QuasiClosed);
+    assert_eq!(state(&cluster, c), LifeCycleState::Closing, "there is no group to be without");
+    say(&mut cluster, c, node(4), 1, ReplicaState::Closed);
+    assert_eq!(state(&cluster, c), LifeCycleState::Closed);
+    let (_, pipeline) = cluster.locate(c).unwrap();
+    assert_eq!(pipeline.replica_indexes, [1]);
+    let count = count(&cluster, c);
+    assert_eq!((count.readable(), count.bad.len()), (1, 3));
+    assert_eq!(health(&cluster, c), "MISSING");
+}
+
+#[test]
+fn readers_are_told_of_the_replica_that_is_closed() {
+    let mut cluster = in_racks(9, 1);
+    let (_, c) = closed(&mut cluster);
+    for (state, spare) in
+        [ReplicaState::Open, ReplicaState::Unhealthy].into_iter().zip(free_nodes(&cluster, c))
     {
-        let gone = indexed(&cluster, id, index, ReplicaState::Deleted);
-        report(&mut cluster, container, gone, START);
-        assert_eq!(health(&cluster), now);
-        let repairs = cluster.repair_containers(ContainerId(0), 10, START + 1_000_000);
-        assert!(repairs.decision.orders.is_empty(), "{:?}", repairs.decision);
+        let good = node_of(&cluster, c, 2);
+        say(&mut cluster, c, spare, 2, state);
+        let (_, pipeline) = cluster.locate(c).unwrap();
+        let at = pipeline.replica_indexes.iter().position(|i| *i == 2).unwrap();
+        assert_eq!(pipeline.members[at].id, good, "{state:?}");
     }
 }
 
@@ -191,13 +242,13 @@ fn a_node_leaves_when_another_one_has_its_index() {
     apply(&mut cluster, &decision);
     assert_eq!(cluster.obstacles(leaving).under_replicated, [container]);
     let soon = START + cluster.settings.resend_after;
-    let orders = cluster.repair_containers(ContainerId(0), 10, soon).decision.orders;
+    let orders = cluster.repair_containers(types::ContainerId(0), 10, soon).decision.orders;
     let OrderKind::ReplicateContainer { id: copied, target } = orders[0].kind else {
         panic!("{orders:?}")
     };
     assert_eq!((orders[0].node, copied, orders.len()), (leaving, container, 1));
     assert_eq!(cluster.replicas.on(container, target), None);
-    let again = cluster.repair_containers(ContainerId(0), 10, soon).decision;
+    let again = cluster.repair_containers(types::ContainerId(0), 10, soon).decision;
     assert!(again.orders.is_empty(), "it is on its way");
     let copy = indexed(&cluster, id, 3, ReplicaState::Closed);
     report(&mut cluster, container, Replica { node: target, ..copy }, soon);

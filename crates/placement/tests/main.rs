@@ -5,6 +5,11 @@
 mod allocation;
 mod containers;
 mod deletion;
+mod ec_fixture;
+mod ec_leaving;
+mod ec_over_replication;
+mod ec_repairs;
+mod ec_simulation;
 mod erasure_coded;
 mod extremes;
 mod fixture;

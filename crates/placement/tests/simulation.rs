@@ -312,6 +312,7 @@ impl World {
                 }
             }
             OrderKind::ReplicateContainer { id, target } => self.copy(n, id, target.0.as_u128()),
+            OrderKind::ReconstructEcContainer { .. } => unreachable!("nothing is erasure coded"),
             OrderKind::SetOperationalState { state, .. } => {
                 self.nodes.get_mut(&n).unwrap().serves = state;
             }

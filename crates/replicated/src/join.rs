@@ -4,7 +4,7 @@
 //! without a vote then, gets the tables, and later its vote.
 //!
 //! **It may end at any point of that.** From before it asks until its log has the members on disk a
-//! note says that it joins ([`JoinNote`](service::JoinNote)): its next start asks again, and one
+//! note says that it joins ([`JoinNote`](crate::JoinNote)): its next start asks again, and one
 //! that was let in already is told the members once more. Afterwards its log names them.
 
 use std::time::{Duration, Instant};

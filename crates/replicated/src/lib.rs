@@ -16,14 +16,13 @@
 //!   members, ends the role when the group has failed for good
 //!
 //! [`conformance`] is what every [`Machine`] must keep to.
-//!
-//! [`JoinNote`]: service::JoinNote
 
 pub mod conformance;
 mod error;
 mod group;
 mod handle;
 pub mod join;
+mod join_note;
 mod log;
 mod machine;
 mod members;
@@ -33,6 +32,7 @@ mod single_node;
 pub use error::{ChangeMembersError, Error, TransferError};
 pub use group::{Applied, Group};
 pub use handle::Handle;
+pub use join_note::JoinNote;
 pub use log::{GroupOptions, METHODS, Options, RaftLog};
 pub use machine::{Entry, Machine};
 pub use members::ServiceMembers;

@@ -9,12 +9,12 @@ use multiraft::{
     RestartPolicy, StateMachine, Transport, TrimOptions,
 };
 use proto::method;
-use service::JoinNote;
 use uuid::Uuid;
 
 use crate::error::Error;
 use crate::group::Group;
 use crate::handle::Handle;
+use crate::join_note::JoinNote;
 use crate::machine::{Machine, Untyped};
 use crate::service::{Service, close};
 use crate::single_node::SingleNode;

@@ -1,4 +1,4 @@
-//! What those may cost who have not shown who they are, or do not go on.
+//! What clients may cost that have not authenticated, or do not go on.
 
 use std::time::Duration;
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use benchmark::{cpu_time, record};
 use config::Configuration;
 use framed::{Client, ClientOptions};
 use metastore::{Batch, Durability, Store, StoreOptions};
@@ -51,7 +52,7 @@ async fn main() {
     println!("{total} containers written in {:.1?}; {} MB resident", began.elapsed(), resident());
 
     let began = Instant::now();
-    let cpu = cpu_seconds();
+    let cpu = cpu_time();
     let scm = Scm::start(&conf).await.expect("a start");
     println!("SCM serves after {:.1?}; {} MB resident", began.elapsed(), resident());
     let address = scm.addresses().datanode.to_string();
@@ -69,23 +70,28 @@ async fn main() {
         "{nodes} nodes with {replicas} replicas registered in {storm:.1?} ({:.0} replicas/s)",
         replicas as f64 / storm.as_secs_f64()
     );
+    record("scm/registration", replicas as f64 / storm.as_secs_f64(), "replicas/s");
     tokio::time::timeout(TIMEOUT, scm.ready()).await.expect("out of safe mode");
     println!(
         "out of safe mode {:.1?} after the start; CPU {:.1} s, both ends; {} MB resident",
         began.elapsed(),
-        cpu_seconds() - cpu,
+        (cpu_time() - cpu).as_secs_f64(),
         resident()
     );
+    record("scm/start to out of safe mode", began.elapsed().as_secs_f64(), "s");
+    record("scm/memory out of safe mode", resident() as f64, "MB");
     for (what, full) in [("heartbeats", false), ("full container reports", true)] {
-        let (round, cpu) = (Instant::now(), cpu_seconds());
+        let (round, cpu) = (Instant::now(), cpu_time());
         let beat = move |nodes: Arc<Nodes>, number| nodes.heartbeat(number, full);
         tokio::spawn(each(all.clone(), beat)).await.expect("every node is answered");
         println!(
             "{nodes} {what} in {:.1?}, CPU {:.2} s, both ends; {} MB resident",
             round.elapsed(),
-            cpu_seconds() - cpu,
+            (cpu_time() - cpu).as_secs_f64(),
             resident()
         );
+        let rate = nodes as f64 / round.elapsed().as_secs_f64();
+        record(&format!("scm/{what}"), rate, "nodes/s");
     }
     scm.shutdown().await;
 }
@@ -230,15 +236,6 @@ fn fill(path: &Path, count: usize) {
 fn argument(name: &str, default: usize) -> usize {
     let mut words = std::env::args().skip_while(|word| word != name).skip(1);
     words.next().map_or(default, |word| word.parse().expect("a number"))
-}
-
-/// CPU of this process, user and system.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 =
-        after.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
-    ticks as f64 / 100.0
 }
 
 /// Resident memory in MB.

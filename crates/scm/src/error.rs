@@ -144,7 +144,8 @@ impl RequestError {
     pub fn location_status(&self) -> Option<LocationStatus> {
         match self {
             Self::NotLeader(_) | Self::Busy | Self::Unsupported(_) => None,
-            Self::ContainerNotFound(_) | Self::NoReplicas(_) => {
+            // The only number there is for what is not there.
+            Self::ContainerNotFound(_) | Self::NoReplicas(_) | Self::PipelineNotFound(_) => {
                 Some(LocationStatus::ContainerIsMissing)
             }
             // Ozone has no number for the rest: the answer is unsuccessful, and the message says

@@ -16,8 +16,8 @@ use multiraft::Membership;
 use proto::block_location::{ScmBlockLocationRequest, ScmBlockLocationResponse, Type};
 use proto::hdds::{AddScmRequestProto, GetScmInfoResponseProto};
 use proto::method;
+use replicated::JoinNote;
 use replicated::join::Answer;
-use service::JoinNote;
 use uuid::Uuid;
 
 use crate::ScmError;
@@ -97,7 +97,7 @@ pub async fn membership(
             return Ok(None);
         }
         if !std::mem::replace(&mut told, true) {
-            tracing::info!("waiting for another SCM to tell who belongs to the service");
+            tracing::info!("waiting for another SCM that knows the members of the service");
         }
         tokio::time::sleep(RETRY_DELAY).await;
     }

@@ -179,6 +179,10 @@ fn settings(conf: &Configuration) -> Settings {
                 .get(&datanode::HDDS_DATANODE_REPLICATION_OUTOFSERVICE_LIMIT_FACTOR),
             in_flight_share: conf.get(&scm::HDDS_SCM_REPLICATION_INFLIGHT_LIMIT_FACTOR),
             maintenance_minimum: conf.get(&scm::HDDS_SCM_REPLICATION_MAINTENANCE_REPLICA_MINIMUM),
+            maintenance_redundancy: conf
+                .get(&scm::HDDS_SCM_REPLICATION_MAINTENANCE_REMAINING_REDUNDANCY),
+            reconstruction_weight: conf
+                .get(&scm::HDDS_SCM_REPLICATION_DATANODE_RECONSTRUCTION_WEIGHT),
             rack_aware: conf.get(&scm::OZONE_SCM_CONTAINER_PLACEMENT_IMPL).contains("RackAware"),
             sample_limit: conf.get(&scm::HDDS_SCM_REPLICATION_CONTAINER_SAMPLE_LIMIT) as usize,
         },

@@ -2,7 +2,7 @@
 
 use framed::Code;
 use proto::container_location::*;
-use proto::hdds::{LifeCycleState, ReplicationFactor, ReplicationType};
+use proto::hdds::{EcReplicationConfig, LifeCycleState, ReplicationFactor, ReplicationType};
 use types::{Pipeline, PipelineState};
 
 use crate::harness::{Harness, until};
@@ -86,6 +86,54 @@ async fn pipelines_are_created_closed_and_put_aside() {
     })
     .await;
     until("it is gone", async || state().await.is_none()).await;
+    let gone = h
+        .location(Type::GetPipeline, |r| {
+            r.get_pipeline_request =
+                Some(GetPipelineRequestProto { pipeline_id: id.to_wire(), trace_id: None });
+        })
+        .await;
+    // A client tells that from a failure.
+    assert_eq!(gone.status(), scm_container_location_response::Status::ContainerIsMissing);
+    h.scm.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn erasure_coded_containers_are_created_each_on_a_pipeline_of_its_own() {
+    let h = Harness::start().await;
+    let create = async || {
+        let request = h.location(Type::AllocateContainer, |r| {
+            r.container_request = Some(ContainerRequestProto {
+                replication_type: ReplicationType::Ec as i32,
+                ec_replication_config: Some(EcReplicationConfig {
+                    data: 3,
+                    parity: 2,
+                    codec: "rs".to_owned(),
+                    ec_chunk_size: 1 << 20,
+                }),
+                owner: "OZONE".to_owned(),
+                ..Default::default()
+            });
+        });
+        request.await
+    };
+    let mut nodes = h.datanodes(4).await;
+    let refused = create().await;
+    assert!(!refused.success() && refused.message().contains("EC/rs-3-2-1024k"), "{refused:?}");
+
+    nodes.extend(h.datanodes(1).await);
+    until("there are enough nodes", async || create().await.success()).await;
+    let mut pipelines = Vec::new();
+    for _ in 0..2 {
+        let created = create().await.container_response.unwrap().container_with_pipeline;
+        assert_eq!(created.container_info.state(), LifeCycleState::Open);
+        let pipeline = Pipeline::from_wire(&created.pipeline).unwrap();
+        let mut indexes = pipeline.replica_indexes.clone();
+        indexes.sort_unstable();
+        assert_eq!(indexes, [1, 2, 3, 4, 5]);
+        pipelines.push(pipeline.id);
+    }
+    assert_ne!(pipelines[0], pipelines[1]);
+    drop(nodes);
     h.scm.shutdown().await;
 }
 

@@ -22,6 +22,8 @@ pub struct Disk {
     pub acknowledges: bool,
     /// Replicas that SCM wants sent to other nodes.
     pub pushed: Vec<(DatanodeId, ContainerReplicaProto)>,
+    /// Commands to reconstruct replicas, with their deadlines.
+    pub reconstructions: Vec<(ReconstructEcContainersCommandProto, Option<i64>)>,
     pending_reports: PendingReports,
 }
 
@@ -116,6 +118,29 @@ impl FakeDatanode {
         let replica = replica.clone();
         disk.pending_reports.replicas.push(replica);
         drop(disk);
+        self.notify.notify_one();
+    }
+
+    /// The replica is gone, with its disk.
+    pub fn lose(&self, container: ContainerId) {
+        let mut disk = self.disk.lock();
+        if let Some(mut replica) = disk.containers.remove(&container.0) {
+            replica.state = State::Deleted as i32;
+            disk.pending_reports.replicas.push(replica);
+        }
+        drop(disk);
+        self.notify.notify_one();
+    }
+
+    /// The node could not carry out a command.
+    pub fn fail(&self, command: i64, kind: scm_command_proto::Type) {
+        self.disk.lock().pending_reports.statuses.push(CommandStatus {
+            cmd_id: command,
+            status: command_status::Status::Failed as i32,
+            r#type: kind as i32,
+            msg: Some("a source is gone".to_owned()),
+            block_deletion_ack: None,
+        });
         self.notify.notify_one();
     }
 
@@ -289,6 +314,8 @@ impl Session {
             if let Some(replica) = replica {
                 disk.pushed.push((target, replica));
             }
+        } else if let Some(made) = command.reconstruct_ec_containers_command_proto {
+            disk.reconstructions.push((made, command.deadline_ms_since_epoch));
         } else if let Some(set) = command.set_node_operational_state_command_proto {
             let mut details = self.details.lock();
             details.op_state = types::OperationalState::from_wire(set.node_operational_state);

@@ -5,6 +5,7 @@
 mod admin;
 mod blocks;
 mod datanode;
+mod erasure_coded;
 mod failure;
 mod hadoop;
 mod harness;
@@ -13,3 +14,4 @@ mod members;
 mod racks;
 mod registration;
 mod restart;
+mod slow_requests;

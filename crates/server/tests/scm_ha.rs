@@ -147,7 +147,7 @@ async fn the_cluster_goes_on_without_the_scm_that_led() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(TIMEOUT, heard).await.expect("all SCMs hear who leads");
+    tokio::time::timeout(TIMEOUT, heard).await.expect("all SCMs know the leader");
     cluster.stop_scm(first).await;
     cluster.write("without the first").await;
     let second = cluster.leader().await;
@@ -289,7 +289,7 @@ async fn all_scms_are_replaced_while_om_and_datanodes_run() {
         gone.shutdown().await;
         voting(5 - n).await;
     }
-    // Nobody is left of those whom OM and DataNodes began with: new blocks come from the others.
+    // None of the SCMs that OM and DataNodes began with is left: new blocks come from the others.
     cluster.write("with others").await;
     let leader = cluster.leader().await;
     cluster.stop_scm(leader).await;

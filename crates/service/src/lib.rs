@@ -11,7 +11,6 @@
 //!   run and pause it.
 //! * [`DataDir`] and [`VersionFile`]: a directory that belongs to one process, one cluster and one
 //!   layout.
-//! * [`JoinNote`]: what a process that joins a service leaves for its next start.
 //! * [`grpc`]: connections of a gRPC port, within its limits.
 //! * [`BindError`]: a port that cannot be had, told with the key that names it.
 //! * [`logging`]: structured logs on stderr.
@@ -30,7 +29,7 @@ pub mod status;
 pub use audit::{AuditEvent, AuditLog, AuditOptions};
 pub use background::{BackgroundService, BackgroundServices, Progress, ServiceStatus};
 pub use bind::BindError;
-pub use data_dir::{DataDir, DataDirError, Expected, JoinNote, VersionFile};
+pub use data_dir::{DataDir, DataDirError, Expected, VersionFile};
 pub use metrics::{
     Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry,
     RpcCall, RpcMethod, RpcMetrics,

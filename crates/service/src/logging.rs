@@ -27,7 +27,7 @@ pub enum LoggingError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Somebody else has set up logging in this process.
+    /// Logging was set up in this process already.
     #[error("logging is already set up")]
     AlreadySet,
 }

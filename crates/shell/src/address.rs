@@ -57,6 +57,21 @@ impl Address {
         Ok(Client::new(options)?)
     }
 
+    /// Volume, bucket and key, as far as they are named.
+    pub(crate) fn parts(&self) -> (Option<&str>, Option<&str>, Option<&str>) {
+        (self.volume.as_deref(), self.bucket.as_deref(), self.key.as_deref())
+    }
+
+    /// What it names, in the words of Ozone's tools.
+    pub(crate) fn scope(&self) -> &'static str {
+        match self.parts() {
+            (_, _, Some(_)) => "Key",
+            (_, Some(_), None) => "Bucket",
+            (Some(_), None, None) => "Volume",
+            (None, None, None) => "All Volumes",
+        }
+    }
+
     /// The volume, when the address names just one or nothing.
     pub(crate) fn volume_or_root(&self) -> Result<Option<&str>, ShellError> {
         if self.bucket.is_some() {
@@ -146,6 +161,7 @@ mod tests {
                 address.key.as_deref(),
             );
             assert_eq!(parts, (om, volume, bucket, key), "{text}");
+            assert_eq!(address.parts(), (volume, bucket, key), "{text}");
         }
         for text in ["ofs://om/v", "http://om/v", "/v//k"] {
             assert!(Address::parse(text).is_err(), "{text}");
@@ -159,5 +175,10 @@ mod tests {
         assert!(address.volume().is_err());
         assert_eq!(address.volume_or_bucket().unwrap(), ("vol1", Some("bucket1")));
         assert_eq!(address.bucket().unwrap(), ("vol1", "bucket1"));
+        for (text, scope) in
+            [("/", "All Volumes"), ("/v", "Volume"), ("/v/b", "Bucket"), ("/v/b/d/k", "Key")]
+        {
+            assert_eq!(Address::parse(text).unwrap().scope(), scope, "{text}");
+        }
     }
 }

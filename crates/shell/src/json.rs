@@ -17,6 +17,13 @@ pub(crate) fn element(value: &Value) -> String {
     pretty(value)
 }
 
+/// The text of a value that stands in a field of a top-level object.
+pub(crate) fn field(value: &Value) -> String {
+    let mut out = String::new();
+    write(&mut out, value, 1);
+    out
+}
+
 fn indent(out: &mut String, depth: usize) {
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", depth));
@@ -81,5 +88,6 @@ mod tests {
         assert_eq!(pretty(&value), wanted);
         assert_eq!(pretty(&json!([])), "[ ]");
         assert_eq!(pretty(&json!([{ "a": 1 }])), "[ {\n  \"a\" : 1\n} ]");
+        assert_eq!(field(&json!({ "a": 1 })), "{\n    \"a\" : 1\n  }");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! * [`ShCommand`], [`run_sh`]: `o3 sh volume|bucket|key`
 //! * [`AdminCommand`], [`run_admin`]: `o3 admin datanode|pipeline|container|safemode|scm`
-//! * `volume/`, `bucket/`, `key/`, `acl/`, `admin/`: a folder is a noun, a file is a verb
+//! * [`DebugCommand`], [`run_debug`]: `o3 debug replicas`
+//! * `volume/`, `bucket/`, `key/`, `acl/`, `admin/`, `debug/`: a folder is a noun, a file is a verb
 //! * `render/`: what a thing looks like as JSON, in Ozone's order of fields
 //! * `json`: JSON as Jackson's default pretty printer writes it, which scripts have come to read
 //! * `address`: `o3://host:port/volume/bucket/key` and its shorter forms
@@ -15,6 +16,7 @@ mod acl;
 mod address;
 mod admin;
 mod bucket;
+mod debug;
 mod error;
 mod json;
 mod key;
@@ -30,6 +32,7 @@ use clap::{Args, Subcommand};
 use config::Configuration;
 
 pub use admin::AdminCommand;
+pub use debug::DebugCommand;
 pub use error::ShellError;
 
 /// The exit status of a command that fails: Ozone's shell exits with -1.
@@ -70,6 +73,12 @@ pub async fn run_sh(command: ShCommand, conf: Configuration) -> ExitCode {
 pub async fn run_admin(command: AdminCommand, conf: Configuration) -> ExitCode {
     let verbose = command.is_verbose();
     finish(admin::run(command, &conf).await, verbose)
+}
+
+/// Runs a command that looks at what is stored.
+pub async fn run_debug(command: DebugCommand, conf: Configuration) -> ExitCode {
+    let verbose = command.is_verbose();
+    finish(debug::run(command, &conf).await, verbose)
 }
 
 fn finish(result: Result<(), ShellError>, verbose: bool) -> ExitCode {
@@ -158,6 +167,8 @@ mod tests {
             ("container list --state CLOSED -t RATIS --factor ONE -s 5 -c 3", false),
             ("container list -a -c 100 --scm scm:9860", false),
             ("container info 1 2 --json --verbose", true),
+            ("container create", false),
+            ("container create -o me --type EC -r rs-6-3-1024k --service-id scms", false),
             ("safemode status --verbose", true),
             ("safemode --verbose status --json", true),
             ("safemode wait -t 5", false),
@@ -166,6 +177,32 @@ mod tests {
             let words = std::iter::once("admin").chain(line.split(' '));
             let admin = Admin::try_parse_from(words).unwrap_or_else(|e| panic!("{line}: {e}"));
             assert_eq!(admin.command.is_verbose(), verbose, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_ozones_debug_understands_is_understood() {
+        #[derive(Debug, Parser)]
+        struct Debug {
+            #[command(subcommand)]
+            command: DebugCommand,
+        }
+        let parse =
+            |line: &str| Debug::try_parse_from(["debug"].into_iter().chain(line.split(' ')));
+        Debug::command().debug_assert();
+        for (line, verbose) in [
+            ("replicas chunk-info /vol1/bucket1/key1 --verbose", true),
+            ("replicas verify --checksums /vol1/bucket1", false),
+            ("replicas --verbose verify --block-existence --container-state o3://om/vol1", true),
+            ("replicas verify --container-state --container-cache-size=7 --scm=scm:9860 /", false),
+            ("replicas verify --checksums --all-results -t EC -r rs-3-2-1024k /", false),
+        ] {
+            let debug = parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+            assert_eq!(debug.command.is_verbose(), verbose, "{line}");
+        }
+        for line in ["replicas verify /vol1", "replicas verify --checksums", "replicas chunk-info"]
+        {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }
     }
 

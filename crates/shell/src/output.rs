@@ -47,6 +47,45 @@ impl ArrayPrinter {
     }
 }
 
+/// Writes an object whose first field is an array, element by element.
+pub(crate) struct FieldPrinter {
+    out: BufWriter<Stdout>,
+    name: &'static str,
+    count: usize,
+}
+
+impl FieldPrinter {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { out: BufWriter::new(stdout()), name, count: 0 }
+    }
+
+    /// Whether anything was written.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Adds an element.
+    pub(crate) fn push(&mut self, value: &Value) -> Result<(), ShellError> {
+        let before = match self.count {
+            0 => format!("{{\n  \"{}\" : [ ", self.name),
+            _ => ", ".to_owned(),
+        };
+        self.count += 1;
+        write!(self.out, "{before}{}", json::field(value)).map_err(failed)
+    }
+
+    /// Ends the array, and the object with one more field.
+    pub(crate) fn end(&mut self, name: &str, value: &Value) -> Result<(), ShellError> {
+        let before = match self.count {
+            0 => format!("{{\n  \"{}\" : [ ]", self.name),
+            _ => " ]".to_owned(),
+        };
+        let value = json::field(value);
+        writeln!(self.out, "{before},\n  \"{name}\" : {value}\n}}").map_err(failed)?;
+        self.out.flush().map_err(failed)
+    }
+}
+
 /// Prints at most `limit` items of a stream as one array.
 pub(crate) async fn list<T>(
     items: impl Stream<Item = client::Result<T>>,

@@ -60,7 +60,7 @@ pub fn parts(location: &str) -> impl Iterator<Item = &str> {
 pub struct Reader<'a> {
     /// IP address or host name.
     pub address: &'a str,
-    /// Where that is, if anybody knows.
+    /// Its location, if that is known.
     pub location: Option<&'a str>,
     /// What the ways cost.
     pub costs: &'a Costs,

@@ -7,7 +7,7 @@ use super::manifest::Manifest;
 /// [`WITHIN`] names.
 const GROUPS: &[(&str, &[&str])] = &[
     // What is shipped may not use it; tests may.
-    ("for tests", &["testkit"]),
+    ("for tests", &["testkit", "benchmark"]),
     ("simulation", &["simulation"]),
     ("binary", &["o3"]),
     ("assembly", &["server"]),
@@ -36,6 +36,9 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// Uses inside a group, each with its reason.
 const WITHIN: &[(&str, &str, &str)] = &[
     ("types", "proto", "conversions from and to the wire"),
+    ("metastore", "blockio", "names that are durable before a database is in them"),
+    ("multiraft", "blockio", "names that are durable before a log is in them"),
+    ("service", "blockio", "files that are replaced as a whole, durably"),
     ("multiraft", "framed", "the transport over frames"),
     ("hadoop-rpc", "framed", "another protocol on the port of frames"),
     ("framed", "limits", "bounds on what a peer may cost"),

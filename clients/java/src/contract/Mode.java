@@ -1,5 +1,7 @@
 import java.io.IOException;
 import java.net.URI;
+import java.util.Arrays;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -11,7 +13,9 @@ enum Mode {
   /** The same with a bucket whose keys are paths. */
   OFS_LEGACY("ofs", "LEGACY", 194),
   /** A bucket is the root: the tests that empty the root are run too. */
-  O3FS_FSO("o3fs", "FILE_SYSTEM_OPTIMIZED", 203);
+  O3FS_FSO("o3fs", "FILE_SYSTEM_OPTIMIZED", 203),
+  /** A bucket of directories whose files are erasure-coded; who runs the tests makes it beforehand. */
+  OFS_EC("ofs", "FILE_SYSTEM_OPTIMIZED", 194);
 
   private static final String VOLUME = "contract";
 
@@ -23,6 +27,11 @@ enum Mode {
     this.scheme = scheme;
     this.layout = layout;
     this.passedByOzone = passedByOzone;
+  }
+
+  /** The file systems that the tests are run on when none is named: those that need three DataNodes only. */
+  static List<Mode> usual() {
+    return Arrays.stream(values()).filter(mode -> mode != OFS_EC).toList();
   }
 
   boolean rootIsABucket() {

@@ -11,7 +11,7 @@ final class Normal {
   }
 
   private static final String NUMBERED =
-      "containerID|localID|generation|objectID|updateID|expectedDataGeneration|sequenceId|usedBytes|stateEnterTime"
+      "containerID|localID|blockID|generation|objectID|updateID|expectedDataGeneration|sequenceId|usedBytes|stateEnterTime"
           + "|blockCommitSequenceId|bytesUsed|timestamp";
 
   private final Variables variables;

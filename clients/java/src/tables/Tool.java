@@ -4,6 +4,7 @@ import org.apache.hadoop.fs.ozone.OzoneFsShell;
 import org.apache.hadoop.hdds.cli.GenericCli;
 import org.apache.hadoop.hdds.conf.OzoneConfiguration;
 import org.apache.hadoop.ozone.admin.OzoneAdmin;
+import org.apache.hadoop.ozone.debug.OzoneDebug;
 import org.apache.hadoop.ozone.freon.Freon;
 import org.apache.hadoop.ozone.shell.OzoneShell;
 import org.apache.hadoop.ozone.shell.s3.S3Shell;
@@ -24,6 +25,8 @@ final class Tool {
         return run(new S3Shell(), rest);
       case "admin":
         return run(new OzoneAdmin(), rest);
+      case "debug":
+        return run(new OzoneDebug(), rest);
       case "freon":
         return run(new Freon(), rest);
       case "fs":

@@ -98,7 +98,7 @@ impl Backend for SystemBackend {
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
+        crate::durable::sync_directory(path)
     }
 
     fn sync_covers_names(&self, path: &Path) -> bool {

@@ -30,7 +30,7 @@ const REPORT_DAMAGE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Datanodes {
     small: ClientPool,
     bulk: ClientPool,
-    /// For questions whether somebody is there.
+    /// For pings.
     pulse: ClientPool,
     /// A DataNode that gives no sign of life for so long hangs.
     silence: Duration,
@@ -67,7 +67,7 @@ impl Datanodes {
     }
 
     /// Tells a DataNode that its replica gave bytes without their checksums: it looks for itself.
-    /// Nobody waits for that.
+    /// No caller waits for that.
     pub(crate) fn report_damage(&self, node: &DatanodeDetails, block: BlockId) {
         let Some(address) = node.address(&PortName::Native) else { return };
         let (client, id) = (self.small.get(&address), node.id);

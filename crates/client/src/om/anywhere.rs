@@ -24,7 +24,7 @@ pub(crate) struct Seen {
 /// How reads from any OM are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowerReads {
-    /// They show every write that was acknowledged to anybody.
+    /// They show every acknowledged write of every client.
     Linearizable,
     /// They show what the OM has, which may be behind by so many log entries.
     Local {
@@ -63,7 +63,7 @@ impl Nearest {
         }
     }
 
-    /// Whom to ask next: none of `tried`.
+    /// The OM to send to next: none of `tried`.
     pub(crate) fn pick(&self, tried: &[usize]) -> Option<usize> {
         let seen = self.seen.lock();
         let newest = seen.iter().flatten().map(|s| s.applied).max()?;
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn the_nearest_of_those_that_are_not_behind_is_asked() {
         let oms = Nearest::new(3, 100);
-        assert_eq!(oms.pick(&[]), None, "nobody answered yet");
+        assert_eq!(oms.pick(&[]), None, "no OM answered yet");
         oms.note(0, seen(100, 800));
         oms.note(1, seen(2_000, 1_000));
         oms.note(2, seen(9_000, 950));

@@ -1,8 +1,8 @@
-//! A call that is not answered: does somebody else lead by now?
+//! A call that is not answered: does another OM lead by now?
 //!
 //! A server that hangs, or is cut off, answers nothing and refuses nothing. A caller that waits for
 //! it asks all servers how they stand, and goes to the one that leads when that is another: long
-//! before the call's time is over. While nobody else leads, a call that simply takes long is left
+//! before the call's time is over. While no other OM leads, a call that simply takes long is left
 //! alone.
 
 use std::pin::pin;

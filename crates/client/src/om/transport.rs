@@ -66,7 +66,7 @@ struct Inner {
 struct Anywhere {
     nearest: Nearest,
     interval: Duration,
-    /// Set once somebody probes.
+    /// Set once a call probes.
     probing: AtomicBool,
 }
 
@@ -205,7 +205,7 @@ impl Transport {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Sends one request until somebody answers it.
+    /// Sends one request until an OM answers it.
     pub(crate) async fn call(&self, request: Bytes) -> Result<Answer> {
         telemetry::stage(self.inner.stage, self.call_until_answered(request)).await
     }
@@ -321,7 +321,7 @@ impl Inner {
         self.targets.read().clone()
     }
 
-    /// Which of the servers is at an address; one that nobody knew of is noted.
+    /// Which of the servers is at an address; one that was not known is noted.
     fn position(&self, address: &str) -> Option<usize> {
         let mut targets = self.targets.write();
         if let Some(known) = targets.iter().position(|target| target.address == address) {

@@ -59,8 +59,25 @@ impl BlockRef {
         })
     }
 
+    /// The replica on one node alone, which should have `length` bytes.
+    pub(super) fn on_node(
+        location: &KeyLocation,
+        length: u64,
+        node: DatanodeDetails,
+        index: u32,
+    ) -> Self {
+        let source = Source { nodes: vec![node], target: target(location) };
+        let id = BlockId::from_wire(&location.block_id);
+        Self { id, length, offset: 0, index, source: Mutex::new(source) }
+    }
+
+    /// What commands about the block name.
+    pub(super) fn target(&self) -> Target {
+        self.source.lock().target.clone()
+    }
+
     /// The block as requests name it.
-    fn wire_id(&self) -> dn::DatanodeBlockId {
+    pub(super) fn wire_id(&self) -> dn::DatanodeBlockId {
         self.id.to_datanode(self.index.cast_signed())
     }
 
@@ -96,12 +113,15 @@ fn source(location: &KeyLocation, index: u32) -> Result<Source> {
     let nodes = pipeline.read_order().into_iter().filter(|node| has_index(node));
     let mut nodes: Vec<_> = nodes.cloned().collect();
     nodes.sort_by_key(|node| node.op_state != OperationalState::InService);
-    let target = Target {
+    Ok(Source { nodes, target: target(location) })
+}
+
+fn target(location: &KeyLocation) -> Target {
+    Target {
         block: BlockId::from_wire(&location.block_id),
         pipeline: None,
         token: location.token.as_deref().map(crate::datanode::token_url),
-    };
-    Ok(Source { nodes, target })
+    }
 }
 
 /// How blocks are read.
@@ -300,7 +320,8 @@ fn is_not_small(failure: &Failure) -> bool {
     )
 }
 
-fn checked_chunks(
+/// The chunks of a block, which follow on each other and have at least `length` bytes.
+pub(super) fn checked_chunks(
     block: BlockId,
     node: DatanodeId,
     data: dn::BlockData,

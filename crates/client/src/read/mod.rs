@@ -9,6 +9,7 @@
 //! * [`extents`]: which bytes of a replica are there
 //! * [`replicas`]: asking one replica after the other, a late one beside the next
 //! * [`plan`]: which parts of which chunks a range needs
+//! * [`replica`]: each replica of a block by itself, for administrators
 
 mod block;
 mod extents;
@@ -17,8 +18,10 @@ mod newest;
 mod part;
 mod plan;
 mod reader;
+mod replica;
 mod replicas;
 mod stripe;
 
 pub use newest::newest;
 pub use reader::{KeyReader, Pieces};
+pub use replica::{BlockReplica, ReplicatedBlock};

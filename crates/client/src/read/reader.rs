@@ -1,4 +1,4 @@
-//! What a caller who reads a key holds.
+//! The handle by which a caller reads a key.
 
 use std::ops::Range;
 use std::sync::Arc;

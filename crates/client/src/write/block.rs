@@ -207,7 +207,7 @@ impl BlockWriter {
                 self.closing = true;
                 self.put_if_due();
                 if self.in_flight.is_empty() && !self.is_committed() {
-                    let message = "a block waits for an answer that nobody owes";
+                    let message = "a block waits for an answer that no DataNode owes";
                     return Err(Failure::Other(Error::Usage(message.to_owned())));
                 }
                 Ok(())

@@ -42,6 +42,19 @@ impl ExcludeList {
         self.inner.lock().datanodes.remove(&id);
     }
 
+    /// Forgets what failed before a moment; whether there was anything.
+    pub(super) fn forgive_before(&self, moment: Instant) -> bool {
+        fn sweep<K: Eq + Hash>(map: &mut FxHashMap<K, Instant>, moment: Instant) -> bool {
+            let before = map.len();
+            map.retain(|_, since| *since >= moment);
+            map.len() < before
+        }
+        let mut inner = self.inner.lock();
+        let datanodes = sweep(&mut inner.datanodes, moment);
+        let pipelines = sweep(&mut inner.pipelines, moment);
+        sweep(&mut inner.containers, moment) || pipelines || datanodes
+    }
+
     pub(super) fn pipeline(&self, id: PipelineId) {
         self.inner.lock().pipelines.insert(id, Instant::now());
     }
@@ -144,6 +157,19 @@ mod tests {
             assert!(list.avoids(&block, &pipeline));
             assert!(!list.is_empty());
         }
+    }
+
+    #[test]
+    fn what_failed_before_a_moment_is_forgiven() {
+        let list = ExcludeList::new(Duration::from_secs(60));
+        let (before, after) = (DatanodeId::random(), DatanodeId::random());
+        list.datanode(before);
+        let moment = Instant::now();
+        list.datanode(after);
+        assert!(list.forgive_before(moment) && !list.forgive_before(moment));
+        assert!(!list.avoids_datanode(before) && list.avoids_datanode(after));
+        list.container(ContainerId(1));
+        assert!(list.forgive_before(Instant::now()) && list.is_empty());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a caller who writes a key holds.
+//! The handle by which a caller writes a key.
 
 use bytes::Bytes;
 use proto::ozone::KeyInfo;

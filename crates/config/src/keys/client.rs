@@ -14,7 +14,7 @@ keys! {
     OZONE_CLIENT_WAIT_BETWEEN_RETRIES_MILLIS: u64 = "ozone.client.wait.between.retries.millis", "2000", [CLIENT];
     /// Read from any OM of a service, not from its leader only.
     OZONE_CLIENT_FOLLOWER_READ_ENABLED: bool = "ozone.client.follower.read.enabled", "false", [CLIENT, S3G];
-    /// What such a read shows: every write that was acknowledged to anybody (the OM asks its
+    /// What such a read shows: every acknowledged write of every client (the OM asks its
     /// leader), or what the OM has, which may be behind by as much as OM and client allow. Own
     /// writes are seen either way.
     OZONE_CLIENT_FOLLOWER_READ_DEFAULT_CONSISTENCY: String = "ozone.client.follower.read.default.consistency", "LINEARIZABLE_ALLOW_FOLLOWER", [CLIENT, S3G], one of ["LINEARIZABLE_ALLOW_FOLLOWER", "LOCAL_LEASE"];

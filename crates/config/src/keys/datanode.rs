@@ -62,7 +62,29 @@ keys! {
     HDDS_DATANODE_DISK_CHECK_IO_FAILURES_TOLERATED: usize = "hdds.datanode.disk.check.io.failures.tolerated", "1", [DATANODE];
     /// Size of the file that a test writes, syncs and reads back.
     HDDS_DATANODE_DISK_CHECK_IO_FILE_SIZE: ByteSize = "hdds.datanode.disk.check.io.file.size", "100B", [DATANODE];
-    /// The least time between two readings of a whole replica that a read found suspicious.
+    /// Scan containers for damage: all of them in the background, and one at once when a read found
+    /// something wrong with it.
+    HDDS_CONTAINER_SCRUB_ENABLED: bool = "hdds.container.scrub.enabled", "true", [DATANODE];
+    /// How often a DataNode checks what its containers are made of: folders, .container files, sums
+    /// and segment files, but not the bytes of blocks.
+    HDDS_CONTAINER_SCRUB_METADATA_SCAN_INTERVAL: Duration = "hdds.container.scrub.metadata.scan.interval", "3h", [DATANODE];
+    /// How often every closed container is read as a whole and compared with its checksums. One
+    /// disk takes longer when it holds more than its rate allows for in this time.
+    HDDS_CONTAINER_SCRUB_DATA_SCAN_INTERVAL: Duration = "hdds.container.scrub.data.scan.interval", "7d", [DATANODE];
+    /// Bytes per second that the scan of all closed containers reads of each disk, at least 4KB. It
+    /// goes down to a tenth while others wait for the disk.
+    HDDS_CONTAINER_SCRUB_VOLUME_BYTES_PER_SECOND: ByteSize = "hdds.container.scrub.volume.bytes.per.second", "5MB", [DATANODE];
+    /// Bytes per second that are read of containers with which a read found something wrong, at
+    /// least 4KB.
+    HDDS_CONTAINER_SCRUB_ON_DEMAND_VOLUME_BYTES_PER_SECOND: ByteSize = "hdds.container.scrub.on.demand.volume.bytes.per.second", "5MB", [DATANODE];
+    /// Hours of the DataNode's local time in which both rates are multiplied by
+    /// hdds.container.scrub.off-peak.ratio: 1,2,3 or 22-5, first and last hour included.
+    HDDS_CONTAINER_SCRUB_OFF_PEAK_HOUR: Vec<String> = "hdds.container.scrub.off-peak.hour", "", [DATANODE];
+    /// What the rates of scans are multiplied by in the hours of
+    /// hdds.container.scrub.off-peak.hour; more than 0.
+    HDDS_CONTAINER_SCRUB_OFF_PEAK_RATIO: f64 = "hdds.container.scrub.off-peak.ratio", "1", [DATANODE];
+    /// The least time between two scans of a container. What was read as a whole so lately is left
+    /// out by every scan.
     HDDS_CONTAINER_SCRUB_MIN_GAP: Duration = "hdds.container.scrub.min.gap", "15m", [DATANODE];
     /// Data directories that may fail before the DataNode ends; -1 for all but one.
     HDDS_DATANODE_FAILED_DATA_VOLUMES_TOLERATED: i32 = "hdds.datanode.failed.data.volumes.tolerated", "-1", [DATANODE];

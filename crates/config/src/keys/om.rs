@@ -108,7 +108,7 @@ keys! {
     /// Let writers sync keys (hsync, hflush) before they close them; wants
     /// ozone.hbase.enhancements.allowed too.
     OZONE_FS_HSYNC_ENABLED: bool = "ozone.fs.hsync.enabled", "false", [OM];
-    /// How long the writer of a synced key is left alone by who wants to recover the key.
+    /// How long a client may not recover a key after its writer has synced it.
     OZONE_OM_LEASE_SOFT_LIMIT: Duration = "ozone.om.lease.soft.limit", "60s", [OM];
     /// Age at which OM itself closes a key that was synced and not closed.
     OZONE_OM_LEASE_HARD_LIMIT: Duration = "ozone.om.lease.hard.limit", "7d", [OM];

@@ -127,6 +127,9 @@ keys! {
     /// The most copies a healthy DataNode is told to make at a time. A node that is being
     /// decommissioned makes twice as many: hdds.datanode.replication.outofservice.limit.factor.
     HDDS_SCM_REPLICATION_DATANODE_REPLICATION_LIMIT: u32 = "hdds.scm.replication.datanode.replication.limit", "20", [SCM];
+    /// Copies that a reconstruction of erasure coded replicas counts as, for the DataNode that
+    /// coordinates it and in the whole cluster.
+    HDDS_SCM_REPLICATION_DATANODE_RECONSTRUCTION_WEIGHT: u32 = "hdds.scm.replication.datanode.reconstruction.weight", "3", [SCM];
     /// The most replicas a DataNode is told to delete at a time.
     HDDS_SCM_REPLICATION_DATANODE_DELETE_CONTAINER_LIMIT: u32 = "hdds.scm.replication.datanode.delete.container.limit", "40", [SCM];
     /// The most copies under way in the whole cluster, as a share of what all its healthy DataNodes
@@ -134,6 +137,9 @@ keys! {
     HDDS_SCM_REPLICATION_INFLIGHT_LIMIT_FACTOR: f64 = "hdds.scm.replication.inflight.limit.factor", "0.75", [SCM];
     /// Replicas of a container that must stay online when nodes enter maintenance.
     HDDS_SCM_REPLICATION_MAINTENANCE_REPLICA_MINIMUM: u32 = "hdds.scm.replication.maintenance.replica.minimum", "2", [SCM];
+    /// Indexes of an erasure coded container that must stay online when nodes enter maintenance,
+    /// besides as many as it takes to read it.
+    HDDS_SCM_REPLICATION_MAINTENANCE_REMAINING_REDUNDANCY: u32 = "hdds.scm.replication.maintenance.remaining.redundancy", "1", [SCM];
     /// Containers named per kind of trouble in the replication manager's report.
     HDDS_SCM_REPLICATION_CONTAINER_SAMPLE_LIMIT: u32 = "hdds.scm.replication.container.sample.limit", "100", [SCM];
     /// How the places of new replicas are chosen: a class name of Ozone's. With RackAware in it,

@@ -18,16 +18,16 @@ keys! {
     TRIOXIDE_SLOW_REQUEST_THRESHOLD: Duration = "trioxide.slow.request.threshold", "1s", [OM, SCM];
     /// The same for the S3 gateway, whose requests last as long as their objects take.
     TRIOXIDE_S3G_SLOW_REQUEST_THRESHOLD: Duration = "trioxide.s3g.slow.request.threshold", "10s", [S3G];
-    /// Directory of OM's audit log; with the role's metadata when unset.
-    TRIOXIDE_AUDIT_DIR: Option<PathBuf> = "trioxide.audit.dir", "", [OM];
-    /// Write OM's audit log.
-    TRIOXIDE_AUDIT_ENABLED: bool = "trioxide.audit.enabled", "true", [OM];
+    /// Directory of the audit logs of OM and DataNode; with the role's metadata when unset.
+    TRIOXIDE_AUDIT_DIR: Option<PathBuf> = "trioxide.audit.dir", "", [OM, DATANODE];
+    /// Write the audit logs: OM's of all requests, the DataNode's of reconstructions.
+    TRIOXIDE_AUDIT_ENABLED: bool = "trioxide.audit.enabled", "true", [OM, DATANODE];
     /// Also write reads to the audit log; Ozone's own settings leave them out.
     TRIOXIDE_AUDIT_READS: bool = "trioxide.audit.reads", "false", [OM];
     /// Size at which the audit log is rotated.
-    TRIOXIDE_AUDIT_FILE_SIZE: ByteSize = "trioxide.audit.file.size", "256MB", [OM];
+    TRIOXIDE_AUDIT_FILE_SIZE: ByteSize = "trioxide.audit.file.size", "256MB", [OM, DATANODE];
     /// How often buffered audit lines reach the file.
-    TRIOXIDE_AUDIT_FLUSH_INTERVAL: Duration = "trioxide.audit.flush.interval", "200ms", [OM];
+    TRIOXIDE_AUDIT_FLUSH_INTERVAL: Duration = "trioxide.audit.flush.interval", "200ms", [OM, DATANODE];
     /// How long a role has to stop once asked.
     TRIOXIDE_SHUTDOWN_TIMEOUT: Duration = "trioxide.shutdown.timeout", "10s", [COMMON];
     /// Memory for cached blocks of OM's tables.

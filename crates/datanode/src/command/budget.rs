@@ -28,11 +28,11 @@ impl Budget {
         Self { units, free: Arc::new(Semaphore::new(units as usize)) }
     }
 
-    /// Takes room for `bytes` until the permit is dropped, waiting for it until the deadline.
+    /// Acquires room for `bytes` until the permit is dropped, waiting for it until the deadline.
     ///
     /// # Errors
     /// [`Refusal::Busy`] when there is none in time.
-    pub async fn take(
+    pub async fn acquire(
         &self,
         bytes: usize,
         deadline: Option<Instant>,
@@ -64,12 +64,12 @@ mod tests {
     #[tokio::test]
     async fn what_does_not_fit_waits_and_then_is_refused() {
         let budget = Budget::new(0);
-        let all = budget.take(usize::MAX, None).await.unwrap();
+        let all = budget.acquire(usize::MAX, None).await.unwrap();
         assert_eq!(budget.used(), 64 << 20);
         let soon = Some(Instant::now() + Duration::from_millis(1));
-        assert!(matches!(budget.take(1, soon).await, Err(Refusal::Busy(_))));
+        assert!(matches!(budget.acquire(1, soon).await, Err(Refusal::Busy(_))));
         drop(all);
-        assert!(budget.take(1, soon).await.is_ok());
+        assert!(budget.acquire(1, soon).await.is_ok());
         assert_eq!(budget.used(), 0);
     }
 }

@@ -29,7 +29,8 @@ pub(crate) fn check(
         check_owner(context.store, container, pipeline)?;
     }
     let (store, settings) = (context.store, context.settings);
-    let check = Check { store, settings, container, replicated: pipeline.is_some() };
+    let (replicated, addressee) = (pipeline.is_some(), request.datanode_uuid.as_str());
+    let check = Check { store, settings, container, replicated, addressee };
     registry::check(command.kind(), &check, command)
 }
 
@@ -55,6 +56,8 @@ pub(super) struct Check<'a> {
     pub(super) container: ContainerId,
     /// Whether a pipeline replicates it.
     replicated: bool,
+    /// The DataNode that the command names.
+    addressee: &'a str,
 }
 
 impl Check<'_> {
@@ -74,7 +77,19 @@ impl Check<'_> {
         if index < 0 || (self.replicated && index != 0) {
             return Err(Failure::malformed(format!("{index} is no replica index here")));
         }
-        Ok(())
+        if index > 0 { self.addressed() } else { Ok(()) }
+    }
+
+    /// A replica of an EC group is written by its client alone. One that is begun on a DataNode
+    /// that came with empty disks to the address of another one would lack what was written there
+    /// before, and nobody could tell.
+    fn addressed(&self) -> Result<(), Failure> {
+        let me = self.store.options().datanode.to_string();
+        if self.addressee.eq_ignore_ascii_case(&me) {
+            return Ok(());
+        }
+        let message = format!("the command is for datanode {}, this is {me}", self.addressee);
+        Err(Failure::new(ResultCode::InvalidArgument, message))
     }
 
     pub(super) fn put(&self, put: &PutBlockRequestProto) -> Result<(), Failure> {

@@ -24,7 +24,7 @@ pub(super) async fn read(context: &CommandContext<'_>, command: &Command) -> Rea
     }
     let size = usize::try_from(echo.payload_size_resp()).unwrap_or(0).saturating_mul(1024);
     let size = size.min(MAX_CHUNK);
-    let _room = context.read_budget.take(size, command.deadline).await?;
+    let _room = context.read_budget.acquire(size, command.deadline).await?;
     let payload = match size {
         0 => echo.payload.clone().unwrap_or_default(),
         size => Bytes::from(vec![0; size]),

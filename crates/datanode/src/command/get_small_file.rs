@@ -17,7 +17,7 @@ pub(super) async fn read(context: &CommandContext<'_>, command: &Command) -> Rea
         return Ok(Err(failure));
     }
     let room = usize::try_from(context.settings.small_block_size).unwrap_or(MAX_CHUNK);
-    let _room = context.read_budget.take(room, command.deadline).await?;
+    let _room = context.read_budget.acquire(room, command.deadline).await?;
     let block = BlockId::from_datanode(&get.block.block_id);
     let (data, chunk, bytes) = match context.store.get_small_file(block).await {
         Ok(found) => found,

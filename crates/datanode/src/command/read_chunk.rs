@@ -21,7 +21,7 @@ pub(super) async fn read(context: &CommandContext<'_>, command: &Command) -> Rea
         let message = format!("a chunk of {length} bytes is longer than {MAX_CHUNK}");
         return Ok(Err(Failure::new(ResultCode::InvalidArgument, message)));
     }
-    let _room = context.read_budget.take(length, command.deadline).await?;
+    let _room = context.read_budget.acquire(length, command.deadline).await?;
     let block = BlockId::from_datanode(&read.block_id);
     let bytes = match context.store.read_chunk(block, &read.chunk_data).await {
         Ok(bytes) => bytes,

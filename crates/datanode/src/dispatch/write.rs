@@ -34,7 +34,7 @@ pub(super) async fn execute(node: &Node, command: Command) -> Result<Answer, Ref
             Begun::Answered(answer) => Ok(answer),
         },
         Route::Direct => {
-            let room = node.write_budget.take(command.payload.len(), command.deadline);
+            let room = node.write_budget.acquire(command.payload.len(), command.deadline);
             let _room = telemetry::wait("write budget", room).await?;
             Ok(telemetry::stage("write", direct(node, &command)).await)
         }
@@ -105,7 +105,7 @@ pub(crate) async fn begin(
     pipeline: &Pipeline,
     command: Command,
 ) -> Result<Begun, Refusal> {
-    let room = node.write_budget.take(command.payload.len(), command.deadline);
+    let room = node.write_budget.acquire(command.payload.len(), command.deadline);
     let room = telemetry::wait("write budget", room).await?;
     match check::check(&node.command_context(), &command, Some(pipeline.id)) {
         Ok(()) => small::submit(node, pipeline, command, room),

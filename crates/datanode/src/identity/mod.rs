@@ -3,12 +3,13 @@
 
 mod yaml;
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use blockio::durable;
 use service::{DataDir, Expected, VersionFile};
 use types::{DatanodeDetails, DatanodeId, PortName};
 
@@ -150,14 +151,11 @@ fn read(path: &Path) -> Result<Option<DatanodeDetails>, DatanodeError> {
 
 /// Replaces a file so that after a crash there is either the old one or the whole new one.
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let parent = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(parent)?;
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
     let temporary = path.with_extension("id.tmp");
-    let mut file = File::create(&temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    File::open(parent)?.sync_all()
+    durable::replace(path, &temporary, text.as_bytes())
 }
 
 /// The address that others reach this machine by: the one that is bound, or, when that is all of

@@ -108,7 +108,7 @@ pub(super) async fn wait_for_decision(
                 return Decision::Made;
             }
             if !log.led && Instant::now() >= ask_at {
-                let census = Census::take(pipeline.id, &pipeline.peers, me).await;
+                let census = Census::collect(pipeline.id, &pipeline.peers, me).await;
                 tracing::debug!(pipeline = %pipeline.id, ?census, "members of a pipeline to be closed");
                 if applied && census.vouches() {
                     return Decision::Made;

@@ -1,6 +1,6 @@
 //! What the other members of a pipeline that is closed still have of it.
 //!
-//! A member whose log has entries that nobody has decided waits for a leader. It waits in vain when
+//! A member whose log has entries that are not decided waits for a leader. It waits in vain when
 //! the others have closed the pipeline and erased their logs, so it asks them.
 
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub(super) struct Census {
 
 impl Census {
     /// Asks all members but this one, `me`.
-    pub async fn take(id: PipelineId, peers: &[Peer], me: Uuid) -> Self {
+    pub async fn collect(id: PipelineId, peers: &[Peer], me: Uuid) -> Self {
         let others = peers.iter().filter(|peer| peer.node != me);
         let answers = join_all(others.map(|peer| ask(id, peer))).await;
         let count = |wanted| answers.iter().filter(|answer| **answer == Some(wanted)).count();

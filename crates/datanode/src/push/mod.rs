@@ -2,6 +2,7 @@
 //! that shall have it.
 //!
 //! * [`send`]: reads a container and sends it, throttled, beginning again where it was cut off;
+//! * [`stream`]: the steps of one attempt;
 //! * [`receive`]: takes it and makes it visible when it is whole;
 //! * [`wire`]: the messages;
 //! * [`throttle`]: bytes per second of all copies together.
@@ -9,8 +10,11 @@
 mod admit;
 pub(crate) mod receive;
 mod send;
+mod stream;
 mod throttle;
 mod wire;
 
 pub(crate) use receive::{Arrivals, Receiver};
-pub(crate) use send::{PushError, Pusher};
+pub(crate) use send::{ATTEMPTS, PushError, Pusher, RETRY_DELAY, may_pass};
+pub(crate) use stream::{PushStream, Reached, STEP};
+pub(crate) use throttle::Throttle;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use framed::{Call, Code, Reply, Status};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use types::ContainerId;
+use types::{ContainerId, LocalId};
 
 use super::admit;
 use super::wire::{self, PushRequest, PushResponse};
@@ -54,6 +54,8 @@ pub(crate) async fn receive(receiver: Receiver<'_>, call: Call) -> Result<Reply,
     } else {
         let step = if let Some(finish) = &request.finish {
             Step::Finish { blocks: finish.blocks, bytes: finish.bytes }
+        } else if !request.dropped.is_empty() {
+            Step::LeaveOut(request.dropped.into_iter().map(LocalId).collect())
         } else {
             let parts = wire::parts(request.parts, call.payload);
             Step::Parts(parts.ok_or_else(|| Status::invalid("parts without their bytes"))?)
@@ -65,6 +67,7 @@ pub(crate) async fn receive(receiver: Receiver<'_>, call: Call) -> Result<Reply,
 
 enum Step {
     Parts(Vec<crate::storage::transfer::Part>),
+    LeaveOut(Vec<LocalId>),
     Finish { blocks: u64, bytes: u64 },
 }
 
@@ -77,10 +80,14 @@ async fn begin_arrival(
     receiver.arrivals.forget_old();
     if let Ok(container) = receiver.store.container(id) {
         let info = container.info();
-        if !info.state.is_live() && info.bcsid >= manifest.bcsid {
+        let is_same = info.replica_index == manifest.replica_index;
+        if is_same && !info.state.is_live() && info.bcsid >= manifest.bcsid {
             return Ok(PushResponse { here: true, ..PushResponse::default() });
         }
-        let text = format!("container {id} is here, {} at {}", info.state, info.bcsid);
+        let text = format!(
+            "container {id} is here, {} at {}, replica index {}",
+            info.state, info.bcsid, info.replica_index
+        );
         return Err(Status::new(Code::Internal, text));
     }
     let slot = receiver.arrivals.slot(id)?;
@@ -124,6 +131,7 @@ async fn go_on(
         let Some(mut arrival) = slot.arrival.take() else { return Ok(PushResponse::default()) };
         let taken = match step {
             Step::Parts(parts) => parts.iter().try_for_each(|part| arrival.take(part)),
+            Step::LeaveOut(blocks) => blocks.iter().try_for_each(|local| arrival.leave_out(*local)),
             Step::Finish { blocks, bytes } => return finish(arrival, &store, blocks, bytes),
         };
         match taken {
@@ -198,8 +206,8 @@ impl Arrivals {
         Ok(slots.entry(id).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(new()))).clone())
     }
 
-    /// Copies whose senders never came back.
-    fn forget_old(&self) {
+    /// Removes copies whose senders never came back.
+    pub fn forget_old(&self) {
         let mut old = Vec::new();
         self.slots.lock().retain(|_, slot| {
             let Ok(mut inner) = slot.try_lock() else { return true };

@@ -3,29 +3,21 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use framed::{CallError, Client, ClientOptions, Code};
-use parking_lot::Mutex;
+use framed::{CallError, Client, ClientOptions, ClientPool, Code};
 use prost::Message;
-use rustc_hash::FxHashMap;
-use tokio::sync::Semaphore;
-use types::{ContainerId, DatanodeDetails, LocalId, PortName};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use types::{ContainerId, DatanodeDetails, PortName};
 
+use super::stream::{PushStream, STEP};
 use super::throttle::Throttle;
-use super::wire::{BeginProto, FinishProto, PartProto, PushRequest, PushResponse};
 use crate::storage::transfer::Export;
 use crate::storage::{ContainerStore, StorageError};
 
-/// Bytes of one step, about: a step ends behind the chunk that exceeds it.
-const STEP: usize = 4 << 20;
-
-/// How long a step may take; the last one makes all of it durable.
-const STEP_TIMEOUT: Duration = Duration::from_secs(60);
-
 /// Attempts of one copy; each goes on where the one before ended.
-const ATTEMPTS: u32 = 5;
+pub(crate) const ATTEMPTS: u32 = 5;
 
 /// Pause before the second attempt; it doubles.
-const RETRY_DELAY: Duration = Duration::from_millis(500);
+pub(crate) const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Why a container was not copied.
 #[derive(Debug, thiserror::Error)]
@@ -48,13 +40,15 @@ impl PushError {
     /// Whether another attempt may end better.
     fn may_pass(&self) -> bool {
         match self {
-            Self::Call(CallError::Status { status, .. }) => {
-                matches!(status.code, Code::Busy | Code::Unavailable)
-            }
-            Self::Call(_) => true,
+            Self::Call(error) => may_pass(error),
             _ => false,
         }
     }
+}
+
+/// Whether another attempt at a step may end better.
+pub(crate) fn may_pass(error: &CallError) -> bool {
+    error.code().is_none_or(|code| matches!(code, Code::Busy | Code::Unavailable))
 }
 
 /// Copies containers to other nodes, a few at a time.
@@ -63,7 +57,13 @@ pub(crate) struct Pusher {
     waiting: Semaphore,
     queue: usize,
     throttle: Throttle,
-    peers: Mutex<FxHashMap<String, Client>>,
+    peers: ClientPool,
+}
+
+/// One of the copies that may be under way at a time.
+pub(crate) struct Slot<'p> {
+    _waits: SemaphorePermit<'p>,
+    _stream: Option<SemaphorePermit<'p>>,
 }
 
 impl Pusher {
@@ -74,8 +74,25 @@ impl Pusher {
             waiting: Semaphore::new(queue.max(1) + streams.max(1)),
             queue,
             throttle: Throttle::new(rate),
-            peers: Mutex::default(),
+            peers: ClientPool::new(ClientOptions::default()),
         }
+    }
+
+    /// Waits until one more copy may be under way.
+    ///
+    /// # Errors
+    /// When too many wait already.
+    pub async fn slot(&self) -> Result<Slot<'_>, PushError> {
+        let Ok(_waits) = self.waiting.try_acquire() else {
+            return Err(PushError::Busy(self.queue));
+        };
+        // Never closed.
+        Ok(Slot { _waits, _stream: self.streams.acquire().await.ok() })
+    }
+
+    /// Bounds the bytes of all copies together.
+    pub fn throttle(&self) -> &Throttle {
+        &self.throttle
     }
 
     /// Copies a container; it is visible on the other node, and durable, when this returns.
@@ -85,11 +102,7 @@ impl Pusher {
         id: ContainerId,
         target: &DatanodeDetails,
     ) -> Result<(), PushError> {
-        let Ok(_waits) = self.waiting.try_acquire() else {
-            return Err(PushError::Busy(self.queue));
-        };
-        // Never closed.
-        let _stream = self.streams.acquire().await.ok();
+        let _slot = self.slot().await?;
         let client = self.client(target)?;
         let mut pause = RETRY_DELAY;
         for attempt in 1.. {
@@ -107,12 +120,14 @@ impl Pusher {
         Ok(())
     }
 
-    fn client(&self, target: &DatanodeDetails) -> Result<Client, PushError> {
-        let address =
-            target.address(&PortName::Native).ok_or_else(|| PushError::NoAddress(target.id))?;
-        let mut peers = self.peers.lock();
-        let new = || Client::new(address.as_str(), ClientOptions::default());
-        Ok(peers.entry(address.clone()).or_insert_with(new).clone())
+    /// Calls a node.
+    ///
+    /// # Errors
+    /// When its details have no native port.
+    pub fn client(&self, target: &DatanodeDetails) -> Result<Client, PushError> {
+        let address = target.address(&PortName::Native);
+        let address = address.ok_or_else(|| PushError::NoAddress(target.id))?;
+        Ok(self.peers.get(&address))
     }
 
     async fn attempt(
@@ -126,10 +141,8 @@ impl Pusher {
         let joined =
             |e: tokio::task::JoinError| StorageError::NotArrived { id, reason: e.to_string() };
         let mut export = opening.map_err(joined)??;
-        let attempt = uuid::Uuid::new_v4().as_u128() as u64;
-        let request = |begin| PushRequest { container: id.0, attempt, begin, ..Default::default() };
-        let begin = request(Some(BeginProto::new(&export.manifest())));
-        let mut reached = call(client, begin, Vec::new()).await?;
+        let manifest = export.manifest();
+        let (stream, reached) = PushStream::begin(client.clone(), id, &manifest).await?;
         if reached.here {
             tracing::info!(container = %id, target = %client.address(), "the copy is there already");
             return Ok(());
@@ -137,11 +150,10 @@ impl Pusher {
         if reached.last.is_some() || reached.partial.is_some() {
             tracing::info!(
                 container = %id, target = %client.address(), blocks = reached.blocks,
-                chunks = reached.partial_chunks, "a copy goes on where it was cut off"
+                chunks = reached.partial.map_or(0, |(_, chunks)| chunks),
+                "a copy goes on where it was cut off"
             );
-            let chunks = usize::try_from(reached.partial_chunks).unwrap_or(0);
-            let within = reached.partial.map(|local| (LocalId(local), chunks));
-            export.skip_to(reached.last.map(LocalId), within);
+            export.skip_to(reached.last, reached.partial);
         }
         let (mut blocks, mut bytes, mut sent) = (reached.blocks, reached.bytes, 0);
         loop {
@@ -149,22 +161,17 @@ impl Pusher {
             if parts.is_empty() {
                 break;
             }
-            let payload: Vec<Bytes> = parts.iter().map(|p| p.data.clone()).collect();
-            let length: u64 = payload.iter().map(|p| p.len() as u64).sum();
+            sent += parts.iter().map(|part| part.data.len() as u64).sum::<u64>();
             for row in parts.iter().filter_map(|p| p.row.as_ref()) {
                 blocks += 1;
                 bytes += row_length(id, row)?;
             }
-            self.throttle.pass(length).await;
-            sent += length;
-            let parts = parts.iter().map(PartProto::new).collect();
-            reached = call(client, PushRequest { parts, ..request(None) }, payload).await?;
+            stream.send(&parts, &self.throttle).await?;
         }
-        let finish = Some(FinishProto { blocks, bytes });
-        call(client, PushRequest { finish, ..request(None) }, Vec::new()).await?;
+        stream.finish(blocks, bytes).await?;
         tracing::info!(
             container = %id, target = %client.address(), blocks, sent,
-            millis = begun.elapsed().as_millis() as u64, there = reached.blocks, "container copied"
+            millis = begun.elapsed().as_millis() as u64, "container copied"
         );
         Ok(())
     }
@@ -174,16 +181,4 @@ fn row_length(id: ContainerId, row: &Bytes) -> Result<u64, StorageError> {
     let row = proto::datanode::BlockData::decode(row.clone())
         .map_err(|e| StorageError::row(id, "block_data", e))?;
     Ok(u64::try_from(row.size()).unwrap_or(0))
-}
-
-async fn call(
-    client: &Client,
-    request: PushRequest,
-    payload: Vec<Bytes>,
-) -> Result<PushResponse, CallError> {
-    let header = request.encode_to_vec().into();
-    let method = proto::method::CONTAINER_PUSH;
-    let reply = client.call_parts(method, header, payload, STEP_TIMEOUT).await?;
-    PushResponse::decode(reply.header)
-        .map_err(|e| CallError::Decode { address: client.address().clone(), reason: e.to_string() })
 }

@@ -24,18 +24,19 @@ impl Throttle {
 
     /// Waits until `bytes` more may pass.
     pub async fn pass(&self, bytes: u64) {
-        if self.rate == 0 {
-            return;
+        if self.rate > 0 {
+            tokio::time::sleep_until(self.next(bytes, self.rate, Instant::now())).await;
         }
-        let until = {
-            let mut paid = self.paid.lock();
-            let now = Instant::now();
-            let from = paid.map_or(now, |paid| paid.max(now.checked_sub(BURST).unwrap_or(now)));
-            let cost = Duration::from_secs_f64(bytes as f64 / self.rate as f64);
-            *paid = Some(from + cost);
-            from
-        };
-        tokio::time::sleep_until(until).await;
+    }
+
+    /// When `bytes` more may pass that ask for it `now`, at a rate that may be another one each
+    /// time. They are counted as passed.
+    pub fn next(&self, bytes: u64, rate: u64, now: Instant) -> Instant {
+        let mut paid = self.paid.lock();
+        let from = paid.map_or(now, |paid| paid.max(now.checked_sub(BURST).unwrap_or(now)));
+        let cost = Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+        *paid = Some(from + cost);
+        from
     }
 }
 

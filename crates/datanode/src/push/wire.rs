@@ -26,6 +26,9 @@ pub struct PushRequest {
     /// The last step.
     #[prost(message, optional, tag = "5")]
     pub finish: Option<FinishProto>,
+    /// Blocks that came and are left out again.
+    #[prost(uint64, repeated, tag = "6")]
+    pub dropped: Vec<u64>,
 }
 
 /// What is coming.

@@ -59,7 +59,7 @@ fn ready(answer: Result<Reply, Status>) -> HandlerFuture {
     std::future::ready(answer).boxed()
 }
 
-/// A reader found a replica damaged: it is looked through here before anybody believes it.
+/// A reader found a replica damaged: the blocks are read here before that is believed.
 fn damage(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
     let node = daemon.node().ok_or_else(|| Refusal::Starting.to_status())?;
     let id = |at: usize| call.header.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes);
@@ -76,7 +76,7 @@ fn damage(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
 
 /// Another member asks what is here of a pipeline that it is to close.
 fn presence(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
-    // Before the pipelines are opened nobody knows.
+    // Not known before the pipelines are opened.
     let node = daemon.node().ok_or_else(|| Refusal::Starting.to_status())?;
     let id = call.header.as_ref().try_into().map(Uuid::from_bytes);
     let id = id.map_err(|_| Status::invalid("a pipeline's id has 16 bytes"))?;

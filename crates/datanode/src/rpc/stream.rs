@@ -84,7 +84,7 @@ impl Rest {
     }
 
     async fn next(&mut self) -> Result<Option<Piece>, Status> {
-        let room = self.node.read_budget.take(self.most as usize, None).await;
+        let room = self.node.read_budget.acquire(self.most as usize, None).await;
         let _room = room.map_err(|refusal| Status::resource_exhausted(refusal.to_string()))?;
         let piece = self.node.store.read_piece(self.block, self.at, self.end, self.most).await;
         let piece = piece.map_err(|error| status(error.into()))?;

@@ -11,6 +11,7 @@
 //! | [`block`] | chunks and blocks: write, sync, read, list |
 //! | [`segments`] | small blocks: append, write lazily, read, recover, compact |
 //! | [`pipeline`] | the apply side: batches, positions, flush |
+//! | [`scan`] | looking replicas through for damage |
 //! | [`deletion`] | deletion transactions and getting space back |
 //! | [`transfer`] | containers on their way to another node |
 //!
@@ -35,6 +36,7 @@ mod error;
 mod making;
 mod options;
 pub mod pipeline;
+pub mod scan;
 pub mod segments;
 mod store;
 mod tables;
@@ -43,11 +45,12 @@ mod tests;
 pub mod transfer;
 
 pub use block::{Committed, Piece};
-pub use containers::{Container, ContainerInfo, InitialState, NewContainer, Verdict};
+pub use containers::{Container, ContainerInfo, InitialState, NewContainer};
 pub use deletion::{DeletionResult, Reclaimed};
 pub(crate) use disk::CheckFault;
 pub use disk::{Disk, Space};
 pub use error::{Result, StorageError};
 pub use options::{ChoosingPolicy, DataDirectory, StorageOptions};
 pub use pipeline::{ApplyBatch, PipelineStore, Position};
-pub use store::{ContainerStore, Scans, Unopened};
+pub use scan::{Pace, ScanKind, Verdict};
+pub use store::{ContainerStore, Unopened};

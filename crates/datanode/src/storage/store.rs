@@ -19,6 +19,7 @@ use super::error::{Result, StorageError};
 use super::making::Making;
 use super::options::{DataDirectory, StorageOptions};
 use super::pipeline::PipelineStore;
+use super::scan::{ScanFigures, ScanKind};
 use crate::deadline;
 
 /// Makes the I/O backend of each disk, by the disk's place in the options.
@@ -57,23 +58,12 @@ struct Inner {
     suspects: Mutex<Suspects>,
 }
 
-/// How many suspicious replicas were read whole, since the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Scans {
-    /// All of them.
-    pub done: u64,
-    /// Those that were damaged.
-    pub damaged: u64,
-}
-
 /// Replicas that are to be read whole.
 #[derive(Default)]
 struct Suspects {
     queue: VecDeque<ContainerId>,
     /// When a replica was last read for that.
     read: FxHashMap<ContainerId, Instant>,
-    /// What came of it so far.
-    scans: Scans,
 }
 
 impl ContainerStore {
@@ -346,16 +336,16 @@ impl ContainerStore {
         self.inner.suspects.lock().queue.len()
     }
 
-    /// What came of suspicious replicas so far.
-    pub fn scans(&self) -> Scans {
-        self.inner.suspects.lock().scans
-    }
-
-    /// Counts a replica that was read whole.
-    pub(crate) fn count_scan(&self, damaged: bool) {
-        let scans = &mut self.inner.suspects.lock().scans;
-        scans.done += 1;
-        scans.damaged += u64::from(damaged);
+    /// What one kind of scan came to, over all disks.
+    pub fn scans(&self, kind: ScanKind) -> ScanFigures {
+        self.inner.disks.iter().fold(ScanFigures::default(), |sum, disk| {
+            let ScanFigures { containers, bytes, damaged } = disk.scans.of(kind);
+            ScanFigures {
+                containers: sum.containers.saturating_add(containers),
+                bytes: sum.bytes.saturating_add(bytes),
+                damaged: sum.damaged.saturating_add(damaged),
+            }
+        })
     }
 
     /// The next replica that is to be read whole.

@@ -50,6 +50,8 @@ pub(crate) const BYTES_USED: &str = "#BYTESUSED";
 pub(crate) const PENDING_DELETE: &str = "#PENDINGDELETEBLOCKCOUNT";
 /// Highest deletion transaction taken.
 pub(crate) const DELETE_TX: &str = "#delTX";
+/// When the container was last read as a whole, in milliseconds since 1970.
+pub(crate) const SCANNED: &str = "#DATASCANTIMESTAMP";
 
 const SEPARATOR: u8 = b'|';
 

@@ -1,6 +1,7 @@
 //! DataNodes of one process around an SCM of the test.
 
 pub mod client;
+pub mod groups;
 pub mod ratis;
 pub mod scm;
 
@@ -13,6 +14,7 @@ use tempfile::TempDir;
 use types::{DatanodeId, PipelineId, PortName};
 
 pub use client::{Pipe, Problem, block, bytes, chunk_info};
+pub use groups::Groups;
 pub use scm::RunningScm;
 
 /// A DataNode that can go and come back.

@@ -256,6 +256,42 @@ impl Scm {
         self.send(from, command);
     }
 
+    /// Has replica indexes rebuilt by the first target; returns what it says in the end.
+    pub async fn reconstruct(
+        &self,
+        container: i64,
+        config: types::replication::EcConfig,
+        sources: &[(u32, DatanodeId)],
+        targets: &[(u32, DatanodeId)],
+    ) -> wire::CommandStatus {
+        let details = |node: &DatanodeId| self.with(|known| known.nodes[node].to_wire());
+        let source =
+            |(index, node): &(u32, DatanodeId)| wire::DatanodeDetailsAndReplicaIndexProto {
+                datanode_details: details(node),
+                replica_index: *index as i32,
+            };
+        let cmd_id = self.next_id();
+        let part = wire::ReconstructEcContainersCommandProto {
+            container_id: container,
+            sources: sources.iter().map(source).collect(),
+            targets: targets.iter().map(|(_, node)| details(node)).collect(),
+            missing_container_indexes: targets.iter().map(|(index, _)| *index as u8).collect(),
+            ec_replication_config: config.to_wire(),
+            cmd_id,
+        };
+        let command = wire::ScmCommandProto {
+            command_type: wire::scm_command_proto::Type::ReconstructEcContainersCommand as i32,
+            reconstruct_ec_containers_command_proto: Some(part),
+            ..Default::default()
+        };
+        self.send(targets[0].1, command);
+        self.wait("what became of a reconstruction", |known| {
+            let mut all = known.statuses.iter().map(|(_, status)| status);
+            all.find(|status| status.cmd_id == cmd_id).cloned()
+        })
+        .await
+    }
+
     /// Waits until a node has told of so many copies what became of them.
     pub async fn wait_for_statuses(
         &self,

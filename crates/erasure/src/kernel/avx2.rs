@@ -6,10 +6,8 @@ use std::arch::x86_64::{
     _mm256_storeu_si256, _mm256_xor_si256,
 };
 
-use smallvec::SmallVec;
-
 use super::{Kernel, OUTPUTS_A_PASS, Product, scalar};
-use crate::galois::{NIBBLES, Nibbles};
+use crate::galois::NIBBLES;
 
 /// Bytes of a vector.
 const WIDTH: usize = 32;
@@ -34,18 +32,8 @@ impl Kernel for Avx2 {
     }
 
     fn multiply(&self, mut product: Product<'_, '_>) {
-        for first in (0..product.rows()).step_by(OUTPUTS_A_PASS) {
-            // SAFETY: `self` is only there when `detect` found AVX2; rows from `first` on are as
-            // many as each arm says, or more.
-            unsafe {
-                match product.rows() - first {
-                    1 => pass::<1>(&mut product, first),
-                    2 => pass::<2>(&mut product, first),
-                    3 => pass::<3>(&mut product, first),
-                    _ => pass::<OUTPUTS_A_PASS>(&mut product, first),
-                }
-            }
-        }
+        // SAFETY: `self` is only there when `detect` found AVX2.
+        unsafe { in_passes!(product, pass) }
     }
 }
 
@@ -56,15 +44,8 @@ impl Kernel for Avx2 {
 #[target_feature(enable = "avx2")]
 unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
     let (inputs, range, accumulate) = (product.inputs(), product.range(), product.accumulates());
-    let tables: SmallVec<[[&Nibbles; ROWS]; 16]> = (0..inputs.len())
-        .map(|input| {
-            std::array::from_fn(|row| {
-                &NIBBLES[usize::from(product.coefficient(first + row, input))]
-            })
-        })
-        .collect();
-    let outputs: [*mut u8; ROWS] =
-        std::array::from_fn(|row| product.output(first + row).as_mut_ptr());
+    let tables = product.factors::<_, ROWS>(first, |coefficient| &NIBBLES[coefficient]);
+    let outputs = product.pointers::<ROWS>(first);
     let low_nibbles = _mm256_set1_epi8(0x0f);
 
     let mut at = range.start;

@@ -6,8 +6,6 @@ use std::arch::x86_64::{
     _mm512_xor_si512,
 };
 
-use smallvec::SmallVec;
-
 use super::{Kernel, OUTPUTS_A_PASS, Product};
 use crate::galois::BIT_MATRICES;
 
@@ -37,18 +35,8 @@ impl Kernel for Avx512 {
     }
 
     fn multiply(&self, mut product: Product<'_, '_>) {
-        for first in (0..product.rows()).step_by(OUTPUTS_A_PASS) {
-            // SAFETY: `self` is only there when `detect` found the features; rows from `first` on
-            // are as many as each arm says, or more.
-            unsafe {
-                match product.rows() - first {
-                    1 => pass::<1>(&mut product, first),
-                    2 => pass::<2>(&mut product, first),
-                    3 => pass::<3>(&mut product, first),
-                    _ => pass::<OUTPUTS_A_PASS>(&mut product, first),
-                }
-            }
-        }
+        // SAFETY: `self` is only there when `detect` found the features.
+        unsafe { in_passes!(product, pass) }
     }
 }
 
@@ -59,16 +47,9 @@ impl Kernel for Avx512 {
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
 unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
     let (inputs, range, accumulate) = (product.inputs(), product.range(), product.accumulates());
-    let matrices: SmallVec<[[i64; ROWS]; 16]> = (0..inputs.len())
-        .map(|input| {
-            std::array::from_fn(|row| {
-                let coefficient = product.coefficient(first + row, input);
-                BIT_MATRICES[usize::from(coefficient)].cast_signed()
-            })
-        })
-        .collect();
-    let outputs: [*mut u8; ROWS] =
-        std::array::from_fn(|row| product.output(first + row).as_mut_ptr());
+    let matrices =
+        product.factors::<_, ROWS>(first, |coefficient| BIT_MATRICES[coefficient].cast_signed());
+    let outputs = product.pointers::<ROWS>(first);
 
     let mut at = range.start;
     while range.end - at >= WIDTH * VECTORS {

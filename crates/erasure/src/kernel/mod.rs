@@ -15,6 +15,25 @@
 // Adapters of iterators are compiled without the instruction sets of the kernels.
 #![allow(clippy::needless_range_loop)]
 
+/// Computes all outputs of a product with `$pass::<ROWS>(&mut product, first)`, which computes
+/// `ROWS` of them from the output `first` on.
+///
+/// # Safety
+/// What `$pass` asks of its caller; there are as many outputs from `first` on as it is called with.
+#[allow(unused_macros, reason = "not every architecture has vectors of ours")]
+macro_rules! in_passes {
+    ($product:ident, $pass:ident) => {
+        for first in (0..$product.rows()).step_by(OUTPUTS_A_PASS) {
+            match $product.rows() - first {
+                1 => $pass::<1>(&mut $product, first),
+                2 => $pass::<2>(&mut $product, first),
+                3 => $pass::<3>(&mut $product, first),
+                _ => $pass::<OUTPUTS_A_PASS>(&mut $product, first),
+            }
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 /// Outputs to be computed from inputs, within one range of all of them.
 #[derive(Debug)]
 pub struct Product<'a, 'b> {
@@ -43,6 +45,22 @@ impl<'a, 'b> Product<'a, 'b> {
     /// The coefficient of one input in one output.
     pub(super) fn coefficient(&self, row: usize, input: usize) -> u8 {
         self.coefficients[row * self.inputs.len() + input]
+    }
+
+    /// What `of` makes of the coefficients of `ROWS` outputs from the output `first` on, by input.
+    pub(super) fn factors<T, const ROWS: usize>(
+        &self,
+        first: usize,
+        of: impl Fn(usize) -> T,
+    ) -> SmallVec<[[T; ROWS]; 16]> {
+        let of_row = |row, input| of(usize::from(self.coefficient(first + row, input)));
+        let inputs = 0..self.inputs.len();
+        inputs.map(|input| std::array::from_fn(|row| of_row(row, input))).collect()
+    }
+
+    /// `ROWS` outputs from the output `first` on, each at least as long as the range's end.
+    pub(super) fn pointers<const ROWS: usize>(&mut self, first: usize) -> [*mut u8; ROWS] {
+        std::array::from_fn(|row| self.output(first + row).as_mut_ptr())
     }
 
     /// An output, at least as long as the range's end.

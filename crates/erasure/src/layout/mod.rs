@@ -10,7 +10,7 @@
 //!
 //! The cells of one stripe are at the same offset of every replica, so that the same range of every
 //! replica is encoded and decoded together; a replica that ends before it has zeros there, which
-//! nobody stores. Offsets count from the beginning of the group, or from that of a replica.
+//! no replica stores. Offsets count from the beginning of the group, or from that of a replica.
 //!
 //! * [`cell`]: from an offset of the group to a replica and back; the cells of a range
 //! * [`lengths`]: the cells of a range of all replicas, as codec and decoder want them

@@ -108,7 +108,7 @@ impl Connection<'_> {
                     return Err(self.broken(&CallId::none(), &fault));
                 }
                 Ok(Incoming::Call { id, .. }) => {
-                    // The client id is left out: nobody has said whose it is.
+                    // The client id is left out: its user is not known.
                     let id = CallId { number: id.number, ..CallId::none() };
                     let fault = Fault::invalid_header("a call before the connection context");
                     return Err(self.broken(&id, &fault));

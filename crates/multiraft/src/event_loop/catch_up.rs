@@ -208,7 +208,7 @@ impl GroupCore {
             tracing::error!(
                 group = %self.shared.id, completeness = ?self.catch_up.completeness,
                 applied = self.shared.applied.load(Ordering::Relaxed), accept = %self.log.accept_path().display(),
-                "nobody leads, and this replica gives no vote: its raft log is new or was lost. Start the members that have theirs, or restore it. When the logs of a majority are lost for good, stop the members, create the file `accept` for each such log and start them: what was acknowledged and not applied is lost then"
+                "no member leads, and this replica gives no vote: its raft log is new or was lost. Start the members that have theirs, or restore it. When the logs of a majority are lost for good, stop the members, create the file `accept` for each such log and start them: what was acknowledged and not applied is lost then"
             );
         }
     }

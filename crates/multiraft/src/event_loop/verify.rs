@@ -108,7 +108,7 @@ pub(crate) fn verify(message: &Message, here: Here) -> Result<(), Refused> {
             // A candidate asks when its log is on disk. A vote that comes before is an answer to
             // nothing.
             let asked = message.reject || !here.asks || here.last == here.persisted;
-            ensure(asked, "nobody asked for this vote")?;
+            ensure(asked, "this vote was not requested")?;
             ensure(message.commit_term <= message.term, "what it committed is of a later term")
         }
         MsgRequestPreVoteResponse => {
@@ -118,7 +118,7 @@ pub(crate) fn verify(message: &Message, here: Here) -> Result<(), Refused> {
             let [entry] = message.get_entries() else {
                 return Err(Refused("a question is one entry"));
             };
-            ensure(asked_by(entry) == Some(message.from), "a question of somebody else")?;
+            ensure(asked_by(entry) == Some(message.from), "a request of another member")?;
             ensure(here.reads < MOST_READS, "too many questions")
         }
         MsgReadIndexResp => ensure(message.get_entries().len() == 1, "an answer is one entry"),
@@ -326,10 +326,7 @@ mod tests {
         assert!(taken(&answer(10, 10, 0), LEADS) && taken(&answer(10, 9, 10), LEADS));
         for (index, commit, hint) in [(11, 0, 0), (10, 11, 0), (11, 0, 5), (10, 0, 11)] {
             assert!(!taken(&answer(index, commit, hint), LEADS));
-            assert!(
-                taken(&answer(index, commit, hint), FOLLOWS),
-                "who does not lead has no use for it"
-            );
+            assert!(taken(&answer(index, commit, hint), FOLLOWS), "only a leader has a use for it");
         }
         let mut beat = message(MessageType::MsgHeartbeatResponse, 0);
         beat.index = u64::MAX;

@@ -170,7 +170,7 @@ fn lost(dir: &Path, known: Manifest) -> Manifest {
     if !known.groups.is_empty() {
         tracing::error!(
             log = %dir.display(), groups = known.groups.len(),
-            "the raft log that was here is lost: its groups vote for nobody until they have what their leaders have committed"
+            "the raft log that was here is lost: its groups do not vote until they have what their leaders have committed"
         );
     }
     let mark = |kept: Completeness| match kept {

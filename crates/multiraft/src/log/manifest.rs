@@ -19,7 +19,6 @@
 //! length (u32) and bytes of them. CRC-32 of all that (u32) at the end. Version 1 has no members.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -249,11 +248,7 @@ impl ManifestFile {
 pub(super) fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
-    let mut file = std::fs::File::create(&beside)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)?;
-    super::sync_parent(path)
+    blockio::durable::replace(path, Path::new(&beside), content)
 }
 
 #[cfg(test)]

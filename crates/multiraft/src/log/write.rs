@@ -46,7 +46,7 @@ pub(crate) struct WriteTask {
 #[derive(Default)]
 pub(crate) enum Done {
     #[default]
-    Nobody,
+    Unawaited,
     /// A loop, with the number of the ready.
     Ready { inbox: Arc<Inbox<Event>>, number: u64 },
     /// A loop that waits for the members to be on disk.
@@ -234,7 +234,7 @@ fn notify(tasks: &mut [(Option<u64>, WriteTask)]) {
     let mut loops: Vec<(Arc<Inbox<Event>>, Readies)> = Vec::new();
     for (_, task) in tasks {
         match std::mem::take(&mut task.done) {
-            Done::Nobody => {}
+            Done::Unawaited => {}
             Done::Waiter(sender) => {
                 let _ = sender.send(());
             }

@@ -1,4 +1,4 @@
-//! GetAcl. A link shows its own ACLs, those by which it is judged who may go through it.
+//! GetAcl. A link shows its own ACLs, by which access through it is decided.
 
 use proto::ozone::{GetAclRequest, GetAclResponse, OmResponse, Type};
 

@@ -1,6 +1,6 @@
-//! Whether somebody may do something with an object: Ozone's native authorizer.
+//! Whether a user may do something with an object: Ozone's native authorizer.
 //!
-//! Whoever wants something of an object needs the right on the object itself and a lesser one on
+//! A user needs the right on the object itself and a lesser one on
 //! what is around it: READ on the volume (WRITE to create a bucket in it), and on the bucket
 //! WRITE to create a key, READ to look, delete or see ACLs. Owners of the volume may do anything
 //! within it, owners of a bucket anything within that, administrators anything at all.
@@ -65,7 +65,7 @@ pub(crate) struct Guard<'a> {
 
 impl Guard<'_> {
     /// # Errors
-    /// When who asks may not, or when what they ask about is not there.
+    /// When the user may not, or when the object is not there.
     pub fn require(&self, target: Target<'_>, right: Right) -> Result<(), OmError> {
         if self.judged_by_name(right) == Some(true) {
             return Ok(());
@@ -130,7 +130,7 @@ impl Guard<'_> {
         }
     }
 
-    /// The names of the bucket proper. Whoever goes through a link must be able to read it.
+    /// The names of the bucket proper. Access through a link needs READ on the link.
     pub fn resolve(&self, volume: &str, bucket: &str) -> Result<(String, String), OmError> {
         let (mut volume, mut bucket) = (volume.to_owned(), bucket.to_owned());
         let mut found = bucket::find(self.view, &volume, &bucket)?;
@@ -146,7 +146,7 @@ impl Guard<'_> {
         Err(OmError::LinkLoop { volume, bucket })
     }
 
-    /// What the name of who asks settles; `None` when owners and ACLs are to tell.
+    /// What the user's name alone decides; `None` when owners and ACLs decide.
     fn judged_by_name(&self, right: Right) -> Option<bool> {
         let (policy, user, groups) = (self.policy, self.user, self.groups);
         if policy.blacklist.include(user, groups)

@@ -38,7 +38,7 @@ fn for_both(user: &str, group: Option<&str>, rights: &'static [u8]) -> Vec<Ozone
     acls
 }
 
-/// Puts the defaults of who asks before what the client gave; rights of one subject add up.
+/// Puts the user's defaults before what the client gave; rights of one subject add up.
 fn add_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext<'_>) {
     add_defaults_of(acls, ctx.user, ctx);
 }
@@ -50,7 +50,7 @@ pub(crate) fn append_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext
     }
 }
 
-/// The same with the defaults of `owner`, whose groups are known when it is the one who asks.
+/// The same with the defaults of `owner`, whose groups are known when it is the request's user.
 pub(crate) fn add_defaults_of(acls: &mut Vec<OzoneAclInfo>, owner: &str, ctx: &PrepareContext<'_>) {
     let group = ctx.groups.first().filter(|_| owner == ctx.user).map(String::as_str);
     let given = std::mem::replace(acls, defaults_of(owner, group));
@@ -59,7 +59,7 @@ pub(crate) fn add_defaults_of(acls: &mut Vec<OzoneAclInfo>, owner: &str, ctx: &P
     }
 }
 
-/// Completes the ACLs of a new key: the defaults of who asks, what the client gave, and the default
+/// Completes the ACLs of a new key: the user's defaults, what the client gave, and the default
 /// entries of the nearest of prefix, parent directory and bucket that has any.
 pub(crate) fn of_new_key(
     acls: &mut Vec<OzoneAclInfo>,

@@ -1,9 +1,9 @@
-//! Rights, and whether a list of ACLs gives one to somebody.
+//! Rights, and whether a list of ACLs grants one to a user.
 
 use proto::ozone::OzoneAclInfo;
 use proto::ozone::ozone_acl_info::OzoneAclType;
 
-/// What somebody wants to do with an object. The number is the bit in an ACL's rights.
+/// What a user may do with an object. The number is the bit in an ACL's rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Right {
     Read = 0,
@@ -39,7 +39,7 @@ impl Right {
         matches!(self, Self::Read | Self::ReadAcl | Self::List)
     }
 
-    /// What whoever wants this of a key or a prefix needs of the bucket around it.
+    /// The right on the bucket that this right on one of its keys or prefixes needs.
     pub fn of_bucket_around(self) -> Self {
         match self {
             Self::Create => Self::Write,
@@ -48,7 +48,7 @@ impl Right {
         }
     }
 
-    /// What whoever wants this of a bucket needs of the volume around it.
+    /// The right on the volume that this right on one of its buckets needs.
     pub fn of_volume_around(self) -> Self {
         if self == Self::Create { Self::Write } else { Self::Read }
     }

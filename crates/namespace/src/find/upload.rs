@@ -6,6 +6,7 @@ use proto::ozone::{KeyArgs, KeyInfo, MultipartKeyInfo, MultipartPartInfo};
 
 use crate::error::OmError;
 use crate::row;
+use crate::scan::try_scan;
 use crate::tables::{Table, multipart_key, object_key, part_prefix, prefix_end};
 use crate::usage;
 use crate::view::{self, View};
@@ -61,24 +62,12 @@ pub(crate) fn parts(
 ) -> Result<Vec<(Vec<u8>, MultipartPartInfo)>, OmError> {
     let prefix = part_prefix(upload_id);
     let mut parts = Vec::new();
-    let mut failed = None;
-    let end = prefix_end(&prefix);
-    view.scan(Table::MultipartPartsTable, &prefix, end.as_deref(), &mut |key, value| {
-        match row::decode_slice(Table::MultipartPartsTable, key, value) {
-            Ok(part) => {
-                parts.push((key.to_vec(), part));
-                ControlFlow::Continue(())
-            }
-            Err(e) => {
-                failed = Some(e);
-                ControlFlow::Break(())
-            }
-        }
+    let table = Table::MultipartPartsTable;
+    try_scan(view, table, &prefix, prefix_end(&prefix).as_deref(), &mut |key, value| {
+        parts.push((key.to_vec(), row::decode_slice(table, key, value)?));
+        Ok(ControlFlow::Continue(()))
     })?;
-    match failed {
-        Some(e) => Err(e.into()),
-        None => Ok(parts),
-    }
+    Ok(parts)
 }
 
 /// A part in the form of a key: what it counts, and what the deletedTable keeps of it.

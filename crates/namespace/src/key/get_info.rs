@@ -18,7 +18,7 @@ impl Command for GetKeyInfo {
     const TYPE: Type = Type::GetKeyInfo;
     const AUDIT: &'static str = "GET_KEY_INFO";
     const RIGHTS: Rights<OmRequest> = Rights::Required(rights);
-    // Who asks over S3 is said beside its own part.
+    // The S3 user is named beside the request's own part.
     request_part!(whole);
 
     fn audit(request: &OmRequest) -> AuditParams {

@@ -14,6 +14,7 @@ use crate::fso;
 use crate::fso::list_keys::{KeyRange, ListedKey};
 use crate::response;
 use crate::row::{self, Bucket};
+use crate::scan::try_scan;
 use crate::tables::{Table, object_key, prefix_end};
 use crate::tree::{Tree, directory};
 
@@ -93,28 +94,19 @@ pub(super) fn walk(
     let end = prefix_end(&prefix);
     let start = prefix.as_slice().max(&after);
     let mut truncated = false;
-    let mut failed = None;
-    cx.view.scan(Table::KeyTable, start, end.as_deref(), &mut |key, value| {
+    try_scan(cx.view, Table::KeyTable, start, end.as_deref(), &mut |key, value| {
         if key == after {
-            return ControlFlow::Continue(());
+            return Ok(ControlFlow::Continue(()));
         }
         if left == 0 {
             truncated = true;
-            return ControlFlow::Break(());
+            return Ok(ControlFlow::Break(()));
         }
         left = left.saturating_sub(1);
-        match each(&found, Listed::Row { key, value }) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(e) => {
-                failed = Some(e);
-                ControlFlow::Break(())
-            }
-        }
+        each(&found, Listed::Row { key, value })?;
+        Ok(ControlFlow::Continue(()))
     })?;
-    match failed {
-        Some(e) => Err(e.into()),
-        None => Ok(truncated),
-    }
+    Ok(truncated)
 }
 
 fn walk_tree(

@@ -11,6 +11,7 @@ use crate::find::bucket;
 use crate::key_row::KeyTables;
 use crate::response;
 use crate::row;
+use crate::scan::try_scan;
 use crate::tables::{self, prefix_end};
 use crate::tree::Tree;
 use crate::tree::lookup::lookup;
@@ -30,7 +31,7 @@ impl Read for ListOpenFiles {
         let page = cx.page(request.count.map(i64::from));
         let after = request.token.as_deref().filter(|token| !token.is_empty()).map(str::as_bytes);
         let mut found = ListOpenFilesResponse { has_more: Some(false), ..Default::default() };
-        let (mut total, mut last, mut failed) = (0_u64, None, None);
+        let (mut total, mut last) = (0_u64, None);
         for (key_tables, prefix) in ranges {
             let table = key_tables.open();
             // Rows of trees come behind the others, whatever their bytes say.
@@ -40,33 +41,23 @@ impl Read for ListOpenFiles {
                 Some((_, after)) => key <= after,
                 None => false,
             };
-            cx.view.scan(table, &prefix, prefix_end(&prefix).as_deref(), &mut |key, value| {
+            let end = prefix_end(&prefix);
+            try_scan(cx.view, table, &prefix, end.as_deref(), &mut |key, value| {
                 total = total.saturating_add(1);
                 if passed(key) {
-                    return ControlFlow::Continue(());
+                    return Ok(ControlFlow::Continue(()));
                 }
                 if found.key_info.len() == page {
                     found.has_more = Some(true);
-                    return ControlFlow::Continue(());
+                    return Ok(ControlFlow::Continue(()));
                 }
                 // Sessions of clients have numbers; uploads, which have none, are listed elsewhere.
-                let Some(session) = session_of(key) else { return ControlFlow::Continue(()) };
-                match row::decode_slice::<KeyInfo>(table, key, value) {
-                    Ok(info) => {
-                        found.key_info.push(info);
-                        found.client_id.push(session);
-                        last = Some(String::from_utf8_lossy(key).into_owned());
-                        ControlFlow::Continue(())
-                    }
-                    Err(e) => {
-                        failed = Some(e);
-                        ControlFlow::Break(())
-                    }
-                }
+                let Some(session) = session_of(key) else { return Ok(ControlFlow::Continue(())) };
+                found.key_info.push(row::decode_slice::<KeyInfo>(table, key, value)?);
+                found.client_id.push(session);
+                last = Some(String::from_utf8_lossy(key).into_owned());
+                Ok(ControlFlow::Continue(()))
             })?;
-        }
-        if let Some(e) = failed {
-            return Err(e.into());
         }
         found.total_open_key_count = Some(total);
         found.continuation_token = last.filter(|_| found.has_more == Some(true));

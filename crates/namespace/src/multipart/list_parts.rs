@@ -14,6 +14,7 @@ use crate::error::OmError;
 use crate::find::{bucket, upload};
 use crate::response;
 use crate::row;
+use crate::scan::try_scan;
 use crate::tables::{Table, part_key, part_prefix, prefix_end};
 use crate::tree::path;
 
@@ -53,34 +54,24 @@ impl Read for ListMultiPartUploadParts {
         let after = request.part_numbermarker.unwrap_or(0);
         let mut parts: Vec<PartInfo> = Vec::new();
         let mut truncated = false;
-        let mut failed = None;
         let start = part_key(&request.upload_id, after.saturating_add(1));
         let end = prefix_end(&part_prefix(&request.upload_id));
-        cx.view.scan(Table::MultipartPartsTable, &start, end.as_deref(), &mut |key, value| {
+        let table = Table::MultipartPartsTable;
+        try_scan(cx.view, table, &start, end.as_deref(), &mut |key, value| {
             if parts.len() == page {
                 truncated = true;
-                return ControlFlow::Break(());
+                return Ok(ControlFlow::Break(()));
             }
-            match row::decode_slice::<MultipartPartInfo>(Table::MultipartPartsTable, key, value) {
-                Ok(part) => {
-                    parts.push(PartInfo {
-                        part_number: part.part_number.unwrap_or(0),
-                        part_name: part.part_name.unwrap_or_default(),
-                        modification_time: part.modification_time.unwrap_or(0),
-                        size: part.data_size.unwrap_or(0),
-                        e_tag: part.e_tag,
-                    });
-                    ControlFlow::Continue(())
-                }
-                Err(e) => {
-                    failed = Some(e);
-                    ControlFlow::Break(())
-                }
-            }
+            let part: MultipartPartInfo = row::decode_slice(table, key, value)?;
+            parts.push(PartInfo {
+                part_number: part.part_number.unwrap_or(0),
+                part_name: part.part_name.unwrap_or_default(),
+                modification_time: part.modification_time.unwrap_or(0),
+                size: part.data_size.unwrap_or(0),
+                e_tag: part.e_tag,
+            });
+            Ok(ControlFlow::Continue(()))
         })?;
-        if let Some(e) = failed {
-            return Err(e.into());
-        }
         let mut r = response::ok(Type::ListMultiPartUploadParts);
         r.list_multipart_upload_parts_response = Some(Box::new(MultipartUploadListPartsResponse {
             r#type: Some(upload.r#type),

@@ -10,6 +10,7 @@ use proto::ozone::{
 use crate::error::{OmError, ViewError};
 use crate::find::upload;
 use crate::row;
+use crate::scan::try_scan;
 use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
 use crate::usage::replicated_size;
 use crate::view::{self, View};
@@ -97,19 +98,8 @@ fn each(
     prefix: &[u8],
     mut visit: impl FnMut(&[u8], Bytes) -> Result<(), ViewError>,
 ) -> Result<(), OmError> {
-    let mut failed = None;
-    view.scan(table, prefix, prefix_end(prefix).as_deref(), &mut |key, value| match visit(
-        key,
-        Bytes::copy_from_slice(value),
-    ) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(e) => {
-            failed = Some(e);
-            ControlFlow::Break(())
-        }
-    })?;
-    match failed {
-        Some(e) => Err(e.into()),
-        None => Ok(()),
-    }
+    try_scan(view, table, prefix, prefix_end(prefix).as_deref(), &mut |key, value| {
+        visit(key, Bytes::copy_from_slice(value))?;
+        Ok(ControlFlow::Continue(()))
+    })
 }

@@ -6,7 +6,7 @@ use crate::error::OmError;
 /// A secret is its user's own.
 ///
 /// # Errors
-/// When somebody else asks who does not administer S3.
+/// When the user is another one, and no S3 administrator.
 pub(super) fn require(access_id: &str, guard: &Guard<'_>) -> Result<(), OmError> {
     if access_id == guard.user || guard.is_s3_admin() {
         return Ok(());

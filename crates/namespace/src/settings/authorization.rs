@@ -1,4 +1,4 @@
-//! Who is judged how, before any ACL is looked at.
+//! Rules about users that come before any ACL.
 
 /// Users and groups by name; `*` among the users is everybody.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub struct Authorization {
     pub s3_admins: Principals,
     /// `ozone.readonly.administrators`: may see everything.
     pub read_only_admins: Principals,
-    /// `ozone.blacklist.users`: may do nothing, whoever they are.
+    /// `ozone.blacklist.users`: may do nothing, administrators included.
     pub blacklist: Principals,
-    /// `ozone.read.blacklist.users`: may see nothing, whoever they are.
+    /// `ozone.read.blacklist.users`: may see nothing, administrators included.
     pub read_blacklist: Principals,
     /// `ozone.om.volume.listall.allowed`: everybody may list all volumes.
     pub list_all_volumes: bool,

@@ -40,7 +40,7 @@ pub struct Settings {
     /// `ozone.om.lease.soft.limit`, milliseconds: how long the writer of a synced key is left
     /// alone by a client that wants to recover it.
     pub lease_soft_limit_ms: u64,
-    /// Who may do what.
+    /// Rights of users.
     pub authorization: Authorization,
     /// `ozone.fs.listing.page.size.max`: most entries of one page of a directory.
     pub directory_list_max_size: u32,

@@ -11,6 +11,7 @@ use proto::ozone::DirectoryInfo;
 use super::Tree;
 use crate::error::OmError;
 use crate::row;
+use crate::scan::try_scan;
 use crate::tables::{Table, prefix_end};
 
 /// Directories fetched at once: bounds memory.
@@ -45,30 +46,20 @@ pub(crate) fn children(
     let names_at = first.len().saturating_sub(range.prefix.len());
     let mut directories =
         Directories { tree, next: Some(start.clone()), end: end.clone(), chunk: VecDeque::new() };
-    let mut stopped: Result<bool, OmError> = Ok(false);
-    tree.view.scan(Table::FileTable, &start, end.as_deref(), &mut |key, value| {
-        let mut step = || -> Result<ControlFlow<()>, OmError> {
-            let name = name_in(Table::FileTable, key, names_at)?;
-            while let Some(directory) = directories.next_before(Some(name))? {
-                if each(Child::Directory(directory))?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            each(Child::File { name, row: value })
-        };
-        match step() {
-            Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-            Ok(flow) => {
-                stopped = Ok(true);
-                flow
-            }
-            Err(e) => {
-                stopped = Err(e);
-                ControlFlow::Break(())
+    let mut ended = false;
+    try_scan(tree.view, Table::FileTable, &start, end.as_deref(), &mut |key, value| {
+        let name = name_in(Table::FileTable, key, names_at)?;
+        while let Some(directory) = directories.next_before(Some(name))? {
+            if each(Child::Directory(directory))?.is_break() {
+                ended = true;
+                return Ok(ControlFlow::Break(()));
             }
         }
+        let flow = each(Child::File { name, row: value })?;
+        ended = flow.is_break();
+        Ok(flow)
     })?;
-    if stopped? {
+    if ended {
         return Ok(());
     }
     while let Some(directory) = directories.next_before(None)? {
@@ -104,26 +95,17 @@ impl Directories<'_> {
     fn fetch(&mut self) -> Result<(), OmError> {
         let Some(start) = self.next.take() else { return Ok(()) };
         let (chunk, next) = (&mut self.chunk, &mut self.next);
-        let mut failed = None;
         let table = Table::DirectoryTable;
-        self.tree.view.scan(table, &start, self.end.as_deref(), &mut |key, value| {
-            match row::decode_slice(table, key, value) {
-                Ok(directory) => chunk.push_back(directory),
-                Err(e) => failed = Some(e),
+        let end = self.end.as_deref();
+        try_scan(self.tree.view, table, &start, end, &mut |key, value| {
+            chunk.push_back(row::decode_slice(table, key, value)?);
+            if chunk.len() < CHUNK {
+                return Ok(ControlFlow::Continue(()));
             }
-            if chunk.len() == CHUNK {
-                // Right behind this row.
-                *next = Some([key, b"\0"].concat());
-            }
-            match failed.is_none() && next.is_none() {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        })?;
-        match failed {
-            Some(e) => Err(e.into()),
-            None => Ok(()),
-        }
+            // Right behind this row.
+            *next = Some([key, b"\0"].concat());
+            Ok(ControlFlow::Break(()))
+        })
     }
 }
 

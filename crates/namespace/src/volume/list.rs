@@ -1,4 +1,4 @@
-//! ListVolume: those of the user who asks, of another user, or all.
+//! ListVolume: those of the request's user, of another user, or all.
 
 use std::ops::ControlFlow;
 
@@ -12,6 +12,7 @@ use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::response;
 use crate::row;
+use crate::scan::try_scan;
 use crate::settings::Settings;
 use crate::tables::{Table, prefix_end, volume_key};
 use crate::view;
@@ -94,29 +95,20 @@ fn all(
     let first = volume_key(prefix);
     let after = volume_key(after);
     let mut found = Vec::new();
-    let mut failed = None;
-    let start = first.as_slice().max(&after);
-    cx.view.scan(Table::VolumeTable, start, prefix_end(&first).as_deref(), &mut |key, value| {
+    let (start, end) = (first.as_slice().max(&after), prefix_end(&first));
+    try_scan(cx.view, Table::VolumeTable, start, end.as_deref(), &mut |key, value| {
         if key == after {
-            return ControlFlow::Continue(());
+            return Ok(ControlFlow::Continue(()));
         }
-        match row::decode_slice(Table::VolumeTable, key, value) {
-            Ok(info) => found.extend(Some(info).filter(&shown)),
-            Err(e) => {
-                failed = Some(e);
-                return ControlFlow::Break(());
-            }
-        }
-        if found.len() < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let info = row::decode_slice(Table::VolumeTable, key, value)?;
+        found.extend(Some(info).filter(&shown));
+        Ok(if found.len() < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
-    match failed {
-        Some(e) => Err(e.into()),
-        None => Ok(found),
-    }
+    Ok(found)
 }
 
 /// Whether a list of volumes made for `user` shows a volume: with authorization on, a user sees
-/// those that they may list, whoever owns them.
+/// those that they may list, whatever their owner.
 fn lists_volume(volume: &VolumeInfo, user: &str, cx: &ReadContext<'_>) -> bool {
     let Settings { authorization: policy, s3_volume, .. } = cx.settings;
     // The groups of somebody else are not known here.

@@ -15,7 +15,7 @@ impl Command for GetS3VolumeContext {
     const AUDIT: &'static str = "GET_S3_VOLUME_CONTEXT";
     // Each key in the volume is judged by itself.
     const RIGHTS: Rights<OmRequest> = Rights::Anybody;
-    // Its own part says nothing, and may be missing; who asks is said beside it.
+    // Its own part has no field, and may be missing; the user is named beside it.
     request_part!(whole);
 }
 

@@ -15,6 +15,7 @@ use crate::error::OmError;
 use crate::find::volume;
 use crate::response;
 use crate::row;
+use crate::scan::try_scan;
 use crate::tables::{Table, bucket_key, prefix_end, volume_key};
 use crate::usage::limit;
 use crate::view::View;
@@ -129,26 +130,17 @@ pub(crate) fn buckets_quota(
 ) -> Result<Option<u64>, OmError> {
     let first = bucket_key(volume, "");
     let mut total = Some(0u64);
-    let mut failed = None;
-    view.scan(Table::BucketTable, &first, prefix_end(&first).as_deref(), &mut |key, value| {
-        let bucket: BucketInfo = match row::decode_slice(Table::BucketTable, key, value) {
-            Ok(bucket) => bucket,
-            Err(e) => {
-                failed = Some(e);
-                return ControlFlow::Break(());
-            }
-        };
+    let end = prefix_end(&first);
+    try_scan(view, Table::BucketTable, &first, end.as_deref(), &mut |key, value| {
+        let bucket: BucketInfo = row::decode_slice(Table::BucketTable, key, value)?;
         if bucket.source_bucket.is_some() || except == Some(bucket.bucket_name.as_str()) {
-            return ControlFlow::Continue(());
+            return Ok(ControlFlow::Continue(()));
         }
         match limit(bucket.quota_in_bytes) {
             Some(quota) => total = total.map(|t| t.saturating_add(quota)),
             None => total = None,
         }
-        if total.is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        Ok(if total.is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
-    match failed {
-        Some(e) => Err(e.into()),
-        None => Ok(total),
-    }
+    Ok(total)
 }

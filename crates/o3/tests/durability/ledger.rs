@@ -20,7 +20,7 @@ enum State {
     Holds { version: u64, size: usize },
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     /// What the cluster last acknowledged.
     told: State,
@@ -33,6 +33,7 @@ struct Entry {
 pub struct Ledger {
     entries: Mutex<HashMap<String, Entry>>,
     acknowledged: AtomicU64,
+    compared: AtomicU64,
 }
 
 /// Sizes that take different ways: empty, packed, packed at the threshold, one chunk, several.
@@ -62,6 +63,11 @@ impl Ledger {
     /// Operations that the cluster acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged.load(Ordering::Relaxed)
+    }
+
+    /// Reads of keys that held what the cluster had acknowledged.
+    pub fn compared(&self) -> u64 {
+        self.compared.load(Ordering::Relaxed)
     }
 
     fn ask(&self, key: &str, state: State) {
@@ -114,6 +120,50 @@ impl Ledger {
             }
         }
         None
+    }
+
+    /// Reads acknowledged keys while others change them, until `stop` or the first that cannot be
+    /// read or holds something else, which it names. What was changed meanwhile does not count.
+    pub async fn read(
+        self: Arc<Self>,
+        client: Client,
+        seed: u64,
+        stop: Arc<AtomicBool>,
+    ) -> Option<String> {
+        let mut random = SmallRng::seed_from_u64(seed);
+        while !stop.load(Ordering::Relaxed) {
+            let known: Vec<(String, Entry)> = {
+                let entries = self.entries.lock();
+                let told = entries.iter().filter(|(_, e)| e.asked.is_none());
+                told.map(|(key, entry)| (key.clone(), *entry)).collect()
+            };
+            let Some((key, before)) = known.get(random.random_range(0..known.len().max(1))) else {
+                tokio::task::yield_now().await;
+                continue;
+            };
+            let State::Holds { version, size } = before.told else { continue };
+            let found = client.read_key(&path(key)).await;
+            if self.entries.lock()[key] != *before {
+                continue;
+            }
+            match found {
+                Ok(found) if found == content(key, version, size) => {
+                    self.compared.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(found) => {
+                    return Some(format!("{key}: {} other bytes than {size}", found.len()));
+                }
+                Err(e) => return Some(format!("{key} of {size} bytes: {e}")),
+            }
+        }
+        None
+    }
+
+    /// The names of all keys that the cluster holds.
+    pub fn keys(&self) -> Vec<String> {
+        let entries = self.entries.lock();
+        let held = entries.iter().filter(|(_, e)| e.told != State::Absent && e.asked.is_none());
+        held.map(|(key, _)| key.clone()).collect()
     }
 
     /// Checks every key against what was told, and settles what was asked and not answered.

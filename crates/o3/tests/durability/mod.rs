@@ -5,22 +5,28 @@
 //! * [`bad_disks`]: disks that cannot be opened, replicas with flipped bits that are replaced
 //! * [`flipped_bits`]: stored bytes change behind our back
 //! * [`full_disk`]: no room, and room again
+//! * [`erasure_coded`]: seven processes, any two killed while keys of rs-3-2 are written and read
 //! * [`cluster`]: separate processes in two racks
 //! * [`healing`]: six processes in two racks: dead, wiped, returning nodes and a replaced disk
+//! * [`reconstruction`]: seven processes: erasure-coded keys whose indexes are lost, rebuilt, come
+//!   back
 //! * [`ledger`]: what writers were told, and whether a cluster still holds it
 
 mod bad_disks;
 mod cluster;
+mod erasure_coded;
 mod flipped_bits;
 mod full_disk;
 mod healing;
 mod kill_all;
 mod ledger;
 mod lost_datanode;
+mod reconstruction;
 
 use client::{BucketSpec, Client};
 use config::Configuration;
 use proto::ozone::BucketLayoutProto;
+use types::ReplicationConfig;
 
 use crate::process::Daemon;
 
@@ -47,7 +53,13 @@ fn client(server: &Daemon) -> Client {
 }
 
 async fn make_bucket(client: &Client) {
+    make_bucket_of(client, None).await;
+}
+
+/// A bucket whose keys are replicated so when nobody says.
+async fn make_bucket_of(client: &Client, replication: Option<ReplicationConfig>) {
     client.create_volume(VOLUME, None, -1, -1).await.unwrap();
-    let spec = BucketSpec { layout: Some(BucketLayoutProto::ObjectStore), ..BucketSpec::default() };
+    let layout = Some(BucketLayoutProto::ObjectStore);
+    let spec = BucketSpec { layout, replication, ..BucketSpec::default() };
     client.create_bucket(VOLUME, BUCKET, spec).await.unwrap();
 }

@@ -68,6 +68,11 @@ fn containers() {
              admin container info 1 999
              admin container info one
              admin container close 999
+             admin container create
+             admin container create -t RATIS -r ONE --owner ann
+             admin container create -t EC -r rs-3-2-1024k
+             admin container create -t EC
+             admin container create --service-id none
              admin container list --state CLOSED
              admin container list --state HALF",
         )

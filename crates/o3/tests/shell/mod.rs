@@ -1,4 +1,5 @@
 //! `o3 sh` and `o3 admin`: what every verb prints, what it refuses, and with which exit status.
 
 mod admin;
+mod debug;
 mod user;

@@ -18,10 +18,11 @@ use proto::ozone::{
     BucketNameInfo, DirectoryInfo, KeyInfo, OmRequest, PurgeDirectoriesRequest, PurgePathRequest,
     Type,
 };
-use service::{BackgroundService, Progress};
+use service::Progress;
 
 use super::BackgroundError;
 use super::submit::submit;
+use super::while_leading::LeaderWork;
 use crate::dispatch::Dispatcher;
 use crate::state::Tables;
 
@@ -147,7 +148,7 @@ impl DirectoryDeletingService {
         }
     }
 
-    async fn run(&self) -> Result<Progress, BackgroundError> {
+    async fn take_apart(&self) -> Result<Progress, BackgroundError> {
         // Taken, so that a run that fails leaves the next one to begin anew.
         let mut at = std::mem::take(&mut *self.at.lock());
         let mut items = 0;
@@ -331,8 +332,8 @@ fn children(
 }
 
 #[async_trait::async_trait]
-impl BackgroundService for DirectoryDeletingService {
-    fn name(&self) -> &str {
+impl LeaderWork for DirectoryDeletingService {
+    fn name(&self) -> &'static str {
         NAME
     }
 
@@ -340,10 +341,7 @@ impl BackgroundService for DirectoryDeletingService {
         self.options.interval
     }
 
-    async fn run_once(&self) -> Progress {
-        if !self.dispatcher.is_leader() {
-            return Progress::idle();
-        }
-        self.run().await.unwrap_or_else(Progress::failed)
+    async fn run(&self) -> Result<Progress, BackgroundError> {
+        self.take_apart().await
     }
 }

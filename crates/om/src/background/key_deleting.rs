@@ -15,11 +15,12 @@ use parking_lot::Mutex;
 use prost::Message;
 use proto::block_location::{KeyBlocks, delete_scm_block_result};
 use proto::ozone::{DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKeyInfo, Type};
-use service::{BackgroundService, Progress};
+use service::Progress;
 
 use super::BackgroundError;
 use super::names::bucket_of;
 use super::submit::submit;
+use super::while_leading::LeaderWork;
 use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics, Ozone's.
@@ -143,7 +144,7 @@ impl KeyDeletingService {
         submit(&self.dispatcher, request).await
     }
 
-    async fn run(&self) -> Result<Progress, BackgroundError> {
+    async fn delete(&self) -> Result<Progress, BackgroundError> {
         let Rows { rows, more, skipped } = self.rows()?;
         let Some(last) = rows.last().map(|r| r.key.clone()) else {
             return Ok(Progress::idle().and_skipped(skipped));
@@ -164,8 +165,8 @@ impl KeyDeletingService {
 }
 
 #[async_trait::async_trait]
-impl BackgroundService for KeyDeletingService {
-    fn name(&self) -> &str {
+impl LeaderWork for KeyDeletingService {
+    fn name(&self) -> &'static str {
         NAME
     }
 
@@ -173,11 +174,8 @@ impl BackgroundService for KeyDeletingService {
         self.options.interval
     }
 
-    async fn run_once(&self) -> Progress {
-        if !self.dispatcher.is_leader() {
-            return Progress::idle();
-        }
-        self.run().await.unwrap_or_else(Progress::failed)
+    async fn run(&self) -> Result<Progress, BackgroundError> {
+        self.delete().await
     }
 }
 

@@ -1,4 +1,4 @@
-//! What OM does by itself, each as a [`service::BackgroundService`]:
+//! What OM does by itself, each as a [`BackgroundService`](service::BackgroundService):
 //!
 //! * [`KeyDeletingService`]: blocks of deleted keys go to SCM, then their rows go
 //! * [`DirectoryDeletingService`]: deleted directories are taken apart
@@ -6,8 +6,8 @@
 //! * [`MultipartUploadCleanupService`]: the same for multipart uploads
 //! * [`TrashEmptier`]: what lies in the trash of file systems long enough goes
 //!
-//! Each works on the leader only; what it finds it proposes like any client, so that all replicas
-//! change alike.
+//! Each works on the leader only ([`WhileLeading`]); what it finds it proposes like any client, so
+//! that all replicas change alike.
 
 mod directory_deleting;
 mod error;
@@ -17,6 +17,7 @@ mod names;
 mod open_key_cleanup;
 mod submit;
 mod trash;
+mod while_leading;
 
 pub(crate) use directory_deleting::{
     DirectoryDeletingOptions, DirectoryDeletingService, NAME as DIRECTORY_DELETING,
@@ -26,6 +27,7 @@ pub(crate) use key_deleting::{KeyDeletingOptions, KeyDeletingService, NAME as KE
 pub(crate) use multipart_cleanup::MultipartUploadCleanupService;
 pub(crate) use open_key_cleanup::OpenKeyCleanupService;
 pub(crate) use trash::{TrashEmptier, TrashOptions};
+pub(crate) use while_leading::WhileLeading;
 
 use std::time::Duration;
 

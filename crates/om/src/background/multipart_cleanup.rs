@@ -11,12 +11,13 @@ use proto::ozone::{
     ExpiredMultipartUploadInfo, ExpiredMultipartUploadsBucket, MultipartKeyInfo,
     MultipartUploadsExpiredAbortRequest, OmRequest, Type,
 };
-use service::{BackgroundService, Progress};
+use service::Progress;
 
 use super::BackgroundError;
 use super::CleanupOptions;
 use super::names::bucket_of;
 use super::submit::submit;
+use super::while_leading::LeaderWork;
 use crate::dispatch::Dispatcher;
 use crate::ids::now_ms;
 
@@ -67,7 +68,7 @@ impl MultipartUploadCleanupService {
         Ok(found)
     }
 
-    async fn run(&self) -> Result<Progress, BackgroundError> {
+    async fn abort_expired(&self) -> Result<Progress, BackgroundError> {
         let Expired { uploads, count, skipped } = self.expired()?;
         if count == 0 {
             return Ok(Progress::idle().and_skipped(skipped));
@@ -102,8 +103,8 @@ impl MultipartUploadCleanupService {
 }
 
 #[async_trait::async_trait]
-impl BackgroundService for MultipartUploadCleanupService {
-    fn name(&self) -> &str {
+impl LeaderWork for MultipartUploadCleanupService {
+    fn name(&self) -> &'static str {
         "MultipartUploadCleanupService"
     }
 
@@ -111,10 +112,7 @@ impl BackgroundService for MultipartUploadCleanupService {
         self.options.interval
     }
 
-    async fn run_once(&self) -> Progress {
-        if !self.dispatcher.is_leader() {
-            return Progress::idle();
-        }
-        self.run().await.unwrap_or_else(Progress::failed)
+    async fn run(&self) -> Result<Progress, BackgroundError> {
+        self.abort_expired().await
     }
 }

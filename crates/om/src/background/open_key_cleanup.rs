@@ -12,11 +12,12 @@ use prost::Message;
 use proto::ozone::{
     BucketLayoutProto, DeleteOpenKeysRequest, KeyInfo, OmRequest, OpenKey, OpenKeyBucket, Type,
 };
-use service::{BackgroundService, Progress};
+use service::Progress;
 
 use super::BackgroundError;
 use super::CleanupOptions;
 use super::submit::submit;
+use super::while_leading::LeaderWork;
 use crate::dispatch::Dispatcher;
 use crate::ids::now_ms;
 
@@ -86,7 +87,7 @@ impl OpenKeyCleanupService {
         Ok(found)
     }
 
-    async fn run(&self, layout: BucketLayoutProto) -> Result<Progress, BackgroundError> {
+    async fn clean_up(&self, layout: BucketLayoutProto) -> Result<Progress, BackgroundError> {
         let expired = self.expired(layout)?;
         if expired.count > 0 {
             let open_keys_per_bucket = expired
@@ -141,8 +142,8 @@ fn is_expired(open: &KeyInfo, row: &str, before: &Thresholds) -> bool {
 }
 
 #[async_trait::async_trait]
-impl BackgroundService for OpenKeyCleanupService {
-    fn name(&self) -> &str {
+impl LeaderWork for OpenKeyCleanupService {
+    fn name(&self) -> &'static str {
         "OpenKeyCleanupService"
     }
 
@@ -150,13 +151,10 @@ impl BackgroundService for OpenKeyCleanupService {
         self.options.interval
     }
 
-    async fn run_once(&self) -> Progress {
-        if !self.dispatcher.is_leader() {
-            return Progress::idle();
-        }
+    async fn run(&self) -> Result<Progress, BackgroundError> {
         let mut progress = Progress::idle();
         for layout in [BucketLayoutProto::Legacy, BucketLayoutProto::FileSystemOptimized] {
-            let run = self.run(layout).await.unwrap_or_else(Progress::failed);
+            let run = self.clean_up(layout).await.unwrap_or_else(Progress::failed);
             progress = Progress {
                 items: progress.items + run.items,
                 more: progress.more || run.more,
@@ -164,6 +162,6 @@ impl BackgroundService for OpenKeyCleanupService {
                 failure: progress.failure.or(run.failure),
             };
         }
-        progress
+        Ok(progress)
     }
 }

@@ -1,6 +1,6 @@
 //! What a read must show before it may be answered here.
 //!
-//! * On the **leader**: everything, which its lease says without a question to anybody.
+//! * On the **leader**: everything, which its lease says without a message.
 //! * On **another OM**, for clients that ask for `LINEARIZABLE_ALLOW_FOLLOWER`: everything as well;
 //!   it asks the leader how far that is, once for all reads that wait, and waits until it has
 //!   applied it.

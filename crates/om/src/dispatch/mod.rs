@@ -55,7 +55,7 @@ const COMMANDS: usize = 256;
 pub(crate) struct Caller {
     /// Where the request came from.
     pub(crate) ip: IpAddr,
-    /// Whom the connection is for, where a protocol says so once for all requests.
+    /// The user of the connection, where a protocol names one for all requests.
     pub(crate) user: Option<Arc<str>>,
     /// Which call it is, where a protocol sends calls again under the same number.
     pub(crate) call: Option<CallKey>,

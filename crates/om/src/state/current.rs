@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
+use blockio::durable;
 use metastore::{Store, StoreOptions};
 
 use super::{CacheSizes, Tables};
@@ -66,16 +67,16 @@ impl CurrentTables {
         let incoming = self.dir.join(INCOMING);
         let fail = |e| Error::io(&self.dir, e);
         remove(&incoming).map_err(fail)?;
-        sync_files(source).map_err(fail)?;
+        durable::sync_tree(source).map_err(fail)?;
         if std::fs::rename(source, &incoming).is_err() {
             // Another file system: copy under a name that counts for nothing yet.
             let partial = self.dir.join("om.db.partial");
             remove(&partial).map_err(fail)?;
             copy_files(source, &partial).map_err(fail)?;
-            sync_files(&partial).map_err(fail)?;
+            durable::sync_tree(&partial).map_err(fail)?;
             std::fs::rename(&partial, &incoming).map_err(fail)?;
         }
-        sync_dir(&self.dir).map_err(fail)?;
+        durable::sync_directory(&self.dir).map_err(fail)?;
         self.wait_for_readers()?;
         finish_replacement(&self.dir).map_err(fail)?;
         self.reopen()
@@ -110,7 +111,7 @@ fn finish_replacement(dir: &Path) -> std::io::Result<()> {
             std::fs::rename(&database, &outgoing)?;
         }
         std::fs::rename(&incoming, &database)?;
-        sync_dir(dir)?;
+        durable::sync_directory(dir)?;
     }
     remove(&outgoing)
 }
@@ -134,20 +135,4 @@ fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn sync_files(dir: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            sync_files(&entry.path())?;
-        } else {
-            std::fs::File::open(entry.path())?.sync_all()?;
-        }
-    }
-    sync_dir(dir)
-}
-
-fn sync_dir(dir: &Path) -> std::io::Result<()> {
-    std::fs::File::open(dir)?.sync_all()
 }

@@ -1,11 +1,11 @@
 //! Containers whose blocks are all deleted go away.
 //!
-//! **Invariant:** a container is deleted only when as many replicas as it ought to have are known,
-//! all CLOSED, all empty and none behind what was ever reported: one that lacks writes is empty of
-//! what it never had. The orders go out without `force`, so that a node refuses when it knows
-//! better. A replica with blocks in it that turns up later revives the container (see
-//! `replica::reconcile`). One that was never written goes when its pipeline is gone: nobody can
-//! write to it any more.
+//! **Invariant:** a container is deleted only when as many replicas as it ought to have are known
+//! (if it is erasure coded, one of each index), all CLOSED, all empty and none behind what was ever
+//! reported: one that lacks writes is empty of what it never had. The orders go out without
+//! `force`, so that a node refuses when it knows better. A replica with blocks in it that turns up
+//! later revives the container (see `replica::reconcile`). One that was never written goes when its
+//! pipeline is gone: nobody can write to it any more.
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;
@@ -72,7 +72,7 @@ impl Cluster {
         let Some(container) = self.containers.get(id) else { return false };
         let replicas = self.replicas.of(id);
         container.state == LifeCycleState::Closed
-            && replicas.len() >= container.config.required_nodes() as usize
+            && self.different_replicas(id) >= container.config.required_nodes() as usize
             && replicas.iter().all(|r| {
                 let complete = r.sequence_id >= container.sequence_id;
                 r.state == ReplicaState::Closed && complete && r.is_empty && r.keys == 0

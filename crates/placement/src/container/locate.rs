@@ -49,14 +49,21 @@ impl Cluster {
             .filter_map(|r| Some((r, self.nodes.get(r.node)?)))
             .filter(|(r, n)| n.health != Health::Dead && r.state != ReplicaState::Deleted)
             .collect();
+        let is_ec = container.config.is_ec();
+        let closed = container.state == LifeCycleState::Closed;
         replicas.sort_by_key(|(r, n)| {
             let broken = matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid);
-            (broken, n.health, std::cmp::Reverse(r.sequence_id), r.node)
+            // One that is not closed yet may have come back from before its index was rebuilt.
+            let late = is_ec && closed && r.state != ReplicaState::Closed;
+            (broken, late, n.health, std::cmp::Reverse(r.sequence_id), r.node)
         });
-        if container.config.is_ec() {
+        if is_ec {
             // One node for each index: the best.
+            let indexes = 1..=container.config.required_nodes();
             let mut seen = BTreeSet::new();
-            replicas.retain(|(r, _)| seen.insert(r.replica_index));
+            replicas.retain(|(r, _)| {
+                indexes.contains(&r.replica_index) && seen.insert(r.replica_index)
+            });
         }
         let leader = container
             .pipeline

@@ -1,8 +1,11 @@
 //! DataNodes confirm deletions.
 //!
 //! **Invariant:** a transaction leaves the log only when every replica known has confirmed it, and
-//! no other can be away: as many nodes have confirmed as the container ought to have replicas, or,
-//! for a settled container that has fewer, no node is missing.
+//! no other can be away: as many nodes have confirmed as the container ought to have replicas (if
+//! it is erasure coded, nodes with each of its indexes), or, for a settled container that has
+//! fewer, no node is missing.
+
+use std::collections::BTreeSet;
 
 use types::DatanodeId;
 
@@ -40,7 +43,17 @@ impl Cluster {
         };
         let Some(container) = self.containers.get(t.container) else { return true };
         let acknowledged = &progress.acknowledged;
-        let all_there = acknowledged.len() >= container.config.required_nodes() as usize
+        let required = container.config.required_nodes();
+        let confirmed = match container.config.is_ec() {
+            // An index that is there twice does not stand for one that is away.
+            true => {
+                let on = acknowledged.iter().filter_map(|n| self.replicas.on(t.container, *n));
+                let indexes = on.map(|r| r.replica_index).filter(|i| (1..=required).contains(i));
+                indexes.collect::<BTreeSet<_>>().len()
+            }
+            false => acknowledged.len(),
+        };
+        let all_there = confirmed >= required as usize
             || (is_settled(container.state) && self.no_node_is_missing());
         // A replica that is being copied may still have the blocks: it is asked when it is there.
         let copied = self.pending.copies_of(t.container);

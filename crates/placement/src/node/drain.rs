@@ -66,15 +66,19 @@ impl Cluster {
             let list = match c.state {
                 LifeCycleState::Deleting | LifeCycleState::Deleted => continue,
                 LifeCycleState::Closed if c.config.is_ec() => {
-                    let index = self.replicas.on(container, id).map_or(0, |r| r.replica_index);
+                    let Some(replica) = self.replicas.on(container, id) else { continue };
+                    let index = replica.replica_index;
                     let count = self.ec_replica_count(c).unwrap_or_default();
-                    let is_good = count.leaving.get(&index).is_some_and(|on| on.contains(&id));
-                    let is_good = is_good || (maintenance && count.maintenance.contains(&index));
-                    if !is_good || count.does_without(index, maintenance) {
+                    if count.closing.get(&index).is_some_and(|on| on.contains(&id)) {
+                        &mut found.unclosed
+                    } else if !count.is_on_its_way(index, id)
+                        || count.does_without(index, maintenance)
+                    {
                         found.done = found.done.saturating_add(1);
                         continue;
+                    } else {
+                        &mut found.under_replicated
                     }
-                    &mut found.under_replicated
                 }
                 LifeCycleState::Closed | LifeCycleState::QuasiClosed => {
                     let Some(count) = self.replica_count(c) else { continue };

@@ -10,7 +10,7 @@ pub use register::Registered;
 pub use serve::ServeError;
 pub use watch::Shift;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use proto::hdds::NodeState;
@@ -150,6 +150,8 @@ impl Node {
 #[derive(Debug, Default)]
 pub struct Nodes {
     nodes: BTreeMap<DatanodeId, Node>,
+    /// Different racks of all nodes.
+    racks: usize,
 }
 
 impl Nodes {
@@ -171,6 +173,18 @@ impl Nodes {
     /// Whether no node has registered.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// Number of racks that nodes are in.
+    pub fn racks(&self) -> usize {
+        self.racks
+    }
+
+    /// Adds a node, or what it has become.
+    fn put(&mut self, node: Node) {
+        self.nodes.insert(node.details.id, node);
+        let racks = self.nodes.values().map(|n| n.details.network_location.as_str());
+        self.racks = racks.collect::<BTreeSet<_>>().len();
     }
 
     /// Number of nodes of that health.

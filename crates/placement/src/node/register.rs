@@ -63,7 +63,7 @@ impl Cluster {
             log_disks: None,
             confirmed: true,
         };
-        self.nodes.nodes.insert(id, node);
+        self.nodes.put(node);
         let address_changed = self.pipelines.refresh_member(&details);
         let mut decision = Decision::default();
         let wanted = (details.op_state, details.op_state_expiry);

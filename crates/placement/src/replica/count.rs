@@ -152,7 +152,7 @@ impl Cluster {
             }
         }
         for p in pending {
-            if matches!(p.task, Task::Copy { .. }) {
+            if p.task.comes().is_some() {
                 s.coming.push(p.node);
             }
         }

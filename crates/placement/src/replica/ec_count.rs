@@ -1,19 +1,25 @@
 //! The replica count of a closed erasure coded container: which of its replica indexes are where.
 //!
 //! A **good** replica is CLOSED and has an index of the group. What serves, is heard of, leaves or
-//! is in maintenance is as for full copies ([`count`](super::count)).
+//! is in maintenance is as for full copies ([`count`](super::count)), for each index by itself. An
+//! index whose only replica is in maintenance counts as there while as many others as it takes to
+//! read the container, and some more (`hdds.scm.replication.maintenance.remaining.redundancy`), are
+//! online.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, EcConfig, OperationalState, ReplicationConfig};
 
-use super::count::{ReplicaCount, mixed};
-use super::pending::{Pending, Task};
-use crate::{Cluster, Container, Health, Millis, Order, OrderKind, ReplicaState};
+use super::count::mixed;
+use super::pending::Task;
+use crate::{Cluster, Container, Health, Millis, Replica, ReplicaState};
 
-/// More than any code has: counts over the indexes come to an end whatever a record says.
-const MAX_INDEXES: u32 = 256;
+/// The most a code can have: an order names each index in one byte.
+const MAX_INDEXES: u32 = 255;
+
+/// Nodes with a replica, by its index.
+pub type ByIndex = BTreeMap<u32, Vec<DatanodeId>>;
 
 /// The indexes of a group, by what their replicas count for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,41 +28,68 @@ pub struct EcReplicaCount {
     pub required: u32,
     /// Indexes that it takes to read it.
     pub data: u32,
-    /// Nodes in service, not dead, with a good replica, by index.
-    pub serving: BTreeMap<u32, Vec<DatanodeId>>,
-    /// Indexes of those whose nodes are HEALTHY and lately heard of.
-    pub heard: BTreeSet<u32>,
-    /// Nodes that leave, with a good replica, by index.
-    pub leaving: BTreeMap<u32, Vec<DatanodeId>>,
-    /// Indexes with a good replica in maintenance, or on the way there.
-    pub maintenance: BTreeSet<u32>,
-    /// Indexes whose replica is still being closed.
-    pub closing: BTreeSet<u32>,
-    /// Replicas that are not trusted, or have no index of the group.
-    pub bad: usize,
+    /// Indexes that must stay online when others are in maintenance.
+    pub online: u32,
+    /// Nodes in service, not dead, with a good replica.
+    pub serving: ByIndex,
+    /// Those of them that are HEALTHY and lately heard of, in an order that is the same on every
+    /// SCM.
+    pub heard: ByIndex,
+    /// Nodes that leave, with a good replica.
+    pub leaving: ByIndex,
+    /// Nodes in maintenance, or on the way there, with a good replica.
+    pub maintenance: ByIndex,
+    /// Nodes whose replica is still being closed.
+    pub closing: ByIndex,
+    /// Nodes that a replica is on the way to.
+    pub coming: ByIndex,
+    /// Nodes that are deleting their good replica.
+    pub going: Vec<DatanodeId>,
+    /// Nodes whose replica is not trusted, or has no index of the group; in an order that is the
+    /// same on every SCM.
+    pub bad: Vec<(u32, DatanodeId)>,
 }
 
 impl EcReplicaCount {
     /// Indexes without a good replica in service or maintenance, and without one that is being
-    /// closed.
-    pub fn missing(&self) -> Vec<u32> {
-        let here = |index: &u32| {
-            self.serving.contains_key(index)
-                || self.maintenance.contains(index)
-                || self.closing.contains(index)
+    /// closed; `coming` says whether those on their way count.
+    pub fn missing(&self, coming: bool) -> Vec<u32> {
+        let there =
+            |index: &u32| self.is_online(*index, coming) || self.maintenance.contains_key(index);
+        (1..=self.required).filter(|index| !there(index)).collect()
+    }
+
+    /// Indexes that are to be made or copied: those that are missing, and of those in maintenance
+    /// as many as must be online besides.
+    pub fn needed(&self, coming: bool) -> Vec<u32> {
+        let mut needed = self.missing(coming);
+        let online = (1..=self.required).filter(|index| self.is_online(*index, coming)).count();
+        let online = online.saturating_add(needed.len());
+        let more = (self.online as usize).saturating_sub(online);
+        let away = self.maintenance.keys().filter(|index| !self.is_online(**index, coming));
+        needed.extend(away.take(more));
+        needed
+    }
+
+    fn is_online(&self, index: u32, coming: bool) -> bool {
+        self.serving.contains_key(&index)
+            || self.closing.contains_key(&index)
+            || (coming && self.coming.contains_key(&index))
+    }
+
+    /// Different indexes that can be read, or will be.
+    pub fn readable(&self) -> usize {
+        let readable = |index: &u32| {
+            self.is_online(*index, false)
+                || self.leaving.contains_key(index)
+                || self.maintenance.contains_key(index)
         };
-        (1..=self.required).filter(|index| !here(index)).collect()
+        (1..=self.required).filter(readable).count()
     }
 
     /// Whether too few indexes are left to read it.
     pub fn is_lost(&self) -> bool {
-        let readable = |index: &u32| {
-            self.serving.contains_key(index)
-                || self.leaving.contains_key(index)
-                || self.maintenance.contains(index)
-                || self.closing.contains(index)
-        };
-        (1..=self.required).filter(readable).count() < self.data as usize
+        self.readable() < self.data as usize
     }
 
     /// Whether an index is there more than once.
@@ -64,13 +97,33 @@ impl EcReplicaCount {
         self.serving.values().any(|nodes| nodes.len() > 1)
     }
 
+    /// Whether nothing needs to be done, racks aside.
+    pub fn is_fine(&self) -> bool {
+        self.closing.is_empty()
+            && self.needed(false).is_empty()
+            && !self.has_excess()
+            && self.bad.is_empty()
+    }
+
+    /// Whether `node`, which leaves or enters maintenance, has the good replica of `index`.
+    pub fn is_on_its_way(&self, index: u32, node: DatanodeId) -> bool {
+        [&self.leaving, &self.maintenance]
+            .iter()
+            .any(|by_index| by_index.get(&index).is_some_and(|nodes| nodes.contains(&node)))
+    }
+
     /// Whether the group does without the replica of `index` on a node that goes away: for good, or
-    /// for a while (`maintenance`), for which one index more than it takes to read it is enough.
+    /// for a while (`maintenance`).
     pub fn does_without(&self, index: u32, maintenance: bool) -> bool {
-        if self.serving.contains_key(&index) && (maintenance || self.heard.contains(&index)) {
-            return true;
+        if maintenance {
+            return self.serving.contains_key(&index)
+                || self.serving.len() >= self.online as usize
+                // Nothing can be made of what is there.
+                || self.is_lost();
         }
-        maintenance && self.serving.len() > self.data as usize
+        // What is on a node that is not heard of may be lost when this one is gone.
+        let elsewhere = self.heard.contains_key(&index) || self.maintenance.contains_key(&index);
+        elsewhere && !self.needed(false).contains(&index)
     }
 }
 
@@ -80,7 +133,11 @@ impl Cluster {
         self.ec_replica_count_at(c, None)
     }
 
-    fn ec_replica_count_at(&self, c: &Container, now: Option<Millis>) -> Option<EcReplicaCount> {
+    pub(super) fn ec_replica_count_at(
+        &self,
+        c: &Container,
+        now: Option<Millis>,
+    ) -> Option<EcReplicaCount> {
         let ReplicationConfig::Ec(EcConfig { data, .. }) = c.config else { return None };
         if c.state != LifeCycleState::Closed {
             return None;
@@ -89,82 +146,94 @@ impl Cluster {
         if required > MAX_INDEXES {
             return None;
         }
-        let mut s = EcReplicaCount { required, data, ..EcReplicaCount::default() };
+        let redundancy = self.settings.replication.maintenance_redundancy;
+        let online = data.saturating_add(redundancy).min(required);
+        let mut s = EcReplicaCount { required, data, online, ..EcReplicaCount::default() };
         for replica in self.replicas.of(c.id) {
-            let Some(node) = self.nodes.get(replica.node) else { continue };
-            let index = replica.replica_index;
-            let is_dead = node.health == Health::Dead;
-            let in_service = node.details.op_state == OperationalState::InService;
-            if !replica.state.is_final() && in_service && !is_dead {
-                s.closing.insert(index);
-                continue;
-            }
-            if replica.state != ReplicaState::Closed || !(1..=required).contains(&index) {
-                s.bad = s.bad.saturating_add(1);
-                continue;
-            }
-            match node.details.op_state {
-                OperationalState::InService if !is_dead => {
-                    s.serving.entry(index).or_default().push(replica.node);
-                    if self.is_heard(node, now) {
-                        s.heard.insert(index);
-                    }
-                }
-                OperationalState::InService => {}
-                OperationalState::Decommissioning | OperationalState::Decommissioned => {
-                    if !is_dead {
-                        s.leaving.entry(index).or_default().push(replica.node);
-                    }
-                }
-                OperationalState::EnteringMaintenance | OperationalState::InMaintenance => {
-                    s.maintenance.insert(index);
-                }
+            self.count_ec_replica(c, replica, now, &mut s);
+        }
+        for pending in self.pending.of(c.id) {
+            if let Some(index) = pending.task.comes() {
+                s.coming.entry(index).or_default().push(pending.node);
             }
         }
+        // Replicas are known in the order of their reports, which differs from SCM to SCM.
+        for nodes in s.heard.values_mut() {
+            nodes.sort_unstable_by_key(|node| mixed(c.id, *node));
+        }
+        s.bad.sort_unstable_by_key(|(_, node)| mixed(c.id, *node));
         Some(s)
     }
 
-    /// The next thing to do for a container: an index that only a leaving node has is copied. One
-    /// copy of a container at a time.
-    pub(super) fn repair_ec(
+    fn count_ec_replica(
         &self,
         c: &Container,
-        now: Millis,
-        until: Millis,
-    ) -> Option<(Pending, Order)> {
-        let count = self.ec_replica_count_at(c, Some(now))?;
-        if self.pending.of(c.id).iter().any(|p| matches!(p.task, Task::Copy { .. })) {
-            return None;
+        replica: &Replica,
+        now: Option<Millis>,
+        s: &mut EcReplicaCount,
+    ) {
+        use OperationalState::{
+            Decommissioned, Decommissioning, EnteringMaintenance, InMaintenance, InService,
+        };
+        let Some(node) = self.nodes.get(replica.node) else { return };
+        let (id, index) = (replica.node, replica.replica_index);
+        let is_dead = node.health == Health::Dead;
+        let closes = !replica.state.is_final()
+            || (replica.state == ReplicaState::QuasiClosed && replica.sequence_id >= c.sequence_id);
+        if closes && !is_dead {
+            s.closing.entry(index).or_default().push(id);
+            return;
         }
-        let source = count.missing().iter().find_map(|index| {
-            let sends = |node: &&DatanodeId| self.may_send(**node);
-            let from = count.leaving.get(index)?.iter().filter(sends);
-            from.min_by_key(|node| mixed(c.id, **node)).copied()
-        })?;
-        let serving = count.serving.values().flatten().copied().collect();
-        let placed = ReplicaCount { serving, ..ReplicaCount::default() };
-        let target = self.choose_target(c, &placed, false)?;
-        let pending = Pending { node: target, task: Task::Copy { source }, until };
-        Some((
-            pending,
-            Order { node: source, kind: OrderKind::ReplicateContainer { id: c.id, target } },
-        ))
+        if replica.state != ReplicaState::Closed || !(1..=s.required).contains(&index) {
+            s.bad.push((index, id));
+            return;
+        }
+        let is_going = |p: &super::pending::Pending| p.node == id && p.task == Task::Delete;
+        if self.pending.of(c.id).iter().any(is_going) {
+            s.going.push(id);
+            return;
+        }
+        match node.details.op_state {
+            InService if !is_dead => {
+                s.serving.entry(index).or_default().push(id);
+                if self.is_heard(node, now) {
+                    s.heard.entry(index).or_default().push(id);
+                }
+            }
+            Decommissioning | Decommissioned if !is_dead => {
+                s.leaving.entry(index).or_default().push(id);
+            }
+            InService | Decommissioning | Decommissioned => {}
+            EnteringMaintenance | InMaintenance => {
+                s.maintenance.entry(index).or_default().push(id);
+            }
+        }
     }
 
-    /// The health of a settled erasure coded container.
+    /// The health of a closed erasure coded container.
     pub(super) fn health_of_ec(&self, c: &Container, s: &EcReplicaCount) -> &'static str {
-        let replicas = self.replicas.of(c.id);
-        if c.keys == 0 && replicas.iter().all(|r| r.is_empty) {
+        if c.keys == 0 && self.replicas.of(c.id).iter().all(|r| r.is_empty) {
             return "EMPTY";
         }
-        match (s.is_lost(), s.missing().is_empty()) {
-            (true, _) if replicas.is_empty() => "MISSING",
-            (true, _) if s.bad > 0 => "UNHEALTHY_UNDER_REPLICATED",
-            (true, _) => "MISSING_UNDER_REPLICATED",
-            (false, false) => "UNDER_REPLICATED",
-            (false, true) if s.bad > 0 => "UNHEALTHY",
-            (false, true) if s.has_excess() => "OVER_REPLICATED",
-            (false, true) => "HEALTHY",
+        if s.is_lost() {
+            let damaged = s.bad.iter().filter(|(index, _)| (1..=s.required).contains(index));
+            let there = s.readable().saturating_add(damaged.count());
+            // Copies can still be made of what is on nodes that are on their way.
+            let leaves = |index: &&u32| !s.serving.contains_key(index);
+            let copies = s.leaving.keys().chain(s.maintenance.keys()).any(|i| leaves(&i));
+            return match (there >= s.data as usize, copies) {
+                (true, false) => "UNHEALTHY",
+                (true, true) => "UNHEALTHY_UNDER_REPLICATED",
+                (false, false) => "MISSING",
+                (false, true) => "MISSING_UNDER_REPLICATED",
+            };
+        }
+        match () {
+            () if !s.needed(false).is_empty() => "UNDER_REPLICATED",
+            () if !s.bad.is_empty() => "UNHEALTHY",
+            () if self.is_crowded(c, s) => "MIS_REPLICATED",
+            () if s.has_excess() => "OVER_REPLICATED",
+            () => "HEALTHY",
         }
     }
 }

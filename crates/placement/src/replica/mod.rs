@@ -2,11 +2,15 @@
 
 pub mod count;
 pub mod ec_count;
+mod ec_delete;
+mod ec_repair;
+mod ec_spread;
 pub mod health;
 pub mod pending;
 mod reconcile;
 pub mod repair;
 mod report;
+pub mod urgency;
 
 use std::collections::BTreeSet;
 

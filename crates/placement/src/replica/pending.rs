@@ -1,5 +1,9 @@
-//! Copies and deletions of replicas that nodes were told to make: counted as if done, so that they
-//! are not ordered twice, until they are reported, fail, or too much time has passed.
+//! Copies, reconstructions and deletions of replicas that nodes were told to make: counted as if
+//! done, so that they are not ordered twice, until they are reported, fail, or too much time has
+//! passed.
+//!
+//! Of erasure coded containers it is remembered for a while which nodes failed: an index that could
+//! not be copied is decoded from the others, and another node gets it.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -14,9 +18,39 @@ pub enum Task {
     Copy {
         /// The node that sends it.
         source: DatanodeId,
+        /// Its replica index, 0 for a full copy.
+        index: u32,
+    },
+    /// The node gets a replica that is decoded from others.
+    Reconstruct {
+        /// The node that does it.
+        coordinator: DatanodeId,
+        /// The replica's index.
+        index: u32,
+        /// Copies that it counts as for the coordinator. One of an order's tasks has it for all.
+        load: u32,
     },
     /// The node deletes its replica.
     Delete,
+}
+
+impl Task {
+    /// The index of the replica that the node gets; `None` when it deletes one.
+    pub fn comes(self) -> Option<u32> {
+        match self {
+            Self::Copy { index, .. } | Self::Reconstruct { index, .. } => Some(index),
+            Self::Delete => None,
+        }
+    }
+
+    /// The node that works on it, if another one gets the replica, and the copies it counts as.
+    fn work(self) -> Option<(DatanodeId, u32)> {
+        match self {
+            Self::Copy { source, .. } => Some((source, 1)),
+            Self::Reconstruct { coordinator, load, .. } => Some((coordinator, load)),
+            Self::Delete => None,
+        }
+    }
 }
 
 /// A replica that is to come or to go.
@@ -38,6 +72,8 @@ pub struct PendingTasks {
     deleting: FxHashMap<DatanodeId, u32>,
     receiving: FxHashMap<DatanodeId, u32>,
     copies: usize,
+    /// Nodes that a replica could not be copied from or made on, and until when that is remembered.
+    failed: FxHashMap<(ContainerId, DatanodeId), Millis>,
     /// Something came, went or failed since anybody asked.
     changed: bool,
 }
@@ -59,17 +95,23 @@ impl PendingTasks {
         self.tasks.get(&id).map(SmallVec::as_slice).unwrap_or_default()
     }
 
-    /// Whether a copy of the container is under way.
+    /// Whether a replica of the container is on its way to a node.
     pub fn copies_of(&self, id: ContainerId) -> bool {
-        self.of(id).iter().any(|p| matches!(p.task, Task::Copy { .. }))
+        self.of(id).iter().any(|p| p.task.comes().is_some())
     }
 
-    /// Copies that a node is to send.
+    /// Whether the node lately failed to send a replica of an erasure coded container, or to get
+    /// one.
+    pub fn failed_lately(&self, id: ContainerId, node: DatanodeId) -> bool {
+        self.failed.contains_key(&(id, node))
+    }
+
+    /// Copies that a node is to send. A reconstruction that it coordinates counts as several.
     pub fn sending(&self, node: DatanodeId) -> u32 {
         self.sending.get(&node).copied().unwrap_or(0)
     }
 
-    /// Copies that a node is to get.
+    /// Replicas that a node is to get.
     pub fn receiving(&self, node: DatanodeId) -> u32 {
         self.receiving.get(&node).copied().unwrap_or(0)
     }
@@ -79,7 +121,7 @@ impl PendingTasks {
         self.deleting.get(&node).copied().unwrap_or(0)
     }
 
-    /// Copies under way in the whole cluster.
+    /// Copies under way in the whole cluster. A reconstruction counts as several.
     pub fn copies(&self) -> usize {
         self.copies
     }
@@ -90,48 +132,67 @@ impl PendingTasks {
     }
 
     pub(crate) fn add(&mut self, id: ContainerId, pending: Pending) {
-        self.count(&pending, 1);
+        self.count(&pending, true);
         self.tasks.entry(id).or_default().push(pending);
     }
 
-    /// The node has reported a replica: a copy to it is done. True when one was waited for.
+    /// The node has reported a replica: what was on its way to it is there. True when one was
+    /// waited for.
     pub(crate) fn arrived(&mut self, id: ContainerId, node: DatanodeId) -> bool {
-        self.remove(id, |p| p.node == node && matches!(p.task, Task::Copy { .. }))
+        !self.remove(id, |p| p.node == node && p.task.comes().is_some()).is_empty()
     }
 
     /// The node has no replica any more: its deletion is done. True when one was waited for.
     pub(crate) fn gone(&mut self, id: ContainerId, node: DatanodeId) -> bool {
-        self.remove(id, |p| p.node == node && p.task == Task::Delete)
+        !self.remove(id, |p| p.node == node && p.task == Task::Delete).is_empty()
     }
 
-    /// A copy came to nothing. True when it was waited for.
+    /// A replica that was to come to `target` does not. True when it was waited for.
     pub fn failed(&mut self, id: ContainerId, target: DatanodeId) -> bool {
-        self.arrived(id, target)
+        let failed = self.remove(id, |p| p.node == target && p.task.comes().is_some());
+        failed.iter().for_each(|p| self.note_failure(id, p, p.until));
+        !failed.is_empty()
     }
 
     /// A node died: it neither sends nor gets anything. What it was told to delete it may delete
     /// when it is back, so that counts until it reports, or its time is over.
     pub(crate) fn forget_node(&mut self, node: DatanodeId) {
-        self.drop_where(|p| match p.task {
-            Task::Copy { source } => p.node == node || source == node,
-            Task::Delete => false,
-        });
+        self.drop_where(|p| p.task.work().is_some_and(|(by, _)| p.node == node || by == node));
     }
 
-    /// What took too long is not waited for any longer.
-    pub(crate) fn expire(&mut self, now: Millis) {
-        self.drop_where(|p| p.until <= now);
+    /// What took too long is not waited for any longer. That it did is remembered for `timeout`.
+    pub(crate) fn expire(&mut self, now: Millis, timeout: Millis) {
+        for (id, late) in self.drop_where(|p| p.until <= now) {
+            self.note_failure(id, &late, late.until.saturating_add(timeout));
+        }
+        self.failed.retain(|_, until| *until > now);
     }
 
-    fn drop_where(&mut self, which: impl Fn(&Pending) -> bool) {
-        let ids: Vec<_> = self.tasks.keys().copied().collect();
-        for id in ids {
-            self.remove(id, &which);
+    fn note_failure(&mut self, id: ContainerId, late: &Pending, until: Millis) {
+        if late.task.comes().is_none_or(|index| index == 0) {
+            return;
+        }
+        self.failed.insert((id, late.node), until);
+        if let Task::Copy { source, .. } = late.task {
+            self.failed.insert((id, source), until);
         }
     }
 
-    fn remove(&mut self, id: ContainerId, which: impl Fn(&Pending) -> bool) -> bool {
-        let Some(tasks) = self.tasks.get_mut(&id) else { return false };
+    fn drop_where(&mut self, which: impl Fn(&Pending) -> bool) -> Vec<(ContainerId, Pending)> {
+        let ids: Vec<_> = self.tasks.keys().copied().collect();
+        let mut dropped = Vec::new();
+        for id in ids {
+            dropped.extend(self.remove(id, &which).into_iter().map(|p| (id, p)));
+        }
+        dropped
+    }
+
+    fn remove(
+        &mut self,
+        id: ContainerId,
+        which: impl Fn(&Pending) -> bool,
+    ) -> SmallVec<[Pending; 2]> {
+        let Some(tasks) = self.tasks.get_mut(&id) else { return SmallVec::new() };
         let (out, kept): (SmallVec<[Pending; 2]>, SmallVec<[Pending; 2]>) =
             tasks.iter().copied().partition(|p| which(p));
         if kept.is_empty() {
@@ -140,27 +201,32 @@ impl PendingTasks {
             *tasks = kept;
         }
         for pending in &out {
-            self.count(pending, -1);
+            self.count(pending, false);
         }
         self.changed |= !out.is_empty();
-        !out.is_empty()
+        out
     }
 
-    fn count(&mut self, pending: &Pending, by: i32) {
-        let add = |counts: &mut FxHashMap<DatanodeId, u32>, node| {
+    /// Counts a task in, or out.
+    fn count(&mut self, pending: &Pending, comes: bool) {
+        let add = |counts: &mut FxHashMap<DatanodeId, u32>, node, by: u32| {
             let count = counts.entry(node).or_default();
-            *count = count.saturating_add_signed(by);
+            *count = if comes { count.saturating_add(by) } else { count.saturating_sub(by) };
             if *count == 0 {
                 counts.remove(&node);
             }
         };
-        match pending.task {
-            Task::Copy { source } => {
-                add(&mut self.sending, source);
-                add(&mut self.receiving, pending.node);
-                self.copies = self.copies.saturating_add_signed(by as isize);
+        match pending.task.work() {
+            Some((by, load)) => {
+                add(&mut self.sending, by, load);
+                add(&mut self.receiving, pending.node, 1);
+                let load = load as usize;
+                self.copies = match comes {
+                    true => self.copies.saturating_add(load),
+                    false => self.copies.saturating_sub(load),
+                };
             }
-            Task::Delete => add(&mut self.deleting, pending.node),
+            None => add(&mut self.deleting, pending.node, 1),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a reported replica means for its container, and what the node has to do about it.
 
+use std::collections::BTreeSet;
+
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::{ContainerId, DatanodeId, ReplicationConfig};
 
@@ -40,6 +42,9 @@ impl Cluster {
                     // it is known whether there is anything in it.
                     let pipeline = container.pipeline.unwrap_or_default();
                     decision.order(node, OrderKind::CloseContainer { id, pipeline, force: false });
+                } else if replica.keys > 0 && !self.can_be_read(container) {
+                    // What a node has that was away while the others were deleted. A late write is
+                    // on more nodes than one, and they report it soon.
                 } else if replica.keys > 0 && replica.state.is_final() {
                     // If it was ever written, the record is that of a closed container: a replica
                     // that has come as far lacks nothing, and one that has not has only blocks that
@@ -91,6 +96,8 @@ impl Cluster {
             // the others has a part of each block.
             ReplicaState::Closed if !has_a_part_of_all(&c.config, r.replica_index) => return,
             ReplicaState::Closed => LifeCycleEvent::Close,
+            // One that is erasure coded has no group that it could have closed without.
+            ReplicaState::QuasiClosed if c.config.is_ec() => return,
             ReplicaState::QuasiClosed => LifeCycleEvent::QuasiClose,
             _ => return,
         };
@@ -156,6 +163,16 @@ impl Cluster {
         entry.record.members.iter().filter(|m| dead(m.id)).count()
     }
 
+    /// Whether there are blocks in as many replicas as it takes to read any.
+    fn can_be_read(&self, c: &Container) -> bool {
+        let ReplicationConfig::Ec(ec) = c.config else { return true };
+        let with_blocks = self.replicas.of(c.id).iter().filter(|r| r.keys > 0);
+        let indexes = with_blocks.map(|r| r.replica_index);
+        let indexes: BTreeSet<u32> =
+            indexes.filter(|i| (1..=c.config.required_nodes()).contains(i)).collect();
+        indexes.len() >= ec.data as usize
+    }
+
     /// A replica of a CLOSED container: it shall be CLOSED too, if it has all writes.
     fn follow_closed(&self, c: &Container, r: &Replica, decision: &mut Decision) {
         let id = c.id;
@@ -177,7 +194,9 @@ impl Cluster {
 /// and of those that are the first and those of parity.
 fn has_a_part_of_all(config: &ReplicationConfig, index: u32) -> bool {
     match config {
-        ReplicationConfig::Ec(ec) => index == 1 || index > ec.data,
+        ReplicationConfig::Ec(ec) => {
+            index == 1 || (index > ec.data && index <= config.required_nodes())
+        }
         _ => true,
     }
 }

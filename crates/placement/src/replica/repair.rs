@@ -1,7 +1,9 @@
 //! Making the replicas of settled containers what they should be.
 //!
 //! One replica at a time is copied or deleted per container and look; what is under way counts as
-//! done ([`pending`](super::pending)). In this order:
+//! done ([`pending`](super::pending)). The containers that are closest to being lost go first
+//! ([`urgency`](super::urgency)). Of those that are erasure coded each replica is one of its own
+//! (`ec_repair.rs`). For full copies, in this order:
 //! 1. **under-replicated**: a node that has a good replica sends it to one that has none;
 //! 2. **misplaced**: the same, to another rack; then one is too many;
 //! 3. **bad replicas** go when there are enough good ones;
@@ -17,12 +19,14 @@
 //! (`Node::confirmed`). Among the same replicas the choice follows from the ids alone, whichever
 //! SCM makes it and in whatever order they were reported.
 
+use smallvec::{SmallVec, smallvec};
 use types::{ContainerId, DatanodeId, OperationalState};
 
 use super::count::{ReplicaCount, mixed};
 use super::pending::{Pending, Task};
+use super::urgency::{Left, Urgency};
 use crate::settings::whole;
-use crate::{Cluster, Container, Decision, Health, Millis, Node, OrderKind, elapsed};
+use crate::{Cluster, Container, Decision, Health, Millis, Node, Order, OrderKind, elapsed};
 
 /// What a look at some containers has found to do.
 #[derive(Debug, Default)]
@@ -33,40 +37,99 @@ pub struct Repairs {
     pub next: Option<ContainerId>,
 }
 
+/// An order, and what is under way by it.
+pub(super) struct Repair {
+    pub(super) tasks: SmallVec<[Pending; 2]>,
+    pub(super) order: Order,
+}
+
+impl Repair {
+    /// A node gets a copy of the replica of another one, which has that index.
+    pub(super) fn copy(
+        id: ContainerId,
+        (source, index): (DatanodeId, u32),
+        target: DatanodeId,
+        until: Millis,
+    ) -> Self {
+        let task = Task::Copy { source, index };
+        let kind = OrderKind::ReplicateContainer { id, target };
+        Self {
+            tasks: smallvec![Pending { node: target, task, until }],
+            order: Order { node: source, kind },
+        }
+    }
+
+    /// A replica goes.
+    pub(super) fn delete(id: ContainerId, node: DatanodeId, until: Millis) -> Self {
+        let kind = OrderKind::DeleteContainer { id, force: true };
+        let task = Task::Delete;
+        Self { tasks: smallvec![Pending { node, task, until }], order: Order { node, kind } }
+    }
+}
+
 impl Cluster {
     /// Looks at up to `count` containers from `start` on, and orders copies and deletions as far as
     /// the limits on work under way allow.
     pub fn repair_containers(&mut self, start: ContainerId, count: usize, now: Millis) -> Repairs {
         let mut repairs = Repairs::default();
+        let timeout = self.settings.replication.timeout;
         if start == ContainerId(0) {
-            self.pending.expire(now);
+            self.pending.expire(now, timeout);
+            self.urgency.begin_round();
         }
         let mut ids: Vec<_> =
             self.containers.from(start).take(count.saturating_add(1)).map(|c| c.id).collect();
         if ids.len() > count {
             repairs.next = ids.pop();
         }
-        let until = now.saturating_add(self.settings.replication.timeout);
-        for id in ids {
-            // Just closed: the reports of the other replicas are on their way.
-            let since = self.containers.get(id).map_or(now, |c| c.state_enter_ms);
-            if elapsed(since, now) < self.settings.resend_after {
+        let until = now.saturating_add(timeout);
+        let mut due: Vec<(Left, ContainerId)> =
+            ids.into_iter().filter_map(|id| Some((self.left_of(id, now)?, id))).collect();
+        due.sort_unstable();
+        for (left, id) in due {
+            if !self.urgency.admits(left) {
                 continue;
             }
-            let Some((pending, order)) = self.repair(id, now, until) else { continue };
-            self.pending.add(id, pending);
-            repairs.decision.orders.push(order);
+            let Some(repair) = self.repair(id, now, until) else {
+                if left != Urgency::CAN_WAIT && self.is_copying_enough() {
+                    self.urgency.hold_back(left);
+                }
+                continue;
+            };
+            repair.tasks.into_iter().for_each(|task| self.pending.add(id, task));
+            repairs.decision.orders.push(repair.order);
+        }
+        if repairs.next.is_none() && self.urgency.wants_another_round() {
+            self.pending.note_change();
         }
         repairs
     }
 
+    /// How many replicas a container can lose until it cannot be read; `None` when there is nothing
+    /// to do for it.
+    fn left_of(&self, id: ContainerId, now: Millis) -> Option<Left> {
+        let container = self.containers.get(id)?;
+        // Just closed: the reports of the other replicas are on their way.
+        if elapsed(container.state_enter_ms, now) < self.settings.resend_after {
+            return None;
+        }
+        if container.config.is_ec() {
+            return self.left_of_ec(container, now);
+        }
+        let count = self.replica_count_at(container, Some(now))?;
+        if count.is_fine() {
+            return None;
+        }
+        if count.missing(true) == 0 {
+            return Some(Urgency::CAN_WAIT);
+        }
+        let copies = [&count.serving, &count.leaving, &count.maintenance].map(Vec::len);
+        let copies = copies.into_iter().fold(0, usize::saturating_add);
+        Some(Left::try_from(copies.saturating_sub(1)).unwrap_or(Left::MAX))
+    }
+
     /// The next thing to do for a container.
-    fn repair(
-        &self,
-        id: ContainerId,
-        now: Millis,
-        until: Millis,
-    ) -> Option<(Pending, crate::Order)> {
+    fn repair(&self, id: ContainerId, now: Millis, until: Millis) -> Option<Repair> {
         let container = self.containers.get(id)?;
         if container.config.is_ec() {
             return self.repair_ec(container, now, until);
@@ -93,9 +156,7 @@ impl Cluster {
         let victim = self.bad_victim(container, &count).or_else(|| {
             (count.spare() > 0).then(|| self.extra_victim(container, &count)).flatten()
         })?;
-        let pending = Pending { node: victim, task: Task::Delete, until };
-        let kind = OrderKind::DeleteContainer { id, force: true };
-        Some((pending, crate::Order { node: victim, kind }))
+        Some(Repair::delete(id, victim, until))
     }
 
     fn order_copy(
@@ -104,25 +165,24 @@ impl Cluster {
         s: &ReplicaCount,
         elsewhere: bool,
         until: Millis,
-    ) -> Option<(Pending, crate::Order)> {
-        if self.pending.copies() >= self.most_copies() {
+    ) -> Option<Repair> {
+        if self.is_copying_enough() {
             return None;
         }
         let target = self.choose_target(c, s, elsewhere)?;
         let source = self.choose_source(c, s)?;
-        let pending = Pending { node: target, task: Task::Copy { source }, until };
-        let kind = OrderKind::ReplicateContainer { id: c.id, target };
-        Some((pending, crate::Order { node: source, kind }))
+        Some(Repair::copy(c.id, (source, 0), target, until))
     }
 
-    /// Copies that may be under way in the whole cluster.
-    fn most_copies(&self) -> usize {
+    /// Whether as many copies are under way as may be in the whole cluster.
+    pub(super) fn is_copying_enough(&self) -> bool {
         let r = &self.settings.replication;
         if r.in_flight_share <= 0.0 {
-            return usize::MAX;
+            return false;
         }
         let healthy = self.nodes.count(Health::Healthy) as f64;
-        whole(healthy * f64::from(r.copies_per_node) * r.in_flight_share).max(1)
+        let most = whole(healthy * f64::from(r.copies_per_node) * r.in_flight_share).max(1);
+        self.pending.copies() >= most
     }
 
     /// The node to send a copy: that of the most complete good replicas which has the least to
@@ -153,7 +213,7 @@ impl Cluster {
     }
 
     /// The node to get a copy: with room, without a replica, in a rack where it does the most good.
-    pub(super) fn choose_target(
+    fn choose_target(
         &self,
         c: &Container,
         s: &ReplicaCount,
@@ -223,11 +283,11 @@ impl Cluster {
         candidates.find(|id| keeps_racks(id)).copied().filter(|id| self.may_delete(*id))
     }
 
-    fn is_going(&self, id: ContainerId, node: DatanodeId) -> bool {
+    pub(super) fn is_going(&self, id: ContainerId, node: DatanodeId) -> bool {
         self.pending.of(id).iter().any(|p| p.node == node && p.task == Task::Delete)
     }
 
-    fn may_delete(&self, node: DatanodeId) -> bool {
+    pub(super) fn may_delete(&self, node: DatanodeId) -> bool {
         self.nodes.is_healthy(node)
             && self.pending.deleting(node) < self.settings.replication.deletes_per_node.max(1)
     }

@@ -1,5 +1,7 @@
 //! DataNodes report their replicas, all of them or what changed.
 
+use std::collections::BTreeSet;
+
 use proto::hdds::LifeCycleState;
 use rustc_hash::FxHashSet;
 use types::{ContainerId, DatanodeId};
@@ -51,17 +53,21 @@ impl Cluster {
         decision
     }
 
-    /// Replicas of a container that can be read, those of an EC group once per index.
+    /// Replicas of a container that can be read; of an erasure coded one, different indexes of its
+    /// group.
     pub(crate) fn different_replicas(&self, id: ContainerId) -> usize {
         let of = self.replicas.of(id).iter();
         let readable =
             of.filter(|r| !matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid));
-        let mut kinds: Vec<_> = readable
-            .map(|r| if r.replica_index > 0 { (r.replica_index, None) } else { (0, Some(r.node)) })
-            .collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        kinds.len()
+        match self.containers.get(id).map(|c| c.config) {
+            Some(config) if config.is_ec() => {
+                let indexes = readable.map(|r| r.replica_index);
+                let indexes: BTreeSet<u32> =
+                    indexes.filter(|i| (1..=config.required_nodes()).contains(i)).collect();
+                indexes.len()
+            }
+            _ => readable.count(),
+        }
     }
 
     /// What the replicas say about the container's size: the largest of them while it is written,

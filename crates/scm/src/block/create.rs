@@ -5,7 +5,7 @@ use std::sync::Arc;
 use placement::block::Wish;
 use placement::{Change, Container, Sequence};
 use proto::hdds::LifeCycleState;
-use types::{ContainerId, PipelineId, ReplicationConfig};
+use types::{ContainerId, DatanodeId, PipelineId, ReplicationConfig};
 
 use super::ids;
 use crate::core::Core;
@@ -31,48 +31,67 @@ pub async fn create_containers(
 pub async fn create_ec_pipeline(core: &Core, wish: Wish<'_>) -> Result<bool, RequestError> {
     let before = core.cluster().pipelines.len();
     let _one_at_a_time = core.creating.lock().await;
-    let id = PipelineId::random();
-    let pipeline = {
-        let cluster = core.cluster();
-        if cluster.pipelines.len() > before {
-            return Ok(true);
-        }
-        let plan = cluster.plan_ec_pipeline(wish.config, &wish.exclude.datanodes, id);
-        let Some(plan) = plan else { return Ok(false) };
-        cluster.build_pipeline(&plan, id, core.clock.now())
-    };
-    core.propose_one(Change::AddPipeline(pipeline)).await?;
-    create(core, &[(id, 1)], &wish.owner.into(), wish.config).await?;
+    if core.cluster().pipelines.len() > before {
+        return Ok(true);
+    }
+    let made = add_ec_pipeline(core, wish.config, &wish.exclude.datanodes).await?;
+    let Some(pipeline) = made else { return Ok(false) };
+    create(core, &[(pipeline, 1)], &wish.owner.into(), wish.config).await?;
     Ok(true)
 }
 
-/// Makes one container on an open pipeline.
+/// Adds a pipeline of erasure coded block groups; `None` when there are too few nodes. The caller
+/// holds `core.creating`.
+async fn add_ec_pipeline(
+    core: &Core,
+    config: ReplicationConfig,
+    avoid: &[DatanodeId],
+) -> Result<Option<PipelineId>, RequestError> {
+    let id = PipelineId::random();
+    let pipeline = {
+        let cluster = core.cluster();
+        let plan = cluster.plan_ec_pipeline(config, avoid, id);
+        let Some(plan) = plan else { return Ok(None) };
+        cluster.build_pipeline(&plan, id, core.clock.now())
+    };
+    core.propose_one(Change::AddPipeline(pipeline)).await?;
+    Ok(Some(id))
+}
+
+/// Makes one container on an open pipeline; an erasure coded one on a pipeline of its own, which is
+/// closed with it.
 pub async fn create_one(
     core: &Core,
     config: ReplicationConfig,
     owner: &str,
 ) -> Result<ContainerId, RequestError> {
     let _one_at_a_time = core.creating.lock().await;
-    let pipeline = {
-        let cluster = core.cluster();
-        if cluster.safe_mode.is_on() {
-            return Err(RequestError::SafeMode("allocateContainer"));
-        }
+    if core.cluster().safe_mode.is_on() {
+        return Err(RequestError::SafeMode("allocateContainer"));
+    }
+    let pipeline = match config {
+        ReplicationConfig::Ec(_) => add_ec_pipeline(core, config, &[]).await?.ok_or_else(|| {
+            RequestError::NoRoom(format!("there are too few datanodes for an {config} pipeline"))
+        })?,
         // Copies without consensus are written through the same groups.
-        let written_as = match config {
-            ReplicationConfig::StandAlone(factor) => ReplicationConfig::Ratis(factor),
-            other => other,
-        };
-        let fewest = |p: &&PipelineId| cluster.containers.open(**p).len();
-        cluster.pipelines.open(&written_as).iter().min_by_key(fewest).copied()
+        ReplicationConfig::StandAlone(factor) | ReplicationConfig::Ratis(factor) => {
+            emptiest_pipeline(core, &ReplicationConfig::Ratis(factor)).ok_or_else(|| {
+                RequestError::NoRoom(format!("there is no open {config} pipeline"))
+            })?
+        }
     };
-    let pipeline = pipeline
-        .ok_or_else(|| RequestError::NoRoom(format!("there is no open {config} pipeline")))?;
     let created = create(core, &[(pipeline, 1)], &owner.into(), config).await?;
     created
         .first()
         .copied()
         .ok_or_else(|| RequestError::Failed("the container was not created".to_owned()))
+}
+
+/// The open pipeline with the fewest open containers.
+fn emptiest_pipeline(core: &Core, config: &ReplicationConfig) -> Option<PipelineId> {
+    let cluster = core.cluster();
+    let fewest = |p: &&PipelineId| cluster.containers.open(**p).len();
+    cluster.pipelines.open(config).iter().min_by_key(fewest).copied()
 }
 
 async fn create(

@@ -1,4 +1,4 @@
-//! Which copy a command was about: a node that could not make it names the command only.
+//! Which replicas a command was to make: a node that could not do it names the command only.
 
 use std::collections::VecDeque;
 
@@ -11,28 +11,44 @@ use types::{ContainerId, DatanodeId};
 /// until their time is over.
 const REMEMBERED: usize = 20_000;
 
-/// Commands to copy containers, by their ids.
+/// A command that is to make replicas.
+#[derive(Debug)]
+struct Sent {
+    command: i64,
+    container: ContainerId,
+    targets: Vec<DatanodeId>,
+}
+
+/// Commands to copy containers, or to reconstruct replicas of them, by their ids.
 #[derive(Debug, Default)]
 pub struct Copies {
-    sent: Mutex<VecDeque<(i64, ContainerId, DatanodeId)>>,
+    sent: Mutex<VecDeque<Sent>>,
 }
 
 impl Copies {
     /// An order is sent as this command.
     pub fn note(&self, order: &OrderKind, command: &ScmCommandProto) {
-        let OrderKind::ReplicateContainer { id, target } = order else { return };
-        let Some(copy) = &command.replicate_container_command_proto else { return };
+        let copy = command.replicate_container_command_proto.as_ref().map(|copy| copy.cmd_id);
+        let reconstruction = command.reconstruct_ec_containers_command_proto.as_ref();
+        let Some(id) = copy.or_else(|| reconstruction.map(|r| r.cmd_id)) else { return };
+        let (container, targets) = match order {
+            OrderKind::ReplicateContainer { id, target } => (*id, vec![*target]),
+            OrderKind::ReconstructEcContainer { id, targets, .. } => {
+                (*id, targets.iter().map(|(node, _)| *node).collect())
+            }
+            _ => return,
+        };
         let mut sent = self.sent.lock();
         if sent.len() >= REMEMBERED {
             sent.pop_front();
         }
-        sent.push_back((copy.cmd_id, *id, *target));
+        sent.push_back(Sent { command: id, container, targets });
     }
 
-    /// What the command of that id was to copy, and where to.
-    pub fn take(&self, command: i64) -> Option<(ContainerId, DatanodeId)> {
+    /// The container that the command of that id was to make replicas of, and where.
+    pub fn take(&self, command: i64) -> Option<(ContainerId, Vec<DatanodeId>)> {
         let mut sent = self.sent.lock();
-        let at = sent.iter().position(|(id, ..)| *id == command)?;
-        sent.remove(at).map(|(_, container, target)| (container, target))
+        let at = sent.iter().position(|sent| sent.command == command)?;
+        sent.remove(at).map(|sent| (sent.container, sent.targets))
     }
 }

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use placement::{Cluster, Millis, OrderKind, Transaction, pipeline};
 use proto::scm_datanode::{
     self as wire, CloseContainerCommandProto, ClosePipelineCommandProto,
-    CreatePipelineCommandProto, DeleteBlocksCommandProto, DeleteContainerCommandProto,
+    CreatePipelineCommandProto, DatanodeDetailsAndReplicaIndexProto, DeleteBlocksCommandProto,
+    DeleteContainerCommandProto, ReconstructEcContainersCommandProto,
     ReplicateContainerCommandProto, ReregisterCommandProto, ScmCommandProto,
     SetNodeOperationalStateCommandProto,
 };
-use types::DatanodeDetails;
+use types::{ContainerId, DatanodeDetails, DatanodeId};
 use wire::scm_command_proto::Type;
 
 /// Numbers commands, so that a node's report on one can name it.
@@ -77,6 +78,12 @@ pub fn to_wire(
                 priority: None,
             });
         }
+        OrderKind::ReconstructEcContainer { id, sources, targets } => {
+            command.set_command_type(Type::ReconstructEcContainersCommand);
+            command.deadline_ms_since_epoch = deadline(cluster, now);
+            command.reconstruct_ec_containers_command_proto =
+                Some(reconstruction(cluster, *id, sources, targets, cmd_id)?);
+        }
         OrderKind::SetOperationalState { state, expiry } => {
             command.set_command_type(Type::SetNodeOperationalStateCommand);
             command.set_node_operational_state_command_proto =
@@ -89,9 +96,8 @@ pub fn to_wire(
         OrderKind::DeleteContainer { id, force } => {
             command.set_command_type(Type::DeleteContainerCommand);
             // A node that is so late that it is not waited for keeps its replica: another one may
-            // go instead. Half of the time is for clocks that differ.
-            let deadline = now.saturating_add(cluster.settings.replication.timeout / 2);
-            command.deadline_ms_since_epoch = i64::try_from(deadline).ok();
+            // go instead.
+            command.deadline_ms_since_epoch = deadline(cluster, now);
             command.delete_container_command_proto = Some(DeleteContainerCommandProto {
                 container_id: id.to_wire(),
                 cmd_id,
@@ -113,6 +119,39 @@ pub fn to_wire(
         }
     }
     Some(command)
+}
+
+/// Until when a node may begin with what it is told: a part of the time for which it is waited for.
+/// The other half is for clocks that differ.
+fn deadline(cluster: &Cluster, now: Millis) -> Option<i64> {
+    i64::try_from(now.saturating_add(cluster.settings.replication.timeout / 2)).ok()
+}
+
+/// The part of a command to reconstruct replicas; `None` when the container or a target is gone.
+fn reconstruction(
+    cluster: &Cluster,
+    id: ContainerId,
+    sources: &[(DatanodeId, u32)],
+    targets: &[(DatanodeId, u32)],
+    cmd_id: i64,
+) -> Option<ReconstructEcContainersCommandProto> {
+    let config = cluster.containers.get(id)?.config.wire_ec()?;
+    let source = |(node, index): &(DatanodeId, u32)| {
+        Some(DatanodeDetailsAndReplicaIndexProto {
+            datanode_details: cluster.nodes.get(*node)?.details.to_wire(),
+            replica_index: i32::try_from(*index).ok()?,
+        })
+    };
+    let target = |(node, _): &(DatanodeId, u32)| Some(cluster.nodes.get(*node)?.details.to_wire());
+    let index = |(_, index): &(DatanodeId, u32)| u8::try_from(*index).ok();
+    Some(ReconstructEcContainersCommandProto {
+        container_id: id.to_wire(),
+        sources: sources.iter().filter_map(source).collect(),
+        targets: targets.iter().map(target).collect::<Option<_>>()?,
+        missing_container_indexes: targets.iter().map(index).collect::<Option<Vec<u8>>>()?.into(),
+        ec_replication_config: config,
+        cmd_id,
+    })
 }
 
 /// The command that makes a node register.

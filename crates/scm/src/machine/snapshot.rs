@@ -4,9 +4,10 @@
 //! some of them durable before the others. So the checkpoint first gets a name beside the store; as
 //! long as that is there, a start copies all of it again ([`resume`]).
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use blockio::durable;
 use metastore::{Batch, Durability, IterRange, Store, StoreOptions, Table};
 use multiraft::{LogPosition, MachineError, SnapshotSource};
 
@@ -80,7 +81,7 @@ fn discard(dir: &Path) -> Result<(), MachineError> {
 }
 
 fn sync_names(path: &Path) -> Result<(), MachineError> {
-    Ok(File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()?)
+    Ok(durable::sync_name(path)?)
 }
 
 /// Gives the checkpoint, with its position, the name under which a start finds it; durably.

@@ -45,8 +45,8 @@ pub async fn heartbeat(
     );
     core.carry_out(told);
     if waits(request) {
-        let orders =
-            core.shutdown.until(core.commands.wait(node, command::LONG_POLL_TIMEOUT)).await;
+        let commands = core.commands.wait(node, command::LONG_POLL_TIMEOUT);
+        let orders = telemetry::stage("wait for commands", core.shutdown.until(commands)).await;
         return Ok(answer(core, request, node, &orders.unwrap_or_default()));
     }
     let decision = take_reports(core, node, request)?;
@@ -73,7 +73,7 @@ fn answer(
 }
 
 /// Whether the heartbeat only waits for commands.
-fn waits(r: &ScmHeartbeatRequestProto) -> bool {
+pub fn waits(r: &ScmHeartbeatRequestProto) -> bool {
     r.node_report.is_none()
         && r.container_report.is_none()
         && r.incremental_container_report.is_empty()
@@ -128,8 +128,10 @@ fn take_reports(
         if let Some(ack) = &status.block_deletion_ack {
             decision.merge(cluster.acknowledge_deletions(node, &results(ack)));
         } else if status.status() == Status::Failed {
-            if let Some((id, target)) = core.copies.take(status.cmd_id) {
-                cluster.pending.failed(id, target);
+            if let Some((id, targets)) = core.copies.take(status.cmd_id) {
+                for target in targets {
+                    cluster.pending.failed(id, target);
+                }
             }
             tracing::warn!(%node, command = ?status.r#type(), reason = status.msg(), "node could not carry out a command");
         }

@@ -23,6 +23,10 @@ pub async fn answer(core: &Core, call: Call) -> Result<Reply, Refusal> {
     measured.started();
     let trace_id = request.trace_id.as_deref();
     let mut span = core.edge.request(kind.as_str_name(), trace_id, call.received);
+    if request.send_heartbeat_request.as_ref().is_some_and(heartbeat::waits) {
+        // It lasts until there is a command.
+        span = span.unwatched();
+    }
     let mut response =
         ScmDatanodeResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);

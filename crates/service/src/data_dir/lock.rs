@@ -5,9 +5,10 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use blockio::durable;
 use rustix::fs::{FlockOperation, flock};
 
-use super::{DataDirError, Expected, VersionFile, sync_parent};
+use super::{DataDirError, Expected, VersionFile};
 
 const LOCK_FILE: &str = "in_use.lock";
 
@@ -27,7 +28,7 @@ impl DataDir {
     pub fn lock(path: impl AsRef<Path>) -> Result<DataDir, DataDirError> {
         let path = path.as_ref().to_path_buf();
         fs::create_dir_all(&path).map_err(DataDirError::io(&path))?;
-        sync_parent(&path).map_err(DataDirError::io(&path))?;
+        durable::sync_name(&path).map_err(DataDirError::io(&path))?;
         let lock_path = path.join(LOCK_FILE);
         let mut file = OpenOptions::new()
             .read(true)

@@ -4,14 +4,12 @@
 //! ends); `VERSION` says whose data this is. Opening refuses a directory in use, another cluster's
 //! or another role's data, and a layout newer than the program.
 
-mod join_note;
 mod lock;
 mod version;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use join_note::JoinNote;
 pub use lock::DataDir;
 pub use version::{Expected, VersionFile};
 
@@ -77,13 +75,5 @@ pub enum DataDirError {
 impl DataDirError {
     fn io(path: &Path) -> impl FnOnce(io::Error) -> DataDirError + '_ {
         move |source| DataDirError::Io { path: path.to_path_buf(), source }
-    }
-}
-
-/// Makes a file's name durable: syncs the directory it is in.
-fn sync_parent(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => std::fs::File::open(parent)?.sync_all(),
-        _ => Ok(()),
     }
 }

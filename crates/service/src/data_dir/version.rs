@@ -1,11 +1,13 @@
 //! The VERSION file: Java properties, as Ozone writes them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 
-use super::{DataDirError, sync_parent};
+use blockio::durable;
+
+use super::DataDirError;
 
 const NODE_TYPE: &str = "nodeType";
 const CLUSTER_ID: &str = "clusterID";
@@ -92,17 +94,11 @@ impl VersionFile {
     pub fn write(&self, path: &Path) -> Result<(), DataDirError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(DataDirError::io(parent))?;
-            sync_parent(parent).map_err(DataDirError::io(parent))?;
+            durable::sync_name(parent).map_err(DataDirError::io(parent))?;
         }
         let temporary = path.with_extension("tmp");
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&temporary)?;
-            file.write_all(self.text().as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&temporary, path)?;
-            sync_parent(path)
-        };
-        write().map_err(DataDirError::io(path))
+        let text = self.text();
+        durable::replace(path, &temporary, text.as_bytes()).map_err(DataDirError::io(path))
     }
 
     fn text(&self) -> String {

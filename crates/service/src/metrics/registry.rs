@@ -84,6 +84,18 @@ impl MetricsRegistry {
         self.registry.write().register(name, help, Computed::Counter(Box::new(value)));
     }
 
+    /// Counters kept elsewhere and told apart by a label, read whenever they are looked at.
+    pub fn counters_fn(
+        &self,
+        name: &str,
+        help: &str,
+        label: &'static str,
+        values: impl Fn() -> Vec<(String, u64)> + Send + Sync + 'static,
+    ) {
+        let family = Computed::Counters(label, Box::new(values));
+        self.registry.write().register(name, format!("{help}, by {label}"), family);
+    }
+
     /// A histogram of durations in seconds.
     pub fn histogram(&self, name: &str, help: &str) -> Histogram {
         self.register(name, help, Histogram::default())
@@ -127,6 +139,7 @@ impl<M: EncodeMetric> EncodeMetric for Described<M> {
 enum Computed {
     Gauge(Box<dyn Fn() -> f64 + Send + Sync>),
     Counter(Box<dyn Fn() -> u64 + Send + Sync>),
+    Counters(&'static str, Box<dyn Fn() -> Vec<(String, u64)> + Send + Sync>),
 }
 
 impl fmt::Debug for Computed {
@@ -134,6 +147,7 @@ impl fmt::Debug for Computed {
         match self {
             Computed::Gauge(value) => write!(f, "Gauge({})", value()),
             Computed::Counter(value) => write!(f, "Counter({})", value()),
+            Computed::Counters(label, values) => write!(f, "Counters({label}, {:?})", values()),
         }
     }
 }
@@ -147,13 +161,21 @@ impl EncodeMetric for Computed {
             Computed::Counter(value) => {
                 encoder.encode_counter::<NoLabelSet, _, u64>(&value(), None)
             }
+            Computed::Counters(label, values) => {
+                for (value, count) in values() {
+                    let labels = [(*label, value)];
+                    let mut one = encoder.encode_family(&labels)?;
+                    one.encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+                }
+                Ok(())
+            }
         }
     }
 
     fn metric_type(&self) -> MetricType {
         match self {
             Computed::Gauge(_) => MetricType::Gauge,
-            Computed::Counter(_) => MetricType::Counter,
+            Computed::Counter(_) | Computed::Counters(..) => MetricType::Counter,
         }
     }
 }

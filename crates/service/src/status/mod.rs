@@ -13,7 +13,8 @@ use limits::{MemoryBudget, MemoryClass};
 use crate::background::ServiceStatus;
 use crate::metrics::RpcMetrics;
 
-/// What a role tells of itself. Asked whenever somebody looks, so it must be cheap and not wait.
+/// The state of a role, for its status page. Called for each request, so it must be cheap and not
+/// wait.
 pub trait StatusPage: Send + Sync + 'static {
     /// The heading: `Ozone Manager om1`.
     fn title(&self) -> String;

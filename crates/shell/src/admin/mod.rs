@@ -21,7 +21,7 @@ pub enum AdminCommand {
     Datanode(Noun<datanode::DatanodeCommand>),
     /// Pipelines: list, create, close.
     Pipeline(Noun<pipeline::PipelineCommand>),
-    /// Containers: list, info, close, report.
+    /// Containers: list, info, create, close, report.
     Container(Noun<container::ContainerCommand>),
     /// Safe mode: status, wait, exit.
     Safemode(Noun<safemode::SafemodeCommand>),
@@ -69,6 +69,29 @@ impl ScmArgs {
             options.scm_addresses = vec![scm.clone()];
         }
         ScmClient::new(&options)
+    }
+}
+
+/// Which SCM to ask, by its address or by its service.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ScmServiceArgs {
+    #[command(flatten)]
+    scm: ScmArgs,
+    /// The SCM service, when several are configured; Ozone's -id is the same.
+    #[arg(long = "service-id", value_name = "ID", conflicts_with = "scm")]
+    service: Option<String>,
+}
+
+impl ScmServiceArgs {
+    pub(crate) fn client(&self, conf: &Configuration) -> Result<ScmClient, ShellError> {
+        let Some(id) = &self.service else { return Ok(self.scm.client(conf)) };
+        let conf = conf.with("ozone.scm.default.service.id", id);
+        match conf.scm_service() {
+            Some(service) if service.id == *id => Ok(self.scm.client(&conf)),
+            _ => Err(ShellError::Usage(format!(
+                "--service-id {id}: no such SCM service is configured"
+            ))),
+        }
     }
 }
 

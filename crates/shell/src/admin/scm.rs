@@ -10,7 +10,7 @@ use crate::{ShellError, output};
 /// What can be asked about SCM.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ScmCommand {
-    /// Who leads and who follows.
+    /// Show the leader and the followers.
     Roles(Roles),
     /// Make another SCM the leader.
     Transfer(Transfer),
@@ -42,7 +42,7 @@ pub struct Transfer {
     scm: ScmArgs,
 }
 
-/// Who leads and who follows.
+/// Show the leader and the followers.
 #[derive(Debug, Clone, Args)]
 pub struct Roles {
     /// As JSON.

@@ -82,7 +82,7 @@ impl<M: Model> Search<'_, M> {
         while first < self.events.len() && is_done(first) {
             first += 1;
         }
-        // Nobody who asked after somebody was answered can be before him.
+        // No call that began after another one's response can be before that one.
         let mut limit = NEVER;
         let mut candidates = Vec::new();
         for (at, event) in self.events.iter().enumerate().skip(first) {

@@ -30,11 +30,11 @@ pub struct Outcome {
     pub violations: Vec<String>,
     /// Calls of clients that were answered.
     pub answered: usize,
-    /// Calls whose outcome nobody knows.
+    /// Calls whose outcome is not known.
     pub unknown: usize,
     /// Histories whose search was given up.
     pub undecided: usize,
-    /// What the one who looks on did beside the faults, or saw: by name.
+    /// What the observer did beside the faults, or saw: by name.
     pub counts: std::collections::BTreeMap<&'static str, u64>,
     /// Faults, by kind.
     pub faults: std::collections::BTreeMap<&'static str, usize>,

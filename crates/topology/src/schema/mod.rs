@@ -129,7 +129,7 @@ impl Schema {
         Costs::new(self.layers.iter().map(|layer| layer.cost))
     }
 
-    /// Where a node is that nobody placed: the default of each layer.
+    /// The location of a node without one: the default of each layer.
     pub fn default_place(&self) -> String {
         let names = self.inner().map(|layer| layer.default.as_deref().unwrap_or("default"));
         let parts: Vec<&str> = names.flat_map(parts).collect();

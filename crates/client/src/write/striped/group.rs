@@ -49,6 +49,8 @@ pub(super) struct GroupWriter {
     pipeline: Pipeline,
     target: Target,
     timeout: Duration,
+    /// Something about it failed lately: there was no other.
+    is_reluctant: bool,
     /// In order of their indexes.
     replicas: Vec<Replica>,
     /// Stripes that fit.
@@ -82,7 +84,8 @@ impl GroupWriter {
         let replicas = replicas(scheme, &pipeline, block)?;
         // A node that answers nothing for long hangs or is cut off, and other nodes are there at
         // once, unless this group was opened although something about it failed lately.
-        let timeout = match excluded.avoids(&block, &pipeline) {
+        let is_reluctant = excluded.avoids(&block, &pipeline);
+        let timeout = match is_reluctant {
             true => timeout,
             false => timeout / HANG_SHARE,
         };
@@ -94,6 +97,7 @@ impl GroupWriter {
             pipeline,
             target,
             timeout,
+            is_reluctant,
             replicas,
             capacity,
             stripes: 0,
@@ -108,6 +112,11 @@ impl GroupWriter {
 
     pub(super) fn pipeline(&self) -> &Pipeline {
         &self.pipeline
+    }
+
+    /// Whether it was opened although something about it failed lately.
+    pub(super) fn is_reluctant(&self) -> bool {
+        self.is_reluctant
     }
 
     /// Whether no more stripes fit.

@@ -1,5 +1,7 @@
 //! Block groups one after the other.
 
+use std::time::Instant;
+
 use erasure::Codec;
 use limits::MemoryPermit;
 use proto::datanode::Result as ContainerResult;
@@ -10,6 +12,7 @@ use super::group::{GroupWriter, StripeFailure};
 use super::parity::Parity;
 use crate::datanode::Failure;
 use crate::write::chunk::Chunk;
+use crate::write::recover::{MAX_RETRY_DELAY, MIN_RETRY_DELAY};
 use crate::write::session::{FinishOptions, Session};
 use crate::{Error, Result};
 
@@ -40,10 +43,11 @@ impl GroupsWriter {
     pub(super) async fn write(&mut self, stripe: Stripe, last: bool) -> Result<()> {
         let cells = stripe.cells.clone();
         let mut parity = Parity::of(self.codec.clone(), cells, self.session.options().checksum);
+        let begun = Instant::now();
         loop {
             let mut group = match self.group.take() {
                 Some(group) => group,
-                None => self.open_group().await?,
+                None => self.open_group(begun).await?,
             };
             let failures = match group.write(&stripe.cells, &mut parity, last).await {
                 Ok(()) => {
@@ -57,6 +61,7 @@ impl GroupsWriter {
                 Err(StripeFailure::Fatal(error)) => return Err(error),
                 Err(StripeFailure::Replicas(failures)) => failures,
             };
+            let is_reluctant = group.is_reluctant();
             let last_error = self.exclude(&group, failures);
             // What it acknowledged before stays there.
             self.done.extend(group.into_location());
@@ -67,6 +72,11 @@ impl GroupsWriter {
                     attempts: self.failed,
                     last: Box::new(last_error),
                 });
+            }
+            if is_reluctant {
+                // What is away may come back; there is nothing else.
+                let pause = MIN_RETRY_DELAY.saturating_mul(1 << self.failed.min(5));
+                tokio::time::sleep(pause.min(MAX_RETRY_DELAY)).await;
             }
         }
     }
@@ -80,7 +90,20 @@ impl GroupsWriter {
         self.session.commit(written, self.done, options).await
     }
 
-    async fn open_group(&mut self) -> Result<GroupWriter> {
+    /// Opens the next group for a stripe whose writing began at a moment.
+    ///
+    /// A group of what is avoided is given out when there are too few DataNodes besides. What
+    /// failed before the stripe was begun may be back by now: then only what failed since is
+    /// avoided, and another group asked for.
+    async fn open_group(&mut self, begun: Instant) -> Result<GroupWriter> {
+        let group = self.next_group().await?;
+        if group.is_reluctant() && self.session.client.excluded().forgive_before(begun) {
+            return self.next_group().await;
+        }
+        Ok(group)
+    }
+
+    async fn next_group(&mut self) -> Result<GroupWriter> {
         let location = self.session.next_location().await?;
         let (client, options) = (&self.session.client, self.session.options());
         let datanodes = client.datanodes().clone();

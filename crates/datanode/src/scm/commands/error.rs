@@ -6,6 +6,7 @@ use types::WireError;
 use crate::DatanodeError;
 use crate::pipeline::PipelineError;
 use crate::push::PushError;
+use crate::reconstruct::ReconstructError;
 use crate::storage::StorageError;
 
 /// A command of SCM was not carried out. SCM is told, and decides what follows.
@@ -37,6 +38,9 @@ pub(crate) enum CommandError {
     /// A container was not copied.
     #[error(transparent)]
     Push(#[from] PushError),
+    /// Replica indexes were not rebuilt.
+    #[error(transparent)]
+    Reconstruct(#[from] ReconstructError),
     /// The node's own state was not kept.
     #[error(transparent)]
     Datanode(#[from] DatanodeError),

@@ -88,9 +88,12 @@ impl ContainerStore {
         }
         let mut taken = 0usize;
         while blocks.len() < count && taken < bytes {
-            let Some((_, value)) = cursor.row()? else { break };
+            let row = cursor.row().map_err(|error| self.unread(&container, error.into()))?;
+            let Some((_, value)) = row else { break };
             taken = taken.saturating_add(value.len());
-            blocks.push(StoredBlock::read(id, value)?.into_wire());
+            let row =
+                StoredBlock::read(id, value).map_err(|error| self.unread(&container, error))?;
+            blocks.push(row.into_wire());
             cursor.next();
         }
         Ok(blocks)
@@ -238,6 +241,8 @@ impl ContainerStore {
         let mark = move || {
             if let Err(error) = store.mark_unhealthy(id, &reason) {
                 tracing::error!(container = %id, %error, "cannot mark container unhealthy");
+                // The scan tells a disk that is gone from a replica that is.
+                store.suspect(id, &reason);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("distrust".into()).spawn(mark) {

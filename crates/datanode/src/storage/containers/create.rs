@@ -15,6 +15,7 @@ use super::file::ContainerFile;
 use super::{Container, Early, Fixed, Meta, Sums, Traffic};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
+use crate::storage::scan::ScanTimes;
 use crate::storage::segments::Segments;
 
 /// State a container is made in.
@@ -68,6 +69,7 @@ impl Container {
             segments: Mutex::new(segments),
             draining: Mutex::default(),
             traffic: Traffic::default(),
+            scanned: ScanTimes::default(),
             full: AtomicBool::new(false),
         })
     }

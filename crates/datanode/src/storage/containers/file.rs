@@ -12,7 +12,7 @@ use container::ContainerState;
 use sha2::{Digest, Sha256};
 use types::{ContainerId, PipelineId};
 
-use super::Fixed;
+use super::{Container, Fixed};
 use crate::storage::disk::Disk;
 use crate::storage::error::{ContainerFileFault, Result, StorageError};
 
@@ -115,6 +115,29 @@ impl ContainerFile {
         disk.sync_file(&file, &temporary)?;
         fs::rename(&temporary, &path).map_err(fail)?;
         disk.sync_names(&metadata)
+    }
+}
+
+impl Container {
+    /// What the container's file says that the container is not, `state` being its state. The
+    /// caller sees to it that neither changes. Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or makes no sense.
+    pub(crate) fn check_file(&self, state: ContainerState) -> Result<Option<String>> {
+        let path = self.path().join("metadata").join(format!("{}.container", self.id));
+        let file = ContainerFile::read(&path)?;
+        let (said, here) = (&file.fixed, &self.fixed);
+        let differs = [
+            (file.id != self.id, "id"),
+            (file.state != state, "state"),
+            (said.pipeline != here.pipeline, "pipeline"),
+            (said.origin != here.origin, "origin"),
+            (said.replica_index != here.replica_index, "replica index"),
+            (said.max_size != here.max_size, "size limit"),
+        ];
+        let other = differs.into_iter().find(|(differs, _)| *differs);
+        Ok(other.map(|(_, what)| format!("{} says another {what}", path.display())))
     }
 }
 

@@ -38,6 +38,8 @@ struct Rows {
     sums: FxHashMap<ContainerId, Sums>,
     segments: FxHashMap<ContainerId, BTreeMap<u32, SegmentInfo>>,
     deleted_early: FxHashMap<ContainerId, FxHashMap<LocalId, Early>>,
+    /// When containers were last read as a whole.
+    scanned: FxHashMap<ContainerId, u64>,
 }
 
 /// Loads every container of a disk.
@@ -143,6 +145,7 @@ fn load(
     let live = file.state.is_live();
     let to_write = !segments.queue.is_empty();
     let container = Container::assemble(Arc::clone(disk), file, sums, segments, early);
+    container.scanned.restore(rows.scanned.remove(&id).unwrap_or_default());
     if to_write {
         disk.mark_dirty(&container);
     }
@@ -221,6 +224,7 @@ impl Rows {
                 Some(tables::BLOCK_COUNT) => &mut sums.blocks,
                 Some(tables::BYTES_USED) => &mut sums.used,
                 Some(tables::DELETE_TX) => &mut sums.delete_tx,
+                Some(tables::SCANNED) => rows.scanned.entry(id).or_default(),
                 _ => return Ok(()),
             };
             *field = tables::read_number(id, value)?;

@@ -7,7 +7,6 @@ mod early;
 mod file;
 mod load;
 mod report;
-mod scan;
 mod state;
 mod twins;
 
@@ -25,11 +24,11 @@ use types::{ContainerId, LocalId, PipelineId};
 pub use create::{InitialState, NewContainer};
 pub(crate) use early::Early;
 pub(crate) use load::{LoadedDisk, drop_rows, load_all};
-pub use scan::Verdict;
 pub(crate) use twins::Loaded;
 
 use super::disk::Disk;
 use super::error::Result;
+use super::scan::ScanTimes;
 use super::segments::Segments;
 use super::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
 
@@ -50,6 +49,8 @@ pub struct Container {
     /// One writer of queued records at a time, so that a sync covers what was queued before.
     pub(crate) draining: Mutex<()>,
     traffic: Traffic,
+    /// When it was scanned.
+    pub(crate) scanned: ScanTimes,
     /// SCM was told that it is full.
     pub(crate) full: AtomicBool,
 }

@@ -62,6 +62,32 @@ impl ContainerStore {
         self.change_state(&container, ContainerState::Unhealthy)
     }
 
+    /// Notes that this replica was found damaged; false when it was removed meanwhile. What cannot
+    /// be written into its file, because its folder is gone or the disk is full, holds until the
+    /// process ends: the next one finds the damage again. Blocks.
+    ///
+    /// # Errors
+    /// When the disk has failed.
+    pub(crate) fn mark_damaged(&self, container: &Arc<Container>, reason: &str) -> Result<bool> {
+        let id = container.id();
+        match self.change_state(container, ContainerState::Unhealthy) {
+            Ok(()) => {}
+            Err(StorageError::Transition { .. }) => return Ok(false),
+            Err(error) if container.disk().failure().is_some() => return Err(error),
+            Err(error) => {
+                let _one = container.changing.lock();
+                if container.state() == ContainerState::Deleted {
+                    return Ok(false);
+                }
+                tracing::error!(container = %id, %error, "its state cannot be written down");
+                container.set_state(ContainerState::Unhealthy);
+                self.note_changed(id);
+            }
+        }
+        tracing::error!(container = %id, reason, "container is unhealthy");
+        Ok(true)
+    }
+
     /// Changes the state, durably. Blocks.
     pub(crate) fn change_state(
         &self,

@@ -131,11 +131,20 @@ fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<(Work, bool)>
     }
     sums.put_changed(container, &mut batch);
     container.put_segment_rows(segments, &mut batch);
-    disk.db.write(batch, Durability::NoWal)?;
+    disk.db.write(batch, durability(container))?;
     container.set_sums(sums);
     container.note_deleted_early(early, Early::All);
     let container = Arc::clone(container);
     Ok((Work { container, transactions, blocks: portion.blocks, freed }, more))
+}
+
+/// Where a pipeline's log says what a container has, the database's says nothing of it. Blocks that
+/// are put without one are counted in the database's log: there, what is counted no more goes
+/// before what is counted after it.
+fn durability(container: &Container) -> Durability {
+    let pipelines = container.disk().pipelines.lock();
+    let logged = container.pipeline().is_some_and(|id| pipelines.contains_key(&id));
+    if logged || !container.state().is_live() { Durability::NoWal } else { Durability::Wal }
 }
 
 /// The container's oldest transactions.

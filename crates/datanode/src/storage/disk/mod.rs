@@ -37,6 +37,7 @@ pub(crate) use space::choose;
 use super::containers::Container;
 use super::error::{Result, StorageError};
 use super::pipeline::Reached;
+use super::scan::DiskScans;
 
 /// One disk.
 pub struct Disk {
@@ -53,6 +54,8 @@ pub struct Disk {
     pub(crate) refused: Arc<RefusedReads>,
     /// Tests of its directories that failed.
     pub(crate) failed_tests: AtomicU64,
+    /// What came of the scans of its replicas.
+    pub(crate) scans: DiskScans,
     /// How far the disk's pipelines are.
     pub(crate) pipelines: Mutex<FxHashMap<PipelineId, Reached>>,
     /// Containers with bytes that are not durable yet.
@@ -113,6 +116,11 @@ impl Disk {
     /// Files of which the device refused to give bytes.
     pub fn refused_files(&self) -> usize {
         self.refused.files()
+    }
+
+    /// What came of the scans of its replicas.
+    pub fn scans(&self) -> &DiskScans {
+        &self.scans
     }
 
     /// Refuses an operation of a disk that has failed.

@@ -19,6 +19,7 @@ use super::{Database, Disk, RefusedReads, check};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::options::{DataDirectory, StorageOptions};
 use crate::storage::pipeline::Reached;
+use crate::storage::scan::DiskScans;
 use crate::storage::tables::{self, DELETE_TXNS, PIPELINES, Reach, TABLES};
 
 /// Latest layout of a data volume this program knows; Ozone's too.
@@ -105,6 +106,7 @@ impl Disk {
             io,
             refused,
             failed_tests: 0.into(),
+            scans: DiskScans::default(),
             pipelines: Mutex::new(pipelines),
             dirty: Mutex::default(),
             pending: 0.into(),

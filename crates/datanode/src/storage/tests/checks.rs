@@ -57,15 +57,15 @@ async fn a_suspicious_replica_is_marked_only_when_it_is_damaged() {
     let mut node = Node::new();
     node.put_large(7, &[pattern(1, 50_000), pattern(2, 50_000)]);
     node.put_small(8, pattern(3, 1000));
-    assert_eq!(node.store().scan(CONTAINER).await.unwrap(), Verdict::Sound);
+    assert_eq!(node.scan(ScanKind::OnDemand).await, Verdict::Sound);
     assert_eq!(node.container().state(), ContainerState::Open);
     let path = node.chunks_dir().join("7.block");
     let file = fs::OpenOptions::new().write(true).open(path).unwrap();
     file.write_all_at(b"x", 70_000).unwrap();
-    let verdict = node.store().scan(CONTAINER).await.unwrap();
+    let verdict = node.scan(ScanKind::OnDemand).await;
     assert!(matches!(verdict, Verdict::Damaged(_)), "{verdict:?}");
     assert_eq!(node.container().state(), ContainerState::Unhealthy);
-    assert_eq!(node.store().scan(CONTAINER).await.unwrap(), Verdict::Moot);
+    assert_eq!(node.scan(ScanKind::OnDemand).await, Verdict::Moot);
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn bytes_that_the_device_does_not_give_make_the_replica_suspicious() {
     assert_eq!(node.read(7).unwrap_err().result(), ResultCode::IoException);
     assert_eq!(node.container().state(), ContainerState::Open, "not before it was looked at");
     assert_eq!(node.store().take_suspect(), Some(CONTAINER));
-    let verdict = node.store().scan(CONTAINER).await.unwrap();
+    let verdict = node.scan(ScanKind::OnDemand).await;
     assert!(matches!(verdict, Verdict::Damaged(_)), "{verdict:?}");
     assert_eq!(node.container().state(), ContainerState::Unhealthy);
 }

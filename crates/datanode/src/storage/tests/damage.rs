@@ -8,7 +8,7 @@ use proto::datanode::Result as ResultCode;
 
 use super::*;
 
-fn flip(path: &Path, at: u64) {
+pub(super) fn flip(path: &Path, at: u64) {
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     let mut byte = [0];
     file.read_exact_at(&mut byte, at).unwrap();

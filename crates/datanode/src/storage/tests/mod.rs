@@ -10,11 +10,15 @@ mod histories;
 mod large_blocks;
 mod life;
 mod restart;
+mod scan_beside;
+mod scan_found;
+mod scan_times;
 mod transfer;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use blockio::{Faults, FaultyBackend, block_on};
 use bytes::Bytes;
@@ -24,6 +28,7 @@ use proto::scm_datanode::DeletedBlocksTransaction;
 use tempfile::TempDir;
 use types::{BlockId, ContainerId, DatanodeId, LocalId, PipelineId};
 
+use super::scan::Unpaced;
 use super::*;
 
 pub(super) const CONTAINER: ContainerId = ContainerId(1);
@@ -162,6 +167,20 @@ impl Node {
             all.extend_from_slice(&bytes);
         }
         Ok(all.into())
+    }
+
+    /// Looks the container through.
+    pub async fn scan(&self, kind: ScanKind) -> Verdict {
+        let (store, now) = (self.store(), SystemTime::now());
+        match kind {
+            ScanKind::Metadata => store.scan_metadata(CONTAINER, now).await,
+            kind => store.scan_data(CONTAINER, kind, &Unpaced, now).await,
+        }
+        .unwrap()
+    }
+
+    pub fn close(&mut self) {
+        self.apply(vec![Entry::Close]).pop().unwrap().unwrap();
     }
 
     pub fn delete(&self, tx: i64, locals: &[u64]) {

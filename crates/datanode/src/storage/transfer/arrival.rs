@@ -203,13 +203,54 @@ impl Arrival {
         Ok(Partial { local, file, chunks: Vec::new() })
     }
 
+    /// Leaves a block out that came whole: it was deleted at its sources meanwhile. One that is not
+    /// here is none.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn leave_out(&mut self, local: LocalId) -> Result<()> {
+        let key = tables::block_key(self.id, local);
+        let Some(row) = self.disk.db.get(BLOCK_DATA, &key)? else { return Ok(()) };
+        let row = StoredBlock::read(self.id, &row)?;
+        match row.packed {
+            Some(packed) => {
+                if let Some(info) = self.infos.get_mut(&packed.segment) {
+                    let length = record_len(packed.len);
+                    info.live_bytes = info.live_bytes.saturating_sub(length);
+                    info.live_records = info.live_records.saturating_sub(1);
+                }
+            }
+            None => self.remove_file(local)?,
+        }
+        self.sums.blocks = self.sums.blocks.saturating_sub(1);
+        self.sums.used = self.sums.used.saturating_sub(row.length());
+        let mut batch = Batch::new();
+        batch.delete(BLOCK_DATA, key);
+        self.disk.db.write(batch, Durability::NoWal)?;
+        Ok(())
+    }
+
+    /// Removes a block's own file, if it has one.
+    fn remove_file(&self, local: LocalId) -> Result<()> {
+        match fs::remove_file(self.block_path(local)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A block of which only some chunks came was deleted at the source: nothing of it stays.
+    pub(super) fn leave_partial(&mut self) -> Result<()> {
+        match self.block.take() {
+            Some(left) => self.remove_file(left.local),
+            None => Ok(()),
+        }
+    }
+
     /// Another block comes than the one of which there are some chunks: that one was deleted at the
     /// source.
     fn leave_other(&mut self, local: LocalId) -> Result<()> {
         match self.block.take() {
-            Some(left) if left.local != local => {
-                fs::remove_file(self.block_path(left.local)).map_err(|e| self.failed(e))
-            }
+            Some(left) if left.local != local => self.remove_file(left.local),
             same => {
                 self.block = same;
                 Ok(())

@@ -43,6 +43,7 @@ impl Arrival {
             let reason = format!("{here:?} blocks and bytes came, {:?} were sent", (blocks, bytes));
             return Err(self.odd(&reason));
         }
+        self.leave_partial()?;
         self.end_segment()?;
         let metadata = self.dir.join("metadata");
         let fail = |e: io::Error| StorageError::disk(&metadata, e);

@@ -11,6 +11,7 @@ use crate::error::OmError;
 use crate::file::list_status::{Directory, Each, Listed, Page};
 use crate::file::list_tree::not_found;
 use crate::row::{self, Bucket};
+use crate::scan::try_scan;
 use crate::tables::{Table, object_key, prefix_end};
 use crate::tree::child::name_in;
 
@@ -45,45 +46,27 @@ pub(crate) fn list_status(
     let own = row_of(&directory);
     loop {
         let mut skip_to = None;
-        let mut stopped: Result<bool, OmError> = Ok(false);
-        cx.view.scan(Table::KeyTable, &start, end.as_deref(), &mut |key, value| {
-            let mut step = || -> Result<ControlFlow<()>, OmError> {
-                if key == own {
-                    return Ok(ControlFlow::Continue(()));
-                }
-                let rest = name_in(Table::KeyTable, key, names_at)?;
-                let path = name_in(Table::KeyTable, key, bucket_at)?;
-                let Some((_, below)) = rest.split_once('/') else {
-                    return each(Listed::File { path, row: value });
-                };
-                let sub = path.strip_suffix(below).unwrap_or(path);
-                let entry = match below.is_empty() {
-                    true => {
-                        as_directory(row::decode_slice::<KeyInfo>(Table::KeyTable, key, value)?)
-                    }
-                    false => implied_directory(bucket, sub.to_owned()),
-                };
-                let listed =
-                    Listed::Directory { path: sub.to_owned(), entry: Directory::Key(entry) };
-                let flow = each(listed)?;
-                if flow.is_continue() {
-                    skip_to = prefix_end(&row_of(sub));
-                }
-                Ok(ControlFlow::Break(()))
-            };
-            match step() {
-                Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-                Ok(flow) => {
-                    stopped = Ok(true);
-                    flow
-                }
-                Err(e) => {
-                    stopped = Err(e);
-                    ControlFlow::Break(())
-                }
+        let table = Table::KeyTable;
+        try_scan(cx.view, table, &start, end.as_deref(), &mut |key, value| {
+            if key == own {
+                return Ok(ControlFlow::Continue(()));
             }
+            let rest = name_in(table, key, names_at)?;
+            let path = name_in(table, key, bucket_at)?;
+            let Some((_, below)) = rest.split_once('/') else {
+                return each(Listed::File { path, row: value });
+            };
+            let sub = path.strip_suffix(below).unwrap_or(path);
+            let entry = match below.is_empty() {
+                true => as_directory(row::decode_slice::<KeyInfo>(table, key, value)?),
+                false => implied_directory(bucket, sub.to_owned()),
+            };
+            let listed = Listed::Directory { path: sub.to_owned(), entry: Directory::Key(entry) };
+            if each(listed)?.is_continue() {
+                skip_to = prefix_end(&row_of(sub));
+            }
+            Ok(ControlFlow::Break(()))
         })?;
-        stopped?;
         match skip_to {
             Some(next) => start = next,
             None => return Ok(()),

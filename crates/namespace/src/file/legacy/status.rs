@@ -35,7 +35,7 @@ pub(crate) fn status(
     Ok(implied.then(|| of_directory(implied_directory(bucket, name), cx)))
 }
 
-/// A directory's key, whoever wrote it.
+/// A directory's key, written by a client or by this OM.
 pub(super) fn as_directory(mut key: KeyInfo) -> KeyInfo {
     key.is_file = Some(false);
     key

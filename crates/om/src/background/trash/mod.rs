@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use service::{BackgroundService, MetricsRegistry, Progress};
+use service::{MetricsRegistry, Progress};
 
 use crate::background::BackgroundError;
+use crate::background::while_leading::LeaderWork;
 use crate::dispatch::Dispatcher;
 
 /// How the emptier works.
@@ -91,8 +92,8 @@ impl TrashEmptier {
 }
 
 #[async_trait::async_trait]
-impl BackgroundService for TrashEmptier {
-    fn name(&self) -> &str {
+impl LeaderWork for TrashEmptier {
+    fn name(&self) -> &'static str {
         empty::NAME
     }
 
@@ -103,11 +104,8 @@ impl BackgroundService for TrashEmptier {
         self.options.every - Duration::from_nanos(u64::try_from(past).unwrap_or_default())
     }
 
-    async fn run_once(&self) -> Progress {
-        if !self.dispatcher.is_leader() {
-            return Progress::idle();
-        }
-        self.empty_all().await.unwrap_or_else(Progress::failed)
+    async fn run(&self) -> Result<Progress, BackgroundError> {
+        self.empty_all().await
     }
 }
 

@@ -1,6 +1,7 @@
 //! `o3 admin container`.
 
 mod close;
+mod create;
 mod info;
 mod list;
 mod report;
@@ -17,6 +18,8 @@ pub enum ContainerCommand {
     List(list::List),
     /// Show a container with its pipeline and replicas.
     Info(info::Info),
+    /// Make a container.
+    Create(create::Create),
     /// Close a container.
     Close(close::Close),
     /// How many containers are in which state.
@@ -28,6 +31,7 @@ pub(crate) async fn run(command: ContainerCommand, conf: &Configuration) -> Resu
     match command {
         ContainerCommand::List(args) => list::run(args, conf).await,
         ContainerCommand::Info(args) => info::run(args, conf).await,
+        ContainerCommand::Create(args) => create::run(args, conf).await,
         ContainerCommand::Close(args) => close::run(args, conf).await,
         ContainerCommand::Report(args) => report::run(args, conf).await,
     }

@@ -18,7 +18,7 @@ use crate::{ShellError, output};
 /// What can be asked of the OMs of a service.
 #[derive(Debug, Clone, Subcommand)]
 pub enum OmCommand {
-    /// Who leads and who follows.
+    /// Show the leader and the followers.
     Roles(Roles),
     /// Let another OM lead.
     Transfer(Transfer),
@@ -35,7 +35,7 @@ pub enum OmCommand {
     Decommission(decommission::Decommission),
 }
 
-/// Who leads and who follows.
+/// Show the leader and the followers.
 #[derive(Debug, Clone, Args)]
 pub struct Roles {
     /// As JSON.

@@ -9,7 +9,7 @@ use proto::hdds::GetScmInfoResponseProto;
 use crate::ShellError;
 use crate::admin::ScmArgs;
 
-/// Asks all SCMs of a service at once who they are; returns the first that leads.
+/// Requests the state of all SCMs of a service at once; returns the first that leads.
 ///
 /// # Errors
 /// When none says that it leads.

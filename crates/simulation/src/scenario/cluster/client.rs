@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use client::{BucketSpec, Client, CreateKey, ErrorKind, FollowerReads, KeyPath, ListKeys};
 use futures::TryStreamExt;
+use types::ReplicationConfig;
 
 use super::Board;
 use super::bucket::{Answer, Op};
@@ -87,9 +88,11 @@ pub fn prepare(layout: &Layout, board: &Board, buckets: u64) {
         while !exists(client.create_volume(VOLUME, None, -1, -1).await) {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
+        let replication = board.coding.map(ReplicationConfig::Ec);
         for bucket in 0..=buckets {
             let name = format!("bucket-{bucket}");
-            while !exists(client.create_bucket(VOLUME, &name, BucketSpec::default()).await) {
+            let spec = BucketSpec { replication, ..BucketSpec::default() };
+            while !exists(client.create_bucket(VOLUME, &name, spec.clone()).await) {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }

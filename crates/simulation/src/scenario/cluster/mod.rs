@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use types::replication::EcConfig;
 
 use self::bucket::Keys;
 use self::client::{Reads, Seen};
@@ -57,6 +58,10 @@ const SLOW: usize = 3;
 /// How long after the storm everything must work again, in simulated seconds.
 const HEALED: u64 = 300;
 
+/// How keys are erasure coded, in cells that make many stripes of what is written. Five DataNodes
+/// leave one or two to rebuild indexes on.
+const CODINGS: [&str; 4] = ["rs-2-2-16k", "rs-2-2-64k", "xor-2-1-16k", "rs-2-1-16k"];
+
 /// What a process of a fault does.
 type Work = fn(&Layout, Random, &Board);
 
@@ -70,7 +75,7 @@ const PROCESSES: [(Kind, &str, Work); 6] = [
     (Kind::BackBesideStale, "back beside stale", back::work),
 ];
 
-/// What clients and the one who looks on share.
+/// What clients and the observer share.
 #[derive(Default)]
 pub struct Board {
     /// The bucket in use.
@@ -92,6 +97,8 @@ pub struct Board {
     containers: Mutex<BTreeSet<u64>>,
     /// Hosts of DataNodes on which bits flipped: wrong bytes there are not the product's.
     rotten: Mutex<BTreeSet<String>>,
+    /// How keys are erasure coded, if they are.
+    coding: Option<EcConfig>,
     /// Disks tell of everything that they lose: no replica may lack at the end what it once had
     /// durably.
     honest: bool,
@@ -162,7 +169,12 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     }
     fleet.start_all()?;
     let honest = kinds.contains(&Kind::BlockSyncErrors);
-    let board = Arc::new(Board { lasting: buckets, honest, ..Board::default() });
+    let coding = match faults {
+        Faults::Erasure => random.pick(&CODINGS).parse().ok(),
+        _ => None,
+    };
+    let board = Board { lasting: buckets, coding, honest, ..Board::default() };
+    let board = Arc::new(board);
     let mut outcome = Outcome::default();
 
     let first = node::add_machine(Clock::default());
@@ -272,7 +284,8 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         outcome.violations.push(told);
     }
     judge(&board, buckets, &mut outcome);
-    outcome.violations.extend(watch.lock().judge(&board.containers.lock()));
+    let enough = board.coding.map_or(watch::COPIES, |config| config.data as usize);
+    outcome.violations.extend(watch.lock().judge(&board.containers.lock(), enough));
     Ok(outcome)
 }
 

@@ -8,10 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use client::{Client, ScmClient};
 use container::checksum;
+use erasure::{Codec, Scheme};
 use framed::ClientPool;
 use prost::Message;
 use proto::datanode as dn;
 use proto::datanode::Result as Code;
+use types::replication::EcConfig;
 use types::{BlockId, DatanodeDetails, PortName};
 
 use super::Board;
@@ -28,14 +30,17 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 struct Wanted {
     key: String,
     block: BlockId,
-    bytes: Bytes,
+    /// What each kind of replica is to have: one for full copies, one for each index of an erasure
+    /// coded group.
+    parts: Vec<Bytes>,
+    is_striped: bool,
 }
 
 /// What a DataNode has of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Found {
-    /// All of it.
-    Good,
+    /// All of it, of this index; 0 for a full copy.
+    Good(u32),
     /// It says that it has nothing of that name.
     Nothing,
     /// It does not answer, or not yet.
@@ -81,10 +86,21 @@ pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
                 let is_rotten = |host: &String| board.rotten.lock().contains(host);
                 let wrong = |(host, found): &&(String, Found)| found.is_wrong() && !is_rotten(host);
                 // A node that came with a new disk is known under two ids.
-                let good = all.iter().filter(|(_, found)| *found == Found::Good);
-                let good: BTreeSet<&String> = good.map(|(host, _)| host).collect();
-                let rotten = all.iter().any(|(host, _)| is_rotten(host) && !good.contains(host));
-                if good.len() + usize::from(rotten) < WANTED || all.iter().any(|of| wrong(&of)) {
+                let good = all.iter().filter_map(|(host, found)| match found {
+                    Found::Good(index) => Some((host, *index)),
+                    _ => None,
+                });
+                let good: BTreeSet<(&String, u32)> = good.collect();
+                let is_good = |host: &String| good.iter().any(|(of, _)| *of == host);
+                let rotten = all.iter().any(|(host, _)| is_rotten(host) && !is_good(host));
+                let (count, needed) = match block.is_striped {
+                    true => {
+                        let indexes: BTreeSet<u32> = good.iter().map(|(_, index)| *index).collect();
+                        (indexes.len(), block.parts.len())
+                    }
+                    false => (good.len(), WANTED),
+                };
+                if count + usize::from(rotten) < needed || all.iter().any(|of| wrong(&of)) {
                     lacking.push(format!("{} block {}: {all:?}", block.key, block.block));
                     left.push(block);
                 }
@@ -114,7 +130,12 @@ async fn wanted(client: &Client, board: &Board) -> Vec<Wanted> {
             let block = BlockId::from_wire(&location.block_id);
             let bytes = rest.split_to((location.length as usize).min(rest.len()));
             board.containers.lock().insert(block.container.to_wire() as u64);
-            wanted.push(Wanted { key: name.clone(), block, bytes });
+            let parts = match board.coding {
+                Some(config) => striped(config, &bytes),
+                None => vec![bytes],
+            };
+            let (key, is_striped) = (name.clone(), board.coding.is_some());
+            wanted.push(Wanted { key, block, parts, is_striped });
         }
         if !rest.is_empty() {
             let told = format!("{name}: {} of its bytes are in no block", rest.len());
@@ -122,6 +143,27 @@ async fn wanted(client: &Client, board: &Board) -> Vec<Wanted> {
         }
     }
     wanted
+}
+
+/// The bytes of each replica of a block group.
+fn striped(config: EcConfig, data: &[u8]) -> Vec<Bytes> {
+    let Ok(scheme) = Scheme::new(config) else { return Vec::new() };
+    let codec = Codec::new(scheme);
+    let mut replicas = vec![Vec::new(); scheme.total()];
+    for stripe in data.chunks(scheme.stripe_size() as usize) {
+        let mut cells: Vec<&[u8]> = stripe.chunks(scheme.chunk_size() as usize).collect();
+        cells.resize(scheme.data(), &[]);
+        let mut parity = vec![vec![0; cells[0].len()]; scheme.parity()];
+        let mut out: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
+        if codec.encode(&cells, &mut out).is_err() {
+            return Vec::new();
+        }
+        let cells = cells.into_iter().chain(parity.iter().map(Vec::as_slice));
+        for (replica, cell) in replicas.iter_mut().zip(cells) {
+            replica.extend_from_slice(cell);
+        }
+    }
+    replicas.into_iter().map(Bytes::from).collect()
 }
 
 /// What a DataNode has of a block.
@@ -135,6 +177,11 @@ async fn look(pool: &ClientPool, node: &DatanodeDetails, wanted: &Wanted) -> Fou
     let block = match ask(pool, node, get).await {
         Ok((answer, _)) => answer.get_block.unwrap_or_default().block_data,
         Err(found) => return found,
+    };
+    let index = u32::try_from(block.block_id.replica_index()).unwrap_or(0);
+    let part = usize::try_from(index.saturating_sub(1)).ok().and_then(|at| wanted.parts.get(at));
+    let Some(part) = part.filter(|_| wanted.is_striped == (index > 0)) else {
+        return Found::Wrong(format!("it is of index {index}"));
     };
     let bcsid = block.block_id.block_commit_sequence_id();
     if bcsid < wanted.block.bcsid {
@@ -162,8 +209,13 @@ async fn look(pool: &ClientPool, node: &DatanodeDetails, wanted: &Wanted) -> Fou
             Err(found) => return found,
         }
     }
-    match bytes == wanted.bytes {
-        true => Found::Good,
+    // A replica of a group may have stripes behind those that were acknowledged.
+    let is_good = match wanted.is_striped {
+        true => bytes.starts_with(part),
+        false => bytes == **part,
+    };
+    match is_good {
+        true => Found::Good(index),
         false => Found::Wrong(format!("{} bytes that nobody wrote there", bytes.len())),
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! A service begins with three members and has one spare node. The operator adds the node that is
 //! out, as Ozone's documentation has it: its name goes into the configuration file of all, and it
-//! is started with `--bootstrap`. When there are four he decommissions any of them. One that comes
-//! back has an empty disk: it has another directory for each of its terms.
+//! is started with `--bootstrap`. When there are four, any of them is decommissioned. One that
+//! comes back has an empty disk: it has another directory for each of its terms.
 
 use std::path::Path;
 use std::sync::Arc;

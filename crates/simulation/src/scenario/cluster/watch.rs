@@ -17,8 +17,8 @@ const EVERY: u64 = SECOND;
 /// A node that no SCM heard for so long is one that SCM must not count on. It is stale after 20 s;
 /// the rest is for a deletion that was decided before and comes late.
 const UNHEARD: u64 = 60 * SECOND;
-/// Replicas of a container.
-const WANTED: usize = 3;
+/// Replicas of a container that is not erasure coded.
+pub const COPIES: usize = 3;
 
 /// A replica that went.
 pub struct Gone {
@@ -54,9 +54,9 @@ pub fn begin(watch: Arc<Mutex<Watch>>) {
 }
 
 impl Watch {
-    /// Deletions of replicas of these containers that left too few.
-    pub fn judge(&self, wanted: &BTreeSet<u64>) -> Vec<String> {
-        let few = self.gone.iter().filter(|gone| gone.heard.len() < WANTED);
+    /// Deletions of replicas of these containers that left fewer than `enough`.
+    pub fn judge(&self, wanted: &BTreeSet<u64>, enough: usize) -> Vec<String> {
+        let few = self.gone.iter().filter(|gone| gone.heard.len() < enough);
         let few = few.filter(|gone| !gone.unheard.is_empty() && wanted.contains(&gone.container));
         let tell = |gone: &Gone| {
             let Gone { container, at, from, heard, unheard } = gone;

@@ -123,6 +123,9 @@ pub enum Faults {
     Services,
     /// A stranger sends what nobody means.
     Hostile,
+    /// Keys are erasure coded; disks are lost, links are cut for minutes, servers are taken out of
+    /// service and back.
+    Erasure,
     /// Bytes between servers change on the way, and whole messages come again much later.
     Mangled,
     /// Machines are suspended.
@@ -172,6 +175,11 @@ impl Faults {
             }
             Self::Services => {
                 [&few[..], &[Kind::ServiceMembers, Kind::Partition, Kind::LostDisk]].concat()
+            }
+            Self::Erasure => {
+                let also =
+                    *random.pick(&[Kind::Leave, Kind::LongCut, Kind::FullDisk, Kind::Partition]);
+                [&few[..], &[Kind::LostDisk, Kind::LostDisk, also, also]].concat()
             }
             Self::Hostile => [&few[..], &[Kind::Stranger, Kind::Partition]].concat(),
             Self::Mangled => [&few[..], &[Kind::Mangle; 4], &[Kind::Partition]].concat(),

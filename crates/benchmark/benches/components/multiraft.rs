@@ -1,0 +1,101 @@
+//! Proposals of Raft groups: codec, log, event loop and apply threads together, without fsyncs, so
+//! that the disk is not what is measured.
+
+#[path = "../../../multiraft/examples/bench/nothing.rs"]
+mod nothing;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use criterion::{Criterion, Throughput};
+use multiraft::memory::MemoryNetwork;
+use multiraft::{Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, Proposal, RaftHost};
+use tokio::runtime::Runtime;
+use uuid::Uuid;
+
+use self::nothing::Nothing;
+use crate::cpu::CpuTime;
+
+/// Proposals of one iteration: they share writes, as those of a busy server do.
+const PROPOSALS: usize = 64;
+const BYTES: usize = 200;
+
+pub fn benchmarks(c: &mut Criterion<CpuTime>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let mut group = c.benchmark_group("multiraft");
+    group.throughput(Throughput::Elements(PROPOSALS as u64));
+    for replicas in [1, 3] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let members = runtime.block_on(Members::start(replicas, dir.path()));
+        group.bench_function(format!("{PROPOSALS} proposals, {replicas} replicas"), |b| {
+            b.iter(|| members.propose(&runtime));
+        });
+        runtime.block_on(members.stop());
+    }
+    group.finish();
+}
+
+/// A group whose members are hosts of this process over a network in memory.
+struct Members {
+    hosts: Vec<(RaftHost, LogHandle)>,
+    groups: Vec<Group>,
+    /// Carries their messages as long as it is there.
+    _network: MemoryNetwork,
+}
+
+impl Members {
+    async fn start(count: usize, dir: &std::path::Path) -> Self {
+        let network = MemoryNetwork::new();
+        let nodes: Vec<Uuid> = (0..count).map(|_| Uuid::new_v4()).collect();
+        let peer = |(n, node): (usize, &Uuid)| Peer {
+            node: *node,
+            address: node.to_string(),
+            priority: i64::from(n == 0),
+        };
+        let peers: Vec<Peer> = nodes.iter().enumerate().map(peer).collect();
+        let id = Uuid::new_v4();
+        let (mut hosts, mut groups) = (Vec::new(), Vec::new());
+        for node in &nodes {
+            let host = RaftHost::start(HostOptions::new(*node), network.transport(*node));
+            let host = host.expect("a host");
+            network.attach(&host);
+            let options = LogOptions { fsync: false, ..LogOptions::default() };
+            let log = host.open_log(&dir.join(node.to_string()), options).expect("a log");
+            let config = GroupConfig::new(id, *node, peers.clone(), log.clone());
+            groups.push(host.start_group(config, Box::new(Nothing::default())).expect("a group"));
+            hosts.push((host, log));
+        }
+        groups[0].leader_changes().wait_for(|now| now.ready).await.expect("a leader");
+        Self { hosts, groups, _network: network }
+    }
+
+    /// Has all proposals applied, again where a busy machine has changed the leader meanwhile.
+    fn propose(&self, runtime: &Runtime) {
+        let entry = Bytes::from(vec![7; BYTES]);
+        runtime.block_on(async {
+            let mut missing = PROPOSALS;
+            while missing > 0 {
+                let Some(leader) = self.groups.iter().find(|group| group.leader().ready) else {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    continue;
+                };
+                let submit = |_| leader.submit(Proposal::new(entry.clone())).ok();
+                let waiting: Vec<_> = (0..missing).filter_map(submit).collect();
+                for answer in waiting {
+                    missing -= usize::from(matches!(answer.await, Ok(Ok(_))));
+                }
+            }
+        });
+    }
+
+    async fn stop(self) {
+        for (host, log) in self.hosts {
+            host.shutdown().await;
+            log.close();
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The replicas of a block, each read by itself: what an administrator asks when a key cannot be
+//! read, or to know that it can.
+//!
+//! * [`BlockReplica`]: what one DataNode says and has of a block
+//! * [`verify`]: whether the bytes of a replica have their checksums
+//! * [`stripe_sums`]: whether the replicas of a block group are of one write
+//!
+//! **Invariant.** Nothing is decoded and no other replica is asked: what one replica does not have
+//! is never hidden by what others have.
+
+mod stripe_sums;
+mod verify;
+
+use erasure::{BlockGroup, Scheme};
+use proto::datanode as dn;
+use proto::ozone::{KeyInfo, KeyLocation};
+use types::{BlockId, DatanodeDetails, Pipeline, ReplicationConfig};
+
+use super::block::{BlockReader, BlockRef};
+use crate::datanode::Command;
+use crate::om::args::KeyPath;
+use crate::{Client, Error, Result};
+
+/// A block of a key, or a block group, and all replicas that SCM knows of.
+pub struct ReplicatedBlock {
+    /// The block.
+    pub id: BlockId,
+    /// How it is replicated.
+    pub config: ReplicationConfig,
+    /// Its replicas, in the order of their replica indexes.
+    pub replicas: Vec<BlockReplica>,
+    group: Option<BlockGroup>,
+}
+
+/// The replica of a block on one DataNode.
+pub struct BlockReplica {
+    /// The DataNode.
+    pub node: DatanodeDetails,
+    /// The replica index; 0 of a replicated block.
+    pub index: u32,
+    block: BlockRef,
+    reader: BlockReader,
+}
+
+impl Client {
+    /// All about a key, and the replicas of its blocks as SCM knows them now.
+    ///
+    /// # Errors
+    /// `KEY_NOT_FOUND`, or a failure to reach OM.
+    pub async fn key_replicas(&self, path: &KeyPath) -> Result<(KeyInfo, Vec<ReplicatedBlock>)> {
+        let info = self.locate_key(path, true).await?;
+        let locations = info.key_location_list.last();
+        let locations = locations.map(|version| version.key_locations.as_slice());
+        let mut reader = BlockReader::new(self.datanodes().clone(), self.options());
+        // What is asked here is whether the checksums are right.
+        reader.verify = true;
+        let blocks = locations
+            .unwrap_or_default()
+            .iter()
+            .map(|location| ReplicatedBlock::new(location, &reader))
+            .collect::<Result<_>>()?;
+        Ok((info, blocks))
+    }
+}
+
+impl ReplicatedBlock {
+    fn new(location: &KeyLocation, reader: &BlockReader) -> Result<Self> {
+        let wire = location.pipeline.as_ref();
+        let wire = wire.ok_or_else(|| Error::om_reply("a location without pipeline"))?;
+        let pipeline = Pipeline::from_wire(wire).map_err(|e| Error::om_reply(e.to_string()))?;
+        let group = match pipeline.config {
+            ReplicationConfig::Ec(config) => {
+                let scheme = Scheme::new(config).map_err(|e| Error::om_reply(e.to_string()))?;
+                Some(BlockGroup::new(scheme, location.length))
+            }
+            ReplicationConfig::Ratis(_) | ReplicationConfig::StandAlone(_) => None,
+        };
+        let mut replicas = Vec::with_capacity(pipeline.members.len());
+        for (position, node) in pipeline.members.iter().enumerate() {
+            let index = pipeline.replica_indexes.get(position).copied().unwrap_or_default();
+            let length = match group {
+                None => location.length,
+                Some(group) => {
+                    let replica = group.scheme().replica(index);
+                    group.replica_length(replica.map_err(|e| Error::om_reply(e.to_string()))?)
+                }
+            };
+            let block = BlockRef::on_node(location, length, node.clone(), index);
+            replicas.push(BlockReplica {
+                node: node.clone(),
+                index,
+                block,
+                reader: reader.clone(),
+            });
+        }
+        replicas.sort_by_key(|replica| replica.index);
+        let id = BlockId::from_wire(&location.block_id);
+        Ok(Self { id, config: pipeline.config, replicas, group })
+    }
+}
+
+impl BlockReplica {
+    /// What the DataNode has recorded of the block: its chunks with their checksums.
+    ///
+    /// # Errors
+    /// The DataNode's refusal, or a failure to reach it.
+    pub async fn block_data(&self) -> Result<dn::BlockData> {
+        let request = dn::GetBlockRequestProto { block_id: self.block.wire_id() };
+        let command = Command {
+            kind: dn::Type::GetBlock,
+            request_field: 13,
+            response_field: 12,
+            request: &request,
+        };
+        let reply: dn::GetBlockResponseProto = self.ask(command).await?;
+        Ok(reply.block_data)
+    }
+
+    /// What the DataNode says of its replica of the container.
+    ///
+    /// # Errors
+    /// The DataNode's refusal, or a failure to reach it.
+    pub async fn container(&self) -> Result<dn::ContainerDataProto> {
+        let command = Command {
+            kind: dn::Type::ReadContainer,
+            request_field: 7,
+            response_field: 6,
+            request: &dn::ReadContainerRequestProto {},
+        };
+        let reply: dn::ReadContainerResponseProto = self.ask(command).await?;
+        let invalid = || Error::protocol(format!("datanode {}", self.node.id), "no container");
+        reply.container_data.ok_or_else(invalid)
+    }
+
+    async fn ask<Q: prost::Message, A: prost::Message + Default>(
+        &self,
+        command: Command<'_, Q>,
+    ) -> Result<A> {
+        let (datanodes, timeout) = (&self.reader.datanodes, self.reader.timeout);
+        let target = self.block.target();
+        let call = datanodes.call(&self.node, &target, command, Vec::new(), 0, timeout);
+        let (reply, _) = call.await.map_err(|failure| failure.into_error(self.node.id))?;
+        Ok(reply)
+    }
+}

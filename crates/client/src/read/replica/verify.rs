@@ -1,0 +1,107 @@
+//! Whether the bytes of each replica of a block have their checksums.
+
+use futures::future::join_all;
+use futures::stream::{self, StreamExt};
+use proto::datanode as dn;
+
+use super::{BlockReplica, ReplicatedBlock, stripe_sums};
+use crate::read::block::checked_chunks;
+use crate::read::plan;
+use crate::{Error, ErrorKind};
+
+/// Requests under way to one DataNode: one is answered while the next is read from disk.
+const REQUESTS: usize = 4;
+
+/// Failures that are told of one replica; a replica with more is lost anyway.
+const MOST_FAILURES: usize = 8;
+
+impl ReplicatedBlock {
+    /// Reads all replicas, each from its DataNode alone, and compares them with their checksums;
+    /// those of a block group also with the checksums of the stripes that their writer left on the
+    /// others. Returns what is wrong with each, in the order of `replicas`; nothing with one that
+    /// is as it was written.
+    pub async fn verify(&self) -> Vec<Vec<Error>> {
+        let recorded = join_all(self.replicas.iter().map(BlockReplica::block_data)).await;
+        let reads = self.replicas.iter().zip(&recorded).map(|(replica, recorded)| async move {
+            match recorded {
+                Ok(data) => replica.verify(data).await,
+                // There is nothing of the block on a replica that would be all padding.
+                Err(e) if e.kind() == ErrorKind::NotFound && replica.block.length == 0 => vec![],
+                Err(e) => vec![e.clone()],
+            }
+        });
+        let mut failures = join_all(reads).await;
+        if let Some(group) = self.group {
+            let known = recorded.iter().enumerate().zip(&self.replicas);
+            let known = known.filter_map(|((position, data), replica)| {
+                Some((position, (replica.index, data.as_ref().ok()?)))
+            });
+            let (positions, known): (Vec<usize>, Vec<(u32, &dn::BlockData)>) = known.unzip();
+            for (number, position) in positions.into_iter().enumerate() {
+                let replica = self.replicas.get(position).zip(failures.get_mut(position));
+                let Some((replica, failures)) = replica else { continue };
+                let (block, datanode) = (self.id, replica.node.id);
+                let differences = stripe_sums::differences(group, number, &known);
+                failures.extend(differences.map(|message| Error::Corrupt {
+                    block,
+                    datanode,
+                    message,
+                }));
+                failures.truncate(MOST_FAILURES);
+            }
+        }
+        failures
+    }
+}
+
+impl BlockReplica {
+    /// Reads what the block should have on this replica.
+    async fn verify(&self, recorded: &dn::BlockData) -> Vec<Error> {
+        let (block, length) = (self.block.id, self.block.length);
+        let chunks = match checked_chunks(block, self.node.id, recorded.clone(), length) {
+            Ok(chunks) => chunks,
+            Err(error) => return vec![error],
+        };
+        let pieces = plan::plan(&chunks, 0..length, self.reader.most);
+        let reads = pieces.iter().filter_map(|piece| {
+            let chunk = chunks.get(piece.chunk)?;
+            Some(async move {
+                let read = self.reader.piece(&self.block, chunk, piece).await;
+                read.map(drop).map_err(|error| in_chunk(of_one(error), chunk))
+            })
+        });
+        let mut reads = stream::iter(reads).buffered(REQUESTS);
+        let mut failures = Vec::new();
+        while let Some(read) = reads.next().await {
+            let Err(error) = read else { continue };
+            // Of a replica that cannot be reached there is no more to be learned.
+            let goes_on = error.kind() == ErrorKind::Corrupt;
+            failures.push(error);
+            if !goes_on || failures.len() == MOST_FAILURES {
+                break;
+            }
+        }
+        failures
+    }
+}
+
+/// The failure of the only replica that was asked.
+fn of_one(error: Error) -> Error {
+    match error {
+        Error::NoReplica { mut failures, block } => {
+            failures.pop().unwrap_or(Error::NoReplica { block, failures: Vec::new() })
+        }
+        other => other,
+    }
+}
+
+/// Says in which chunk bytes differ.
+fn in_chunk(error: Error, chunk: &dn::ChunkInfo) -> Error {
+    match error {
+        Error::Corrupt { block, datanode, message } => {
+            let message = format!("chunk at offset {}: {message}", chunk.offset);
+            Error::Corrupt { block, datanode, message }
+        }
+        other => other,
+    }
+}

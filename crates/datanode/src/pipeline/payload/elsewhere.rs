@@ -1,0 +1,117 @@
+//! Bytes and deletions that other members know of.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::Message;
+use proto::datanode::{
+    BlockData, ChunkInfo, ContainerCommandRequestProto, Result as ResultCode, Type,
+};
+use types::BlockId;
+
+use super::Inner;
+use crate::command::Failure;
+use crate::pipeline::proof;
+
+/// How long others are asked whether a block was deleted: a pipeline's next entries wait for the
+/// answer.
+const DELETION_PROOF_TIMEOUT: Duration = Duration::from_secs(3);
+
+impl Inner {
+    /// Gets a chunk that should be here from another member.
+    pub(super) async fn refill(
+        &self,
+        block: BlockId,
+        data: &BlockData,
+        chunk: &ChunkInfo,
+    ) -> Result<(), Failure> {
+        tracing::info!(
+            pipeline = %self.pipeline.id(), %block, chunk = chunk.chunk_name,
+            "fetching a chunk that is missing here"
+        );
+        let header = write_command(data, chunk);
+        let replica_index = data.block_id.replica_index();
+        self.write(block, replica_index, chunk, header, Bytes::new()).await
+    }
+
+    /// Asks the other members for a chunk.
+    pub(super) async fn fetch(&self, header: Bytes) -> Result<Bytes, Failure> {
+        let missing = |why: String| Failure::new(ResultCode::UnableToFindChunk, why);
+        let group = self.group().ok_or_else(|| missing("the group is starting".into()))?;
+        match group.fetch_payload(header).await {
+            Ok(bytes) if bytes.is_empty() => {
+                Err(Failure::new(ResultCode::NoSuchBlock, "the block was deleted meanwhile"))
+            }
+            Ok(bytes) => Ok(bytes),
+            Err(error) => Err(missing(format!("no member could give the chunk: {error}"))),
+        }
+    }
+
+    /// For a leader that does not have a chunk itself: any other member's, or nothing when nobody
+    /// has it. A block that was put is durable on a majority, so what nobody has was deleted, or
+    /// never acknowledged; it must not hold up a follower for ever.
+    pub(super) async fn read_elsewhere(&self, header: Bytes, failure: &Failure) -> Bytes {
+        if failure.is_gone() {
+            return Bytes::new();
+        }
+        tracing::warn!(pipeline = %self.pipeline.id(), %failure, "a chunk cannot be read back");
+        self.fetch(header).await.unwrap_or_default()
+    }
+
+    /// Asks the other members whether a block was deleted.
+    pub(super) async fn deleted_elsewhere(&self, block: BlockId) -> bool {
+        let Some(group) = self.group() else { return false };
+        let asked = tokio::time::timeout(
+            DELETION_PROOF_TIMEOUT,
+            group.fetch_payload(proof::question(block)),
+        );
+        let deleted = matches!(asked.await, Ok(Ok(answer)) if answer == proof::DELETED);
+        tracing::info!(pipeline = %self.pipeline.id(), %block, deleted, "a block's bytes are nowhere");
+        deleted
+    }
+
+    /// Notes that a block was deleted elsewhere, for when its entry is applied.
+    pub(super) async fn note_deleted(&self, block: BlockId) -> Result<(), Failure> {
+        let store = self.store.clone();
+        let noted = tokio::task::spawn_blocking(move || store.note_deleted(block)).await;
+        Ok(noted.map_err(|error| Failure::new(ResultCode::IoException, error.to_string()))??)
+    }
+
+    /// Says that a block is deleted, or nothing: then another member is asked.
+    pub(super) fn prove(&self, block: BlockId) -> io::Result<Bytes> {
+        match self.store.knows_deleted(block) {
+            Ok(true) => Ok(proof::DELETED),
+            Ok(false) => Err(io::Error::other(format!("block {block} is not known to be deleted"))),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    /// A chunk's bytes, only if they are whole: a hole left by a crash must not spread.
+    pub(super) async fn read_whole(
+        &self,
+        block: BlockId,
+        chunk: &ChunkInfo,
+    ) -> Result<Bytes, Failure> {
+        let bytes = self.store.read_payload(block, chunk).await?;
+        container::checksum::verify(&chunk.checksum_data, &bytes)
+            .map_err(|error| Failure::new(ResultCode::ChecksumMismatch, error.to_string()))?;
+        Ok(bytes)
+    }
+}
+
+/// The command that once wrote a chunk, by which its bytes are asked for.
+pub(super) fn write_command(block: &BlockData, chunk: &ChunkInfo) -> Bytes {
+    let request = ContainerCommandRequestProto {
+        cmd_type: Type::WriteChunk as i32,
+        container_id: block.block_id.container_id,
+        write_chunk: Some(proto::datanode::WriteChunkRequestProto {
+            block_id: block.block_id,
+            chunk_data: Some(chunk.clone()),
+            data: None,
+            block: None,
+        }),
+        ..Default::default()
+    };
+    request.encode_to_vec().into()
+}

@@ -1,0 +1,84 @@
+//! Starting a pipeline's group, and its supervisor.
+
+use std::sync::Arc;
+
+use multiraft::{GroupConfig, GroupHealth, Peer, RestartPolicy, StateMachine, TrimOptions};
+use tokio::sync::watch;
+use types::PipelineId;
+
+use super::{KEEP, PipelineError, Pipelines, TRIM_BYTES};
+use crate::pending_reports::PendingReports;
+use crate::pipeline::Pipeline;
+use crate::pipeline::machine::Machine;
+use crate::pipeline::payload::Payloads;
+use crate::storage::Disk;
+
+impl Pipelines {
+    pub(super) fn start(
+        &self,
+        id: PipelineId,
+        peers: Vec<Peer>,
+        disk: Arc<Disk>,
+    ) -> Result<Pipeline, PipelineError> {
+        let parts = &self.inner.parts;
+        let log =
+            parts.logs.get(disk.id()).ok_or_else(|| PipelineError::NoLog(disk.id().to_owned()))?;
+        let store = parts.store.open_pipeline(id, &disk)?;
+        let payloads = Payloads::new(
+            parts.store.clone(),
+            store.clone(),
+            disk.clone(),
+            parts.small,
+            parts.sync_chunks,
+            parts.pending_reports.clone(),
+            parts.host.clone(),
+        );
+        let mut config = GroupConfig::new(id.0, parts.me, peers.clone(), log.clone())
+            .with_payloads(Arc::new(payloads.clone()))
+            // Pipelines read no index, so nothing is lost, and a restarted one elects at once.
+            .without_leases();
+        let (entries, keep) = (parts.trim_entries, parts.trim_entries.min(KEEP));
+        config.trim = TrimOptions { entries, keep, bytes: TRIM_BYTES };
+        let machine = Machine {
+            store: store.clone(),
+            containers: parts.store.clone(),
+            disk: disk.clone(),
+            payloads: payloads.clone(),
+            runtime: tokio::runtime::Handle::current(),
+            pending_reports: parts.pending_reports.clone(),
+            from: store.resume()?,
+        };
+        let group = parts.host.start_group(config, Box::new(machine.clone()))?;
+        // What is applied is in memory, too: a group that is started again goes on behind that.
+        let again = move || {
+            let from = machine.store.resume()?;
+            Ok(Box::new(Machine { from, ..machine.clone() }) as Box<dyn StateMachine>)
+        };
+        let supervisor = parts.host.supervise(&group, RestartPolicy::default(), again);
+        tell_of_failures(id, supervisor.changes(), parts.pending_reports.clone());
+        let buffered = Default::default();
+        Ok(Pipeline { id, group, supervisor, store, disk, peers, buffered, payloads })
+    }
+}
+
+/// Tells SCM of a pipeline whose group has failed for good, so that it is replaced. One that is
+/// started again only shows up with its next report.
+fn tell_of_failures(
+    id: PipelineId,
+    mut changes: watch::Receiver<GroupHealth>,
+    pending_reports: Arc<PendingReports>,
+) {
+    tokio::spawn(async move {
+        while changes.changed().await.is_ok() {
+            let health = changes.borrow_and_update().clone();
+            match health {
+                GroupHealth::Failed(failure) => {
+                    pending_reports.pipeline_failed(id, failure.to_string())
+                }
+                GroupHealth::Works | GroupHealth::Restarting { .. } => {
+                    pending_reports.pipeline_changed(id)
+                }
+            }
+        }
+    });
+}

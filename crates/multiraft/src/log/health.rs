@@ -1,0 +1,49 @@
+//! Why a log cannot be written.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+/// Why a log cannot be written at present; outlives the log itself.
+#[derive(Debug, Default)]
+pub(crate) struct LogHealth {
+    reason: Mutex<Option<String>>,
+    /// Whether there is a reason, to be looked at without the lock.
+    any: AtomicBool,
+    /// Why the log failed for good.
+    pub(super) failed: watch::Sender<Option<String>>,
+}
+
+impl LogHealth {
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failed.borrow().clone()
+    }
+
+    pub(crate) fn trouble(&self) -> Option<String> {
+        if !self.any.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.reason.lock().clone()
+    }
+
+    /// The log fails; says whether it had not before.
+    pub(super) fn fail(&self, reason: &str) -> bool {
+        let first = self.failed.send_if_modified(|failed| {
+            let first = failed.is_none();
+            failed.get_or_insert_with(|| reason.to_owned());
+            first
+        });
+        if first {
+            self.set(Some(reason.to_owned()));
+        }
+        first
+    }
+
+    pub(super) fn set(&self, reason: Option<String>) {
+        // What has failed stays so, also when a write that was under way goes well.
+        let reason = reason.or_else(|| self.failure());
+        self.any.store(reason.is_some(), Ordering::Relaxed);
+        *self.reason.lock() = reason;
+    }
+}

@@ -1,0 +1,357 @@
+//! A cluster in one process: hosts on a memory network and logs in temporary directories.
+//!
+//! [`recorder`]: a state machine whose store survives (or loses what was not flushed at) a crash;
+//! [`wait`]: waiting for conditions.
+
+mod recorder;
+mod wait;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use multiraft::memory::MemoryNetwork;
+use multiraft::{
+    Applied, Change, ChangeError, Clock, Group, GroupConfig, GroupError, HostOptions, LogHandle,
+    LogOptions, MemberRole, Membership, PayloadStore, Peer, Proposal, ProposeError, RaftHost,
+    TrimOptions,
+};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+pub use recorder::{Recorder, Store};
+pub use wait::{until, until_async};
+
+/// One node of a cluster; down while `host` is `None`.
+pub struct Node {
+    pub id: Uuid,
+    pub dir: tempfile::TempDir,
+    pub store: Arc<Mutex<Store>>,
+    pub payloads: Option<Arc<dyn PayloadStore>>,
+    pub host: Option<RaftHost>,
+    pub log: Option<LogHandle>,
+    pub group: Option<Group>,
+    /// For one that was added to a running group: what it was told then.
+    pub joined: Option<Membership>,
+    /// By how many milliseconds its clock has jumped.
+    pub jumped: Arc<AtomicU64>,
+}
+
+impl Node {
+    fn new() -> Self {
+        Self {
+            id: Uuid::new_v4(),
+            dir: tempfile::tempdir().unwrap(),
+            store: Arc::default(),
+            payloads: None,
+            host: None,
+            log: None,
+            group: None,
+            joined: None,
+            jumped: Arc::default(),
+        }
+    }
+}
+
+/// Several nodes with one group.
+pub struct Cluster {
+    pub network: MemoryNetwork,
+    pub id: Uuid,
+    pub nodes: Vec<Node>,
+    /// How many of them the group begins with.
+    pub first: usize,
+    pub trim: TrimOptions,
+    pub log: LogOptions,
+    pub files: bool,
+    pub cache: usize,
+    pub snapshot_rate: u64,
+    pub priorities: Vec<i64>,
+    /// Between two heartbeats.
+    pub heartbeat: Duration,
+    pub election_timeout: Duration,
+    /// Most bytes of entries in one message.
+    pub message_bytes: u64,
+}
+
+impl Cluster {
+    /// Nodes that are not started yet.
+    pub fn new(size: usize) -> Self {
+        Self {
+            network: MemoryNetwork::new(),
+            id: Uuid::new_v4(),
+            nodes: (0..size).map(|_| Node::new()).collect(),
+            first: size,
+            trim: TrimOptions::default(),
+            log: LogOptions { file_size: 1 << 20, ..LogOptions::default() },
+            files: false,
+            cache: 16 << 20,
+            snapshot_rate: 0,
+            priorities: vec![0; size],
+            heartbeat: Duration::from_millis(30),
+            election_timeout: Duration::from_millis(200),
+            message_bytes: 4 << 20,
+        }
+    }
+
+    /// Nodes that are up.
+    pub fn started(size: usize) -> Self {
+        let mut cluster = Self::new(size);
+        (0..size).for_each(|n| cluster.start(n));
+        cluster
+    }
+
+    pub fn options(&self, n: usize) -> HostOptions {
+        let (began, jumped) = (Instant::now(), self.nodes[n].jumped.clone());
+        let now = move || began.elapsed() + Duration::from_millis(jumped.load(Ordering::SeqCst));
+        HostOptions {
+            clock: Clock::from_fn(now),
+            tick: Duration::from_millis(10),
+            heartbeat: self.heartbeat,
+            election_timeout: self.election_timeout,
+            entry_cache_bytes: self.cache,
+            snapshot_piece: 1000,
+            max_message_bytes: self.message_bytes,
+            snapshot_rate: self.snapshot_rate,
+            ..HostOptions::new(self.nodes[n].id)
+        }
+    }
+
+    pub fn config(&self, n: usize, log: LogHandle) -> GroupConfig {
+        let peers = (0..self.first).map(|n| self.peer(n)).collect();
+        let mut config = GroupConfig::new(self.id, self.nodes[n].id, peers, log);
+        config.joined = self.nodes[n].joined.clone();
+        config.trim = self.trim.clone();
+        config.payloads = self.nodes[n].payloads.clone();
+        config
+    }
+
+    pub fn peer(&self, n: usize) -> Peer {
+        let node = self.nodes[n].id;
+        Peer { node, address: node.to_string(), priority: self.priorities[n] }
+    }
+
+    /// A further node that no group knows yet.
+    pub fn grow(&mut self) -> usize {
+        self.nodes.push(Node::new());
+        self.priorities.push(0);
+        self.nodes.len() - 1
+    }
+
+    /// Changes the members on the leader among `of`, as an operator would.
+    pub async fn change(&self, of: &[usize], change: Change) -> u64 {
+        let started = Instant::now();
+        loop {
+            let leader = self.leader_of(of).await;
+            match self.group(leader).change(change.clone()).await {
+                Ok(index) => return index,
+                Err(
+                    error @ (ChangeError::NotLeader { .. }
+                    | ChangeError::Busy
+                    | ChangeError::Dropped),
+                ) => {
+                    if started.elapsed() > Duration::from_secs(30) {
+                        for n in self.up() {
+                            eprintln!("{n}: {:?}", self.group(n).status().await);
+                        }
+                        panic!("{leader} does not do {change:?}: {error}");
+                    }
+                }
+                Err(error) => panic!("{error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Adds a node and starts it with what the leader says.
+    pub async fn join(&mut self, of: &[usize], n: usize) {
+        self.change(of, Change::Add(self.peer(n))).await;
+        let leader = self.leader_of(of).await;
+        self.nodes[n].joined = Some(self.group(leader).membership());
+        self.start(n);
+    }
+
+    /// Waits until `n` votes, as all of `of` know.
+    pub async fn votes(&self, of: &[usize], n: usize) {
+        let node = self.nodes[n].id;
+        let votes = |membership: Membership| {
+            membership.find(node).is_some_and(|m| m.role == MemberRole::Voter)
+        };
+        until("it votes", || of.iter().all(|n| votes(self.group(*n).membership()))).await;
+    }
+
+    pub fn start(&mut self, n: usize) {
+        let (host, log, group) = self.open(n).unwrap();
+        let node = &mut self.nodes[n];
+        (node.host, node.log, node.group) = (Some(host), Some(log), Some(group));
+    }
+
+    fn open(&self, n: usize) -> Result<(RaftHost, LogHandle, Group), GroupError> {
+        let transport = self.network.transport(self.nodes[n].id);
+        let host = RaftHost::start(self.options(n), transport).unwrap();
+        let log = host.open_log(&self.log_dir(n), self.log.clone())?;
+        self.network.attach(&host);
+        let config = self.config(n, log.clone());
+        let dir = self.files.then(|| self.nodes[n].dir.path().join("snapshots"));
+        let machine = Recorder { store: self.nodes[n].store.clone(), dir };
+        match host.start_group(config, Box::new(machine)) {
+            Ok(group) => Ok((host, log, group)),
+            Err(error) => {
+                self.network.detach(self.nodes[n].id);
+                log.close();
+                Err(error)
+            }
+        }
+    }
+
+    /// Why a node does not start.
+    pub fn start_error(&self, n: usize) -> GroupError {
+        match self.open(n) {
+            Ok(_) => panic!("node {n} starts"),
+            Err(error) => error,
+        }
+    }
+
+    /// An operator goes on without what a node's lost log had.
+    pub fn accept_loss(&self, n: usize) {
+        std::fs::write(self.nodes[n].dir.path().join("log.manifest.accept-loss"), "").unwrap();
+    }
+
+    /// Takes a node down. With `lose`, its machine forgets what it did not flush, as after a
+    /// power loss.
+    pub async fn stop(&mut self, n: usize, lose: bool) {
+        self.network.detach(self.nodes[n].id);
+        let node = &mut self.nodes[n];
+        node.group = None;
+        node.host.take().unwrap().shutdown().await;
+        let log = node.log.take().unwrap();
+        log.close();
+        drop(log);
+        if lose {
+            let mut store = node.store.lock();
+            store.live = store.durable.clone();
+        }
+    }
+
+    /// Takes a node down and empties its disk.
+    pub async fn wipe(&mut self, n: usize) {
+        self.stop(n, true).await;
+        let node = &mut self.nodes[n];
+        node.dir = tempfile::tempdir().unwrap();
+        *node.store.lock() = Store::default();
+    }
+
+    /// Where a node's log is.
+    pub fn log_dir(&self, n: usize) -> PathBuf {
+        self.nodes[n].dir.path().join("log")
+    }
+
+    /// Takes a node down and removes its log; its machine keeps what it has flushed.
+    pub async fn lose_log(&mut self, n: usize) {
+        self.stop(n, true).await;
+        std::fs::remove_dir_all(self.log_dir(n)).unwrap();
+    }
+
+    /// Has a node's machine flush.
+    pub fn flush(&self, n: usize) {
+        let mut store = self.nodes[n].store.lock();
+        store.durable = store.live.clone();
+    }
+
+    /// For five election timeouts none of `of` leads, or knows the leader.
+    pub async fn nobody_leads(&self, of: &[usize]) {
+        let until = Instant::now() + self.election_timeout * 5;
+        while Instant::now() < until {
+            for n in of {
+                let leader = self.group(*n).leader();
+                assert!(
+                    leader.leader.is_none_or(|l| !of.iter().any(|n| self.nodes[*n].id == l)),
+                    "{n}: {leader:?}"
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    pub fn group(&self, n: usize) -> Group {
+        self.nodes[n].group.clone().unwrap()
+    }
+
+    pub fn up(&self) -> Vec<usize> {
+        (0..self.nodes.len()).filter(|n| self.nodes[*n].group.is_some()).collect()
+    }
+
+    /// Waits for a leader that serves, among `of`.
+    pub async fn leader_of(&self, of: &[usize]) -> usize {
+        let mut found = None;
+        until("a leader", || {
+            let ready = |n: &usize| self.nodes[*n].group.as_ref().is_some_and(|g| g.leader().ready);
+            found = of.iter().copied().filter(ready).max_by_key(|n| self.group(*n).leader().term);
+            found.is_some()
+        })
+        .await;
+        found.unwrap()
+    }
+
+    pub async fn leader(&self) -> usize {
+        self.leader_of(&self.up()).await
+    }
+
+    /// Proposes until some leader takes it, as a client would.
+    pub async fn put(&self, of: &[usize], header: &str) -> Applied {
+        let started = Instant::now();
+        loop {
+            let leader = self.leader_of(of).await;
+            match self.group(leader).propose(Proposal::new(header.to_owned())).await {
+                Ok(applied) => return applied,
+                Err(ProposeError::NotLeader { .. } | ProposeError::Dropped) => {}
+                Err(error) => panic!("{error}"),
+            }
+            assert!(started.elapsed() < Duration::from_secs(30), "nobody takes {header}");
+        }
+    }
+
+    pub fn entries(&self, n: usize) -> BTreeMap<u64, Bytes> {
+        self.nodes[n].store.lock().live.entries.clone()
+    }
+
+    /// A cluster of three after 301 entries, of which a follower that is down has one and the logs
+    /// of the others have the last ones only; with the leader, that follower and the third.
+    pub async fn with_one_left_behind(files: bool) -> (Self, [usize; 3]) {
+        let mut cluster = Self::new(3);
+        cluster.files = files;
+        cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
+        (0..3).for_each(|n| cluster.start(n));
+        cluster.put(&[0, 1, 2], "first").await;
+        let leader = cluster.leader().await;
+        let (follower, third) = ((leader + 1) % 3, (leader + 2) % 3);
+        cluster.stop(follower, true).await;
+        for n in 0..300 {
+            cluster.put(&cluster.up(), &format!("entry number {n}")).await;
+        }
+        for n in cluster.up() {
+            while cluster.group(n).status().await.unwrap().first_index < 100 {
+                tokio::task::yield_now().await;
+            }
+        }
+        (cluster, [leader, follower, third])
+    }
+
+    /// Waits until all nodes that are up hold the same `count` entries.
+    pub async fn agree(&self, count: usize) {
+        let up = self.up();
+        until("all replicas agree", || {
+            let first = self.entries(up[0]);
+            first.len() == count && up.iter().all(|n| self.entries(*n) == first)
+        })
+        .await;
+    }
+
+    pub async fn shutdown(mut self) {
+        for n in self.up() {
+            self.stop(n, false).await;
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Replicas of closed erasure coded containers that go.
+//!
+//! **Invariant:** no deletion makes the number of different good indexes smaller. A good replica
+//! goes only when another one of its index is on a node in service that is HEALTHY, has been heard
+//! of within the time after which it would be STALE, has told this leader what it has
+//! ([`EcReplicaCount::heard`]), and has not been told to delete it. A bad one goes when there is
+//! such a good one of its index, and all others are there; or, when it takes the place of one that
+//! is missing and no other node has any, when there are such good ones of as many indexes as it
+//! takes to decode the others.
+
+use types::DatanodeId;
+
+use super::count::mixed;
+use super::ec_count::EcReplicaCount;
+use super::repair::Repair;
+use crate::{Cluster, Container, Millis};
+
+impl Cluster {
+    /// One of an index that is there more than once. A node that has enough to delete is waited
+    /// for: another one in its place would be a choice that another leader does not make.
+    pub(super) fn delete_excess(
+        &self,
+        c: &Container,
+        s: &EcReplicaCount,
+        until: Millis,
+    ) -> Option<Repair> {
+        let twice = s.heard.iter().filter(|(_, nodes)| nodes.len() > 1);
+        let mut victims =
+            twice.filter_map(|(index, nodes)| self.excess_victim(c, s, *index, nodes));
+        let victim = victims.find(|node| self.may_delete(*node))?;
+        Some(Repair::delete(c.id, victim, until))
+    }
+
+    /// Which replica of an index goes: the one that differs most from what the other indexes have,
+    /// because it lacks blocks, or has some that were deleted while it was away; then the one in
+    /// the rack with the most indexes.
+    fn excess_victim(
+        &self,
+        c: &Container,
+        s: &EcReplicaCount,
+        index: u32,
+        nodes: &[DatanodeId],
+    ) -> Option<DatanodeId> {
+        let keys = |node: &DatanodeId| self.replicas.on(c.id, *node).map_or(0, |r| r.keys);
+        let others = s.heard.iter().filter(|(other, _)| **other != index);
+        let expected = others.flat_map(|(_, nodes)| nodes).map(keys).max();
+        let differs =
+            |node: &DatanodeId| expected.map_or(0, |expected| keys(node).abs_diff(expected));
+        let by_rack = self.by_rack(s.serving.values().flatten());
+        let crowd = |node: &DatanodeId| {
+            let rack = self.nodes.get(*node).map(|n| n.details.network_location.as_str());
+            rack.and_then(|rack| by_rack.get(rack)).copied().unwrap_or(0)
+        };
+        let rank = |node: &&DatanodeId| (differs(node), crowd(node), mixed(c.id, **node));
+        nodes.iter().max_by_key(rank).copied()
+    }
+
+    /// A bad replica, when it is not needed. All indexes are there, or the caller would have others
+    /// to bring.
+    pub(super) fn delete_bad(
+        &self,
+        c: &Container,
+        s: &EcReplicaCount,
+        until: Millis,
+    ) -> Option<Repair> {
+        if !s.needed(false).is_empty() {
+            return None;
+        }
+        // Which index one has that says none of the group's is not known: it may be any.
+        let replaced = |index: &u32| match (1..=s.required).contains(index) {
+            true => s.heard.contains_key(index),
+            false => s.heard.len() >= s.required as usize,
+        };
+        let may_go = |(index, node): &&(u32, DatanodeId)| {
+            replaced(index) && self.may_delete(*node) && !self.is_going(c.id, *node)
+        };
+        let (_, victim) = s.bad.iter().find(may_go)?;
+        Some(Repair::delete(c.id, *victim, until))
+    }
+
+    /// A bad replica whose node is the only place for one that is missing. One at a time, so that
+    /// the next goes only behind what was made in its place.
+    pub(super) fn delete_bad_in_the_way(
+        &self,
+        c: &Container,
+        s: &EcReplicaCount,
+        until: Millis,
+    ) -> Option<Repair> {
+        let can_be_decoded = s.heard.len() >= s.data as usize;
+        if !can_be_decoded || !s.coming.is_empty() || !s.closing.is_empty() {
+            return None;
+        }
+        let goes_already = s.bad.iter().any(|(_, node)| self.is_going(c.id, *node));
+        let takes_place = |(_, node): &&(u32, DatanodeId)| {
+            self.may_delete(*node) && self.nodes.get(*node).is_some_and(|n| n.takes_writes())
+        };
+        let (_, victim) = s.bad.iter().find(takes_place).filter(|_| !goes_already)?;
+        Some(Repair::delete(c.id, *victim, until))
+    }
+}

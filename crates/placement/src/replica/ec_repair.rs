@@ -1,0 +1,177 @@
+//! Making the replicas of closed erasure coded containers what they should be: one good replica of
+//! each index.
+//!
+//! One order per container and look; what is under way counts as done
+//! ([`pending`](super::pending)). In this order:
+//! 1. **indexes that are missing** are decoded from the others by a node that gets one of them, all
+//!    of them in one order. One that a node has which leaves, or enters maintenance, is copied from
+//!    there; it is decoded only when it cannot be read there;
+//! 2. an index that is there **more than once** is deleted, then **bad replicas** (`ec_delete.rs`);
+//! 3. when a rack has **more indexes than it should**, one is copied to another (`ec_spread.rs`).
+//!
+//! **Invariant:** no index is decoded while it is, or may yet be, on a node in service, and none of
+//! a container of which fewer indexes can be read than that takes.
+
+use types::{ContainerId, DatanodeId};
+
+use super::count::mixed;
+use super::ec_count::EcReplicaCount;
+use super::pending::{Pending, Task};
+use super::repair::Repair;
+use super::urgency::{Left, Urgency};
+use crate::{Cluster, Container, Millis, Order, OrderKind};
+
+/// What becomes of indexes that are missing.
+enum Bring {
+    /// Some of them are on their way now.
+    Ordered(Repair),
+    /// They wait for limits, for nodes that have enough to do, or for enough of the others.
+    Waits,
+    /// Each node that could get one has a replica of the container already.
+    NoTarget,
+}
+
+impl Cluster {
+    /// How many indexes a container can lose until it cannot be read; `None` when there is nothing
+    /// to do for it.
+    pub(super) fn left_of_ec(&self, c: &Container, now: Millis) -> Option<Left> {
+        let count = self.ec_replica_count_at(c, Some(now))?;
+        if count.needed(true).is_empty() {
+            let is_fine = count.is_fine() && !self.is_crowded(c, &count);
+            return (!is_fine).then_some(Urgency::CAN_WAIT);
+        }
+        if count.is_lost() {
+            // A copy of what is left of it can be made, at most.
+            return Some(count.required);
+        }
+        let left = count.readable().saturating_sub(count.data as usize);
+        Some(Left::try_from(left).unwrap_or(count.required))
+    }
+
+    /// The next thing to do for a container.
+    pub(super) fn repair_ec(&self, c: &Container, now: Millis, until: Millis) -> Option<Repair> {
+        let count = self.ec_replica_count_at(c, Some(now))?;
+        let needed = count.needed(true);
+        if !needed.is_empty() {
+            return match self.bring(c, &count, &needed, until) {
+                Bring::Ordered(repair) => Some(repair),
+                Bring::Waits => None,
+                // One that is there twice, or is bad, may be where a missing one could be.
+                Bring::NoTarget => self
+                    .delete_excess(c, &count, until)
+                    .or_else(|| self.delete_bad_in_the_way(c, &count, until)),
+            };
+        }
+        if !count.coming.is_empty() || !count.closing.is_empty() {
+            return None;
+        }
+        self.delete_excess(c, &count, until)
+            .or_else(|| self.delete_bad(c, &count, until))
+            .or_else(|| self.spread(c, &count, until))
+    }
+
+    fn bring(&self, c: &Container, s: &EcReplicaCount, needed: &[u32], until: Millis) -> Bring {
+        let can_copy = |index: &u32, again: bool| !self.senders(c.id, s, *index, again).is_empty();
+        let (mut copied, mut decoded): (Vec<u32>, Vec<u32>) =
+            needed.iter().partition(|index| can_copy(index, false));
+        let sources = self.sources(c.id, s, &decoded);
+        if sources.len() < s.data as usize {
+            // A copy that failed is all that there is left to try.
+            copied = needed.iter().copied().filter(|index| can_copy(index, true)).collect();
+            decoded.clear();
+        }
+        if (copied.is_empty() && decoded.is_empty()) || self.is_copying_enough() {
+            return Bring::Waits;
+        }
+        let targets = self.choose_ec_targets(c, s, needed.len());
+        let Some(target) = targets.first().copied() else {
+            return match self.nodes.iter().any(|node| self.can_get(c, node)) {
+                true => Bring::Waits,
+                false => Bring::NoTarget,
+            };
+        };
+        self.reconstruct(c.id, sources, &decoded, targets, until)
+            .or_else(|| {
+                let copy = |index: &u32| {
+                    let source = self.sender(c.id, s, *index)?;
+                    Some(Repair::copy(c.id, (source, *index), target, until))
+                };
+                copied.iter().find_map(copy)
+            })
+            .map_or(Bring::Waits, Bring::Ordered)
+    }
+
+    /// The order to decode these indexes, as many as there are targets for.
+    fn reconstruct(
+        &self,
+        id: ContainerId,
+        sources: Vec<(DatanodeId, u32)>,
+        indexes: &[u32],
+        mut targets: Vec<DatanodeId>,
+        until: Millis,
+    ) -> Option<Repair> {
+        targets.truncate(indexes.len());
+        let able = targets.iter().enumerate().filter(|(_, target)| self.may_send(**target));
+        let (first, _) = able.min_by_key(|(_, target)| self.pending.sending(**target))?;
+        targets.swap(0, first);
+        let coordinator = targets.first().copied()?;
+        let targets: Vec<_> = targets.into_iter().zip(indexes.iter().copied()).collect();
+        let weight = self.settings.replication.reconstruction_weight.max(1);
+        let task = |(node, index): &(DatanodeId, u32)| {
+            let load = if *node == coordinator { weight } else { 0 };
+            let task = Task::Reconstruct { coordinator, index: *index, load };
+            Pending { node: *node, task, until }
+        };
+        Some(Repair {
+            tasks: targets.iter().map(task).collect(),
+            order: Order {
+                node: coordinator,
+                kind: OrderKind::ReconstructEcContainer { id, sources, targets },
+            },
+        })
+    }
+
+    /// A node for each index but these that can be read now: all of them, so that what is decoded
+    /// from some can be checked with the others.
+    fn sources(
+        &self,
+        id: ContainerId,
+        s: &EcReplicaCount,
+        without: &[u32],
+    ) -> Vec<(DatanodeId, u32)> {
+        let readable = |index: u32| {
+            let of = |nodes: Option<&Vec<DatanodeId>>| {
+                let healthy = nodes?.iter().filter(|node| self.nodes.is_healthy(**node));
+                healthy.min_by_key(|node| mixed(id, **node)).copied()
+            };
+            of(s.serving.get(&index))
+                .or_else(|| of(s.leaving.get(&index)))
+                .or_else(|| of(s.maintenance.get(&index)))
+                .map(|node| (node, index))
+        };
+        (1..=s.required).filter(|index| !without.contains(index)).filter_map(readable).collect()
+    }
+
+    /// Nodes on their way out that an index can be copied from; those that failed lately only
+    /// `again`.
+    fn senders(
+        &self,
+        id: ContainerId,
+        s: &EcReplicaCount,
+        index: u32,
+        again: bool,
+    ) -> Vec<DatanodeId> {
+        let nodes = [&s.leaving, &s.maintenance].into_iter().filter_map(|of| of.get(&index));
+        let sends = |node: &DatanodeId| {
+            self.nodes.is_healthy(*node) && (again || !self.pending.failed_lately(id, *node))
+        };
+        nodes.flatten().copied().filter(sends).collect()
+    }
+
+    /// The node to copy an index from: one that did not fail lately, if there is one.
+    fn sender(&self, id: ContainerId, s: &EcReplicaCount, index: u32) -> Option<DatanodeId> {
+        let able = self.senders(id, s, index, true).into_iter().filter(|node| self.may_send(*node));
+        let failed = |node| self.pending.failed_lately(id, node);
+        able.min_by_key(|node| (failed(*node), self.pending.sending(*node), mixed(id, *node)))
+    }
+}

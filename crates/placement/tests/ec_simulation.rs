@@ -1,0 +1,486 @@
+//! Erasure coded containers played through: nodes die and come back with what they had, disks are
+//! lost, replicas go bad, operators take nodes out of service, orders are lost, late, fail or are
+//! carried out by half, SCM starts anew.
+//!
+//! No order may ever make the number of different good indexes smaller, and when all is calm every
+//! container has one good replica of each index. What is broken from outside is only ever as much
+//! as leaves enough to decode the rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use placement::replica::pending::Task;
+use placement::{Cluster, Decision, Health, Order, OrderKind, Replica, ReplicaState};
+use proptest::prelude::*;
+use types::{ContainerId, DatanodeId, OperationalState, ReplicationConfig};
+
+use crate::ec_fixture::*;
+use crate::fixture::*;
+
+const NODES: u128 = 12;
+const RACKS: u128 = 4;
+const TICK: u64 = 3_000;
+
+/// A replica as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Real {
+    index: u32,
+    state: ReplicaState,
+}
+
+impl Real {
+    fn is_good(self, of: &ReplicationConfig) -> bool {
+        self.state == ReplicaState::Closed && (1..=of.required_nodes()).contains(&self.index)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Given {
+    term: u64,
+    at: u64,
+    kind: OrderKind,
+}
+
+/// A node as it is.
+#[derive(Debug, Clone, Default)]
+struct Datanode {
+    up: bool,
+    replicas: BTreeMap<ContainerId, Real>,
+    orders: Vec<Given>,
+    /// The latest term of an SCM that it heard of.
+    term: u64,
+    serves: OperationalState,
+}
+
+struct World {
+    cluster: Cluster,
+    nodes: BTreeMap<u128, Datanode>,
+    configs: BTreeMap<ContainerId, ReplicationConfig>,
+    term: u64,
+    now: u64,
+    /// An SCM that starts waits for its nodes.
+    repairs_from: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    Done,
+    Late,
+    Lost,
+    Failed,
+    /// Some of the targets get theirs.
+    Half,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Kill(u128),
+    Revive(u128),
+    /// A node loses its disks.
+    Wipe(u128),
+    /// A replica goes bad, or says that it has another index.
+    Damage(u128, usize, Option<u32>),
+    Decommission(u128),
+    Maintain(u128),
+    Recommission(u128),
+    Pass(u64),
+    Tick(Vec<Fate>),
+    RestartScm,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let n = || 1..=NODES;
+    let fate = prop_oneof![
+        6 => Just(Fate::Done),
+        2 => Just(Fate::Late),
+        1 => Just(Fate::Lost),
+        2 => Just(Fate::Failed),
+        2 => Just(Fate::Half),
+    ];
+    let damage = prop_oneof![3 => Just(None), 1 => prop_oneof![Just(0), Just(77)].prop_map(Some)];
+    prop_oneof![
+        3 => n().prop_map(Step::Kill),
+        3 => n().prop_map(Step::Revive),
+        2 => n().prop_map(Step::Wipe),
+        3 => (n(), 0..4_usize, damage).prop_map(|(n, i, to)| Step::Damage(n, i, to)),
+        1 => n().prop_map(Step::Decommission),
+        1 => n().prop_map(Step::Maintain),
+        2 => n().prop_map(Step::Recommission),
+        1 => prop_oneof![Just(4_000_u64), Just(11_000), Just(40_000)].prop_map(Step::Pass),
+        12 => proptest::collection::vec(fate, 1..8).prop_map(Step::Tick),
+        1 => Just(Step::RestartScm),
+    ]
+}
+
+fn number(node: DatanodeId) -> u128 {
+    node.0.as_u128()
+}
+
+impl World {
+    fn new() -> Self {
+        let mut cluster = in_racks(NODES, RACKS);
+        cluster.settings.replication.timeout = 60_000;
+        let kinds = ["rs-3-2-1024k", "rs-6-3-1024k", "xor-2-1-1024k", "rs-3-2-1024k"];
+        let mut configs = BTreeMap::new();
+        for (id, kind) in (1..).zip(kinds) {
+            let (_, c) = closed_as(&mut cluster, kind, id);
+            configs.insert(c, ec(kind));
+        }
+        let mut nodes: BTreeMap<u128, Datanode> = BTreeMap::new();
+        for n in 1..=NODES {
+            let of = |id: &ContainerId| cluster.replicas.on(*id, node(n));
+            let real = |r: &Replica| Real { index: r.replica_index, state: r.state };
+            let replicas = configs.keys().filter_map(|id| Some((*id, real(of(id)?)))).collect();
+            nodes.insert(n, Datanode { up: true, replicas, term: 1, ..Datanode::default() });
+        }
+        Self { cluster, nodes, configs, term: 1, now: START + 20_000, repairs_from: 0 }
+    }
+
+    fn up(&self) -> Vec<u128> {
+        self.nodes.iter().filter(|(_, dn)| dn.up).map(|(n, _)| *n).collect()
+    }
+
+    fn carry_out(&mut self, decision: Decision) {
+        for Order { node, kind } in decision.orders {
+            let given = Given { term: self.term, at: self.now, kind };
+            self.nodes.get_mut(&number(node)).unwrap().orders.push(given);
+        }
+        for change in decision.changes {
+            if self.cluster.apply(&change).is_ok() {
+                let more = self.cluster.follow_up(&change, self.now);
+                self.carry_out(more);
+            }
+        }
+    }
+
+    fn report(&mut self, n: u128) {
+        let one = |(id, real): (&ContainerId, &Real)| (*id, part(node(n), real.index, real.state));
+        let replicas = self.nodes[&n].replicas.iter().map(one).collect();
+        let decision = self.cluster.report_all_replicas(node(n), replicas, self.now);
+        self.carry_out(decision);
+    }
+
+    fn register(&mut self, n: u128) {
+        let dn = self.nodes.get_mut(&n).unwrap();
+        dn.term = self.term;
+        let mut details = details(n);
+        details.network_location = format!("/rack{}", n % RACKS);
+        details.op_state = dn.serves;
+        let (_, decision) = self.cluster.register(details, disks(1), &[], self.now);
+        self.carry_out(decision);
+        self.report(n);
+    }
+
+    /// Whether a node still carries out an order.
+    fn counts(&self, n: u128, given: &Given) -> bool {
+        let dn = &self.nodes[&n];
+        let deadline = given.at + self.cluster.settings.replication.timeout / 2;
+        given.term >= dn.term && self.now <= deadline
+    }
+
+    fn is_being_deleted(&self, n: u128, id: ContainerId) -> bool {
+        let deletes = |given: &Given| {
+            matches!(given.kind, OrderKind::DeleteContainer { id: of, .. } if of == id)
+                && self.counts(n, given)
+        };
+        self.nodes[&n].orders.iter().any(deletes)
+    }
+
+    /// Different good indexes on disks, without what is on `without` and what is being deleted.
+    fn sure(&self, id: ContainerId, without: &[u128]) -> BTreeSet<u32> {
+        let good = |(n, dn): (&u128, &Datanode)| {
+            let real = dn.replicas.get(&id).filter(|real| real.is_good(&self.configs[&id]))?;
+            let stays = !without.contains(n) && !self.is_being_deleted(*n, id);
+            stays.then_some(real.index)
+        };
+        self.nodes.iter().filter_map(good).collect()
+    }
+
+    fn data(&self, id: ContainerId) -> usize {
+        let ReplicationConfig::Ec(ec) = self.configs[&id] else { unreachable!() };
+        ec.data as usize
+    }
+
+    /// Whether a container can be decoded without what is on a node.
+    fn spares(&self, n: u128, id: ContainerId) -> bool {
+        self.sure(id, &[n]).len() >= self.data(id)
+    }
+
+    /// What is ordered makes sense by what SCM was told, and by how it is.
+    fn check_order(&self, order: &Order) {
+        let n = number(order.node);
+        match &order.kind {
+            OrderKind::DeleteContainer { id, .. } => {
+                let config = &self.configs[id];
+                let Some(victim) = self.nodes[&n].replicas.get(id) else { return };
+                let others = self.sure(*id, &[n]);
+                assert!(
+                    !victim.is_good(config) || others.contains(&victim.index),
+                    "index {} of {id} goes: {:?}",
+                    victim.index,
+                    self.nodes
+                );
+                assert!(others.len() >= self.data(*id));
+            }
+            OrderKind::ReconstructEcContainer { id, .. } => {
+                let made = reconstruction(order);
+                assert!(made.sources.len() >= self.data(*id), "{order:?}");
+                for (source, index) in &made.sources {
+                    let known = self.cluster.replicas.on(*id, *source).unwrap();
+                    assert_eq!((known.replica_index, known.state), (*index, ReplicaState::Closed));
+                    assert!(self.cluster.nodes.is_healthy(*source));
+                }
+                for (target, index) in &made.targets {
+                    assert_eq!(self.cluster.replicas.on(*id, *target), None);
+                    assert!(self.cluster.nodes.get(*target).unwrap().takes_writes());
+                    for there in nodes_of(&self.cluster, *id, *index) {
+                        let there = self.cluster.nodes.get(there).unwrap();
+                        let serves = there.details.op_state == OperationalState::InService;
+                        let mut going = self.cluster.pending.of(*id).iter();
+                        let id_there = there.details.id;
+                        let goes = going.any(|p| p.node == id_there && p.task == Task::Delete);
+                        let is_there = serves && there.health != Health::Dead && !goes;
+                        assert!(!is_there, "index {index} of {id} is there: {order:?}");
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tick(&mut self, fates: &[Fate]) {
+        self.now += TICK;
+        for n in self.up() {
+            let dn = &self.nodes[&n];
+            let knows = dn.term == self.term;
+            let serves = dn.serves;
+            if !knows || self.cluster.heartbeat(node(n), self.now).is_none() {
+                self.register(n);
+            } else {
+                let decision = self.cluster.report_op_state(node(n), serves, 0, true);
+                self.carry_out(decision);
+                self.report(n);
+            }
+        }
+        let (_, decision) = self.cluster.watch_nodes(self.now);
+        self.carry_out(decision);
+        let (_, decision) = self.cluster.drain_nodes(self.now);
+        self.carry_out(decision);
+        let decision = self.cluster.review_containers(self.now);
+        self.carry_out(decision);
+        if self.now >= self.repairs_from {
+            let repairs = self.cluster.repair_containers(ContainerId(0), 1_000, self.now);
+            for order in repairs.decision.orders {
+                self.check_order(&order);
+                self.carry_out(Decision { orders: vec![order], ..Decision::default() });
+            }
+        }
+        let mut turn = 0;
+        for n in self.up() {
+            let orders = std::mem::take(&mut self.nodes.get_mut(&n).unwrap().orders);
+            for given in orders {
+                let fate = fates.get((turn + n as usize) % fates.len().max(1)).copied();
+                turn += 1;
+                if self.counts(n, &given) {
+                    self.obey(n, given, fate.unwrap_or(Fate::Done));
+                }
+            }
+            self.report(n);
+        }
+    }
+
+    fn obey(&mut self, n: u128, given: Given, fate: Fate) {
+        match (fate, given.kind) {
+            (Fate::Late, kind) => {
+                let given = Given { kind, ..given };
+                self.nodes.get_mut(&n).unwrap().orders.push(given);
+            }
+            (_, OrderKind::SetOperationalState { state, .. }) => {
+                self.nodes.get_mut(&n).unwrap().serves = state;
+            }
+            (Fate::Lost, _) => {}
+            (Fate::Done, OrderKind::DeleteContainer { id, .. }) => {
+                // What else was there when it was ordered may be lost by now: no rule can know.
+                self.nodes.get_mut(&n).unwrap().replicas.remove(&id);
+            }
+            (fate, OrderKind::ReplicateContainer { id, target }) => {
+                let real = self.nodes[&n].replicas.get(&id).copied();
+                let real = real.filter(|real| real.state == ReplicaState::Closed);
+                match (fate, real) {
+                    (Fate::Done, Some(real)) => self.store(number(target), id, real),
+                    _ => {
+                        self.cluster.pending.failed(id, target);
+                    }
+                }
+            }
+            (fate, OrderKind::ReconstructEcContainer { id, sources, targets }) => {
+                self.reconstruct(id, &sources, &targets, fate);
+            }
+            _ => {}
+        }
+    }
+
+    /// Different good indexes on disks.
+    fn on_disks(&self, id: ContainerId) -> BTreeSet<u32> {
+        let reals = self.nodes.values().filter_map(|dn| dn.replicas.get(&id));
+        reals.filter(|real| real.is_good(&self.configs[&id])).map(|real| real.index).collect()
+    }
+
+    fn store(&mut self, n: u128, id: ContainerId, real: Real) {
+        let dn = self.nodes.get_mut(&n).unwrap();
+        if dn.up {
+            dn.replicas.entry(id).or_insert(real);
+        }
+    }
+
+    fn reconstruct(
+        &mut self,
+        id: ContainerId,
+        sources: &[(DatanodeId, u32)],
+        targets: &[(DatanodeId, u32)],
+        fate: Fate,
+    ) {
+        let good = Real { index: 0, state: ReplicaState::Closed };
+        let readable = sources.iter().filter(|(node, index)| {
+            let dn = &self.nodes[&number(*node)];
+            dn.up && dn.replicas.get(&id) == Some(&Real { index: *index, ..good })
+        });
+        let enough = readable.count() >= self.data(id);
+        let done = match fate {
+            Fate::Done => targets.len(),
+            Fate::Half => targets.len() / 2,
+            _ => 0,
+        };
+        let done = if enough { done } else { 0 };
+        for (node, index) in targets.iter().take(done) {
+            self.store(number(*node), id, Real { index: *index, ..good });
+        }
+        if done < targets.len() {
+            for (node, _) in targets {
+                self.cluster.pending.failed(id, *node);
+            }
+        }
+    }
+
+    fn restart_scm(&mut self) {
+        let mut fresh = Cluster::new(self.cluster.settings.clone());
+        for c in self.cluster.containers.from(ContainerId(0)) {
+            fresh.containers.insert(c.clone());
+        }
+        for e in self.cluster.pipelines.iter() {
+            fresh.pipelines.insert((*e.record).clone());
+        }
+        fresh.begin_safe_mode();
+        fresh.note_state_machine_ready();
+        self.cluster = fresh;
+        self.term += 1;
+        self.repairs_from = self.now + 3 * TICK;
+    }
+
+    fn play(&mut self, step: &Step) {
+        match *step {
+            Step::Kill(n) if self.up().len() as u128 > NODES - 3 => {
+                let dn = self.nodes.get_mut(&n).unwrap();
+                dn.up = false;
+                dn.orders.clear();
+            }
+            Step::Revive(n) if !self.nodes[&n].up => {
+                let dn = self.nodes.get_mut(&n).unwrap();
+                dn.up = true;
+                // What was queued for it is decided again.
+                dn.orders.clear();
+                self.register(n);
+            }
+            // One that is away is not known to have lost its disks.
+            Step::Wipe(n) if self.nodes[&n].up => {
+                if self.configs.keys().all(|id| self.spares(n, *id)) {
+                    self.nodes.get_mut(&n).unwrap().replicas.clear();
+                    self.register(n);
+                }
+            }
+            Step::Damage(n, i, index) if self.nodes[&n].up => {
+                let id = self.nodes[&n].replicas.keys().nth(i).copied();
+                if let Some(id) = id.filter(|id| self.spares(n, *id)) {
+                    let real = self.nodes.get_mut(&n).unwrap().replicas.get_mut(&id).unwrap();
+                    match index {
+                        Some(index) => real.index = index,
+                        None => real.state = ReplicaState::Unhealthy,
+                    }
+                    self.register(n);
+                }
+            }
+            Step::Kill(_) | Step::Revive(_) | Step::Wipe(_) | Step::Damage(..) => {}
+            // Unknown to an SCM that has just started, or in a state that does not allow it.
+            Step::Decommission(n) => {
+                if let Ok(decision) = self.cluster.decommission(node(n), self.now) {
+                    self.carry_out(decision);
+                }
+            }
+            Step::Maintain(n) => {
+                if let Ok(decision) = self.cluster.begin_maintenance(node(n), 0, self.now) {
+                    self.carry_out(decision);
+                }
+            }
+            Step::Recommission(n) => {
+                if let Ok(decision) = self.cluster.recommission(node(n), self.now) {
+                    self.carry_out(decision);
+                }
+            }
+            Step::Pass(ms) => self.now += ms,
+            Step::Tick(ref fates) => self.tick(fates),
+            Step::RestartScm => self.restart_scm(),
+        }
+        for id in self.configs.keys() {
+            assert!(self.on_disks(*id).len() >= self.data(*id), "{id}: {:?}", self.nodes);
+        }
+    }
+
+    /// All nodes are back and serve, and nothing happens any more.
+    fn settle(&mut self) {
+        (1..=NODES).for_each(|n| self.play(&Step::Revive(n)));
+        for round in 0..160 {
+            if round == 5 {
+                (1..=NODES).for_each(|n| self.play(&Step::Recommission(n)));
+            }
+            self.play(&Step::Tick(vec![Fate::Done]));
+        }
+        for (id, config) in &self.configs {
+            let replicas: Vec<_> =
+                self.nodes.iter().filter_map(|(n, dn)| Some((*n, *dn.replicas.get(id)?))).collect();
+            let mut indexes: Vec<u32> = replicas.iter().map(|(_, real)| real.index).collect();
+            indexes.sort_unstable();
+            let all: Vec<u32> = (1..=config.required_nodes()).collect();
+            assert_eq!(indexes, all, "{id}: {replicas:?}");
+            assert!(replicas.iter().all(|(_, real)| real.is_good(config)), "{id}: {replicas:?}");
+            let ReplicationConfig::Ec(ec) = config else { unreachable!() };
+            let most = (ec.parity as usize).max(all.len().div_ceil(RACKS as usize));
+            for rack in 0..RACKS {
+                let there = replicas.iter().filter(|(n, _)| n % RACKS == rack).count();
+                assert!(there <= most, "{id}: {there} of {} in a rack", all.len());
+            }
+            assert_eq!(health(&self.cluster, *id), "HEALTHY");
+        }
+        let pending = &self.cluster.pending;
+        assert_eq!((pending.copies(), pending.deletions()), (0, 0));
+        assert!(!self.cluster.any_node_leaves());
+    }
+}
+
+/// How many histories are played: `PROPTEST_CASES`, else 300.
+#[allow(clippy::disallowed_methods, reason = "how long the test is to run")]
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+    #[test]
+    fn no_order_costs_a_good_index_and_all_come_back(
+        steps in proptest::collection::vec(step(), 1..150)
+    ) {
+        let mut world = World::new();
+        for step in &steps {
+            world.play(step);
+        }
+        world.settle();
+    }
+}

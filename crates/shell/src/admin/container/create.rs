@@ -1,0 +1,42 @@
+//! `o3 admin container create`.
+
+use clap::Args;
+use config::Configuration;
+use types::ReplicationConfig;
+
+use crate::admin::ScmServiceArgs;
+use crate::replication::ReplicationArgs;
+use crate::{ShellError, output};
+
+/// Make a container, beside those that SCM makes by itself; of type STAND_ALONE with one replica
+/// when nothing is said.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  o3 admin container create -t EC -r rs-3-2-1024k")]
+pub struct Create {
+    /// Owner of the container.
+    #[arg(short = 'o', long, default_value = "OZONE", value_name = "NAME")]
+    owner: String,
+    #[command(flatten)]
+    replication: ReplicationArgs,
+    #[command(flatten)]
+    scm: ScmServiceArgs,
+}
+
+/// What a container is when nothing is said.
+const DEFAULT: ReplicationConfig = ReplicationConfig::StandAlone(types::ReplicationFactor::One);
+
+/// Runs it.
+pub(crate) async fn run(args: Create, conf: &Configuration) -> Result<(), ShellError> {
+    let config = args.replication.config()?.unwrap_or(DEFAULT);
+    let id = args.scm.client(conf)?.create_container(config, &args.owner).await?;
+    output::line(format!("Container {id} is created with replication config {}.", shown(config)))
+}
+
+/// A replication as Ozone's tool says it.
+fn shown(config: ReplicationConfig) -> String {
+    match config {
+        ReplicationConfig::StandAlone(factor) => format!("STANDALONE/{factor}"),
+        ReplicationConfig::Ratis(factor) => format!("RATIS/{factor}"),
+        ReplicationConfig::Ec(config) => format!("EC{{{config}}}"),
+    }
+}

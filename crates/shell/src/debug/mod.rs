@@ -1,0 +1,31 @@
+//! `o3 debug`: what is stored where, and whether it is right.
+
+mod replicas;
+
+use clap::Subcommand;
+use config::Configuration;
+
+use crate::{Noun, ShellError};
+
+/// What is looked at.
+#[derive(Debug, Clone, Subcommand)]
+pub enum DebugCommand {
+    /// Replicas of keys: verify, chunk-info.
+    Replicas(Noun<replicas::ReplicasCommand>),
+}
+
+impl DebugCommand {
+    /// Whether causes of an error are wanted.
+    pub(crate) fn is_verbose(&self) -> bool {
+        match self {
+            Self::Replicas(noun) => noun.verbose,
+        }
+    }
+}
+
+/// Runs one.
+pub(crate) async fn run(command: DebugCommand, conf: &Configuration) -> Result<(), ShellError> {
+    match command {
+        DebugCommand::Replicas(noun) => replicas::run(noun.command, conf).await,
+    }
+}

@@ -1,0 +1,234 @@
+//! Which benchmarks there are, and how each is started.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::criterion;
+use super::results::{self, Figure};
+
+/// A benchmark.
+pub struct Program {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What it measures.
+    pub what: &'static str,
+    start: Start,
+}
+
+enum Start {
+    /// A bench target that runs criterion.
+    Bench(&'static str),
+    /// An example with its arguments; `DIR` stands for a directory for its data.
+    Example(&'static str, &'static [&'static str]),
+    /// A script below `benches/` with its arguments.
+    Script(&'static str, &'static [&'static str]),
+}
+
+/// All of them, from those of single functions to those of whole clusters. Sizes are such that a
+/// run of all takes about half an hour on two cores, once everything is compiled.
+pub const PROGRAMS: &[Program] = &[
+    Program {
+        name: "components",
+        what: "rules and machinery without a server: CPU time, by criterion",
+        start: Start::Bench("components"),
+    },
+    Program {
+        name: "framed",
+        what: "calls of the framed transport over loopback",
+        start: Start::Example("echo_rate", &[]),
+    },
+    Program {
+        name: "hadoop-rpc",
+        what: "calls of Hadoop RPC over loopback",
+        start: Start::Example("hadoop_echo_rate", &[]),
+    },
+    Program {
+        name: "commits",
+        what: "commits of three replicas with fsyncs",
+        start: Start::Example("commit_rate", &["--replicas", "3", "--dir", "DIR"]),
+    },
+    Program {
+        name: "log-share",
+        what: "commits of 1 and 30 groups beside a bare group commit loop",
+        start: Start::Example("commit_share", &["--dir", "DIR"]),
+    },
+    Program {
+        name: "elections",
+        what: "how long 200 groups are without a leader",
+        start: Start::Example("elections", &["--rounds", "3", "--dir", "DIR"]),
+    },
+    Program {
+        name: "resting",
+        what: "what Raft groups cost that nobody uses",
+        start: Start::Example("resting_groups", &["--dir", "DIR"]),
+    },
+    Program {
+        name: "disk",
+        what: "three durable copies by plain system calls, the limit of replicated writes",
+        start: Start::Example("raw_copies", &["DIR", "100", "10", "4"]),
+    },
+    Program {
+        name: "storage",
+        what: "the DataNode's storage without a network",
+        start: Start::Example("chunk_bench", &["DIR"]),
+    },
+    Program {
+        name: "scan",
+        what: "the DataNode's scan of replicas, when nothing holds it back",
+        start: Start::Example("scan_bench", &["DIR"]),
+    },
+    Program {
+        name: "datanode",
+        what: "three DataNodes, written to through pipelines",
+        start: Start::Example("dn_bench", &["DIR"]),
+    },
+    Program {
+        name: "om",
+        what: "commands of an OM through its endpoint",
+        start: Start::Example("om_bench", &["--dir", "DIR/om"]),
+    },
+    Program {
+        name: "directory",
+        what: "one large directory of a FILE_SYSTEM_OPTIMIZED bucket",
+        start: Start::Example("directory_bench", &["--files", "100000"]),
+    },
+    Program {
+        name: "scm",
+        what: "an SCM from its start out of safe mode, with thousands of DataNodes",
+        start: Start::Example("scale", &["--nodes", "3000", "--containers", "300"]),
+    },
+    Program {
+        name: "oms-create",
+        what: "keys created with one OM and with three, as processes",
+        start: Start::Script("om/run", &["creates"]),
+    },
+    Program {
+        name: "oms-read",
+        what: "lookups through followers, and beside writes (needs cgroups)",
+        start: Start::Script("om/run", &["reads"]),
+    },
+    Program {
+        name: "s3",
+        what: "S3 requests to a whole cluster (needs wrk)",
+        start: Start::Script("s3/run", &[]),
+    },
+    Program {
+        name: "filesystem",
+        what: "Ozone's Java file system client (needs Java)",
+        start: Start::Script("filesystem/run", &[]),
+    },
+    Program {
+        name: "disks",
+        what: "S3 PUTs over many slow disks (needs root, wrk and loop devices)",
+        start: Start::Script("disks/run", &[]),
+    },
+];
+
+impl Program {
+    /// Runs it with its output shown, and returns its figures. `directory` is for what it writes.
+    ///
+    /// # Errors
+    /// When it cannot be started, fails, or has no figures.
+    pub fn run(&self, root: &Path, directory: &Path) -> Result<Vec<Figure>> {
+        let (data, recorded) = (directory.join("data"), directory.join("recorded.jsonl"));
+        let estimates = directory.join("criterion");
+        for stale in [&data, &estimates] {
+            remove(fs::remove_dir_all(stale)).with_context(|| stale.display().to_string())?;
+        }
+        remove(fs::remove_file(&recorded)).with_context(|| recorded.display().to_string())?;
+        fs::create_dir_all(&data).with_context(|| data.display().to_string())?;
+
+        let mut command = self.command(root, &data.display().to_string());
+        command.current_dir(root);
+        command.env("BENCH_RESULTS", &recorded).env("BENCH_DIR", &data);
+        command.env("CRITERION_HOME", &estimates);
+        let status = command.status().with_context(|| format!("{command:?}"))?;
+        if !status.success() {
+            bail!("{command:?}: {status}");
+        }
+        remove(fs::remove_dir_all(&data)).with_context(|| data.display().to_string())?;
+        let figures = match self.start {
+            Start::Bench(_) => criterion::figures(&estimates)?,
+            _ => results::recorded(&recorded)?,
+        };
+        if figures.is_empty() {
+            bail!("it has recorded no figure");
+        }
+        Ok(figures)
+    }
+
+    fn command(&self, root: &Path, data: &str) -> Command {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        match self.start {
+            Start::Bench(name) => {
+                cargo.args(["bench", "--bench", name]);
+                cargo
+            }
+            Start::Example(name, arguments) => {
+                cargo.args(["run", "--release", "--quiet", "--example", name, "--"]);
+                cargo.args(arguments.iter().map(|argument| argument.replace("DIR", data)));
+                cargo
+            }
+            Start::Script(path, arguments) => {
+                let mut script = Command::new(root.join("benches").join(path));
+                script.args(arguments);
+                script
+            }
+        }
+    }
+}
+
+/// What was to be removed and is not there is no failure.
+fn remove(outcome: std::io::Result<()>) -> std::io::Result<()> {
+    match outcome {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn root() -> std::path::PathBuf {
+        std::path::PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("..")
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: BTreeSet<_> = PROGRAMS.iter().map(|program| program.name).collect();
+        assert_eq!(names.len(), PROGRAMS.len());
+    }
+
+    #[test]
+    fn every_example_and_every_script_is_a_benchmark() {
+        let mut there: BTreeSet<String> = BTreeSet::new();
+        for entry in fs::read_dir(root().join("benches")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && path.join("run").exists() {
+                there.insert(format!("{}/run", path.file_name().unwrap().display()));
+            }
+        }
+        for entry in fs::read_dir(root().join("crates")).unwrap() {
+            let Ok(examples) = fs::read_dir(entry.unwrap().path().join("examples")) else {
+                continue;
+            };
+            let files = examples.map(|example| example.unwrap().path());
+            let sources = files.filter(|file| file.extension().is_some_and(|e| e == "rs"));
+            there.extend(sources.map(|file| file.file_stem().unwrap().display().to_string()));
+        }
+        let started: BTreeSet<String> = PROGRAMS
+            .iter()
+            .filter_map(|program| match program.start {
+                Start::Bench(_) => None,
+                Start::Example(name, _) | Start::Script(name, _) => Some(name.to_owned()),
+            })
+            .collect();
+        assert_eq!(there, started);
+    }
+}
