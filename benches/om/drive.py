@@ -18,9 +18,8 @@ import subprocess
 import sys
 import time
 
-from cluster import Cluster
-
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from cluster import Cluster  # noqa: E402
 from record import record  # noqa: E402
 
 KEYS = int(os.environ.get("KEYS", "60000"))

@@ -52,6 +52,8 @@ pub struct Faults {
     pub no_pipeline: AtomicBool,
     /// Writes wait for a permit.
     pub gate: Mutex<Option<Arc<Semaphore>>>,
+    /// PutBlocks wait for a permit.
+    pub put_gate: Mutex<Option<Arc<Semaphore>>>,
     /// Reads of this block wait for a permit.
     pub read_gate: Mutex<Option<(i64, Arc<Semaphore>)>>,
     /// Whether one of them came.
@@ -59,6 +61,8 @@ pub struct Faults {
     /// Fails every write, or read, after so many of them.
     pub writes_left: Mutex<Option<usize>>,
     pub reads_left: Mutex<Option<usize>>,
+    /// Fails every command of this kind after so many.
+    pub fails_from: Mutex<Option<(Type, usize)>>,
     /// Has a bit flipped in what is read at this offset of blocks.
     pub corrupt_at: Mutex<Option<u64>>,
 }
@@ -200,6 +204,10 @@ impl Handler for Service {
             return Box::pin(async { Err(status) });
         }
         let gate = match writes {
+            true if kind == Type::PutBlock => {
+                let gate = self.faults.put_gate.lock().clone();
+                gate.or_else(|| self.faults.gate.lock().clone())
+            }
             true => self.faults.gate.lock().clone(),
             false => self.faults.read_gate.lock().clone().and_then(|(block, gate)| {
                 let read = [
@@ -249,7 +257,7 @@ impl Service {
         let mut out = Bytes::new();
         let writes = matches!(request.cmd_type(), Type::WriteChunk | Type::PutBlock);
         let left = if writes { &self.faults.writes_left } else { &self.faults.reads_left };
-        let failed = match &mut *left.lock() {
+        let mut failed = match &mut *left.lock() {
             Some(0) => true,
             Some(left) => {
                 *left -= 1;
@@ -257,6 +265,12 @@ impl Service {
             }
             None => false,
         };
+        if let Some((kind, before)) = &mut *self.faults.fails_from.lock()
+            && *kind == request.cmd_type()
+        {
+            failed |= *before == 0;
+            *before = before.saturating_sub(1);
+        }
         let done = match request.cmd_type() {
             _ if failed => Err(Code::IoException),
             Type::WriteChunk => self.write_chunk(request, payload),

@@ -187,29 +187,58 @@ async fn each_code_reads_back_what_it_wrote() {
     }
 }
 
-/// What a node does at its n-th write: the stripe it happens in is written again elsewhere.
+/// What a node does from a write of a stripe on: that stripe is written again elsewhere, and what
+/// was written of the next one.
 #[tokio::test]
 async fn a_node_that_fails_in_the_middle_ends_the_group_at_its_last_acknowledged_stripe() {
-    // A chunk and a PutBlock for each stripe of a full cell.
-    for (writes, acknowledged) in [(0, 0), (1, 0), (2, 1), (3, 1), (6, 3)] {
-        for position in [0, 2, 4] {
+    use Command::{PutBlock, WriteChunk};
+    let all_of = |kind| [0, 1, 3].map(move |stripe| (kind, stripe));
+    for (kind, acknowledged) in all_of(WriteChunk).into_iter().chain(all_of(PutBlock)) {
+        // The last stripe of the key, and one that only fills its group.
+        for (position, size) in [(0, GROUP - 5), (2, GROUP - 5), (4, GROUP + STRIPE + 5)] {
             let cluster = Cluster::erasure_coded(2, RS_3_2, |_| {}).await;
             let fails = &cluster.pipelines[0][position];
-            *fails.faults.writes_left.lock() = Some(writes);
-            let whole = data(GROUP - 5);
+            *fails.faults.fails_from.lock() = Some((kind, acknowledged));
+            let whole = data(size);
             let info = cluster.put("k", whole.clone()).await.unwrap();
-            let first = (acknowledged * STRIPE) as u64;
-            let mut expected = vec![first, (GROUP - 5) as u64 - first];
+            let first = acknowledged * STRIPE;
+            let rest = size - first;
+            let mut expected = vec![first, rest.min(GROUP), rest.saturating_sub(GROUP)];
             expected.retain(|length| *length > 0);
-            assert_eq!(lengths(&info), expected, "{writes} writes, replica {position}");
-            *fails.faults.writes_left.lock() = None;
+            let expected: Vec<u64> = expected.into_iter().map(|length| length as u64).collect();
+            assert_eq!(lengths(&info), expected, "{kind:?} {acknowledged}, replica {position}");
+            *fails.faults.fails_from.lock() = None;
             assert_eq!(cluster.get("k").await.unwrap(), whole);
             let asked = cluster.state().asked(Type::AllocateBlock);
-            let exclude = asked[0].allocate_block_request.as_ref().unwrap().exclude_list.clone();
+            let excludes = |request: &proto::ozone::OmRequest| {
+                let block = request.allocate_block_request.as_ref().unwrap();
+                block.exclude_list.as_ref().unwrap().pipeline_ids.clone()
+            };
             let pipeline = cluster.state().pipelines.lock()[0].id.to_wire();
-            assert_eq!(exclude.unwrap().pipeline_ids, [pipeline]);
+            assert_eq!(excludes(asked.last().unwrap()), [pipeline]);
         }
     }
+}
+
+/// The PutBlock of a stripe is not waited for before the cells of the next one are written.
+#[tokio::test]
+async fn cells_are_written_while_the_put_of_the_stripe_before_is_on_its_way() {
+    let cluster = Cluster::erasure_coded(1, RS_3_2, |_| {}).await;
+    let node = &cluster.pipelines[0][0];
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    *node.faults.put_gate.lock() = Some(gate.clone());
+    let put = cluster.put("k", data(3 * STRIPE));
+    let watched = async {
+        while node.seen.count(Command::WriteChunk) < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // The next PutBlock waits for the one before.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(node.seen.count(Command::PutBlock), 1);
+        gate.add_permits(3);
+    };
+    let (info, ()) = tokio::join!(put, watched);
+    check(&cluster, RS_3_2, &info.unwrap(), &data(3 * STRIPE));
 }
 
 #[tokio::test]

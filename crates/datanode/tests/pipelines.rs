@@ -400,6 +400,16 @@ async fn a_pipeline_that_all_other_members_have_closed_is_not_kept_for_a_decisio
 /// leader, the one of them that comes back could decide nothing any more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_may_lack_acknowledged_blocks_waits_for_those_that_have_them() {
+    a_member_that_lacks_blocks_closes_with_one_that_has_them(None).await;
+}
+
+/// It has a leader for long before it has what the leader sends.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_with_a_slow_disk_waits_for_the_blocks_that_it_lacks() {
+    a_member_that_lacks_blocks_closes_with_one_that_has_them(Some(Duration::from_secs(2))).await;
+}
+
+async fn a_member_that_lacks_blocks_closes_with_one_that_has_them(delay: Option<Duration>) {
     let mut cluster = Cluster::start_with(3, lost_after("300s")).await;
     let mut pipe = cluster.pipeline().await;
     let (leader, id) = (pipe.leader, pipe.id);
@@ -420,6 +430,10 @@ async fn a_member_that_may_lack_acknowledged_blocks_waits_for_those_that_have_th
         known.replicas.get(&(lacks, 1)).is_some_and(|replica| replica.state() == State::QuasiClosed)
     };
     assert!(!cluster.scm.scm.with(|known| closed(known)), "it left without what it lacks");
+    let _slow = delay.map(|delay| {
+        let blocks = &container_parents(&disk_of(&cluster.node(lacks).dir))[0];
+        testkit::delay_syncs(&blocks.display().to_string(), delay)
+    });
     // The leader is lost.
     cluster.node(has).restart().await;
     cluster.scm.scm.send_close_pipeline(has, id);

@@ -1,7 +1,8 @@
 //! What tests of several crates need. Nothing that is shipped depends on it.
 //!
 //! * [`free_ports`]: ports that stay a server's own while it is down.
-//! * [`fail_syncs`]: fsyncs of the whole process that fail, of RocksDB and the Raft log, too.
+//! * [`fail_syncs`], [`delay_syncs`]: fsyncs of the whole process that fail or take long, of
+//!   RocksDB and the Raft log, too.
 //! * [`fail_read`]: a read of the whole process that fails, of the Raft log, too.
 //! * [`log`]: what `RUST_LOG` asks to be seen of a test that fails.
 //! * [`fuzz`](fn@fuzz): parsers against damaged and made-up bytes.
@@ -24,4 +25,4 @@ pub use ports::{free_addresses, free_ports};
 pub use reads::{FailingRead, fail_read};
 pub use s3::{BegunAnswer, S3Answer, S3Request, S3Signer};
 pub use schema::{Field, Kind, Label, Schema};
-pub use syncs::{FailingSyncs, fail_syncs};
+pub use syncs::{FailingSyncs, delay_syncs, fail_syncs};

@@ -1,18 +1,26 @@
-//! Fsyncs that fail with EIO.
+//! Fsyncs that fail with EIO, or take long.
 //!
-//! A test binary that uses [`fail_syncs`] has `fsync` and `fdatasync` of this module instead of the
+//! A test binary that uses [`fail_syncs`] or [`delay_syncs`] has `fsync` and `fdatasync` of this module instead of the
 //! C library's, so that also code that knows of no fault injection can be struck: RocksDB, the Raft
 //! log, the standard library.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use libc::{c_int, c_long};
+
+#[derive(Clone, Copy)]
+enum Action {
+    Fail,
+    Wait(Duration),
+}
 
 struct Fault {
     number: usize,
     path: String,
+    action: Action,
     left: usize,
     struck: usize,
 }
@@ -21,7 +29,7 @@ static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// Fsyncs that fail, until it is dropped.
+/// Fsyncs that fail or take long, until it is dropped.
 #[derive(Debug)]
 pub struct FailingSyncs {
     number: usize,
@@ -30,15 +38,25 @@ pub struct FailingSyncs {
 /// The next `times` fsyncs of files and directories whose path contains `path` fail with EIO.
 #[must_use = "syncs fail only as long as it lives"]
 pub fn fail_syncs(path: &str, times: usize) -> FailingSyncs {
+    begin(path, times, Action::Fail)
+}
+
+/// Every fsync of files and directories whose path contains `path` takes `delay` more.
+#[must_use = "syncs take long only as long as it lives"]
+pub fn delay_syncs(path: &str, delay: Duration) -> FailingSyncs {
+    begin(path, usize::MAX, Action::Wait(delay))
+}
+
+fn begin(path: &str, times: usize, action: Action) -> FailingSyncs {
     let number = NEXT.fetch_add(1, Ordering::SeqCst);
-    let fault = Fault { number, path: path.to_owned(), left: times, struck: 0 };
+    let fault = Fault { number, path: path.to_owned(), action, left: times, struck: 0 };
     faults().push(fault);
     ACTIVE.fetch_add(1, Ordering::SeqCst);
     FailingSyncs { number }
 }
 
 impl FailingSyncs {
-    /// How many have failed so far.
+    /// How many it has struck so far.
     pub fn struck(&self) -> usize {
         faults().iter().find(|fault| fault.number == self.number).map_or(0, |fault| fault.struck)
     }
@@ -55,27 +73,28 @@ fn faults() -> std::sync::MutexGuard<'static, Vec<Fault>> {
     FAULTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn strikes(fd: c_int) -> bool {
+fn strikes(fd: c_int) -> Option<Action> {
     if ACTIVE.load(Ordering::SeqCst) == 0 {
-        return false;
+        return None;
     }
-    let Ok(path) = std::fs::read_link(PathBuf::from(format!("/proc/self/fd/{fd}"))) else {
-        return false;
-    };
+    let path = std::fs::read_link(PathBuf::from(format!("/proc/self/fd/{fd}"))).ok()?;
     let path = path.to_string_lossy();
     let mut faults = faults();
-    let hit = faults.iter_mut().find(|fault| fault.left > 0 && path.contains(&fault.path));
-    let Some(fault) = hit else { return false };
+    let fault = faults.iter_mut().find(|fault| fault.left > 0 && path.contains(&fault.path))?;
     fault.left -= 1;
     fault.struck += 1;
-    true
+    Some(fault.action)
 }
 
 fn sync(fd: c_int, call: c_long) -> c_int {
-    if strikes(fd) {
-        // SAFETY: the calling thread's own errno.
-        unsafe { *libc::__errno_location() = libc::EIO };
-        return -1;
+    match strikes(fd) {
+        None => {}
+        Some(Action::Wait(delay)) => std::thread::sleep(delay),
+        Some(Action::Fail) => {
+            // SAFETY: the calling thread's own errno.
+            unsafe { *libc::__errno_location() = libc::EIO };
+            return -1;
+        }
     }
     // SAFETY: what the C library's function of that name does.
     unsafe { libc::syscall(call, fd) as c_int }

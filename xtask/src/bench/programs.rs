@@ -71,6 +71,11 @@ pub const PROGRAMS: &[Program] = &[
         start: Start::Example("raw_copies", &["DIR", "100", "10", "4"]),
     },
     Program {
+        name: "disk-groups",
+        what: "durable data and parity cells by plain system calls, the limit of erasure-coded writes",
+        start: Start::Example("raw_groups", &["DIR", "50", "10", "3-2"]),
+    },
+    Program {
         name: "storage",
         what: "the DataNode's storage without a network",
         start: Start::Example("chunk_bench", &["DIR"]),
@@ -119,6 +124,11 @@ pub const PROGRAMS: &[Program] = &[
         name: "filesystem",
         what: "Ozone's Java file system client (needs Java)",
         start: Start::Script("filesystem/run", &[]),
+    },
+    Program {
+        name: "erasure",
+        what: "erasure-coded keys beside replicated ones and raw writes, nodes lost, a container rebuilt",
+        start: Start::Script("erasure/run", &[]),
     },
     Program {
         name: "disks",

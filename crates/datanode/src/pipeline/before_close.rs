@@ -28,6 +28,10 @@ const LEAVE_DELAY: Duration = Duration::from_millis(500);
 /// often they are asked.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long a member waits for its leader's word on what is acknowledged, before it looks again
+/// whether there is a leader.
+const LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// A pipeline that is waited for, as it is now.
 pub(super) enum Current {
     /// It runs.
@@ -79,6 +83,14 @@ async fn standing(pipeline: &Pipeline) -> Option<LogStanding> {
     status.failed.is_none().then_some(LogStanding { undecided, led, failed: false })
 }
 
+/// Whether this member has applied all that was acknowledged. Its leader says how far that is, when
+/// a majority still follows it and it has committed what it was elected with: until then a member
+/// that leaves may be the one that others need to commit anything.
+async fn is_level(pipeline: &Pipeline) -> bool {
+    let level = pipeline.group.read_index_anywhere();
+    matches!(tokio::time::timeout(LEVEL_TIMEOUT, level).await, Ok(Ok(_)))
+}
+
 /// Waits until it is known what becomes of the entries that the log has now, and that no other
 /// member has entries that may have been acknowledged and are not here. `me` is this node;
 /// `current` is asked again and again, for a pipeline whose members move is started anew.
@@ -104,7 +116,7 @@ pub(super) async fn wait_for_decision(
             if log.failed {
                 return Decision::Never;
             }
-            if log.led && applied {
+            if log.led && applied && is_level(&pipeline).await {
                 return Decision::Made;
             }
             if !log.led && Instant::now() >= ask_at {

@@ -22,6 +22,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crc_fast::{CrcAlgorithm, checksum};
 
@@ -100,6 +101,24 @@ pub(super) fn lock(dir: &Path) -> Result<File, LogError> {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(LogError::InUse { path: dir.to_owned() }),
         Err(TryLockError::Error(error)) => Err(io(error)),
+    }
+}
+
+/// How long a log that seems to be in use is waited for.
+const IN_USE: Duration = Duration::from_secs(1);
+
+/// Opens something of a log, once more while it seems to be in use. A process that this one begins
+/// has a copy of every lock until it runs its own program: a log that was closed meanwhile is free
+/// a moment later.
+pub(super) fn unless_in_use<T>(open: impl Fn() -> Result<T, LogError>) -> Result<T, LogError> {
+    let begun = Instant::now();
+    loop {
+        match open() {
+            Err(LogError::InUse { .. }) if begun.elapsed() < IN_USE => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            done => return done,
+        }
     }
 }
 

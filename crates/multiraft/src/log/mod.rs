@@ -122,7 +122,7 @@ impl LogHandle {
         }
         .map_err(io)?;
         let manifest = options.manifest.clone().unwrap_or_else(|| default_manifest(dir));
-        let lock = check::lock(dir)?;
+        let lock = check::unless_in_use(|| check::lock(dir))?;
         let identity = Identity::establish(dir, &manifest)?;
         if let Some((path, detail)) = check::damage(dir, &identity.synced).map_err(io)? {
             return Err(LogError::Corrupt { path, detail });
@@ -136,7 +136,7 @@ impl LogHandle {
         let written = Arc::<Written>::default();
         // The engine locks the directory itself.
         drop(lock);
-        let engine = Guarded::open(dir, &options, written.clone())?;
+        let engine = check::unless_in_use(|| Guarded::open(dir, &options, written.clone()))?;
         let group = |region| Some(fold(meta(&engine, region)?.id));
         let held: Vec<u64> = engine.raft_groups();
         let regions = Regions::load(held.into_iter().map(|region| (region, group(region))));

@@ -1,63 +1,62 @@
 //! One block group being written.
 //!
 //! **Invariants.** A PutBlock is sent once every chunk of its stripe is acknowledged by every
-//! replica that has one, so that a stripe that any replica lists is there on all. After a failure
-//! nothing more is written to the group: its length is that of its acknowledged stripes.
+//! replica that has one, so that a stripe that any replica lists is there on all. PutBlocks are
+//! sent one after the other. After a failure nothing more is written to the group: its length is
+//! that of its acknowledged stripes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use erasure::{ReplicaIndex, Scheme};
-use futures::FutureExt;
-use futures::future::{BoxFuture, join, join_all};
+use futures::future::{join, join_all};
 use proto::datanode as dn;
 use proto::ozone::KeyLocation;
-use tokio::time::Instant;
 use types::{BlockId, DatanodeDetails, Pipeline};
 
 use super::parity::Parity;
-use crate::datanode::{Command, Datanodes, Failure, Target, invalid_reply};
+use super::put::Put;
+use super::replica::{Calls, Outcome, Replica, all_or_failures, replicas};
+use crate::datanode::{Command, Datanodes, Failure, Target};
 use crate::write::block::HANG_SHARE;
 use crate::write::chunk::Chunk;
 use crate::write::exclude::ExcludeList;
-use crate::write::recover::{BUSY_TIMEOUT, MAX_RETRY_DELAY, MIN_RETRY_DELAY};
 use crate::{Error, Result};
 
 /// Metadata of a replica that says how many data bytes its group has.
 const GROUP_LENGTH: &str = "blockGroupLen";
 
+/// Replicas that failed, and how.
+pub(super) type Failures = Vec<(Arc<DatanodeDetails>, Failure)>;
+
 /// Why a stripe is not acknowledged.
 pub(super) enum StripeFailure {
     /// These replicas failed: another block group may do.
-    Replicas(Vec<(DatanodeDetails, Failure)>),
+    Replicas(Failures),
     /// Trying again will not help.
     Fatal(Error),
 }
 
-/// A replica of the group: where it is, and what it is told that it has.
-struct Replica {
-    index: ReplicaIndex,
-    node: DatanodeDetails,
-    /// The next PutBlock.
-    put: dn::PutBlockRequestProto,
-}
+/// The chunks of a stripe that are there, and are in no list yet.
+pub(super) struct Written(Vec<(ReplicaIndex, dn::ChunkInfo)>);
 
 /// A block group being written.
 pub(super) struct GroupWriter {
-    datanodes: Datanodes,
+    calls: Arc<Calls>,
     scheme: Scheme,
     location: KeyLocation,
     pipeline: Pipeline,
-    target: Target,
-    timeout: Duration,
     /// Something about it failed lately: there was no other.
     is_reluctant: bool,
     /// In order of their indexes.
     replicas: Vec<Replica>,
     /// Stripes that fit.
     capacity: u64,
-    /// Stripes and bytes that are acknowledged.
+    /// Stripes and bytes that the replicas list, or are being told to.
     stripes: u64,
     length: u64,
+    /// Bytes that are acknowledged.
+    acknowledged: u64,
     /// Whether the replicas know that no more comes.
     ended: bool,
 }
@@ -91,23 +90,22 @@ impl GroupWriter {
         };
         let capacity = (location.length / u64::from(scheme.chunk_size())).max(1);
         Ok(Self {
-            datanodes,
+            calls: Arc::new(Calls { datanodes, target, timeout }),
             scheme,
             location,
             pipeline,
-            target,
-            timeout,
             is_reluctant,
             replicas,
             capacity,
             stripes: 0,
             length: 0,
+            acknowledged: 0,
             ended: false,
         })
     }
 
     pub(super) fn id(&self) -> BlockId {
-        self.target.block
+        self.calls.target.block
     }
 
     pub(super) fn pipeline(&self) -> &Pipeline {
@@ -124,36 +122,48 @@ impl GroupWriter {
         self.stripes >= self.capacity
     }
 
-    /// Writes a stripe and has it acknowledged by all replicas. `last` says that the key ends with
-    /// it.
-    pub(super) async fn write(
-        &mut self,
+    /// Writes the cells of a stripe to all replicas that have one. Nothing lists them yet: the
+    /// PutBlock of the stripe before may be on its way.
+    pub(super) async fn write_cells(
+        &self,
         data: &[Chunk],
         parity: &mut Parity,
-        last: bool,
-    ) -> Result<(), StripeFailure> {
+    ) -> Result<Written, StripeFailure> {
         let first = self.scheme.data();
-        let this = &*self;
         let sent_data = join_all(
-            this.replicas.iter().zip(data).map(|(replica, cell)| this.write_cell(replica, cell)),
+            self.replicas.iter().zip(data).map(|(replica, cell)| self.write_cell(replica, cell)),
         );
         let sent_parity = async {
             let cells = parity.get().await?;
-            let replicas = this.replicas.iter().skip(first).zip(cells);
-            let sent = join_all(replicas.map(|(replica, cell)| this.write_cell(replica, cell)));
-            Ok::<_, Error>((cells, sent.await))
+            let replicas = self.replicas.iter().skip(first).zip(cells);
+            let sent = join_all(replicas.map(|(replica, cell)| self.write_cell(replica, cell)));
+            Ok::<_, Error>(sent.await)
         };
         let (sent_data, sent_parity) = join(sent_data, sent_parity).await;
-        let (parity, sent_parity) = sent_parity.map_err(StripeFailure::Fatal)?;
-        let infos = sent_data.into_iter().chain(sent_parity);
-        self.list(all_or_failures(infos)?, data, parity);
-        let length = data.iter().map(|cell| cell.len as u64).sum::<u64>();
-        let ended = last || self.stripes + 1 >= self.capacity;
-        self.put(self.length + length, ended).await?;
-        self.length += length;
+        let sent_parity = sent_parity.map_err(StripeFailure::Fatal)?;
+        all_or_failures(sent_data.into_iter().chain(sent_parity)).map(Written)
+    }
+
+    /// The PutBlock that makes a written stripe one of the group's; the one before must have been
+    /// acknowledged. `last` says that the key ends with it.
+    pub(super) async fn list(
+        &mut self,
+        written: Written,
+        data: &[Chunk],
+        parity: &mut Parity,
+        last: bool,
+    ) -> Result<Put> {
+        let parity = parity.get().await?;
+        self.add_to_lists(written.0, data, parity);
+        self.length += data.iter().map(|cell| cell.len as u64).sum::<u64>();
         self.stripes += 1;
-        self.ended = ended;
-        Ok(())
+        self.ended = last || self.is_full();
+        Ok(self.put())
+    }
+
+    /// Remembers that so many bytes are acknowledged.
+    pub(super) fn acknowledge(&mut self, length: u64) {
+        self.acknowledged = length;
     }
 
     /// Tells the replicas that the group has ended, if they do not know. All of it is acknowledged
@@ -163,17 +173,17 @@ impl GroupWriter {
             return;
         }
         self.ended = true;
-        if let Err(StripeFailure::Replicas(failures)) = self.put(self.length, true).await {
+        if let Err(StripeFailure::Replicas(failures)) = self.put().send().await {
             let nodes: Vec<_> = failures.iter().map(|(node, _)| node.id).collect();
-            tracing::debug!(block = %self.target.block, ?nodes, "replicas do not know their end");
+            tracing::debug!(block = %self.id(), ?nodes, "replicas do not know their end");
         }
     }
 
     /// What is acknowledged.
     pub(super) fn into_location(self) -> Option<KeyLocation> {
-        (self.length > 0).then(|| KeyLocation {
-            block_id: self.target.block.to_wire(),
-            length: self.length,
+        (self.acknowledged > 0).then(|| KeyLocation {
+            block_id: self.calls.target.block.to_wire(),
+            length: self.acknowledged,
             token: None,
             pipeline: None,
             ..self.location
@@ -182,7 +192,7 @@ impl GroupWriter {
 
     /// Adds the chunks of a stripe to the lists of the replicas that have one. The first replica
     /// and those with parity keep the checksums of the whole stripe.
-    fn list(
+    fn add_to_lists(
         &mut self,
         infos: Vec<(ReplicaIndex, dn::ChunkInfo)>,
         data: &[Chunk],
@@ -200,179 +210,54 @@ impl GroupWriter {
                 info.stripe_checksum = Some(all.clone());
             }
             if let Some(replica) = self.replicas.get_mut(index.position()) {
-                replica.put.block_data.chunks.push(info);
+                Arc::make_mut(&mut replica.put).block_data.chunks.push(info);
             }
         }
     }
 
+    /// What the replicas are to list now.
+    fn put(&mut self) -> Put {
+        for replica in &mut self.replicas {
+            let put = Arc::make_mut(&mut replica.put);
+            put.block_data.metadata = metadata(self.length);
+            put.eof = Some(self.ended);
+        }
+        let (calls, replicas) = (self.calls.clone(), self.replicas.clone());
+        Put { calls, replicas, length: self.length }
+    }
+
     /// Writes the cell of one replica; returns the chunk that it is there.
-    fn write_cell<'a>(
-        &'a self,
-        replica: &'a Replica,
-        cell: &'a Chunk,
-    ) -> BoxFuture<'a, Outcome<'a, (ReplicaIndex, dn::ChunkInfo)>> {
+    async fn write_cell(
+        &self,
+        replica: &Replica,
+        cell: &Chunk,
+    ) -> Outcome<(ReplicaIndex, dn::ChunkInfo)> {
         let info = dn::ChunkInfo {
-            chunk_name: format!("{}_chunk_{}", self.target.block.local, self.stripes + 1),
+            chunk_name: format!("{}_chunk_{}", self.calls.target.block.local, self.stripes + 1),
             offset: self.stripes * u64::from(self.scheme.chunk_size()),
             len: cell.len as u64,
             metadata: Vec::new(),
             checksum_data: cell.checksums.clone(),
             stripe_checksum: None,
         };
-        async move {
-            let request = dn::WriteChunkRequestProto {
-                block_id: replica.put.block_data.block_id,
-                chunk_data: Some(info.clone()),
-                data: None,
-                block: None,
-            };
-            let sent = while_busy(|| {
-                let command = Command {
-                    kind: dn::Type::WriteChunk,
-                    request_field: 17,
-                    response_field: 15,
-                    request: &request,
-                };
-                let parts = cell.parts.clone();
-                self.call::<_, dn::WriteChunkResponseProto>(replica, command, parts)
-            });
-            match sent.await {
-                Ok(_) => Ok((replica.index, info)),
-                Err(failure) => Err((&replica.node, failure)),
-            }
-        }
-        .boxed()
-    }
-
-    /// Puts what the replicas list, those included that have nothing of the stripe.
-    async fn put(&mut self, length: u64, eof: bool) -> Result<(), StripeFailure> {
-        for replica in &mut self.replicas {
-            replica.put.block_data.metadata = metadata(length);
-            replica.put.eof = Some(eof);
-        }
-        let this = &*self;
-        let puts = join_all(this.replicas.iter().map(|replica| this.put_block(replica)));
-        all_or_failures(puts.await).map(drop)
-    }
-
-    fn put_block<'a>(&'a self, replica: &'a Replica) -> BoxFuture<'a, Outcome<'a, ()>> {
-        async move {
-            let put = while_busy(|| {
-                let command = Command {
-                    kind: dn::Type::PutBlock,
-                    request_field: 12,
-                    response_field: 11,
-                    request: &replica.put,
-                };
-                self.call::<_, dn::PutBlockResponseProto>(replica, command, Vec::new())
-            });
-            match put.await.and_then(|reply| self.check(replica, &reply)) {
-                Ok(()) => Ok(()),
-                Err(failure) => Err((&replica.node, failure)),
-            }
-        }
-        .boxed()
-    }
-
-    /// Checks that a replica acknowledged what it was told to put.
-    fn check(&self, replica: &Replica, reply: &dn::PutBlockResponseProto) -> Result<(), Failure> {
-        let committed = &reply.committed_block_length;
-        let (block, ours) = (BlockId::from_datanode(&committed.block_id), self.target.block);
-        if (block.container, block.local) != (ours.container, ours.local) {
-            let message = format!("put block {ours}, acknowledged was {block}");
-            return Err(invalid_reply(replica.node.id, message));
-        }
-        let expected: u64 = replica.put.block_data.chunks.iter().map(|chunk| chunk.len).sum();
-        if u64::try_from(committed.block_length) != Ok(expected) {
-            let message = format!(
-                "put {expected} bytes of block {ours}, acknowledged were {}",
-                committed.block_length
-            );
-            return Err(invalid_reply(replica.node.id, message));
-        }
-        Ok(())
-    }
-
-    fn call<Q: prost::Message, A: prost::Message + Default>(
-        &self,
-        replica: &Replica,
-        command: Command<'_, Q>,
-        parts: Vec<bytes::Bytes>,
-    ) -> impl Future<Output = Result<A, Failure>> + Send + use<Q, A> {
-        let (node, timeout) = (&replica.node, self.timeout);
-        let call = self.datanodes.call(node, &self.target, command, parts, 0, timeout);
-        let call = call.map(|reply| reply.map(|(message, _)| message));
-        self.datanodes.watched(node, call)
-    }
-}
-
-/// What a replica answered.
-type Outcome<'a, T> = Result<T, (&'a DatanodeDetails, Failure)>;
-
-/// All answers, or every failure among them: each failed replica is avoided afterwards.
-fn all_or_failures<'a, T>(
-    outcomes: impl IntoIterator<Item = Outcome<'a, T>>,
-) -> Result<Vec<T>, StripeFailure> {
-    let (mut all, mut failures) = (Vec::new(), Vec::new());
-    for outcome in outcomes {
-        match outcome {
-            Ok(value) => all.push(value),
-            Err((node, failure)) => failures.push((node.clone(), failure)),
+        let request = dn::WriteChunkRequestProto {
+            block_id: replica.put.block_data.block_id,
+            chunk_data: Some(info.clone()),
+            data: None,
+            block: None,
+        };
+        let command = Command {
+            kind: dn::Type::WriteChunk,
+            request_field: 17,
+            response_field: 15,
+            request: &request,
+        };
+        let calls = &self.calls;
+        match calls.call::<_, dn::WriteChunkResponseProto>(replica, command, &cell.parts).await {
+            Ok(_) => Ok((replica.index, info)),
+            Err(failure) => Err((replica.node.clone(), failure)),
         }
     }
-    match failures.is_empty() {
-        true => Ok(all),
-        false => Err(StripeFailure::Replicas(failures)),
-    }
-}
-
-/// Sends a request again while the DataNode says that it has too much to do.
-async fn while_busy<T, F>(call: impl Fn() -> F) -> Result<T, Failure>
-where
-    F: Future<Output = Result<T, Failure>>,
-{
-    let (started, mut delay) = (Instant::now(), MIN_RETRY_DELAY);
-    loop {
-        match call().await {
-            Err(Failure::Busy(_)) if started.elapsed() < BUSY_TIMEOUT => {
-                tokio::time::sleep(delay).await;
-                delay = (2 * delay).min(MAX_RETRY_DELAY);
-            }
-            outcome => return outcome,
-        }
-    }
-}
-
-/// The replicas of a group in order of their indexes, each of which there is once.
-fn replicas(scheme: Scheme, pipeline: &Pipeline, block: BlockId) -> Result<Vec<Replica>> {
-    let members = || pipeline.members.iter().zip(&pipeline.replica_indexes);
-    if pipeline.members.len() != scheme.total() {
-        return Err(Error::om_reply(format!(
-            "pipeline {} has {} members, {scheme} has {}",
-            pipeline.id,
-            pipeline.members.len(),
-            scheme.total()
-        )));
-    }
-    scheme
-        .replicas()
-        .map(|index| {
-            let member = members().find(|(_, of_member)| **of_member == index.get());
-            let (node, _) = member.ok_or_else(|| {
-                let id = pipeline.id;
-                Error::om_reply(format!("pipeline {id} has no member with replica index {index}"))
-            })?;
-            let block_data = dn::BlockData {
-                block_id: block.to_datanode(index.get().cast_signed()),
-                flags: None,
-                metadata: Vec::new(),
-                chunks: Vec::new(),
-                size: None,
-            };
-            let put = dn::PutBlockRequestProto { block_data, eof: None };
-            Ok(Replica { index, node: node.clone(), put })
-        })
-        .collect()
 }
 
 fn metadata(group_length: u64) -> Vec<dn::KeyValue> {

@@ -13,7 +13,8 @@ use crate::write::chunk::ChunkBuffer;
 use crate::write::session::{FinishOptions, Session};
 use crate::{Checksum, Client, Error, Result};
 
-/// Writes one erasure-coded key. At most two stripes and their parity are in memory.
+/// Writes one erasure-coded key. At most three stripes and their parity are in memory: one that is
+/// gathered, one whose cells are written, one that is not acknowledged yet.
 pub(in crate::write) struct StripedWriter {
     client: Client,
     scheme: Scheme,
@@ -93,7 +94,7 @@ impl StripedWriter {
             return Ok(());
         }
         let Some(budget) = &self.client.options().memory else { return Ok(()) };
-        // The stripe that is being written needs no more memory, so that this is waited for in
+        // The stripes that are being written need no more memory, so that this is waited for in
         // vain never.
         let key = MemoryBudget::key(&self.client.user());
         let memory = budget.class(MemoryClass::Upload).acquire(&key, self.next_stripe()).await;

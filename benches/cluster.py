@@ -1,6 +1,7 @@
-"""A cluster of processes on loopback: one SCM, three DataNodes, one or three OMs."""
+"""A cluster of processes on loopback: one SCM, some DataNodes, one or three OMs."""
 
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -20,7 +21,7 @@ def free_ports(count):
 
 
 class Cluster:
-    def __init__(self, o3, directory, oms, settings=None):
+    def __init__(self, o3, directory, oms, settings=None, datanodes=3):
         self.o3, self.dir, self.oms = o3, directory, oms
         os.makedirs(directory)
         self.processes = {}
@@ -53,8 +54,9 @@ class Cluster:
             file.write(f"<configuration>\n{rows}</configuration>\n")
         self.env = {**os.environ, "OZONE_CONF_DIR": directory}
         self.start("scm", "scm")
-        for n in (1, 2, 3):
-            self.start(f"dn{n}", "datanode", f"hdds.datanode.dir={directory}/dn{n}/hdds")
+        self.datanodes = [f"dn{n + 1}" for n in range(datanodes)]
+        for name in self.datanodes:
+            self.start_datanode(name)
         for name in names:
             self.start(name, "om", f"ozone.om.node.id={name}")
         self.names = names
@@ -64,6 +66,14 @@ class Cluster:
         command = [self.o3, role] + [part for flag in flags for part in ("-D", flag)]
         with open(f"{self.dir}/{name}.log", "wb") as log:
             self.processes[name] = subprocess.Popen(command, env=self.env, stdout=log, stderr=log)
+
+    def start_datanode(self, name):
+        self.start(name, "datanode", f"hdds.datanode.dir={self.dir}/{name}/hdds")
+
+    def kill(self, name):
+        process = self.processes.pop(name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
 
     def run(self, *arguments):
         done = subprocess.run([self.o3, *arguments], env=self.env, capture_output=True, text=True)

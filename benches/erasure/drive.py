@@ -1,0 +1,143 @@
+"""Drives benches/erasure/run. Every figure is of one run, so that ratios hold.
+
+For each scheme and key size, ROUNDS times in turns, one client: the same bytes by plain system
+calls (data and parity, `raw_groups`), erasure-coded keys written, RATIS/THREE keys written, both
+read again. Then as many DataNodes as the scheme has parity are killed and the erasure-coded keys
+read once more. At last a container is rebuilt: one that has lost a replica index, while a client
+reads.
+"""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from cluster import Cluster  # noqa: E402
+from record import record  # noqa: E402
+
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+MEGABYTES = int(os.environ.get("MEGABYTES", "300"))
+SCHEMES = os.environ.get("SCHEMES", "rs-3-2 rs-6-3").split()
+SIZES = [int(size) for size in os.environ.get("SIZES", "10 100").split()]
+# Of the container that is rebuilt: MB of keys.
+CONTAINER = int(os.environ.get("CONTAINER", "1000"))
+DATANODES = 9
+READ = os.environ.get("READ", "ockr")
+
+SETTINGS = {
+    "ozone.scm.stale.node.interval": "5s",
+    "ozone.scm.dead.node.interval": "10s",
+    "hdds.scm.replication.thread.interval": "2s",
+    "hdds.scm.wait.time.after.safemode.exit": "0s",
+    "ozone.scm.ec.pipeline.minimum": "1",
+}
+
+
+def shown(name, value, unit, digits=1):
+    print(f"{name}: {value:.{digits}f} {unit}", flush=True)
+    record(name, value, unit)
+
+
+class Bench:
+    def __init__(self, o3, raw, directory):
+        self.raw, self.directory = raw, directory
+        self.cluster = Cluster(o3, f"{directory}/cluster", 1, SETTINGS, DATANODES)
+
+    def pids(self):
+        return ",".join(str(process.pid) for process in self.cluster.processes.values())
+
+    def freon(self, verb, *arguments):
+        """MB/s, CPU seconds of the servers per GB, and the whole report."""
+        report = json.loads(
+            self.cluster.run("freon", verb, "-t", "1", "--json", "--server-pid", self.pids(), *arguments)
+        )
+        if report["failures"]:
+            sys.exit(f"{verb} {arguments}: {report}")
+        cpu = report["serverCpuMs"] / 1e3 / (report["bytes"] / 1e9)
+        return report["bytesPerSecond"] / 1e6, cpu, report
+
+    def raw_rate(self, keys, size, scheme):
+        command = [self.raw, self.directory, str(keys), str(size), scheme.removeprefix("rs-")]
+        env = {name: value for name, value in os.environ.items() if name != "BENCH_RESULTS"}
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
+        return float(re.search(r"each: (\d+) MB/s", done.stdout).group(1))
+
+    def measure(self, scheme, size):
+        keys = max(2, MEGABYTES // size)
+        figures = {}
+
+        def note(name, value):
+            figures.setdefault(name, []).append(value)
+
+        many = ["-n", str(keys)]
+        length = ["-s", str(size << 20)]
+        coded = ["-v", "vol1", "-b", "coded", "--type", "EC", "-r", f"{scheme}-1024k"]
+        three = ["-v", "vol1", "-b", "three", "--type", "RATIS", "-r", "THREE"]
+        kinds = {"coded": coded, "three": three}
+        for number in range(ROUNDS):
+            note("raw", self.raw_rate(keys, size, scheme))
+            for kind, target in kinds.items():
+                prefix = ["-p", f"{scheme}-{size}-{number}"]
+                rate, cpu, _ = self.freon("ockg", *many, *length, *prefix, *target)
+                note(f"{kind} write", rate)
+                note(f"{kind} write cpu", cpu)
+            for kind, target in kinds.items():
+                prefix = ["-p", f"{scheme}-{size}-{number}"]
+                rate, cpu, _ = self.freon(READ, *many, *prefix, *target)
+                note(f"{kind} read", rate)
+                note(f"{kind} read cpu", cpu)
+        lost = self.cluster.datanodes[-int(scheme.split("-")[2]):]
+        for name in lost:
+            self.cluster.kill(name)
+        for number in range(ROUNDS):
+            prefix = ["-p", f"{scheme}-{size}-{number}"]
+            rate, cpu, _ = self.freon(READ, *many, *prefix, *coded)
+            note("coded read, nodes gone", rate)
+            note("coded read, nodes gone cpu", cpu)
+        for name in lost:
+            self.cluster.start_datanode(name)
+        self.wait_whole()
+        median = {name: statistics.median(values) for name, values in figures.items()}
+        title = f"erasure/{scheme} {size} MiB"
+        for name, value in median.items():
+            spread = f"{min(figures[name]):.1f} to {max(figures[name]):.1f}"
+            unit = "CPU s/GB" if name.endswith("cpu") else "MB/s"
+            print(f"  ({spread})", end=" ")
+            shown(f"{title} {name}", value, unit)
+        for name, of, what in [
+            ("coded write", "raw", "writes beside raw writes"),
+            ("coded read", "three read", "reads beside RATIS/THREE"),
+            ("coded read, nodes gone", "coded read", "reads with nodes gone beside all there"),
+            ("coded write cpu", "three write cpu", "server CPU of writes beside RATIS/THREE"),
+            ("coded read cpu", "three read cpu", "server CPU of reads beside RATIS/THREE"),
+        ]:
+            shown(f"{title} {what}", 100 * median[name] / median[of], "%", 0)
+
+    def wait_whole(self, seconds=120):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            nodes = self.cluster.run("admin", "datanode", "list", "--node-state", "HEALTHY", "--json")
+            if nodes.count("hostName") == DATANODES:
+                return
+            time.sleep(0.5)
+        sys.exit("DataNodes do not come back")
+
+
+def main():
+    o3, raw, directory = sys.argv[1:4]
+    bench = Bench(o3, raw, directory)
+    try:
+        bench.cluster.wait_ready()
+        bench.wait_whole()
+        for scheme in SCHEMES:
+            for size in SIZES:
+                bench.measure(scheme, size)
+    finally:
+        bench.cluster.stop()
+
+
+main()

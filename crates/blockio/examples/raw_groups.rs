@@ -1,0 +1,58 @@
+//! The limit that writes of erasure-coded keys are held against: the bytes of data and parity cells
+//! written by plain system calls to as many files as there are replicas, all of them at once, each
+//! durable before the next key begins, with nothing in between.
+//!
+//! `cargo run --release --example raw_groups -- [dir] [keys] [MB a key] [d-p]`
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const CELL: usize = 1 << 20;
+/// What direct I/O wants of addresses and lengths.
+const ALIGN: usize = 4096;
+
+fn replica(path: &Path, cell: &[u8], size: usize) -> io::Result<()> {
+    let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
+    let file = OpenOptions::new().create_new(true).write(true).custom_flags(direct).open(path)?;
+    for at in (0..size).step_by(CELL) {
+        file.write_all_at(&cell[..CELL.min(size - at)], at as u64)?;
+    }
+    file.sync_data()
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let dir = PathBuf::from(args.next().unwrap_or_else(|| ".".into())).join("raw_groups");
+    let keys: usize = args.next().map_or(Ok(50), |n| n.parse())?;
+    let megabytes: usize = args.next().map_or(Ok(10), |n| n.parse())?;
+    let scheme = args.next().unwrap_or_else(|| "3-2".into());
+    let (data, parity) = scheme.split_once('-').ok_or("the scheme is not like 3-2")?;
+    let (data, parity): (usize, usize) = (data.parse()?, parity.parse()?);
+    let size = (megabytes << 20).div_ceil(data).next_multiple_of(ALIGN);
+    fs::create_dir_all(&dir)?;
+    let memory: Vec<u8> = (0..CELL + ALIGN).map(|i| (i * 31 + i / 251) as u8).collect();
+    let start = memory.as_ptr().align_offset(ALIGN);
+    let cell = &memory[start..start + CELL];
+    let begun = Instant::now();
+    for key in 0..keys {
+        std::thread::scope(|scope| -> io::Result<()> {
+            let paths = (0..data + parity).map(|index| dir.join(format!("{key}-{index}")));
+            let write = |path: PathBuf| scope.spawn(move || replica(&path, cell, size));
+            let threads: Vec<_> = paths.map(write).collect();
+            threads
+                .into_iter()
+                .try_for_each(|t| t.join().unwrap_or_else(|_| Err(io::Error::other("panic"))))
+        })?;
+    }
+    let took = begun.elapsed().as_secs_f64();
+    fs::remove_dir_all(&dir)?;
+    let rate = (keys * (megabytes << 20)) as f64 / took / 1e6;
+    println!(
+        "{keys} keys of {megabytes} MiB, durable cells of rs-{scheme} each: {rate:.0} MB/s of keys"
+    );
+    benchmark::record(&format!("disk/durable rs-{scheme} cells of {megabytes} MiB"), rate, "MB/s");
+    Ok(())
+}
