@@ -40,12 +40,21 @@ pub struct Links {
     pub spoiled: u64,
     /// Cuts that stay until they are mended one by one; each may be there several times.
     severed: Vec<(usize, usize)>,
+    /// When a direction was closed last.
+    closed_at: FxHashMap<(usize, usize), u64>,
 }
 
 impl Links {
-    /// Cuts one direction.
-    pub fn cut(&mut self, from: usize, to: usize) {
+    /// Cuts one direction; `now` is the time of the world.
+    pub fn cut(&mut self, from: usize, to: usize, now: u64) {
+        self.close(from, to, now);
         self.cut.insert((from, to));
+    }
+
+    fn close(&mut self, from: usize, to: usize, now: u64) {
+        if self.open(from, to) {
+            self.closed_at.insert((from, to), now);
+        }
     }
 
     /// Makes one direction slow.
@@ -63,8 +72,9 @@ impl Links {
         self.mangled.get(&(from, to)).copied().unwrap_or(0)
     }
 
-    /// Cuts one direction until it is mended.
-    pub fn sever(&mut self, from: usize, to: usize) {
+    /// Cuts one direction until it is mended; `now` is the time of the world.
+    pub fn sever(&mut self, from: usize, to: usize, now: u64) {
+        self.close(from, to, now);
         self.severed.push((from, to));
     }
 
@@ -85,6 +95,15 @@ impl Links {
     /// Whether a message gets there.
     pub fn open(&self, from: usize, to: usize) -> bool {
         from == to || !(self.cut.contains(&(from, to)) || self.severed.contains(&(from, to)))
+    }
+
+    /// Until when messages got through both ways: `now` where they do.
+    pub fn open_until(&self, one: usize, other: usize, now: u64) -> u64 {
+        let way = |from, to| match self.open(from, to) {
+            true => now,
+            false => self.closed_at.get(&(from, to)).copied().unwrap_or(0),
+        };
+        way(one, other).min(way(other, one))
     }
 }
 

@@ -44,11 +44,13 @@ pub struct Process {
     pub machine: usize,
     /// Whether it still does.
     pub alive: bool,
+    /// When it ended.
+    pub ended: Option<u64>,
 }
 
 impl Process {
     pub(super) fn new(machine: usize) -> Self {
-        Self { machine, alive: true }
+        Self { machine, alive: true, ended: None }
     }
 }
 
@@ -114,6 +116,7 @@ pub fn kill(process: usize, end: End) {
     if !std::mem::replace(&mut world.processes[process].alive, false) {
         return;
     }
+    world.processes[process].ended = Some(world.now);
     let machine = world.processes[process].machine;
     // What is switched off is not suspended any more.
     world.resume(machine);

@@ -119,9 +119,10 @@ fn leader(pipeline: &Pipeline) -> Option<usize> {
 
 /// Cuts a machine off from all SCMs.
 pub fn sever(machine: usize) {
+    let now = world().now;
     for scm in 1..=SCMS {
-        world().links.sever(machine, scm);
-        world().links.sever(scm, machine);
+        world().links.sever(machine, scm, now);
+        world().links.sever(scm, machine, now);
     }
 }
 

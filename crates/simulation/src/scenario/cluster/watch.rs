@@ -72,14 +72,18 @@ impl Watch {
         let world = world();
         for datanode in 0..DATANODES {
             let here = machine(datanode);
-            let runs = world.processes.iter().any(|p| p.machine == here && p.alive);
-            let reaches = |scm: usize| {
-                let up = world.processes.iter().any(|p| p.machine == scm && p.alive);
-                up && world.links.open(here, scm) && world.links.open(scm, here)
+            // It may have been heard between two looks.
+            let ran_until = |machine: usize| {
+                let of_machine = world.processes.iter().filter(|p| p.machine == machine);
+                of_machine.map(|p| p.ended.unwrap_or(world.now)).max().unwrap_or(0)
             };
-            if runs && (1..=SCMS).any(reaches) {
-                self.heard.insert(datanode, world.now);
-            }
+            let until = |scm: usize| {
+                let open = world.links.open_until(here, scm, world.now);
+                open.min(ran_until(here)).min(ran_until(scm))
+            };
+            let heard = (1..=SCMS).map(until).max().unwrap_or(0);
+            let last = self.heard.entry(datanode).or_default();
+            *last = heard.max(*last);
         }
         let mut now = BTreeMap::new();
         for datanode in 0..DATANODES {

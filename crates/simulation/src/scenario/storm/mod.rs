@@ -162,22 +162,22 @@ impl<'a> Storm<'a> {
             Kind::Down | Kind::Crash => {}
             Kind::OneWay => {
                 self.count("one-way cut");
-                let others = self.machines_but(machine);
+                let (others, now) = (self.machines_but(machine), world().now);
                 for other in others {
                     if self.random.one_in(2) {
-                        world().links.cut(machine, other);
+                        world().links.cut(machine, other, now);
                     }
                 }
                 self.later(Cure::Links);
             }
             Kind::Partition => {
                 self.count("partition");
-                let all = self.machines_but(usize::MAX);
+                let (all, now) = (self.machines_but(usize::MAX), world().now);
                 let left: Vec<bool> = all.iter().map(|_| self.random.one_in(2)).collect();
                 for (a, a_left) in all.iter().zip(&left) {
                     for (b, b_left) in all.iter().zip(&left) {
                         if a_left != b_left {
-                            world().links.cut(*a, *b);
+                            world().links.cut(*a, *b, now);
                         }
                     }
                 }
@@ -253,8 +253,9 @@ impl<'a> Storm<'a> {
             1 => back.collect(),
             _ => there.chain(back).collect(),
         };
+        let cut_at = world().now;
         for (from, to) in &links {
-            world().links.sever(*from, *to);
+            world().links.sever(*from, *to, cut_at);
         }
         let at = now() + LONG + self.random.below(LONGER);
         let lost = self.weather.frail.contains(&number)
