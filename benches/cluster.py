@@ -23,7 +23,7 @@ def free_ports(count):
 class Cluster:
     def __init__(self, o3, directory, oms, settings=None, datanodes=3):
         self.o3, self.dir, self.oms = o3, directory, oms
-        os.makedirs(directory)
+        os.makedirs(directory, exist_ok=True)
         self.processes = {}
         self.groups = []
         site = {
@@ -131,6 +131,13 @@ class Cluster:
         if group not in self.groups:
             self.groups.append(group)
         return True
+
+    def forget_pages(self):
+        """Has the kernel drop what it keeps of the files of DataNodes in memory."""
+        for directory, _, names in os.walk(self.dir):
+            for name in (name for name in names if name.endswith(".block")):
+                with open(f"{directory}/{name}", "rb") as file:
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     def stop(self):
         for process in self.processes.values():

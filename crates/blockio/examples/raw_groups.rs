@@ -2,7 +2,8 @@
 //! written by plain system calls to as many files as there are replicas, all of them at once, each
 //! durable before the next key begins, with nothing in between.
 //!
-//! `cargo run --release --example raw_groups -- [dir] [keys] [MB a key] [d-p]`
+//! `cargo run --release --example raw_groups -- [dirs] [keys] [MB a key] [d-p]`, directories with
+//! commas between them: the replicas are spread over them.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -25,21 +26,24 @@ fn replica(path: &Path, cell: &[u8], size: usize) -> io::Result<()> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
-    let dir = PathBuf::from(args.next().unwrap_or_else(|| ".".into())).join("raw_groups");
+    let dirs = args.next().unwrap_or_else(|| ".".into());
+    let dirs: Vec<PathBuf> =
+        dirs.split(',').map(|dir| PathBuf::from(dir).join("raw_groups")).collect();
     let keys: usize = args.next().map_or(Ok(50), |n| n.parse())?;
     let megabytes: usize = args.next().map_or(Ok(10), |n| n.parse())?;
     let scheme = args.next().unwrap_or_else(|| "3-2".into());
     let (data, parity) = scheme.split_once('-').ok_or("the scheme is not like 3-2")?;
     let (data, parity): (usize, usize) = (data.parse()?, parity.parse()?);
     let size = (megabytes << 20).div_ceil(data).next_multiple_of(ALIGN);
-    fs::create_dir_all(&dir)?;
+    dirs.iter().try_for_each(fs::create_dir_all)?;
     let memory: Vec<u8> = (0..CELL + ALIGN).map(|i| (i * 31 + i / 251) as u8).collect();
     let start = memory.as_ptr().align_offset(ALIGN);
     let cell = &memory[start..start + CELL];
     let begun = Instant::now();
     for key in 0..keys {
         std::thread::scope(|scope| -> io::Result<()> {
-            let paths = (0..data + parity).map(|index| dir.join(format!("{key}-{index}")));
+            let replicas = (0..data + parity).zip(dirs.iter().cycle());
+            let paths = replicas.map(|(index, dir)| dir.join(format!("{key}-{index}")));
             let write = |path: PathBuf| scope.spawn(move || replica(&path, cell, size));
             let threads: Vec<_> = paths.map(write).collect();
             threads
@@ -48,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })?;
     }
     let took = begun.elapsed().as_secs_f64();
-    fs::remove_dir_all(&dir)?;
+    dirs.iter().try_for_each(fs::remove_dir_all)?;
     let rate = (keys * (megabytes << 20)) as f64 / took / 1e6;
     println!(
         "{keys} keys of {megabytes} MiB, durable cells of rs-{scheme} each: {rate:.0} MB/s of keys"

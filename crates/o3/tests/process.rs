@@ -13,6 +13,9 @@ use serde_json::Value;
 /// Bound on every wait: generous, for machines that do other things too.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Of what a daemon logged, so many lines are shown when its test fails.
+const LAST_LINES: usize = 60;
+
 /// The binary with a clean environment.
 pub fn o3(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_o3"));
@@ -158,6 +161,12 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            let log = self.log.lock();
+            let lines: Vec<&str> = log.lines().collect();
+            let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+            eprintln!("{}, its last lines:\n{}\n", self.ready, last.join("\n"));
+        }
     }
 }
 
