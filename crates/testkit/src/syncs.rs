@@ -1,8 +1,8 @@
 //! Fsyncs that fail with EIO, or take long.
 //!
-//! A test binary that uses [`fail_syncs`] or [`delay_syncs`] has `fsync` and `fdatasync` of this module instead of the
-//! C library's, so that also code that knows of no fault injection can be struck: RocksDB, the Raft
-//! log, the standard library.
+//! A test binary that uses [`fail_syncs`] or [`delay_syncs`] has `fsync` and `fdatasync` of this
+//! module instead of the C library's, so that also code that knows of no fault injection can be
+//! struck: RocksDB, the Raft log, the standard library.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
