@@ -10,7 +10,8 @@
 //!   replica costs a retry on the next one. It reads one version of a key or fails; [`newest()`]
 //!   goes on to the next version.
 //! * [`ReplicatedBlock`] reads each replica of a block by itself, for administrators.
-//! * [`ScmClient`] is for administration.
+//! * [`ScmClient`] is for administration, [`DatanodeClient`] and [`ScmBlockClient`] for load on
+//!   DataNodes and SCM by themselves.
 //!
 //! Every call returns [`Error`]; [`Error::kind`] is what a program branches on.
 //!
@@ -26,18 +27,21 @@ mod om;
 mod options;
 mod read;
 mod scm;
+mod scm_block;
 mod write;
 
 pub use client::Client;
+pub use datanode::DatanodeClient;
 pub use error::{Error, ErrorKind};
 pub use om::anywhere::FollowerReads;
-pub use om::args::{BucketSpec, CreateKey, KeyPath, ListKeys, PartOf, Precondition};
+pub use om::args::{BucketSpec, CreateKey, FileOptions, KeyPath, ListKeys, PartOf, Precondition};
 pub use om::bucket::BucketChange;
 pub use om::multipart::{CompletedPart, CompletedUpload, CreateUpload, PartPage, UploadPage};
 pub use om::volume::{VolumeChange, VolumeScope};
 pub use options::{Checksum, ClientOptions};
 pub use read::{BlockReplica, KeyReader, Pieces, ReplicatedBlock, newest};
 pub use scm::{ListContainers, ScmClient};
+pub use scm_block::ScmBlockClient;
 pub use write::{FinishOptions, KeyWriter};
 
 /// Result of a client call.

@@ -42,6 +42,33 @@ pub struct RunArgs {
     pub json: bool,
 }
 
+impl RunArgs {
+    /// The number that a test has: a run of a time goes over the numbers again and again, as
+    /// Ozone's does.
+    pub(crate) fn number(&self, test: u64) -> u64 {
+        test % self.number_of_tests.max(1)
+    }
+
+    /// The prefix of what an earlier run made; `doing` says what becomes of it.
+    pub(crate) fn named_prefix(&self, doing: &str) -> Result<&str, FreonError> {
+        match self.prefix.as_str() {
+            "" => Err(FreonError::Usage(format!("--prefix must name the {doing}"))),
+            prefix => Ok(prefix),
+        }
+    }
+}
+
+/// The bucket of keys that are there already.
+#[derive(Debug, Clone, Args)]
+pub struct PlaceArgs {
+    /// Volume.
+    #[arg(short = 'v', long, default_value = "vol1", value_name = "NAME")]
+    pub volume: String,
+    /// Bucket.
+    #[arg(short = 'b', long, default_value = "bucket1", value_name = "NAME")]
+    pub bucket: String,
+}
+
 /// Where keys go.
 #[derive(Debug, Clone, Args)]
 pub struct TargetArgs {
@@ -86,6 +113,17 @@ impl ReplicationArgs {
         ReplicationConfig::parse(kind, value)
             .map(Some)
             .map_err(|e| FreonError::Usage(format!("--type {kind} --replication {value}: {e}")))
+    }
+}
+
+impl ReplicationArgs {
+    /// The replication asked for, or else RATIS/THREE.
+    pub(crate) fn or_three(&self) -> Result<ReplicationConfig, FreonError> {
+        match self.config()? {
+            Some(config) => Ok(config),
+            None => ReplicationConfig::parse("RATIS", "THREE")
+                .map_err(|e| FreonError::Usage(e.to_string())),
+        }
     }
 }
 

@@ -1,34 +1,74 @@
 //! Load generators: `o3 freon`, with the generators and flags of Ozone's freon.
 //!
-//! * [`ockg`]: create keys with content; [`ockr`]: read them; [`ockv`]: read and compare
+//! * keys with content: [`ockg`] creates, [`ocklr`] reads, [`ockv`] and [`ocokr`] compare, [`ockr`]
+//!   removes; [`ockrw`] and [`ork`] work on ranges; [`rk`] makes volumes and buckets, too
 //! * [`ockc`]: overwrite keys and check what is read meanwhile, by the rules of [`history`]
-//! * [`ommg`]: metadata operations only
-//! * [`rk`]: volumes, buckets and keys, read back and compared
+//! * OM alone: [`ommg`], [`omkg`], [`ombg`], [`ombr`], [`om-echo`](ome), [`occ`], [`fr`];
+//!   [`omkeybench`] is a mix with a bound on the keys that live, [`obrwk`] and [`obrwf`] list and
+//!   write at the same time ([`read_write`])
+//! * files of a bucket ([`fs`]): [`dfsg`], [`dfsv`], [`ddsg`], [`dtsg`]; [`hg`] syncs one
+//! * over [`s3`]: [`s3bg`], [`s3kg`]
+//! * SCM alone: [`stb`]
+//! * DataNodes alone: [`dcg`] and [`dcv`] write and compare [`chunks`], [`dn-echo`](dne) asks for
+//!   bytes
 //! * [`runner`]: n tests over t tasks, until done or out of time
 //! * [`timer`], [`report`]: what was measured, as text and JSON
 //! * [`cpu`]: CPU time of server processes, per operation: the figure that a busy machine moves
 //!   least
 //!
-//! A generator is an async function of a test's number; everything else is shared.
+//! A generator does one test by its number; everything else is shared.
 
 mod args;
+mod chunks;
 mod content;
 mod cpu;
+mod dcg;
+mod dcv;
+mod ddsg;
+mod dfsg;
+mod dfsv;
+mod digest;
+mod dne;
+mod dtsg;
 mod edition;
 mod error;
 mod findings;
+mod fr;
+mod fs;
 mod gaps;
+mod hg;
 mod history;
+mod live_keys;
+mod names;
+mod obrwf;
+mod obrwk;
+mod occ;
 mod ockc;
 mod ockg;
+mod ocklr;
 mod ockr;
+mod ockrw;
 mod ockv;
+mod ocokr;
+mod ombg;
+mod ombr;
+mod ome;
+mod omkeybench;
+mod omkg;
 mod ommg;
+mod ork;
+mod rates;
+mod read_write;
 mod report;
 mod rk;
 mod runner;
+mod s3;
+mod s3bg;
+mod s3kg;
+mod stb;
 mod target;
 mod timer;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -40,19 +80,93 @@ pub use error::FreonError;
 /// A load generator.
 #[derive(Debug, Clone, Subcommand)]
 pub enum FreonCommand {
+    /// Write chunks to DataNodes, without OM.
+    #[command(visible_alias = "datanode-chunk-generator")]
+    Dcg(dcg::Dcg),
+    /// Read chunks that dcg wrote and compare them.
+    #[command(visible_alias = "datanode-chunk-validator")]
+    Dcv(dcv::Dcv),
+    /// Create nested directories.
+    #[command(visible_alias = "dfs-directory-generator")]
+    Ddsg(ddsg::Ddsg),
+    /// Create files.
+    #[command(visible_alias = "dfs-file-generator")]
+    Dfsg(dfsg::Dfsg),
+    /// Read files that dfsg created and compare their content.
+    #[command(visible_alias = "dfs-file-validator")]
+    Dfsv(dfsv::Dfsv),
+    /// Send requests to DataNodes that they answer with bytes.
+    #[command(name = "dn-echo", visible_alias = "dne")]
+    Dne(dne::Dne),
+    /// Create trees of directories with files.
+    #[command(visible_alias = "dfs-tree-generator")]
+    Dtsg(dtsg::Dtsg),
+    /// Ask for the size of one key from many tasks.
+    #[command(visible_alias = "follower-reader")]
+    Fr(fr::Fr),
+    /// Write to one file and sync it, as to a log.
+    #[command(visible_alias = "hsync-generator")]
+    Hg(hg::Hg),
+    /// List and write files of one directory at the same time.
+    #[command(visible_alias = "om-bucket-read-write-file-ops")]
+    Obrwf(obrwf::Obrwf),
+    /// List and write keys of one bucket at the same time.
+    #[command(visible_alias = "om-bucket-read-write-key-ops")]
+    Obrwk(obrwk::Obrwk),
+    /// Create and close clients.
+    #[command(visible_alias = "ozone-client-creator")]
+    Occ(occ::Occ),
     /// Overwrite keys while others read them, and check what was seen.
     Ockc(ockc::Ockc),
     /// Create keys with content.
+    #[command(visible_alias = "ozone-client-key-generator")]
     Ockg(ockg::Ockg),
-    /// Read keys that ockg created.
+    /// Read keys that ockg created, or that a file names.
+    #[command(visible_alias = "ozone-client-key-list-reader")]
+    Ocklr(ocklr::Ocklr),
+    /// Remove keys.
+    #[command(visible_alias = "ozone-client-key-remover")]
     Ockr(ockr::Ockr),
+    /// Read, write and list keys of a range, in a mix.
+    #[command(visible_alias = "ozone-client-key-read-write-list-ops")]
+    Ockrw(ockrw::Ockrw),
     /// Read keys that ockg created and compare their content.
+    #[command(visible_alias = "ozone-client-key-validator")]
     Ockv(ockv::Ockv),
-    /// Metadata operations: create, look up and list without data.
+    /// Read one key from many tasks and compare its content.
+    #[command(visible_alias = "ozone-client-one-key-reader")]
+    Ocokr(ocokr::Ocokr),
+    /// Create buckets.
+    #[command(visible_alias = "om-bucket-generator")]
+    Ombg(ombg::Ombg),
+    /// Remove buckets.
+    #[command(visible_alias = "om-bucket-remover")]
+    Ombr(ombr::Ombr),
+    /// Send requests to OM that it answers with bytes.
+    #[command(name = "om-echo", visible_alias = "ome")]
+    Ome(ome::Ome),
+    /// Create, delete and list keys in a mix, with a bound on those that live.
+    Omkeybench(omkeybench::Omkeybench),
+    /// Create keys without data.
+    #[command(visible_alias = "om-key-generator")]
+    Omkg(omkg::Omkg),
+    /// Metadata operations: create, look up, read and list.
+    #[command(visible_alias = "om-metadata-generator")]
     Ommg(ommg::Ommg),
+    /// Write ranges of keys.
+    Ork(ork::Ork),
     /// Create volumes, buckets and keys, and compare what was written.
     #[command(visible_alias = "randomkeys")]
     Rk(rk::Rk),
+    /// Create buckets over S3.
+    #[command(visible_alias = "s3-bucket-generator")]
+    S3bg(s3bg::S3bg),
+    /// Create keys over S3.
+    #[command(visible_alias = "s3-key-generator")]
+    S3kg(s3kg::S3kg),
+    /// Have SCM allocate blocks or containers.
+    #[command(visible_alias = "scm-throughput-benchmark")]
+    Stb(stb::Stb),
 }
 
 /// Runs a generator; the exit code is 0 when every test succeeded.
@@ -64,11 +178,35 @@ pub async fn run(command: FreonCommand, conf: Configuration) -> ExitCode {
                 ExitCode::FAILURE
             });
         }
+        FreonCommand::Dcg(args) => dcg::run(args, &conf).await,
+        FreonCommand::Dcv(args) => dcv::run(args, &conf).await,
+        FreonCommand::Ddsg(args) => ddsg::run(args, &conf).await,
+        FreonCommand::Dfsg(args) => dfsg::run(args, &conf).await,
+        FreonCommand::Dfsv(args) => dfsv::run(args, &conf).await,
+        FreonCommand::Dne(args) => dne::run(args, &conf).await,
+        FreonCommand::Dtsg(args) => dtsg::run(args, &conf).await,
+        FreonCommand::Fr(args) => fr::run(args, &conf).await,
+        FreonCommand::Hg(args) => hg::run(args, &conf).await,
+        FreonCommand::Obrwf(args) => obrwf::run(args, &conf).await,
+        FreonCommand::Obrwk(args) => obrwk::run(args, &conf).await,
+        FreonCommand::Occ(args) => occ::run(args, &conf).await,
         FreonCommand::Ockg(args) => ockg::run(args, &conf).await,
+        FreonCommand::Ocklr(args) => ocklr::run(args, &conf).await,
         FreonCommand::Ockr(args) => ockr::run(args, &conf).await,
+        FreonCommand::Ockrw(args) => ockrw::run(args, &conf).await,
         FreonCommand::Ockv(args) => ockv::run(args, &conf).await,
+        FreonCommand::Ocokr(args) => ocokr::run(args, &conf).await,
+        FreonCommand::Ombg(args) => ombg::run(args, &conf).await,
+        FreonCommand::Ombr(args) => ombr::run(args, &conf).await,
+        FreonCommand::Ome(args) => ome::run(args, &conf).await,
+        FreonCommand::Omkeybench(args) => omkeybench::run(args, &conf).await,
+        FreonCommand::Omkg(args) => omkg::run(args, &conf).await,
         FreonCommand::Ommg(args) => ommg::run(args, &conf).await,
+        FreonCommand::Ork(args) => ork::run(args, &conf).await,
         FreonCommand::Rk(args) => rk::run(args, &conf).await,
+        FreonCommand::S3bg(args) => s3bg::run(args).await,
+        FreonCommand::S3kg(args) => s3kg::run(args).await,
+        FreonCommand::Stb(args) => stb::run(args, &conf).await,
     };
     match outcome {
         Ok(report) if report.failures == 0 => ExitCode::SUCCESS,

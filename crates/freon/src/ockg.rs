@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use client::{CreateKey, FinishOptions};
+use client::CreateKey;
 use config::Configuration;
 
 use crate::FreonError;
@@ -40,7 +40,8 @@ pub(crate) async fn run(args: Ockg, conf: &Configuration) -> Result<Report, Freo
         let (target, content, prefix) = (target.clone(), content.clone(), shared.clone());
         async move {
             let began = Instant::now();
-            let result = create(&target, &content, &prefix, test).await;
+            let key = CreateKey::new(target.key(&prefix, test));
+            let result = target.write(test, key, &content).await;
             if result.is_ok() {
                 tally.timed("key-create", began);
                 tally.bytes += content.size();
@@ -49,20 +50,4 @@ pub(crate) async fn run(args: Ockg, conf: &Configuration) -> Result<Report, Freo
         }
     })
     .await
-}
-
-async fn create(
-    target: &Target,
-    content: &Content,
-    prefix: &str,
-    test: u64,
-) -> Result<(), FreonError> {
-    let mut key = CreateKey::new(target.key(prefix, test)).size_hint(content.size());
-    key.replication = target.replication;
-    let mut writer = target.client(test).create_key(key).await?;
-    for piece in content.pieces() {
-        writer.write(piece).await?;
-    }
-    writer.finish(FinishOptions::default()).await?;
-    Ok(())
 }

@@ -1,66 +1,28 @@
-//! `ommg`: metadata operations only.
+//! `ommg`: metadata operations.
+
+mod operation;
+mod perform;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
-use client::{CreateKey, FinishOptions, ListKeys};
+use clap::Args;
 use config::Configuration;
-use proto::ozone::{KeyArgs, LookupKeyRequest, OmRequest, Status, Type};
+use proto::ozone::Status;
 
+use self::operation::Operation;
 use crate::FreonError;
 use crate::args::{RunArgs, TargetArgs, size};
+use crate::content::Content;
+use crate::names::numbered;
 use crate::report::Report;
-use crate::runner::{Tally, run_tests};
+use crate::runner::run_tests;
 use crate::target::Target;
 
-/// A metadata operation; names are Ozone's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum Operation {
-    /// Open and commit a key without data.
-    CreateKey,
-    /// All about a key, with its block locations.
-    LookupKey,
-    /// The same as newer clients ask it.
-    GetKeyinfo,
-    /// All about a key, without block locations.
-    HeadKey,
-    /// A page of keys with everything OM knows of them.
-    ListKeys,
-    /// A page of keys with what a listing shows.
-    ListKeysLight,
-    /// All about the bucket.
-    InfoBucket,
-    /// All about the volume.
-    InfoVolume,
-    /// Several, see --ops and --opsnum.
-    Mixed,
-}
-
-impl Operation {
-    /// Whether it is about a key that must be there.
-    fn reads_key(self) -> bool {
-        matches!(self, Self::LookupKey | Self::GetKeyinfo | Self::HeadKey)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::CreateKey => "CREATE_KEY",
-            Self::LookupKey => "LOOKUP_KEY",
-            Self::GetKeyinfo => "GET_KEYINFO",
-            Self::HeadKey => "HEAD_KEY",
-            Self::ListKeys => "LIST_KEYS",
-            Self::ListKeysLight => "LIST_KEYS_LIGHT",
-            Self::InfoBucket => "INFO_BUCKET",
-            Self::InfoVolume => "INFO_VOLUME",
-            Self::Mixed => "MIXED",
-        }
-    }
-}
-
-/// Metadata operations: create, look up and list without data. Keys are named `PREFIX/NUMBER`; what
-/// reads keys wants as many as --number-of-tests, and with --duration reads them again and again.
+/// Metadata operations: create, look up, read and list. Keys are named by their numbers, 19 digits
+/// long, below the prefix if there is one. What reads keys wants as many as --number-of-tests, and
+/// with --duration reads them again and again; what lists wants --batch-size of them for each
+/// thread. Files are of buckets with the layout FILE_SYSTEM_OPTIMIZED or LEGACY.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 freon ommg -o CREATE_KEY -n 100000 -t 64 -p run1\n  \
     o3 freon ommg -o HEAD_KEY -n 100000 -t 64 -p run1\n  \
@@ -79,13 +41,13 @@ pub struct Ommg {
     /// With MIXED: how many of the threads do each; must add up to --threads.
     #[arg(long, value_delimiter = ',')]
     opsnum: Vec<usize>,
-    /// Rows of a listing's page.
+    /// Entries of a listing's page.
     #[arg(long, default_value_t = 1000)]
     batch_size: u32,
     /// Pick keys at random instead of one after the other.
     #[arg(long)]
     random: bool,
-    /// Size that a created key announces.
+    /// Size of a key that is created: 10240, 10KB, 4MB.
     #[arg(short = 's', long, default_value = "0", value_parser = size, value_name = "SIZE")]
     size: u64,
 }
@@ -116,7 +78,7 @@ struct Generator {
     random: bool,
     tests: u64,
     batch: u32,
-    size: u64,
+    content: Content,
 }
 
 /// Runs it.
@@ -124,7 +86,8 @@ pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, Freo
     let operations = assign(&args)?;
     let target = Target::open(args.run.clients, &args.target, conf)?;
     target.ensure().await?;
-    // Unlike ockg, an empty prefix is one: reads then find what an earlier run created.
+    // Unlike that of ockg an empty prefix is one: reads find what an earlier run created, and what
+    // Ozone's ommg created.
     let prefix = args.run.prefix.clone();
     let generator = Arc::new(Generator {
         target,
@@ -133,7 +96,7 @@ pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, Freo
         random: args.random,
         tests: args.run.number_of_tests.max(1),
         batch: args.batch_size.max(1),
-        size: args.size,
+        content: Content::new(args.size),
     });
     generator.check_keys().await?;
     run_tests(&args.run, &prefix, move |test, task, mut tally| {
@@ -141,7 +104,7 @@ pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, Freo
         async move {
             let operation = generator.operations[task];
             let began = Instant::now();
-            let result = generator.perform(operation, test, &mut tally).await;
+            let result = generator.perform(operation, test, task, &mut tally).await;
             if result.is_ok() {
                 tally.timed(operation.name(), began);
             }
@@ -158,11 +121,11 @@ impl Generator {
         let Some(reader) = self.operations.iter().find(|operation| operation.reads_key()) else {
             return Ok(());
         };
-        if self.operations.contains(&Operation::CreateKey) {
+        if self.operations.iter().any(|operation| operation.creates()) {
             return Ok(());
         }
         let there = async |number| {
-            let path = self.target.key(&self.prefix, number);
+            let path = self.target.path(numbered(&self.prefix, number));
             match self.target.client(0).key_info(&path).await {
                 Ok(_) => Ok(true),
                 Err(error) if error.is_status(Status::KeyNotFound) => Ok(false),
@@ -173,80 +136,16 @@ impl Generator {
         if present == self.tests {
             return Ok(());
         }
-        let name = |number| self.target.key(&self.prefix, number).to_string();
+        let name = |number| self.target.path(numbered(&self.prefix, number)).to_string();
         Err(FreonError::Missing {
             operation: reader.name(),
+            creator: reader.creator(),
             first: name(0),
             last: name(self.tests - 1),
             missing: name(present),
             present,
             wanted: self.tests,
         })
-    }
-
-    async fn perform(
-        &self,
-        operation: Operation,
-        test: u64,
-        tally: &mut Tally,
-    ) -> Result<(), FreonError> {
-        let Target { volume, bucket, .. } = &self.target;
-        let client = self.target.client(test);
-        let number = match operation {
-            _ if self.random => rand::random::<u64>() % self.tests,
-            // A run without an end has more tests than there are keys.
-            _ if operation.reads_key() => test % self.tests,
-            _ => test,
-        };
-        let path = self.target.key(&self.prefix, number);
-        match operation {
-            Operation::CreateKey => {
-                let mut key = CreateKey::new(path).size_hint(self.size);
-                key.replication = self.target.replication;
-                client.create_key(key).await?.finish(FinishOptions::default()).await?;
-            }
-            Operation::HeadKey => drop(client.key_info(&path).await?),
-            Operation::GetKeyinfo => drop(client.open_key(&path).await?),
-            Operation::LookupKey => {
-                let request = OmRequest {
-                    cmd_type: Type::LookupKey as i32,
-                    lookup_key_request: Some(Box::new(LookupKeyRequest {
-                        key_args: KeyArgs {
-                            volume_name: path.volume,
-                            bucket_name: path.bucket,
-                            key_name: path.key,
-                            ..Default::default()
-                        },
-                    })),
-                    ..Default::default()
-                };
-                let response = client.submit(request).await?;
-                if response.status() != Status::Ok {
-                    let message = response.message().to_owned();
-                    return Err(client::Error::Om { status: response.status(), message }.into());
-                }
-            }
-            Operation::ListKeys => {
-                let list = self.listing();
-                tally.entries +=
-                    client.list_key_infos_page(&list, self.batch).await?.0.len() as u64;
-            }
-            Operation::ListKeysLight => {
-                let list = self.listing();
-                tally.entries += client.list_keys_page(&list, self.batch).await?.0.len() as u64;
-            }
-            Operation::InfoBucket => drop(client.bucket_info(volume, bucket).await?),
-            Operation::InfoVolume => drop(client.volume_info(volume).await?),
-            // Refused in `assign`.
-            Operation::Mixed => {}
-        }
-        Ok(())
-    }
-
-    /// The first page of the prefix: every test lists as many rows as it can.
-    fn listing(&self) -> ListKeys {
-        let Target { volume, bucket, .. } = &self.target;
-        ListKeys::new(volume, bucket).prefix(format!("{}/", self.prefix))
     }
 }
 

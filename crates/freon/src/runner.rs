@@ -5,11 +5,12 @@ use std::future::Future;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rand::distr::{Alphanumeric, SampleString};
+use tokio::task::JoinHandle;
 
 use crate::FreonError;
 use crate::args::RunArgs;
@@ -19,6 +20,9 @@ use crate::timer::Timer;
 
 /// Failures shown in full; the rest are counted.
 const SHOWN_FAILURES: u64 = 5;
+
+/// How often a generator is asked for its status.
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What one task has measured.
 #[derive(Default)]
@@ -33,6 +37,50 @@ impl Tally {
     pub(crate) fn timed(&mut self, name: &'static str, began: Instant) {
         self.timers.entry(name).or_default().since(began);
     }
+
+    /// Adds what another task has measured.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.entries += other.entries;
+        for (name, timer) in other.timers {
+            self.timers.entry(name).or_default().merge(&timer);
+        }
+    }
+}
+
+/// A generator: what one test does, and what a person sees meanwhile.
+pub(crate) trait Generator: Send + Sync + 'static {
+    /// Does one test; `number` repeats when a run is longer than its number of tests.
+    fn test(
+        &self,
+        number: u64,
+        task: usize,
+        tally: &mut Tally,
+    ) -> impl Future<Output = Result<(), FreonError>> + Send;
+
+    /// What the progress line says beside the number of tests, asked for once a second.
+    fn status(&self) -> String {
+        String::new()
+    }
+}
+
+/// Runs a generator as [`run_tests`] does.
+pub(crate) async fn run_generator(
+    run: &RunArgs,
+    prefix: &str,
+    generator: impl Generator,
+) -> Result<Report, FreonError> {
+    let generator = Arc::new(generator);
+    let (of_status, of_run) = (generator.clone(), run.clone());
+    let status = move || of_status.status();
+    run_tests_with_status(run, prefix, status, move |test, task, mut tally| {
+        let (generator, number) = (generator.clone(), of_run.number(test));
+        async move {
+            let result = generator.test(number, task, &mut tally).await;
+            (tally, result)
+        }
+    })
+    .await
 }
 
 struct Progress {
@@ -57,9 +105,11 @@ fn progress_bar(run: &RunArgs) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let (bar, form) = match run.duration {
-        Some(_) => (ProgressBar::new_spinner(), "{spinner} {pos} tests, {per_sec}, {elapsed}"),
+        Some(_) => {
+            (ProgressBar::new_spinner(), "{spinner} {pos} tests, {per_sec}, {elapsed} {msg}")
+        }
         None => {
-            let form = "{wide_bar} {pos}/{len} tests, {per_sec}, {eta} left";
+            let form = "{wide_bar} {pos}/{len} tests, {per_sec}, {eta} left {msg}";
             (ProgressBar::new(run.number_of_tests), form)
         }
     };
@@ -70,11 +120,41 @@ fn progress_bar(run: &RunArgs) -> ProgressBar {
     bar
 }
 
+/// Keeps the progress line's status new; `None` when there is no line.
+fn show(
+    progress: Arc<Progress>,
+    status: impl Fn() -> String + Send + 'static,
+) -> Option<JoinHandle<()>> {
+    if progress.bar.is_hidden() {
+        return None;
+    }
+    Some(tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(STATUS_INTERVAL).await;
+            progress.bar.set_message(status());
+        }
+    }))
+}
+
 /// Runs `test` for every number until the tests or the time are used up, prints the report and
 /// returns it. `test` gets its number, the number of its task, and a tally to record in.
 pub(crate) async fn run_tests<F, Fut>(
     run: &RunArgs,
     prefix: &str,
+    test: F,
+) -> Result<Report, FreonError>
+where
+    F: Fn(u64, usize, Tally) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = (Tally, Result<(), FreonError>)> + Send + 'static,
+{
+    run_tests_with_status(run, prefix, String::new, test).await
+}
+
+/// As [`run_tests`], with what `status` says in the progress line.
+async fn run_tests_with_status<F, Fut>(
+    run: &RunArgs,
+    prefix: &str,
+    status: impl Fn() -> String + Send + 'static,
     test: F,
 ) -> Result<Report, FreonError>
 where
@@ -129,29 +209,29 @@ where
             tally
         })
     });
+    let shown = show(progress.clone(), status);
     let tallies = join_all(tasks).await;
     let elapsed = began.elapsed();
+    if let Some(shown) = shown {
+        shown.abort();
+    }
     let server_cpu = meter.map(|m| m.elapsed()).transpose()?;
     progress.bar.finish_and_clear();
 
-    let mut report = Report {
+    let mut total = Tally::default();
+    for tally in tallies {
+        total.merge(tally.map_err(|e| FreonError::Usage(format!("a task died: {e}")))?);
+    }
+    let report = Report {
         prefix: prefix.to_owned(),
         elapsed,
         successes: progress.successes.load(Ordering::Relaxed),
         failures: progress.failures.load(Ordering::Relaxed),
-        timers: BTreeMap::new(),
-        bytes: 0,
-        entries: 0,
+        timers: total.timers,
+        bytes: total.bytes,
+        entries: total.entries,
         server_cpu,
     };
-    for tally in tallies {
-        let tally = tally.map_err(|e| FreonError::Usage(format!("a task died: {e}")))?;
-        report.bytes += tally.bytes;
-        report.entries += tally.entries;
-        for (name, timer) in tally.timers {
-            report.timers.entry(name).or_default().merge(&timer);
-        }
-    }
     if run.json {
         println!("{}", report.json());
     } else {
@@ -162,8 +242,6 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn args(tests: u64, threads: usize) -> RunArgs {
@@ -196,6 +274,26 @@ mod tests {
         assert_eq!((report.successes, report.failures, report.bytes), (90, 10, 200));
         assert_eq!(report.timers["op"].count(), 100);
         assert!(report.server_cpu.is_some());
+    }
+
+    /// Notes the numbers of its tests.
+    struct Numbers(std::sync::Mutex<Vec<u64>>);
+
+    impl Generator for Arc<Numbers> {
+        async fn test(&self, number: u64, _: usize, _: &mut Tally) -> Result<(), FreonError> {
+            self.0.lock().unwrap().push(number);
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_generator_that_runs_for_a_time_goes_over_its_numbers_again() {
+        let numbers = Arc::new(Numbers(std::sync::Mutex::default()));
+        let run = RunArgs { duration: Some(Duration::from_millis(20)), ..args(3, 1) };
+        let report = run_generator(&run, "p", numbers.clone()).await.unwrap();
+        let seen = numbers.0.lock().unwrap();
+        assert_eq!(seen.len() as u64, report.successes);
+        assert!(seen.len() > 3 && seen[..4] == [0, 1, 2, 0], "{:?}", &seen[..4]);
     }
 
     #[tokio::test]

@@ -1,12 +1,14 @@
 //! The volume and bucket that a generator works in.
 
-use client::{BucketSpec, Client, ErrorKind, KeyPath};
+use client::{BucketSpec, Client, CreateKey, ErrorKind, FinishOptions, KeyPath};
 use config::Configuration;
-use proto::ozone::BucketLayoutProto;
+use futures::TryStreamExt;
+use proto::ozone::{BucketLayoutProto, OmRequest, OmResponse, Status};
 use types::ReplicationConfig;
 
 use crate::FreonError;
-use crate::args::TargetArgs;
+use crate::args::{PlaceArgs, TargetArgs};
+use crate::content::Content;
 
 /// Clients, and where keys go.
 pub(crate) struct Target {
@@ -23,21 +25,51 @@ fn unless_there(made: client::Result<()>) -> Result<(), FreonError> {
     }
 }
 
+/// Sends any request to OM; an answer that is not `OK` is an error.
+pub(crate) async fn submit(client: &Client, request: OmRequest) -> Result<OmResponse, FreonError> {
+    let response = client.submit(request).await?;
+    match response.status() {
+        Status::Ok => Ok(response),
+        status => {
+            let message = response.message().to_owned();
+            Err(client::Error::Om { status, message }.into())
+        }
+    }
+}
+
 impl Target {
+    /// Where keys are made.
     pub(crate) fn open(
         clients: usize,
         target: &TargetArgs,
         conf: &Configuration,
     ) -> Result<Self, FreonError> {
+        let replication = target.replication.config()?;
+        Self::named(clients, &target.volume, &target.bucket, replication, conf)
+    }
+
+    /// Where keys are that an earlier run made.
+    pub(crate) fn existing(
+        clients: usize,
+        place: &PlaceArgs,
+        conf: &Configuration,
+    ) -> Result<Self, FreonError> {
+        Self::named(clients, &place.volume, &place.bucket, None, conf)
+    }
+
+    /// A bucket by its name.
+    pub(crate) fn named(
+        clients: usize,
+        volume: &str,
+        bucket: &str,
+        replication: Option<ReplicationConfig>,
+        conf: &Configuration,
+    ) -> Result<Self, FreonError> {
         let clients = (0..clients.max(1))
             .map(|_| Client::connect(conf))
             .collect::<client::Result<Vec<_>>>()?;
-        Ok(Self {
-            clients,
-            volume: target.volume.clone(),
-            bucket: target.bucket.clone(),
-            replication: target.replication.config()?,
-        })
+        let (volume, bucket) = (volume.to_owned(), bucket.to_owned());
+        Ok(Self { clients, volume, bucket, replication })
     }
 
     /// Makes the volume and bucket if they are missing.
@@ -46,10 +78,56 @@ impl Target {
         if client.bucket_info(&self.volume, &self.bucket).await.is_ok() {
             return Ok(());
         }
-        unless_there(client.create_volume(&self.volume, None, -1, -1).await)?;
+        self.ensure_volume().await?;
         let spec =
             BucketSpec { layout: Some(BucketLayoutProto::ObjectStore), ..BucketSpec::default() };
         unless_there(client.create_bucket(&self.volume, &self.bucket, spec).await)
+    }
+
+    /// Makes the volume if it is missing.
+    pub(crate) async fn ensure_volume(&self) -> Result<(), FreonError> {
+        unless_there(self.client(0).create_volume(&self.volume, None, -1, -1).await)
+    }
+
+    /// Writes a key as a whole; `key` says where and how.
+    pub(crate) async fn write(
+        &self,
+        test: u64,
+        mut key: CreateKey,
+        content: &Content,
+    ) -> Result<(), FreonError> {
+        key = key.size_hint(content.size());
+        key.replication = self.replication;
+        let mut writer = self.client(test).create_key(key).await?;
+        for piece in content.pieces() {
+            writer.write(piece).await?;
+        }
+        writer.finish(FinishOptions::default()).await?;
+        Ok(())
+    }
+
+    /// Reads a key to its end and says how long it is.
+    pub(crate) async fn read(&self, test: u64, path: &KeyPath) -> Result<u64, FreonError> {
+        let (_, mut pieces) = self.client(test).begin_key(path).await?;
+        let mut bytes = 0;
+        while let Some(piece) = pieces.try_next().await? {
+            bytes += piece.len() as u64;
+        }
+        Ok(bytes)
+    }
+
+    /// Sends a request that the client has no call for; an answer that is not `OK` is an error.
+    pub(crate) async fn submit(
+        &self,
+        test: u64,
+        request: OmRequest,
+    ) -> Result<OmResponse, FreonError> {
+        submit(self.client(test), request).await
+    }
+
+    /// A key of this bucket.
+    pub(crate) fn path(&self, key: impl Into<String>) -> KeyPath {
+        KeyPath::new(&self.volume, &self.bucket, key)
     }
 
     /// The client of a test.

@@ -58,8 +58,8 @@ pub struct DebugArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     o3 freon ockg -n 1000 -t 8 --size 10KB      create a thousand keys of 10 KB, eight at a time\n  \
-    o3 freon ockv -n 1000 -t 8                  read them back and compare\n  \
-    o3 freon ommg -n 100000 -t 64               metadata operations only\n  \
+    o3 freon ockv -n 1000 -t 8 -p PREFIX        read them back and compare\n  \
+    o3 freon ommg -o CREATE_KEY -n 100000 -t 64 metadata operations only\n  \
     o3 freon ockc --duration 60s                overwrite, read, and check that nothing is lost or stale\n  \
     o3 freon ockg --help                        what a generator can do")]
 pub struct FreonArgs {

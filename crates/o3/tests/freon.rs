@@ -1,5 +1,11 @@
 //! `o3 freon`: what a generator counts, and what it says of failures.
 
+mod datanodes;
+mod files;
+mod keys;
+mod om;
+mod s3;
+
 use std::process::Output;
 
 use serde_json::Value;
@@ -17,6 +23,39 @@ fn counts(report: &Value) -> [u64; 3] {
     ["successes", "failures", "bytes"].map(|name| report[name].as_u64().unwrap())
 }
 
+/// Runs a generator that succeeds, and returns its report.
+fn run(cluster: &Transcript, line: &str) -> Value {
+    let output = cluster.output(&format!("freon {line} --json"));
+    let (said, told) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{line}: {said} {told}");
+    report(&output)
+}
+
+/// Runs a generator that fails, and returns what it says of that.
+fn fail(cluster: &Transcript, line: &str) -> String {
+    let output = cluster.output(&format!("freon {line} --json"));
+    assert_eq!(output.status.code(), Some(1), "{line}: {}", stdout(&output));
+    stderr(&output)
+}
+
+/// How often an operation was timed.
+fn timed(report: &Value, timer: &str) -> u64 {
+    report["timers"][timer]["count"].as_u64().unwrap_or(0)
+}
+
+/// A listing of the shell: its rows.
+fn listed(cluster: &Transcript, line: &str) -> Vec<Value> {
+    let output = cluster.output(&format!("{line} --all"));
+    assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The names of the keys of a bucket, in their order.
+fn keys_of(cluster: &Transcript, bucket: &str) -> Vec<String> {
+    let rows = listed(cluster, &format!("sh key list {bucket}"));
+    rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn keys_are_created_read_and_compared() {
     let cluster = Transcript::of_cluster();
@@ -27,7 +66,7 @@ fn keys_are_created_read_and_compared() {
     assert_eq!(counts(&created), [12, 0, 12 * 1024], "{created}");
     assert_eq!(created["prefix"], "run");
     assert_eq!(created["timers"]["key-create"]["count"], 12);
-    for (generator, timer) in [("ockr", "key-read"), ("ockv", "key-validate")] {
+    for (generator, timer) in [("ocklr", "key-read"), ("ockv", "key-validate")] {
         let read = run(&format!("{generator} -n 12 -t 3 -p run --json"));
         assert_eq!(read.status.code(), Some(0), "{generator}: {}", stderr(&read));
         let read = report(&read);
@@ -68,18 +107,14 @@ fn keys_are_created_read_and_compared() {
 #[test]
 fn erasure_coded_keys_are_created_read_and_compared() {
     let cluster = Transcript::of_datanodes(5);
-    let run = |line: &str| {
-        let output = cluster.output(&format!("freon {line} --json"));
-        assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
-        report(&output)
-    };
+    let run = |line: &str| run(&cluster, line);
     const SIZE: u64 = 4_000_000;
     let created = run("ockg -n 4 -t 2 --size 4000000 -p ec --type EC -r rs-3-2-1024k");
     assert_eq!(counts(&created), [4, 0, 4 * SIZE], "{created}");
     let info = stdout(&cluster.output("sh key info /vol1/bucket1/ec/3"));
     let info: Value = serde_json::from_str(&info).unwrap();
     assert_eq!(info["replicationConfig"]["replicationType"], "EC", "{info}");
-    for generator in ["ockr", "ockv"] {
+    for generator in ["ocklr", "ockv"] {
         assert_eq!(counts(&run(&format!("{generator} -n 4 -t 2 -p ec"))), [4, 0, 4 * SIZE]);
     }
     let tree = "rk --num-of-volumes 1 --num-of-buckets 2 --num-of-keys 3 --num-of-threads 3 \
@@ -88,8 +123,8 @@ fn erasure_coded_keys_are_created_read_and_compared() {
     assert_eq!(counts(&made), [6, 0, 6 * SIZE], "{made}");
     assert_eq!(made["timers"]["key-validate"]["count"], 6, "{made}");
     let volume = format!("/vol-0-{}", made["prefix"].as_str().unwrap());
-    let listed = |volume: &str| stdout(&cluster.output(&format!("sh key list {volume}")));
-    assert_eq!(listed(&volume).matches("\"replicationType\" : \"EC\"").count(), 6);
+    let keys = |volume: &str| stdout(&cluster.output(&format!("sh key list {volume}")));
+    assert_eq!(keys(&volume).matches("\"replicationType\" : \"EC\"").count(), 6);
     let made = run(&format!("{tree} --clean-objects --bucket-layout OBJECT_STORE"));
     let volume = format!("/vol-0-{}", made["prefix"].as_str().unwrap());
     let gone = cluster.output(&format!("sh volume info {volume}"));
@@ -100,37 +135,6 @@ fn erasure_coded_keys_are_created_read_and_compared() {
     for wrong in ["lost", "stale", "torn", "unreadable"] {
         assert_eq!(load[wrong], 0, "{wrong}: {load}");
     }
-}
-
-#[test]
-fn metadata_operations_are_counted_by_their_names() {
-    let cluster = Transcript::of_cluster();
-    let run = |line: &str| {
-        let output = cluster.output(&format!("freon ommg -p meta --json {line}"));
-        assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
-        report(&output)
-    };
-    let operations = [
-        "CREATE_KEY",
-        "LOOKUP_KEY",
-        "GET_KEYINFO",
-        "HEAD_KEY",
-        "LIST_KEYS",
-        "LIST_KEYS_LIGHT",
-        "INFO_BUCKET",
-        "INFO_VOLUME",
-    ];
-    for operation in operations {
-        let report = run(&format!("-o {operation} -n 20 -t 4 --batch-size 15"));
-        assert_eq!(counts(&report), [20, 0, 0], "{report}");
-        assert_eq!(report["timers"][operation]["count"], 20, "{report}");
-        let rows = if operation.starts_with("LIST") { 20 * 15 } else { 0 };
-        assert_eq!(report["entries"], rows, "{operation}");
-    }
-    let mixed = run("-o mixed --ops CREATE_KEY,HEAD_KEY --opsnum 1,3 -n 20 -t 4 --random");
-    let timers = mixed["timers"].as_object().unwrap();
-    let done: u64 = timers.values().map(|timer| timer["count"].as_u64().unwrap()).sum();
-    assert_eq!((done, counts(&mixed)), (20, [20, 0, 0]), "{mixed}");
 }
 
 #[test]
@@ -170,6 +174,22 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
              freon ockg -n 1 --server-pid 4194305
              freon ockg -n 1 --volume Not_A_Volume
              freon ockr -n 1
+             freon ocklr -n 1
+             freon ocklr -n 1 --key-file [DIR]/absent
+             freon ocklr -n 1 --keys 2 --key-file [DIR]/absent
+             freon ombr -n 1
+             freon ockrw -n 1 --percentage-read 60 --percentage-list 50
+             freon omkeybench -n 1 --weights create:1,rename:1
+             freon omkeybench -n 1 --weights delete:1
+             freon dfsg -n 1 -r hdfs://host/path
+             freon dfsg -n 1
+             freon dfsv -n 1
+             freon dtsg -n 1 -d 9 -s 9
+             freon dcg -n 2000000
+             freon dcv -n 1
+             freon dcv -n 1 -p never
+             freon s3kg -n 1 -e https://localhost:9878
+             freon s3kg -n 1 --multi-part-upload
              freon ockv -n 1
              freon ockv -n 1 -p never
              freon ommg

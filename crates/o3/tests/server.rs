@@ -95,9 +95,12 @@ fn a_load_that_reads_says_which_keys_are_missing() {
         let refused = ommg(&["-o", operation, "-n", "50"]);
         assert!(!refused.status.success());
         let told = stderr(&refused);
+        let key = |number: u64| format!("/vol1/bucket1/run/{number:019}");
         let missing = format!(
-            "{operation} reads keys /vol1/bucket1/run/0 to /vol1/bucket1/run/49, and /vol1/bucket1/run/20 is not \
-             there (20 of 50 are)"
+            "{operation} reads keys {} to {}, and {} is not there (20 of 50 are)",
+            key(0),
+            key(49),
+            key(20)
         );
         assert!(told.contains(&missing), "{told}");
         assert!(!told.contains("failed"), "no test was begun: {told}");

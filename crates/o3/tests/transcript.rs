@@ -2,7 +2,7 @@
 //! compared with the one that was reviewed (`insta`).
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
@@ -46,7 +46,7 @@ pub struct Transcript {
     definitions: Vec<String>,
     dir: Option<TempDir>,
     /// Dropped, and so killed, with the transcript.
-    _server: Option<Daemon>,
+    server: Option<Daemon>,
 }
 
 impl Transcript {
@@ -62,16 +62,23 @@ impl Transcript {
 
     /// Commands for a cluster of so many DataNodes.
     pub fn of_datanodes(count: usize) -> Self {
+        Self::of_settings(count, &[])
+    }
+
+    /// Commands for a cluster of so many DataNodes whose servers have these settings.
+    pub fn of_settings(count: usize, settings: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let count = count.to_string();
-        let mut command = server(&dir.path().join("data"), &["--datanodes", &count]);
+        let mut arguments = vec!["--datanodes", &count];
+        settings.iter().for_each(|setting| arguments.extend(["-D", *setting]));
+        let mut command = server(&dir.path().join("data"), &arguments);
         command.env_remove("HADOOP_USER_NAME").env("USER", USER).env("LOGNAME", USER);
         let daemon = Daemon::start(command);
         let definitions = vec![
             format!("ozone.om.address={}", daemon.text("om")),
             format!("ozone.scm.client.address={}", daemon.text("scm")),
         ];
-        Self { definitions, dir: Some(dir), _server: Some(daemon), ..Self::default() }
+        Self { definitions, dir: Some(dir), server: Some(daemon), ..Self::default() }
     }
 
     /// A directory for files of this test.
@@ -79,8 +86,18 @@ impl Transcript {
         self.dir.as_ref().unwrap().path()
     }
 
+    /// A value of the ready line of the cluster.
+    pub fn ready(&self, name: &str) -> String {
+        self.server.as_ref().unwrap().text(name)
+    }
+
     /// Runs a command, whose words are apart by spaces; `[DIR]` is the directory.
     pub fn output(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    /// The command of such a line, to be run.
+    pub fn command(&self, line: &str) -> Command {
         let dir = self.dir.as_ref().map(|dir| dir.path().display().to_string());
         let line = line.replace("[DIR]", dir.as_deref().unwrap_or_default());
         let mut words: Vec<&str> = line.split(' ').collect();
@@ -90,7 +107,8 @@ impl Transcript {
         words.splice(at..at, definitions);
         let mut command = o3(&words);
         command.env_remove("HADOOP_USER_NAME").env("USER", USER).env("LOGNAME", USER);
-        command.env_remove("COLUMNS").output().unwrap()
+        command.env_remove("COLUMNS");
+        command
     }
 
     /// Runs a command and notes what it says.

@@ -1,6 +1,7 @@
 //! Container commands over a DataNode's framed port, chunk bytes beside the message.
 
 mod command;
+mod direct;
 mod failure;
 mod pulse;
 
@@ -14,6 +15,7 @@ use proto::datanode::Type;
 use proto::method;
 use types::{BlockId, DatanodeDetails, PipelineId, PortName};
 
+pub use direct::DatanodeClient;
 pub(crate) use failure::Failure;
 
 use crate::Error;

@@ -65,6 +65,15 @@ pub struct PartOf {
     pub part_number: u32,
 }
 
+/// How a file is opened for writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileOptions {
+    /// Make the directories above it that are missing.
+    pub recursive: bool,
+    /// Replace a file that is there.
+    pub overwrite: bool,
+}
+
 /// A key to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateKey {
@@ -82,6 +91,8 @@ pub struct CreateKey {
     pub precondition: Precondition,
     /// Set when it is a part of a multipart upload.
     pub part: Option<PartOf>,
+    /// Set when it is a file: its bucket must have directories.
+    pub file: Option<FileOptions>,
 }
 
 impl CreateKey {
@@ -95,6 +106,7 @@ impl CreateKey {
             tags: Vec::new(),
             precondition: Precondition::None,
             part: None,
+            file: None,
         }
     }
 
@@ -125,6 +137,12 @@ impl CreateKey {
     /// Only if `precondition` holds.
     pub fn only_if(mut self, precondition: Precondition) -> Self {
         self.precondition = precondition;
+        self
+    }
+
+    /// As a file of a bucket that has directories.
+    pub fn as_file(mut self, options: FileOptions) -> Self {
+        self.file = Some(options);
         self
     }
 

@@ -61,6 +61,7 @@ commands! {
     DeleteKeys, 38 DeleteKeysRequest, 38 DeleteKeysResponse;
     GetKeyInfo, 111 GetKeyInfoRequest, 111 GetKeyInfoResponse;
     CreateDirectory, 71 CreateDirectoryRequest, 71 CreateDirectoryResponse;
+    CreateFile, 72 CreateFileRequest, 72 CreateFileResponse;
     InitiateMultiPartUpload, 45 MultipartInfoInitiateRequest, 45 MultipartInfoInitiateResponse;
     CommitMultiPartUpload, 46 MultipartCommitUploadPartRequest, 46 MultipartCommitUploadPartResponse;
     CompleteMultiPartUpload, 47 MultipartUploadCompleteRequest, 47 MultipartUploadCompleteResponse;

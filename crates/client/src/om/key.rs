@@ -9,7 +9,7 @@ use proto::hdds::ExcludeListProto;
 use proto::ozone::{self as om, BasicKeyInfo, KeyArgs, KeyInfo, KeyLocation, Status};
 use tokio::time::Instant;
 
-use super::args::{CreateKey, KeyPath, ListKeys};
+use super::args::{CreateKey, FileOptions, KeyPath, ListKeys};
 use super::command;
 use crate::{Client, Error, FinishOptions, KeyReader, KeyWriter, Result};
 
@@ -220,12 +220,29 @@ impl Client {
         reply.key_location.ok_or_else(|| Error::om_reply("no location in AllocateBlock"))
     }
 
-    /// Makes a written key visible.
-    pub(crate) async fn commit_key(&self, args: KeyArgs, session: u64) -> Result<()> {
+    pub(crate) async fn open_file_for_write(
+        &self,
+        args: KeyArgs,
+        options: FileOptions,
+    ) -> Result<OpenKey> {
+        let request = om::CreateFileRequest {
+            key_args: args,
+            is_recursive: options.recursive,
+            is_overwrite: options.overwrite,
+            client_id: None,
+        };
+        let reply = self.out_of_safe_mode(|| self.om::<command::CreateFile>(&request)).await?;
+        let session = reply.id.ok_or_else(|| Error::om_reply("no ID in CreateFile"))?;
+        let info = reply.key_info.ok_or_else(|| Error::om_reply("no key in CreateFile"))?;
+        Ok(OpenKey { info, session })
+    }
+
+    /// Makes a written key visible; with `hsync` it stays open for more.
+    pub(crate) async fn commit_key(&self, args: KeyArgs, session: u64, hsync: bool) -> Result<()> {
         let request = om::CommitKeyRequest {
             key_args: args,
             client_id: session,
-            hsync: Some(false),
+            hsync: Some(hsync),
             recovery: Some(false),
         };
         let (reply, repeated) = self.om_reply::<command::CommitKey>(&request).await?;

@@ -175,6 +175,11 @@ impl Transport {
         Self::new("scm", method::SCM_CONTAINER_LOCATION, addresses, policy, None)
     }
 
+    /// SCMs, for blocks.
+    pub(crate) fn scm_block(addresses: &[String], policy: RetryPolicy) -> Self {
+        Self::new("scm", method::SCM_BLOCK, addresses, policy, None)
+    }
+
     fn new(
         service: &'static str,
         method: u16,

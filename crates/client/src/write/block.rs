@@ -241,16 +241,26 @@ impl BlockWriter {
 
     /// What is durable of the block, and the chunks that are not.
     pub(super) fn into_parts(self) -> (Option<KeyLocation>, Vec<Chunk>) {
+        let location = self.durable();
         let rest = self.sent.into_iter().skip(self.committed_chunks);
         let rest = rest.filter_map(|sent| sent.data).collect();
-        let location = (self.committed_len > 0).then(|| KeyLocation {
+        (location, rest)
+    }
+
+    /// What is durable of the block, if anything is.
+    pub(super) fn durable(&self) -> Option<KeyLocation> {
+        (self.committed_len > 0).then(|| KeyLocation {
             block_id: self.target.block.to_wire(),
             length: self.committed_len,
             token: None,
             pipeline: None,
-            ..self.location
-        });
-        (location, rest)
+            ..self.location.clone()
+        })
+    }
+
+    /// Chunks that were given to the block.
+    pub(super) fn chunks(&self) -> usize {
+        self.sent.len()
     }
 
     fn send_chunk(&mut self, index: usize) {

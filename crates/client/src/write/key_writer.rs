@@ -7,7 +7,7 @@ use super::replicated::ReplicatedWriter;
 use super::session::{FinishOptions, Session};
 use super::striped::StripedWriter;
 use crate::om::args::{CreateKey, KeyPath};
-use crate::{Client, Result};
+use crate::{Client, Error, Result};
 
 /// Writes one key. Bytes are on their way while more come; a bounded amount is kept until it is
 /// durable, so that it can be written again elsewhere. Dropping it abandons the key.
@@ -66,6 +66,22 @@ impl KeyWriter {
         match &mut self.data {
             Data::Replicated(writer) => writer.ready().await,
             Data::Striped(writer) => writer.ready().await,
+        }
+    }
+
+    /// Makes durable and visible what was written so far; the key stays open for more. The servers
+    /// must allow it (`ozone.fs.hsync.enabled`).
+    ///
+    /// # Errors
+    /// As [`KeyWriter::write`]; `NOT_SUPPORTED_OPERATION` when the servers do not allow it, a usage
+    /// error for keys that are erasure-coded or part of a multipart upload.
+    pub async fn hsync(&mut self) -> Result<()> {
+        match &mut self.data {
+            Data::Replicated(writer) => writer.hsync().await,
+            Data::Striped(_) => {
+                let path = &self.path;
+                Err(Error::Usage(format!("{path} is erasure-coded and cannot be synced")))
+            }
         }
     }
 

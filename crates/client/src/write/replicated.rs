@@ -13,6 +13,9 @@ use super::session::{FinishOptions, Session};
 use crate::datanode::Failure;
 use crate::{Error, Result};
 
+/// A block of so many chunks that were synced is closed: what a sync costs grows with them.
+const MAX_SYNCED_CHUNKS: usize = 1024;
+
 /// Writes one replicated key.
 pub(super) struct ReplicatedWriter {
     session: Session,
@@ -108,6 +111,26 @@ impl ReplicatedWriter {
         }
         self.close_block().await?;
         self.session.commit(self.written, self.done, options).await
+    }
+
+    /// As [`super::KeyWriter::hsync`].
+    pub(super) async fn hsync(&mut self) -> Result<()> {
+        if self.buffer.len() > 0 {
+            self.send_chunk().await?;
+        }
+        while let Some(block) = self.block.as_mut().filter(|block| !block.is_committed()) {
+            block.flush();
+            let before = block.unacknowledged();
+            let outcome = block.drive().await;
+            self.after(before, outcome).await?;
+        }
+        // Each PutBlock lists all chunks of its block.
+        if self.block.as_ref().is_some_and(|block| block.chunks() >= MAX_SYNCED_CHUNKS) {
+            self.close_block().await?;
+        }
+        let open = self.block.as_ref().and_then(BlockWriter::durable);
+        let blocks = self.done.iter().cloned().chain(open).collect();
+        self.session.hsync(self.written, blocks).await
     }
 
     fn options(&self) -> &crate::ClientOptions {

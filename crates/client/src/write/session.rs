@@ -7,7 +7,7 @@ use proto::ozone::{KeyArgs, KeyInfo, KeyLocation, KeyLocationList};
 use types::{BlockId, Pipeline};
 
 use crate::om::args::{CreateKey, KeyPath, pairs_to_wire};
-use crate::{Client, ClientOptions, ErrorKind, Result};
+use crate::{Client, ClientOptions, Error, ErrorKind, Result};
 
 /// Pause before asking OM for a block again.
 const ALLOCATE_RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -33,7 +33,10 @@ pub(super) struct Session {
 impl Session {
     pub(super) async fn open(client: Client, key: CreateKey) -> Result<Self> {
         let mut args = key.args();
-        let mut open = client.open_for_write(args.clone()).await?;
+        let mut open = match key.file {
+            Some(options) => client.open_file_for_write(args.clone(), options).await?,
+            None => client.open_for_write(args.clone()).await?,
+        };
         // What the defaults resolved to holds for all later requests of this key.
         args.r#type = Some(open.info.r#type);
         args.factor = open.info.factor;
@@ -117,6 +120,17 @@ impl Session {
         }
     }
 
+    /// Makes the first `written` bytes, which are in `blocks`, visible; the key stays open.
+    pub(super) async fn hsync(&self, written: u64, blocks: Vec<KeyLocation>) -> Result<()> {
+        if self.is_part {
+            return Err(Error::Usage("a part of a multipart upload cannot be synced".into()));
+        }
+        let mut args = self.args.clone();
+        args.data_size = Some(written);
+        args.key_locations = blocks;
+        self.client.commit_key(args, self.id, true).await
+    }
+
     /// Makes the key of `written` bytes in `blocks` visible.
     pub(super) async fn commit(
         mut self,
@@ -142,7 +156,7 @@ impl Session {
         if self.is_part {
             self.client.commit_part(self.args, self.id).await?;
         } else {
-            self.client.commit_key(self.args, self.id).await?;
+            self.client.commit_key(self.args, self.id, false).await?;
         }
         Ok(info)
     }

@@ -1,0 +1,198 @@
+//! Commands to DataNodes by themselves, below keys and blocks of OM: what load generators of
+//! DataNodes are made of.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use config::Configuration;
+use proto::datanode as dn;
+use types::{BlockId, ContainerId, DatanodeDetails, DatanodeId, Pipeline};
+
+use super::{Command, Datanodes, Failure, Target};
+use crate::{ClientOptions, Error, Result};
+
+/// Times that a command is sent, to one member of a pipeline after the other, until its leader
+/// takes it.
+const ATTEMPTS: usize = 20;
+/// Pause before the next member is asked: an election takes about a second.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
+
+/// A client of DataNodes. Clones share connections.
+#[derive(Clone)]
+pub struct DatanodeClient {
+    datanodes: Datanodes,
+    timeout: Duration,
+}
+
+impl DatanodeClient {
+    /// A client with the timeouts that `conf` describes. Connections are made when they are needed.
+    pub fn connect(conf: &Configuration) -> Self {
+        let options = ClientOptions::from_configuration(conf);
+        Self {
+            datanodes: Datanodes::new(options.connect_timeout, options.silence),
+            timeout: options.write_timeout,
+        }
+    }
+
+    /// Has a DataNode send bytes back: as many KB as `answer_kb` says, those of `payload` when it
+    /// is 0, after a pause.
+    ///
+    /// # Errors
+    /// The DataNode's refusal, or a failure to reach it.
+    pub async fn echo(
+        &self,
+        node: &DatanodeDetails,
+        container: ContainerId,
+        payload: Bytes,
+        answer_kb: i32,
+        pause: Duration,
+    ) -> Result<Bytes> {
+        let request = dn::EchoRequestProto {
+            payload: Some(payload),
+            payload_size_resp: Some(answer_kb),
+            sleep_time_ms: Some(i32::try_from(pause.as_millis()).unwrap_or(i32::MAX)),
+            read_only: Some(true),
+        };
+        let command = Command {
+            kind: dn::Type::Echo,
+            request_field: 26,
+            response_field: 23,
+            request: &request,
+        };
+        let target = Target {
+            block: BlockId { container, ..BlockId::default() },
+            pipeline: None,
+            token: None,
+        };
+        let timeout = self.timeout.saturating_add(pause);
+        let call = self.datanodes.call(node, &target, command, Vec::new(), 0, timeout);
+        let (reply, _): (dn::EchoResponseProto, _) =
+            call.await.map_err(|failure| failure.into_error(node.id))?;
+        Ok(reply.payload.unwrap_or_default())
+    }
+
+    /// Writes a chunk of a block through a pipeline. It is readable once a PutBlock lists it.
+    ///
+    /// # Errors
+    /// The pipeline's refusal, or a failure to reach its leader.
+    pub async fn write_chunk(
+        &self,
+        pipeline: &Pipeline,
+        block: BlockId,
+        chunk: dn::ChunkInfo,
+        data: Bytes,
+    ) -> Result<()> {
+        let request = dn::WriteChunkRequestProto {
+            block_id: block.to_datanode(0),
+            chunk_data: Some(chunk),
+            data: None,
+            block: None,
+        };
+        let command = || Command {
+            kind: dn::Type::WriteChunk,
+            request_field: 17,
+            response_field: 15,
+            request: &request,
+        };
+        let reply = self.through(pipeline, block, command, vec![data]).await?;
+        let _: dn::WriteChunkResponseProto = reply;
+        Ok(())
+    }
+
+    /// Makes chunks of a block durable and readable.
+    ///
+    /// # Errors
+    /// The pipeline's refusal, or a failure to reach its leader.
+    pub async fn put_block(
+        &self,
+        pipeline: &Pipeline,
+        block: BlockId,
+        chunks: Vec<dn::ChunkInfo>,
+    ) -> Result<()> {
+        let block_data = dn::BlockData {
+            block_id: block.to_datanode(0),
+            flags: None,
+            metadata: Vec::new(),
+            chunks,
+            size: None,
+        };
+        let request = dn::PutBlockRequestProto { block_data, eof: Some(true) };
+        let command = || Command {
+            kind: dn::Type::PutBlock,
+            request_field: 12,
+            response_field: 11,
+            request: &request,
+        };
+        let reply = self.through(pipeline, block, command, Vec::new()).await?;
+        let _: dn::PutBlockResponseProto = reply;
+        Ok(())
+    }
+
+    /// Reads bytes of a block from one DataNode, as they are there: checksums are not compared.
+    ///
+    /// # Errors
+    /// The DataNode's refusal, or a failure to reach it.
+    pub async fn read_chunk(
+        &self,
+        node: &DatanodeDetails,
+        block: BlockId,
+        chunk: dn::ChunkInfo,
+    ) -> Result<Bytes> {
+        let expect = usize::try_from(chunk.len).unwrap_or(usize::MAX);
+        let request = dn::ReadChunkRequestProto {
+            block_id: block.to_datanode(0),
+            chunk_data: chunk,
+            read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
+        };
+        let command = Command {
+            kind: dn::Type::ReadChunk,
+            request_field: 16,
+            response_field: 16,
+            request: &request,
+        };
+        let target = Target { block, pipeline: None, token: None };
+        let call = self.datanodes.call(node, &target, command, Vec::new(), expect, self.timeout);
+        let (_, bytes): (dn::ReadChunkResponseProto, _) =
+            call.await.map_err(|failure| failure.into_error(node.id))?;
+        Ok(bytes)
+    }
+
+    /// Sends a command to the pipeline's leader, whichever member that is.
+    async fn through<'a, Q: prost::Message + 'a, A: prost::Message + Default>(
+        &self,
+        pipeline: &Pipeline,
+        block: BlockId,
+        command: impl Fn() -> Command<'a, Q>,
+        payload: Vec<Bytes>,
+    ) -> Result<A> {
+        let target = Target { block, pipeline: Some(pipeline.id), token: None };
+        let position = |id: DatanodeId| pipeline.members.iter().position(|m| m.id == id);
+        let leader = pipeline.leader.or(pipeline.suggested_leader);
+        let mut at = leader.and_then(position).unwrap_or(0);
+        let mut attempt = 1;
+        loop {
+            let Some(node) = pipeline.members.get(at) else {
+                return Err(Error::Usage(format!("pipeline {} has no members", pipeline.id)));
+            };
+            let call =
+                self.datanodes.call(node, &target, command(), payload.clone(), 0, self.timeout);
+            let failure = match call.await {
+                Ok((reply, _)) => return Ok(reply),
+                Err(failure) => failure,
+            };
+            let named = match &failure {
+                Failure::NotLeader(named) => named.and_then(position),
+                Failure::Busy(_) => Some(at),
+                _ => return Err(failure.into_error(node.id)),
+            };
+            if attempt == ATTEMPTS {
+                return Err(failure.into_error(node.id));
+            }
+            attempt += 1;
+            if named.is_none_or(|named| named == at) {
+                tokio::time::sleep(RETRY_DELAY).await;
+            }
+            at = named.unwrap_or((at + 1) % pipeline.members.len());
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Blocks from SCM, as OM asks for them: what load generators of SCM are made of.
+
+use bytes::Bytes;
+use config::Configuration;
+use config::keys::scm as keys;
+use prost::Message;
+use proto::block_location::{
+    AllocateBlockResponse, AllocateScmBlockRequestProto, ScmBlockLocationRequest,
+    ScmBlockLocationResponse, Status, Type,
+};
+use types::ReplicationConfig;
+
+use crate::om::transport::Transport;
+use crate::{ClientOptions, Error, ErrorKind, Result};
+
+/// A client of SCM's endpoint for OMs. Clones share connections.
+#[derive(Clone)]
+pub struct ScmBlockClient {
+    transport: Transport,
+}
+
+impl ScmBlockClient {
+    /// A client of the cluster that `conf` describes.
+    pub fn connect(conf: &Configuration) -> Self {
+        let addresses = match conf.scm_service() {
+            Some(service) if !conf.is_set(&keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS) => {
+                service.nodes.iter().map(|node| node.block.connect().to_string()).collect()
+            }
+            _ => vec![conf.get(&keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS).connect().to_string()],
+        };
+        let policy = ClientOptions::from_configuration(conf).retry_policy();
+        Self { transport: Transport::scm_block(&addresses, policy) }
+    }
+
+    /// Asks for `count` blocks of `size` bytes, and says where they are. Blocks that are not
+    /// written cost nothing.
+    ///
+    /// # Errors
+    /// SCM's refusal, or a failure to reach it.
+    pub async fn allocate(
+        &self,
+        replication: &ReplicationConfig,
+        count: u32,
+        size: u64,
+        owner: &str,
+    ) -> Result<Vec<AllocateBlockResponse>> {
+        let request = ScmBlockLocationRequest {
+            cmd_type: Type::AllocateScmBlock as i32,
+            trace_id: telemetry::current_trace_id(),
+            allocate_scm_block_request: Some(AllocateScmBlockRequestProto {
+                size,
+                num_blocks: count,
+                r#type: replication.wire_type() as i32,
+                factor: replication.wire_factor().map(|factor| factor as i32),
+                owner: owner.to_owned(),
+                exclude_list: None,
+                ec_replication_config: replication.wire_ec(),
+                client: None,
+            }),
+            ..Default::default()
+        };
+        let answer = self.transport.call(Bytes::from(request.encode_to_vec())).await?;
+        let response = ScmBlockLocationResponse::decode(answer.bytes)
+            .map_err(|e| Error::protocol("scm", e.to_string()))?;
+        if response.status() != Status::Ok || !response.success() {
+            let kind = match response.status() {
+                Status::SafeModeException => ErrorKind::SafeMode,
+                Status::ScmNotLeader => ErrorKind::Unavailable,
+                _ => ErrorKind::Internal,
+            };
+            let name = response.status().as_str_name().to_owned();
+            let message = response.message.filter(|said| !said.is_empty()).unwrap_or(name);
+            return Err(Error::Scm { kind, message });
+        }
+        let blocks = response.allocate_scm_block_response.map(|allocated| allocated.blocks);
+        blocks.ok_or_else(|| Error::protocol("scm", "no blocks in AllocateScmBlock"))
+    }
+}

@@ -1,0 +1,78 @@
+//! `dcg`: write chunks to DataNodes.
+
+use std::time::Instant;
+
+use clap::Args;
+use config::Configuration;
+use futures::future::try_join_all;
+use types::ReplicationConfig;
+
+use crate::FreonError;
+use crate::args::{ReplicationArgs, RunArgs};
+use crate::chunks::{Container, Layout, MAX_CHUNK_BYTES, MAX_CHUNKS};
+use crate::report::Report;
+use crate::runner::{Generator, Tally, prefix, run_generator};
+
+/// Write chunks to DataNodes, without OM. They go into 20 blocks of a container that SCM makes for
+/// the prefix, on a pipeline that it chooses; at the end the blocks are put, so that dcv can read
+/// them. The space is not given back: the container belongs to no key.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  o3 freon dcg -n 10000 -t 16 -s 4096 -p run1")]
+pub struct Dcg {
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    replication: ReplicationArgs,
+    /// Bytes of a chunk.
+    #[arg(short = 's', long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=MAX_CHUNK_BYTES), value_name = "BYTES")]
+    size: u64,
+}
+
+struct Chunks {
+    container: Container,
+    layout: Layout,
+}
+
+/// Runs it.
+pub(crate) async fn run(args: Dcg, conf: &Configuration) -> Result<Report, FreonError> {
+    if args.run.number_of_tests > MAX_CHUNKS {
+        return Err(FreonError::Usage(format!("-n must be at most {MAX_CHUNKS}")));
+    }
+    let replication = args.replication.or_three()?;
+    if matches!(replication, ReplicationConfig::Ec(_)) {
+        return Err(FreonError::Usage("chunks are written to RATIS pipelines only".into()));
+    }
+    let prefix = prefix(&args.run.prefix);
+    let container = Container::to_write(&prefix, replication, conf).await?;
+    let layout = Layout::new(container.id, &prefix, args.size);
+    let chunks = std::sync::Arc::new(Chunks { container, layout });
+    let report = run_generator(&args.run, &prefix, chunks.clone()).await?;
+    if report.failures == 0 {
+        let written = report.successes.min(args.run.number_of_tests);
+        chunks.put(written).await?;
+    }
+    Ok(report)
+}
+
+impl Chunks {
+    /// Makes the first chunks readable.
+    async fn put(&self, count: u64) -> Result<(), FreonError> {
+        let Container { datanodes, pipeline, .. } = &self.container;
+        let blocks = self.layout.blocks(count).into_iter();
+        let puts = blocks.map(|(block, chunks)| datanodes.put_block(pipeline, block, chunks));
+        try_join_all(puts).await?;
+        Ok(())
+    }
+}
+
+impl Generator for std::sync::Arc<Chunks> {
+    async fn test(&self, number: u64, _: usize, tally: &mut Tally) -> Result<(), FreonError> {
+        let Container { datanodes, pipeline, .. } = &self.container;
+        let (block, chunk) = (self.layout.block(number), self.layout.chunk(number));
+        let began = Instant::now();
+        datanodes.write_chunk(pipeline, block, chunk, self.layout.data.clone()).await?;
+        tally.timed("chunk-write", began);
+        tally.bytes += self.layout.data.len() as u64;
+        Ok(())
+    }
+}

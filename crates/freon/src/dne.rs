@@ -1,0 +1,96 @@
+//! `dne`, `dn-echo`: requests that DataNodes answer with bytes.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use clap::Args;
+use client::{DatanodeClient, ScmClient};
+use config::Configuration;
+use proto::hdds::NodeState;
+use types::{ContainerId, DatanodeDetails};
+
+use crate::FreonError;
+use crate::args::RunArgs;
+use crate::chunks::Container;
+use crate::report::Report;
+use crate::runner::{Generator, Tally, prefix, run_generator};
+
+/// Most KB of a payload: DataNodes give back no more than a chunk has.
+const MAX_PAYLOAD_KB: i64 = 32 << 10;
+
+/// Longest pause that DataNodes make.
+const MAX_PAUSE_MS: i64 = 60_000;
+
+/// Send requests to DataNodes that they answer with bytes: what a call costs that does nothing.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  o3 freon dn-echo -n 100000 -t 64 --payload-req 4")]
+pub struct Dne {
+    #[command(flatten)]
+    run: RunArgs,
+    /// KB of payload in a request.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..=MAX_PAYLOAD_KB), value_name = "KB")]
+    payload_req: i64,
+    /// KB of payload in an answer.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..=MAX_PAYLOAD_KB), value_name = "KB")]
+    payload_resp: i64,
+    /// Send to the DataNodes of this container; to all healthy ones when absent.
+    #[arg(long, value_name = "ID")]
+    container_id: Option<u64>,
+    /// Milliseconds that a DataNode waits before it answers.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..=MAX_PAUSE_MS), value_name = "MS")]
+    sleep_time_ms: i64,
+}
+
+struct Echo {
+    clients: Vec<DatanodeClient>,
+    nodes: Vec<DatanodeDetails>,
+    container: ContainerId,
+    payload: Bytes,
+    answer_kb: i32,
+    pause: Duration,
+}
+
+/// The DataNodes that are asked, in turn.
+async fn nodes(args: &Dne, conf: &Configuration) -> Result<Vec<DatanodeDetails>, FreonError> {
+    let scm = ScmClient::connect(conf);
+    if let Some(id) = args.container_id {
+        let container = Container::open(&scm, ContainerId(id), conf).await?;
+        return Ok(container.pipeline.members);
+    }
+    let found = scm.nodes(Some(NodeState::Healthy), None).await?;
+    let nodes = found.iter().map(|node| DatanodeDetails::from_wire(&node.node_id));
+    let nodes: Vec<_> =
+        nodes.collect::<Result<_, _>>().map_err(|e| FreonError::Usage(e.to_string()))?;
+    match nodes.is_empty() {
+        true => Err(FreonError::Usage("SCM knows of no healthy DataNode".into())),
+        false => Ok(nodes),
+    }
+}
+
+/// Runs it.
+pub(crate) async fn run(args: Dne, conf: &Configuration) -> Result<Report, FreonError> {
+    let nodes = nodes(&args, conf).await?;
+    let bytes = usize::try_from(args.payload_req.saturating_mul(1024)).unwrap_or(0);
+    let echo = Echo {
+        clients: (0..args.run.clients.max(1)).map(|_| DatanodeClient::connect(conf)).collect(),
+        nodes,
+        container: ContainerId(args.container_id.unwrap_or(0)),
+        payload: Bytes::from(vec![b'o'; bytes]),
+        answer_kb: i32::try_from(args.payload_resp).unwrap_or(i32::MAX),
+        pause: Duration::from_millis(u64::try_from(args.sleep_time_ms).unwrap_or(0)),
+    };
+    run_generator(&args.run, &prefix(&args.run.prefix), echo).await
+}
+
+impl Generator for Echo {
+    async fn test(&self, number: u64, _: usize, tally: &mut Tally) -> Result<(), FreonError> {
+        let client = &self.clients[(number % self.clients.len() as u64) as usize];
+        let node = &self.nodes[(number % self.nodes.len() as u64) as usize];
+        let payload = self.payload.clone();
+        let began = Instant::now();
+        let answer = client.echo(node, self.container, payload, self.answer_kb, self.pause).await?;
+        tally.timed("rpc-payload", began);
+        tally.bytes += (self.payload.len() + answer.len()) as u64;
+        Ok(())
+    }
+}

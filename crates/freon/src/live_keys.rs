@@ -1,0 +1,77 @@
+//! Keys that a generator has made and not deleted: a bounded set from which one is taken at random.
+
+use std::sync::{Mutex, PoisonError};
+
+use rand::RngExt;
+
+/// Numbers of keys, at most so many.
+pub(crate) struct LiveKeys {
+    limit: usize,
+    keys: Mutex<Vec<u64>>,
+}
+
+impl LiveKeys {
+    /// An empty set of at most `limit` keys.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, keys: Mutex::new(Vec::new()) }
+    }
+
+    /// Adds a key. One above the limit is not remembered: it stays in the bucket.
+    pub(crate) fn add(&self, key: u64) {
+        let mut keys = self.lock();
+        if keys.len() < self.limit {
+            keys.push(key);
+        }
+    }
+
+    /// Takes a key out, so that nobody else deletes it.
+    pub(crate) fn take(&self) -> Option<u64> {
+        let mut keys = self.lock();
+        let at = pick(keys.len())?;
+        Some(keys.swap_remove(at))
+    }
+
+    /// A key that stays in the set.
+    pub(crate) fn any(&self) -> Option<u64> {
+        let keys = self.lock();
+        keys.get(pick(keys.len())?).copied()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// How many there may be.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u64>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A random index below `length`.
+fn pick(length: usize) -> Option<usize> {
+    (length > 0).then(|| rand::rng().random_range(0..length))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_key_is_taken_once_and_never_more_than_the_limit_are_kept() {
+        let keys = LiveKeys::new(5);
+        assert_eq!((keys.any(), keys.take()), (None, None));
+        (0..8).for_each(|key| keys.add(key));
+        assert_eq!((keys.count(), keys.limit()), (5, 5));
+        assert!(keys.any().is_some_and(|key| key < 5) && keys.count() == 5);
+        let taken: BTreeSet<u64> = (0..5).map_while(|_| keys.take()).collect();
+        assert_eq!(taken, (0..5).collect());
+        assert_eq!(keys.take(), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! What `obrwk` and `obrwf` have in common: tasks that list one path while, behind them, others
+//! write to another one.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use rand::distr::{Alphanumeric, SampleString};
+use tokio::task::JoinSet;
+
+use crate::FreonError;
+use crate::args::size;
+use crate::content::Content;
+use crate::runner::Tally;
+
+/// Timer of the keys or files that are written, as in Ozone.
+const WRITES: &str = "om-bucket-read-write-ops";
+/// Timer of the listings.
+const READS: &str = "om-bucket-read-ops";
+
+/// Flags of both generators.
+#[derive(Debug, Clone, Args)]
+pub struct ReadWriteArgs {
+    /// Size of a key or file: 256B, 10KB, 4MB.
+    #[arg(short = 'g', long, default_value = "256B", value_parser = size, value_name = "SIZE")]
+    pub size: u64,
+    /// Length of the random names.
+    #[arg(short = 'l', long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=255), value_name = "N")]
+    pub name_len: u16,
+    /// Tasks of each test, those that read and those that write.
+    #[arg(short = 'c', long, default_value_t = 100, value_name = "N")]
+    pub total_thread_count: usize,
+    /// Of so many of 100 tasks each reads; the others write.
+    #[arg(short = 'T', long, default_value_t = 90, value_parser = clap::value_parser!(u8).range(0..=100), value_name = "PERCENT")]
+    pub read_thread_percentage: u8,
+    /// Listings of each task that reads.
+    #[arg(short = 'R', long, default_value_t = 50, value_name = "N")]
+    pub num_of_read_operations: u32,
+    /// Rounds of each task that writes.
+    #[arg(short = 'W', long, default_value_t = 10, value_name = "N")]
+    pub num_of_write_operations: u32,
+}
+
+/// A place in which keys or files are written and listed.
+pub(crate) trait Place: Send + Sync + 'static {
+    /// Makes a directory where that is needed.
+    fn make(&self, directory: &str) -> impl Future<Output = Result<(), FreonError>> + Send;
+
+    /// Writes a key or file.
+    fn write(
+        &self,
+        test: u64,
+        name: String,
+        content: &Content,
+    ) -> impl Future<Output = Result<(), FreonError>> + Send;
+
+    /// How many entries a directory has, of which so many were made.
+    fn list(
+        &self,
+        test: u64,
+        directory: &str,
+        made: u32,
+    ) -> impl Future<Output = Result<u64, FreonError>> + Send;
+}
+
+/// What is written before the listings begin, and in each round of a task that writes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts {
+    pub(crate) for_read: u32,
+    pub(crate) for_write: u32,
+}
+
+/// A run of one of the generators.
+pub(crate) struct ReadWrite<P> {
+    place: P,
+    args: ReadWriteArgs,
+    counts: Counts,
+    content: Content,
+}
+
+impl<P: Place> ReadWrite<P> {
+    pub(crate) fn new(place: P, args: ReadWriteArgs, counts: Counts) -> Self {
+        let content = Content::new(args.size);
+        Self { place, args, counts, content }
+    }
+
+    /// One test: writes what is to be listed, lists it, and then writes.
+    pub(crate) async fn test(self: &Arc<Self>, tally: &mut Tally) -> Result<(), FreonError> {
+        let total = self.args.total_thread_count;
+        let readers = total.saturating_mul(self.args.read_thread_percentage.into()) / 100;
+        self.place.make("readPath").await?;
+        self.fill(0, "readPath", self.counts.for_read, tally).await?;
+        self.at_once(readers, tally, |run, task, mut tally| async move {
+            for _ in 0..run.args.num_of_read_operations {
+                let began = Instant::now();
+                tally.entries += run.place.list(task, "readPath", run.counts.for_read).await?;
+                tally.timed(READS, began);
+            }
+            Ok(tally)
+        })
+        .await?;
+        self.place.make("writePath").await?;
+        self.at_once(total - readers, tally, |run, task, mut tally| async move {
+            for _ in 0..run.args.num_of_write_operations {
+                run.fill(task, "writePath", run.counts.for_write, &mut tally).await?;
+            }
+            Ok(tally)
+        })
+        .await
+    }
+
+    /// Runs so many tasks and adds up what they measured. The first failure ends them all.
+    async fn at_once<F, Fut>(
+        self: &Arc<Self>,
+        tasks: usize,
+        tally: &mut Tally,
+        task: F,
+    ) -> Result<(), FreonError>
+    where
+        F: Fn(Arc<Self>, u64, Tally) -> Fut,
+        Fut: Future<Output = Result<Tally, FreonError>> + Send + 'static,
+    {
+        let mut running = JoinSet::new();
+        for number in 0..tasks as u64 {
+            running.spawn(task(self.clone(), number, Tally::default()));
+        }
+        while let Some(ended) = running.join_next().await {
+            let ended = ended.map_err(|e| FreonError::Usage(format!("a task died: {e}")))?;
+            tally.merge(ended?);
+        }
+        Ok(())
+    }
+
+    /// Writes so many keys or files with random names.
+    async fn fill(
+        &self,
+        test: u64,
+        directory: &str,
+        count: u32,
+        tally: &mut Tally,
+    ) -> Result<(), FreonError> {
+        for _ in 0..count {
+            let name = Alphanumeric.sample_string(&mut rand::rng(), self.args.name_len.into());
+            let began = Instant::now();
+            self.place.write(test, format!("{directory}/{name}"), &self.content).await?;
+            tally.timed(WRITES, began);
+            tally.bytes += self.content.size();
+        }
+        Ok(())
+    }
+}

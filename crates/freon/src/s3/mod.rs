@@ -1,0 +1,163 @@
+//! What the S3 generators have in common: the endpoint, credentials, and requests that are signed
+//! and answered over connections that stay open.
+
+mod sign;
+
+use bytes::Bytes;
+use chrono::Utc;
+use clap::Args;
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use self::sign::{Signer, Unsigned};
+use crate::FreonError;
+
+pub(crate) use self::sign::sha256;
+
+/// Longest answer that is read: errors and the documents of multipart uploads are short.
+const MAX_ANSWER: usize = 1 << 20;
+
+/// What stands in a path as it is.
+const PATH: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What stands in the value of a query as it is.
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Where the gateway is.
+#[derive(Debug, Clone, Args)]
+pub struct S3Args {
+    /// Endpoint of the S3 gateway, with http.
+    #[arg(short = 'e', long, default_value = "http://localhost:9878", value_name = "URL")]
+    pub endpoint: Uri,
+}
+
+/// The gateway did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum S3Error {
+    /// There is no pair of keys.
+    #[error(
+        "{0} is not set: the S3 generators sign with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    )]
+    NoCredentials(&'static str),
+    /// The endpoint is none.
+    #[error("{0} is no endpoint of the form http://HOST:PORT")]
+    Endpoint(Uri),
+    /// A request cannot be made of this.
+    #[error("cannot make an S3 request: {0}")]
+    Request(#[from] http::Error),
+    /// No answer came.
+    #[error("no answer of the S3 gateway: {0}")]
+    Unreachable(#[from] hyper_util::client::legacy::Error),
+    /// An answer broke off, or was too long.
+    #[error("the answer of the S3 gateway cannot be read: {0}")]
+    Answer(String),
+    /// The gateway refused.
+    #[error("{method} {path} was answered with {status}: {text}")]
+    Refused {
+        /// The method.
+        method: Method,
+        /// Bucket and key.
+        path: String,
+        /// The status.
+        status: http::StatusCode,
+        /// The document of the error.
+        text: String,
+    },
+}
+
+/// A client of the gateway.
+pub(crate) struct S3Client {
+    client: Client<HttpConnector, Full<Bytes>>,
+    authority: String,
+    signer: Signer,
+}
+
+/// What is asked of the gateway.
+pub(crate) struct S3Request<'a> {
+    pub(crate) method: Method,
+    /// Bucket and key, not encoded.
+    pub(crate) path: &'a str,
+    /// Names and values, not encoded.
+    pub(crate) query: &'a [(&'a str, &'a str)],
+    pub(crate) body: Bytes,
+    /// SHA-256 of the body, in hexadecimal.
+    pub(crate) sha256: &'a str,
+}
+
+/// An answer that is no refusal.
+pub(crate) struct S3Answer {
+    pub(crate) etag: Option<String>,
+    body: String,
+}
+
+impl S3Answer {
+    /// What stands in the first element of this name.
+    pub(crate) fn element(&self, name: &str) -> Option<&str> {
+        let (_, rest) = self.body.split_once(&format!("<{name}>"))?;
+        Some(rest.split_once(&format!("</{name}>"))?.0)
+    }
+}
+
+impl S3Client {
+    /// A client that signs with the pair in the environment.
+    pub(crate) fn connect(args: &S3Args) -> Result<Self, FreonError> {
+        let wrong = || S3Error::Endpoint(args.endpoint.clone());
+        let authority = args.endpoint.authority().ok_or_else(wrong)?;
+        if args.endpoint.scheme_str() != Some("http") || args.endpoint.path().len() > 1 {
+            return Err(wrong().into());
+        }
+        let variable = |name| std::env::var(name).map_err(|_| S3Error::NoCredentials(name));
+        let signer =
+            Signer::new(variable("AWS_ACCESS_KEY_ID")?, &variable("AWS_SECRET_ACCESS_KEY")?);
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        Ok(Self { client, authority: authority.to_string(), signer })
+    }
+
+    /// Sends a request and waits for the whole answer.
+    pub(crate) async fn send(&self, request: S3Request<'_>) -> Result<S3Answer, FreonError> {
+        let path = format!("/{}", utf8_percent_encode(request.path, PATH));
+        let mut query: Vec<String> = request
+            .query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, QUERY)))
+            .collect();
+        query.sort();
+        let query = query.join("&");
+        let headers = self.signer.headers(
+            &Unsigned {
+                method: request.method.as_str(),
+                host: &self.authority,
+                path: &path,
+                query: &query,
+                sha256: request.sha256,
+            },
+            Utc::now(),
+        );
+        let separator = if query.is_empty() { "" } else { "?" };
+        let uri = format!("http://{}{path}{separator}{query}", self.authority);
+        let mut message = Request::builder().method(&request.method).uri(uri);
+        for (name, value) in headers {
+            message = message.header(name, value);
+        }
+        let message = message.body(Full::new(request.body)).map_err(S3Error::from)?;
+        let answer = self.client.request(message).await.map_err(S3Error::from)?;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, MAX_ANSWER).collect().await;
+        let body = body.map_err(|e| S3Error::Answer(e.to_string()))?.to_bytes();
+        let body = String::from_utf8_lossy(&body).into_owned();
+        // A CompleteMultipartUpload may be answered with 200 and the document of an error.
+        if !head.status.is_success() || body.contains("<Error>") {
+            let (method, path) = (request.method, request.path.to_owned());
+            let refused = S3Error::Refused { method, path, status: head.status, text: body };
+            return Err(refused.into());
+        }
+        let etag = head.headers.get(http::header::ETAG);
+        let etag = etag.and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+        Ok(S3Answer { etag, body })
+    }
+}
