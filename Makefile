@@ -65,8 +65,9 @@ faults: ## kill, stop and part processes of a cluster under load: ROUNDS=10 SEED
 simulate: ## clusters on virtual time: SEED=1 COUNT=100 ARGS="--seconds 600"
 	@$(ENV) cargo run --release --quiet --bin simulation -- run --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
 
-somefaults: ## six rounds of faults, about a minute
+somefaults: ## six rounds of faults, about a minute, and five on erasure-coded keys
 	@$(MAKE) --no-print-directory faults ROUNDS=6 SEED=101 ARGS="--s3 --partitions-where-possible $(ARGS)"
+	@$(MAKE) --no-print-directory faults ROUNDS=5 SEED=101 ARGS="--erasure --java $(ARGS)"
 
 spark: ## PySpark on ofs:// against local files (downloads PySpark)
 	@$(ENV) $(O3) --quiet && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/spark/run

@@ -5,6 +5,7 @@ They are on loopback, or each in a network namespace of its own.
 
 import json
 import os
+import pathlib
 import random
 import re
 import signal
@@ -94,12 +95,18 @@ class Node:
             self.kill()
             return False
 
+    def get(self, path):
+        """A page of its own in JSON, or None when it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://{self.host}:{self.http}{path}", timeout=1) as answer:
+                return json.load(answer)
+        except (OSError, ValueError):
+            return None
+
     def facts(self):
         """What its status page says in its tables of facts, or None when it does not answer."""
-        try:
-            with urllib.request.urlopen(f"http://{self.host}:{self.http}/status.json", timeout=1) as answer:
-                page = json.load(answer)
-        except (OSError, ValueError):
+        page = self.get("/status.json")
+        if page is None:
             return None
         found = {}
 
@@ -130,7 +137,7 @@ class Node:
 class Cluster:
     """All of them."""
 
-    def __init__(self, directory, network=None, oms=3, scms=3, datanodes=6, gateways=0):
+    def __init__(self, directory, network=None, oms=3, scms=3, datanodes=6, gateways=0, more=None):
         self.directory, self.network = directory, network
         port = free_ports()
         settings = {
@@ -139,6 +146,7 @@ class Cluster:
             f"ozone.om.nodes.{OM_SERVICE}": ",".join(f"om{i}" for i in range(1, oms + 1)),
             "ozone.scm.service.ids": SCM_SERVICE,
             f"ozone.scm.nodes.{SCM_SERVICE}": ",".join(f"scm{i}" for i in range(1, scms + 1)),
+            **(more or {}),
         }
         self.oms, self.scms, self.datanodes, self.gateways = [], [], [], []
         for i in range(1, oms + 1):
@@ -202,6 +210,10 @@ class Cluster:
         enter = self.network.enter(name) if self.network else []
         arguments = [part for key, value in own.items() for part in ("-D", f"{key}={value}")]
         return Node(self.directory, role, name, host, enter, http, arguments)
+
+    def data(self, datanode):
+        """Where the blocks of a DataNode are."""
+        return pathlib.Path(self.directory, datanode.name)
 
     def command(self, *arguments):
         return [os.environ["O3_BIN"], *arguments, "--conf", self.directory]

@@ -1,5 +1,5 @@
 """Lets the published Java client write keys and read all of them back, again and again until it is told to end:
-javaload.py CONFIGURATION_DIRECTORY JARS. Prints one JSON object. What its generator could not write is counted; what it wrote
+javaload.py CONFIGURATION_DIRECTORY JARS REPLICATION_OPTION... Prints one JSON object. What its generator could not write is counted; what it wrote
 and its validator does not find whole is wrong."""
 
 import json
@@ -34,13 +34,13 @@ def freon(conf, jars, *words):
 
 
 def main():
-    conf, jars = sys.argv[1:3]
+    conf, jars, *replication = sys.argv[1:]
     ended = []
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     result = {"rounds": 0, "written": 0, "notWritten": 0, "read": 0, "violations": []}
     while not ended and not result["violations"]:
         where = ["-n", str(KEYS), "-t", "2", "-v", "javavol", "-b", "javabucket", "-p", f"round{result['rounds']}"]
-        written, said = freon(conf, jars, "ockg", *where, "--size", "100000", "--type", "RATIS", "-r", "THREE", "-f")
+        written, said = freon(conf, jars, "ockg", *where, "--size", "100000", *replication, "-f")
         if written is None:
             result["violations"].append(f"the generator said nothing: {said}")
             break

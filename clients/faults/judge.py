@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 
+import erasure
 import loads
 from cluster import Cluster, Failed, wait_for
 from faults import BACK_WITHIN, GATEWAYS, PATHS, PROCESSES, Fault, order
@@ -25,14 +26,16 @@ HANG_MS = 30_000
 
 
 def one_round(cluster, fault, dice):
-    fault = Fault(cluster, fault, dice)
+    fault = (erasure.Fault if fault in erasure.FAULTS else Fault)(cluster, fault, dice)
     between = dice.uniform(*BETWEEN)
     began = time.time()
     fault.begin()
     time.sleep(fault.away)
     cluster.nobody_ended(expected=fault.may_be_down())
+    ended = time.monotonic()
     fault.end()
-    back = wait_for(f"all is well after {fault.kind} ({fault})", BACK_WITHIN, cluster.whole)
+    wait_for(f"all is well after {fault.kind} ({fault})", BACK_WITHIN, cluster.whole)
+    back = time.monotonic() - ended
     time.sleep(between)
     return {
         "fault": fault.kind,
@@ -42,6 +45,12 @@ def one_round(cluster, fault, dice):
         "backMs": back * 1e3,
         "endedUnixMs": time.time() * 1e3,
     }
+
+
+def verify(cluster, args):
+    """Reads every replica of what the loads left; how many keys are good, and what is wrong."""
+    found = [erasure.verify(cluster, bucket) for bucket in loads.buckets(args)]
+    return sum(keys for keys, _ in found), [text for _, wrong in found for text in wrong]
 
 
 def blame(events, gaps):
@@ -76,9 +85,13 @@ def summary(events):
 def judge(args, directory):
     dice = random.Random(args.seed)
     result = {"seed": args.seed, "rounds": args.rounds, "wrong": []}
-    network = None if args.without_partitions else Network()
-    cluster = Cluster(directory, network, gateways=1 if args.s3 else 0)
-    faults = PROCESSES + (PATHS if network else []) + (GATEWAYS if args.s3 else [])
+    network = None if args.without_partitions or args.erasure else Network()
+    if args.erasure:
+        cluster = Cluster(directory, oms=1, scms=1, datanodes=erasure.DATANODES, more=erasure.SETTINGS)
+        faults = erasure.FAULTS
+    else:
+        cluster = Cluster(directory, network, gateways=1 if args.s3 else 0)
+        faults = PROCESSES + (PATHS if network else []) + (GATEWAYS if args.s3 else [])
     faults = [fault for fault in faults if args.only in " ".join(fault)]
     events, running = [], []
     say = (lambda *_: None) if args.json else (lambda text: print(text, flush=True))
@@ -88,7 +101,8 @@ def judge(args, directory):
         cluster.start()
         running = loads.start(cluster, args)
         time.sleep(2)
-        for number, fault in enumerate(order(dice, args.rounds, faults), 1):
+        rounds = erasure.order(args.rounds, faults) if args.erasure else order(dice, args.rounds, faults)
+        for number, fault in enumerate(rounds, 1):
             event = one_round(cluster, fault, dice)
             events.append(event)
             ended = [load.name for load in running if load.ended_by_itself()]
@@ -105,6 +119,8 @@ def judge(args, directory):
         for load in running:
             result[load.name], wrong = load.end()
             result["wrong"] += wrong
+        if args.erasure and not result["wrong"]:
+            result["verified"], result["wrong"] = verify(cluster, args)
         late = cluster.end()
     result["wrong"] += [f"{name} did not end when told to" for name in late]
     result["wrong"] += cluster.panics()
@@ -130,6 +146,8 @@ def table(result):
         lines.append(", ".join(f"{name} {load[name]}" for name in ("lost", "stale", "torn", "unreadable", "late")))
         lines += [f"failure: {text}" for text in load["failures"]]
         lines += [f"slow: {text}" for text in load["slow"]]
+    if "verified" in result:
+        lines.append(f"keys whose replicas are all good: {result['verified']}")
     for name in ("s3", "java"):
         found = dict(result.get(name, {}))
         failures = found.pop("failures", [])
@@ -149,6 +167,7 @@ def arguments():
     parser.add_argument("--readers", type=int, default=2)
     parser.add_argument("--only", default="", help='only faults with this in their name, as "om leader" or "cut"')
     parser.add_argument("--without-partitions", action="store_true", help="all on loopback, nothing is cut")
+    parser.add_argument("--erasure", action="store_true", help="keys of rs-3-2, and what may happen to their DataNodes")
     parser.add_argument("--s3", action="store_true", help="boto3 through a gateway, beside the native load")
     parser.add_argument("--java", default="", metavar="JARS", help="the published Java client, beside the native load")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
@@ -158,7 +177,7 @@ def arguments():
 
 def main():
     args = arguments()
-    if args.rounds < 1 or not any(args.only in " ".join(fault) for fault in PROCESSES + PATHS + GATEWAYS):
+    if args.rounds < 1 or not any(args.only in " ".join(fault) for fault in PROCESSES + PATHS + GATEWAYS + erasure.FAULTS):
         sys.exit(f"no fault is called {args.only!r}")
     # Told to end, it ends what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import erasure
 from cluster import ACCESS_KEY, SECRET_KEY
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -46,16 +47,23 @@ class Load:
         return found, wrong
 
 
+def buckets(args):
+    """Where the loads write."""
+    return ["/vol1/bucket1"] + (["/javavol/javabucket"] if args.java else [])
+
+
 def start(cluster, args):
     """The loads that a run has; the first one is the one whose writes are timed."""
     native = ["freon", "ockc", "--json", "--duration", "24h", "-t", str(args.writers), "--readers", str(args.readers)]
-    native += ["--keys", "3", "--sizes", "10KB,300KB", "--deletes", "10", "--renames", "15", "-F", "THREE"]
+    replication = erasure.REPLICATION if args.erasure else ["--type", "RATIS", "-r", "THREE"]
+    sizes = "10KB,300KB,4MB" if args.erasure else "10KB,300KB"
+    native += ["--keys", "3", "--sizes", sizes, "--deletes", "10", "--renames", "15", *replication]
     loads = [Load(cluster, "native", cluster.command(*native))]
     if cluster.gateways:
         gateway = cluster.gateways[0]
         s3 = [sys.executable, os.path.join(HERE, "s3load.py"), gateway.endpoint, ACCESS_KEY, SECRET_KEY]
         loads.append(Load(cluster, "s3", s3))
     if args.java:
-        java = [sys.executable, os.path.join(HERE, "javaload.py"), cluster.directory, args.java]
+        java = [sys.executable, os.path.join(HERE, "javaload.py"), cluster.directory, args.java, *replication]
         loads.append(Load(cluster, "java", java))
     return loads
