@@ -14,7 +14,7 @@ O3    := cargo build --release --bin o3
 # What to expect of a first build, said once.
 FIRST := [ -x "$$CARGO_TARGET_DIR/release/o3" ] || echo "The first build compiles RocksDB and some 400 crates: a quarter of an hour on two cores." >&2
 
-.PHONY: run test test-long build unit fuzz clients contract-ec show-ec faults somefaults simulate spark lint tidy bench bench-trend docs book release checkdocs help
+.PHONY: run test test-long build unit fuzz clients contract-ec show-ec faults somefaults simulate spark lint tidy bench bench-trend docs book release image checkdocs help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -95,6 +95,9 @@ book: ## the book of docs/ in docs/book (needs mdBook)
 
 release: ## archive, SBOM and checksums in ./release, tried
 	@scripts/release release
+
+image: ## container image of the archive in ./release, tried: TAG=trioxide ARGS=--debootstrap
+	@scripts/image "$$(ls -t release/o3-*.tar.gz | head -1)" $(or $(TAG),trioxide) $(ARGS)
 
 checkdocs: ## generated references, and the commands that the documents say can be run
 	@$(ENV) $(O3) --quiet && scripts/references "$$CARGO_TARGET_DIR/release/o3" --check && \
