@@ -99,6 +99,13 @@ async fn keep(daemon: &Arc<Daemon>, address: &HostPort, outbox: &Arc<Outbox>, st
     }
 }
 
+/// What SCM was told in this session, and when it is told all again.
+struct Progress {
+    told: Told,
+    all_containers: Instant,
+    all_pipelines: Instant,
+}
+
 struct Session {
     daemon: Arc<Daemon>,
     client: Client,
@@ -109,16 +116,16 @@ struct Session {
 impl Session {
     /// Runs one session; returns why it ended.
     async fn run(&self) -> SessionError {
-        let node = match self.join().await {
+        let node = match telemetry::root("join", self.join()).await {
             Ok(node) => node,
             Err(error) => return error,
         };
         let mut told = Told::default();
-        if let Err(error) = self.register(&node, &mut told).await {
+        if let Err(error) = telemetry::root("register", self.register(&node, &mut told)).await {
             return error;
         }
         tokio::select! {
-            error = self.report(&node, told) => error,
+            error = self.keep_reporting(&node, told) => error,
             error = self.wait_for_commands(&node) => error,
             () = self.reregister.notified() => SessionError::Reregister,
         }
@@ -130,7 +137,7 @@ impl Session {
             get_version_request: Some(wire::ScmVersionRequestProto {}),
             ..envelope(wire::Type::GetVersion)
         };
-        let response = self.call(&request, self.daemon.settings.heartbeat_timeout).await?;
+        let response = self.call(request, self.daemon.settings.heartbeat_timeout).await?;
         let version =
             response.get_version_response.ok_or(SessionError::Incomplete("getVersionResponse"))?;
         let cluster_id = version
@@ -149,7 +156,7 @@ impl Session {
             register_request: Some(report::registration(node, told)),
             ..envelope(wire::Type::Register)
         };
-        let response = self.call(&request, self.daemon.settings.heartbeat_timeout).await?;
+        let response = self.call(request, self.daemon.settings.heartbeat_timeout).await?;
         let registered =
             response.register_response.ok_or(SessionError::Incomplete("registerResponse"))?;
         if registered.error_code() != wire::scm_registered_response_proto::ErrorCode::Success {
@@ -170,12 +177,16 @@ impl Session {
     }
 
     /// Sends reports until one fails.
-    async fn report(&self, node: &Arc<Node>, mut told: Told) -> SessionError {
+    async fn keep_reporting(&self, node: &Arc<Node>, told: Told) -> SessionError {
         let settings = &self.daemon.settings;
         let mut tick = tokio::time::interval(settings.heartbeat_interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut all_containers = Instant::now() + settings.container_report_interval;
-        let mut all_pipelines = Instant::now() + settings.pipeline_report_interval;
+        let now = Instant::now();
+        let mut progress = Progress {
+            told,
+            all_containers: now + settings.container_report_interval,
+            all_pipelines: now + settings.pipeline_report_interval,
+        };
         loop {
             let periodic = tokio::select! {
                 _ = tick.tick() => true,
@@ -192,30 +203,44 @@ impl Session {
             if !periodic && is_empty(&batch) {
                 continue;
             }
-            let mut beat = report::heartbeat(node, &batch, &mut told, periodic);
-            let now = Instant::now();
-            if now >= all_containers {
-                let reports = node.store.report();
-                beat.container_report = Some(wire::ContainerReportsProto { reports });
-            }
-            if now >= all_pipelines {
-                beat.pipeline_reports = Some(report::all_pipelines(node));
-            }
-            match self.heartbeat(node, beat, settings.heartbeat_timeout).await {
-                Ok(()) => {
-                    if now >= all_containers {
-                        all_containers = now + settings.container_report_interval;
-                    }
-                    if now >= all_pipelines {
-                        all_pipelines = now + settings.pipeline_report_interval;
-                    }
-                }
-                Err(error) => {
-                    self.outbox.put_back(batch);
-                    return error;
-                }
+            let report = self.report(node, batch, &mut progress, periodic);
+            if let Err(error) = telemetry::root("report", report).await {
+                return error;
             }
         }
+    }
+
+    /// Sends one report, with all containers or pipelines when that is due.
+    async fn report(
+        &self,
+        node: &Arc<Node>,
+        batch: Batch,
+        progress: &mut Progress,
+        periodic: bool,
+    ) -> Result<(), SessionError> {
+        let settings = &self.daemon.settings;
+        let mut beat = report::heartbeat(node, &batch, &mut progress.told, periodic);
+        let now = Instant::now();
+        let (containers, pipelines) =
+            (now >= progress.all_containers, now >= progress.all_pipelines);
+        if containers {
+            let reports = node.store.report();
+            beat.container_report = Some(wire::ContainerReportsProto { reports });
+        }
+        if pipelines {
+            beat.pipeline_reports = Some(report::all_pipelines(node));
+        }
+        if let Err(error) = self.heartbeat(node, beat, settings.heartbeat_timeout).await {
+            self.outbox.put_back(batch);
+            return Err(error);
+        }
+        if containers {
+            progress.all_containers = now + settings.container_report_interval;
+        }
+        if pipelines {
+            progress.all_pipelines = now + settings.pipeline_report_interval;
+        }
+        Ok(())
     }
 
     /// Keeps one heartbeat waiting for commands. The report's failures end the session, not
@@ -223,7 +248,8 @@ impl Session {
     async fn wait_for_commands(&self, node: &Arc<Node>) -> SessionError {
         let mut pause = MIN_RETRY_DELAY;
         loop {
-            match self.heartbeat(node, report::waiting(node), WAITING_TIMEOUT).await {
+            let waiting = self.heartbeat(node, report::waiting(node), WAITING_TIMEOUT);
+            match telemetry::root("wait for commands", waiting).await {
                 Ok(()) => pause = MIN_RETRY_DELAY,
                 Err(error) => {
                     tracing::debug!(%error, "the waiting heartbeat failed");
@@ -246,7 +272,7 @@ impl Session {
             send_heartbeat_request: Some(beat),
             ..envelope(wire::Type::SendHeartbeat)
         };
-        let response = self.call(&request, timeout).await?;
+        let response = self.call(request, timeout).await?;
         let answer = response
             .send_heartbeat_response
             .ok_or(SessionError::Incomplete("sendHeartbeatResponse"))?;
@@ -277,12 +303,16 @@ impl Session {
 
     async fn call(
         &self,
-        request: &wire::ScmDatanodeRequest,
+        request: wire::ScmDatanodeRequest,
         timeout: Duration,
     ) -> Result<wire::ScmDatanodeResponse, SessionError> {
-        let method = proto::method::SCM_DATANODE;
-        let response: wire::ScmDatanodeResponse =
-            framed::message::call(&self.client, method, request, timeout).await?;
+        let response: wire::ScmDatanodeResponse = telemetry::stage("call scm", async {
+            let trace_id = telemetry::current_trace_id();
+            let request = wire::ScmDatanodeRequest { trace_id, ..request };
+            let method = proto::method::SCM_DATANODE;
+            framed::message::call(&self.client, method, &request, timeout).await
+        })
+        .await?;
         self.daemon.heard_scm();
         if response.status() != wire::Status::Ok || !response.success() {
             return Err(SessionError::Scm(response.message().to_owned()));

@@ -82,6 +82,41 @@ fn a_key_put_is_one_trace_of_client_om_scm_and_datanodes() {
     }
 }
 
+/// SCM's part of a round of a DataNode that was traced: a heartbeat below that round.
+fn round<'a>(spans: &'a [Span], name: &str, request: &str) -> Option<(&'a Span, &'a Span)> {
+    let is_round = |span: &&Span| span.name == name && span.parent.is_empty();
+    spans.iter().filter(is_round).find_map(|round| {
+        let of_trace = |span: &&Span| span.trace == round.trace;
+        let call = spans.iter().filter(of_trace).find(|span| span.name == "call scm")?;
+        let at_scm = |span: &&Span| span.name == request && span.parent == call.id;
+        Some((round, spans.iter().filter(of_trace).find(at_scm)?))
+    })
+}
+
+#[test]
+fn a_round_of_a_datanode_is_a_trace_that_scm_joins() {
+    let dir = tempfile::tempdir().unwrap();
+    let collector = Collector::start();
+    let _daemon = Daemon::start(server(dir.path(), &as_strs(&collector.settings())));
+    for (name, request) in [
+        ("join", "GetVersion"),
+        ("register", "Register"),
+        ("report", "SendHeartbeat"),
+        ("wait for commands", "SendHeartbeat"),
+    ] {
+        collector.wait(name, |spans| {
+            let (round, at_scm) = round(spans, name, request)?;
+            assert_eq!((round.role.as_str(), at_scm.role.as_str()), ("", "scm"));
+            assert!(at_scm.nanos <= round.nanos, "{at_scm:?} is longer than {round:?}");
+            Some(())
+        });
+    }
+    collector.wait("command of SCM", |spans| {
+        let is_command = |s: &&Span| s.name == "createPipelineCommand" && s.parent.is_empty();
+        spans.iter().find(is_command).cloned()
+    });
+}
+
 #[test]
 fn a_request_to_the_gateway_joins_the_trace_of_its_client() {
     let dir = tempfile::tempdir().unwrap();

@@ -17,6 +17,7 @@ mod set_operational_state;
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use proto::scm_datanode as wire;
 use proto::scm_datanode::ScmCommandProto as Command;
 use proto::scm_datanode::command_status::Status;
@@ -79,7 +80,7 @@ pub(crate) fn start(
     let Some(under_way) = node.under_way.begin(kind as i32, subject) else { return };
     let (daemon, node, outbox) = (daemon.clone(), node.clone(), outbox.clone());
     let shutdown = daemon.shutdown.clone();
-    tokio::spawn(async move {
+    let work: BoxFuture<'static, ()> = Box::pin(async move {
         let (term, deadline_ms) = (command.term(), command.deadline_ms_since_epoch);
         let context = Context { node: &node, order: Order { daemon, term, deadline_ms } };
         let Some(outcome) = shutdown.until(carry_out(command, context)).await else {
@@ -102,6 +103,7 @@ pub(crate) fn start(
         };
         outbox.add(|batch| batch.statuses.push(status));
     });
+    tokio::spawn(telemetry::root(kind.as_str_name(), work));
 }
 
 macro_rules! commands {
