@@ -11,7 +11,7 @@ use crate::identity::Identity;
 use crate::ids::name_uuid;
 use crate::join;
 use crate::options::{Bootstrap, Setup};
-use crate::state::{CurrentTables, MachineEvents, OmStateMachine};
+use crate::state::{CurrentTables, MachineEvents, OmStateMachine, SNAPSHOTS, discard_sent};
 
 /// How long a starting OM waits to lead its group; replaying a long log takes most of it.
 pub(crate) const LEADERSHIP_TIMEOUT: Duration = Duration::from_secs(120);
@@ -87,13 +87,19 @@ impl State {
             },
         };
         let events = Arc::new(MachineEvents::default());
-        let snapshots = identity.home().join("snapshots");
+        let snapshots = identity.home().join(SNAPSHOTS);
         let of = (Arc::clone(current), Arc::clone(&events), setup.members.me.node_id.clone());
         let machine = move || {
             let (current, events, node_id) = of.clone();
             OmStateMachine::new(current, events, snapshots.clone(), node_id)
         };
-        let first = machine.clone();
+        let first = {
+            let (machine, snapshots) = (machine.clone(), identity.home().join(SNAPSHOTS));
+            move || {
+                discard_sent(&snapshots)?;
+                machine()
+            }
+        };
         let first = match tokio::task::spawn_blocking(first).await? {
             Ok(first) => first,
             Err(error) => {

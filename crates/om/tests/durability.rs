@@ -37,6 +37,19 @@ async fn a_restart_keeps_everything() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_that_a_crash_left_goes_with_the_next_start() {
+    let world = World::new().await;
+    let left = world.dir.path().join("om/snapshots/1-5");
+    world.start().await.handle.shutdown().await;
+    std::fs::create_dir_all(&left).unwrap();
+    std::fs::write(left.join("000001.sst"), "rows").unwrap();
+    let om = world.start().await;
+    assert!(!left.exists());
+    om.bucket("vol", "bkt").await;
+    om.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_crash_replays_the_log_over_tables_that_were_not_flushed() {
     let world = World::new().await;
     let om = world.start().await;

@@ -25,6 +25,9 @@ pub enum ScmError {
     /// A snapshot of another SCM was being restored when this one ended, and cannot be now.
     #[error("scm.db: a restore cannot be finished: {0}")]
     Restore(#[source] multiraft::MachineError),
+    /// What the last run left of a snapshot that it sent cannot be removed.
+    #[error("scm.db: a checkpoint of the last run cannot be removed: {0}")]
+    Checkpoint(#[source] multiraft::MachineError),
     /// A row of the database makes no sense.
     #[error("scm.db, table {table}: a row does not decode: {reason}")]
     Row {

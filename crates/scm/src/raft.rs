@@ -121,7 +121,9 @@ impl Tables {
             block_cache_bytes: options.cache_bytes as usize,
             ..StoreOptions::default()
         };
-        let store = Store::open(&options.dir.join("scm.db"), &tables::ALL, &store_options)?;
+        let path = options.dir.join("scm.db");
+        machine::discard_sent(&path).map_err(ScmError::Checkpoint)?;
+        let store = Store::open(&path, &tables::ALL, &store_options)?;
         machine::resume_restore(&store).map_err(ScmError::Restore)?;
         let applied = machine::load(&store, &mut cluster.lock())?;
         Ok(Self { directory, store, applied })

@@ -10,7 +10,7 @@
 //! its refusal is its answer. An entry that stopped the machine would stop every OM, at every
 //! start.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -75,6 +75,23 @@ pub(crate) struct MachineEvents {
     pub(crate) unknown: AtomicU64,
     /// The entry behind which writes are refused, while OM is prepared for another version.
     pub(crate) prepared: watch::Sender<Option<u64>>,
+}
+
+/// Directory, below OM's, of checkpoints for lagging replicas.
+pub(crate) const SNAPSHOTS: &str = "snapshots";
+
+/// Removes the checkpoints that were being sent when the last run ended: the receiver asks for a
+/// new one. Blocks on the disk.
+///
+/// # Errors
+/// When they cannot be removed.
+pub(crate) fn discard_sent(snapshots: &Path) -> Result<(), Error> {
+    match std::fs::remove_dir_all(snapshots) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io(snapshots, error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The state machine over `om.db`.

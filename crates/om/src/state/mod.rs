@@ -17,7 +17,7 @@ mod tests;
 
 pub(crate) use current::CurrentTables;
 pub(crate) use directories::DirectoryCacheStats;
-pub(crate) use machine::{MachineEvents, OmStateMachine, WriteAnswer};
+pub(crate) use machine::{MachineEvents, OmStateMachine, SNAPSHOTS, WriteAnswer, discard_sent};
 pub(crate) use retries::CallKey;
 pub(crate) use snapshot_view::SnapshotView;
 pub(crate) use tables::{CacheSizes, Tables};

@@ -82,8 +82,8 @@ impl Tables {
         &self.store
     }
 
-    /// Notes what a round did to buckets. To be called after it is written and before anybody
-    /// is told.
+    /// Notes what a round did to buckets. To be called after it is written and before the
+    /// requests are answered.
     pub(crate) fn round_written(&self, changed: Vec<(Vec<u8>, RowChange)>) {
         let mut buckets = self.buckets.write();
         buckets.round += 1;

@@ -31,7 +31,7 @@ use replicated::{Entry, Machine};
 use uuid::Uuid;
 
 pub use load::load;
-pub use snapshot::resume as resume_restore;
+pub use snapshot::{discard_sent, resume as resume_restore};
 
 use crate::error::ScmError;
 use crate::tables::{

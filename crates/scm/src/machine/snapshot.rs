@@ -17,16 +17,35 @@ use crate::tables::{self, PositionRow, TRANSACTION_INFO, TRANSACTION_INFO_KEY};
 const NEW: &str = "restore.new";
 /// The same of one that is copied, until it is removed.
 const DONE: &str = "restore.done";
+/// The beginning of the name of a checkpoint that is sent to another SCM.
+const SENT: &str = "scm-snapshot-";
 /// Bytes of rows copied per write batch.
 const COPY_BATCH: usize = 4 << 20;
 
 /// A checkpoint in a directory beside the store; the receiver of the source removes it.
 pub fn take(store: &Store) -> Result<SnapshotSource, MachineError> {
-    let name = format!("scm-snapshot-{}", uuid::Uuid::new_v4());
+    let name = format!("{SENT}{}", uuid::Uuid::new_v4());
     let dir = store.path().with_file_name(name);
     store.flush()?;
     store.checkpoint(&dir)?;
     Ok(SnapshotSource::Dir(dir))
+}
+
+/// Removes the checkpoints that were being sent when the last run ended: the receiver asks for a
+/// new one.
+///
+/// # Errors
+/// When the directory beside the store cannot be read, or one cannot be removed.
+pub fn discard_sent(store: &Path) -> Result<(), MachineError> {
+    let Some(beside) = store.parent() else { return Ok(()) };
+    for entry in fs::read_dir(beside)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(SENT) {
+            tracing::info!(path = %entry.path().display(), "removing a checkpoint of the last run");
+            discard(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Replaces every row of the store by those of the checkpoint, durably.
