@@ -94,9 +94,7 @@ impl Metrics {
             n.read_budget.used() as f64
         });
         self.watch_reconstructions(node);
-        for (index, disk) in node.store.disks().iter().enumerate() {
-            self.watch_disk(index, disk);
-        }
+        self.watch_disks(node.store.disks());
         self.watch_scans(node.store.disks());
     }
 
@@ -104,13 +102,7 @@ impl Metrics {
     fn watch_scans(&self, disks: &[Arc<Disk>]) {
         for kind in ScanKind::ALL {
             let count = |name: &str, help: &str, value: fn(&ScanFigures) -> u64| {
-                let disks: Vec<_> = disks.iter().map(Arc::downgrade).collect();
-                let read = move || {
-                    let open = disks.iter().enumerate();
-                    let open = open.filter_map(|(index, disk)| Some((index, disk.upgrade()?)));
-                    let label = |index| format!("disk{index}");
-                    open.map(|(i, disk)| (label(i), value(&disk.scans().of(kind)))).collect()
-                };
+                let read = of_each(disks, move |disk| value(&disk.scans().of(kind)));
                 let name = format!("{}_scan_{name}", kind.name());
                 self.registry.counters_fn(&name, help, "disk", read);
             };
@@ -143,35 +135,29 @@ impl Metrics {
         });
     }
 
-    /// The figures of a disk. The registry outlives the disk, and must not keep it open.
-    fn watch_disk(&self, index: usize, disk: &Arc<Disk>) {
+    /// Space and I/O of each disk.
+    fn watch_disks(&self, disks: &[Arc<Disk>]) {
         let space = |name: &str, help: &str, value: fn(&Space) -> u64| {
-            let disk = Arc::downgrade(disk);
-            let name = format!("disk{index}_{name}");
-            let read = move || disk.upgrade().map_or(0.0, |disk| value(&disk.space()) as f64);
-            self.registry.gauge_fn(&name, help, read);
+            let read = of_each(disks, move |disk| value(&disk.space()) as f64);
+            self.registry.gauges_fn(&format!("disk_{name}"), help, "disk", read);
         };
         space("capacity_bytes", "Size of the disk", |s| s.capacity);
         space("available_bytes", "Free space of the disk", |s| s.available);
         space("used_bytes", "Bytes of replicas on the disk", |s| s.used);
         for kind in OpKind::ALL {
             let count = |name: &str, help: &str, value: fn(&OpMetrics) -> u64| {
-                let disk = Arc::downgrade(disk);
-                let name = format!("disk{index}_{}_{name}", kind.name());
-                let read = move || disk.upgrade().map_or(0, |d| value(&d.io().metrics().of(kind)));
-                self.registry.counter_fn(&name, help, read);
+                let name = format!("disk_{}_{name}", kind.name());
+                let read = of_each(disks, move |disk| value(&disk.io().metrics().of(kind)));
+                self.registry.counters_fn(&name, help, "disk", read);
             };
             count("operations", "I/O operations of the disk", |m| m.ops);
             count("bytes", "Bytes of I/O of the disk", |m| m.bytes);
             count("errors", "I/O operations of the disk that failed", |m| m.errors);
             count("microseconds", "Time of I/O operations of the disk", |m| m.nanos / 1_000);
         }
-        let disk = Arc::downgrade(disk);
-        self.registry.gauge_fn(
-            &format!("disk{index}_queued_operations"),
-            "I/O operations queued or under way",
-            move || disk.upgrade().map_or(0.0, |disk| disk.io().metrics().queued() as f64),
-        );
+        let queued = of_each(disks, |disk| disk.io().metrics().queued() as f64);
+        let help = "I/O operations queued or under way";
+        self.registry.gauges_fn("disk_queued_operations", help, "disk", queued);
     }
 
     /// Shows what drives the pipelines, and the logs of the disks.
@@ -184,16 +170,31 @@ impl Metrics {
             };
             self.registry.gauge_fn(&format!("raft_{name}"), help, value);
         }
-        for (index, log) in logs.iter().enumerate() {
-            let count = |name: &str, help: &str, value: fn(&LogMetrics) -> &AtomicU64| {
-                let metrics = log.metrics().clone();
-                let read = move || value(&metrics).load(Ordering::Relaxed);
-                self.registry.counter_fn(&format!("raft_log{index}_{name}"), help, read);
+        let count = |name: &str, help: &str, value: fn(&LogMetrics) -> &AtomicU64| {
+            let logs: Vec<_> = logs.iter().map(|log| log.metrics().clone()).collect();
+            let read = move || {
+                let read = |log: &_| value(log).load(Ordering::Relaxed);
+                logs.iter().enumerate().map(|(n, log)| (format!("log{n}"), read(log))).collect()
             };
-            count("writes", "Durable writes of the Raft log", |m| &m.writes);
-            count("entries", "Entries written to the Raft log", |m| &m.entries);
-            count("bytes", "Bytes written to the Raft log", |m| &m.bytes);
-            count("failures", "Failed writes of the Raft log", |m| &m.failures);
-        }
+            self.registry.counters_fn(&format!("raft_log_{name}"), help, "log", read);
+        };
+        count("writes", "Durable writes of the Raft log", |m| &m.writes);
+        count("entries", "Entries written to the Raft log", |m| &m.entries);
+        count("bytes", "Bytes written to the Raft log", |m| &m.bytes);
+        count("failures", "Failed writes of the Raft log", |m| &m.failures);
+    }
+}
+
+/// Reads a figure of each disk that is open. The registry outlives the disks, and must not keep
+/// them open.
+fn of_each<T, F: Fn(&Disk) -> T>(
+    disks: &[Arc<Disk>],
+    value: F,
+) -> impl Fn() -> Vec<(String, T)> + use<T, F> {
+    let disks: Vec<_> = disks.iter().map(Arc::downgrade).collect();
+    move || {
+        let open = disks.iter().enumerate();
+        let open = open.filter_map(|(index, disk)| Some((index, disk.upgrade()?)));
+        open.map(|(index, disk)| (format!("disk{index}"), value(&disk))).collect()
     }
 }

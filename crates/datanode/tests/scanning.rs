@@ -63,6 +63,32 @@ fn container_dir(cluster: &mut Cluster, node: DatanodeId) -> PathBuf {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_disk_and_each_log_has_its_figures_under_a_label() {
+    let mut cluster = Cluster::start(1).await;
+    let node = cluster.ids()[0];
+    cluster.scm.scm.create_pipeline(&[node]).await;
+    assert!(metric(&cluster, node, "disk_sync_operations").await > 0);
+    let at = http(&cluster, node);
+    let text = get(at, "/metrics").await;
+    let value = |name: &str| -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
+    };
+    let mut entries = 0.0;
+    for n in 0..2 {
+        let (disk, log) = (format!("{{disk=\"disk{n}\"}}"), format!("{{log=\"log{n}\"}}"));
+        assert!(value(&format!("datanode_disk_capacity_bytes{disk}")) > 0.0);
+        assert!(value(&format!("datanode_disk_available_bytes{disk}")) > 0.0);
+        entries += value(&format!("datanode_raft_log_entries_total{log}"));
+    }
+    assert!(entries > 0.0, "a new pipeline writes its first entries: {text}");
+    // The registry keeps no disk open.
+    cluster.node(node).stop().await;
+    cluster.node(node).restart().await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_flipped_bit_that_nobody_reads_is_found_and_reported() {
     let mut cluster = Cluster::start_with(3, eager).await;
     let _pipe = closed_container(&cluster).await;

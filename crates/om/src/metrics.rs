@@ -1,9 +1,8 @@
-//! What OM counts beside its RPCs: blocks held ready, the state machine, Raft, the tables.
+//! What OM counts beside its RPCs: blocks held ready, the state machine, the tables.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use multiraft::{HostMetrics, LogHandle, RaftHost};
 use service::MetricsRegistry;
 
 use crate::dispatch::Dispatcher;
@@ -14,8 +13,6 @@ pub(crate) fn register(
     registry: &MetricsRegistry,
     dispatcher: &Arc<Dispatcher>,
     events: &Arc<MachineEvents>,
-    host: &RaftHost,
-    log: &LogHandle,
 ) {
     let of = |count: fn(&MachineEvents) -> &AtomicU64| {
         let events = Arc::clone(events);
@@ -97,16 +94,6 @@ pub(crate) fn register(
         "Bytes to compact",
         move |dispatcher| store(dispatcher).map_or(0.0, |m| m.pending_compaction_bytes as f64),
     );
-    let log_of = log.clone();
-    registry
-        .gauge_fn("raft_log_bytes", "Bytes of the Raft log", move || log_of.used_bytes() as f64);
-    for (name, help) in HostMetrics::descriptions() {
-        let host = host.clone();
-        registry.gauge_fn(&format!("raft_{name}"), help, move || {
-            let all = host.metrics().snapshot();
-            all.into_iter().find(|(n, _)| *n == name).map_or(0.0, |(_, v)| v as f64)
-        });
-    }
 }
 
 /// Registers what the Hadoop RPC endpoint counts.

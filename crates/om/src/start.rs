@@ -113,8 +113,8 @@ impl Om {
             }
         };
 
-        let (host, log) = (state.service.host(), state.service.log());
-        metrics::register(&registry, &dispatcher, &state.events, host, log);
+        metrics::register(&registry, &dispatcher, &state.events);
+        state.service.export_metrics(&registry);
         let background = start_background(&setup, &dispatcher, &state.events, &registry, &shutdown);
         let page = OmPage {
             dispatcher: Arc::downgrade(&dispatcher),
@@ -123,7 +123,7 @@ impl Om {
             facts: listeners.page_facts(&setup, &identity),
             node_id: setup.members.me.node_id.clone(),
             supervisor: Arc::clone(raft.supervisor()),
-            log: log.clone(),
+            log: state.service.log().clone(),
         };
         let http = match &setup.http {
             None => None,

@@ -26,6 +26,7 @@ mod join_note;
 mod log;
 mod machine;
 mod members;
+mod metrics;
 mod service;
 mod single_node;
 

@@ -1,9 +1,11 @@
 //! A running service.
 
+use ::service::MetricsRegistry;
 use multiraft::{LogHandle, RaftHost};
 
 use crate::handle::Handle;
 use crate::machine::Machine;
+use crate::metrics;
 
 /// A running service: its group, and what drives it. Dropped without [`Service::close`] it stops
 /// abruptly, as if killed.
@@ -32,6 +34,11 @@ impl<M: Machine> Service<M> {
     /// The Raft log.
     pub fn log(&self) -> &LogHandle {
         &self.log
+    }
+
+    /// Shows what the group and its log count as metrics of the role, `<role>_raft_...`.
+    pub fn export_metrics(&self, registry: &MetricsRegistry) {
+        metrics::export(registry, &self.host, &self.log);
     }
 
     /// Ends the group and closes the log. What the machine has is not flushed: the log has what is

@@ -31,27 +31,26 @@ pub struct Metrics {
 impl Metrics {
     /// Registers all metrics; what can be counted when asked for is.
     pub fn new(registry: &MetricsRegistry, cluster: &Arc<Mutex<Cluster>>) -> Self {
-        for health in [Health::Healthy, Health::Stale, Health::Dead] {
-            let name = format!("datanodes_{}", health.to_string().to_lowercase());
-            watch(registry, &name, "DataNodes of that health", cluster, move |c| {
-                c.nodes.count(health)
-            });
-        }
-        for (name, state) in [
-            ("pipelines_allocated", PipelineState::Allocated),
-            ("pipelines_open", PipelineState::Open),
-            ("pipelines_closed", PipelineState::Closed),
-        ] {
-            watch(registry, name, "Pipelines in that state", cluster, move |c| {
-                c.pipelines.iter().filter(|e| e.record.state == state).count()
-            });
-        }
-        for state in placement::replica::health::STATES {
-            let name = format!("containers_{}", LifeCycleState::as_str_name(&state).to_lowercase());
-            watch(registry, &name, "Containers in that state", cluster, move |c| {
-                c.containers.count(state)
-            });
-        }
+        watch_each(registry, "datanodes", "DataNodes", "health", cluster, |c| {
+            let count = |health: Health| (health.to_string().to_lowercase(), c.nodes.count(health));
+            [Health::Healthy, Health::Stale, Health::Dead].map(count).to_vec()
+        });
+        watch_each(registry, "pipelines", "Pipelines", "state", cluster, |c| {
+            let count = |(name, state): (&str, PipelineState)| {
+                (name.to_owned(), c.pipelines.iter().filter(|e| e.record.state == state).count())
+            };
+            let states = [
+                ("allocated", PipelineState::Allocated),
+                ("open", PipelineState::Open),
+                ("closed", PipelineState::Closed),
+            ];
+            states.map(count).to_vec()
+        });
+        watch_each(registry, "containers", "Containers", "state", cluster, |c| {
+            let name = |state| LifeCycleState::as_str_name(state).to_lowercase();
+            let states = placement::replica::health::STATES;
+            states.iter().map(|state| (name(state), c.containers.count(*state))).collect()
+        });
         watch(
             registry,
             "deletion_log_transactions",
@@ -104,4 +103,21 @@ fn watch(
     let cluster: Weak<Mutex<Cluster>> = Arc::downgrade(cluster);
     registry
         .gauge_fn(name, help, move || cluster.upgrade().map_or(0.0, |c| value(&c.lock()) as f64));
+}
+
+/// The same of each value of a label.
+fn watch_each(
+    registry: &MetricsRegistry,
+    name: &str,
+    help: &str,
+    label: &'static str,
+    cluster: &Arc<Mutex<Cluster>>,
+    values: impl Fn(&Cluster) -> Vec<(String, usize)> + Send + Sync + 'static,
+) {
+    let cluster: Weak<Mutex<Cluster>> = Arc::downgrade(cluster);
+    registry.gauges_fn(name, help, label, move || {
+        let Some(cluster) = cluster.upgrade() else { return Vec::new() };
+        let counts = values(&cluster.lock());
+        counts.into_iter().map(|(value, count)| (value, count as f64)).collect()
+    });
 }

@@ -62,6 +62,7 @@ impl Scm {
         }
 
         let registry = MetricsRegistry::new(Role::new("scm", state.scm_id.to_string()));
+        state.service.export_metrics(&registry);
         let shutdown = Shutdown::new();
         let identity = Identity {
             cluster_id: state.cluster_id.clone(),

@@ -7,7 +7,7 @@
 //! | `deletedBlocks` | transaction id, 8 bytes big-endian | `DeletedBlocksTransaction` |
 //! | `sequenceId` | name | last id of the last batch taken, 8 bytes big-endian |
 //! | `scmTransactionInfos` | `#TRANSACTIONINFO` | `term#index` |
-//! | `meta` | name | text |
+//! | `meta` | Ozone's; nothing is written to it | |
 
 use metastore::{KeyCodec, Preset, TableSpec, TypedTable, ValueCodec};
 use multiraft::LogPosition;

@@ -284,7 +284,7 @@ async fn the_status_page_and_metrics_are_served() {
     let page = h.http_get("/").await;
     assert!(page.contains("DataNodeSafeModeRule") && page.contains("RATIS/THREE"), "{page}");
     let metrics = h.http_get("/metrics").await;
-    assert!(metrics.contains("scm_datanodes_healthy 3"), "{metrics}");
+    assert!(metrics.contains("scm_datanodes{health=\"healthy\"} 3"), "{metrics}");
     h.scm.shutdown().await;
 }
 

@@ -106,3 +106,22 @@ async fn a_port_that_is_taken_is_named_with_its_key() {
     Scm::start(&conf).await.unwrap().shutdown().await;
     h.scm.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_that_a_crash_left_goes_with_the_next_start() {
+    let h = Harness::start().await;
+    let left = h.dir.path().join("scm-snapshot-0d1c0b0a");
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("000001.sst"), "rows").unwrap();
+    let h = h.restart().await;
+    assert!(!left.exists());
+    assert!(h.dir.path().join("scm.db").exists());
+    let metrics = h.http_get("/metrics").await;
+    let value = |name: &str| -> f64 {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse().unwrap()
+    };
+    assert_eq!((value("scm_raft_groups"), value("scm_raft_elections_won")), (1.0, 1.0));
+    assert!(value("scm_raft_log_bytes") > 0.0);
+    h.scm.shutdown().await;
+}

@@ -13,6 +13,7 @@ fn every_kind_of_metric_is_encoded_under_the_roles_name() {
     registry.gauge_fn("computed", "Worked out", || 0.5);
     registry.counter_fn("kept_elsewhere", "Read", || 11);
     registry.counters_fn("read_elsewhere", "Read", "disk", || vec![("disk1".into(), 12)]);
+    registry.gauges_fn("space", "Space", "disk", || vec![("disk1".into(), 0.5)]);
     registry.histogram("wait_seconds", "Waiting").record(Duration::from_micros(3));
     let text = registry.encode();
     for line in [
@@ -23,6 +24,9 @@ fn every_kind_of_metric_is_encoded_under_the_roles_name() {
         "scm_kept_elsewhere_total 11",
         "# HELP scm_read_elsewhere Read, by disk.",
         "scm_read_elsewhere_total{disk=\"disk1\"} 12",
+        "# HELP scm_space Space, by disk.",
+        "# TYPE scm_space gauge",
+        "scm_space{disk=\"disk1\"} 0.5",
         "scm_wait_seconds_count 1",
         "scm_wait_seconds_bucket{le=\"0.000002\"} 0",
         "scm_wait_seconds_bucket{le=\"0.000004\"} 1",

@@ -15,7 +15,7 @@ const LOCK_FILE: &str = "in_use.lock";
 /// How long a lock that this process gave up may be held by a child that has not begun yet.
 const CHILD_START_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A directory nobody else uses as long as this lives.
+/// A directory that no other process uses as long as this lives.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,

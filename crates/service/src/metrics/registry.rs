@@ -96,6 +96,18 @@ impl MetricsRegistry {
         self.registry.write().register(name, format!("{help}, by {label}"), family);
     }
 
+    /// Gauges told apart by a label, worked out whenever they are looked at.
+    pub fn gauges_fn(
+        &self,
+        name: &str,
+        help: &str,
+        label: &'static str,
+        values: impl Fn() -> Vec<(String, f64)> + Send + Sync + 'static,
+    ) {
+        let family = Computed::Gauges(label, Box::new(values));
+        self.registry.write().register(name, format!("{help}, by {label}"), family);
+    }
+
     /// A histogram of durations in seconds.
     pub fn histogram(&self, name: &str, help: &str) -> Histogram {
         self.register(name, help, Histogram::default())
@@ -139,6 +151,7 @@ impl<M: EncodeMetric> EncodeMetric for Described<M> {
 enum Computed {
     Gauge(Box<dyn Fn() -> f64 + Send + Sync>),
     Counter(Box<dyn Fn() -> u64 + Send + Sync>),
+    Gauges(&'static str, Box<dyn Fn() -> Vec<(String, f64)> + Send + Sync>),
     Counters(&'static str, Box<dyn Fn() -> Vec<(String, u64)> + Send + Sync>),
 }
 
@@ -147,6 +160,7 @@ impl fmt::Debug for Computed {
         match self {
             Computed::Gauge(value) => write!(f, "Gauge({})", value()),
             Computed::Counter(value) => write!(f, "Counter({})", value()),
+            Computed::Gauges(label, values) => write!(f, "Gauges({label}, {:?})", values()),
             Computed::Counters(label, values) => write!(f, "Counters({label}, {:?})", values()),
         }
     }
@@ -161,6 +175,13 @@ impl EncodeMetric for Computed {
             Computed::Counter(value) => {
                 encoder.encode_counter::<NoLabelSet, _, u64>(&value(), None)
             }
+            Computed::Gauges(label, values) => {
+                for (value, number) in values() {
+                    let labels = [(*label, value)];
+                    encoder.encode_family(&labels)?.encode_gauge(&number)?;
+                }
+                Ok(())
+            }
             Computed::Counters(label, values) => {
                 for (value, count) in values() {
                     let labels = [(*label, value)];
@@ -174,7 +195,7 @@ impl EncodeMetric for Computed {
 
     fn metric_type(&self) -> MetricType {
         match self {
-            Computed::Gauge(_) => MetricType::Gauge,
+            Computed::Gauge(_) | Computed::Gauges(..) => MetricType::Gauge,
             Computed::Counter(_) | Computed::Counters(..) => MetricType::Counter,
         }
     }
