@@ -103,14 +103,42 @@ fn not_modified(etag: &ETag, modified: &Timestamp) -> S3Error {
 fn matches(condition: &ETagCondition, etag: &ETag) -> bool {
     match condition {
         ETagCondition::Any => true,
-        ETagCondition::ETag(wanted) => wanted.weak_cmp(etag),
+        ETagCondition::ETag(wanted) => tags(wanted.value()).any(|tag| tag == etag.value()),
     }
+}
+
+/// The tags of a list (RFC 9110, 8.8.3 and 13.1). `s3s` reads a list as one tag, of all between the
+/// first quote and the last one; no tag has a quote in it. What is no list has the tags before
+/// that.
+fn tags(read: &str) -> impl Iterator<Item = &str> {
+    let mut parts = read.split('"');
+    let mut next = parts.next();
+    std::iter::from_fn(move || {
+        let tag = next?;
+        let is_separator = |text: &&str| matches!(text.replace(' ', "").as_str(), "," | ",W/");
+        next = parts.next().filter(is_separator).and_then(|_| parts.next());
+        Some(tag)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::time::timestamp;
+
+    #[test]
+    fn a_list_has_all_its_tags() {
+        for (read, expected) in [
+            ("a", &["a"] as &[_]),
+            ("a\", \"b", &["a", "b"]),
+            ("a\",W/\"b\" , \"c,d", &["a", "b", "c,d"]),
+            ("a\" or \"b", &["a"]),
+            ("a\"", &["a"]),
+            ("", &[""]),
+        ] {
+            assert_eq!(tags(read).collect::<Vec<_>>(), expected, "{read}");
+        }
+    }
 
     #[test]
     fn conditions_are_weighed_in_order() {

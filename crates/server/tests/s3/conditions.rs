@@ -12,6 +12,7 @@ async fn reads_heed_every_form_of_a_condition() {
     let etag = cluster.put("/bucket/k", "content").await;
     let bare = etag.trim_matches('"').to_owned();
     let weak = format!("W/{etag}");
+    let (list, others) = (format!("{OTHER}, {weak}"), format!("{OTHER}, \"1\""));
     let cases = [
         ("if-match", etag.as_str(), 200),
         ("if-match", &bare, 200),
@@ -22,6 +23,10 @@ async fn reads_heed_every_form_of_a_condition() {
         ("if-none-match", &weak, 304),
         ("if-none-match", "*", 304),
         ("if-none-match", OTHER, 200),
+        ("if-match", &list, 200),
+        ("if-match", &others, 412),
+        ("if-none-match", &list, 304),
+        ("if-none-match", &others, 200),
         ("if-modified-since", "Fri, 01 Jan 2100 00:00:00 GMT", 304),
         ("if-modified-since", "Sat, 01 Jan 2000 00:00:00 GMT", 200),
         ("if-unmodified-since", "Fri, 01 Jan 2100 00:00:00 GMT", 200),
