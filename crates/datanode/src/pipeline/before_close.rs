@@ -59,11 +59,11 @@ pub(super) enum Decision {
 /// leader tells its followers of a commit with its next message. After a restart that is so for
 /// all entries since the tables were flushed. A leader decides it, once there is one again.
 pub(super) async fn is_decided(pipeline: &Pipeline) -> bool {
-    standing(pipeline).await.is_some_and(|log| log.undecided.is_empty())
+    log_state(pipeline).await.is_some_and(|log| log.undecided.is_empty())
 }
 
 /// What a member knows of its log.
-struct LogStanding {
+struct LogState {
     /// Entries that are not applied.
     undecided: Range<u64>,
     /// A leader is known, which has all that was acknowledged.
@@ -73,14 +73,14 @@ struct LogStanding {
 }
 
 /// `None` while the group cannot tell.
-async fn standing(pipeline: &Pipeline) -> Option<LogStanding> {
+async fn log_state(pipeline: &Pipeline) -> Option<LogState> {
     if matches!(pipeline.supervisor.health(), GroupHealth::Failed(_)) {
-        return Some(LogStanding { undecided: 0..0, led: false, failed: true });
+        return Some(LogState { undecided: 0..0, led: false, failed: true });
     }
     let status = pipeline.group.status().await?;
     let led = status.role == Role::Leader || status.leader.is_some();
     let undecided = status.applied..status.last_index;
-    status.failed.is_none().then_some(LogStanding { undecided, led, failed: false })
+    status.failed.is_none().then_some(LogState { undecided, led, failed: false })
 }
 
 /// Whether this member has applied all that was acknowledged. Its leader says how far that is, when
@@ -110,7 +110,7 @@ pub(super) async fn wait_for_decision(
             }
             Current::Moves | Current::Gone => return Decision::Made,
         };
-        if let Some(log) = standing(&pipeline).await {
+        if let Some(log) = log_state(&pipeline).await {
             let target = *target.get_or_insert(log.undecided.end);
             let applied = log.undecided.is_empty() || log.undecided.start >= target;
             if log.failed {
@@ -148,17 +148,28 @@ pub(super) async fn wait_for_decision(
 /// there needs no other member, only time. False when it does not get on; true, too, when it never
 /// will, because the group has failed or the log was lost.
 pub(super) async fn wait_for_replay(pipeline: &Pipeline) -> bool {
-    let mut applied = pipeline.store.applied();
-    let mut deadline = Instant::now() + REPLAY_TIMEOUT;
-    while pipeline.store.is_replaying() {
-        let Some(status) = pipeline.group.status().await else { return true };
-        if status.failed.is_some() || status.last_index < pipeline.store.seen().index {
-            return true;
+    let replay = || async move {
+        if !pipeline.store.is_replaying() {
+            return None;
         }
-        let now = Instant::now();
-        if pipeline.store.applied() != applied {
-            applied = pipeline.store.applied();
-            deadline = now + REPLAY_TIMEOUT;
+        let status = pipeline.group.status().await?;
+        let is_lost = status.failed.is_some() || status.last_index < pipeline.store.seen().index;
+        (!is_lost).then(|| pipeline.store.applied())
+    };
+    wait_for_end(replay, REPLAY_TIMEOUT).await
+}
+
+/// Waits until `replay`, which says how far it is, has come to its end (`None`). False when it
+/// stands still for longer than `timeout`.
+async fn wait_for_end<P: PartialEq, F: Future<Output = Option<P>>>(
+    replay: impl Fn() -> F,
+    timeout: Duration,
+) -> bool {
+    let (mut reached, mut deadline) = (None, Instant::now() + timeout);
+    while let Some(position) = replay().await {
+        let (position, now) = (Some(position), Instant::now());
+        if reached != position {
+            (reached, deadline) = (position, now + timeout);
         }
         if now > deadline {
             return false;
@@ -192,5 +203,31 @@ pub(super) async fn wait_for_members(pipeline: &Pipeline) {
             return;
         }
         tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Whether replay ended that says `positions` one after the other, the last one for ever, and
+    /// may stand still no longer than from one look to the next; and how often it was looked at.
+    async fn ended(positions: &[Option<u64>]) -> (bool, usize) {
+        let looks = Cell::new(0);
+        let replay = || {
+            let at = looks.replace(looks.get() + 1);
+            std::future::ready(positions[at.min(positions.len() - 1)])
+        };
+        (wait_for_end(replay, Duration::ZERO).await, looks.get())
+    }
+
+    #[tokio::test]
+    async fn replay_is_waited_for_while_it_gets_on_and_no_longer() {
+        assert_eq!(ended(&[None]).await, (true, 1));
+        assert_eq!(ended(&[Some(1), Some(2), Some(3), Some(4), None]).await, (true, 5));
+        assert_eq!(ended(&[Some(1), Some(2), Some(2), None]).await, (false, 3));
+        assert_eq!(ended(&[Some(7)]).await, (false, 2));
     }
 }

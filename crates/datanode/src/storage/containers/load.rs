@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use blockio::durable;
 use container::segment::SegmentInfo;
 use metastore::{Batch, Durability, IterRange};
 use prost::Message;
@@ -130,7 +131,8 @@ fn load(
         }
     };
     if file.state.is_live() {
-        read_from_device(&chunks)?;
+        // Those of other containers were synced before they took no more writes.
+        durable::read_from_device(&chunks).map_err(|e| StorageError::disk(&chunks, e))?;
     }
     let sums = rows.sums.remove(&id).unwrap_or_default();
     let infos = rows.segments.remove(&id).unwrap_or_default();
@@ -153,27 +155,6 @@ fn load(
         damage = missing_bytes(&container)?;
     }
     Ok(Some((container, damage)))
-}
-
-/// Has the files of a container that takes writes read from the device: a page that could not be
-/// written back may still be in the page cache, where a process that ended before has left it.
-/// Those of other containers were synced before they took no more writes.
-fn read_from_device(chunks: &Path) -> Result<()> {
-    let fail = |error: std::io::Error| StorageError::disk(chunks, error);
-    for entry in fs::read_dir(chunks).map_err(fail)? {
-        let entry = entry.map_err(fail)?;
-        if !entry.file_type().map_err(fail)?.is_file() {
-            continue;
-        }
-        let file = fs::File::open(entry.path()).map_err(fail)?;
-        // Only clean pages are dropped.
-        file.sync_all().map_err(fail)?;
-        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
-            .map_err(|error| fail(error.into()))?;
-    }
-    // The same of the names: a segment that was begun before a sync of its directory failed is
-    // here, and would be gone after a loss of power.
-    fs::File::open(chunks).and_then(|names| names.sync_all()).map_err(fail)
 }
 
 /// Looks for blocks whose files lack bytes. Only containers that could be written when the last

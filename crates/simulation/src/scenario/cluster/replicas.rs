@@ -75,7 +75,7 @@ pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
             for block in wanted {
                 let mut all = Vec::new();
                 for node in &nodes {
-                    all.push((node.host.clone(), look(&pool, node, &block).await));
+                    all.push((node.host.clone(), inspect(&pool, node, &block).await));
                 }
                 for (host, found) in
                     all.iter().filter(|(_, found)| board.honest && found.is_wrong())
@@ -167,14 +167,14 @@ fn striped(config: EcConfig, data: &[u8]) -> Vec<Bytes> {
 }
 
 /// What a DataNode has of a block.
-async fn look(pool: &ClientPool, node: &DatanodeDetails, wanted: &Wanted) -> Found {
+async fn inspect(pool: &ClientPool, node: &DatanodeDetails, wanted: &Wanted) -> Found {
     let block_id = wanted.block.to_datanode(0);
     let get = dn::ContainerCommandRequestProto {
         cmd_type: dn::Type::GetBlock as i32,
         get_block: Some(dn::GetBlockRequestProto { block_id }),
         ..command(node, wanted)
     };
-    let block = match ask(pool, node, get).await {
+    let block = match call(pool, node, get).await {
         Ok((answer, _)) => answer.get_block.unwrap_or_default().block_data,
         Err(found) => return found,
     };
@@ -198,7 +198,7 @@ async fn look(pool: &ClientPool, node: &DatanodeDetails, wanted: &Wanted) -> Fou
             }),
             ..command(node, wanted)
         };
-        match ask(pool, node, read).await {
+        match call(pool, node, read).await {
             Ok((_, data)) => {
                 if let Err(error) = checksum::verify(&chunk.checksum_data, &data) {
                     return Found::Wrong(format!("chunk {}: {error}", chunk.chunk_name));
@@ -228,7 +228,7 @@ fn command(node: &DatanodeDetails, wanted: &Wanted) -> dn::ContainerCommandReque
     }
 }
 
-async fn ask(
+async fn call(
     pool: &ClientPool,
     node: &DatanodeDetails,
     request: dn::ContainerCommandRequestProto,

@@ -54,7 +54,7 @@ pub struct Services {
     scms: Vec<Node>,
     /// Changes that were made.
     pub joined: AtomicU64,
-    /// See above.
+    /// Members that were removed.
     pub decommissioned: AtomicU64,
 }
 
@@ -161,7 +161,16 @@ impl Operator {
         }
     }
 
-    /// Whether a node was removed; of one that is none any more it is said, too.
+    /// The index of a change later than `last` since which the node at `host` has a vote, or has
+    /// none.
+    async fn changed(&self, kind: Kind, last: u64, host: &str, votes: bool) -> Option<u64> {
+        let told = self.membership(kind).await.filter(|told| told.index > last)?;
+        let at = |address: &str| address.rsplit_once(':').is_some_and(|(h, _)| h == host);
+        let has_vote = told.voters().any(|member| at(&member.peer.address));
+        (has_vote == votes).then_some(told.index)
+    }
+
+    /// Whether a node was removed.
     async fn removes(&self, kind: Kind, number: usize, host: &str) -> bool {
         let name = name(kind, number);
         let refusal = match kind {
@@ -177,7 +186,7 @@ impl Operator {
             },
         };
         tracing::info!(name, refusal, "not decommissioned");
-        refusal.is_some_and(|why| why.contains("does not belong"))
+        false
     }
 }
 
@@ -204,6 +213,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
             let joins = (0..nodes.len()).find(is_out);
             let number = joins.unwrap_or_else(|| random.below(nodes.len() as u64) as usize);
             let host = host(kind, number);
+            let last = &mut seen[usize::from(kind == Kind::Scm)];
             tracing::info!(?kind, number, joins = joins.is_some(), "a change of members begins");
             if joins.is_some() {
                 nodes[number].term.fetch_add(1, Ordering::AcqRel);
@@ -213,24 +223,19 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
                 }
             } else {
                 while !operator.removes(kind, number, &host).await {
+                    // It was, when the answer to an earlier attempt was lost.
+                    if operator.changed(kind, *last, &host, false).await.is_some() {
+                        break;
+                    }
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
-            let last = &mut seen[usize::from(kind == Kind::Scm)];
-            let votes = |membership: &Membership| {
-                let at = |address: &str| address.rsplit_once(':').is_some_and(|(h, _)| h == host);
-                membership.voters().any(|member| at(&member.peer.address))
-            };
-            loop {
-                let told = operator.membership(kind).await;
-                if let Some(told) = told.filter(|told| told.index > *last)
-                    && votes(&told) == joins.is_some()
-                {
-                    *last = told.index;
-                    break;
+            *last = loop {
+                if let Some(index) = operator.changed(kind, *last, &host, joins.is_some()).await {
+                    break index;
                 }
                 tokio::time::sleep(RETRY_DELAY).await;
-            }
+            };
             if joins.is_some() {
                 services.joined.fetch_add(1, Ordering::Relaxed);
             } else {
