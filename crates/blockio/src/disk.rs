@@ -123,7 +123,7 @@ impl Disk {
         }
     }
 
-    /// As [`read`](Self::read), of bytes that nobody wants again soon: what was not in the page
+    /// As [`read`](Self::read), of bytes that are not wanted again soon: what was not in the page
     /// cache does not stay there, so that reading a whole disk leaves the cache to others.
     pub fn read_once(
         &self,

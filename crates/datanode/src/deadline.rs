@@ -24,7 +24,7 @@ pub(crate) struct Begun<T> {
     done: io::Result<Receiver<T>>,
 }
 
-/// Begins work on a thread of its own. When nobody waits for its result any more, that is dropped
+/// Begins work on a thread of its own. When nothing waits for its result any more, that is dropped
 /// on the thread.
 pub(crate) fn begin<T: Send + 'static>(
     name: &str,

@@ -30,7 +30,7 @@ pub(crate) struct Findings {
     slow: Vec<String>,
 }
 
-fn tell(list: &mut Vec<String>, text: impl FnOnce() -> String) {
+fn push_bounded(list: &mut Vec<String>, text: impl FnOnce() -> String) {
     if list.len() < TOLD {
         list.push(text());
     }
@@ -60,7 +60,7 @@ impl Findings {
     pub(crate) fn wrote(&mut self, began: Instant, text: impl FnOnce() -> String) {
         self.writes.since(began);
         if began.elapsed() >= SLOW_WRITE {
-            tell(&mut self.slow, text);
+            push_bounded(&mut self.slow, text);
         }
         self.gaps.end(Instant::now(), SystemTime::now());
     }
@@ -68,7 +68,7 @@ impl Findings {
     /// A write failed; perhaps it was done.
     pub(crate) fn write_failed(&mut self, text: impl FnOnce() -> String) {
         self.write_failures += 1;
-        tell(&mut self.failures, text);
+        push_bounded(&mut self.failures, text);
     }
 
     /// A read returned something.
@@ -84,19 +84,19 @@ impl Findings {
             Verdict::Stale => self.stale += 1,
             Verdict::Torn => self.torn += 1,
         }
-        tell(&mut self.violations, text);
+        push_bounded(&mut self.violations, text);
     }
 
     /// A read failed.
     pub(crate) fn read_failed(&mut self, text: impl FnOnce() -> String) {
         self.read_failures += 1;
-        tell(&mut self.failures, text);
+        push_bounded(&mut self.failures, text);
     }
 
     /// A key could not be read when all was over.
     pub(crate) fn unreadable(&mut self, text: impl FnOnce() -> String) {
         self.unreadable += 1;
-        tell(&mut self.violations, text);
+        push_bounded(&mut self.violations, text);
     }
 
     /// No task writes any more: the last gap ends.

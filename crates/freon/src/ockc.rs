@@ -193,12 +193,12 @@ impl Run {
     }
 
     /// What a key holds.
-    async fn look(&self, key: usize) -> Result<Seen, AttemptError> {
-        self.look_at(&self.target.key(&self.prefix, key as u64), key).await
+    async fn read_version(&self, key: usize) -> Result<Seen, AttemptError> {
+        self.read_version_at(&self.target.key(&self.prefix, key as u64), key).await
     }
 
     /// What there is at a path, taken for a version of a key.
-    async fn look_at(&self, path: &KeyPath, key: usize) -> Result<Seen, AttemptError> {
+    async fn read_version_at(&self, path: &KeyPath, key: usize) -> Result<Seen, AttemptError> {
         let found = self.attempt(async |client| match client.read_key(path).await {
             // OM says so; of a DataNode it would be a key whose blocks are lost.
             Err(e) if e.is_status(Status::KeyNotFound) => Ok(None),
@@ -215,7 +215,7 @@ impl Run {
     async fn read(&self, key: usize) {
         let floor = self.history.floor(key);
         let began = Instant::now();
-        match self.look(key).await {
+        match self.read_version(key).await {
             Ok(seen) => {
                 let verdict = self.history.judge(key, floor, seen);
                 self.note(|f| {
@@ -234,7 +234,7 @@ impl Run {
         let floor = self.history.floor(key);
         let began = Instant::now();
         loop {
-            match self.look(key).await {
+            match self.read_version(key).await {
                 Ok(seen) => {
                     let verdict = self.history.judge_last(key, seen);
                     return self.note(|f| {

@@ -411,7 +411,7 @@ mod tests {
     }
 
     proptest! {
-        /// Requests that come, are given up and end in any order: the bounds hold, and nobody waits
+        /// Requests that come, are given up and end in any order: the bounds hold, and none waits
         /// while there is something for them.
         #[test]
         fn bounds_hold_and_nothing_is_lost(

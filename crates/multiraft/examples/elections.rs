@@ -27,7 +27,7 @@ async fn all_led_by_the_first(groups: &[Vec<Group>]) -> Result<(), Failure> {
         let first = members.first().ok_or("no members")?;
         first.leader_changes().wait_for(|now| now.ready).await?;
     }
-    // Everybody has heard a heartbeat, and nobody is about to hand over.
+    // All have heard a heartbeat, and none is about to hand over.
     tokio::time::sleep(2 * ELECTION_TIMEOUT).await;
     Ok(())
 }

@@ -374,7 +374,7 @@ impl RaftHost {
         running.shared.inbox.push(Event::Stop { group: number, done });
         stopped.await.map_err(|_| GroupError::Shutdown)?;
         running.log.core.groups.lock().remove(&number);
-        // What the group handed to the log is written before anybody reads it again. (A log
+        // What the group handed to the log is written before it is read again. (A log
         // that gave up drops the sender, which is as good.)
         let (sender, written) = oneshot::channel();
         let done = Done::Waiter(sender);

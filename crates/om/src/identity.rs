@@ -40,7 +40,7 @@ impl Identity {
         let known = VersionFile::read(&home.join(VERSION_PATH))?;
         let mut cluster_id = options.cluster_id.clone();
         match &known {
-            None if cluster_id.is_none() => cluster_id = Some(ask_cluster(setup, scm).await?),
+            None if cluster_id.is_none() => cluster_id = Some(fetch_cluster_id(setup, scm).await?),
             Some(version) if cluster_id.is_none() => confirm(setup, scm, version).await?,
             _ => {}
         }
@@ -70,7 +70,7 @@ impl Identity {
 }
 
 /// The cluster id of the first start.
-async fn ask_cluster(setup: &Setup, scm: &ScmClient) -> Result<String, Error> {
+async fn fetch_cluster_id(setup: &Setup, scm: &ScmClient) -> Result<String, Error> {
     let deadline = Instant::now() + FIRST_START_TIMEOUT;
     let mut told = false;
     loop {

@@ -41,7 +41,7 @@ pub async fn cluster(
 ) -> Result<(String, Option<Membership>), ScmError> {
     let mut told = false;
     loop {
-        let answers = ask_all(members).await;
+        let answers = query_members(members).await;
         if let Some((cluster_id, membership)) = newest(answers) {
             tracing::info!(cluster = cluster_id, "joining the cluster of the other SCMs");
             let membership = membership.filter(|m| m.contains(members.me.scm_id));
@@ -78,7 +78,7 @@ pub async fn membership(
     }
     let mut told = false;
     loop {
-        let answers = ask_all(members).await;
+        let answers = query_members(members).await;
         let same = answers.into_iter().filter(|answer| answer.cluster_id == cluster_id);
         if let Some((_, membership)) = newest(same) {
             return match membership.filter(|m| m.contains(members.me.scm_id)) {
@@ -103,7 +103,7 @@ pub async fn membership(
     }
 }
 
-async fn ask_all(members: &Members) -> Vec<GetScmInfoResponseProto> {
+async fn query_members(members: &Members) -> Vec<GetScmInfoResponseProto> {
     let others = members.others();
     let asked = others.iter().map(|other| info(other.node.block.connect().to_string()));
     futures::future::join_all(asked).await.into_iter().flatten().collect()

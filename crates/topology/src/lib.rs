@@ -4,7 +4,7 @@
 //! [`Schema`] says which layers there are and what it costs to pass them.
 //!
 //! [`Racks::location`] asks for the names of a host, best known name first, and answers with the
-//! place of the first one that is known. Without a table or script nobody has a place, which is
+//! place of the first one that is known. Without a table or script no host has a place, which is
 //! [`DEFAULT_RACK`](types::topology::DEFAULT_RACK) for DataNodes.
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -79,7 +79,7 @@ impl Racks {
         }
     }
 
-    /// Where a host is, as far as that is known without asking anybody: what [`Racks::location`]
+    /// Where a host is, as far as that is known without the script: what [`Racks::location`]
     /// found before, or what the table says.
     pub fn known_location(&self, name: &str) -> Option<String> {
         match &self.source {

@@ -37,7 +37,7 @@ impl Script {
         for name in names {
             let rack = match self.known(name) {
                 Some(rack) => Some(rack),
-                None => self.ask(name).await,
+                None => self.run(name).await,
             };
             match rack {
                 Some(rack) if rack == topology::DEFAULT_RACK => found = Some(rack),
@@ -48,7 +48,7 @@ impl Script {
         found
     }
 
-    async fn ask(&self, name: &str) -> Option<String> {
+    async fn run(&self, name: &str) -> Option<String> {
         let script = self.path.display();
         let running = tokio::process::Command::new(&self.path)
             .arg(name)

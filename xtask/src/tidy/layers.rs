@@ -4,7 +4,7 @@ use super::Findings;
 use super::manifest::Manifest;
 
 /// Groups from the top down. A crate may use crates of the groups below its own, and those that
-/// [`WITHIN`] names.
+/// [`ALLOWED_IN_GROUP`] names.
 const GROUPS: &[(&str, &[&str])] = &[
     // What is shipped may not use it; tests may.
     ("for tests", &["testkit", "benchmark"]),
@@ -34,7 +34,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// Uses inside a group, each with its reason.
-const WITHIN: &[(&str, &str, &str)] = &[
+const ALLOWED_IN_GROUP: &[(&str, &str, &str)] = &[
     ("types", "proto", "conversions from and to the wire"),
     ("metastore", "blockio", "names that are durable before a database is in them"),
     ("multiraft", "blockio", "names that are durable before a log is in them"),
@@ -62,8 +62,8 @@ pub fn check(manifests: &[Manifest], findings: &mut Findings) {
         };
         for used in &manifest.uses {
             let Some(theirs) = group(used) else { continue };
-            let allowed =
-                theirs > own || WITHIN.iter().any(|(a, b, _)| *a == manifest.name && b == used);
+            let allowed = theirs > own
+                || ALLOWED_IN_GROUP.iter().any(|(a, b, _)| *a == manifest.name && b == used);
             if !allowed {
                 findings.error(format!(
                     "{} ({}) must not use {used} ({})",

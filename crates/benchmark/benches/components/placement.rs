@@ -13,7 +13,7 @@ use crate::cpu::CpuTime;
 const CONTAINERS: u64 = 100_000;
 const NODES: u128 = 300;
 /// Containers of one look, as SCM's service takes them.
-const LOOK: usize = 1_000;
+const PORTION: usize = 1_000;
 /// When the cluster began, in milliseconds; and long after its containers were closed.
 const BEGUN: u64 = 1_000_000;
 const NOW: u64 = BEGUN + 3_600_000;
@@ -23,12 +23,12 @@ pub fn benchmarks(c: &mut Criterion<CpuTime>) {
     group.sample_size(10).throughput(Throughput::Elements(CONTAINERS));
     let mut whole = cluster(3);
     group.bench_function("repair look, 100k containers, all whole", |b| {
-        b.iter(|| assert_eq!(look(&mut whole), 0, "nothing is to be repaired"));
+        b.iter(|| assert_eq!(repair_all(&mut whole), 0, "nothing is to be repaired"));
     });
     // Every container lacks a replica: copies are ordered until the limits are reached.
     let mut lacking = cluster(2);
     group.bench_function("repair look, 100k containers, all lack one", |b| {
-        b.iter(|| black_box(look(&mut lacking)));
+        b.iter(|| black_box(repair_all(&mut lacking)));
     });
     let reports = reports_of(node(0), 3);
     group.throughput(Throughput::Elements(reports.len() as u64));
@@ -39,10 +39,10 @@ pub fn benchmarks(c: &mut Criterion<CpuTime>) {
 }
 
 /// A look at all containers, in portions; how many orders came of it.
-fn look(cluster: &mut Cluster) -> usize {
+fn repair_all(cluster: &mut Cluster) -> usize {
     let (mut orders, mut start) = (0, ContainerId(0));
     loop {
-        let repairs = cluster.repair_containers(start, LOOK, NOW);
+        let repairs = cluster.repair_containers(start, PORTION, NOW);
         orders += repairs.decision.orders.len();
         match repairs.next {
             Some(next) => start = next,

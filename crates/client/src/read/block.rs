@@ -150,7 +150,7 @@ impl BlockReader {
     pub(super) async fn chunks(&self, block: &BlockRef) -> Result<Arc<[dn::ChunkInfo]>> {
         let request = dn::GetBlockRequestProto { block_id: block.wire_id() };
         let length = block.length;
-        self.ask(block, 0, move |reader, node, target| {
+        self.request_hedged(block, 0, move |reader, node, target| {
             let command = Command {
                 kind: dn::Type::GetBlock,
                 request_field: 13,
@@ -181,7 +181,7 @@ impl BlockReader {
             read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
         };
         let (length, verify) = (block.length, self.verify);
-        self.ask(block, length, move |reader, node, target| {
+        self.request_hedged(block, length, move |reader, node, target| {
             let command = Command {
                 kind: dn::Type::GetSmallFile,
                 request_field: 21,
@@ -241,7 +241,7 @@ impl BlockReader {
         let first = usize::try_from(piece.read.start / slice).unwrap_or(usize::MAX);
         let verify = self.verify;
         let data = self
-            .ask(block, length, move |reader, node, target| {
+            .request_hedged(block, length, move |reader, node, target| {
                 let command = Command {
                     kind: dn::Type::ReadChunk,
                     request_field: 16,
@@ -278,7 +278,7 @@ impl BlockReader {
         self.hedge_after + Duration::from_secs_f64(length as f64 / SLOWEST as f64)
     }
 
-    async fn ask<T>(
+    async fn request_hedged<T>(
         &self,
         block: &BlockRef,
         length: u64,
@@ -290,9 +290,10 @@ impl BlockReader {
     ) -> Result<T> {
         let source = block.source();
         let late = self.late_after(length);
-        let asked =
-            replicas::ask(&source.nodes, late, |node| request(self, node, source.target.clone()))
-                .await;
+        let asked = replicas::request_hedged(&source.nodes, late, |node| {
+            request(self, node, source.target.clone())
+        })
+        .await;
         block.demote(&asked.failed);
         for (id, error) in &asked.failed {
             if matches!(error, Error::Corrupt { .. })

@@ -19,7 +19,11 @@ pub(super) struct Asked<T> {
 
 /// Asks `nodes` in order until one answers well. After `late` without an answer the next one is
 /// asked too.
-pub(super) async fn ask<T, F>(nodes: &[DatanodeDetails], late: Duration, request: F) -> Asked<T>
+pub(super) async fn request_hedged<T, F>(
+    nodes: &[DatanodeDetails],
+    late: Duration,
+    request: F,
+) -> Asked<T>
 where
     F: Fn(DatanodeDetails) -> BoxFuture<'static, Result<T, Error>>,
 {
@@ -77,7 +81,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_next_replica_is_asked_when_one_fails() {
-        let asked = ask(&nodes(3), Duration::from_secs(1), |node| {
+        let asked = request_hedged(&nodes(3), Duration::from_secs(1), |node| {
             async move { if node.host == "n2" { Ok(node.host) } else { Err(broken()) } }.boxed()
         })
         .await;
@@ -87,7 +91,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_late_replica_is_overtaken() {
-        let asked = ask(&nodes(3), Duration::from_millis(1), |node| {
+        let asked = request_hedged(&nodes(3), Duration::from_millis(1), |node| {
             async move {
                 match node.host.as_str() {
                     "n0" => std::future::pending().await,
@@ -105,7 +109,7 @@ mod tests {
     #[tokio::test]
     async fn a_late_replica_may_still_win() {
         let overtaken = std::sync::Arc::new(tokio::sync::Notify::new());
-        let asked = ask(&nodes(2), Duration::from_millis(1), |node| {
+        let asked = request_hedged(&nodes(2), Duration::from_millis(1), |node| {
             let overtaken = overtaken.clone();
             async move {
                 if node.host == "n0" {
@@ -124,7 +128,7 @@ mod tests {
     #[tokio::test]
     async fn when_all_fail_each_failure_is_told() {
         for count in [0, 1, 3] {
-            let asked = ask(&nodes(count), Duration::from_secs(1), |_| {
+            let asked = request_hedged(&nodes(count), Duration::from_secs(1), |_| {
                 async { Err::<(), _>(broken()) }.boxed()
             })
             .await;

@@ -219,7 +219,7 @@ impl<'g> StripeRead<'g> {
         let mut plan = Vec::new();
         for (position, range) in missing {
             if self.is_good(*position) {
-                self.ask(*position, range.clone(), &mut plan);
+                self.plan_missing(*position, range.clone(), &mut plan);
             }
         }
         if lost.is_empty() {
@@ -243,7 +243,7 @@ impl<'g> StripeRead<'g> {
                 if replica.error.is_some() || replica.late {
                     continue;
                 }
-                self.ask(position, self.part_of(position, &span), &mut plan);
+                self.plan_missing(position, self.part_of(position, &span), &mut plan);
             }
             needed -= 1;
         }
@@ -251,7 +251,12 @@ impl<'g> StripeRead<'g> {
     }
 
     /// Adds what of `range` is neither there nor on its way.
-    fn ask(&self, position: usize, range: Range<u64>, plan: &mut Vec<(usize, Range<u64>)>) {
+    fn plan_missing(
+        &self,
+        position: usize,
+        range: Range<u64>,
+        plan: &mut Vec<(usize, Range<u64>)>,
+    ) {
         let Some(replica) = self.replicas.get(position) else { return };
         let mut on_its_way: Vec<Range<u64>> = replica.asked.clone();
         let planned = plan.iter().filter(|(other, _)| *other == position);

@@ -43,7 +43,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why the leader did not close a container that it was asked to close.
 #[derive(Debug, thiserror::Error)]
-enum AskError {
+enum LeaderCloseError {
     #[error("no leader is known")]
     NoLeader,
     #[error(transparent)]
@@ -117,21 +117,21 @@ impl Node {
                 }
             } else if asked.is_none_or(|asked| asked.elapsed() >= REQUEST_INTERVAL) {
                 asked = Some(Instant::now());
-                if let Err(error) = self.ask_leader(id, &pipeline).await {
+                if let Err(error) = self.close_on_leader(id, &pipeline).await {
                     tracing::debug!(container = %id, %error, "the leader is asked again to close");
                 }
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
         if self.is_live(id) {
-            self.tell_no_quorum(id, owner);
+            self.report_no_quorum(id, owner);
         }
         Ok(())
     }
 
     /// SCM gives up a pipeline that cannot agree on anything: then this node leaves the group, and
     /// the container is closed as it is.
-    fn tell_no_quorum(&self, id: ContainerId, owner: PipelineId) {
+    fn report_no_quorum(&self, id: ContainerId, owner: PipelineId) {
         let leader = self.pipelines.get(owner).and_then(|p| p.group.leader().leader);
         tracing::warn!(container = %id, pipeline = %owner, ?leader, "the pipeline did not close the container");
         if leader.is_none() {
@@ -156,10 +156,14 @@ impl Node {
     }
 
     /// Asks the pipeline's leader to close a container: it may not hear SCM.
-    async fn ask_leader(&self, id: ContainerId, pipeline: &Pipeline) -> Result<(), AskError> {
-        let leader: Uuid = pipeline.group.leader().leader.ok_or(AskError::NoLeader)?;
+    async fn close_on_leader(
+        &self,
+        id: ContainerId,
+        pipeline: &Pipeline,
+    ) -> Result<(), LeaderCloseError> {
+        let leader: Uuid = pipeline.group.leader().leader.ok_or(LeaderCloseError::NoLeader)?;
         let peer = pipeline.peers.iter().find(|peer| peer.node == leader);
-        let address = &peer.ok_or(AskError::NoLeader)?.address;
+        let address = &peer.ok_or(LeaderCloseError::NoLeader)?.address;
         let options = ClientOptions { connections: 1, ..ClientOptions::default() };
         let client = Client::new(address.as_str(), options);
         let _: ContainerCommandResponseProto = framed::message::call(

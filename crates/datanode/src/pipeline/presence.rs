@@ -63,7 +63,7 @@ impl Census {
     /// Asks all members but this one, `me`.
     pub async fn collect(id: PipelineId, peers: &[Peer], me: Uuid) -> Self {
         let others = peers.iter().filter(|peer| peer.node != me);
-        let answers = join_all(others.map(|peer| ask(id, peer))).await;
+        let answers = join_all(others.map(|peer| query(id, peer))).await;
         let count = |wanted| answers.iter().filter(|answer| **answer == Some(wanted)).count();
         let (closed, absent) = (count(Presence::Closed), count(Presence::Absent));
         Self { members: peers.len(), closed, absent }
@@ -83,7 +83,7 @@ impl Census {
     }
 }
 
-async fn ask(id: PipelineId, peer: &Peer) -> Option<Presence> {
+async fn query(id: PipelineId, peer: &Peer) -> Option<Presence> {
     let options = ClientOptions { connections: 1, ..ClientOptions::default() };
     let client = Client::new(peer.address.as_str(), options);
     let question = Bytes::copy_from_slice(id.0.as_bytes());

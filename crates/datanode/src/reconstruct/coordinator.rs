@@ -166,7 +166,7 @@ impl Coordinator<'_> {
             sources.wanted = targets.iter().map(|target| target.index).collect();
             let sources = Arc::new(sources);
             let sent = self.rebuild(&sources, targets, report).await?;
-            let targets = self.settle(&sources, &sizes, sent).await?;
+            let targets = self.leave_out_deleted(&sources, &sizes, sent).await?;
             still_ordered()?;
             for mut target in targets {
                 target.finish().await;
@@ -286,7 +286,7 @@ impl Coordinator<'_> {
     ///
     /// # Errors
     /// When it is not known which: a target had some of them before.
-    async fn settle(
+    async fn leave_out_deleted(
         &self,
         sources: &Sources,
         before: &[(usize, Size)],

@@ -25,7 +25,7 @@ pub(crate) struct Job {
     pub scheme: Scheme,
     /// The replicas that are left, each index once.
     pub sources: Vec<Member>,
-    /// Who gets which index.
+    /// Which node gets which index.
     pub targets: Vec<Member>,
 }
 

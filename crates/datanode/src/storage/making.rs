@@ -19,7 +19,7 @@ pub(super) struct Claim<'a> {
 }
 
 impl Making {
-    /// Waits until nobody else is making the container. Blocks.
+    /// Waits until no other thread is making the container. Blocks.
     pub(super) fn claim(&self, id: ContainerId) -> Claim<'_> {
         let mut ids = self.ids.lock();
         while !ids.insert(id) {

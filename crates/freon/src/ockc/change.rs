@@ -77,7 +77,7 @@ impl Run {
         }
         // What was renamed is not where it was.
         let began = Instant::now();
-        match self.look_at(&beside, key).await {
+        match self.read_version_at(&beside, key).await {
             Ok(Seen::Absent) => {}
             Ok(seen) => {
                 let text = || at(began, &format!("{beside} is {seen:?} after it was renamed"));

@@ -2,8 +2,8 @@
 //!
 //! A read round is Raft's ReadIndex: a heartbeat that a quorum answers proves that this
 //! replica still led when the round began. We remember when it began: every follower that
-//! answered will not vote for anybody else for an election timeout from then on, so for a
-//! third of that (room for clocks and for a follower that restarts, see `lead.rs`) nobody else
+//! answered will not vote for another member for an election timeout from then on, so for a
+//! third of that (room for clocks and for a follower that restarts, see `lead.rs`) no other
 //! can have committed anything and reads need no round at all.
 
 use std::collections::VecDeque;

@@ -165,7 +165,7 @@ impl GroupCore {
             fresh.commit.fetch_max(message.commit, Ordering::Relaxed);
             fresh.heard.store(now, Ordering::Release);
             if message.get_msg_type() == MessageType::MsgHeartbeat {
-                // Nothing behind the index is committed, whatever anybody said before.
+                // Nothing behind the index is committed, whatever any member said before.
                 fresh.commit.fetch_min(message.index.max(message.commit), Ordering::Relaxed);
                 // See `send` for these fields. Not all up to the index need be committed, ever.
                 let applied = self.shared.applied.load(Ordering::Acquire);

@@ -10,7 +10,7 @@
 //!
 //! It is replaced as a whole: written beside, synced, renamed. That happens when a group starts on
 //! the log for the first time, when its members have changed, before the state machine gets past
-//! the change, and, nobody waiting for it, when a replica that lacked something has it. What a
+//! the change, and, without a wait for it, when a replica that lacked something has it. What a
 //! replica may lack is in the log itself, too, in one batch with the entries that it gets: there it
 //! is never older than those.
 //!

@@ -142,7 +142,7 @@ impl DirectoryDeletingService {
 
     /// Leaves clients the log for a while when they wait for it: a portion that took `took` keeps
     /// it from them no more than a fraction of the time.
-    async fn give_way(&self, took: Duration) {
+    async fn throttle(&self, took: Duration) {
         if self.dispatcher.parts().admission.writing() > 0 {
             tokio::time::sleep(took * REST).await;
         }
@@ -160,7 +160,7 @@ impl DirectoryDeletingService {
             if portion.items > 0 {
                 let began = Instant::now();
                 self.purge(portion).await?;
-                self.give_way(began.elapsed()).await;
+                self.throttle(began.elapsed()).await;
             }
             match (ended, at.found) {
                 (false, _) => {}

@@ -11,7 +11,7 @@ use crate::dispatch::Dispatcher;
 ///
 /// # Errors
 /// When this OM does not lead, or cannot tell the outcome.
-pub(super) async fn ask(
+pub(super) async fn submit_for_answer(
     dispatcher: &Arc<Dispatcher>,
     request: OmRequest,
 ) -> Result<OmResponse, BackgroundError> {
@@ -21,12 +21,12 @@ pub(super) async fn ask(
 /// Has a request carried out that must succeed.
 ///
 /// # Errors
-/// As [`ask`], and when it is refused.
+/// As [`submit_for_answer`], and when it is refused.
 pub(super) async fn submit(
     dispatcher: &Arc<Dispatcher>,
     request: OmRequest,
 ) -> Result<(), BackgroundError> {
-    match ask(dispatcher, request).await? {
+    match submit_for_answer(dispatcher, request).await? {
         refused if refused.success == Some(false) => Err(BackgroundError::refused(refused)),
         _ => Ok(()),
     }

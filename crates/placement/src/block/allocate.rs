@@ -63,7 +63,7 @@ impl Cluster {
     /// Finds room for blocks. Neither slots nor shortage means that there is no pipeline to write
     /// through.
     pub fn allocate(&mut self, wish: Wish<'_>) -> Allocation {
-        let turn = self.containers.take_turn(wish.count);
+        let turn = self.containers.next_round_start(wish.count);
         let mut strict = self.gather(wish, turn, |e| {
             !wish.exclude.pipelines.contains(&e.record.id)
                 && !e.record.members.iter().any(|m| wish.exclude.datanodes.contains(&m.id))

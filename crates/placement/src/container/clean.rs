@@ -5,7 +5,7 @@
 //! reported: one that lacks writes is empty of what it never had. The orders go out without
 //! `force`, so that a node refuses when it knows better. A replica with blocks in it that turns up
 //! later revives the container (see `replica::reconcile`). One that was never written goes when its
-//! pipeline is gone: nobody can write to it any more.
+//! pipeline is gone: nothing can write to it any more.
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;
@@ -39,7 +39,10 @@ impl Cluster {
         }
         for id in self.containers.in_state(LifeCycleState::Deleting) {
             if self.replicas.of(id).is_empty() {
-                if self.containers.get(id).is_some_and(|c| self.settled_for(c.state_enter_ms, now))
+                if self
+                    .containers
+                    .get(id)
+                    .is_some_and(|c| self.reports_are_in(c.state_enter_ms, now))
                 {
                     let event = LifeCycleEvent::Cleanup;
                     let usage = Usage::default();
@@ -87,12 +90,12 @@ impl Cluster {
             && c.used_bytes == 0
             && self.replicas.of(id).is_empty()
             && c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
-            && self.settled_for(c.state_enter_ms, now)
+            && self.reports_are_in(c.state_enter_ms, now)
             && self.nodes.iter().all(|n| n.health == Health::Healthy)
     }
 
     /// After a restart the absence of replicas means nothing until the nodes had time to report.
-    fn settled_for(&self, entered: Millis, now: Millis) -> bool {
+    fn reports_are_in(&self, entered: Millis, now: Millis) -> bool {
         !self.safe_mode.is_on() && elapsed(entered, now) >= self.settings.resend_after.min(2_000)
     }
 }

@@ -156,7 +156,7 @@ impl Containers {
     }
 
     /// Where a batch of `count` blocks begins its round over the open containers.
-    pub(crate) fn take_turn(&mut self, count: usize) -> usize {
+    pub(crate) fn next_round_start(&mut self, count: usize) -> usize {
         let turn = self.turn;
         // Far from the end of the range, so that a batch can count on from it.
         self.turn = turn.wrapping_add(count) & (usize::MAX >> 8);

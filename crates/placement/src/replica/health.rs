@@ -115,7 +115,7 @@ impl Cluster {
             return match (here.saturating_add(s.going.len()), stuck) {
                 (0, true) => "QUASI_CLOSED_STUCK_MISSING",
                 (0, false) => "MISSING",
-                // There are replicas, and none that anybody can vouch for.
+                // There are replicas, and none that is vouched for.
                 _ if here < s.required => "UNHEALTHY_UNDER_REPLICATED",
                 _ if here > s.required => "UNHEALTHY_OVER_REPLICATED",
                 _ => "UNHEALTHY",

@@ -74,7 +74,7 @@ pub struct PendingTasks {
     copies: usize,
     /// Nodes that a replica could not be copied from or made on, and until when that is remembered.
     failed: FxHashMap<(ContainerId, DatanodeId), Millis>,
-    /// Something came, went or failed since anybody asked.
+    /// Something came, went or failed since it was last asked.
     changed: bool,
 }
 

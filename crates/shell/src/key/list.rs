@@ -32,7 +32,7 @@ pub(crate) async fn run(args: List, conf: &Configuration) -> Result<(), ShellErr
     };
     let listed = of_bucket(&client, volume, bucket, &args.list, limit).await?;
     if listed.more {
-        tell(limit);
+        print_truncation(limit);
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ async fn of_volume(
         shown += listed.count;
         next = buckets.try_next().await?;
         if listed.more || (shown == limit && next.is_some()) {
-            tell(shown);
+            print_truncation(shown);
             break;
         }
     }
@@ -73,7 +73,7 @@ async fn of_volume(
 }
 
 /// Says that there is more than what was shown.
-fn tell(shown: usize) {
+fn print_truncation(shown: usize) {
     eprintln!(
         "Listing first {shown} entries of the result. Use --length (-l) to override max returned \
          keys."

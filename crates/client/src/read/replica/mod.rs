@@ -112,7 +112,7 @@ impl BlockReplica {
             response_field: 12,
             request: &request,
         };
-        let reply: dn::GetBlockResponseProto = self.ask(command).await?;
+        let reply: dn::GetBlockResponseProto = self.call(command).await?;
         Ok(reply.block_data)
     }
 
@@ -127,12 +127,12 @@ impl BlockReplica {
             response_field: 6,
             request: &dn::ReadContainerRequestProto {},
         };
-        let reply: dn::ReadContainerResponseProto = self.ask(command).await?;
+        let reply: dn::ReadContainerResponseProto = self.call(command).await?;
         let invalid = || Error::protocol(format!("datanode {}", self.node.id), "no container");
         reply.container_data.ok_or_else(invalid)
     }
 
-    async fn ask<Q: prost::Message, A: prost::Message + Default>(
+    async fn call<Q: prost::Message, A: prost::Message + Default>(
         &self,
         command: Command<'_, Q>,
     ) -> Result<A> {

@@ -74,7 +74,7 @@ fn noted(data: &BlockData, offset: u64) -> Option<Noted<'_>> {
 }
 
 /// Where the checksums of one cell are among those of its stripe, in bytes.
-struct Place {
+struct CellRange {
     cell: u64,
     from: usize,
     to: usize,
@@ -87,16 +87,16 @@ fn place(
     index: u32,
     bytes_per_checksum: u32,
     width: usize,
-) -> Option<Place> {
+) -> Option<CellRange> {
     let lengths = group.stripe(stripe).ok()?;
     let slice = u64::from(bytes_per_checksum).max(1);
-    let mut place = Place { cell: 0, from: 0, to: 0, total: 0 };
+    let mut place = CellRange { cell: 0, from: 0, to: 0, total: 0 };
     for replica in group.scheme().replicas() {
         let cell = lengths.of(replica);
         let sums = usize::try_from(cell.div_ceil(slice)).ok()?.checked_mul(width)?;
         let end = place.total.checked_add(sums)?;
         if replica.get() == index {
-            place = Place { cell, from: place.total, to: end, ..place };
+            place = CellRange { cell, from: place.total, to: end, ..place };
         }
         place.total = end;
     }

@@ -48,8 +48,8 @@ impl Inner {
         }
     }
 
-    /// For a leader that does not have a chunk itself: any other member's, or nothing when nobody
-    /// has it. A block that was put is durable on a majority, so what nobody has was deleted, or
+    /// For a leader that does not have a chunk itself: any other member's, or nothing when none
+    /// has it. A block that was put is durable on a majority, so what no member has was deleted, or
     /// never acknowledged; it must not hold up a follower for ever.
     pub(super) async fn read_elsewhere(&self, header: Bytes, failure: &Failure) -> Bytes {
         if failure.is_gone() {

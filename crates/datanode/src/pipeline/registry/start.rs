@@ -55,7 +55,7 @@ impl Pipelines {
             Ok(Box::new(Machine { from, ..machine.clone() }) as Box<dyn StateMachine>)
         };
         let supervisor = parts.host.supervise(&group, RestartPolicy::default(), again);
-        tell_of_failures(id, supervisor.changes(), parts.pending_reports.clone());
+        report_failures(id, supervisor.changes(), parts.pending_reports.clone());
         let buffered = Default::default();
         Ok(Pipeline { id, group, supervisor, store, disk, peers, buffered, payloads })
     }
@@ -63,7 +63,7 @@ impl Pipelines {
 
 /// Tells SCM of a pipeline whose group has failed for good, so that it is replaced. One that is
 /// started again only shows up with its next report.
-fn tell_of_failures(
+fn report_failures(
     id: PipelineId,
     mut changes: watch::Receiver<GroupHealth>,
     pending_reports: Arc<PendingReports>,

@@ -174,7 +174,7 @@ impl ContainerStore {
         match outcome {
             Ok(data) => Ok(data),
             Err(error) if is_incomplete(&error) => {
-                self.look_closer(container, block, StorageError::io(container.id())(error))
+                self.judge_damage(container, block, StorageError::io(container.id())(error))
             }
             Err(error) => Err(self.unread(container, StorageError::io(container.id())(error))),
         }
@@ -213,13 +213,13 @@ impl ContainerStore {
                 Err(again) => error = again,
             }
         }
-        self.look_closer(container, block, error)
+        self.judge_damage(container, block, error)
     }
 
     /// A committed block lacks bytes, or has wrong ones, also when it is read again. Unless it was
     /// deleted just now, or replay is still putting bytes back, the replica is not to be trusted
     /// any more.
-    fn look_closer<T>(
+    fn judge_damage<T>(
         &self,
         container: &Arc<Container>,
         block: BlockId,

@@ -1,7 +1,7 @@
 //! Blocks that were deleted before this replica had them.
 //!
 //! A replica that lags comes to a PutBlock whose block is deleted already: by an order of SCM that
-//! was here first, or everywhere else, so that nobody has the bytes any more. What it knows of that
+//! was here first, or everywhere else, so that none has the bytes any more. What it knows of that
 //! is noted durably before the entry is confirmed, so that applying the log depends on nothing but
 //! the log and this disk.
 

@@ -16,7 +16,7 @@
 //!   container still here. A disk that is gone is the finding, not its containers.
 //! * **A scan changes nothing** but the state of a replica that is damaged, and the note of when
 //!   it was looked through: one that is cut off leaves nothing behind.
-//! * RECOVERING replicas are touched by no scan: whoever rebuilds them checks them.
+//! * RECOVERING replicas are touched by no scan: the node that rebuilds them checks them.
 
 mod data;
 mod figures;
@@ -99,7 +99,7 @@ enum Found {
 }
 
 impl ContainerStore {
-    /// Has a replica looked through soon: somebody had bytes of it that are not as they should be,
+    /// Has a replica looked through soon: a reader had bytes of it that are not as they should be,
     /// or the device did not give them. One that is not here needs none.
     pub fn suspect(&self, id: ContainerId, why: &str) {
         if self.find(id).is_some() && self.note_suspect(id) {

@@ -1,7 +1,7 @@
 //! When replicas were scanned, and which one is next.
 //!
 //! When a replica was last read as a whole is a row of the table of sums, written without the
-//! database's log: it becomes durable with the next flush, whoever asks for it. A crash costs at
+//! database's log: it becomes durable with the next flush, whatever asks for it. A crash costs at
 //! most that some replicas are read again.
 
 use std::sync::Arc;

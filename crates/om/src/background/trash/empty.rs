@@ -14,7 +14,7 @@ use super::TrashOptions;
 use super::checkpoint::{self, CURRENT};
 use super::files::{TrashRoot, entries};
 use crate::background::BackgroundError;
-use crate::background::submit::ask;
+use crate::background::submit::submit_for_answer;
 use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics.
@@ -141,7 +141,7 @@ fn keys_below(
 
 async fn submit(dispatcher: &Arc<Dispatcher>, request: OmRequest) -> Result<(), BackgroundError> {
     let request = OmRequest { client_id: NAME.to_owned(), ..request };
-    let response = ask(dispatcher, request).await?;
+    let response = submit_for_answer(dispatcher, request).await?;
     match response.status() {
         // What a client has taken away in the meantime, or holds open, is for the next run.
         Status::Ok

@@ -61,7 +61,7 @@ pub(crate) async fn decommission(
 ) -> Result<(), ShellError> {
     let Decommission { nodes, force } = args;
     let failed = nodes.scm.client(conf).decommission(&nodes.hosts, force).await?;
-    tell(
+    print_outcome(
         &nodes,
         failed,
         "Started decommissioning datanode(s):",
@@ -73,7 +73,7 @@ pub(crate) async fn decommission(
 pub(crate) async fn maintenance(args: Maintenance, conf: &Configuration) -> Result<(), ShellError> {
     let Maintenance { nodes, end, force } = args;
     let failed = nodes.scm.client(conf).start_maintenance(&nodes.hosts, end, force).await?;
-    tell(
+    print_outcome(
         &nodes,
         failed,
         "Entering maintenance mode on datanode(s):",
@@ -88,7 +88,7 @@ pub(crate) async fn recommission(
 ) -> Result<(), ShellError> {
     let nodes = args.nodes;
     let failed = nodes.scm.client(conf).recommission(&nodes.hosts).await?;
-    tell(
+    print_outcome(
         &nodes,
         failed,
         "Started recommissioning datanode(s):",
@@ -96,7 +96,7 @@ pub(crate) async fn recommission(
     )
 }
 
-fn tell(
+fn print_outcome(
     nodes: &Hosts,
     failed: Vec<DatanodeAdminErrorResponseProto>,
     begun: &str,

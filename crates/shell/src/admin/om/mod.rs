@@ -109,7 +109,7 @@ pub(crate) async fn run(command: OmCommand, conf: &Configuration) -> Result<(), 
 async fn roles(args: Roles, conf: &Configuration) -> Result<(), ShellError> {
     let request =
         OmRequest { service_list_request: Some(Box::default()), ..request(Type::ServiceList) };
-    let answer = ask(&args.om.client(conf)?, request).await?;
+    let answer = submit(&args.om.client(conf)?, request).await?;
     let services = answer.service_list_response.unwrap_or_default().service_info;
     let oms = services.into_iter().filter_map(|s| s.om_role.map(|role| (s.hostname, role)));
     if args.json {
@@ -134,7 +134,7 @@ async fn transfer(args: Transfer, conf: &Configuration) -> Result<(), ShellError
         transfer_om_leadership_request: Some(Box::new(asked)),
         ..request(Type::TransferLeadership)
     };
-    ask(&client, request).await?;
+    submit(&client, request).await?;
     if args.json {
         let leader = match args.random {
             true => Value::Null,
@@ -212,7 +212,7 @@ fn request(command: Type) -> OmRequest {
     OmRequest { cmd_type: command as i32, version: Some(3), ..OmRequest::default() }
 }
 
-async fn ask(client: &Client, request: OmRequest) -> Result<OmResponse, ShellError> {
+async fn submit(client: &Client, request: OmRequest) -> Result<OmResponse, ShellError> {
     let answer = client.submit(request).await?;
     match answer.status() {
         Status::Ok => Ok(answer),

@@ -7,7 +7,7 @@ use config::Configuration;
 use proto::ozone::prepare_status_response::PrepareStatus;
 use proto::ozone::{OmRequest, PrepareRequest, PrepareRequestArgs, Type};
 
-use super::{OmArgs, ask, request};
+use super::{OmArgs, request, submit};
 use crate::{ShellError, output};
 
 /// Pause before the OMs are asked again how far they are.
@@ -39,7 +39,7 @@ pub(super) async fn prepare(args: Prepare, conf: &Configuration) -> Result<(), S
     };
     let prepare = PrepareRequest { args: wanted };
     let prepare = OmRequest { prepare_request: Some(Box::new(prepare)), ..request(Type::Prepare) };
-    let answer = ask(&client, prepare).await?;
+    let answer = submit(&client, prepare).await?;
     let index = answer.prepare_response.map_or(0, |r| r.txn_id);
     output::line(format!(
         "Ozone Manager Prepare Request successfully returned with Transaction Id: [{index}]."
@@ -75,6 +75,6 @@ pub(super) async fn prepare(args: Prepare, conf: &Configuration) -> Result<(), S
 pub(super) async fn cancel(args: CancelPrepare, conf: &Configuration) -> Result<(), ShellError> {
     let cancel =
         OmRequest { cancel_prepare_request: Some(Box::default()), ..request(Type::CancelPrepare) };
-    ask(&args.om.client(conf)?, cancel).await?;
+    submit(&args.om.client(conf)?, cancel).await?;
     output::line("Cancel prepare succeeded, cluster can now accept write requests.")
 }
