@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use config::Configuration;
-use config::keys::scm as keys;
 use prost::Message;
 use proto::block_location::{
     AllocateBlockResponse, AllocateScmBlockRequestProto, ScmBlockLocationRequest,
@@ -13,7 +12,7 @@ use types::ReplicationConfig;
 use crate::om::transport::Transport;
 use crate::{ClientOptions, Error, ErrorKind, Result};
 
-/// A client of SCM's endpoint for OMs. Clones share connections.
+/// A client of SCM for what OMs ask of it. Clones share connections.
 #[derive(Clone)]
 pub struct ScmBlockClient {
     transport: Transport,
@@ -22,14 +21,10 @@ pub struct ScmBlockClient {
 impl ScmBlockClient {
     /// A client of the cluster that `conf` describes.
     pub fn connect(conf: &Configuration) -> Self {
-        let addresses = match conf.scm_service() {
-            Some(service) if !conf.is_set(&keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS) => {
-                service.nodes.iter().map(|node| node.block.connect().to_string()).collect()
-            }
-            _ => vec![conf.get(&keys::OZONE_SCM_BLOCK_CLIENT_ADDRESS).connect().to_string()],
-        };
-        let policy = ClientOptions::from_configuration(conf).retry_policy();
-        Self { transport: Transport::scm_block(&addresses, policy) }
+        let options = ClientOptions::from_configuration(conf);
+        // Each endpoint of SCM answers the requests of all of them.
+        let transport = Transport::scm_block(&options.scm_addresses, options.retry_policy());
+        Self { transport }
     }
 
     /// Asks for `count` blocks of `size` bytes, and says where they are. Blocks that are not

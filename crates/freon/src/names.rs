@@ -1,4 +1,4 @@
-//! Names of generated keys that are Ozone's, so that its generators and ours find each other's keys.
+//! Names of generated keys that are Ozone's: its generators and ours find each other's keys.
 
 use md5::{Digest, Md5};
 

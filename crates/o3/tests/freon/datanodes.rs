@@ -1,7 +1,6 @@
 //! Generators of DataNodes and SCM: what is there afterwards.
 
-use super::{counts, fail, listed, report, run, timed};
-use crate::process::stderr;
+use super::{counts, fail, listed, run, timed};
 use crate::transcript::Transcript;
 
 #[test]
@@ -54,12 +53,7 @@ fn datanodes_give_back_the_bytes_that_are_asked_for() {
 #[test]
 fn scm_allocates_blocks_and_containers() {
     let cluster = Transcript::of_datanodes(3);
-    let stb = |line: &str| {
-        let mut command = cluster.command(&format!("freon stb {line} --json"));
-        let output = command.env("OZONE_CONF_DIR", cluster.ready("conf")).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
-        report(&output)
-    };
+    let stb = |line: &str| run(&cluster, &format!("stb {line}"));
     let blocks = stb("--benchmark AllocateBlocks --num-blocks 20 --num-threads 3 --block-size 1MB");
     assert_eq!((counts(&blocks), timed(&blocks, "allocate-block")), ([20, 0, 0], 20));
     assert_eq!(blocks["entries"], 20, "{blocks}");

@@ -1,9 +1,12 @@
 //! Generators of files: what each leaves in the bucket.
 
+use std::process::Stdio;
+use std::time::Instant;
+
 use serde_json::Value;
 
-use super::{counts, fail, listed, run, timed};
-use crate::process::stderr;
+use super::{counts, fail, listed, report, run, timed};
+use crate::process::{TIMEOUT, stderr};
 use crate::transcript::Transcript;
 
 /// What lets writers sync.
@@ -28,7 +31,7 @@ fn tree(cluster: &Transcript, below: &str) -> (usize, Vec<String>) {
         rows.into_iter().partition(|row| row["file"] == true);
     let names = files.iter().map(|row| row["name"].as_str().unwrap().to_owned());
     // The path itself is listed, too.
-    (directories.len() - 1, names.collect())
+    (directories.len().saturating_sub(1), names.collect())
 }
 
 #[test]
@@ -114,4 +117,27 @@ fn a_file_is_synced_while_it_is_written() {
     assert_eq!(counts(&load), [1100, 0, 1100 * 8], "{load}");
     assert_eq!(size("long/0"), Some(1100 * 8));
     assert_eq!(counts(&run(&cluster, "ocokr -n 1 -t 1 -k long/0")), [1, 0, 1100 * 8]);
+}
+
+#[test]
+fn what_was_synced_is_read_while_the_file_is_written_on() {
+    let cluster = cluster(&SYNC);
+    let mut load = cluster.command("freon hg --duration 10m -t 2 -p live --json");
+    let mut load = load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::fs::write(cluster.dir().join("file"), "live/0\n").unwrap();
+    let until = Instant::now() + TIMEOUT;
+    let synced = loop {
+        let read = cluster.output("freon ocklr -n 1 -t 1 --key-file [DIR]/file --json");
+        match read.status.code() {
+            Some(0) => break counts(&report(&read))[2],
+            _ if Instant::now() < until => {}
+            _ => panic!("{}", stderr(&read)),
+        }
+    };
+    let ended = load.try_wait().unwrap();
+    load.kill().unwrap();
+    load.wait().unwrap();
+    assert!(ended.is_none(), "{ended:?}");
+    // Whole transactions.
+    assert!(synced > 0 && synced.is_multiple_of(32 * 8), "{synced}");
 }
