@@ -34,7 +34,7 @@ MBPS = int(os.environ.get("MBPS", "0"))
 # Of the container that is rebuilt: MB of keys.
 CONTAINER = int(os.environ.get("CONTAINER", "1000"))
 DATANODES = 9
-READ = os.environ.get("READ", "ockr")
+READ = os.environ.get("READ", "ocklr")
 
 SETTINGS = {
     "ozone.scm.stale.node.interval": "5s",
