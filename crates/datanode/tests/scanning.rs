@@ -67,7 +67,8 @@ async fn each_disk_and_each_log_has_its_figures_under_a_label() {
     let mut cluster = Cluster::start(1).await;
     let node = cluster.ids()[0];
     cluster.scm.scm.create_pipeline(&[node]).await;
-    assert!(metric(&cluster, node, "disk_sync_operations").await > 0);
+    // One line for each disk, or it panics.
+    metric(&cluster, node, "disk_sync_operations").await;
     let at = http(&cluster, node);
     let text = get(at, "/metrics").await;
     let value = |name: &str| -> f64 {
