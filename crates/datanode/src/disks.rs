@@ -8,7 +8,7 @@ use config::{ByteSize, Configuration};
 use types::DatanodeId;
 
 use crate::settings::Settings;
-use crate::storage::{ChoosingPolicy, DataDirectory, StorageOptions};
+use crate::storage::{BEGUN_FILE, ChoosingPolicy, DataDirectory, StorageOptions};
 
 /// The options of all disks.
 pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> StorageOptions {
@@ -27,6 +27,7 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
     let policy = conf.get(&dn::HDDS_DATANODE_VOLUME_CHOOSING_POLICY);
     let cache = conf.get(&dn::HDDS_DATANODE_METADATA_ROCKSDB_CACHE_SIZE).as_usize();
     StorageOptions {
+        begun: Some(settings.id_file.with_file_name(BEGUN_FILE)),
         min_free_space: conf.get(&dn::HDDS_DATANODE_VOLUME_MIN_FREE_SPACE).bytes(),
         reserved_share: conf.get(&dn::HDDS_DATANODE_DIR_DU_RESERVED_PERCENT),
         choosing: if policy.to_ascii_lowercase().contains("round") {

@@ -48,13 +48,6 @@ async fn replicas(
     all
 }
 
-async fn lose(cluster: &Cluster, groups: &Groups, indexes: &[u32]) {
-    for (_, node) in groups.members(indexes) {
-        cluster.scm.scm.send_delete_container(node, 5);
-        cluster.scm.scm.wait_for_replica(node, 5, State::Deleted).await;
-    }
-}
-
 fn succeeded(status: &proto::scm_datanode::CommandStatus) {
     assert_eq!(status.status(), Status::Executed, "{}", status.msg());
 }
@@ -67,14 +60,14 @@ async fn what_is_rebuilt_is_bit_for_bit_what_was_lost() {
     // A data index, then the first and one of parity at once, from the rebuilt one among others.
     let (lost, left) = (groups.members(&[2]), groups.members(&[1, 3, 4, 5]));
     let before = replicas(&cluster, &groups, lost[0].1, 2).await;
-    lose(&cluster, &groups, &[2]).await;
+    groups.lose(&cluster, &[2]).await;
     succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &[(2, spare)]).await);
     cluster.scm.scm.wait_for_replica(spare, 5, State::Closed).await;
     assert_eq!(replicas(&cluster, &groups, spare, 2).await, before);
 
     let first = replicas(&cluster, &groups, groups.nodes[0], 1).await;
     let parity = replicas(&cluster, &groups, groups.nodes[4], 5).await;
-    lose(&cluster, &groups, &[1, 5]).await;
+    groups.lose(&cluster, &[1, 5]).await;
     let left = [groups.members(&[3, 4]), vec![(2, spare)]].concat();
     // One that never had it, and one that lost it.
     let targets = [(5, other), (1, groups.nodes[0])];
@@ -131,7 +124,7 @@ async fn damaged_sources_are_decoded_around_and_found() {
     let groups = written(&cluster).await;
     let spare = cluster.ids()[5];
     let before = replicas(&cluster, &groups, groups.nodes[0], 1).await;
-    lose(&cluster, &groups, &[1]).await;
+    groups.lose(&cluster, &[1]).await;
     // A bit in the largest block of index 2, behind its checksum.
     let node = groups.nodes[1];
     let dir = cluster.node(node).dir.clone();
@@ -158,7 +151,7 @@ async fn nothing_is_made_of_too_few_or_damaged_sources() {
     let mut cluster = Cluster::start(6).await;
     let groups = written(&cluster).await;
     let spare = cluster.ids()[5];
-    lose(&cluster, &groups, &[1]).await;
+    groups.lose(&cluster, &[1]).await;
     for index in [2u32, 4] {
         let dir = cluster.node(groups.nodes[index as usize - 1]).dir.clone();
         let file = find(&dir, "7.block").expect("a block of its own file");
@@ -208,7 +201,7 @@ async fn a_block_that_too_few_have_is_skipped_and_one_that_is_behind_is_as_long_
     for local in [1, 3, 4, 5] {
         before.push(groups.read(&cluster, groups.nodes[1], 2, local).await.unwrap());
     }
-    lose(&cluster, &groups, &[2]).await;
+    groups.lose(&cluster, &[2]).await;
     let left = groups.members(&[1, 3, 4, 5]);
     succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &[(2, spare)]).await);
     for (local, before) in [1, 3, 4, 5].into_iter().zip(before) {
@@ -239,7 +232,7 @@ async fn a_source_of_another_generation_is_not_mixed_in() {
     groups.close(&cluster).await;
     let spare = cluster.ids()[5];
     let before = groups.read(&cluster, groups.nodes[0], 1, 1).await.unwrap();
-    lose(&cluster, &groups, &[1]).await;
+    groups.lose(&cluster, &[1]).await;
     let left = groups.members(&[2, 3, 4, 5]);
     let status = cluster.scm.scm.reconstruct(5, groups.config, &left, &[(1, spare)]).await;
     assert_eq!(status.status(), Status::Failed, "block 2 is not told apart");
@@ -270,7 +263,7 @@ async fn a_target_that_is_away_does_not_keep_the_others_from_theirs() {
     let [.., here, away] = cluster.ids()[..] else { unreachable!() };
     let third = replicas(&cluster, &groups, groups.nodes[2], 3).await;
     let fourth = replicas(&cluster, &groups, groups.nodes[3], 4).await;
-    lose(&cluster, &groups, &[3, 4]).await;
+    groups.lose(&cluster, &[3, 4]).await;
     cluster.node(away).stop().await;
     let left = groups.members(&[1, 2, 5]);
     let targets = [(3, here), (4, away)];
@@ -307,7 +300,7 @@ async fn a_coordinator_that_ends_leaves_no_replica_and_another_one_goes_on() {
     for local in 1..=3 {
         before.push(groups.read(&cluster, groups.nodes[4], 5, local).await.unwrap());
     }
-    lose(&cluster, &groups, &[3, 5]).await;
+    groups.lose(&cluster, &[3, 5]).await;
     let (left, scm) = (groups.members(&[1, 2, 4]), cluster.scm.scm.clone());
     let (config, sources) = (groups.config, left.clone());
     let order = tokio::spawn(async move {
@@ -327,7 +320,7 @@ async fn a_coordinator_that_ends_leaves_no_replica_and_another_one_goes_on() {
 }
 
 /// A file of this name below a directory.
-fn find(dir: &std::path::Path, name: &str) -> Option<std::path::PathBuf> {
+pub fn find(dir: &std::path::Path, name: &str) -> Option<std::path::PathBuf> {
     for entry in std::fs::read_dir(dir).ok()?.flatten() {
         let path = entry.path();
         if path.is_dir() {

@@ -135,10 +135,9 @@ fn nothing_is_decoded_from_fewer_than_it_takes() {
     }
     assert_eq!(repair(&mut cluster, now), []);
     assert_eq!(health(&cluster, c), "MISSING");
-    // A third that is not trusted, or has an index that there is not, does not help.
+    // A third that is nothing, or has an index that there is not, does not help.
     let free = free_nodes(&cluster, c);
     for (index, state) in [
-        (3, ReplicaState::Unhealthy),
         (3, ReplicaState::Invalid),
         (0, ReplicaState::Closed),
         (6, ReplicaState::Closed),
@@ -159,6 +158,48 @@ fn nothing_is_decoded_from_fewer_than_it_takes() {
     let orders = look(&mut cluster, later);
     let made = orders.iter().find(|o| matches!(o.kind, OrderKind::ReconstructEcContainer { .. }));
     assert_eq!(reconstruction(made.unwrap()).indexes(), [1, 2]);
+}
+
+#[test]
+fn damaged_replicas_are_read_when_too_few_good_ones_are_left() {
+    let mut cluster = in_racks(9, 3);
+    let (_, c) = closed(&mut cluster);
+    let now = soon(&cluster);
+    let damaged: Vec<_> = [2, 3].into_iter().map(|index| node_of(&cluster, c, index)).collect();
+    for (node, index) in damaged.iter().zip([2, 3]) {
+        say(&mut cluster, c, *node, index, ReplicaState::Unhealthy);
+    }
+    // Three good ones are enough: the others are decoded from them.
+    let orders = repair(&mut cluster, now);
+    let made = reconstruction(&orders[0]);
+    assert_eq!(made.indexes(), [2, 3]);
+    assert!(!made.sources.iter().any(|(node, _)| damaged.contains(node)), "{made:?}");
+    cluster.pending.take_changed();
+    for (node, _) in &made.targets {
+        cluster.pending.failed(c, *node);
+    }
+    // With two of them, what is lost is decoded from the damaged ones, too, and they are not.
+    let lost = lose(&mut cluster, c, 1);
+    assert_eq!(health(&cluster, c), "UNHEALTHY");
+    let orders = repair(&mut cluster, now);
+    let made = reconstruction(&orders[0]);
+    assert_eq!(made.indexes(), [1]);
+    assert_eq!(made.sources.iter().map(|(_, index)| *index).collect::<Vec<_>>(), [2, 3, 4, 5]);
+    // When nothing else is missing, one of them is.
+    for (node, _) in &made.targets {
+        cluster.pending.failed(c, *node);
+    }
+    say(&mut cluster, c, lost, 1, ReplicaState::Unhealthy);
+    let orders = repair(&mut cluster, now);
+    let made = reconstruction(&orders[0]);
+    assert_eq!(made.indexes(), [1]);
+    assert_eq!(made.sources.iter().map(|(_, index)| *index).collect::<Vec<_>>(), [2, 3, 4, 5]);
+    arrive(&mut cluster, &made);
+    // Then there are three good ones again, and the damaged ones are replaced and go.
+    let orders = repair(&mut cluster, now);
+    let made = reconstruction(&orders[0]);
+    assert_eq!(made.indexes(), [2, 3]);
+    assert!(!made.sources.iter().any(|(node, _)| damaged.contains(node)), "{made:?}");
 }
 
 #[test]

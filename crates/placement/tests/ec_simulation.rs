@@ -224,11 +224,18 @@ impl World {
             OrderKind::ReconstructEcContainer { id, .. } => {
                 let made = reconstruction(order);
                 assert!(made.sources.len() >= self.data(*id), "{order:?}");
-                for (source, index) in &made.sources {
-                    let known = self.cluster.replicas.on(*id, *source).unwrap();
-                    assert_eq!((known.replica_index, known.state), (*index, ReplicaState::Closed));
+                let known = |(source, index): &(DatanodeId, u32)| {
                     assert!(self.cluster.nodes.is_healthy(*source));
-                }
+                    let known = self.cluster.replicas.on(*id, *source).unwrap();
+                    assert_eq!(known.replica_index, *index);
+                    known.state
+                };
+                let states: Vec<_> = made.sources.iter().map(known).collect();
+                let good = states.iter().filter(|state| **state == ReplicaState::Closed).count();
+                // Damaged ones only when there are too few others.
+                let damaged = |s: &ReplicaState| *s == ReplicaState::Unhealthy;
+                assert_eq!(good, states.iter().filter(|s| !damaged(s)).count(), "{order:?}");
+                assert!(good == states.len() || good < self.data(*id), "{order:?}");
                 for (target, index) in &made.targets {
                     assert_eq!(self.cluster.replicas.on(*id, *target), None);
                     assert!(self.cluster.nodes.get(*target).unwrap().takes_writes());

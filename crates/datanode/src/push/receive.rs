@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use container::ContainerState;
 use framed::{Call, Code, Reply, Status};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -81,7 +82,9 @@ async fn begin_arrival(
     if let Ok(container) = receiver.store.container(id) {
         let info = container.info();
         let is_same = info.replica_index == manifest.replica_index;
-        if is_same && !info.state.is_live() && info.bcsid >= manifest.bcsid {
+        // What is damaged, written or filled by somebody else is not what was to come.
+        let is_whole = info.state == ContainerState::Closed || info.state == manifest.state;
+        if is_same && is_whole && info.bcsid >= manifest.bcsid {
             return Ok(PushResponse { here: true, ..PushResponse::default() });
         }
         let text = format!(

@@ -15,7 +15,7 @@ use super::job::{Job, Member};
 use super::listing::{Listing, by_key};
 use super::plan::Plan;
 use super::produce::{AHEAD, Item, produce};
-use super::source::{Size, Source, SourceError};
+use super::source::{Size, Source};
 use super::stripe::{Sources, Stripe};
 use super::target::Target;
 use crate::push::{ATTEMPTS, PushStream, Pusher, RETRY_DELAY, Reached};
@@ -148,9 +148,7 @@ impl Coordinator<'_> {
         let all = all.collect::<Result<Vec<_>, ReconstructError>>()?;
         let mut sources = Sources::new(job.container, Codec::new(job.scheme), all);
         let sizes = sizes(&sources).await?;
-        for (place, _) in sizes.iter().filter(|(_, size)| !size.is_closed) {
-            sources.fail(*place, &SourceError::NotClosed)?;
-        }
+        sources.admit(&sizes)?;
         let (mut targets, mut failures) = (Vec::new(), Vec::new());
         let begun = left.iter().map(|member| self.begin(job.container, member, &sizes));
         for (member, begun) in left.iter().zip(join_all(begun).await) {

@@ -61,6 +61,7 @@ pub(super) async fn produce(
             sources.fail(*place, error)?;
         }
         let Some(listed) = listed else { return Ok(()) };
+        let places: Vec<usize> = listed.rows.iter().map(|(place, _)| *place).collect();
         let rows = listed
             .rows
             .into_iter()
@@ -76,9 +77,11 @@ pub(super) async fn produce(
         let plan = match planned.plan {
             Ok(plan) => Arc::new(plan),
             Err(Unplanned::TooFew(count)) => {
-                // What is missing may be with one that did not answer.
-                if count + sources.all.len() - sources.left().len() >= scheme.data() {
-                    let reason = format!("{count} sources list it, others do not answer");
+                // What is missing may be with one that did not answer, or was lost by a damaged
+                // one.
+                if count + sources.doubtful(&places) >= scheme.data() {
+                    let reason =
+                        format!("{count} sources list it, others do not answer or are damaged");
                     return Err(ReconstructError::Block { local: listed.local, reason });
                 }
                 report.skip(listed.local, count);

@@ -65,8 +65,10 @@ pub(super) struct Size {
     pub blocks: i64,
     /// Size at which it counts as full.
     pub max_size: i64,
-    /// Whether it is CLOSED: what may still be written, or is damaged, is no source.
+    /// Whether it is CLOSED: what may still be written is no source.
     pub is_closed: bool,
+    /// Whether it is UNHEALTHY: its good blocks may be what is left.
+    pub is_damaged: bool,
 }
 
 /// A replica that is read from.
@@ -98,13 +100,15 @@ impl Source {
         let (response, _) = self.call(&request).await?;
         let data = response.read_container.and_then(|read| read.container_data);
         let data = data.ok_or_else(|| SourceError::Odd("without its container".to_owned()))?;
-        let is_closed = data.state == Some(State::Closed as i32);
+        let is = |state: State| data.state == Some(state as i32);
+        let (is_closed, is_damaged) = (is(State::Closed), is(State::Unhealthy));
         let dn::ContainerDataProto { bytes_used, block_count, size, .. } = data;
         Ok(Size {
             used: bytes_used.unwrap_or(0),
             blocks: block_count.unwrap_or(0),
             max_size: size.unwrap_or(0),
             is_closed,
+            is_damaged,
         })
     }
 

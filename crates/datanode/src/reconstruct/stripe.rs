@@ -1,6 +1,6 @@
 //! One stripe: its cells are read, what is missing is decoded, and checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use types::ContainerId;
 
 use super::error::ReconstructError;
 use super::plan::{Plan, Row};
-use super::source::{Source, SourceError};
+use super::source::{Size, Source, SourceError};
 
 /// Cells up to this size are decoded where they are needed; others on another core.
 const DECODED_INLINE: u64 = 64 << 10;
@@ -25,6 +25,8 @@ pub(super) struct Sources {
     pub all: Vec<Arc<Source>>,
     /// The indexes that are rebuilt, in the order of the targets.
     pub wanted: Vec<ReplicaIndex>,
+    /// Places of those whose replicas are UNHEALTHY.
+    damaged: BTreeSet<usize>,
     /// Sources that nothing more is expected of, by their places, and why.
     failed: Mutex<BTreeMap<usize, String>>,
 }
@@ -50,7 +52,35 @@ pub(super) enum Stripe {
 impl Sources {
     /// From these sources; nothing is wanted yet.
     pub fn new(container: ContainerId, codec: Codec, all: Vec<Arc<Source>>) -> Self {
-        Self { container, codec, all, wanted: Vec::new(), failed: Mutex::default() }
+        let damaged = BTreeSet::new();
+        Self { container, codec, all, wanted: Vec::new(), damaged, failed: Mutex::default() }
+    }
+
+    /// Leaves out those whose replicas are not CLOSED. UNHEALTHY ones stay when there are too few
+    /// others: each byte that is read from one has its checksum, or is not used.
+    ///
+    /// # Errors
+    /// When too few are left.
+    pub fn admit(&mut self, sizes: &[(usize, Size)]) -> Result<(), ReconstructError> {
+        let closed = sizes.iter().filter(|(_, size)| size.is_closed).count();
+        let is_enough = closed >= self.codec.scheme().data();
+        for (place, size) in sizes.iter().filter(|(_, size)| !size.is_closed) {
+            match size.is_damaged && !is_enough {
+                true => _ = self.damaged.insert(*place),
+                false => self.fail(*place, &SourceError::NotClosed)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sources that may have a block which they do not list: those that failed, and those whose
+    /// replicas are UNHEALTHY.
+    pub fn doubtful(&self, listed: &[usize]) -> usize {
+        let failed = self.failed.lock();
+        let is_doubtful = |place: &usize| {
+            failed.contains_key(place) || (self.damaged.contains(place) && !listed.contains(place))
+        };
+        (0..self.all.len()).filter(is_doubtful).count()
     }
 
     /// Nothing more is expected of a source.

@@ -14,6 +14,7 @@
 //! | [`scan`] | looking replicas through for damage |
 //! | [`deletion`] | deletion transactions and getting space back |
 //! | [`transfer`] | containers on their way to another node |
+//! | [`begun`] | which erasure-coded replicas were here |
 //!
 //! # Invariants
 //! * **The Raft log is the write-ahead log.** Applying writes to RocksDB without its log, one batch
@@ -28,6 +29,7 @@
 //! * **Bytes are never trusted.** Packed records carry checksums that are checked at every read;
 //!   large blocks are checked by the reader against the client's own checksums.
 
+mod begun;
 pub mod block;
 pub mod containers;
 pub mod deletion;
@@ -44,6 +46,7 @@ mod tables;
 mod tests;
 pub mod transfer;
 
+pub(crate) use begun::FILE as BEGUN_FILE;
 pub use block::{Committed, Piece};
 pub use containers::{Container, ContainerInfo, InitialState, NewContainer};
 pub use deletion::{DeletionResult, Reclaimed};

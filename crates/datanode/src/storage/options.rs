@@ -43,6 +43,9 @@ pub struct StorageOptions {
     pub cluster_id: String,
     /// The DataNode they belong to.
     pub datanode: DatanodeId,
+    /// The file that remembers which erasure-coded replicas were here, beside the node's identity;
+    /// without it one that a replaced disk had is begun anew.
+    pub begun: Option<PathBuf>,
     /// Free space below which a disk takes no more writes.
     pub min_free_space: u64,
     /// Share of every disk never used, 0 to 1.
@@ -91,6 +94,7 @@ impl StorageOptions {
             dirs,
             cluster_id: cluster_id.into(),
             datanode,
+            begun: None,
             min_free_space: 100 << 20,
             reserved_share: 0.0001,
             choosing: ChoosingPolicy::default(),

@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use types::{ContainerId, PipelineId};
 
-use super::containers::{Container, Loaded, LoadedDisk, NewContainer, load_all};
+use super::begun::Begun;
+use super::containers::{Container, InitialState, Loaded, LoadedDisk, NewContainer, load_all};
 use super::disk::{self, Disk};
 use super::error::{Result, StorageError};
 use super::making::Making;
@@ -49,6 +50,8 @@ struct Inner {
     containers: DashMap<ContainerId, Arc<Container>, FxBuildHasher>,
     /// Containers that were here and are lost.
     missing: Mutex<FxHashSet<ContainerId>>,
+    /// Erasure-coded replicas that were here, on whichever disk.
+    begun: Option<Begun>,
     /// Containers whose state SCM does not know yet.
     changed: Mutex<BTreeSet<ContainerId>>,
     /// Containers that should be closed.
@@ -56,6 +59,32 @@ struct Inner {
     turn: AtomicUsize,
     making: Making,
     suspects: Mutex<Suspects>,
+}
+
+impl Inner {
+    /// Erasure-coded replicas that were here and are on no disk are lost. Blocks.
+    fn remember_begun(&mut self) -> Result<()> {
+        let Some(path) = self.options.begun.clone() else { return Ok(()) };
+        let all = self.containers.iter();
+        let here = all.filter(|entry| entry.value().replica_index() > 0).map(|entry| *entry.key());
+        let (begun, lost) = Begun::open(path, &here.collect())?;
+        // Nobody can write to them any more: SCM closes those that are open.
+        self.full.get_mut().extend(&lost);
+        if !lost.is_empty() {
+            tracing::warn!(count = lost.len(), first = ?lost.first(), "replicas were here and are lost");
+        }
+        self.missing.get_mut().extend(lost);
+        self.begun = Some(begun);
+        Ok(())
+    }
+
+    /// A replica is about to be here.
+    fn begins(&self, id: ContainerId, replica_index: i32) -> Result<()> {
+        match &self.begun {
+            Some(begun) if replica_index > 0 => begun.add(id),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Replicas that are to be read whole.
@@ -89,6 +118,7 @@ impl ContainerStore {
             suspects: Mutex::default(),
             containers: DashMap::default(),
             missing: Mutex::default(),
+            begun: None,
             changed: Mutex::default(),
             full: Mutex::default(),
             turn: AtomicUsize::new(0),
@@ -129,6 +159,7 @@ impl ContainerStore {
         if let Some(error) = last.filter(|_| inner.disks.is_empty()) {
             return Err(error);
         }
+        inner.remember_begun()?;
         let store = Self { inner: Arc::new(inner) };
         for (id, why) in damaged {
             store.mark_unhealthy(id, &why)?;
@@ -199,6 +230,9 @@ impl ContainerStore {
         if self.inner.missing.lock().contains(&new.id) {
             return Err(StorageError::ContainerMissing(new.id));
         }
+        if new.state == InitialState::Open {
+            self.inner.begins(new.id, new.replica_index)?;
+        }
         let options = &self.inner.options;
         let disk = match &new.disk {
             Some(disk) => Arc::clone(disk),
@@ -216,12 +250,14 @@ impl ContainerStore {
     pub(super) fn publish(
         &self,
         id: ContainerId,
+        replica_index: i32,
         move_in: impl FnOnce() -> Result<Arc<Container>>,
     ) -> Result<()> {
         let _claim = self.inner.making.claim(id);
         if self.find(id).is_some() {
             return Err(StorageError::AlreadyHere(id));
         }
+        self.inner.begins(id, replica_index)?;
         let container = move_in()?;
         self.inner.missing.lock().remove(&id);
         self.inner.containers.insert(id, container);
@@ -315,7 +351,12 @@ impl ContainerStore {
     }
 
     pub(crate) fn forget(&self, id: ContainerId) {
-        self.inner.containers.remove(&id);
+        let gone = self.inner.containers.remove(&id);
+        if let (Some(begun), Some((_, container))) = (&self.inner.begun, gone)
+            && container.replica_index() > 0
+        {
+            begun.remove(id);
+        }
         self.inner.changed.lock().remove(&id);
     }
 

@@ -150,6 +150,16 @@ impl Groups {
 
     /// What a node answers to a chunk and a PutBlock that are meant for another one.
     pub async fn misdirected(&self, local: u64, index: u32) -> [Option<dn::Result>; 2] {
+        self.addressed(local, index, DatanodeId::random()).await
+    }
+
+    /// What a node answers to a chunk and a PutBlock for the node `to`.
+    pub async fn addressed(
+        &self,
+        local: u64,
+        index: u32,
+        to: DatanodeId,
+    ) -> [Option<dn::Result>; 2] {
         let data = Bytes::from_static(b"misdirected");
         let info = dn::ChunkInfo {
             chunk_name: format!("{local}_chunk_1"),
@@ -159,15 +169,14 @@ impl Groups {
             checksum_data: checksum::compute(ChecksumType::Crc32c, SLICE, &data),
             stripe_checksum: None,
         };
-        let elsewhere = DatanodeId::random();
-        let mut write = self.request_to(elsewhere, dn::Type::WriteChunk);
+        let mut write = self.request_to(to, dn::Type::WriteChunk);
         write.write_chunk = Some(dn::WriteChunkRequestProto {
             block_id: self.block(local, index),
             chunk_data: Some(info.clone()),
             data: None,
             block: None,
         });
-        let mut put = self.request_to(elsewhere, dn::Type::PutBlock);
+        let mut put = self.request_to(to, dn::Type::PutBlock);
         put.put_block = Some(dn::PutBlockRequestProto {
             block_data: dn::BlockData {
                 block_id: self.block(local, index),
@@ -177,6 +186,15 @@ impl Groups {
             eof: Some(true),
         });
         [self.call(index, write, data).await.err(), self.call(index, put, Bytes::new()).await.err()]
+    }
+
+    /// SCM has the replicas with these indexes deleted.
+    pub async fn lose(&self, cluster: &Cluster, indexes: &[u32]) {
+        for (_, node) in self.members(indexes) {
+            let (container, scm) = (self.container as i64, &cluster.scm.scm);
+            scm.send_delete_container(node, container);
+            scm.wait_for_replica(node, container, State::Deleted).await;
+        }
     }
 
     /// Closes all replicas.

@@ -10,7 +10,11 @@
 //! 3. when a rack has **more indexes than it should**, one is copied to another (`ec_spread.rs`).
 //!
 //! **Invariant:** no index is decoded while it is, or may yet be, on a node in service, and none of
-//! a container of which fewer indexes can be read than that takes.
+//! a container of which fewer indexes can be read than that takes. When too few good ones are left
+//! UNHEALTHY replicas are read, too: they do not count, and whoever decodes verifies each of their
+//! blocks.
+
+use std::collections::BTreeMap;
 
 use types::{ContainerId, DatanodeId};
 
@@ -19,7 +23,7 @@ use super::ec_count::EcReplicaCount;
 use super::pending::{Pending, Task};
 use super::repair::Repair;
 use super::urgency::{Left, Urgency};
-use crate::{Cluster, Container, Millis, Order, OrderKind};
+use crate::{Cluster, Container, Millis, Order, OrderKind, ReplicaState};
 
 /// What becomes of indexes that are missing.
 enum Bring {
@@ -74,7 +78,10 @@ impl Cluster {
         let can_copy = |index: &u32, again: bool| !self.senders(c.id, s, *index, again).is_empty();
         let (mut copied, mut decoded): (Vec<u32>, Vec<u32>) =
             needed.iter().partition(|index| can_copy(index, false));
-        let sources = self.sources(c.id, s, &decoded);
+        let mut sources = self.sources(c.id, s, &decoded);
+        if sources.len() < s.data as usize {
+            self.add_damaged(c.id, s, &mut sources, &mut decoded);
+        }
         if sources.len() < s.data as usize {
             // A copy that failed is all that there is left to try.
             copied = needed.iter().copied().filter(|index| can_copy(index, true)).collect();
@@ -150,6 +157,40 @@ impl Cluster {
                 .map(|node| (node, index))
         };
         (1..=s.required).filter(|index| !without.contains(index)).filter_map(readable).collect()
+    }
+
+    /// Adds UNHEALTHY replicas to the sources of a container of which too few good ones are left:
+    /// some of their blocks are good, and what is read is verified. They are not decoded in the
+    /// same order; if they are all that is missing, the first of them is.
+    fn add_damaged(
+        &self,
+        id: ContainerId,
+        s: &EcReplicaCount,
+        sources: &mut Vec<(DatanodeId, u32)>,
+        decoded: &mut Vec<u32>,
+    ) {
+        if !s.is_lost() {
+            return;
+        }
+        let is_source = |(index, node): &&(u32, DatanodeId)| {
+            let replica = self.replicas.on(id, *node);
+            (1..=s.required).contains(index)
+                && replica.is_some_and(|r| r.state == ReplicaState::Unhealthy)
+                && self.nodes.is_healthy(*node)
+                && !self.is_going(id, *node)
+        };
+        let mut damaged: BTreeMap<u32, DatanodeId> = BTreeMap::new();
+        for (index, node) in s.bad.iter().filter(is_source) {
+            if !sources.iter().any(|(_, there)| there == index) {
+                damaged.entry(*index).or_insert(*node);
+            }
+        }
+        if decoded.iter().all(|index| damaged.contains_key(index)) {
+            damaged.pop_first();
+        }
+        decoded.retain(|index| !damaged.contains_key(index));
+        sources.extend(damaged.into_iter().map(|(index, node)| (node, index)));
+        sources.sort_unstable_by_key(|(_, index)| *index);
     }
 
     /// Nodes on their way out that an index can be copied from; those that failed lately only

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blockio::durable;
+use container::ContainerState;
 use container::segment::SegmentInfo;
 use metastore::{Batch, Durability, IterRange};
 use prost::Message;
@@ -130,6 +131,14 @@ fn load(
             return Ok(None);
         }
     };
+    if file.state == ContainerState::Recovering {
+        // Whoever was filling it has gone on elsewhere, or begins again: it is no replica.
+        tracing::info!(container = %id, "a replica that was not filled is removed");
+        rows.forget(id);
+        drop_rows(disk, id)?;
+        fs::remove_dir_all(dir).map_err(|e| StorageError::disk(dir, e))?;
+        return Ok(None);
+    }
     if file.state.is_live() {
         // Those of other containers were synced before they took no more writes.
         durable::read_from_device(&chunks).map_err(|e| StorageError::disk(&chunks, e))?;
@@ -182,6 +191,14 @@ fn missing_bytes(container: &Container) -> Result<Option<String>> {
 }
 
 impl Rows {
+    /// Rows of a replica that goes.
+    fn forget(&mut self, id: ContainerId) {
+        self.sums.remove(&id);
+        self.segments.remove(&id);
+        self.deleted_early.remove(&id);
+        self.scanned.remove(&id);
+    }
+
     fn read(disk: &Disk) -> Result<Self> {
         let mut rows = Self::default();
         let mut failed = None;

@@ -177,6 +177,11 @@ impl Container {
         }
     }
 
+    /// Its index in an EC group, else 0.
+    pub(crate) fn replica_index(&self) -> i32 {
+        self.fixed.replica_index
+    }
+
     pub(crate) fn pipeline(&self) -> Option<PipelineId> {
         self.fixed.pipeline
     }

@@ -55,8 +55,8 @@ impl Arrival {
         for dir in [&self.dir.join("chunks"), &metadata, &self.dir] {
             self.disk.sync_names(dir)?;
         }
-        let id = self.id;
-        store.publish(id, || self.move_in())?;
+        let (id, index) = (self.id, self.manifest.replica_index);
+        store.publish(id, index, || self.move_in())?;
         tracing::info!(container = %id, blocks, bytes, "container arrived");
         Ok(())
     }
