@@ -26,7 +26,7 @@ fn metadata_operations_are_counted_by_their_names() {
         assert_eq!(counts(&report), [20, 0, 20 * bytes], "{report}");
         assert_eq!(timed(&report, operation), 20, "{report}");
         let entries = report["entries"].as_u64().unwrap();
-        assert!((20 * (rows as u64).saturating_sub(1)..=20 * rows).contains(&entries), "{report}");
+        assert!((20 * rows.saturating_sub(1)..=20 * rows).contains(&entries), "{report}");
     }
     let few = fail(&cluster, "ommg -p meta -o LIST_KEYS -n 4 -t 4 --batch-size 100");
     assert!(few.contains("LIST_KEYS found"), "{few}");
