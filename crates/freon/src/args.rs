@@ -49,6 +49,14 @@ impl RunArgs {
         test % self.number_of_tests.max(1)
     }
 
+    /// Refuses `--clients` where there is nothing that several clients could share.
+    pub(crate) fn without_clients(&self) -> Result<(), FreonError> {
+        match self.clients {
+            1 => Ok(()),
+            _ => Err(FreonError::Usage("--clients has no meaning for this generator".into())),
+        }
+    }
+
     /// The prefix of what an earlier run made; `doing` says what becomes of it.
     pub(crate) fn named_prefix(&self, doing: &str) -> Result<&str, FreonError> {
         match self.prefix.as_str() {

@@ -28,7 +28,8 @@ const LIST_PAGE: u32 = 1000;
 
 /// A container of a run, and the pipeline that writes it.
 pub(crate) struct Container {
-    pub(crate) datanodes: DatanodeClient,
+    /// Clients of DataNodes, at least one.
+    clients: Vec<DatanodeClient>,
     pub(crate) pipeline: Pipeline,
     pub(crate) id: ContainerId,
 }
@@ -43,6 +44,7 @@ impl Container {
     pub(crate) async fn to_write(
         prefix: &str,
         replication: ReplicationConfig,
+        clients: usize,
         conf: &Configuration,
     ) -> Result<Self, FreonError> {
         let scm = ScmClient::connect(conf);
@@ -52,23 +54,28 @@ impl Container {
             Some(info) => ContainerId::from_wire(info.container_id),
             None => scm.create_container(replication, &owner(prefix)).await?,
         };
-        Self::open(&scm, id, conf).await
+        Self::open(&scm, id, clients, conf).await
     }
 
     /// The container that a run of this prefix has written.
-    pub(crate) async fn to_read(prefix: &str, conf: &Configuration) -> Result<Self, FreonError> {
+    pub(crate) async fn to_read(
+        prefix: &str,
+        clients: usize,
+        conf: &Configuration,
+    ) -> Result<Self, FreonError> {
         let scm = ScmClient::connect(conf);
         let Some(info) = find(&scm, prefix).await? else {
             let message = format!("no container was made by dcg with the prefix {prefix}");
             return Err(FreonError::Usage(message));
         };
-        Self::open(&scm, ContainerId::from_wire(info.container_id), conf).await
+        Self::open(&scm, ContainerId::from_wire(info.container_id), clients, conf).await
     }
 
     /// A container by its id.
     pub(crate) async fn open(
         scm: &ScmClient,
         id: ContainerId,
+        clients: usize,
         conf: &Configuration,
     ) -> Result<Self, FreonError> {
         let found = scm.container(id).await?;
@@ -77,7 +84,13 @@ impl Container {
         if pipeline.members.is_empty() {
             return Err(FreonError::Usage(format!("container {id} is on no DataNode")));
         }
-        Ok(Self { datanodes: DatanodeClient::connect(conf), pipeline, id })
+        let clients = (0..clients.max(1)).map(|_| DatanodeClient::connect(conf)).collect();
+        Ok(Self { clients, pipeline, id })
+    }
+
+    /// The client of a test.
+    pub(crate) fn client(&self, number: u64) -> &DatanodeClient {
+        &self.clients[(number % self.clients.len() as u64) as usize]
     }
 
     /// The DataNode that a test reads from.

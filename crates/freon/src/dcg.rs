@@ -43,7 +43,7 @@ pub(crate) async fn run(args: Dcg, conf: &Configuration) -> Result<Report, Freon
         return Err(FreonError::Usage("chunks are written to RATIS pipelines only".into()));
     }
     let prefix = prefix(&args.run.prefix);
-    let container = Container::to_write(&prefix, replication, conf).await?;
+    let container = Container::to_write(&prefix, replication, args.run.clients, conf).await?;
     let layout = Layout::new(container.id, &prefix, args.size);
     let chunks = std::sync::Arc::new(Chunks { container, layout });
     let report = run_generator(&args.run, &prefix, chunks.clone()).await?;
@@ -57,9 +57,9 @@ pub(crate) async fn run(args: Dcg, conf: &Configuration) -> Result<Report, Freon
 impl Chunks {
     /// Makes the first chunks readable.
     async fn put(&self, count: u64) -> Result<(), FreonError> {
-        let Container { datanodes, pipeline, .. } = &self.container;
+        let (client, pipeline) = (self.container.client(0), &self.container.pipeline);
         let blocks = self.layout.blocks(count).into_iter();
-        let puts = blocks.map(|(block, chunks)| datanodes.put_block(pipeline, block, chunks));
+        let puts = blocks.map(|(block, chunks)| client.put_block(pipeline, block, chunks));
         try_join_all(puts).await?;
         Ok(())
     }
@@ -67,10 +67,10 @@ impl Chunks {
 
 impl Generator for std::sync::Arc<Chunks> {
     async fn test(&self, number: u64, _: usize, tally: &mut Tally) -> Result<(), FreonError> {
-        let Container { datanodes, pipeline, .. } = &self.container;
+        let (client, pipeline) = (self.container.client(number), &self.container.pipeline);
         let (block, chunk) = (self.layout.block(number), self.layout.chunk(number));
         let began = Instant::now();
-        datanodes.write_chunk(pipeline, block, chunk, self.layout.data.clone()).await?;
+        client.write_chunk(pipeline, block, chunk, self.layout.data.clone()).await?;
         tally.timed("chunk-write", began);
         tally.bytes += self.layout.data.len() as u64;
         Ok(())

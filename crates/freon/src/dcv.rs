@@ -33,10 +33,10 @@ struct Validator {
 /// Runs it.
 pub(crate) async fn run(args: Dcv, conf: &Configuration) -> Result<Report, FreonError> {
     let prefix = args.run.named_prefix("chunks to validate")?;
-    let container = Container::to_read(prefix, conf).await?;
+    let container = Container::to_read(prefix, args.run.clients, conf).await?;
     let layout = Layout::new(container.id, prefix, args.size);
     let (node, block) = (container.node(0), layout.block(0));
-    let first = container.datanodes.read_chunk(node, block, layout.chunk(0)).await?;
+    let first = container.client(0).read_chunk(node, block, layout.chunk(0)).await?;
     let validator = Validator { first: Digest::of_bytes(&first), container, layout };
     run_generator(&args.run, prefix, validator).await
 }
@@ -47,7 +47,7 @@ impl Generator for Validator {
         let name = chunk.chunk_name.clone();
         let node = self.container.node(number);
         let began = Instant::now();
-        let bytes = self.container.datanodes.read_chunk(node, block, chunk).await?;
+        let bytes = self.container.client(number).read_chunk(node, block, chunk).await?;
         let found = Digest::of_bytes(&bytes);
         found.compare(&self.first, &name)?;
         tally.timed("chunk-validate", began);

@@ -54,7 +54,7 @@ struct Echo {
 async fn nodes(args: &Dne, conf: &Configuration) -> Result<Vec<DatanodeDetails>, FreonError> {
     let scm = ScmClient::connect(conf);
     if let Some(id) = args.container_id {
-        let container = Container::open(&scm, ContainerId(id), conf).await?;
+        let container = Container::open(&scm, ContainerId(id), 1, conf).await?;
         return Ok(container.pipeline.members);
     }
     let found = scm.nodes(Some(NodeState::Healthy), None).await?;

@@ -46,7 +46,8 @@ struct Log {
 
 /// Runs it.
 pub(crate) async fn run(args: Hg, conf: &Configuration) -> Result<Report, FreonError> {
-    let fs = FileSystem::open(args.run.clients, &args.path, conf).await?;
+    args.run.without_clients()?;
+    let fs = FileSystem::open(1, &args.path, conf).await?;
     let prefix = prefix(&args.run.prefix);
     let writer = fs.target.client(0).create_key(fs.file(&format!("{prefix}/0"))).await?;
     let log = std::sync::Arc::new(Log {

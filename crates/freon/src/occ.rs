@@ -28,6 +28,7 @@ struct Creator {
 
 /// Runs it.
 pub(crate) async fn run(args: Occ, conf: &Configuration) -> Result<Report, FreonError> {
+    args.run.without_clients()?;
     let creator = Creator { conf: conf.clone() };
     run_generator(&args.run, &prefix(&args.run.prefix), creator).await
 }

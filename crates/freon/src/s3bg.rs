@@ -31,6 +31,7 @@ struct Buckets {
 
 /// Runs it.
 pub(crate) async fn run(args: S3bg) -> Result<Report, FreonError> {
+    args.run.without_clients()?;
     let prefix = prefix(&args.run.prefix);
     let s3 = S3Client::connect(&args.s3)?;
     let buckets = Buckets { s3, prefix: prefix.clone(), no_body: sha256(b"") };

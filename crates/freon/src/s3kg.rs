@@ -56,6 +56,7 @@ struct Keys {
 
 /// Runs it.
 pub(crate) async fn run(args: S3kg) -> Result<Report, FreonError> {
+    args.run.without_clients()?;
     if args.multi_part_upload && args.size < MIN_PART {
         return Err(FreonError::Usage(format!(
             "parts must have at least {MIN_PART} bytes: --size"

@@ -188,6 +188,7 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
              freon dcg -n 2000000
              freon dcv -n 1
              freon dcv -n 1 -p never
+             freon occ -n 1 --clients 2
              freon s3kg -n 1 -e https://localhost:9878
              freon s3kg -n 1 --multi-part-upload
              freon ockv -n 1
