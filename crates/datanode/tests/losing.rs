@@ -38,6 +38,52 @@ async fn replicas(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_idle_recovering_replica_is_never_taken_for_a_closed_one() {
+    let mut cluster = Cluster::start(7).await;
+    let groups = Groups::new(&cluster, 5, SCHEME);
+    let locals = [1, 2, 3];
+    for local in locals {
+        groups.write(local, &bytes(local, 200_000), Writing::default()).await;
+    }
+    groups.close(&cluster).await;
+    let [.., half, other] = cluster.ids()[..] else { unreachable!() };
+    let before = replicas(&cluster, &groups, (1, groups.nodes[0]), &locals).await;
+    groups.lose(&cluster, &[1]).await;
+
+    // Somebody began to fill it, and is gone.
+    groups.begin_recovering(&cluster, half, 1).await;
+    assert_eq!(groups.state(&cluster, half).await, Some(ContainerState::Recovering));
+    // Orders to close it, and the order that would fill it, change nothing.
+    let left = groups.members(&[2, 3, 4, 5]);
+    for force in [false, true] {
+        cluster.scm.scm.send_close_container(half, 5, PipelineId::random(), force);
+    }
+    // They were carried out: it says that it has none.
+    cluster.scm.scm.wait_for_replica(half, 5, State::Deleted).await;
+    let status = cluster.scm.scm.reconstruct(5, groups.config, &left, &[(1, half)]).await;
+    assert_eq!(status.status(), Status::Failed, "it is no replica: {}", status.msg());
+    assert!(status.msg().contains("RECOVERING"), "{}", status.msg());
+    assert_eq!(groups.state(&cluster, half).await, Some(ContainerState::Recovering));
+    // It is no source either.
+    let with_it = [vec![(1, half)], groups.members(&[2, 3])].concat();
+    let status = cluster.scm.scm.reconstruct(5, groups.config, &with_it, &[(5, other)]).await;
+    assert!(status.msg().contains("not CLOSED"), "{}", status.msg());
+    let heard = |known: &mut crate::support::scm::Known| {
+        known.replicas.get(&(half, 5)).map(|replica| replica.state())
+    };
+    assert_eq!(cluster.scm.scm.with(heard), Some(State::Deleted), "it was reported");
+
+    // The next start removes it, and then the node gets the whole index.
+    cluster.node(half).stop().await;
+    cluster.node(half).restart().await;
+    assert_eq!(groups.state(&cluster, half).await, None);
+    succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &[(1, half)]).await);
+    cluster.scm.scm.wait_for_replica(half, 5, State::Closed).await;
+    assert_eq!(replicas(&cluster, &groups, (1, half), &locals).await, before);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_replica_is_not_taken_for_the_one_that_was_to_come() {
     let mut cluster = Cluster::start_with(5, eager).await;
     let groups = Groups::new(&cluster, 5, SCHEME);
@@ -182,7 +228,7 @@ async fn reconstruction_does_not_go_by_lengths_that_no_stripe_was_acknowledged_w
         let sources: Vec<u32> = (1..=5).filter(|index| *index != lost).collect();
         let mut locals = Vec::new();
         for further in [STRIPE, 20_000, 100] {
-            for dirty in [&sources[..1], &sources[3..], &sources[1..3]] {
+            for dirty in [&sources[..1], &sources[3..], &sources[1..3], &sources[2..]] {
                 let local = locals.len() as u64 + 1;
                 let data = bytes(local, acknowledged + further);
                 let how = Writing { last_only: Some(dirty), ..Writing::default() };
@@ -197,14 +243,20 @@ async fn reconstruction_does_not_go_by_lengths_that_no_stripe_was_acknowledged_w
         let (spare, of_lost) = (cluster.ids()[5], groups.members(&[lost])[0].1);
         let mut expected = Vec::new();
         for (_, twin) in &locals {
-            expected.push(groups.read(&cluster, of_lost, lost, *twin).await.unwrap().bytes);
+            expected.push(groups.read(&cluster, of_lost, lost, *twin).await.unwrap());
         }
         groups.lose(&cluster, &[lost]).await;
         let left = groups.members(&sources);
         succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &[(lost, spare)]).await);
         for ((local, _), expected) in locals.iter().zip(expected) {
             let made = groups.read(&cluster, spare, lost, *local).await.unwrap();
-            assert_eq!(made.bytes, expected, "index {lost} of block {local}");
+            assert_eq!(made.bytes, expected.bytes, "index {lost} of block {local}");
+            // Its checksums are there, and are not those of what is behind.
+            let sums = |of: &Replica| -> Vec<_> {
+                let chunks = of.row.chunks.iter();
+                chunks.map(|c| (c.checksum_data.clone(), c.stripe_checksum.clone())).collect()
+            };
+            assert_eq!(sums(&made), sums(&expected), "index {lost} of block {local}");
             let length = made.row.metadata.iter().find(|pair| pair.key == "blockGroupLen").unwrap();
             assert_eq!(length.value, Some(acknowledged.to_string()));
         }

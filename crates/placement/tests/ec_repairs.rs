@@ -169,6 +169,12 @@ fn damaged_replicas_are_read_when_too_few_good_ones_are_left() {
     for (node, index) in damaged.iter().zip([2, 3]) {
         say(&mut cluster, c, *node, index, ReplicaState::Unhealthy);
     }
+    // With one of three good ones silent the others wait for it: it is not lost.
+    let silent = node_of(&cluster, c, 1);
+    let later = make_stale(&mut cluster, silent);
+    assert_eq!(look(&mut cluster, later), []);
+    cluster.heartbeat(silent, later);
+    cluster.watch_nodes(later);
     // Three good ones are enough: the others are decoded from them.
     let orders = repair(&mut cluster, now);
     let made = reconstruction(&orders[0]);

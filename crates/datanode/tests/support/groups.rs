@@ -188,6 +188,46 @@ impl Groups {
         [self.call(index, write, data).await.err(), self.call(index, put, Bytes::new()).await.err()]
     }
 
+    /// A node begins a replica as a coordinator of Ozone's does, with one block, and is left alone.
+    pub async fn begin_recovering(&self, cluster: &Cluster, node: DatanodeId, index: u32) {
+        let of_node = cluster.nodes.iter().find(|known| known.id == node).unwrap();
+        let client = Client::new(of_node.address(), ClientOptions::default());
+        let mut create = self.request_to(node, dn::Type::CreateContainer);
+        create.create_container = Some(dn::CreateContainerRequestProto {
+            replica_index: Some(index as i32),
+            state: Some(ContainerState::Recovering as i32),
+            ..Default::default()
+        });
+        send(&client, create, Bytes::new()).await.unwrap();
+        let data = Bytes::from_static(b"a beginning");
+        let info = dn::ChunkInfo {
+            chunk_name: "1_chunk_1".into(),
+            offset: 0,
+            len: data.len() as u64,
+            metadata: Vec::new(),
+            checksum_data: checksum::compute(ChecksumType::Crc32c, SLICE, &data),
+            stripe_checksum: None,
+        };
+        let mut write = self.request_to(node, dn::Type::WriteChunk);
+        write.write_chunk = Some(dn::WriteChunkRequestProto {
+            block_id: self.block(1, index),
+            chunk_data: Some(info.clone()),
+            data: None,
+            block: None,
+        });
+        send(&client, write, data).await.unwrap();
+        let mut put = self.request_to(node, dn::Type::PutBlock);
+        put.put_block = Some(dn::PutBlockRequestProto {
+            block_data: dn::BlockData {
+                block_id: self.block(1, index),
+                chunks: vec![info],
+                ..Default::default()
+            },
+            eof: Some(true),
+        });
+        send(&client, put, Bytes::new()).await.unwrap();
+    }
+
     /// SCM has the replicas with these indexes deleted.
     pub async fn lose(&self, cluster: &Cluster, indexes: &[u32]) {
         for (_, node) in self.members(indexes) {

@@ -20,6 +20,8 @@ pub struct Cluster {
     om: Daemon,
     /// DataNodes by number; `None` for those that do not run.
     pub datanodes: Vec<Option<Daemon>>,
+    /// What DataNodes are told besides.
+    settings: &'static [(&'static str, &'static str)],
 }
 
 fn role(kind: &str, definitions: &[(&str, String)]) -> Command {
@@ -45,6 +47,11 @@ fn text(path: &Path) -> String {
 
 impl Cluster {
     pub fn start(nodes: usize) -> Self {
+        Self::start_with(nodes, &[])
+    }
+
+    /// With these settings of all DataNodes besides.
+    pub fn start_with(nodes: usize, settings: &'static [(&'static str, &'static str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let racks = dir.path().join("racks");
         let lines = (0..nodes).map(|n| format!("dn{n} /rack{}\n", n % 2));
@@ -80,7 +87,7 @@ impl Cluster {
                 ("ozone.om.http-address", free()),
             ],
         ));
-        let mut cluster = Self { dir, scm, om, datanodes: Vec::new() };
+        let mut cluster = Self { dir, scm, om, datanodes: Vec::new(), settings };
         for n in 0..nodes {
             let node = Daemon::start(cluster.datanode(n, &[]));
             cluster.datanodes.push(Some(node));
@@ -109,7 +116,9 @@ impl Cluster {
             ("trioxide.datanode.port", "0".to_owned()),
             ("hdds.datanode.http-address", free()),
         ];
-        definitions.extend(more.iter().map(|(key, value)| (*key, (*value).to_owned())));
+        definitions.extend(
+            self.settings.iter().chain(more).map(|(key, value)| (*key, (*value).to_owned())),
+        );
         role("datanode", &definitions)
     }
 

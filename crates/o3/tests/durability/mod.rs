@@ -6,6 +6,8 @@
 //! * [`flipped_bits`]: stored bytes change behind our back
 //! * [`full_disk`]: no room, and room again
 //! * [`erasure_coded`]: seven processes, any two killed while keys of rs-3-2 are written and read
+//! * [`erasure_damage`]: the same; disks lose and change what they have, nodes go while others are
+//!   rebuilt
 //! * [`cluster`]: separate processes in two racks
 //! * [`healing`]: six processes in two racks: dead, wiped, returning nodes and a replaced disk
 //! * [`reconstruction`]: seven processes: erasure-coded keys whose indexes are lost, rebuilt, come
@@ -15,6 +17,7 @@
 mod bad_disks;
 mod cluster;
 mod erasure_coded;
+mod erasure_damage;
 mod flipped_bits;
 mod full_disk;
 mod healing;

@@ -49,7 +49,7 @@ async fn indexes(scm: &ScmClient) -> BTreeMap<ContainerId, Vec<(i64, String)>> {
 }
 
 /// Whether each container with blocks has each index once, none of them on these nodes.
-async fn is_whole(scm: &ScmClient, without: &[&str]) -> bool {
+pub async fn is_whole(scm: &ScmClient, without: &[&str]) -> bool {
     let found = indexes(scm).await;
     let report = scm.container_report().await.unwrap();
     let troubles =

@@ -1,0 +1,253 @@
+//! Seven DataNodes as processes and keys of rs-3-2: their disks lose and change what they have
+//! while clients write and read, and nodes are gone while others are rebuilt.
+
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use client::{Client, KeyPath, ScmClient};
+use proto::hdds::{LifeCycleState, NodeState};
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use rand::seq::index::sample;
+use types::ReplicationConfig;
+
+use super::cluster::{Cluster, containers, until};
+use super::flipped_bits::files;
+use super::ledger::Ledger;
+use super::reconstruction::is_whole;
+use super::{BUCKET, VOLUME, make_bucket_of, runtime};
+use crate::process::{run, stderr, stdout};
+
+/// Two more than a block group has, so that keys are written without any two.
+const NODES: usize = 7;
+const WRITERS: usize = 2;
+/// Files that are damaged on a node, at most.
+const FILES: usize = 30;
+
+/// What is on the disks is looked through all the time.
+const SCANS: [(&str, &str); 3] = [
+    ("hdds.container.scrub.data.scan.interval", "500ms"),
+    ("hdds.container.scrub.volume.bytes.per.second", "100MB"),
+    ("hdds.container.scrub.min.gap", "0s"),
+];
+
+struct Test {
+    runtime: tokio::runtime::Runtime,
+    cluster: Cluster,
+    client: Client,
+    scm: ScmClient,
+    ledger: Arc<Ledger>,
+    loads: u64,
+}
+
+impl Test {
+    fn start() -> Self {
+        let (runtime, cluster) = (runtime(), Cluster::start_with(NODES, &SCANS));
+        let (client, scm) = (cluster.client(), cluster.scm_client());
+        let test = Self { runtime, cluster, client, scm, ledger: Arc::default(), loads: 0 };
+        test.runtime.block_on(async {
+            until("all nodes are there", async || test.are_up().await).await;
+            let config = ReplicationConfig::parse("EC", "rs-3-2-512k").unwrap();
+            make_bucket_of(&test.client, Some(config)).await;
+        });
+        test
+    }
+
+    async fn are_up(&self) -> bool {
+        let healthy = self.scm.nodes(Some(NodeState::Healthy), None).await.unwrap();
+        healthy.len() == NODES
+    }
+
+    /// Does something to the nodes while clients write and read, none of which may notice.
+    fn under_load(&mut self, what: &str, disturb: impl FnOnce(&mut Cluster)) {
+        self.loads += 1;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ledger, client) = (&self.ledger, &self.client);
+        let writer = |w| ledger.clone().write(client.clone(), w, self.loads, stop.clone());
+        let writers: Vec<_> = (0..WRITERS).map(|w| self.runtime.spawn(writer(w))).collect();
+        let reading = ledger.clone().read(client.clone(), self.loads, stop.clone());
+        let reader = self.runtime.spawn(reading);
+        let ended = || writers.iter().any(|w| w.is_finished()) || reader.is_finished();
+        let goes_on = |what: &str, more: u64| {
+            let (writes, reads) = (ledger.acknowledged() + more, ledger.compared() + more / 10);
+            let much = || ledger.acknowledged() > writes && ledger.compared() > reads;
+            self.runtime.block_on(until(what, async || much() || ended()))
+        };
+        // The random moment is what is tested.
+        goes_on("keys are written and read", rand::rng().random_range(40..80));
+        disturb(&mut self.cluster);
+        let took = goes_on(&format!("keys are written and read after {what}"), 60);
+        stop.store(true, Ordering::Relaxed);
+        self.runtime.block_on(async {
+            for writer in writers {
+                let failed = writer.await.unwrap();
+                assert!(failed.is_none(), "a writer saw {what}: {failed:?}");
+            }
+            let failed = reader.await.unwrap();
+            assert!(failed.is_none(), "a reader saw {what}: {failed:?}");
+        });
+        println!("{what}: 60 more keys took {took:?}");
+    }
+
+    /// Waits until each index of each container is there and good, block by block.
+    fn heals(&self, what: &str) {
+        let begun = Instant::now();
+        self.runtime.block_on(async {
+            until("all nodes are back", async || self.are_up().await).await;
+            self.ledger.verify(&self.client).await;
+            for (id, state, _) in containers(&self.scm).await {
+                if state == LifeCycleState::Open {
+                    self.scm.close_container(id).await.unwrap();
+                }
+            }
+            until(&format!("all indexes are there after {what}"), async || {
+                is_whole(&self.scm, &[]).await && self.bad_replicas().await.is_empty()
+            })
+            .await;
+            self.ledger.verify(&self.client).await;
+        });
+        println!("{what}: whole after {:?}", begun.elapsed());
+    }
+
+    /// Replicas of blocks that are not as they were written.
+    async fn bad_replicas(&self) -> Vec<String> {
+        let mut bad = Vec::new();
+        for key in self.ledger.keys() {
+            let path = KeyPath::new(VOLUME, BUCKET, &key);
+            let (_, blocks) = self.client.key_replicas(&path).await.unwrap();
+            for block in blocks {
+                let failures = block.verify().await;
+                if failures.len() != 5 || failures.iter().any(|of_one| !of_one.is_empty()) {
+                    bad.push(format!("{key}: block {}: {failures:?}", block.id));
+                }
+            }
+        }
+        bad
+    }
+
+    /// What `o3 admin container report` says of containers in such a state.
+    fn reported(&self, health: &str) -> u64 {
+        let scm = format!("ozone.scm.client.address={}", self.cluster.scm_address());
+        let output = run(&["admin", "-D", &scm, "container", "report"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let all = stdout(&output);
+        let line = all.lines().find_map(|line| line.strip_prefix(health)?.strip_prefix(": "));
+        line.unwrap().parse().unwrap()
+    }
+}
+
+/// Damages files of blocks of running nodes; says how many.
+fn damage(cluster: &Cluster, nodes: &[usize], change: impl Fn(&Path, u64)) -> usize {
+    let mut damaged = 0;
+    for n in nodes {
+        let of_node = files(&cluster.home(*n), ".block");
+        for file in of_node.sample(&mut rand::rng(), FILES) {
+            // Its block may be deleted meanwhile.
+            let Some(length) = file.metadata().ok().map(|data| data.len()) else { continue };
+            if length > 0 {
+                change(file, rand::rng().random_range(0..length));
+                damaged += 1;
+            }
+        }
+    }
+    damaged
+}
+
+fn open(file: &Path) -> Option<std::fs::File> {
+    std::fs::OpenOptions::new().read(true).write(true).open(file).ok()
+}
+
+fn flip(file: &Path, at: u64) {
+    let Some(file) = open(file) else { return };
+    let mut byte = [0];
+    if file.read_exact_at(&mut byte, at).is_ok() {
+        file.write_all_at(&[byte[0] ^ 1 << rand::rng().random_range(0..8)], at).unwrap();
+    }
+}
+
+fn truncate(file: &Path, length: u64) {
+    if let Some(file) = open(file) {
+        file.set_len(length).unwrap();
+    }
+}
+
+/// Two of the nodes.
+fn two() -> Vec<usize> {
+    sample(&mut rand::rng(), NODES, 2).into_vec()
+}
+
+#[test]
+fn damage_and_losses_of_disks_under_load_cost_nothing_and_are_repaired() {
+    let mut test = Test::start();
+    test.under_load("bits of two nodes flip", |cluster| {
+        let files = damage(cluster, &two(), flip);
+        println!("{files} files with a flipped bit");
+    });
+    test.heals("bits of two nodes flipped");
+    test.under_load("files of two nodes are cut", |cluster| {
+        let files = damage(cluster, &two(), truncate);
+        println!("{files} files are cut");
+    });
+    test.heals("files of two nodes were cut");
+    test.under_load("a disk is wiped and another node is killed", |cluster| {
+        let nodes = two();
+        nodes.iter().for_each(|n| cluster.kill(*n));
+        std::fs::remove_dir_all(cluster.home(nodes[0]).join("d1")).unwrap();
+        nodes.iter().for_each(|n| cluster.restart(*n));
+    });
+    test.heals("a disk was wiped and another node was killed");
+    test.under_load("all disks of a node are wiped", |cluster| {
+        let n = two()[0];
+        cluster.kill(n);
+        for disk in ["d1", "d2"] {
+            std::fs::remove_dir_all(cluster.home(n).join(disk)).unwrap();
+        }
+        cluster.restart(n);
+    });
+    test.heals("all disks of a node were wiped");
+
+    // A node has nothing any more; while its indexes are rebuilt two others are killed, so that
+    // three of five are away. Nobody can read what they had, and nothing is made up for it.
+    let [wiped, first, second] = sample(&mut rand::rng(), NODES, 3).into_vec()[..] else {
+        unreachable!()
+    };
+    test.cluster.kill(wiped);
+    for disk in ["d1", "d2"] {
+        std::fs::remove_dir_all(test.cluster.home(wiped).join(disk)).unwrap();
+    }
+    test.cluster.restart(wiped);
+    let under = test.runtime.block_on(async {
+        let mut under = 0;
+        until("it is known what is lost", async || {
+            under = test.reported("UNDER_REPLICATED");
+            under > 0
+        })
+        .await;
+        under
+    });
+    test.cluster.kill(first);
+    test.cluster.kill(second);
+    let mut missing = 0;
+    test.runtime.block_on(async {
+        until("the two are known to be gone", async || {
+            missing = test.reported("UNDER_REPLICATED")
+                + test.reported("MISSING")
+                + test.reported("MISSING_UNDER_REPLICATED");
+            let dead = test.scm.nodes(Some(NodeState::Dead), None).await.unwrap();
+            dead.len() == 2
+        })
+        .await;
+    });
+    println!("{under} containers lacked an index, then {missing} lacked some");
+    assert!(missing > 0, "SCM says nothing of what is gone");
+    test.cluster.restart(first);
+    test.cluster.restart(second);
+    test.heals("two nodes were gone while a third was rebuilt");
+    let unhealthy =
+        ["UNDER_REPLICATED", "MISSING", "UNHEALTHY"].map(|health| test.reported(health));
+    assert_eq!(unhealthy, [0, 0, 0]);
+    println!("{} keys written, {} compared", test.ledger.acknowledged(), test.ledger.compared());
+}
