@@ -11,7 +11,7 @@ fn metadata_operations_are_counted_by_their_names() {
     let created = ommg("-o CREATE_KEY -n 60 -t 4 --size 100B");
     assert_eq!(counts(&created), [60, 0, 6000], "{created}");
     let operations = [
-        ("LOOKUP_KEY", 0, 0),
+        ("LOOKUP_KEY", 0, 0_u64),
         ("GET_KEYINFO", 0, 0),
         ("HEAD_KEY", 0, 0),
         ("READ_KEY", 100, 0),
