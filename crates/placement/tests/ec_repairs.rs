@@ -43,6 +43,26 @@ fn all_that_is_missing_is_decoded_by_one_order_from_all_that_is_there() {
 }
 
 #[test]
+fn what_a_node_was_to_decode_when_it_registers_again_is_ordered_once_more() {
+    let mut cluster = in_racks(9, 3);
+    let (_, c) = closed(&mut cluster);
+    let now = soon(&cluster);
+    lose(&mut cluster, c, 5);
+    let orders = repair(&mut cluster, now);
+    let [order] = orders.as_slice() else { panic!("{orders:?}") };
+    assert_eq!(repair(&mut cluster, now + 1_000), [], "it is under way");
+    let details = cluster.nodes.get(order.node).unwrap().details.clone();
+    let replica = cluster.replicas.on(c, order.node).cloned();
+    cluster.register(details, disks(1), &[], now + 1_000);
+    let replicas = replica.map(|replica| (c, replica)).into_iter().collect();
+    cluster.report_all_replicas(order.node, replicas, now + 1_000);
+    let again = repair(&mut cluster, now + 2_000);
+    assert_eq!(again.len(), 1, "{again:?}");
+    assert_eq!(reconstruction(&again[0]).indexes(), [5]);
+    assert_eq!(repair(&mut cluster, now + 3_000), [], "it is under way");
+}
+
+#[test]
 fn all_good_indexes_are_sources_so_that_what_is_decoded_can_be_checked() {
     let mut cluster = in_racks(9, 3);
     let (_, c) = closed(&mut cluster);

@@ -160,6 +160,13 @@ impl PendingTasks {
         self.drop_where(|p| p.task.work().is_some_and(|(by, _)| p.node == node || by == node));
     }
 
+    /// A node may have started anew: it works on nothing that it was told to send or to decode
+    /// before. If it still does, a replica too many comes at worst. What it was told to delete it
+    /// may yet delete, and what others send it may yet come.
+    pub(crate) fn forget_work_of(&mut self, node: DatanodeId) {
+        self.drop_where(|p| p.task.work().is_some_and(|(by, _)| by == node));
+    }
+
     /// What took too long is not waited for any longer. That it did is remembered for `timeout`.
     pub(crate) fn expire(&mut self, now: Millis, timeout: Millis) {
         for (id, late) in self.drop_where(|p| p.until <= now) {
