@@ -127,7 +127,7 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "erasure",
-        what: "erasure-coded keys beside replicated ones and raw writes, nodes lost, a container rebuilt",
+        what: "erasure-coded keys beside replicated ones and raw writes, with nodes lost",
         start: Start::Script("erasure/run", &[]),
     },
     Program {
