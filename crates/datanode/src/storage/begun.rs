@@ -22,10 +22,11 @@ use super::error::{Result, StorageError};
 /// Name of the file.
 pub(crate) const FILE: &str = "ec-replicas";
 
-/// The file, open for more.
+/// The file, open for more. `None` once a write of it failed, which is final: what a later line
+/// would be appended to is not known.
 pub(crate) struct Begun {
     path: PathBuf,
-    file: Mutex<File>,
+    file: Mutex<Option<File>>,
 }
 
 impl Begun {
@@ -50,25 +51,35 @@ impl Begun {
         }
         durable::replace(&path, &temporary(&path), text.as_bytes()).map_err(fail)?;
         let file = OpenOptions::new().append(true).open(&path).map_err(fail)?;
-        Ok((Self { path, file: Mutex::new(file) }, lost))
+        Ok((Self { path, file: Mutex::new(Some(file)) }, lost))
     }
 
     /// A replica is about to be here; durable when this returns. Blocks.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written, or could not be once before.
     pub fn add(&self, id: ContainerId) -> Result<()> {
-        let mut file = self.file.lock();
-        let written = file.write_all(format!("{id}\n").as_bytes()).and_then(|()| file.sync_data());
-        written.map_err(|error| StorageError::disk(&self.path, error))
+        self.append(&format!("{id}\n"), File::sync_data)
     }
 
     /// A replica was deleted on purpose. It need not be durable: it would count as lost, and no
     /// container has its id again.
     pub fn remove(&self, id: ContainerId) {
-        if let Err(error) = self.file.lock().write_all(format!("-{id}\n").as_bytes()) {
+        if let Err(error) = self.append(&format!("-{id}\n"), |_| Ok(())) {
             tracing::warn!(container = %id, %error, "a deleted replica still counts as begun");
         }
+    }
+
+    fn append(&self, line: &str, sync: impl Fn(&File) -> io::Result<()>) -> Result<()> {
+        let mut open = self.file.lock();
+        let written = match open.as_mut() {
+            Some(file) => file.write_all(line.as_bytes()).and_then(|()| sync(file)),
+            None => Err(io::Error::other("it could not be written before")),
+        };
+        if written.is_err() {
+            *open = None;
+        }
+        written.map_err(|error| StorageError::disk(&self.path, error))
     }
 }
 
@@ -115,6 +126,12 @@ mod tests {
         file.write_all(b"55").unwrap();
         let (_, lost) = Begun::open(path.clone(), &ids(&[1, 2])).unwrap();
         assert_eq!(lost, [ContainerId(4)]);
+        // A write that failed is the last one: a line behind half of another would be misread.
+        let (begun, _) = Begun::open(path.clone(), &ids(&[])).unwrap();
+        *begun.file.lock() = Some(File::open(&path).unwrap());
+        assert!(begun.add(ContainerId(6)).is_err(), "it is open for reading only");
+        assert!(begun.file.lock().is_none());
+        assert!(begun.add(ContainerId(7)).is_err());
         fs::write(&path, b"4\nfive\n").unwrap();
         assert!(Begun::open(path, &ids(&[])).is_err());
     }

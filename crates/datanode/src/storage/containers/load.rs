@@ -132,7 +132,7 @@ fn load(
         }
     };
     if file.state == ContainerState::Recovering {
-        // Whoever was filling it has gone on elsewhere, or begins again: it is no replica.
+        // Its copy was cut off, and is made elsewhere or once more: it is no replica.
         tracing::info!(container = %id, "a replica that was not filled is removed");
         rows.forget(id);
         drop_rows(disk, id)?;
