@@ -229,8 +229,8 @@ class Cluster:
         return done.returncode == 0 and "out of" in done.stdout
 
     def leader(self, role):
-        """Who leads, None while nobody does. Of those that say so the one with the newest term: one that hung, or does not
-        hear of the others, does not know yet that it no longer leads."""
+        """The node that leads, None while none does. Of those that say so the one with the newest term: one that hung, or
+        does not hear of the others, does not know yet that it no longer leads."""
         nodes = self.oms if role == "om" else self.scms
         said = [(node, *node.raft_role()) for node in nodes if not node.stopped]
         leading = [(term, node.name, node) for node, leads, term in said if leads]

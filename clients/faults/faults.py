@@ -1,22 +1,22 @@
-"""What goes wrong in a round, with whom, and how it is undone."""
+"""What goes wrong in a round, on which nodes, and how it is undone."""
 
 from cluster import Failed, wait_for
 from network import CLIENT
 
 # How long a victim is away, in seconds; a path that is cut is so for longer, because connections take time to notice.
 AWAY, CUT = (1.5, 4.0), (2.0, 8.0)
-# Within this time everybody must be back after a fault.
+# Within this time all nodes must be back after a fault.
 BACK_WITHIN = 60
 
-EVERYBODY = [("om", "leader"), ("om", "follower"), ("scm", "leader"), ("scm", "follower"), ("datanode", "any")]
+ROLES = [("om", "leader"), ("om", "follower"), ("scm", "leader"), ("scm", "follower"), ("datanode", "any")]
 # One of these happens each round; when all have happened they are shuffled again.
-PROCESSES = [(how, role, who) for how in ("kill", "stop") for role, who in EVERYBODY]
+PROCESSES = [(how, role, part) for how in ("kill", "stop") for role, part in ROLES]
 PROCESSES += [("kill", "om", "leader"), ("kill", "datanode", "any")]
 GATEWAYS = [("kill", "gateway", "any"), ("stop", "gateway", "any")]
-# cut: nobody hears it, it hears nobody. parted: as cut, but clients still reach it: a leader that does not know that it no
+# cut: no node hears it, it hears none. parted: as cut, but clients still reach it: a leader that does not know that it no
 # longer is one. mute, deaf: the same in one direction, among servers. late, lossy: its packets come 50 to 150 ms late and
 # out of order, or one of ten does not come. split: a minority of every role is parted from the rest.
-PATHS = [(how, role, who) for how in ("cut", "parted", "mute", "deaf", "late", "lossy") for role, who in EVERYBODY]
+PATHS = [(how, role, part) for how in ("cut", "parted", "mute", "deaf", "late", "lossy") for role, part in ROLES]
 PATHS += [("split", "minority", "any")] * 2
 
 
@@ -33,8 +33,8 @@ def order(dice, rounds, faults):
     return chosen
 
 
-def victims(cluster, role, who, dice):
-    """Who it happens to."""
+def victims(cluster, role, part, dice):
+    """The nodes that it happens to."""
     if role == "minority":
         return [dice.choice(cluster.oms), dice.choice(cluster.scms), *dice.sample(cluster.datanodes, 2)]
     if role in ("datanode", "gateway"):
@@ -44,7 +44,7 @@ def victims(cluster, role, who, dice):
     if leader is None:
         raise Failed(f"{role} has lost its leader by itself")
     others = [node for node in (cluster.oms if role == "om" else cluster.scms) if node is not leader]
-    return [leader if who == "leader" else dice.choice(others)]
+    return [leader if part == "leader" else dice.choice(others)]
 
 
 class Fault:
@@ -52,9 +52,9 @@ class Fault:
 
     def __init__(self, cluster, fault, dice):
         self.cluster = cluster
-        self.how, role, who = fault
-        self.kind = f"{self.how} {role} {who}".removesuffix(" any")
-        self.victims = victims(cluster, role, who, dice)
+        self.how, role, part = fault
+        self.kind = f"{self.how} {role} {part}".removesuffix(" any")
+        self.victims = victims(cluster, role, part, dice)
         self.away = dice.uniform(*(CUT if fault in PATHS else AWAY))
 
     def __str__(self):

@@ -1,6 +1,6 @@
 """A network of namespaces on one bridge, in which any path can be cut or made bad, each direction for itself.
 
-Every node has a namespace of its own with one address on the bridge; whoever judges sits at the bridge and is called CLIENT.
+Every node has a namespace of its own with one address on the bridge; the judging process is on the bridge and is called CLIENT.
 Addresses are resolved by fixed neighbour entries, and those are the switches: the entry that a node has for another one names
 that one's station, one where nobody is (the packet is lost without a word), or the relay, which passes it on late, not at all
 or out of order. The run is in a network namespace itself, so that nothing of this is seen from outside and all of it goes
@@ -40,7 +40,7 @@ def station(address):
 
 
 class Network:
-    """All namespaces. Node 1 is whoever judges."""
+    """All namespaces. Node 1 is the judging process."""
 
     def __init__(self):
         self.addresses = {CLIENT: PREFIX + "1"}

@@ -1,4 +1,4 @@
-"""A bad piece of network: what comes to its station goes on to whom it is for, late by DELAY and up to JITTER milliseconds, in
+"""A bad piece of network: what comes to its station goes on to its destination, late by DELAY and up to JITTER milliseconds, in
 the order in which it is due; a part of it, LOSS, does not. relay.py STATION DELAY JITTER LOSS: prints the name of its port,
 waits for a line, says where it is, and relays until it is killed."""
 

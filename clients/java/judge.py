@@ -268,7 +268,7 @@ def cross(folder, server, conf):
     if not any(bucket["Name"] == "crossing" for bucket in s3.list_buckets()["Buckets"]):
         s3.create_bucket(Bucket="crossing")
     sizes = {"small": 1000, "large": 9_000_001}
-    written = {f"{size}-of-{who}": os.urandom(n) for size, n in sizes.items() for who in ("s3", "o3")}
+    written = {f"{size}-of-{client}": os.urandom(n) for size, n in sizes.items() for client in ("s3", "o3")}
     written["parts-of-s3"] = os.urandom(12_000_000)
     upload = boto3.s3.transfer.TransferConfig(multipart_threshold=1, multipart_chunksize=5 << 20)
     for name, content in written.items():

@@ -86,7 +86,7 @@ impl BufferPool {
 
     /// A buffer of `len` bytes with unspecified contents. Beyond the pool's bound it comes from
     /// the allocator and is not kept afterwards.
-    pub fn take(&self, len: usize) -> PooledBuffer {
+    pub fn acquire(&self, len: usize) -> PooledBuffer {
         self.shared.in_use.fetch_add(len, Ordering::Relaxed);
         let class = class_of(len);
         let capacity = class.map_or(len.max(1).next_multiple_of(PAGE), |c| PAGE << c);
@@ -184,19 +184,19 @@ mod tests {
     #[test]
     fn buffers_start_on_a_page_and_come_back() {
         let pool = BufferPool::new(1 << 20);
-        let first = pool.take(10_000);
+        let first = pool.acquire(10_000);
         assert_eq!(first.as_ptr() as usize % PAGE, 0);
         assert_eq!((first.len(), pool.in_use(), pool.held()), (10_000, 10_000, 16_384));
         let place = first.as_ptr();
         drop(first);
         assert_eq!((pool.in_use(), pool.held()), (0, 16_384));
-        assert_eq!(pool.take(16_000).as_ptr(), place);
+        assert_eq!(pool.acquire(16_000).as_ptr(), place);
     }
 
     #[test]
     fn the_pool_never_holds_more_than_its_bound() {
         let pool = BufferPool::new(3 * PAGE);
-        let taken: Vec<_> = (0..10).map(|_| pool.take(PAGE)).collect();
+        let taken: Vec<_> = (0..10).map(|_| pool.acquire(PAGE)).collect();
         assert!(taken.iter().all(|buffer| buffer.len() == PAGE));
         assert_eq!(pool.held(), 3 * PAGE);
         drop(taken);
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_buffer_longer_than_any_class_is_served_and_not_kept() {
         let pool = BufferPool::new(usize::MAX >> 1);
-        let long = pool.take((32 << 20) + 1);
+        let long = pool.acquire((32 << 20) + 1);
         assert_eq!(long.len(), (32 << 20) + 1);
         drop(long);
         assert_eq!(pool.held(), 0);

@@ -337,7 +337,7 @@ impl Disk {
             Box::new(move |shared: &Shared| {
                 let outcome = work(shared, state);
                 shared.metrics.left();
-                // Nobody waits for it any more when this fails.
+                // Its caller has gone when this fails.
                 let _ = done.send(outcome);
                 drop(permit);
             })

@@ -144,7 +144,7 @@ impl Shared {
         // Memory off the page boundaries is copied, in pieces that the pool keeps ready.
         let mut at = offset;
         for piece in body.chunks(4 << 20) {
-            let mut buffer = self.pool.take(piece.len());
+            let mut buffer = self.pool.acquire(piece.len());
             buffer.copy_from_slice(piece);
             self.write_pages(handle, file, at, &buffer)?;
             at += piece.len() as u64;
@@ -233,7 +233,7 @@ impl Shared {
                 return Err(IoError::new("read", path, IoErrorKind::Short, reason));
             }
         }
-        let mut buffer = self.pool.take(len);
+        let mut buffer = self.pool.acquire(len);
         let mut done = 0;
         while done < len {
             let at = offset + done as u64;
@@ -276,7 +276,7 @@ impl Shared {
             let got = self.backend.read(&file.cached, path, &mut buffer, offset, true).ok()?;
             return (got == len).then(|| Bytes::from(buffer));
         }
-        let mut buffer = self.pool.take(len);
+        let mut buffer = self.pool.acquire(len);
         let got = self.backend.read(&file.cached, path, &mut buffer, offset, true).ok()?;
         (got == len).then(|| Bytes::from_owner(buffer))
     }

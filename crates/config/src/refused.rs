@@ -34,7 +34,7 @@ const fn refused(
     Refused { key, accepted, reason }
 }
 
-/// All of them.
+/// Every key that is refused, in groups.
 pub static REFUSED: &[Refused] = &[
     // Authentication.
     refused(

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn doors_follow_the_host_unless_they_have_their_own_address() {
+    fn endpoints_follow_the_host_unless_they_have_their_own_address() {
         let conf = conf(&[
             ("ozone.scm.service.ids", "s"),
             ("ozone.scm.nodes.s", "one,two"),

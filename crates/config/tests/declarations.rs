@@ -24,7 +24,7 @@ fn every_key_is_declared_once_and_has_an_environment_variable_of_its_own() {
 }
 
 #[test]
-fn every_key_is_documented_in_a_sentence_and_says_who_reads_it() {
+fn every_key_is_documented_in_a_sentence_and_says_which_roles_read_it() {
     for spec in keys::all() {
         assert!(spec.doc_text().ends_with('.'), "{}: {}", spec.name, spec.doc_text());
         assert!(!spec.tags.is_empty(), "{}", spec.name);

@@ -67,7 +67,7 @@ fn a_derived_address_says_what_it_came_from() {
 }
 
 #[test]
-fn a_door_is_bound_to_its_bind_host_when_that_is_set() {
+fn an_endpoint_is_bound_to_its_bind_host_when_that_is_set() {
     let conf = Configuration::builder()
         .define("ozone.scm.client.address=public:1")
         .unwrap()

@@ -30,7 +30,7 @@ pub fn check_container(asked: u64, container: u64) -> Result<(), BcsidError> {
     if asked > container { Err(BcsidError::Unknown { asked, container }) } else { Ok(()) }
 }
 
-/// May a block committed at `block` be served to a reader who knows it at `asked`?
+/// May a block committed at `block` be served to a reader that knows it at `asked`?
 ///
 /// # Errors
 /// When it is older than that.
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_knows_less_is_served() {
+    fn a_reader_that_knows_less_is_served() {
         assert_eq!(check_container(0, 0), Ok(()));
         assert_eq!(check_container(4, 5), Ok(()));
         assert_eq!(check_block(4, 4), Ok(()));

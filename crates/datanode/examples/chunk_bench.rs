@@ -187,7 +187,7 @@ fn block_data(local: u64, chunks: &[Bytes]) -> BlockData {
 
 /// Page-aligned bytes, as the framed port receives them.
 fn aligned(len: usize) -> Bytes {
-    let mut buffer = blockio::BufferPool::new(len).take(len);
+    let mut buffer = blockio::BufferPool::new(len).acquire(len);
     for (i, byte) in buffer.iter_mut().enumerate() {
         *byte = ((i * 31) >> 3) as u8;
     }

@@ -1,4 +1,4 @@
-//! Blocks that grow under a writer who syncs often, and writers that were given up.
+//! Blocks that grow under a writer that syncs often, and writers that were given up.
 
 use proto::datanode as dn;
 use proto::datanode::{ContainerCommandRequestProto, Result as ResultCode, Type};

@@ -151,7 +151,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         let mut memory = None;
         if len > 2 * READ_BUFFER {
             self.fill(READ_BUFFER).await?;
-            match self.take_memory(&head, len).await {
+            match self.acquire_memory(&head, len).await {
                 Some(permit) => memory = permit,
                 None => return self.discard(len).await,
             }
@@ -173,7 +173,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         let mut memory = None;
         if header_len > READ_BUFFER {
             self.fill(READ_BUFFER).await?;
-            match self.take_memory(&head, len).await {
+            match self.acquire_memory(&head, len).await {
                 Some(permit) => memory = permit,
                 None => return self.discard(len).await,
             }
@@ -188,7 +188,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         self.buffer.copy_to_slice(&mut payload[..there]);
         self.fill_payload(&mut payload, &mut there).await?;
         if memory.is_none() {
-            match self.take_memory(&head, len).await {
+            match self.acquire_memory(&head, len).await {
                 Some(permit) => memory = permit,
                 None => return self.discard(payload_len - there).await,
             }
@@ -231,7 +231,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 
     /// Memory for a frame of `len` bytes, when there is a budget; `None` when the frame has to be
     /// dropped.
-    async fn take_memory(&mut self, head: &Head, len: usize) -> Option<Option<MemoryPermit>> {
+    async fn acquire_memory(&mut self, head: &Head, len: usize) -> Option<Option<MemoryPermit>> {
         let Some(memory) = &self.memory else { return Some(None) };
         self.activity.enter(Phase::Ours);
         let permit = match head.kind {

@@ -243,7 +243,7 @@ fn connections(max: usize, max_per_peer: usize) -> ConnectionOptions {
 }
 
 #[tokio::test]
-async fn strangers_who_say_nothing_keep_nobody_out() {
+async fn connections_that_say_nothing_shut_no_other_out() {
     let echo = Arc::new(Echo::default());
     let options = ServerOptions { connections: connections(50, 40), ..Default::default() };
     let server = serve(&echo, options).await;

@@ -68,7 +68,7 @@ impl RunArgs {
 
 /// The bucket of keys that are there already.
 #[derive(Debug, Clone, Args)]
-pub struct PlaceArgs {
+pub struct BucketArgs {
     /// Volume.
     #[arg(short = 'v', long, default_value = "vol1", value_name = "NAME")]
     pub volume: String,

@@ -33,7 +33,7 @@ struct Chunks {
     layout: Layout,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Dcg, conf: &Configuration) -> Result<Report, FreonError> {
     if args.run.number_of_tests > MAX_CHUNKS {
         return Err(FreonError::Usage(format!("-n must be at most {MAX_CHUNKS}")));

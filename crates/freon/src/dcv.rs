@@ -30,7 +30,7 @@ struct Validator {
     first: Digest,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Dcv, conf: &Configuration) -> Result<Report, FreonError> {
     let prefix = args.run.named_prefix("chunks to validate")?;
     let container = Container::to_read(prefix, args.run.clients, conf).await?;

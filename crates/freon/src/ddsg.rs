@@ -32,7 +32,7 @@ struct Directories {
     tree: TreeArgs,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ddsg, conf: &Configuration) -> Result<Report, FreonError> {
     let fs = FileSystem::open(args.run.clients, &args.root.root, conf).await?;
     let directories = Directories { fs, tree: args.tree };

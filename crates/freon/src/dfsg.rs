@@ -56,7 +56,7 @@ struct Files {
     write: usize,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Dfsg, conf: &Configuration) -> Result<Report, FreonError> {
     let fs = FileSystem::open(args.run.clients, &args.root.root, conf).await?;
     let prefix = prefix(&args.run.prefix);

@@ -31,7 +31,7 @@ struct Validator {
     first: Digest,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Dfsv, conf: &Configuration) -> Result<Report, FreonError> {
     let prefix = args.run.named_prefix("files to validate")?;
     let fs = FileSystem::open(args.run.clients, &args.root.root, conf).await?;

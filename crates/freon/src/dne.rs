@@ -67,7 +67,7 @@ async fn nodes(args: &Dne, conf: &Configuration) -> Result<Vec<DatanodeDetails>,
     }
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Dne, conf: &Configuration) -> Result<Report, FreonError> {
     let nodes = nodes(&args, conf).await?;
     let bytes = usize::try_from(args.payload_req.saturating_mul(1024)).unwrap_or(0);

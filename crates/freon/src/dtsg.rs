@@ -50,7 +50,7 @@ fn directories(tree: &TreeArgs) -> u64 {
     (0..tree.depth).map(level).fold(0, u64::saturating_add)
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Dtsg, conf: &Configuration) -> Result<Report, FreonError> {
     if args.tree.span == 0 {
         return Err(FreonError::Usage("--span must be at least 1".into()));

@@ -9,7 +9,7 @@ use crate::history::Verdict;
 use crate::timer::Timer;
 
 /// Violations and failures told in full; the rest are counted.
-const TOLD: usize = 20;
+const MAX_DETAILS: usize = 20;
 /// A write that takes longer is told, too.
 const SLOW_WRITE: Duration = Duration::from_secs(5);
 
@@ -31,7 +31,7 @@ pub(crate) struct Findings {
 }
 
 fn push_bounded(list: &mut Vec<String>, text: impl FnOnce() -> String) {
-    if list.len() < TOLD {
+    if list.len() < MAX_DETAILS {
         list.push(text());
     }
 }

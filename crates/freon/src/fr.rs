@@ -35,7 +35,7 @@ struct Sizes {
     path: KeyPath,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Fr, conf: &Configuration) -> Result<Report, FreonError> {
     let clients = args.run.clients.max(args.run.threads);
     let target = Target::named(clients, &args.volume, &args.bucket, None, conf)?;

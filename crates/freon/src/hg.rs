@@ -44,7 +44,7 @@ struct Log {
     writes: u32,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Hg, conf: &Configuration) -> Result<Report, FreonError> {
     args.run.without_clients()?;
     let fs = FileSystem::open(1, &args.path, conf).await?;

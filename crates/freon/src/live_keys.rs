@@ -24,8 +24,8 @@ impl LiveKeys {
         }
     }
 
-    /// Takes a key out, so that nobody else deletes it.
-    pub(crate) fn take(&self) -> Option<u64> {
+    /// Removes a key and returns it, so that no other thread deletes it.
+    pub(crate) fn pop(&self) -> Option<u64> {
         let mut keys = self.lock();
         let at = pick(keys.len())?;
         Some(keys.swap_remove(at))
@@ -66,12 +66,12 @@ mod tests {
     #[test]
     fn every_key_is_taken_once_and_never_more_than_the_limit_are_kept() {
         let keys = LiveKeys::new(5);
-        assert_eq!((keys.any(), keys.take()), (None, None));
+        assert_eq!((keys.any(), keys.pop()), (None, None));
         (0..8).for_each(|key| keys.add(key));
         assert_eq!((keys.count(), keys.limit()), (5, 5));
         assert!(keys.any().is_some_and(|key| key < 5) && keys.count() == 5);
-        let taken: BTreeSet<u64> = (0..5).map_while(|_| keys.take()).collect();
+        let taken: BTreeSet<u64> = (0..5).map_while(|_| keys.pop()).collect();
         assert_eq!(taken, (0..5).collect());
-        assert_eq!(keys.take(), None);
+        assert_eq!(keys.pop(), None);
     }
 }

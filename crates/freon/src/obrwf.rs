@@ -9,7 +9,7 @@ use crate::FreonError;
 use crate::args::RunArgs;
 use crate::content::Content;
 use crate::fs::{FileSystem, FsPath};
-use crate::read_write::{Counts, Place, ReadWrite, ReadWriteArgs};
+use crate::read_write::{Counts, ReadWrite, ReadWriteArgs, ReadWriteTarget};
 use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 
@@ -36,7 +36,7 @@ pub struct Obrwf {
 /// A directory whose files are written and listed.
 struct Directory(FileSystem);
 
-impl Place for Directory {
+impl ReadWriteTarget for Directory {
     async fn make(&self, directory: &str) -> Result<(), FreonError> {
         self.0.make(0, directory).await
     }
@@ -50,12 +50,12 @@ impl Place for Directory {
     }
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Obrwf, conf: &Configuration) -> Result<Report, FreonError> {
-    let place = Directory(FileSystem::open(args.run.clients, &args.root_path, conf).await?);
+    let target = Directory(FileSystem::open(args.run.clients, &args.root_path, conf).await?);
     let counts =
         Counts { for_read: args.file_count_for_read, for_write: args.file_count_for_write };
-    let generator = Arc::new(ReadWrite::new(place, args.read_write, counts));
+    let generator = Arc::new(ReadWrite::new(target, args.read_write, counts));
     run_generator(&args.run, &prefix(&args.run.prefix), generator).await
 }
 

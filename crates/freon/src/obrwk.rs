@@ -9,7 +9,7 @@ use config::Configuration;
 use crate::FreonError;
 use crate::args::{RunArgs, TargetArgs};
 use crate::content::Content;
-use crate::read_write::{Counts, Place, ReadWrite, ReadWriteArgs};
+use crate::read_write::{Counts, ReadWrite, ReadWriteArgs, ReadWriteTarget};
 use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 use crate::target::Target;
@@ -38,7 +38,7 @@ pub struct Obrwk {
 /// A bucket whose keys are written and listed.
 struct Bucket(Target);
 
-impl Place for Bucket {
+impl ReadWriteTarget for Bucket {
     async fn make(&self, _: &str) -> Result<(), FreonError> {
         Ok(())
     }
@@ -54,7 +54,7 @@ impl Place for Bucket {
     }
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Obrwk, conf: &Configuration) -> Result<Report, FreonError> {
     let target = Target::open(args.run.clients, &args.target, conf)?;
     target.ensure().await?;

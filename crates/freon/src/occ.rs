@@ -26,7 +26,7 @@ struct Creator {
     conf: Configuration,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Occ, conf: &Configuration) -> Result<Report, FreonError> {
     args.run.without_clients()?;
     let creator = Creator { conf: conf.clone() };

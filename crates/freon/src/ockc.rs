@@ -159,7 +159,7 @@ pub(crate) async fn run(args: Ockc, conf: &Configuration) -> Result<ExitCode, Fr
     })
 }
 
-/// Waits until the time is over or somebody asks to end.
+/// Waits until the time is over or the end is requested.
 async fn end_of_load(duration: Duration) -> Result<(), FreonError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(FreonError::Signal)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(FreonError::Signal)?;

@@ -29,7 +29,7 @@ pub struct Ockg {
     size: u64,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ockg, conf: &Configuration) -> Result<Report, FreonError> {
     let target = Arc::new(Target::open(args.run.clients, &args.target, conf)?);
     target.ensure().await?;

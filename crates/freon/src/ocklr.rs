@@ -8,7 +8,7 @@ use client::KeyPath;
 use config::Configuration;
 
 use crate::FreonError;
-use crate::args::{PlaceArgs, RunArgs};
+use crate::args::{BucketArgs, RunArgs};
 use crate::report::Report;
 use crate::runner::{Tally, prefix, run_tests};
 use crate::target::Target;
@@ -23,7 +23,7 @@ pub struct Ocklr {
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
-    place: PlaceArgs,
+    bucket: BucketArgs,
     /// File that names the keys to read, one in each line. Empty lines and lines that begin with
     /// '#' are passed over.
     #[arg(long, value_name = "FILE")]
@@ -67,7 +67,7 @@ fn listed(file: &Path) -> Result<Keys, FreonError> {
     }
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ocklr, conf: &Configuration) -> Result<Report, FreonError> {
     let (keys, prefix) = match &args.key_file {
         Some(file) => (listed(file)?, prefix(&args.run.prefix)),
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: Ocklr, conf: &Configuration) -> Result<Report, Fre
             (Keys::Generated { prefix: prefix.to_owned(), count }, prefix.to_owned())
         }
     };
-    let target = Target::existing(args.run.clients, &args.place, conf)?;
+    let target = Target::existing(args.run.clients, &args.bucket, conf)?;
     let shared = std::sync::Arc::new((target, keys));
     run_tests(&args.run, &prefix, move |test, _, mut tally: Tally| {
         let shared = shared.clone();

@@ -6,7 +6,7 @@ use clap::Args;
 use config::Configuration;
 
 use crate::FreonError;
-use crate::args::{PlaceArgs, RunArgs};
+use crate::args::{BucketArgs, RunArgs};
 use crate::report::Report;
 use crate::runner::{Generator, Tally, run_generator};
 use crate::target::Target;
@@ -19,7 +19,7 @@ pub struct Ockr {
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
-    place: PlaceArgs,
+    bucket: BucketArgs,
 }
 
 struct Remover {
@@ -27,10 +27,10 @@ struct Remover {
     prefix: String,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ockr, conf: &Configuration) -> Result<Report, FreonError> {
     let prefix = args.run.named_prefix("keys to remove")?;
-    let target = Target::existing(args.run.clients, &args.place, conf)?;
+    let target = Target::existing(args.run.clients, &args.bucket, conf)?;
     let remover = Remover { target, prefix: prefix.to_owned() };
     run_generator(&args.run, prefix, remover).await
 }

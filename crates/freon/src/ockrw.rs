@@ -70,7 +70,7 @@ struct Mix {
     args: Ockrw,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ockrw, conf: &Configuration) -> Result<Report, FreonError> {
     if args.percentage_read + args.percentage_list > 100 {
         return Err(FreonError::Usage(

@@ -6,7 +6,7 @@ use clap::Args;
 use config::Configuration;
 
 use crate::FreonError;
-use crate::args::{PlaceArgs, RunArgs};
+use crate::args::{BucketArgs, RunArgs};
 use crate::digest::Digest;
 use crate::report::Report;
 use crate::runner::{Generator, Tally, run_generator};
@@ -20,7 +20,7 @@ pub struct Ockv {
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
-    place: PlaceArgs,
+    bucket: BucketArgs,
     /// Compute the digest while the key is read; a key is never kept in memory as a whole, so that
     /// this is always done.
     #[arg(short = 's', long)]
@@ -33,10 +33,10 @@ struct Validator {
     first: Digest,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ockv, conf: &Configuration) -> Result<Report, FreonError> {
     let prefix = args.run.named_prefix("keys to validate")?;
-    let target = Target::existing(args.run.clients, &args.place, conf)?;
+    let target = Target::existing(args.run.clients, &args.bucket, conf)?;
     let first = Digest::of_key(target.client(0), &target.key(prefix, 0)).await?;
     let validator = Validator { target, prefix: prefix.to_owned(), first };
     run_generator(&args.run, prefix, validator).await

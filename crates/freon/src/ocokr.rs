@@ -7,7 +7,7 @@ use client::KeyPath;
 use config::Configuration;
 
 use crate::FreonError;
-use crate::args::{PlaceArgs, RunArgs};
+use crate::args::{BucketArgs, RunArgs};
 use crate::digest::Digest;
 use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
@@ -20,7 +20,7 @@ pub struct Ocokr {
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
-    place: PlaceArgs,
+    bucket: BucketArgs,
     /// Name of the key.
     #[arg(short = 'k', long, value_name = "NAME")]
     key: String,
@@ -36,9 +36,9 @@ struct OneKey {
     first: Digest,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ocokr, conf: &Configuration) -> Result<Report, FreonError> {
-    let target = Target::existing(args.run.clients, &args.place, conf)?;
+    let target = Target::existing(args.run.clients, &args.bucket, conf)?;
     let path = target.path(&args.key);
     let first = Digest::of_key(target.client(0), &path).await?;
     let generator = OneKey { target, path, first };

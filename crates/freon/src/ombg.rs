@@ -28,7 +28,7 @@ struct Buckets {
     prefix: String,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ombg, conf: &Configuration) -> Result<Report, FreonError> {
     let target = Target::named(args.run.clients, &args.volume, "", None, conf)?;
     target.ensure_volume().await?;

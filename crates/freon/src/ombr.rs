@@ -28,7 +28,7 @@ struct Buckets {
     prefix: String,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ombr, conf: &Configuration) -> Result<Report, FreonError> {
     let prefix = args.run.named_prefix("buckets to remove")?;
     let target = Target::named(args.run.clients, &args.volume, "", None, conf)?;

@@ -43,7 +43,7 @@ struct Echo {
     ratis: bool,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ome, conf: &Configuration) -> Result<Report, FreonError> {
     let target = Target::named(args.run.clients, "", "", None, conf)?;
     let bytes = |kb: i64| usize::try_from(kb.saturating_mul(1024)).unwrap_or(0);

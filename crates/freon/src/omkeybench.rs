@@ -115,7 +115,7 @@ struct Bench {
     rates: Rates<3>,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Omkeybench, conf: &Configuration) -> Result<Report, FreonError> {
     let target = Target::open(args.run.clients, &args.target, conf)?;
     target.ensure().await?;
@@ -166,7 +166,7 @@ impl Generator for Bench {
         let kind = self.weights.operation(rand::rng().random_range(0..self.weights.sum()));
         let began = Instant::now();
         match kind {
-            DELETE => match self.live.take() {
+            DELETE => match self.live.pop() {
                 Some(key) => self.delete(number, key).await?,
                 None => return Ok(()),
             },

@@ -30,7 +30,7 @@ struct Keys {
     nothing: Content,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Omkg, conf: &Configuration) -> Result<Report, FreonError> {
     let target = Target::open(args.run.clients, &args.target, conf)?;
     target.ensure().await?;

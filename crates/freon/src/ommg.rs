@@ -81,7 +81,7 @@ struct Generator {
     content: Content,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, FreonError> {
     let operations = assign(&args)?;
     let target = Target::open(args.run.clients, &args.target, conf)?;

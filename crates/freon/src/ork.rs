@@ -59,7 +59,7 @@ struct Ranges {
     content: Content,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Ork, conf: &Configuration) -> Result<Report, FreonError> {
     // As in Ozone each task has a client.
     let clients = args.run.clients.max(args.run.threads);

@@ -41,8 +41,8 @@ pub struct ReadWriteArgs {
     pub num_of_write_operations: u32,
 }
 
-/// A place in which keys or files are written and listed.
-pub(crate) trait Place: Send + Sync + 'static {
+/// The bucket or directory in which keys or files are written and listed.
+pub(crate) trait ReadWriteTarget: Send + Sync + 'static {
     /// Makes a directory where that is needed.
     fn make(&self, directory: &str) -> impl Future<Output = Result<(), FreonError>> + Send;
 
@@ -72,34 +72,34 @@ pub(crate) struct Counts {
 
 /// A run of one of the generators.
 pub(crate) struct ReadWrite<P> {
-    place: P,
+    target: P,
     args: ReadWriteArgs,
     counts: Counts,
     content: Content,
 }
 
-impl<P: Place> ReadWrite<P> {
-    pub(crate) fn new(place: P, args: ReadWriteArgs, counts: Counts) -> Self {
+impl<P: ReadWriteTarget> ReadWrite<P> {
+    pub(crate) fn new(target: P, args: ReadWriteArgs, counts: Counts) -> Self {
         let content = Content::new(args.size);
-        Self { place, args, counts, content }
+        Self { target, args, counts, content }
     }
 
     /// One test: writes what is to be listed, lists it, and then writes.
     pub(crate) async fn test(self: &Arc<Self>, tally: &mut Tally) -> Result<(), FreonError> {
         let total = self.args.total_thread_count;
         let readers = total.saturating_mul(self.args.read_thread_percentage.into()) / 100;
-        self.place.make("readPath").await?;
+        self.target.make("readPath").await?;
         self.fill(0, "readPath", self.counts.for_read, tally).await?;
         self.at_once(readers, tally, |run, task, mut tally| async move {
             for _ in 0..run.args.num_of_read_operations {
                 let began = Instant::now();
-                tally.entries += run.place.list(task, "readPath", run.counts.for_read).await?;
+                tally.entries += run.target.list(task, "readPath", run.counts.for_read).await?;
                 tally.timed(READS, began);
             }
             Ok(tally)
         })
         .await?;
-        self.place.make("writePath").await?;
+        self.target.make("writePath").await?;
         self.at_once(total - readers, tally, |run, task, mut tally| async move {
             for _ in 0..run.args.num_of_write_operations {
                 run.fill(task, "writePath", run.counts.for_write, &mut tally).await?;
@@ -142,7 +142,7 @@ impl<P: Place> ReadWrite<P> {
         for _ in 0..count {
             let name = Alphanumeric.sample_string(&mut rand::rng(), self.args.name_len.into());
             let began = Instant::now();
-            self.place.write(test, format!("{directory}/{name}"), &self.content).await?;
+            self.target.write(test, format!("{directory}/{name}"), &self.content).await?;
             tally.timed(WRITES, began);
             tally.bytes += self.content.size();
         }

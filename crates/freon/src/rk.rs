@@ -105,7 +105,7 @@ struct Tree {
     replication: Option<ReplicationConfig>,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Rk, conf: &Configuration) -> Result<Report, FreonError> {
     // Before thousands of buckets are made.
     if args.threads == 0 {

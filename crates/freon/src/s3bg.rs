@@ -29,7 +29,7 @@ struct Buckets {
     no_body: String,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: S3bg) -> Result<Report, FreonError> {
     args.run.without_clients()?;
     let prefix = prefix(&args.run.prefix);

@@ -54,7 +54,7 @@ struct Keys {
     parts: Option<u16>,
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: S3kg) -> Result<Report, FreonError> {
     args.run.without_clients()?;
     if args.multi_part_upload && args.size < MIN_PART {

@@ -66,7 +66,7 @@ enum Scm {
     Containers { client: ScmClient, replication: ReplicationConfig },
 }
 
-/// Runs it.
+/// Runs the generator.
 pub(crate) async fn run(args: Stb, conf: &Configuration) -> Result<Report, FreonError> {
     if args.num_threads == 0 {
         return Err(FreonError::Usage("--num-threads must be at least 1".into()));

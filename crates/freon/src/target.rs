@@ -7,7 +7,7 @@ use proto::ozone::{BucketLayoutProto, OmRequest, OmResponse, Status};
 use types::ReplicationConfig;
 
 use crate::FreonError;
-use crate::args::{PlaceArgs, TargetArgs};
+use crate::args::{BucketArgs, TargetArgs};
 use crate::content::Content;
 
 /// Clients, and where keys go.
@@ -51,10 +51,10 @@ impl Target {
     /// Where keys are that an earlier run made.
     pub(crate) fn existing(
         clients: usize,
-        place: &PlaceArgs,
+        bucket: &BucketArgs,
         conf: &Configuration,
     ) -> Result<Self, FreonError> {
-        Self::named(clients, &place.volume, &place.bucket, None, conf)
+        Self::named(clients, &bucket.volume, &bucket.bucket, None, conf)
     }
 
     /// A bucket by its name.

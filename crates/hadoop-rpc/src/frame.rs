@@ -51,7 +51,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 
     /// Exactly this many bytes.
-    pub(crate) async fn take(&mut self, count: usize) -> io::Result<Bytes> {
+    pub(crate) async fn read_exact(&mut self, count: usize) -> io::Result<Bytes> {
         while self.buffer.len() < count {
             if !self.fill_some(count).await? {
                 return Err(io::ErrorKind::UnexpectedEof.into());

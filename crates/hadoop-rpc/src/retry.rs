@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_come_meanwhile_get_the_same_answer() {
+    fn attempts_that_come_meanwhile_get_the_same_answer() {
         let cache = RetryCache::new(RetryLimits::default());
         let now = Instant::now();
         let ticket = first(&cache, 1, now);

@@ -17,8 +17,8 @@ use crate::{ConnectionOptions, PeerKey};
 ///
 /// A connection is silent until it has shown that it speaks the port's protocol. When a limit is
 /// reached, a new connection takes the place of the oldest silent one that counts towards that
-/// limit; when there is none, the new one is refused. So connections that say nothing keep nobody
-/// out, however many they are.
+/// limit; when there is none, the new one is refused. So connections that say nothing shut no
+/// other out, however many they are.
 #[derive(Debug)]
 pub struct Connections {
     max: usize,
@@ -156,7 +156,7 @@ impl Open {
     }
 
     /// What [`Open::evicted`] waits for, to be waited for elsewhere.
-    pub(crate) fn take_eviction(&mut self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+    pub(crate) fn detach_eviction(&mut self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
         let evicted = self.evicted.take()?;
         Some(Box::pin(async move {
             if evicted.await.is_err() {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn who_speaks_stays_and_who_comes_on_top_is_refused() {
+    fn connections_that_speak_stay_and_those_above_the_limit_are_refused() {
         let connections = connections(2, 2);
         let mut both: Vec<Open> = (1..3).map(|n| connections.open(ip(n)).unwrap()).collect();
         both.iter_mut().for_each(Open::speaks);

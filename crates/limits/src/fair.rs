@@ -97,7 +97,7 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
     pub fn try_acquire(self: &Arc<Self>, key: &K, amount: u64) -> Option<FairPermit<K>> {
         let amount = amount.min(self.per_key);
         let mut state = self.state.lock();
-        state.may_take(key, amount, self.per_key).then(|| self.grant(&mut state, key, amount))
+        state.may_acquire(key, amount, self.per_key).then(|| self.grant(&mut state, key, amount))
     }
 
     /// Permits that are taken.
@@ -129,7 +129,7 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
     fn begin(self: &Arc<Self>, key: &K, amount: u64) -> Result<FairPermit<K>, Waiting<K>> {
         let amount = amount.min(self.per_key);
         let mut state = self.state.lock();
-        if state.may_take(key, amount, self.per_key) {
+        if state.may_acquire(key, amount, self.per_key) {
             return Ok(self.grant(&mut state, key, amount));
         }
         let given = state.enqueue(key, amount);
@@ -204,7 +204,7 @@ impl<K: Clone + Eq + Hash> State<K> {
     }
 
     /// Whether a new request gets its permits before those that wait.
-    fn may_take(&self, key: &K, amount: u64, per_key: u64) -> bool {
+    fn may_acquire(&self, key: &K, amount: u64, per_key: u64) -> bool {
         let own = self.keys.get(key);
         let within_share =
             own.is_none_or(|own| own.waiting.is_empty() && own.fits(amount, per_key));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_gives_up_is_passed_over_and_nothing_is_lost() {
+    async fn a_waiter_that_gives_up_is_passed_over_and_nothing_is_lost() {
         let semaphore = FairSemaphore::new(1, 1);
         let permit = semaphore.try_acquire(&"a", 1).unwrap();
         let gone = acquiring(&semaphore, "b", 1);

@@ -41,7 +41,7 @@ pub struct Guarded<S> {
 impl<S> Guarded<S> {
     /// Guards a connection that is counted by `open`.
     pub fn new(socket: S, mut open: Open, options: &ConnectionOptions) -> Self {
-        let evicted = open.take_eviction();
+        let evicted = open.detach_eviction();
         let silence = Box::pin(tokio::time::sleep(options.handshake_timeout));
         Self {
             socket,
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_says_nothing_or_too_little_is_left() {
+    async fn a_peer_that_says_nothing_or_too_little_is_left() {
         let options = ConnectionOptions { handshake_timeout: TIMEOUT, ..Default::default() };
         let (mut ours, mut theirs, connections) = guarded(&options);
         theirs.write_all(b"GET /").await.unwrap();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_says_nothing_gives_way() {
+    async fn a_connection_that_says_nothing_gives_way() {
         let options = ConnectionOptions { max_per_peer: 1, ..Default::default() };
         let (mut ours, _theirs, connections) = guarded(&options);
         let _new = connections.open([127, 0, 0, 1].into()).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_speaks_is_left_when_idle_or_stalled_only() {
+    async fn a_connection_that_speaks_is_left_when_idle_or_stalled_only() {
         let options = ConnectionOptions {
             handshake_timeout: TIMEOUT,
             idle_timeout: 10 * TIMEOUT,

@@ -88,7 +88,7 @@ impl Group {
         let ticket = shared.tickets.fetch_add(1, Ordering::Relaxed);
         // The ticket's event must reach the loop in ticket order, hence the lock around both.
         let future = {
-            let _turn = shared.prepare_turn.lock();
+            let _order = shared.prepare_order.lock();
             let hint = shared.last_index.load(Ordering::Relaxed) + 1;
             let future = external.prepare(hint, header.clone(), payload.clone());
             let state = PayloadState::Preparing { order, ticket };

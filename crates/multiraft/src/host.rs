@@ -188,8 +188,8 @@ impl RaftHost {
         let Some(_claim) = Starting::claim(core, number) else {
             return Err(GroupError::Running(config.id));
         };
-        let turn = core.next.fetch_add(1, Ordering::Relaxed);
-        let inbox = core.loops[turn % core.loops.len()].clone();
+        let index = core.next.fetch_add(1, Ordering::Relaxed);
+        let inbox = core.loops[index % core.loops.len()].clone();
         let recalled = recall(&config, machine.applied())?;
         let shared = self.shared(&config, number, inbox, recalled.membership.clone());
         let shared = Arc::new(shared);
@@ -285,7 +285,7 @@ impl RaftHost {
         let options = &self.core.options;
         let nodes = membership.members.iter().map(|m| m.peer.node);
         let progress = ProgressBoard::new(config.me, nodes);
-        let nobody = LeaderState { leader: None, term: 0, ready: false };
+        let no_leader = LeaderState { leader: None, term: 0, ready: false };
         let removed = !membership.contains(config.me);
         GroupShared {
             id: config.id,
@@ -295,7 +295,7 @@ impl RaftHost {
             removed: watch::Sender::new(removed),
             payloads: config.payloads.clone(),
             health: config.log.core.health.clone(),
-            leader: watch::Sender::new(nobody),
+            leader: watch::Sender::new(no_leader),
             failure: watch::Sender::new(None),
             applied: AtomicU64::new(0),
             commit: AtomicU64::new(0),
@@ -312,7 +312,7 @@ impl RaftHost {
                 options.max_pending_proposals,
             )),
             tickets: AtomicU64::new(0),
-            prepare_turn: Mutex::new(()),
+            prepare_order: Mutex::new(()),
             inbox,
             runtime: self.core.runtime.clone(),
             transport: self.core.transport.clone(),
@@ -438,7 +438,7 @@ impl RaftHost {
         };
         let (inbox, dir) = found.ok_or(ReceiveError::NoGroup(id))?;
         let core = self.core.clone();
-        let taken = self.core.runtime.spawn_blocking(move || core.receiver.take(piece, &dir));
+        let taken = self.core.runtime.spawn_blocking(move || core.receiver.receive(piece, &dir));
         if let Some((message, incoming)) = taken.await?? {
             let message = Box::new(message);
             inbox.push(Event::SnapshotReceived { group: number, message, incoming });

@@ -62,7 +62,7 @@ impl<T> Inbox<T> {
 
     /// Swaps everything that is there into `into` (which must be empty), waiting for the first
     /// item until `deadline` (`None`: for ever). False when the inbox is closed and empty.
-    pub(crate) fn take(&self, into: &mut Vec<T>, deadline: Option<Instant>) -> bool {
+    pub(crate) fn recv_many(&self, into: &mut Vec<T>, deadline: Option<Instant>) -> bool {
         debug_assert!(into.is_empty());
         let mut state = self.state.lock();
         while state.items.is_empty() {

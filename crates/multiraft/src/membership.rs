@@ -208,7 +208,7 @@ impl Membership {
         }
     }
 
-    pub(crate) fn take(reader: &mut Reader) -> Result<Self, FrameError> {
+    pub(crate) fn decode_from(reader: &mut Reader) -> Result<Self, FrameError> {
         let version = reader.u8()?;
         if version != VERSION {
             return Err(FrameError(format!("version {version} of a membership is not known")));
@@ -238,7 +238,7 @@ impl Membership {
     /// When they are something else.
     pub fn decode(data: Bytes) -> Result<Self, FrameError> {
         let mut reader = Reader(data);
-        let membership = Self::take(&mut reader)?;
+        let membership = Self::decode_from(&mut reader)?;
         reader.end()?;
         Ok(membership)
     }

@@ -68,7 +68,7 @@ pub(crate) struct GroupShared {
     /// Numbers proposals whose payload is being prepared.
     pub(crate) tickets: AtomicU64,
     /// Held while a ticket is taken and queued, so that both have one order.
-    pub(crate) prepare_turn: Mutex<()>,
+    pub(crate) prepare_order: Mutex<()>,
     pub(crate) inbox: Arc<Inbox<Event>>,
     pub(crate) runtime: Handle,
     pub(crate) transport: Arc<dyn Transport>,

@@ -135,7 +135,7 @@ async fn leadership_is_handed_over_on_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_led_first_votes_for_the_next_while_the_third_is_not_there() {
+async fn the_first_leader_votes_for_the_next_while_the_third_is_not_there() {
     let mut cluster = Cluster::new(3);
     (0..2).for_each(|n| cluster.start(n));
     cluster.put(&[0, 1], "one").await;
@@ -149,7 +149,7 @@ async fn who_led_first_votes_for_the_next_while_the_third_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_ranks_first_and_is_not_heard_leaves_a_vote_before_the_first_term_unanswered() {
+async fn a_preferred_member_that_is_not_heard_leaves_a_vote_before_the_first_term_unanswered() {
     let mut cluster = Cluster::new(3);
     cluster.priorities = vec![1, 0, 0];
     let first = cluster.nodes[0].id;

@@ -28,7 +28,7 @@ pub(crate) trait Command {
     fn part_mut(request: &mut OmRequest) -> Option<&mut Self::Request>;
 
     /// The same, without the rest of the request.
-    fn take_part(request: OmRequest) -> Option<Self::Request>;
+    fn into_part(request: OmRequest) -> Option<Self::Request>;
 
     /// The parameters that the audit log shows.
     fn audit(_: &Self::Request) -> AuditParams {
@@ -124,7 +124,7 @@ pub(crate) fn apply<C: Write>(
     request: OmRequest,
     cx: &mut ApplyContext<'_>,
 ) -> Result<OmResponse, OmError> {
-    C::apply(C::take_part(request).ok_or_else(missing::<C>)?, cx)
+    C::apply(C::into_part(request).ok_or_else(missing::<C>)?, cx)
 }
 
 /// Answers a read of `C`.
@@ -156,7 +156,7 @@ macro_rules! request_part {
             Some(request)
         }
 
-        fn take_part(request: ::proto::ozone::OmRequest) -> Option<Self::Request> {
+        fn into_part(request: ::proto::ozone::OmRequest) -> Option<Self::Request> {
             Some(request)
         }
     };
@@ -175,7 +175,7 @@ macro_rules! request_part {
             request.$field.as_deref_mut()
         }
 
-        fn take_part(request: ::proto::ozone::OmRequest) -> Option<Self::Request> {
+        fn into_part(request: ::proto::ozone::OmRequest) -> Option<Self::Request> {
             request.$field.map(|part| *part)
         }
     };

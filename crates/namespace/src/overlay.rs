@@ -84,7 +84,7 @@ impl<V: View> Overlay<V> {
 
     /// Takes all changes out, leaving the bare base; each row once, in no particular order.
     /// The order does not matter to a batch, since the rows are distinct.
-    pub fn take_changes(&mut self) -> impl Iterator<Item = (Table, Vec<u8>, RowChange)> + use<V> {
+    pub fn drain_changes(&mut self) -> impl Iterator<Item = (Table, Vec<u8>, RowChange)> + use<V> {
         self.buckets.borrow_mut().clear();
         let rows = std::mem::replace(&mut self.rows, std::array::from_fn(|_| FxHashMap::default()));
         Table::ALL

@@ -81,7 +81,7 @@ proptest! {
         }
         // What is written is what was seen.
         let changed = overlay.len();
-        let changes: Vec<_> = overlay.take_changes().collect();
+        let changes: Vec<_> = overlay.drain_changes().collect();
         prop_assert_eq!(changes.len(), changed);
         prop_assert!(overlay.is_empty());
         for (table, key, change) in changes {
@@ -113,6 +113,6 @@ fn a_changed_bucket_is_seen_decoded_and_encoded() {
 
     overlay.absorb(vec![Effect::Delete { table: Table::BucketTable, key: key.clone() }]);
     assert!(overlay.bucket(&key).unwrap().is_none());
-    let changes: Vec<_> = overlay.take_changes().collect();
+    let changes: Vec<_> = overlay.drain_changes().collect();
     assert_eq!(changes, [(Table::BucketTable, key, RowChange::Deleted)]);
 }

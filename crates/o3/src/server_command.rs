@@ -52,7 +52,7 @@ pub struct ServerArgs {
     settings: Settings,
 }
 
-/// What is logged when nobody says: a terminal is for the ready block.
+/// What is logged by default: a terminal is for the ready block.
 const LOG_FILTER: &str = "warn,raft_engine=error,s3s=off";
 
 pub fn run(args: ServerArgs, began: Instant) -> anyhow::Result<ExitCode> {

@@ -57,7 +57,7 @@ pub(crate) fn watch(
 fn log_leader(dispatcher: &Dispatcher, state: &LeaderState) {
     let members = &dispatcher.parts().facts.members;
     let leader = state.leader.and_then(|id| members.by_raft_id(id));
-    let leader = leader.as_ref().map_or("nobody", |m| m.node_id.as_str());
+    let leader = leader.as_ref().map_or("none", |m| m.node_id.as_str());
     let term = state.term;
     tracing::info!(node = members.me.node_id, leader, term, ready = state.ready, "OM leader");
 }

@@ -22,6 +22,7 @@
 //! fails then, with a status that says so.
 
 mod background;
+pub mod conformance;
 mod dispatch;
 mod error;
 mod first_start;

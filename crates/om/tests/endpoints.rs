@@ -9,7 +9,7 @@ use crate::support::requests::*;
 use crate::support::{TIMEOUT, World};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_written_through_one_door_is_read_through_the_other() {
+async fn what_is_written_through_one_endpoint_is_read_through_the_other() {
     let world = World::new().await;
     let om = world.start().await;
     let url = format!("http://{}", om.handle.addresses().grpc.unwrap());
@@ -29,7 +29,7 @@ async fn what_is_written_through_one_door_is_read_through_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_grpc_door_stays_closed_when_told() {
+async fn the_grpc_endpoint_stays_closed_when_switched_off() {
     let world = World::new().await.with("ozone.om.s3.grpc.server_enabled", false);
     let om = world.start().await;
     assert_eq!(om.handle.addresses().grpc, None);

@@ -33,7 +33,7 @@ fn recover(bucket: &str, key: &str) -> OmRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_recovers_a_key_is_told_where_its_blocks_are() {
+async fn a_client_that_recovers_a_key_gets_the_locations_of_its_blocks() {
     let world = world().await.with("ozone.om.lease.soft.limit", "0s");
     let om = world.start().await;
     om.bucket("vol", "bkt").await;

@@ -13,7 +13,7 @@
 //!
 //! | folder | noun | verbs |
 //! | --- | --- | --- |
-//! | [`node`] | a DataNode | register, watch, serve, drain |
+//! | [`node`] | a DataNode | register, watch, serve, leave |
 //! | [`pipeline`] | a Raft group of DataNodes | create, rebalance, report, close |
 //! | [`container`] | a container record | lifecycle, close, clean, locate |
 //! | [`replica`] | a copy of a container on a node | report, reconcile, count, repair, health |

@@ -68,8 +68,8 @@ impl Sequences {
         ready.end.saturating_sub(ready.start)
     }
 
-    /// Hands out `count` consecutive numbers; `None` when the batch at hand has not as many.
-    pub fn take(&mut self, sequence: Sequence, count: u64) -> Option<Range<u64>> {
+    /// Allocates `count` consecutive numbers; `None` when the batch at hand has not as many.
+    pub fn allocate(&mut self, sequence: Sequence, count: u64) -> Option<Range<u64>> {
         let ready = &mut self.ready[sequence.at()];
         let end = ready.start.checked_add(count).filter(|end| *end <= ready.end)?;
         let taken = ready.start..end;

@@ -76,7 +76,7 @@ fn a_transaction_leaves_when_every_replica_has_acknowledged() {
 }
 
 #[test]
-fn who_does_not_answer_is_asked_again_and_others_are_not() {
+fn a_node_that_does_not_answer_is_sent_it_again_and_others_are_not() {
     let mut cluster = one_transaction();
     cluster.send_deletions(START);
     acknowledge(&mut cluster, 1, 1, true);

@@ -238,7 +238,7 @@ impl World {
                 assert!(good == states.len() || good < self.data(*id), "{order:?}");
                 for (target, index) in &made.targets {
                     assert_eq!(self.cluster.replicas.on(*id, *target), None);
-                    assert!(self.cluster.nodes.get(*target).unwrap().takes_writes());
+                    assert!(self.cluster.nodes.get(*target).unwrap().accepts_writes());
                     for there in nodes_of(&self.cluster, *id, *index) {
                         let there = self.cluster.nodes.get(there).unwrap();
                         let serves = there.details.op_state == OperationalState::InService;
@@ -270,7 +270,7 @@ impl World {
         }
         let (_, decision) = self.cluster.watch_nodes(self.now);
         self.carry_out(decision);
-        let (_, decision) = self.cluster.drain_nodes(self.now);
+        let (_, decision) = self.cluster.check_leaving_nodes(self.now);
         self.carry_out(decision);
         let decision = self.cluster.review_containers(self.now);
         self.carry_out(decision);

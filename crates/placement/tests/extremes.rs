@@ -179,7 +179,7 @@ fn everything(cluster: &mut Cluster, x: &mut Extremes) {
     let _ = cluster.clean_containers(now);
     let _ = cluster.repair_containers(ContainerId(0), 100, now);
     let _ = cluster.send_deletions(now);
-    let _ = cluster.drain_nodes(now);
+    let _ = cluster.check_leaving_nodes(now);
     let _ = cluster.plan_rebalance();
     let _ = cluster.health_report();
     let _ = cluster.safe_mode_rules();

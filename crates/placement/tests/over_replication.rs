@@ -99,7 +99,7 @@ fn a_quasi_closed_replica_that_lacks_writes_goes_behind_three_that_are_heard_of(
 }
 
 #[test]
-fn who_leads_anew_orders_nothing_away_until_the_nodes_know_it() {
+fn a_new_leader_orders_nothing_away_until_the_nodes_know_it() {
     let (mut cluster, _) = closed(&[4]);
     let later = START + cluster.settings.resend_after;
     beat(&mut cluster, &[1, 2, 3, 4, 5, 6], later);

@@ -285,7 +285,11 @@ fn a_quasi_closed_container_with_one_origin_left_is_stuck_but_kept_three_times()
     }
     assert_eq!(health(&cluster, c), "QUASI_CLOSED_STUCK");
     let later = START + 2 * cluster.settings.dead_after;
-    assert_eq!(cluster.review_containers(later).orders, [], "who knows what was written last");
+    assert_eq!(
+        cluster.review_containers(later).orders,
+        [],
+        "it is not known what was written last"
+    );
     // One of the others is found after all, and has more.
     let found = (2..=5).find(|n| cluster.replicas.on(c, node(*n)).is_none()).unwrap();
     let other = placement::Replica {
@@ -325,12 +329,12 @@ fn a_node_is_decommissioned_when_its_containers_are_enough_elsewhere() {
     assert!(cluster.report_op_state(node(2), state, 0, true).is_empty());
 
     assert_eq!(cluster.obstacles(node(2)).under_replicated, [c]);
-    let (looked_at, decision) = cluster.drain_nodes(START);
+    let (looked_at, decision) = cluster.check_leaving_nodes(START);
     assert_eq!((looked_at[0].state, decision), (state, Decision::default()));
     let orders = repair(&mut cluster, START);
     assert_eq!(copy_of(&orders[0]).1, 4, "the leaving node may send, another one gets");
     arrive(&mut cluster, c, 4);
-    let (looked_at, _) = cluster.drain_nodes(START);
+    let (looked_at, _) = cluster.check_leaving_nodes(START);
     assert_eq!(looked_at[0].state, OperationalState::Decommissioned);
     assert_eq!(repair(&mut cluster, START), [], "its replica does not count, and stays");
 
@@ -348,7 +352,7 @@ fn maintenance_needs_two_that_stay_online_and_ends_by_itself() {
     apply(&mut cluster, &decision);
     assert!(cluster.obstacles(node(1)).is_none(), "two stay online");
     assert_eq!(repair(&mut cluster, START), []);
-    cluster.drain_nodes(START);
+    cluster.check_leaving_nodes(START);
     let state = |c: &Cluster, n| c.nodes.get(node(n)).unwrap().details.op_state;
     assert_eq!(state(&cluster, 1), OperationalState::InMaintenance);
     // Away as expected: its replica still counts.
@@ -362,7 +366,7 @@ fn maintenance_needs_two_that_stay_online_and_ends_by_itself() {
     assert_eq!(repair(&mut cluster, later).len(), 1);
 
     let over = end as u64 * 1_000;
-    cluster.drain_nodes(over);
+    cluster.check_leaving_nodes(over);
     assert_eq!(state(&cluster, 1), OperationalState::InService);
     assert_eq!(state(&cluster, 2), OperationalState::InService);
     assert!(cluster.replicas.on(c, node(1)).is_none(), "and it is dead like any other");
@@ -374,7 +378,7 @@ fn a_node_that_dies_while_it_leaves_is_given_up_as_any_other() {
     let decision = cluster.decommission(node(3), START).unwrap();
     apply(&mut cluster, &decision);
     let later = die(&mut cluster, 3);
-    cluster.drain_nodes(later);
+    cluster.check_leaving_nodes(later);
     assert_eq!(cluster.nodes.get(node(3)).unwrap().details.op_state, OperationalState::InService);
     assert_eq!(repair(&mut cluster, later).len(), 1);
 }

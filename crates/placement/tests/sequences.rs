@@ -43,7 +43,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Take(count) => {
-                    for id in cluster.sequences.take(sequence, count).into_iter().flatten() {
+                    for id in cluster.sequences.allocate(sequence, count).into_iter().flatten() {
                         prop_assert!(seen.insert(id), "{} again", id);
                     }
                 }

@@ -248,7 +248,7 @@ impl World {
         }
         let (_, decision) = self.cluster.watch_nodes(self.now);
         self.carry_out(decision);
-        let (_, decision) = self.cluster.drain_nodes(self.now);
+        let (_, decision) = self.cluster.check_leaving_nodes(self.now);
         self.carry_out(decision);
         for plan in self.cluster.plan_pipelines() {
             let id = pipeline(u128::from(self.number()));

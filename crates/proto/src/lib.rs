@@ -6,7 +6,7 @@
 //!
 //! | module | package | spoken by |
 //! | --- | --- | --- |
-//! | [`hdds`] | `hadoop.hdds` | everybody: nodes, pipelines, containers, blocks |
+//! | [`hdds`] | `hadoop.hdds` | all roles: nodes, pipelines, containers, blocks |
 //! | [`ozone`] | `hadoop.ozone` | clients and OM; also the values of OM's tables |
 //! | [`om_admin`] | `hadoop.ozone.admin` (own package here) | `ozone admin om` to one OM |
 //! | [`datanode`] | `hadoop.hdds.datanode` | clients and DataNodes |

@@ -75,7 +75,7 @@ async fn a_request_sent_again_on_another_stream_is_carried_out_once() {
 }
 
 #[tokio::test]
-async fn who_does_not_lead_says_who_does() {
+async fn a_member_that_does_not_lead_names_the_leader() {
     let (address, group) = start().await;
     group.leads.store(false, Ordering::Relaxed);
     let mut stream = Stream::open(&address).await;

@@ -3,6 +3,10 @@
 //! Replicas apply the same entries in rounds of different lengths, one of them with what it
 //! proposed itself; they stop anywhere and replay; they get each other's snapshots. They must have
 //! the same state afterwards.
+//!
+//! A crash needs a process that ends, or a disk that loses what is not synced: [`write`] is what a
+//! replica does before it, [`recover`] what it does after. The simulation runs them with a loss of
+//! power at any moment.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -63,18 +67,72 @@ pub enum Violation {
 
 const TERM: u64 = 3;
 
+/// The directory of the tables that outlive a restart.
+const TABLES: &str = "restarted";
+
 /// Checks a machine, in directories below `dir`.
 ///
 /// # Errors
 /// The first rule that it breaks.
 pub fn check<S: Subject>(subject: &S, dir: &Path) -> Result<(), Violation> {
     let check = Check { subject, dir };
-    let expected = check.whole_log_at_once()?;
+    let expected = check.whole_log_at_once("whole")?;
     check.rounds_of_one(&expected)?;
     check.from_the_log(&expected)?;
-    check.replay_after_a_restart(&expected)?;
+    let mut flushed = None;
+    drop(write(subject, dir, |position| flushed = Some(position))?);
+    recover(subject, dir, flushed)?;
     check.snapshot_in_the_middle(&expected)?;
     check.unknown_entries(&expected)
+}
+
+/// Applies all entries to the tables in `dir`, with a flush in the middle, whose position goes to
+/// `flushed`. Returns the machine, which is to be lost with its process or machine, at any moment
+/// also before this returns.
+///
+/// # Errors
+/// When the machine fails, or says a wrong position.
+pub fn write<S: Subject>(
+    subject: &S,
+    dir: &Path,
+    flushed: impl FnOnce(LogPosition),
+) -> Result<S::Machine, Violation> {
+    let check = Check { subject, dir };
+    let mut machine = check.open(TABLES)?;
+    let mut entries = check.entries(false);
+    let rest = entries.split_off(entries.len() / 2);
+    let half = entries.len();
+    check.apply(&mut machine, entries)?;
+    let position = machine.flush().map_err(failed("flushing"))?;
+    same("position of a flush", &position, &at(half))?;
+    flushed(position);
+    check.apply(&mut machine, rest)?;
+    Ok(machine)
+}
+
+/// Opens what [`write`] left in `dir` and applies the entries that it lacks, as a replica does from
+/// its log. `flushed` is the position of the flush, if it was done.
+///
+/// # Errors
+/// When less is there than was flushed, or the entries do not lead to the state that they lead to
+/// on empty tables.
+pub fn recover<S: Subject>(
+    subject: &S,
+    dir: &Path,
+    flushed: Option<LogPosition>,
+) -> Result<(), Violation> {
+    let check = Check { subject, dir };
+    let expected = check.whole_log_at_once("expected")?;
+    let mut machine = check.open(TABLES)?;
+    let held = machine.applied();
+    if let Some(flushed) = flushed.filter(|flushed| held < *flushed) {
+        return same("position after a restart", &held, &flushed);
+    }
+    let missing: Vec<_> = check.entries(false).into_iter().filter(|e| e.at > held).collect();
+    if !missing.is_empty() {
+        check.apply(&mut machine, missing)?;
+    }
+    check.compare("replay after a restart", &machine, &expected)
 }
 
 struct Check<'a, S: Subject> {
@@ -137,8 +195,9 @@ impl<S: Subject> Check<'_, S> {
         same(what, &self.subject.state(machine).map_err(failed("reading the state"))?, expected)
     }
 
-    fn whole_log_at_once(&self) -> Result<S::State, Violation> {
-        let mut machine = self.open("whole")?;
+    /// The state that all entries lead to, in a directory of that name, which must not be there.
+    fn whole_log_at_once(&self, name: &str) -> Result<S::State, Violation> {
+        let mut machine = self.open(name)?;
         same("position of an empty machine", &machine.applied(), &LogPosition::default())?;
         self.apply(&mut machine, self.entries(true))?;
         self.subject.state(&machine).map_err(failed("reading the state"))
@@ -156,30 +215,6 @@ impl<S: Subject> Check<'_, S> {
         let mut machine = self.open("follower")?;
         self.apply(&mut machine, self.entries(false))?;
         self.compare("a replica that proposed nothing", &machine, expected)
-    }
-
-    /// What was flushed is there, and what follows it in the log leads to the same.
-    fn replay_after_a_restart(&self, expected: &S::State) -> Result<(), Violation> {
-        let mut machine = self.open("restarted")?;
-        let mut entries = self.entries(false);
-        let rest = entries.split_off(entries.len() / 2);
-        let half = entries.len();
-        self.apply(&mut machine, entries)?;
-        let flushed = machine.flush().map_err(failed("flushing"))?;
-        same("position of a flush", &flushed, &at(half))?;
-        self.apply(&mut machine, rest)?;
-        drop(machine);
-        let mut machine = self.open("restarted")?;
-        let held = machine.applied();
-        if held < flushed {
-            return same("position after a restart", &held, &flushed);
-        }
-        let missing: Vec<_> =
-            self.entries(false).into_iter().filter(|entry| entry.at > held).collect();
-        if !missing.is_empty() {
-            self.apply(&mut machine, missing)?;
-        }
-        self.compare("replay after a restart", &machine, expected)
     }
 
     /// A snapshot takes the place of whatever a replica has.

@@ -53,7 +53,7 @@ async fn the_connection_ends_when_an_object_is_overwritten_behind_its_first_byte
     let gate = cluster.hold_reads(&info, 1);
     let mut answer = get(gateway.address(), "/bucket/k").await;
     assert_eq!((answer.status, answer.length()), (200, old.len()));
-    let mut got = answer.take(1).await;
+    let mut got = answer.read(1).await;
     replace(cluster.state(), &cluster.blocks, "k", "new");
     gate.add_permits(Semaphore::MAX_PERMITS);
     got.extend(answer.rest().await);

@@ -22,11 +22,11 @@ pub fn watch(core: &Arc<Core>) {
         loop {
             let now = *changes.borrow_and_update();
             on_leader_change(&core, now);
-            let settled = catch_up(&core, now);
+            let caught_up = catch_up(&core, now);
             let changed = core.shutdown.until(async {
                 tokio::select! {
                     changed = changes.changed() => changed,
-                    () = settled => changes.changed().await,
+                    () = caught_up => changes.changed().await,
                 }
             });
             if !matches!(changed.await, Some(Ok(()))) {

@@ -24,6 +24,7 @@ mod admin;
 mod block;
 mod clock;
 mod command;
+pub mod conformance;
 mod core;
 mod directory;
 mod error;

@@ -12,7 +12,7 @@ pub const REPLICATION_MANAGER: &str = "ReplicationManager";
 pub const ADMIN_MONITOR: &str = "DatanodeAdminMonitor";
 /// Sends the deletion log to DataNodes.
 pub const BLOCK_DELETION: &str = "SCMBlockDeletingService";
-/// All of them.
+/// The names of all background services.
 pub const ALL: [&str; 6] = [
     NODE_STATE,
     PIPELINE_CREATOR,

@@ -41,7 +41,7 @@ async fn nodes_and_their_usage_are_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pipelines_are_created_closed_and_put_aside() {
+async fn pipelines_are_created_closed_and_deactivated() {
     let h = Harness::start().await;
     let _nodes = h.datanodes(3).await;
     let created = h

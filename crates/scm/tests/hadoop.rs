@@ -46,7 +46,7 @@ fn class(error: &CallError) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn administrators_see_what_the_framed_door_shows() {
+async fn administrators_see_what_the_framed_endpoint_shows() {
     let h = Harness::start().await;
     let nodes = h.datanodes(3).await;
     let admin = Admin::new(&h);

@@ -197,8 +197,8 @@ impl Roles {
         select_all(ends).await.0
     }
 
-    /// Takes a DataNode out, for tests that stop one; they count from 1.
-    pub fn take_datanode(&mut self, number: usize) -> Option<DatanodeHandle> {
+    /// Removes a DataNode, for tests that stop one; they count from 1.
+    pub fn remove_datanode(&mut self, number: usize) -> Option<DatanodeHandle> {
         let index = number.checked_sub(1).filter(|index| *index < self.datanodes.len())?;
         Some(self.datanodes.remove(index))
     }

@@ -20,7 +20,7 @@ fn server(definitions: &[&str], datanodes: usize) -> Fixture {
 }
 
 #[test]
-fn doors_have_ozones_ports_on_the_servers_interface() {
+fn endpoints_have_ozones_ports_on_the_servers_interface() {
     let f = server(&[], 3);
     let scm = f.base.scm(&f.directory, 1);
     assert_eq!(scm.get(&scm::OZONE_SCM_CLIENT_ADDRESS).to_string(), "127.0.0.1:9860");
@@ -31,7 +31,7 @@ fn doors_have_ozones_ports_on_the_servers_interface() {
 }
 
 #[test]
-fn free_ports_can_be_asked_for_all_doors_at_once() {
+fn free_ports_can_be_set_for_all_endpoints_at_once() {
     let f = server(&["trioxide.server.ports=free"], 3);
     let conf = f.base.om(&f.directory, 1);
     let endpoints = [
@@ -93,7 +93,7 @@ fn roles_have_directories_of_their_own() {
 }
 
 #[test]
-fn those_who_start_later_know_where_the_others_listen() {
+fn roles_that_start_later_know_where_the_others_listen() {
     let f = server(&["trioxide.server.ports=free"], 3);
     let at = |port| HostPort::new("127.0.0.1", port);
     let base = f.base.with_scm(&at(1), &at(2), &at(3));

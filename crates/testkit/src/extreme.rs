@@ -1,4 +1,4 @@
-//! Messages that nobody means well: every number at its limits, fields that are missing or there
+//! Messages that no client sends: every number at its limits, fields that are missing or there
 //! too often, enum values that do not exist, texts that are long or odd. What a test knows to exist
 //! (names, ids) is mixed in, so that messages get past the first check.
 

@@ -223,7 +223,7 @@ impl S3Answer {
             (false, None) => begun.rest().await,
             // The answer to a HEAD has the length of a body that does not come.
             (false, Some(_)) if request.starts_with(b"HEAD ") || status == 304 => Vec::new(),
-            (false, Some(length)) => begun.take(length).await,
+            (false, Some(length)) => begun.read(length).await,
         };
         Self { status, headers, body }
     }
@@ -310,11 +310,11 @@ impl BegunAnswer {
         self.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)
     }
 
-    /// So many bytes of the body.
+    /// Reads so many bytes of the body.
     ///
     /// # Panics
     /// When fewer come.
-    pub async fn take(&mut self, bytes: usize) -> Vec<u8> {
+    pub async fn read(&mut self, bytes: usize) -> Vec<u8> {
         let mut taken = vec![0; bytes];
         let read = self.socket.read_exact(&mut taken).await;
         read.unwrap_or_else(|e| panic!("no {bytes} bytes of a body: {e}"));

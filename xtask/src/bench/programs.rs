@@ -62,7 +62,7 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "resting",
-        what: "what Raft groups cost that nobody uses",
+        what: "what Raft groups cost that are not used",
         start: Start::Example("resting_groups", &["--dir", "DIR"]),
     },
     Program {

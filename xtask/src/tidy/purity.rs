@@ -16,7 +16,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("tempfile", "rules touch no file"),
 ];
 
-/// Checks what rules crates and everybody else may link.
+/// Checks what rules crates and all others may link.
 pub fn check(manifests: &[Manifest], findings: &mut Findings) {
     for manifest in manifests {
         if RULES.contains(&manifest.name.as_str()) {

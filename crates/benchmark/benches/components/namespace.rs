@@ -230,7 +230,7 @@ impl Om {
             return responses;
         }
         let changes: Vec<_> =
-            overlay.take_changes().map(|(t, k, change)| (t, k, change.value(), change)).collect();
+            overlay.drain_changes().map(|(t, k, change)| (t, k, change.value(), change)).collect();
         for (table, key, value, change) in changes {
             self.tables.apply(match (value, change) {
                 (Some(value), RowChange::Put(_) | RowChange::PutBucket(_)) => {

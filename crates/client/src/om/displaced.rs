@@ -20,12 +20,15 @@ const PROBE_DELAY: Duration = Duration::from_millis(400);
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Asks one server how it stands.
-pub(crate) trait Ask<'a>:
+pub(crate) trait Probe<'a>:
     Fn(usize) -> BoxFuture<'a, Option<OmStateResponse>> + Send + Sync
 {
 }
 
-impl<'a, F> Ask<'a> for F where F: Fn(usize) -> BoxFuture<'a, Option<OmStateResponse>> + Send + Sync {}
+impl<'a, F> Probe<'a> for F where
+    F: Fn(usize) -> BoxFuture<'a, Option<OmStateResponse>> + Send + Sync
+{
+}
 
 /// What was found out last, for all callers.
 #[derive(Default)]
@@ -35,8 +38,8 @@ pub(crate) struct Displaced {
 
 impl Displaced {
     /// Waits until one of the `count` servers leads that is not `current`, in a newer term than
-    /// `current` claims to; says which one. `ask` asks one of them and takes a bounded time.
-    pub(crate) async fn by(&self, current: usize, count: usize, ask: impl Ask<'_>) -> usize {
+    /// `current` claims to; says which one. `probe` asks one of them and takes a bounded time.
+    pub(crate) async fn by(&self, current: usize, count: usize, probe: impl Probe<'_>) -> usize {
         sleep(PROBE_DELAY).await;
         loop {
             // The lock is what makes one caller ask for all.
@@ -44,7 +47,7 @@ impl Displaced {
             let found = match *last {
                 Some((at, found)) if at.elapsed() < PROBE_INTERVAL => found,
                 _ => {
-                    let found = newest_leader(current, count, &ask).await;
+                    let found = newest_leader(current, count, &probe).await;
                     *last = Some((Instant::now(), found));
                     found
                 }
@@ -62,8 +65,12 @@ impl Displaced {
 
 /// The leader of the newest term. `current`, which probably does not answer, is heard but not
 /// waited for.
-async fn newest_leader(current: usize, count: usize, ask: &impl Ask<'_>) -> Option<(u64, usize)> {
-    let named = |n: usize| ask(n).map(move |state| (n, state));
+async fn newest_leader(
+    current: usize,
+    count: usize,
+    probe: &impl Probe<'_>,
+) -> Option<(u64, usize)> {
+    let named = |n: usize| probe(n).map(move |state| (n, state));
     let others = join_all((0..count).filter(|n| *n != current).map(named));
     let (mut others, mut own) = (pin!(others), named(current));
     let mut heard = None;
@@ -94,33 +101,33 @@ mod tests {
 
     #[tokio::test]
     async fn the_newest_leader_is_found_beside_one_that_hangs() {
-        let ask = |n| match n {
+        let probe = |n| match n {
             0 => pending().boxed(),
             1 => ready(state("FOLLOWER", 5)).boxed(),
             _ => ready(state("LEADER", 5)).boxed(),
         };
-        assert_eq!(newest_leader(0, 3, &ask).await, Some((5, 2)));
+        assert_eq!(newest_leader(0, 3, &probe).await, Some((5, 2)));
     }
 
     #[tokio::test]
     async fn one_that_does_not_know_yet_is_no_reason_to_leave() {
-        let ask = |n: usize| ready(state("LEADER", [7, 6, 0][n])).boxed();
-        assert_eq!(newest_leader(0, 3, &ask).await, Some((7, 0)));
-        assert_eq!(newest_leader(1, 3, &ask).await, Some((7, 0)));
+        let probe = |n: usize| ready(state("LEADER", [7, 6, 0][n])).boxed();
+        assert_eq!(newest_leader(0, 3, &probe).await, Some((7, 0)));
+        assert_eq!(newest_leader(1, 3, &probe).await, Some((7, 0)));
         // The leader does not answer, but others have heard of it.
-        let ask = |n: usize| match n {
+        let probe = |n: usize| match n {
             0 => pending().boxed(),
             1 => ready(state("LEADER", 6)).boxed(),
             _ => ready(state("FOLLOWER", 7)).boxed(),
         };
-        assert_eq!(newest_leader(0, 3, &ask).await, None);
+        assert_eq!(newest_leader(0, 3, &probe).await, None);
     }
 
     #[tokio::test]
     async fn a_call_that_takes_long_is_left_alone_until_another_leads() {
         let displaced = Displaced::default();
         let (began, elected) = (Instant::now(), PROBE_DELAY * 2);
-        let ask = |n| {
+        let probe = |n| {
             let stands = match (n, began.elapsed() < elected) {
                 (0, true) => state("LEADER", 1),
                 (1, false) => state("LEADER", 2),
@@ -129,7 +136,7 @@ mod tests {
             };
             ready(stands).boxed()
         };
-        assert_eq!(displaced.by(0, 3, ask).await, 1);
+        assert_eq!(displaced.by(0, 3, probe).await, 1);
         let took = began.elapsed();
         assert!(took >= elected && took < elected + PROBE_INTERVAL * 8, "{took:?}");
     }

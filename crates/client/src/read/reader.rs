@@ -253,7 +253,7 @@ impl KeyReader {
 }
 
 /// How long a read is tried again that failed like this on every replica.
-fn patience(kind: ErrorKind, options: &ClientOptions) -> Duration {
+fn retry_timeout(kind: ErrorKind, options: &ClientOptions) -> Duration {
     match kind {
         ErrorKind::Unavailable | ErrorKind::Timeout => CATCH_UP_TIMEOUT,
         // OM has the key and so the block exists: its replicas may be on their way to other nodes,
@@ -347,7 +347,7 @@ impl Inner {
             tracing::debug!(key = %self.path, block = %block.id(), %error, attempt, "read failed");
             let options = self.client.options();
             let again = attempt < options.read_retries
-                || started.elapsed() < patience(error.kind(), options);
+                || started.elapsed() < retry_timeout(error.kind(), options);
             if again && attempt > 0 {
                 let pause = REFRESH_DELAY * (1 << attempt.min(5));
                 tokio::time::sleep(pause.min(options.read_retry_interval)).await;

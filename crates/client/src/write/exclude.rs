@@ -38,12 +38,12 @@ impl ExcludeList {
     }
 
     /// That DataNode is said to be there again.
-    pub(super) fn forgive(&self, id: DatanodeId) {
+    pub(super) fn remove(&self, id: DatanodeId) {
         self.inner.lock().datanodes.remove(&id);
     }
 
     /// Forgets what failed before a moment; whether there was anything.
-    pub(super) fn forgive_before(&self, moment: Instant) -> bool {
+    pub(super) fn remove_failed_before(&self, moment: Instant) -> bool {
         fn sweep<K: Eq + Hash>(map: &mut FxHashMap<K, Instant>, moment: Instant) -> bool {
             let before = map.len();
             map.retain(|_, since| *since >= moment);
@@ -166,10 +166,10 @@ mod tests {
         list.datanode(before);
         let moment = Instant::now();
         list.datanode(after);
-        assert!(list.forgive_before(moment) && !list.forgive_before(moment));
+        assert!(list.remove_failed_before(moment) && !list.remove_failed_before(moment));
         assert!(!list.avoids_datanode(before) && list.avoids_datanode(after));
         list.container(ContainerId(1));
-        assert!(list.forgive_before(Instant::now()) && list.is_empty());
+        assert!(list.remove_failed_before(Instant::now()) && list.is_empty());
     }
 
     #[test]

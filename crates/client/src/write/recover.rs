@@ -100,7 +100,7 @@ impl BlockRetries {
                 let waited =
                     self.since.is_some_and(|since| since.elapsed() >= LEADER_CONFIRMED_AFTER);
                 if let Some(named) = hint.filter(|id| waited && *id != node) {
-                    excluded.forgive(named);
+                    excluded.remove(named);
                 }
                 let leader = hint.filter(member);
                 // The first hint is followed at once; members that name each other are not asked in

@@ -214,7 +214,7 @@ impl ReplicatedWriter {
             && let Some(named) = block.pipeline().member(*named)
             && self.session.client.datanodes().is_there(named).await
         {
-            self.session.client.excluded().forgive(named.id);
+            self.session.client.excluded().remove(named.id);
         }
         match self.retries.remedy(failure, block, self.session.client.excluded()) {
             Remedy::Fail(error) => Err(error),

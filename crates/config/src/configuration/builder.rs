@@ -24,7 +24,7 @@ const FILE_NAMES: [&str; 2] = ["ozone-site.xml", "ozone-site.toml"];
 const CONTAINER_IMAGE_PREFIX: &str = "OZONE-SITE.XML_";
 
 /// Prefixes of the names we answer for: an unknown key under one of them is reported, others belong
-/// to somebody else.
+/// to other programs.
 const OWN_PREFIXES: [&str; 4] = ["ozone.", "hdds.", "trioxide.", "net.topology."];
 
 /// Collects the sources. The order of calls does not matter: file < environment < definitions.

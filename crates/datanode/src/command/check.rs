@@ -82,7 +82,7 @@ impl Check<'_> {
 
     /// A replica of an EC group is written by its client alone. One that is begun on a DataNode
     /// that came with empty disks to the address of another one would lack what was written there
-    /// before, and nobody could tell.
+    /// before, and no check would show it.
     fn addressed(&self) -> Result<(), Failure> {
         let me = self.store.options().datanode.to_string();
         if self.addressee.eq_ignore_ascii_case(&me) {

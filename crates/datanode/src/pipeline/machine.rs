@@ -82,7 +82,7 @@ impl StateMachine for Machine {
 
     fn snapshot(&mut self) -> Result<SnapshotSource, MachineError> {
         let parent = self.disk.path().join(SNAPSHOTS);
-        snapshot::take(&self.containers, &self.store, &parent)
+        snapshot::create(&self.containers, &self.store, &parent)
             .map(SnapshotSource::Dir)
             .map_err(|error| self.fail("listing the blocks for a snapshot", error))
     }

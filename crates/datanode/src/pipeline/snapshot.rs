@@ -61,7 +61,7 @@ pub(crate) enum Item {
 }
 
 /// Lists a pipeline's containers and blocks into a new directory under `parent`.
-pub(crate) fn take(
+pub(crate) fn create(
     store: &ContainerStore,
     pipeline: &PipelineStore,
     parent: &Path,
@@ -186,6 +186,17 @@ mod tests {
         assert!(matches!(&items[0], Item::Container(container) if container.container_id == 7));
         assert!(matches!(&items[1], Item::Block(block) if block.size == Some(3)));
         assert_eq!(items.len(), 2);
+    }
+
+    #[test]
+    fn any_bytes_are_a_snapshot_or_refused() {
+        let read = |data: &[u8]| {
+            if let Ok(items) = Items::new(data) {
+                // Each has some bytes: there are no more than that.
+                assert!(items.count() <= data.len());
+            }
+        };
+        testkit::fuzz(vec![("pipeline-snapshot", read, vec![snapshot()])]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ async fn begin_arrival(
     if let Ok(container) = receiver.store.container(id) {
         let info = container.info();
         let is_same = info.replica_index == manifest.replica_index;
-        // What is damaged, written or filled by somebody else is not what was to come.
+        // What is damaged, written or filled by another sender is not what was to come.
         let is_whole = info.state == ContainerState::Closed || info.state == manifest.state;
         if is_same && is_whole && info.bcsid >= manifest.bcsid {
             return Ok(PushResponse { here: true, ..PushResponse::default() });
@@ -133,7 +133,7 @@ async fn go_on(
     let done = blocking(move || {
         let Some(mut arrival) = slot.arrival.take() else { return Ok(PushResponse::default()) };
         let taken = match step {
-            Step::Parts(parts) => parts.iter().try_for_each(|part| arrival.take(part)),
+            Step::Parts(parts) => parts.iter().try_for_each(|part| arrival.add(part)),
             Step::LeaveOut(blocks) => blocks.iter().try_for_each(|local| arrival.leave_out(*local)),
             Step::Finish { blocks, bytes } => return finish(arrival, &store, blocks, bytes),
         };

@@ -150,7 +150,7 @@ impl Source {
         Ok(bytes)
     }
 
-    /// Has the node look through its replica. Nobody waits for that.
+    /// Has the node look through its replica. The caller does not wait for that.
     fn report_damage(&self, local: LocalId) {
         let header = [self.container.0.to_be_bytes(), local.0.to_be_bytes()].concat();
         let client = self.client.clone();

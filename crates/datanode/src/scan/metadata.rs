@@ -19,7 +19,7 @@ use crate::storage::{ScanKind, Verdict};
 const PORTION: usize = 100;
 
 /// How long it steps back for those that wait for the disk, for each container.
-const PATIENCE: Duration = Duration::from_millis(100);
+const MAX_STEP_BACK: Duration = Duration::from_millis(100);
 
 /// At most so often, however short the interval that is set.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
@@ -78,7 +78,7 @@ impl BackgroundService for MetadataScanner {
             if container.disk().failure().is_some() || node.store.was_scanned_lately(id, now) {
                 continue;
             }
-            step_back(container.disk(), &*self.clock, PATIENCE).await;
+            step_back(container.disk(), &*self.clock, MAX_STEP_BACK).await;
             let outcome = node.store.scan_metadata(id, now).await;
             match follow(&node, id, ScanKind::Metadata, outcome) {
                 Ok(Verdict::Sound | Verdict::Damaged(_)) => items += 1,

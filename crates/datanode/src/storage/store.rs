@@ -68,7 +68,7 @@ impl Inner {
         let all = self.containers.iter();
         let here = all.filter(|entry| entry.value().replica_index() > 0).map(|entry| *entry.key());
         let (begun, lost) = Begun::open(path, &here.collect())?;
-        // Nobody can write to them any more: SCM closes those that are open.
+        // Nothing can be written to them any more: SCM closes those that are open.
         self.full.get_mut().extend(&lost);
         if !lost.is_empty() {
             tracing::warn!(count = lost.len(), first = ?lost.first(), "replicas were here and are lost");

@@ -84,7 +84,7 @@ pub(super) async fn serve(
         return read;
     }
     // Calls still being worked on hold senders: the writer ends after their answers, and the
-    // connection counts until then. Somebody has to see that the peer takes them.
+    // connection counts until then. That the peer takes them has to be watched.
     let stall = shared.options.connections.stall_timeout;
     let written = finish(writer, &weak, &activity, stall).await;
     read.and(written)

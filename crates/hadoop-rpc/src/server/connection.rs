@@ -125,7 +125,7 @@ impl Connection<'_> {
 
     /// Reads what follows the preface; `false` when the client cannot be served.
     async fn header(&mut self) -> io::Result<bool> {
-        let header = self.reader.take(3).await?;
+        let header = self.reader.read_exact(3).await?;
         let (version, authentication) = (header[0], header[2]);
         if version != VERSION {
             match version {

@@ -69,7 +69,7 @@ pub(super) fn run(inbox: Arc<Inbox<ApplyTask>>) {
     let (groups, touched, next) = (FxHashMap::default(), Vec::new(), VecDeque::new());
     let mut thread = Thread { inbox, groups, touched, busy: 0, next };
     let mut tasks = Vec::new();
-    while thread.inbox.take(&mut tasks, None) {
+    while thread.inbox.recv_many(&mut tasks, None) {
         for task in tasks.drain(..) {
             let group = task.group();
             thread.surviving(group, |thread| thread.handle(task));
@@ -135,7 +135,7 @@ impl Thread {
             ApplyTask::Restore { incoming, at, .. } => {
                 self.leave(group, Long::Restore { incoming, at });
             }
-            ApplyTask::Returned { machine, .. } => self.take_back(group, machine),
+            ApplyTask::Returned { machine, .. } => self.put_back(group, machine),
             ApplyTask::Stop { done, .. } => {
                 self.with(group, |_| {});
                 let removed = self.groups.remove(&group).is_some();
@@ -175,7 +175,7 @@ impl Thread {
         }
     }
 
-    fn take_back(&mut self, group: u64, machine: Box<Machine>) {
+    fn put_back(&mut self, group: u64, machine: Box<Machine>) {
         self.busy -= 1;
         if let Some(MachineSlot::Busy { waiting, .. }) =
             self.groups.insert(group, MachineSlot::Ready(machine))

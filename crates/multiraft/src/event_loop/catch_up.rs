@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_lack_something_elects_nobody_who_has_a_log() {
+    fn a_replica_that_may_lack_entries_elects_none_that_has_a_log() {
         let new = |completeness| CatchUp::new(completeness, 10);
         assert_eq!(may_elect(&new(Completeness::Complete)), (true, true));
         assert_eq!(may_elect(&new(Completeness::Accepted)), (true, true));

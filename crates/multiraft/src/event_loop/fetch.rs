@@ -15,7 +15,7 @@ use crate::machine::MachineError;
 use crate::metrics::add;
 use crate::shared::GroupShared;
 use crate::snapshot::{Outgoing, describe_members};
-use crate::store::Want;
+use crate::store::FetchRequest;
 
 /// How long a snapshot waits for a follower that was lost while it was sent. It holds disk space.
 const SNAPSHOT_RETENTION: Duration = Duration::from_secs(120);
@@ -48,24 +48,24 @@ pub(crate) async fn with_payloads(
 
 impl GroupCore {
     /// Begins fetching whatever Raft asked the store for and did not get.
-    pub(crate) fn serve_wants(&mut self, out: &mut Out) {
-        for want in self.node.store().take_wants() {
-            if self.fetching.contains(&want.low) {
+    pub(crate) fn serve_fetches(&mut self, out: &mut Out) {
+        for request in self.node.store().take_fetches() {
+            if self.fetching.contains(&request.low) {
                 continue;
             }
-            self.fetching.push(want.low);
+            self.fetching.push(request.low);
             add(&out.metrics.log_fetches, 1);
-            self.fetch(want);
+            self.fetch(request);
         }
-        if self.node.store().take_snapshot_want() && !self.taking_snapshot {
+        if self.node.store().take_snapshot_request() && !self.taking_snapshot {
             self.taking_snapshot = true;
             out.apply(&self.apply, ApplyTask::Snapshot { group: self.region() });
         }
     }
 
-    fn fetch(&self, want: Want) {
+    fn fetch(&self, request: FetchRequest) {
         let (shared, log) = (self.shared.clone(), self.log.clone());
-        let Want { low, high, max_bytes, context } = want;
+        let FetchRequest { low, high, max_bytes, context } = request;
         // The newest entries may be in memory only, and those in memory may be complete.
         let mut entries = Vec::new();
         let cached = self.node.store().cache.extend_into(low, high, Some(max_bytes), &mut entries);
@@ -140,7 +140,7 @@ impl GroupCore {
             // The next follower that needs one gets a fresh one.
             self.drop_outgoing();
         } else {
-            // A stream that was cut off goes on where it was, which wants the same snapshot.
+            // A stream that was cut off goes on where it was, which needs the same snapshot.
             self.outgoing_unused = Some(Instant::now());
         }
     }

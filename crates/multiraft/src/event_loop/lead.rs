@@ -158,7 +158,7 @@ impl GroupCore {
         self.tick_snapshot(now);
         // Raft forgets which members answered at every election timeout. A period of its own falls
         // at every distance from that: with the same period, one that is right behind it sees
-        // nobody.
+        // none.
         if self.lead.ticks.is_multiple_of(self.lead.election_ticks + 1) {
             if self.shared.health.trouble().is_some() {
                 // A member whose disk has room should lead.

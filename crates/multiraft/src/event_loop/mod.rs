@@ -37,8 +37,9 @@ use crate::metrics::{HostMetrics, add};
 use crate::status::{FollowerStatus, GroupStatus, Role};
 use crate::transport::Transport;
 
-/// State machines begin with what is committed after so many groups, while the loop is at the rest.
-const DRAINED_AT_ONCE: usize = 8;
+/// Groups after which state machines get what is committed so far, while the loop handles the
+/// others.
+const APPLY_BATCH_GROUPS: usize = 8;
 
 /// A tick waits for memory more than for anything else: groups at rest are in no cache. What the
 /// ticks of so many need first is asked for at once.
@@ -95,7 +96,7 @@ impl Loop {
     pub(crate) fn run(mut self) {
         let mut events = Vec::new();
         let mut next_tick = Instant::now() + self.tick;
-        while self.inbox.take(&mut events, Some(next_tick)) {
+        while self.inbox.recv_many(&mut events, Some(next_tick)) {
             self.out.read_clock();
             for event in events.drain(..) {
                 self.surviving(|this| this.handle(event));
@@ -146,7 +147,7 @@ impl Loop {
                 group.dirty = false;
                 guarded(group, &mut self.out, |group, out| group.drain(out));
             }
-            if count % DRAINED_AT_ONCE == DRAINED_AT_ONCE - 1 {
+            if count % APPLY_BATCH_GROUPS == APPLY_BATCH_GROUPS - 1 {
                 self.out.flush_applies();
             }
         }

@@ -153,7 +153,7 @@ impl GroupCore {
         }
     }
 
-    /// Answers everyone after the group failed or was stopped.
+    /// Answers all waiting callers after the group failed or was stopped.
     pub(crate) fn refuse_all(&mut self) {
         let error = match &self.failed {
             Some(reason) => ProposeError::Failed(reason.clone()),

@@ -43,7 +43,7 @@ impl GroupCore {
             self.one_ready(ready, out);
         }
         self.advance_catch_up(out);
-        self.serve_wants(out);
+        self.serve_fetches(out);
         self.publish_progress();
         self.count_cache(out);
     }

@@ -118,7 +118,7 @@ pub(crate) fn verify(message: &Message, here: Here) -> Result<(), Refused> {
             let [entry] = message.get_entries() else {
                 return Err(Refused("a question is one entry"));
             };
-            ensure(asked_by(entry) == Some(message.from), "a request of another member")?;
+            ensure(sender_of(entry) == Some(message.from), "a request of another member")?;
             ensure(here.reads < MOST_READS, "too many questions")
         }
         MsgReadIndexResp => ensure(message.get_entries().len() == 1, "an answer is one entry"),
@@ -176,7 +176,7 @@ fn verify_change(entry: &Entry) -> Result<(), Refused> {
 }
 
 /// The member that a question is from.
-fn asked_by(question: &Entry) -> Option<u64> {
+fn sender_of(question: &Entry) -> Option<u64> {
     let node = question.data.get(QUESTION - 16..).filter(|_| question.data.len() == QUESTION)?;
     Uuid::from_slice(node).ok().map(fold)
 }
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_name_who_asks_and_have_a_bound() {
+    fn queries_name_their_sender_and_have_a_bound() {
         let node = Uuid::from_u128(77);
         let question = |data: Vec<u8>| {
             let mut message = message(MessageType::MsgReadIndex, 0);

@@ -55,7 +55,7 @@ impl PersistedGroup {
         let (id, me) = (reader.uuid().ok()?, reader.uuid().ok()?);
         let membership = match version {
             FIXED => Membership::first(&peers(&mut reader).ok()?),
-            VERSION => Membership::take(&mut reader).ok()?,
+            VERSION => Membership::decode_from(&mut reader).ok()?,
             _ => return None,
         };
         reader.end().ok()?;

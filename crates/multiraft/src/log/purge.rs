@@ -13,7 +13,7 @@ pub(super) fn run(core: Arc<LogCore>) {
     let mut none = Vec::new();
     let mut next = Instant::now() + core.options.purge_interval;
     loop {
-        let open = core.purge.take(&mut none, Some(next));
+        let open = core.purge.recv_many(&mut none, Some(next));
         none.clear();
         core.identity.persist();
         if !open {

@@ -1,4 +1,4 @@
-//! What waits for the next fsync, laid out already.
+//! What waits for the next fsync, encoded out already.
 //!
 //! The thread that has something to write encodes it itself, while the disk is still busy with what
 //! came before. The writer thread then finds one batch that is ready, and all it does between two
@@ -18,7 +18,7 @@ const SPARE: usize = 2;
 
 /// Tasks that go to the disk together.
 #[derive(Default)]
-pub(super) struct Laid {
+pub(super) struct EncodedBatch {
     pub(super) batch: LogBatch,
     /// Each with the number that its group has in the engine, if it has one.
     pub(super) tasks: Vec<(Option<u64>, WriteTask)>,
@@ -27,7 +27,7 @@ pub(super) struct Laid {
     bytes: usize,
 }
 
-impl Laid {
+impl EncodedBatch {
     fn add(&mut self, region: Option<u64>, task: WriteTask) {
         self.bytes += task.bytes();
         if let Err(error) = task.add_to(region, &mut self.batch) {
@@ -37,7 +37,7 @@ impl Laid {
     }
 
     /// Encodes everything again, after a write that failed.
-    pub(super) fn lay_again(&mut self) -> raft_engine::Result<()> {
+    pub(super) fn encode_again(&mut self) -> raft_engine::Result<()> {
         self.batch = LogBatch::default();
         for (region, task) in &self.tasks {
             task.add_to(*region, &mut self.batch)?;
@@ -53,8 +53,8 @@ impl Laid {
 
 #[derive(Default)]
 struct State {
-    laid: VecDeque<Laid>,
-    spare: Vec<Laid>,
+    encoded: VecDeque<EncodedBatch>,
+    spare: Vec<EncodedBatch>,
     asleep: bool,
     closed: bool,
 }
@@ -90,18 +90,18 @@ impl WriteQueue {
             let regions = &mut regions.lock();
             for task in tasks {
                 let region = task.region_in(regions);
-                let last = state.laid.back();
+                let last = state.encoded.back();
                 let fits = last.is_some_and(|l| l.bytes + task.bytes() <= self.max_bytes);
                 if !fits {
-                    let laid = state.spare.pop().unwrap_or_default();
-                    state.laid.push_back(laid);
+                    let encoded = state.spare.pop().unwrap_or_default();
+                    state.encoded.push_back(encoded);
                 }
-                if let Some(laid) = state.laid.back_mut() {
-                    laid.add(region, task);
+                if let Some(encoded) = state.encoded.back_mut() {
+                    encoded.add(region, task);
                 }
             }
         }
-        let wake = !state.laid.is_empty() && std::mem::take(&mut state.asleep);
+        let wake = !state.encoded.is_empty() && std::mem::take(&mut state.asleep);
         drop(state);
         if wake {
             self.wake.notify_one();
@@ -109,12 +109,12 @@ impl WriteQueue {
     }
 
     /// The next batch, waiting for it. `None` when the log is closed and everything was taken.
-    pub(super) fn take(&self) -> Option<Laid> {
+    pub(super) fn pop(&self) -> Option<EncodedBatch> {
         let mut state = self.state.lock();
         loop {
-            if let Some(laid) = state.laid.pop_front() {
+            if let Some(encoded) = state.encoded.pop_front() {
                 state.asleep = false;
-                return Some(laid);
+                return Some(encoded);
             }
             if state.closed {
                 return None;
@@ -125,11 +125,11 @@ impl WriteQueue {
     }
 
     /// Gives a batch back that was written, for its buffers.
-    pub(super) fn reuse(&self, mut laid: Laid) {
-        laid.clear();
+    pub(super) fn reuse(&self, mut encoded: EncodedBatch) {
+        encoded.clear();
         let mut state = self.state.lock();
         if state.spare.len() < SPARE {
-            state.spare.push(laid);
+            state.spare.push(encoded);
         }
     }
 
@@ -149,7 +149,7 @@ impl WriteQueue {
         let dropped = {
             let mut state = self.state.lock();
             state.closed = true;
-            std::mem::take(&mut state.laid)
+            std::mem::take(&mut state.encoded)
         };
         drop(dropped);
     }
@@ -176,7 +176,7 @@ mod tests {
         queue.push(&regions, [task(1, 1, 5000), task(1, 2, 300), task(2, 1, 300)]);
         queue.push(&regions, [task(2, 2, 300), task(1, 3, 300)]);
         queue.close();
-        let sizes = std::iter::from_fn(|| queue.take().map(|laid| laid.tasks.len()));
+        let sizes = std::iter::from_fn(|| queue.pop().map(|encoded| encoded.tasks.len()));
         assert_eq!(sizes.collect::<Vec<_>>(), [1, 3, 1]);
     }
 
@@ -185,13 +185,13 @@ mod tests {
         let (queue, regions) = (WriteQueue::new(1 << 20), Mutex::default());
         let erase = WriteTask { region: 1, erase: true, ..Default::default() };
         queue.push(&regions, [task(1, 1, 10), erase, task(1, 1, 20), task(2, 1, 30)]);
-        let mut laid = queue.take().unwrap();
-        let numbers: Vec<_> = laid.tasks.iter().map(|(region, _)| region.unwrap()).collect();
+        let mut encoded = queue.pop().unwrap();
+        let numbers: Vec<_> = encoded.tasks.iter().map(|(region, _)| region.unwrap()).collect();
         assert_eq!(numbers, [1, 1, 2, 3], "a group that comes back gets a number of its own");
-        let before = laid.batch.clone();
+        let before = encoded.batch.clone();
         assert!(!before.is_empty());
-        laid.lay_again().unwrap();
-        assert_eq!(laid.batch, before);
+        encoded.encode_again().unwrap();
+        assert_eq!(encoded.batch, before);
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         let done = Done::Waiter(sender);
         queue.push(&regions, [WriteTask { region: 1, done, ..Default::default() }]);
         assert!(matches!(waiter.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
-        assert_eq!(queue.take().unwrap().tasks.len(), 1, "what was there is still written");
-        assert!(queue.take().is_none());
+        assert_eq!(queue.pop().unwrap().tasks.len(), 1, "what was there is still written");
+        assert!(queue.pop().is_none());
     }
 }

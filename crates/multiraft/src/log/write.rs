@@ -1,5 +1,5 @@
 //! The writer thread of a log: everything that queued up during the last fsync goes out with
-//! the next one, whichever group it belongs to. `queue.rs` has it laid out by then.
+//! the next one, whichever group it belongs to. `queue.rs` has it encoded out by then.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use raft_engine::{Command, LogBatch};
 use tokio::sync::oneshot;
 
 use super::format::{COMPLETENESS, HARD, META, PersistedGroup, TRUNCATED, encode_position};
-use super::queue::Laid;
+use super::queue::EncodedBatch;
 use super::regions::Regions;
 use super::{Completeness, EntryExt, LogCore};
 use crate::event::Event;
@@ -115,14 +115,14 @@ impl WriteTask {
 }
 
 pub(super) fn run(core: Arc<LogCore>) {
-    while let Some(mut laid) = core.queue.take() {
-        if let Err(error) = write_until_done(&core, &mut laid) {
+    while let Some(mut encoded) = core.queue.pop() {
+        if let Err(error) = write_until_done(&core, &mut encoded) {
             core.give_up(error.to_string());
             return;
         }
-        record_members(&core, &laid.tasks);
-        notify(&mut laid.tasks);
-        core.queue.reuse(laid);
+        record_members(&core, &encoded.tasks);
+        notify(&mut encoded.tasks);
+        core.queue.reuse(encoded);
     }
 }
 
@@ -141,8 +141,8 @@ enum WriteError {
 
 /// Writes and syncs, again and again while the disk is full. Any other error is final: it is
 /// unknown what is on disk, and a later fsync that succeeds says nothing about it.
-fn write_until_done(core: &LogCore, laid: &mut Laid) -> Result<(), WriteError> {
-    if let Some(error) = laid.broken.take() {
+fn write_until_done(core: &LogCore, encoded: &mut EncodedBatch) -> Result<(), WriteError> {
+    if let Some(error) = encoded.broken.take() {
         return Err(error.into());
     }
     // Also when no caller waits for it: `check.rs` takes it for granted that what is behind a write
@@ -153,17 +153,18 @@ fn write_until_done(core: &LogCore, laid: &mut Laid) -> Result<(), WriteError> {
             return Err(WriteError::Earlier(reason));
         }
         let started = Instant::now();
-        let written = catch_unwind(AssertUnwindSafe(|| core.engine.write(&mut laid.batch, sync)))
-            .map_err(|_| WriteError::Sync)?;
+        let written =
+            catch_unwind(AssertUnwindSafe(|| core.engine.write(&mut encoded.batch, sync)))
+                .map_err(|_| WriteError::Sync)?;
         match written {
             Ok(bytes) => {
                 if sync {
                     core.synced.note(Some(core.written.append()), None);
                 }
-                release_erased(core, &laid.tasks);
+                release_erased(core, &encoded.tasks);
                 let metrics = &core.metrics;
                 add(&metrics.writes, 1);
-                let entries = laid.tasks.iter().map(|(_, task)| task.entries.len() as u64);
+                let entries = encoded.tasks.iter().map(|(_, task)| task.entries.len() as u64);
                 add(&metrics.entries, entries.sum());
                 add(&metrics.bytes, bytes as u64);
                 add(&metrics.nanos, started.elapsed().as_nanos() as u64);
@@ -188,7 +189,7 @@ fn write_until_done(core: &LogCore, laid: &mut Laid) -> Result<(), WriteError> {
                 }
                 std::thread::sleep(RETRY_DELAY);
                 // The engine empties a batch that it has written, and only that.
-                laid.lay_again()?;
+                encoded.encode_again()?;
             }
         }
     }

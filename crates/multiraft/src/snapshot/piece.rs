@@ -18,7 +18,7 @@ use crate::transport::Frame;
 const VERSION: u8 = 1;
 const IN_MEMORY: u8 = 1;
 const LAST: u8 = 2;
-const ASK: u8 = 4;
+const QUERY: u8 = 4;
 
 /// A piece of a snapshot, or the question which one is next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Piece {
         put_uuid(&mut out, self.group);
         put_uuid(&mut out, self.snapshot);
         out.put_u64_le(self.number);
-        let flags = [(self.in_memory, IN_MEMORY), (self.last, LAST), (self.ask, ASK)];
+        let flags = [(self.in_memory, IN_MEMORY), (self.last, LAST), (self.ask, QUERY)];
         out.put_u8(flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum());
         put_block(&mut out, self.path.to_string_lossy().as_bytes());
         out.put_u64_le(self.offset);
@@ -75,7 +75,8 @@ impl Piece {
         if crc(&data) != expected {
             return Err(FrameError(format!("checksum of piece {number} does not match")));
         }
-        let (in_memory, last, ask) = (flags & IN_MEMORY != 0, flags & LAST != 0, flags & ASK != 0);
+        let (in_memory, last, ask) =
+            (flags & IN_MEMORY != 0, flags & LAST != 0, flags & QUERY != 0);
         Ok(Self { group, snapshot, number, in_memory, last, ask, path, offset, message, data })
     }
 }

@@ -47,8 +47,8 @@ impl Receiver {
         groups.get(&group).filter(|r| r.snapshot == snapshot).map_or(0, |r| r.next)
     }
 
-    /// Takes a piece; with the last one gives the snapshot and its message. Blocks on the disk.
-    pub(crate) fn take(
+    /// Adds a piece; returns the snapshot and its message with the last one. Blocks on the disk.
+    pub(crate) fn receive(
         &self,
         piece: Piece,
         snapshots: &Path,

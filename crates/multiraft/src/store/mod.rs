@@ -4,7 +4,7 @@
 //! least until they are written and handed to the state machine, so Raft's own reads never
 //! touch the disk in normal running. Old entries for a lagging follower (and payloads that
 //! live outside of the log) are read in the background: [`GroupStorage::entries`] notes what
-//! it wants, the loop fetches it and asks Raft to try again.
+//! it needs, the loop fetches it and asks Raft to try again.
 
 mod cache;
 mod terms;
@@ -25,7 +25,7 @@ use crate::snapshot::describe_members;
 
 /// Entries that must be fetched before a follower can be served.
 #[derive(Debug)]
-pub(crate) struct Want {
+pub(crate) struct FetchRequest {
     pub(crate) low: u64,
     pub(crate) high: u64,
     pub(crate) max_bytes: u64,
@@ -45,10 +45,10 @@ pub(crate) struct GroupStorage {
     pub(crate) cache: Cache,
     /// Fetched for followers, taken when Raft asks again.
     fetched: RefCell<Vec<Vec<Entry>>>,
-    wants: RefCell<Vec<Want>>,
+    fetches: RefCell<Vec<FetchRequest>>,
     /// Metadata of a snapshot that can be sent.
     pub(crate) snapshot: Option<Snapshot>,
-    wants_snapshot: Cell<bool>,
+    snapshot_requested: Cell<bool>,
 }
 
 impl GroupStorage {
@@ -84,9 +84,9 @@ impl GroupStorage {
             terms,
             cache: Cache::default(),
             fetched: RefCell::default(),
-            wants: RefCell::default(),
+            fetches: RefCell::default(),
             snapshot: None,
-            wants_snapshot: Cell::new(false),
+            snapshot_requested: Cell::new(false),
         })
     }
 
@@ -154,18 +154,18 @@ impl GroupStorage {
         self.snapshot = None;
     }
 
-    pub(crate) fn take_wants(&self) -> Vec<Want> {
-        if self.wants.borrow().is_empty() {
+    pub(crate) fn take_fetches(&self) -> Vec<FetchRequest> {
+        if self.fetches.borrow().is_empty() {
             return Vec::new();
         }
-        std::mem::take(&mut *self.wants.borrow_mut())
+        std::mem::take(&mut *self.fetches.borrow_mut())
     }
 
-    pub(crate) fn take_snapshot_want(&self) -> bool {
-        self.wants_snapshot.take()
+    pub(crate) fn take_snapshot_request(&self) -> bool {
+        self.snapshot_requested.take()
     }
 
-    /// Entries that a want asked for.
+    /// Entries that were requested.
     pub(crate) fn put_fetched(&mut self, entries: Vec<Entry>) {
         let mut fetched = self.fetched.borrow_mut();
         // A few followers at most wait at a time; what no follower came for goes.
@@ -254,7 +254,7 @@ impl Storage for GroupStorage {
             return Ok(run);
         }
         let max_bytes = max.unwrap_or(u64::MAX);
-        self.wants.borrow_mut().push(Want { low, high, max_bytes, context });
+        self.fetches.borrow_mut().push(FetchRequest { low, high, max_bytes, context });
         Err(Error::Store(StorageError::LogTemporarilyUnavailable))
     }
 
@@ -276,7 +276,7 @@ impl Storage for GroupStorage {
         match &self.snapshot {
             Some(snapshot) if snapshot.get_metadata().index >= floor => Ok(snapshot.clone()),
             _ => {
-                self.wants_snapshot.set(true);
+                self.snapshot_requested.set(true);
                 Err(Error::Store(StorageError::SnapshotTemporarilyUnavailable))
             }
         }

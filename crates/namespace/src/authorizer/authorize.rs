@@ -169,8 +169,8 @@ impl Guard<'_> {
         right: Right,
         owner: Option<&str>,
     ) -> Result<bool, OmError> {
-        if let Some(settled) = self.judged_by_name(right) {
-            return Ok(settled);
+        if let Some(decided) = self.judged_by_name(right) {
+            return Ok(decided);
         }
         let creates = right == Right::Create;
         let owns = owner == Some(self.user);

@@ -67,7 +67,7 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    fn take(&mut self, len: u64) -> Result<&'a [u8], BasicError> {
+    fn read_bytes(&mut self, len: u64) -> Result<&'a [u8], BasicError> {
         let len = usize::try_from(len).map_err(|_| BasicError::Truncated)?;
         let (taken, rest) = self.0.split_at_checked(len).ok_or(BasicError::Truncated)?;
         self.0 = rest;
@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
     #[inline]
     fn bytes(&mut self) -> Result<&'a [u8], BasicError> {
         let len = self.varint()?;
-        self.take(len)
+        self.read_bytes(len)
     }
 
     #[inline]
@@ -89,9 +89,9 @@ impl<'a> Fields<'a> {
     fn skip(&mut self, field: u64, wire_type: u64) -> Result<(), BasicError> {
         match wire_type {
             0 => self.varint().map(drop),
-            1 => self.take(8).map(drop),
+            1 => self.read_bytes(8).map(drop),
             2 => self.bytes().map(drop),
-            5 => self.take(4).map(drop),
+            5 => self.read_bytes(4).map(drop),
             _ => Err(BasicError::WireType { field, wire_type }),
         }
     }

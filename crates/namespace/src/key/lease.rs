@@ -91,7 +91,7 @@ impl Write for RecoverLease {
     }
 }
 
-/// The session that a recovery commits: that of the writer who synced the key.
+/// The session that a recovery commits: that of the writer that synced the key.
 pub(super) fn session_to_recover(existing: &KeyInfo, key_row: &KeyRow) -> Result<u64, OmError> {
     hsync::writer(existing).ok_or_else(|| {
         let key = String::from_utf8_lossy(&key_row.key);

@@ -13,8 +13,8 @@ pub(crate) fn conditional(args: &KeyArgs) -> bool {
     args.expected_data_generation.is_some() || args.expected_e_tag.is_some()
 }
 
-/// Checks the conditions of `args` against the existing key. Gives the generation that must
-/// still be there at the commit: an ETag is settled into one here.
+/// Checks the conditions of `args` against the existing key. Returns the generation that must
+/// still be there at the commit: an ETag becomes one here.
 pub(crate) fn check(args: &KeyArgs, existing: Option<&KeyInfo>) -> Result<Option<u64>, OmError> {
     check_generation(args.expected_data_generation, existing, &args.key_name)?;
     let Some(expected) = args.expected_e_tag.as_deref() else {

@@ -43,7 +43,7 @@ impl Write for QuotaRepair {
             cx.put_bucket(key, bucket);
         }
         if request.support_volume_old_quota {
-            give_volumes_quotas(cx)?;
+            set_volume_quotas(cx)?;
         }
         let mut r = response::ok(Type::QuotaRepair);
         r.quota_repair_response = Some(Box::new(QuotaRepairResponse {}));
@@ -61,7 +61,7 @@ fn with_quotas(bucket: &Bucket) -> Bucket {
     Bucket::new(info)
 }
 
-fn give_volumes_quotas(cx: &mut ApplyContext<'_>) -> Result<(), OmError> {
+fn set_volume_quotas(cx: &mut ApplyContext<'_>) -> Result<(), OmError> {
     let all = volume_key("");
     let mut names = Vec::new();
     cx.view.scan(Table::VolumeTable, &all, prefix_end(&all).as_deref(), &mut |key, _| {

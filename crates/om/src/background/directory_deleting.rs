@@ -56,7 +56,7 @@ struct Position {
     /// Row of the deletedDirectoryTable to go on from.
     row: Vec<u8>,
     /// Rows to go on from within that directory, when a part of it is done.
-    within: Option<Within>,
+    cursor: Option<Cursor>,
     /// Whether this round through the table has found anything to do.
     found: bool,
     /// Rows of this round that do not decode.
@@ -65,7 +65,7 @@ struct Position {
 
 /// Where the service is within a directory.
 #[derive(Debug, Default, Clone)]
-struct Within {
+struct Cursor {
     /// In the directoryTable; empty at the start.
     directories: Vec<u8>,
     /// In the fileTable; empty at the start.
@@ -107,18 +107,18 @@ impl DirectoryDeletingService {
                 Next::Damaged { row, reason } => {
                     tracing::warn!(%reason, "the deletedDirectoryTable is damaged");
                     portion.skipped += 1;
-                    at.within = None;
+                    at.cursor = None;
                     at.row = [&row, b"\0".as_slice()].concat();
                     continue;
                 }
                 Next::Row(deleted) => deleted,
             };
             // Elsewhere than remembered: the row is another one.
-            let within = at.within.take().filter(|_| deleted.row.as_bytes() == at.row);
-            let rest = portion.add(&tables, &deleted, within.unwrap_or_default())?;
+            let cursor = at.cursor.take().filter(|_| deleted.row.as_bytes() == at.row);
+            let rest = portion.add(&tables, &deleted, cursor.unwrap_or_default())?;
             at.row = deleted.row.into_bytes();
             match rest {
-                Some(within) => at.within = Some(within),
+                Some(cursor) => at.cursor = Some(cursor),
                 // Right behind the row.
                 None => at.row.push(0),
             }
@@ -180,8 +180,8 @@ impl Portion {
         &mut self,
         tables: &Tables,
         deleted: &Deleted,
-        within: Within,
-    ) -> Result<Option<Within>, BackgroundError> {
+        cursor: Cursor,
+    ) -> Result<Option<Cursor>, BackgroundError> {
         let prefix = tables::tree_prefix(deleted.volume_id, deleted.bucket_id);
         let first = tables::path_key(&prefix, deleted.info.object_id.unwrap_or_default(), "");
         let mut path = PurgePathRequest {
@@ -190,25 +190,25 @@ impl Portion {
             ..PurgePathRequest::default()
         };
         let most = PORTION.saturating_sub(self.items).max(1);
-        let (table, start) = (Table::DirectoryTable, from(&within.directories, &first));
+        let (table, start) = (Table::DirectoryTable, from(&cursor.directories, &first));
         let directories = children(tables, table, &first, start, most, |value| {
             let info = DirectoryInfo::decode(value)?;
             Ok(deleted.child(&info.name, info.object_id, false))
         })?;
         path.mark_deleted_sub_dirs = directories.found;
-        let mut skipped = within.skipped + directories.skipped;
+        let mut skipped = cursor.skipped + directories.skipped;
         let mut rest =
-            directories.next.map(|directories| Within { directories, files: Vec::new(), skipped });
+            directories.next.map(|directories| Cursor { directories, files: Vec::new(), skipped });
         if rest.is_none() {
             let most = most.saturating_sub(path.mark_deleted_sub_dirs.len()).max(1);
-            let (table, start) = (Table::FileTable, from(&within.files, &first));
+            let (table, start) = (Table::FileTable, from(&cursor.files, &first));
             let files = children(tables, table, &first, start, most, |value| {
                 let info = KeyInfo::decode(value)?;
                 Ok(deleted.child(&info.key_name, info.object_id.unwrap_or_default(), true))
             })?;
             path.deleted_sub_files = files.found;
             skipped += files.skipped;
-            rest = files.next.map(|files| Within {
+            rest = files.next.map(|files| Cursor {
                 // All of them are passed.
                 directories: tables::prefix_end(&first).unwrap_or_default(),
                 files,

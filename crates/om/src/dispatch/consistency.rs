@@ -38,7 +38,7 @@ pub(crate) struct LocalReads {
 enum Local {
     Answer,
     /// Nothing has proved yet what it has: it has just started, or leads without a lease.
-    Ask,
+    AskLeader,
     /// Only the leader may answer.
     Refuse,
 }
@@ -61,7 +61,7 @@ impl Dispatcher {
             Some(Consistency::LinearizableAllowFollower) => group.read_index_anywhere().await,
             Some(Consistency::LocalLease) => match self.local(hint) {
                 Local::Answer => return Ok(()),
-                Local::Ask => {
+                Local::AskLeader => {
                     let read =
                         tokio::time::timeout(OWN_WRITES_TIMEOUT, group.read_index_anywhere()).await;
                     read.map_err(|_| not_leader(self))?
@@ -84,7 +84,7 @@ impl Dispatcher {
         let millis = asked.and_then(|a| a.lease_time_ms).map_or(own.millis, |n| n.min(own.millis));
         let known = self.parts.group.staleness();
         match known.behind.map(|behind| behind.as_millis() <= u128::from(millis)) {
-            None => Local::Ask,
+            None => Local::AskLeader,
             Some(near) if near && known.entries <= entries => Local::Answer,
             Some(_) => Local::Refuse,
         }

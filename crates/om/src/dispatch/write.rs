@@ -174,9 +174,9 @@ impl Dispatcher {
         let count = demand.count as usize;
         match demand.exclude {
             Some(exclude) if !is_empty(&exclude) => {
-                self.parts.pool.take_excluding(demand.replication, count, exclude).await
+                self.parts.pool.allocate_excluding(demand.replication, count, exclude).await
             }
-            _ => self.parts.pool.take(demand.replication, count).await,
+            _ => self.parts.pool.allocate(demand.replication, count).await,
         }
     }
 

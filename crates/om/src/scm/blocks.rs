@@ -105,18 +105,18 @@ impl BlockPool {
     }
 
     /// `count` blocks, from the queue when it holds them.
-    pub(crate) async fn take(
+    pub(crate) async fn allocate(
         self: &Arc<Self>,
         replication: ReplicationConfig,
         count: usize,
     ) -> Result<Vec<FreshBlock>, ScmError> {
         let preallocated = self.preallocated(replication);
-        if let Some(blocks) = self.take_ready(&preallocated, replication, count) {
+        if let Some(blocks) = self.pop_queued(&preallocated, replication, count) {
             return Ok(blocks);
         }
         let asked = Instant::now();
         let _fetching = preallocated.fetching.lock().await;
-        if let Some(blocks) = self.take_ready(&preallocated, replication, count) {
+        if let Some(blocks) = self.pop_queued(&preallocated, replication, count) {
             return Ok(blocks);
         }
         if let Some((when, error)) = &preallocated.ready.lock().failed
@@ -144,7 +144,7 @@ impl BlockPool {
 
     /// `count` blocks that avoid what `exclude` names. Its nodes, pipelines and containers leave
     /// the queues: a client had trouble with them.
-    pub(crate) async fn take_excluding(
+    pub(crate) async fn allocate_excluding(
         &self,
         replication: ReplicationConfig,
         count: usize,
@@ -186,7 +186,7 @@ impl BlockPool {
         Arc::clone(queues.entry(replication).or_insert_with(make))
     }
 
-    fn take_ready(
+    fn pop_queued(
         self: &Arc<Self>,
         preallocated: &Arc<PreallocatedBlocks>,
         replication: ReplicationConfig,

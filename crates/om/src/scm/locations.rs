@@ -29,7 +29,7 @@ pub(crate) struct Locations {
     scm: ScmClient,
     known: Cache<i64, Arc<hdds::Pipeline>>,
     racks: Arc<Racks>,
-    /// Where clients are, as far as anybody was asked.
+    /// Where clients are, as far as the topology was asked.
     clients: Cache<IpAddr, Option<Arc<str>>>,
 }
 

@@ -15,7 +15,7 @@ use namespace::{Applied, TransactionPosition, View, ViewError};
 use proto::ozone::{OmRequest, OmResponse, Status};
 
 /// What applies an entry: [`namespace::apply`], or a test's.
-pub(super) type Rules = fn(OmRequest, TransactionPosition, &dyn View) -> Result<Applied, ViewError>;
+pub(crate) type Rules = fn(OmRequest, TransactionPosition, &dyn View) -> Result<Applied, ViewError>;
 
 /// What became of a command.
 pub(super) enum Outcome {

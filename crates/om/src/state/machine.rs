@@ -106,7 +106,7 @@ pub(crate) struct OmStateMachine {
     /// As [`MachineEvents::prepared`], for the round that is being applied.
     prepared: Option<u64>,
     /// What applies a command; a test puts a bug in.
-    pub(super) rules: Rules,
+    pub(crate) rules: Rules,
 }
 
 impl OmStateMachine {
@@ -129,7 +129,7 @@ impl OmStateMachine {
         Ok(machine)
     }
 
-    pub(super) fn tables(&self) -> Result<Arc<Tables>, Error> {
+    pub(crate) fn tables(&self) -> Result<Arc<Tables>, Error> {
         self.current.get().ok_or(Error::Closed)
     }
 
@@ -244,7 +244,7 @@ impl OmStateMachine {
         let mut buckets = Vec::new();
         let mut directories = Vec::new();
         let (mut deleted, mut deleted_directories, mut moved) = (false, false, false);
-        for (table, key, change) in overlay.take_changes() {
+        for (table, key, change) in overlay.drain_changes() {
             if table == Table::BucketTable {
                 buckets.push((key.clone(), change.clone()));
             }

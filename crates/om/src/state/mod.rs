@@ -15,6 +15,7 @@ mod tables;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
+pub(crate) use contain::Rules;
 pub(crate) use current::CurrentTables;
 pub(crate) use directories::DirectoryCacheStats;
 pub(crate) use machine::{MachineEvents, OmStateMachine, SNAPSHOTS, WriteAnswer, discard_sent};

@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use metastore::{IterRange, StoreOptions};
+use metastore::StoreOptions;
 use multiraft::LogPosition;
 use namespace::{Applied, Table, TransactionPosition, View, ViewError};
 use prost::Message;
-use proto::ozone::{CreateVolumeRequest, OmRequest, OmResponse, Status, Type, VolumeInfo};
-use replicated::conformance::{Own, Subject, check};
+use proto::ozone::{OmRequest, OmResponse, Status, Type};
+use replicated::conformance::check;
 use replicated::{Entry, Machine};
 
 use super::machine::OmStateMachine;
 use super::{CacheSizes, CurrentTables, MachineEvents};
-use crate::tables::stored;
+use crate::conformance::{Subject, call, create_volume};
 
 const BUG: &str = "bug";
 
@@ -78,27 +78,6 @@ fn entries(first: u64, commands: Vec<Bytes>) -> Vec<Entry<OmStateMachine>> {
     (first..).zip(commands).map(entry).collect()
 }
 
-fn create(volume: &str) -> OmRequest {
-    let volume_info = VolumeInfo {
-        admin_name: "ann".to_owned(),
-        owner_name: "ann".to_owned(),
-        volume: volume.to_owned(),
-        ..VolumeInfo::default()
-    };
-    OmRequest {
-        cmd_type: Type::CreateVolume as i32,
-        client_id: "test".to_owned(),
-        create_volume_request: Some(Box::new(CreateVolumeRequest { volume_info })),
-        ..OmRequest::default()
-    }
-}
-
-/// The request as the client's call of that number.
-fn call(number: i32, request: OmRequest) -> OmRequest {
-    let client = Some(Bytes::from_static(&[1; 16]));
-    OmRequest { rpc_client_id: client, rpc_call_id: Some(number), ..request }
-}
-
 fn status(response: &OmResponse) -> Status {
     Status::try_from(response.status).unwrap()
 }
@@ -107,8 +86,14 @@ fn status(response: &OmResponse) -> Status {
 fn a_command_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
     let dir = tempfile::tempdir().unwrap();
     let mut leader = Replica::open(dir.path());
-    let answers = leader
-        .lead(1, vec![call(1, create("one")), call(2, create(BUG)), call(3, create("three"))]);
+    let answers = leader.lead(
+        1,
+        vec![
+            call(1, create_volume("one")),
+            call(2, create_volume(BUG)),
+            call(3, create_volume("three")),
+        ],
+    );
     let statuses: Vec<_> = answers.iter().map(status).collect();
     assert_eq!(statuses, [Status::Ok, Status::InternalError, Status::Ok]);
     assert_eq!(leader.volumes(), ["one", "three"]);
@@ -119,7 +104,7 @@ fn a_command_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
     let elsewhere = tempfile::tempdir().unwrap();
     let mut follower = Replica::open(elsewhere.path());
     for (index, volume) in [(1, "one"), (2, BUG), (3, "three")] {
-        let header = Bytes::from(create(volume).encode_to_vec());
+        let header = Bytes::from(create_volume(volume).encode_to_vec());
         follower.machine.apply(entries(index, vec![header])).unwrap();
     }
     assert_eq!(follower.volumes(), leader.volumes());
@@ -127,7 +112,7 @@ fn a_command_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
     // The call that comes again gets its answer again, also when the bug is gone by then: it was
     // refused.
     leader.machine.rules = namespace::apply;
-    let answers = leader.lead(4, vec![call(2, create(BUG)), call(9, create("two"))]);
+    let answers = leader.lead(4, vec![call(2, create_volume(BUG)), call(9, create_volume("two"))]);
     assert_eq!(status(&answers[0]), Status::InternalError);
     assert_eq!(status(&answers[1]), Status::Ok);
     assert_eq!(leader.volumes(), ["one", "two", "three"]);
@@ -137,11 +122,11 @@ fn a_command_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
 fn an_entry_that_no_release_or_a_later_one_made_stops_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut replica = Replica::open(dir.path());
-    let later = OmRequest { cmd_type: 4_711, ..create("two") };
+    let later = OmRequest { cmd_type: 4_711, ..create_volume("two") };
     let headers = vec![
         Bytes::from_static(&[0xff, 0xff, 0xff]),
         Bytes::from(later.encode_to_vec()),
-        Bytes::from(create("three").encode_to_vec()),
+        Bytes::from(create_volume("three").encode_to_vec()),
     ];
     replica.machine.apply(entries(1, headers)).unwrap();
     assert_eq!(replica.volumes(), ["three"]);
@@ -164,48 +149,14 @@ fn a_prepare_that_is_refused_leaves_the_machine_as_it_is() {
     assert_eq!(status(&answers[1]), Status::InvalidRequest);
     // As a replica that starts now has it.
     assert_eq!(*replica.events.prepared.borrow(), Some(1));
-    let answers = replica.lead(3, vec![create("one")]);
+    let answers = replica.lead(3, vec![create_volume("one")]);
     assert_eq!(status(&answers[0]), Status::NotSupportedOperationWhenPrepared);
-}
-
-/// The machine on tables of a directory, for the rules of [`replicated::conformance`].
-struct Conforming;
-
-impl Subject for Conforming {
-    type Machine = OmStateMachine;
-    type State = Vec<(&'static str, Vec<u8>, Vec<u8>)>;
-
-    fn open(&self, dir: &std::path::Path) -> Result<OmStateMachine, multiraft::MachineError> {
-        std::fs::create_dir_all(dir)?;
-        Ok(Replica::open(dir).machine)
-    }
-
-    fn commands(&self) -> Vec<Own<OmStateMachine>> {
-        let bug = call(4, create(BUG));
-        // The call comes again: it gets the same answer and changes nothing.
-        let again = call(1, create("one"));
-        let calls = [call(1, create("one")), create("two"), bug, again, call(5, create("three"))];
-        calls.into_iter().map(|request| (request, Vec::new())).collect()
-    }
-
-    fn state(&self, machine: &OmStateMachine) -> Result<Self::State, multiraft::MachineError> {
-        let tables = machine.tables()?;
-        let mut rows = Vec::new();
-        // Where the machine is, is compared by itself.
-        for table in Table::ALL.iter().filter(|table| **table != Table::TransactionInfoTable) {
-            let mut all = tables.store().iter(stored(*table), IterRange::all())?;
-            all.first();
-            all.for_each(|key, value| {
-                rows.push((table.name(), key.to_vec(), value.to_vec()));
-                true
-            })?;
-        }
-        Ok(rows)
-    }
 }
 
 #[test]
 fn the_machine_conforms() {
     let dir = tempfile::tempdir().unwrap();
-    check(&Conforming, dir.path()).unwrap();
+    check(&Subject { rules: rules_with_a_bug }, dir.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    crate::conformance::check(dir.path()).unwrap();
 }

@@ -23,8 +23,8 @@ pub fn next(state: State, event: Event) -> Option<State> {
     }
 }
 
-/// Whether the container's content is settled: nothing is written to it any more.
-pub fn is_settled(state: State) -> bool {
+/// Whether the container is CLOSED or QUASI_CLOSED: nothing is written to it any more.
+pub fn is_closed(state: State) -> bool {
     matches!(state, State::Closed | State::QuasiClosed)
 }
 

@@ -2,14 +2,14 @@
 //!
 //! **Invariant:** a transaction leaves the log only when every replica known has confirmed it, and
 //! no other can be away: as many nodes have confirmed as the container ought to have replicas (if
-//! it is erasure coded, nodes with each of its indexes), or, for a settled container that has
+//! it is erasure coded, nodes with each of its indexes), or, for a closed container that has
 //! fewer, no node is missing.
 
 use std::collections::BTreeSet;
 
 use types::DatanodeId;
 
-use crate::container::lifecycle::is_settled;
+use crate::container::lifecycle::is_closed;
 use crate::{Change, Cluster, Decision, Health};
 
 impl Cluster {
@@ -54,7 +54,7 @@ impl Cluster {
             false => acknowledged.len(),
         };
         let all_there = confirmed >= required as usize
-            || (is_settled(container.state) && self.no_node_is_missing());
+            || (is_closed(container.state) && self.no_node_is_missing());
         // A replica that is being copied may still have the blocks: it is asked when it is there.
         let copied = self.pending.copies_of(t.container);
         all_there && !copied && self.holders(t.container).iter().all(|n| acknowledged.contains(n))

@@ -52,7 +52,7 @@ impl Draft {
 impl Cluster {
     /// Numbers the drafts; `None` when the leader has not enough numbers at hand.
     pub fn number_deletions(&mut self, drafts: &[Draft]) -> Option<Vec<Transaction>> {
-        let ids = self.sequences.take(Sequence::DelTxnId, drafts.len() as u64)?;
+        let ids = self.sequences.allocate(Sequence::DelTxnId, drafts.len() as u64)?;
         Some(drafts.iter().zip(ids).map(|(d, id)| Transaction { id, ..d.0.clone() }).collect())
     }
 }

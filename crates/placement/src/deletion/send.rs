@@ -23,8 +23,8 @@ pub struct Round {
 }
 
 impl Cluster {
-    /// One round. The changes drop transactions of containers that are gone, and those that nobody
-    /// is missing for any more.
+    /// One round. The changes drop transactions of containers that are gone, and those that every
+    /// replica has confirmed.
     pub fn send_deletions(&mut self, now: Millis) -> (Round, Decision) {
         let mut round = Round::default();
         let mut orders: BTreeMap<DatanodeId, Vec<u64>> = BTreeMap::new();

@@ -1,11 +1,11 @@
 //! DataNodes: their identities, their health, their space.
 
-mod drain;
+mod leave;
 mod register;
 mod serve;
 mod watch;
 
-pub use drain::{Draining, Obstacles};
+pub use leave::{LeavingNode, Obstacles};
 pub use register::Registered;
 pub use serve::ServeError;
 pub use watch::Shift;
@@ -97,7 +97,7 @@ pub struct Node {
 
 impl Node {
     /// Whether new pipelines and blocks may be given to it.
-    pub fn takes_writes(&self) -> bool {
+    pub fn accepts_writes(&self) -> bool {
         self.health == Health::Healthy
             && self.details.op_state == OperationalState::InService
             && self.healthy_disks() > 0

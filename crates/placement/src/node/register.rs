@@ -11,7 +11,7 @@ pub enum Registered {
     /// A node not seen since the start.
     New,
     /// A known node again, where it was.
-    Again,
+    Reregistered,
     /// A known node at another address.
     Moved,
 }
@@ -37,7 +37,7 @@ impl Cluster {
             Some(known)
                 if known.details.ip == details.ip && known.details.ports == details.ports =>
             {
-                Registered::Again
+                Registered::Reregistered
             }
             Some(_) => Registered::Moved,
         };

@@ -135,7 +135,7 @@ impl Cluster {
     pub(super) fn close_pipelines_of(&self, node: DatanodeId, now: Millis) -> Decision {
         let mut decision = Decision::default();
         for id in self.pipelines.of_node(node) {
-            if self.pipelines.takes_or_will_take_writes(id) {
+            if self.pipelines.accepts_or_will_accept_writes(id) {
                 decision.changes.push(Change::ClosePipeline { id, now });
             }
         }

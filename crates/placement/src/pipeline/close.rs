@@ -10,7 +10,7 @@ use types::{DatanodeId, PipelineId, PipelineState};
 use crate::{Change, Cluster, Decision, Millis, OrderKind, elapsed};
 
 /// How long the report of a new replica may take; nodes report them at once.
-const NEWS_TRAVEL: Millis = 3_000;
+const REPORT_TIMEOUT: Millis = 3_000;
 
 impl Cluster {
     /// Looks at all pipelines: gives up those ALLOCATED for too long, repeats orders that had no
@@ -76,7 +76,7 @@ impl Cluster {
                 None | Some(LifeCycleState::Deleting | LifeCycleState::Deleted) => true,
                 Some(LifeCycleState::Open) => false,
                 Some(LifeCycleState::Closing) if self.replicas.of(container).is_empty() => {
-                    age >= NEWS_TRAVEL
+                    age >= REPORT_TIMEOUT
                 }
                 Some(_) => live.iter().all(|node| {
                     self.replicas.on(container, *node).is_some_and(|r| r.state.is_final())

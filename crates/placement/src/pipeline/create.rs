@@ -114,7 +114,7 @@ impl Cluster {
     /// The nodes that take writes and the pipelines between them.
     pub(super) fn board(&self, config: ReplicationConfig) -> Board {
         let mut board = Board::default();
-        for n in self.nodes.iter().filter(|n| n.takes_writes()) {
+        for n in self.nodes.iter().filter(|n| n.accepts_writes()) {
             board.add_node(n.details.id, &n.details.network_location, self.limit(n, config));
         }
         for entry in self.pipelines.iter().filter(|e| counts(e, config)) {

@@ -27,7 +27,7 @@ impl Cluster {
         id: PipelineId,
     ) -> Option<PipelinePlan> {
         let wanted = config.required_nodes() as usize;
-        let fits = |n: &&Node| n.takes_writes() && !avoid.contains(&n.details.id);
+        let fits = |n: &&Node| n.accepts_writes() && !avoid.contains(&n.details.id);
         let mut candidates: Vec<&Node> = self.nodes.iter().filter(fits).collect();
         if candidates.len() < wanted {
             return None;
@@ -58,7 +58,7 @@ impl Cluster {
     /// or as many as the data directories ask for.
     pub fn missing_ec_pipelines(&self, config: ReplicationConfig) -> usize {
         let ec = &self.settings.ec;
-        let writable = self.nodes.iter().filter(|n| n.takes_writes());
+        let writable = self.nodes.iter().filter(|n| n.accepts_writes());
         let disks = writable.map(Node::healthy_disks).fold(0, usize::saturating_add);
         let wanted = disks as f64 * ec.pipelines_per_disk / f64::from(config.required_nodes());
         let wanted = whole(wanted).max(ec.pipeline_minimum as usize);

@@ -89,14 +89,14 @@ impl Pipelines {
     }
 
     /// Whether the pipeline is there and not CLOSED.
-    pub fn takes_or_will_take_writes(&self, id: PipelineId) -> bool {
+    pub fn accepts_or_will_accept_writes(&self, id: PipelineId) -> bool {
         self.get(id).is_some_and(|e| e.record.state != PipelineState::Closed)
     }
 
     /// Whether a pipeline is not open yet, or closed and not gone yet.
     pub fn any_on_its_way(&self) -> bool {
-        let settled = [PipelineState::Open, PipelineState::Dormant];
-        self.entries.values().any(|e| !settled.contains(&e.record.state))
+        let stable = [PipelineState::Open, PipelineState::Dormant];
+        self.entries.values().any(|e| !stable.contains(&e.record.state))
     }
 
     /// Adds a pipeline, new or loaded; false when the id is taken.

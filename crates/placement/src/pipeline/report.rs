@@ -46,7 +46,7 @@ impl Cluster {
         if entry.record.member(node).is_none() {
             return decision;
         }
-        if self.pipelines.takes_or_will_take_writes(id) {
+        if self.pipelines.accepts_or_will_accept_writes(id) {
             decision.changes.push(Change::ClosePipeline { id, now });
         } else if entry.record.state == PipelineState::Closed {
             // Its group is kept for the sake of its containers only, and is of no use for that on

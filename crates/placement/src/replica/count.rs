@@ -190,7 +190,7 @@ impl Cluster {
             && self
                 .nodes
                 .iter()
-                .any(|n| n.takes_writes() && !racks.contains(n.details.network_location.as_str()))
+                .any(|n| n.accepts_writes() && !racks.contains(n.details.network_location.as_str()))
     }
 
     pub(crate) fn racks_of(&self, nodes: &[DatanodeId]) -> BTreeSet<&str> {

@@ -92,7 +92,7 @@ impl Cluster {
         }
         let goes_already = s.bad.iter().any(|(_, node)| self.is_going(c.id, *node));
         let takes_place = |(_, node): &&(u32, DatanodeId)| {
-            self.may_delete(*node) && self.nodes.get(*node).is_some_and(|n| n.takes_writes())
+            self.may_delete(*node) && self.nodes.get(*node).is_some_and(|n| n.accepts_writes())
         };
         let (_, victim) = s.bad.iter().find(takes_place).filter(|_| !goes_already)?;
         Some(Repair::delete(c.id, *victim, until))

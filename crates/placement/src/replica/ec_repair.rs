@@ -11,8 +11,8 @@
 //!
 //! **Invariant:** no index is decoded while it is, or may yet be, on a node in service, and none of
 //! a container of which fewer indexes can be read than that takes. When too few good ones are left
-//! UNHEALTHY replicas are read, too: they do not count, and whoever decodes verifies each of their
-//! blocks.
+//! UNHEALTHY replicas are read, too: they do not count, and the decoding node verifies each of
+//! their blocks.
 
 use std::collections::BTreeMap;
 

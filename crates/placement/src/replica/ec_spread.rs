@@ -34,7 +34,7 @@ impl Cluster {
     /// Whether a node could get a replica of the container, if it has time.
     pub(super) fn can_get(&self, c: &Container, node: &Node) -> bool {
         let id = node.details.id;
-        node.takes_writes()
+        node.accepts_writes()
             && self.replicas.on(c.id, id).is_none()
             && self.pending.of(c.id).iter().all(|p| p.node != id)
             && node.has_room_for(c.used_bytes)

@@ -84,14 +84,14 @@ impl Cluster {
             return self.health_of_ec(c, &count);
         }
         match self.replica_count(c) {
-            Some(count) => self.health_of_settled(c, &count),
+            Some(count) => self.health_of_closed(c, &count),
             None => "HEALTHY",
         }
     }
 
     fn health_of_open(&self, c: &Container) -> &'static str {
         let replicas = self.replicas.of(c.id);
-        if !c.pipeline.is_some_and(|p| self.pipelines.takes_or_will_take_writes(p)) {
+        if !c.pipeline.is_some_and(|p| self.pipelines.accepts_or_will_accept_writes(p)) {
             "OPEN_WITHOUT_PIPELINE"
         } else if replicas.iter().any(|r| r.state != ReplicaState::Open) {
             "OPEN_UNHEALTHY"
@@ -100,7 +100,7 @@ impl Cluster {
         }
     }
 
-    fn health_of_settled(&self, c: &Container, s: &ReplicaCount) -> &'static str {
+    fn health_of_closed(&self, c: &Container, s: &ReplicaCount) -> &'static str {
         let replicas = self.replicas.of(c.id);
         // What was written last stays unknown.
         let stuck = c.state == LifeCycleState::QuasiClosed

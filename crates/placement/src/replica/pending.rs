@@ -64,7 +64,7 @@ pub struct Pending {
     pub until: Millis,
 }
 
-/// All of them.
+/// The tasks of all containers.
 #[derive(Debug, Default)]
 pub struct PendingTasks {
     tasks: FxHashMap<ContainerId, SmallVec<[Pending; 2]>>,

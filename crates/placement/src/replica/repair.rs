@@ -1,4 +1,4 @@
-//! Making the replicas of settled containers what they should be.
+//! Making the replicas of closed containers what they should be.
 //!
 //! One replica at a time is copied or deleted per container and look; what is under way counts as
 //! done ([`pending`](super::pending)). The containers that are closest to being lost go first
@@ -225,7 +225,7 @@ impl Cluster {
         let r = &self.settings.replication;
         let has = |id| self.replicas.on(c.id, id).is_some();
         let fits = |n: &&Node| {
-            n.takes_writes()
+            n.accepts_writes()
                 && !has(n.details.id)
                 && !self.pending.of(c.id).iter().any(|p| p.node == n.details.id)
                 && self.pending.receiving(n.details.id) < r.copies_per_node.max(1)

@@ -71,15 +71,15 @@ impl Cluster {
     }
 
     /// What the replicas say about the container's size: the largest of them while it is written,
-    /// the settled ones after. Without replicas the record keeps what it has, and so does that of a
+    /// the closed ones after. Without replicas the record keeps what it has, and so does that of a
     /// container that is deleted.
     fn refresh_usage(&mut self, id: ContainerId) {
         let Some(container) = self.containers.get(id) else { return };
         if matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
             return;
         }
-        let settled = super::super::container::lifecycle::is_settled(container.state);
-        let counted = self.replicas.of(id).iter().filter(|r| !settled || r.state.is_final());
+        let closed = super::super::container::lifecycle::is_closed(container.state);
+        let counted = self.replicas.of(id).iter().filter(|r| !closed || r.state.is_final());
         let largest = counted.fold(None::<Usage>, |all, r| {
             let all = all.unwrap_or_default();
             Some(Usage {

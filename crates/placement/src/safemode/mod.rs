@@ -85,15 +85,15 @@ impl SafeMode {
 impl Cluster {
     /// Enters safe mode, if there is one, with what was loaded from the store.
     pub fn begin_safe_mode(&mut self) {
-        let settled = |c: &&crate::Container| {
+        let closed = |c: &&crate::Container| {
             matches!(c.state, LifeCycleState::Closed | LifeCycleState::QuasiClosed) && c.keys > 0
         };
         let ec = |c: &&crate::Container| matches!(c.config, ReplicationConfig::Ec(_));
-        let settled = || self.containers.from(ContainerId(0)).filter(settled);
-        let mut containers = Awaited::new(settled().filter(|c| !ec(c)));
-        let mut ec_containers = Awaited::new(settled().filter(ec));
+        let closed = || self.containers.from(ContainerId(0)).filter(closed);
+        let mut containers = Awaited::new(closed().filter(|c| !ec(c)));
+        let mut ec_containers = Awaited::new(closed().filter(ec));
         // What was reported while another SCM led.
-        for id in settled().map(|c| c.id) {
+        for id in closed().map(|c| c.id) {
             let known = self.different_replicas(id);
             containers.note(id, known);
             ec_containers.note(id, known);

@@ -52,7 +52,7 @@ pub fn usage(
                 .filter(|n| id.is_none_or(|id| n.details.id == id))
                 .filter(|n| address.is_none_or(|a| n.details.ip == a || n.details.host == a))
                 .collect();
-            // As in Ozone an address may be nobody's; an id is wrong then.
+            // As in Ozone an address may be that of no node; an unknown id is an error.
             if let (Some(id), true) = (named, found.is_empty()) {
                 return Err(RequestError::NodeNotFound(format!("Could not find datanode {id}")));
             }

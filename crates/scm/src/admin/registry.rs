@@ -27,7 +27,7 @@ enum Member {
 
 /// Whether a command that comes again makes a second thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Again {
+enum Retry {
     /// It sets a state, or reads: done twice, the outcome is the same.
     Repeatable,
     /// It makes one more thing each time.
@@ -50,7 +50,7 @@ macro_rules! part {
 macro_rules! commands {
     (
         |$kind:ident, $core:ident, $body:ident| {
-            $($command:ident: $member:ident, $again:ident, $request:tt
+            $($command:ident: $member:ident, $retry:ident, $request:tt
                 => $response:ident = $answer:expr;)*
         }
         unsupported { $($unsupported:ident,)* }
@@ -62,10 +62,10 @@ macro_rules! commands {
             }
         }
 
-        fn again(kind: Type) -> Again {
+        fn retry(kind: Type) -> Retry {
             match kind {
-                $(Type::$command => Again::$again,)*
-                $(Type::$unsupported)|* => Again::Repeatable,
+                $(Type::$command => Retry::$retry,)*
+                $(Type::$unsupported)|* => Retry::Repeatable,
             }
         }
 
@@ -203,7 +203,7 @@ fn missing(kind: Type) -> RequestError {
 
 /// Whether a command may be done twice, as one is whose first answer was lost.
 pub fn is_repeatable(kind: Type) -> bool {
-    again(kind) == Again::Repeatable
+    retry(kind) == Retry::Repeatable
 }
 
 /// Answers a command: fills its part of `response`.

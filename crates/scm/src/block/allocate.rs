@@ -111,7 +111,7 @@ fn attempt(core: &Core, wish: Wish<'_>) -> Result<Outcome, RequestError> {
             (true, _) => Outcome::NoPipeline,
         });
     }
-    let Some(ids) = cluster.sequences.take(Sequence::LocalId, wish.count as u64) else {
+    let Some(ids) = cluster.sequences.allocate(Sequence::LocalId, wish.count as u64) else {
         return Ok(Outcome::NoIds);
     };
     let blocks = Blocks { first: ids.start, slots: allocation.slots };
@@ -154,7 +154,7 @@ fn refill(core: &Arc<Core>, shortage: Shortage, owner: &str, config: Replication
 
 fn no_pipeline(core: &Core, config: ReplicationConfig, count: u32) -> String {
     let cluster = core.cluster();
-    let usable = cluster.nodes.iter().filter(|n| n.takes_writes()).count();
+    let usable = cluster.nodes.iter().filter(|n| n.accepts_writes()).count();
     format!(
         "Unable to allocate {count} blocks: no open {config} pipeline. {usable} of {} datanodes take writes, {} needed",
         cluster.nodes.len(),

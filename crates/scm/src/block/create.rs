@@ -102,7 +102,7 @@ async fn create(
 ) -> Result<Vec<ContainerId>, RequestError> {
     let count: u32 = pipelines.iter().map(|(_, n)| n).sum();
     let numbers = loop {
-        let taken = core.cluster().sequences.take(Sequence::ContainerId, count.into());
+        let taken = core.cluster().sequences.allocate(Sequence::ContainerId, count.into());
         match taken {
             Some(numbers) => break numbers,
             None => ids::reserve(core, Sequence::ContainerId, count.into()).await?,

@@ -46,7 +46,7 @@ impl Copies {
     }
 
     /// The container that the command of that id was to make replicas of, and where.
-    pub fn take(&self, command: i64) -> Option<(ContainerId, Vec<DatanodeId>)> {
+    pub fn remove(&self, command: i64) -> Option<(ContainerId, Vec<DatanodeId>)> {
         let mut sent = self.sent.lock();
         let at = sent.iter().position(|sent| sent.command == command)?;
         sent.remove(at).map(|sent| (sent.container, sent.targets))

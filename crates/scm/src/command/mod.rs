@@ -67,10 +67,10 @@ impl Commands {
         }
     }
 
-    /// What is queued for a node now.
-    pub fn take(&self, node: DatanodeId) -> Vec<OrderKind> {
+    /// Removes what is queued for a node, and returns it.
+    pub fn drain(&self, node: DatanodeId) -> Vec<OrderKind> {
         let Some(queue) = self.queues.read().get(&node).cloned() else { return Vec::new() };
-        take_from(&queue)
+        drain_queue(&queue)
     }
 
     /// Waits until something is queued for the node, the hold time is over, or a newer waiting
@@ -89,7 +89,7 @@ impl Commands {
             if queue.waiting.load(Ordering::SeqCst) != mine {
                 return Vec::new();
             }
-            let orders = take_from(&queue);
+            let orders = drain_queue(&queue);
             if !orders.is_empty() {
                 return orders;
             }
@@ -132,7 +132,7 @@ impl Commands {
     }
 }
 
-fn take_from(queue: &NodeQueue) -> Vec<OrderKind> {
+fn drain_queue(queue: &NodeQueue) -> Vec<OrderKind> {
     let mut orders = queue.orders.lock();
     let count = orders.len().min(ANSWER_LIMIT);
     orders.drain(..count).collect()
@@ -207,9 +207,9 @@ mod tests {
         let (node, id) = (DatanodeId::random(), PipelineId::random());
         commands.push(order(node, id));
         commands.push(order(node, id));
-        assert_eq!(commands.take(node).len(), 1);
+        assert_eq!(commands.drain(node).len(), 1);
         let ids: Vec<u64> = (0..DELETIONS_PER_COMMAND as u64 * 2 + 1).collect();
         commands.push(vec![Order { node, kind: OrderKind::DeleteBlocks(ids) }]);
-        assert_eq!(commands.take(node).len(), 3);
+        assert_eq!(commands.drain(node).len(), 3);
     }
 }

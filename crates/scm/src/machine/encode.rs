@@ -30,9 +30,9 @@ enum Kind {
     #[prost(message, tag = "2")]
     OpenPipeline(hdds::PipelineId),
     #[prost(message, tag = "3")]
-    PutPipelineAside(hdds::PipelineId),
+    DeactivatePipeline(hdds::PipelineId),
     #[prost(message, tag = "4")]
-    UsePipelineAgain(hdds::PipelineId),
+    ActivatePipeline(hdds::PipelineId),
     #[prost(message, tag = "5")]
     ClosePipeline(ClosePipelineProto),
     #[prost(message, tag = "6")]
@@ -129,8 +129,8 @@ fn kind_of(change: &Change) -> Kind {
     match change {
         Change::AddPipeline(p) => Kind::AddPipeline(p.to_wire()),
         Change::OpenPipeline(id) => Kind::OpenPipeline(id.to_wire()),
-        Change::SetPipelineDormant(id, true) => Kind::PutPipelineAside(id.to_wire()),
-        Change::SetPipelineDormant(id, false) => Kind::UsePipelineAgain(id.to_wire()),
+        Change::SetPipelineDormant(id, true) => Kind::DeactivatePipeline(id.to_wire()),
+        Change::SetPipelineDormant(id, false) => Kind::ActivatePipeline(id.to_wire()),
         Change::ClosePipeline { id, now } => {
             Kind::ClosePipeline(ClosePipelineProto { id: id.to_wire(), now: *now })
         }
@@ -170,8 +170,10 @@ fn change_of(kind: Kind) -> Result<Change, MachineError> {
     Ok(match kind {
         Kind::AddPipeline(p) => Change::AddPipeline(Pipeline::from_wire(&p)?),
         Kind::OpenPipeline(id) => Change::OpenPipeline(PipelineId::from_wire(&id)?),
-        Kind::PutPipelineAside(id) => Change::SetPipelineDormant(PipelineId::from_wire(&id)?, true),
-        Kind::UsePipelineAgain(id) => {
+        Kind::DeactivatePipeline(id) => {
+            Change::SetPipelineDormant(PipelineId::from_wire(&id)?, true)
+        }
+        Kind::ActivatePipeline(id) => {
             Change::SetPipelineDormant(PipelineId::from_wire(&id)?, false)
         }
         Kind::ClosePipeline(c) => {

@@ -28,7 +28,7 @@ pub fn load(store: &Store, cluster: &mut Cluster) -> Result<LogPosition, ScmErro
 fn each<K: KeyCodec, V: ValueCodec>(
     store: &Store,
     table: TypedTable<K, V>,
-    mut take: impl FnMut(K, V),
+    mut insert: impl FnMut(K, V),
 ) -> Result<(), ScmError> {
     let mut cursor: Cursor<'_> = table.iter(store, IterRange::all())?;
     cursor.first();
@@ -39,7 +39,7 @@ fn each<K: KeyCodec, V: ValueCodec>(
         };
         let k = K::decode(key).ok_or_else(|| bad("malformed key in a row"))?;
         let v = V::decode(value).ok_or_else(|| bad("malformed value in a row"))?;
-        take(k, v);
+        insert(k, v);
         cursor.next();
     }
     Ok(())

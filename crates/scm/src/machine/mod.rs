@@ -47,12 +47,15 @@ pub type Refusals = Vec<Option<Refused>>;
 
 /// The state machine.
 pub struct ScmMachine {
-    cluster: Arc<Mutex<Cluster>>,
-    store: Store,
+    pub(crate) cluster: Arc<Mutex<Cluster>>,
+    pub(crate) store: Store,
     applied: LogPosition,
     /// What applies a change; a test puts a bug in.
-    rules: fn(&mut Cluster, &Change) -> Applied,
+    pub(crate) rules: Rules,
 }
+
+/// What applies a change to a cluster.
+pub(crate) type Rules = fn(&mut Cluster, &Change) -> Applied;
 
 impl ScmMachine {
     /// The machine over a store whose rows are loaded into `cluster`; `applied` is what the store
@@ -176,7 +179,7 @@ impl Machine for ScmMachine {
     }
 
     fn snapshot(&mut self) -> Result<SnapshotSource, MachineError> {
-        snapshot::take(&self.store)
+        snapshot::create(&self.store)
     }
 
     fn restore(&mut self, source: SnapshotSource, at: LogPosition) -> Result<(), MachineError> {

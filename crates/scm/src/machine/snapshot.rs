@@ -23,7 +23,7 @@ const SENT: &str = "scm-snapshot-";
 const COPY_BATCH: usize = 4 << 20;
 
 /// A checkpoint in a directory beside the store; the receiver of the source removes it.
-pub fn take(store: &Store) -> Result<SnapshotSource, MachineError> {
+pub fn create(store: &Store) -> Result<SnapshotSource, MachineError> {
     let name = format!("{SENT}{}", uuid::Uuid::new_v4());
     let dir = store.path().with_file_name(name);
     store.flush()?;

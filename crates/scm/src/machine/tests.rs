@@ -2,24 +2,21 @@
 
 use std::sync::Arc;
 
-use metastore::{IterRange, StoreOptions, Table};
-use multiraft::{LogPosition, MachineError};
+use metastore::{StoreOptions, Table};
+use multiraft::LogPosition;
 use parking_lot::Mutex;
-use placement::{Change, Sequence, Settings, Transaction};
-use replicated::conformance::{Own, Subject, check};
-use types::{ContainerId, LocalId};
+use placement::{Change, Sequence, Settings};
+use replicated::conformance::check;
 
 use super::*;
+use crate::conformance::{FAULTY_TRANSACTION, Subject, deletion};
 use crate::tables;
-
-/// The number of a transaction that the rules, with a bug in them, stumble over.
-const BUG: u64 = 13;
 
 /// The rules, with a bug: it is met when half of the change is done.
 fn rules_with_a_bug(cluster: &mut Cluster, change: &Change) -> Applied {
     let applied = cluster.apply(change);
     if let Change::AddDeletions(transactions) = change {
-        assert!(transactions.iter().all(|t| t.id != BUG), "a panic in the rules");
+        assert!(transactions.iter().all(|t| t.id != FAULTY_TRANSACTION), "a panic in the rules");
     }
     applied
 }
@@ -31,16 +28,6 @@ fn machine(dir: &std::path::Path) -> ScmMachine {
     let mut machine = ScmMachine::new(Arc::new(Mutex::new(cluster)), store, applied);
     machine.rules = rules_with_a_bug;
     machine
-}
-
-fn deletion(id: u64, size: u64) -> Change {
-    Change::AddDeletions(vec![Transaction {
-        id,
-        container: ContainerId(1),
-        blocks: vec![LocalId(id)],
-        size,
-        replicated_size: size,
-    }])
 }
 
 fn entry(index: u64, command: Bytes) -> Entry<ScmMachine> {
@@ -66,7 +53,10 @@ fn a_change_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
     assert_eq!(apply(&mut scm, 1, &[deletion(1, 5)]), [None]);
     let reserve = Change::ReserveIds { sequence: Sequence::LocalId, expected: 0, last: 100 };
     let round = vec![
-        entry(2, encode_changes(&[deletion(2, 5), deletion(BUG, 5), reserve.clone()])),
+        entry(
+            2,
+            encode_changes(&[deletion(2, 5), deletion(FAULTY_TRANSACTION, 5), reserve.clone()]),
+        ),
         entry(3, encode_changes(&[Change::RemoveDeletions(vec![1]), deletion(4, 5)])),
     ];
     let refusals = scm.apply(round).unwrap();
@@ -148,48 +138,10 @@ fn sizes_of_deleted_blocks_at_their_limits_stop_nothing() {
     );
 }
 
-/// The machine on a store of a directory, for the rules of [`replicated::conformance`].
-struct Conforming;
-
-impl Subject for Conforming {
-    type Machine = ScmMachine;
-    type State = (Vec<u64>, u64, Vec<(&'static str, Vec<u8>, Vec<u8>)>);
-
-    fn open(&self, dir: &std::path::Path) -> Result<ScmMachine, MachineError> {
-        Ok(machine(dir))
-    }
-
-    fn commands(&self) -> Vec<Own<ScmMachine>> {
-        let reserve =
-            |expected, last| Change::ReserveIds { sequence: Sequence::LocalId, expected, last };
-        let entries = [
-            vec![deletion(1, 5), deletion(2, 6)],
-            vec![reserve(0, 100), deletion(BUG, 5)],
-            vec![Change::RemoveDeletions(vec![1])],
-            vec![reserve(100, 200), reserve(100, 300), deletion(3, 7)],
-        ];
-        entries.into_iter().map(|changes| (changes.into(), ())).collect()
-    }
-
-    fn state(&self, machine: &ScmMachine) -> Result<Self::State, MachineError> {
-        let mut rows = Vec::new();
-        // Where the machine is, is compared by itself.
-        for table in tables::ALL.iter().filter(|table| table.name != TRANSACTION_INFO.raw().name())
-        {
-            let mut all = machine.store.iter(Table::named(table.name), IterRange::all())?;
-            all.first();
-            all.for_each(|key, value| {
-                rows.push((table.name, key.to_vec(), value.to_vec()));
-                true
-            })?;
-        }
-        let last = machine.cluster.lock().sequences.last(Sequence::LocalId);
-        Ok((deletions(machine), last, rows))
-    }
-}
-
 #[test]
 fn the_machine_conforms() {
     let dir = tempfile::tempdir().unwrap();
-    check(&Conforming, dir.path()).unwrap();
+    check(&Subject { rules: rules_with_a_bug }, dir.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    crate::conformance::check(dir.path()).unwrap();
 }

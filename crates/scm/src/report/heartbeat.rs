@@ -49,12 +49,12 @@ pub async fn heartbeat(
         let orders = telemetry::stage("wait for commands", core.shutdown.until(commands)).await;
         return Ok(answer(core, request, node, &orders.unwrap_or_default()));
     }
-    let decision = take_reports(core, node, request)?;
+    let decision = process_reports(core, node, request)?;
     core.carry_out(decision);
     if request.container_report.is_some() || request.pipeline_reports.is_some() {
         core.try_leave_safe_mode();
     }
-    Ok(answer(core, request, node, &core.commands.take(node)))
+    Ok(answer(core, request, node, &core.commands.drain(node)))
 }
 
 fn answer(
@@ -85,7 +85,7 @@ pub fn waits(r: &ScmHeartbeatRequestProto) -> bool {
         && r.command_queue_report.is_none()
 }
 
-fn take_reports(
+fn process_reports(
     core: &Core,
     node: DatanodeId,
     request: &ScmHeartbeatRequestProto,
@@ -128,7 +128,7 @@ fn take_reports(
         if let Some(ack) = &status.block_deletion_ack {
             decision.merge(cluster.acknowledge_deletions(node, &results(ack)));
         } else if status.status() == Status::Failed {
-            if let Some((id, targets)) = core.copies.take(status.cmd_id) {
+            if let Some((id, targets)) = core.copies.remove(status.cmd_id) {
                 for target in targets {
                     cluster.pending.failed(id, target);
                 }

@@ -46,7 +46,7 @@ pub async fn register(
     core.carry_out(decision);
     let what = match registered {
         node::Registered::New => "registered",
-        node::Registered::Again => "registered again",
+        node::Registered::Reregistered => "registered again",
         node::Registered::Moved => "registered again at another address",
     };
     core.nodes_changed(id, what);

@@ -4,8 +4,8 @@
 //! interval, and at once when something happened that concerns them; in safe mode, and on an SCM
 //! that does not lead, they rest.
 
+mod admin_monitor;
 mod deletion;
-mod drain;
 mod nodes;
 mod pipelines;
 mod replication;
@@ -21,6 +21,6 @@ pub fn spawn(core: &Arc<Core>) {
     core.services.spawn(Arc::new(pipelines::PipelineCreator(core.clone())));
     core.services.spawn(Arc::new(scrub::PipelineScrubber(core.clone())));
     core.services.spawn(Arc::new(replication::ReplicationManager::new(core.clone())));
-    core.services.spawn(Arc::new(drain::DatanodeAdminMonitor::new(core.clone())));
+    core.services.spawn(Arc::new(admin_monitor::DatanodeAdminMonitor::new(core.clone())));
     core.services.spawn(Arc::new(deletion::BlockDeletingService(core.clone())));
 }

@@ -40,7 +40,7 @@ pub struct PrintTopology {
     pub(crate) verbose: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: PrintTopology, conf: &Configuration) -> Result<(), ShellError> {
     let is = |wanted: &Option<String>, value: &str| {
         wanted.as_ref().is_none_or(|w| w.eq_ignore_ascii_case(value))

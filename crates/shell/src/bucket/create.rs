@@ -44,7 +44,7 @@ fn layout(text: &str) -> Result<BucketLayoutProto, UnknownLayout> {
     }
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Create, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;

@@ -35,7 +35,7 @@ pub(crate) fn confirm(yes: bool, what: &str) -> Result<bool, ShellError> {
     );
     let mut answer = String::new();
     if stdin().read_line(&mut answer).map_err(ShellError::local("standard input"))? == 0 {
-        return Err(ShellError::Refused("Nobody is there to answer: --yes says it.".into()));
+        return Err(ShellError::Refused("There is no terminal to confirm on: pass --yes.".into()));
     }
     let agreed = answer.trim().eq_ignore_ascii_case("yes");
     if !agreed {
@@ -61,7 +61,7 @@ pub(crate) async fn empty(client: &Client, volume: &str, bucket: &str) -> Result
     }
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Delete, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;

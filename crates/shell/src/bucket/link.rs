@@ -17,7 +17,7 @@ pub struct Link {
     target: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Link, conf: &Configuration) -> Result<(), ShellError> {
     let (source, target) = (Address::parse(&args.source)?, Address::parse(&args.target)?);
     let (source_volume, source_bucket) = source.bucket()?;

@@ -17,7 +17,7 @@ pub struct SetReplicationConfig {
     replication: ReplicationArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(
     args: SetReplicationConfig,
     conf: &Configuration,

@@ -15,7 +15,7 @@ pub struct Cat {
     address: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Cat, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (_, mut pieces) = address.client(conf)?.begin_key(&address.key()?).await?;

@@ -24,7 +24,7 @@ pub struct Cp {
     replication: ReplicationArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Cp, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;

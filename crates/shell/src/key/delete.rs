@@ -13,7 +13,7 @@ pub struct Delete {
     address: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Delete, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     Ok(address.client(conf)?.delete_key(&address.key()?).await?)

@@ -26,7 +26,7 @@ pub struct Get {
     force: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Get, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let path = address.key()?;

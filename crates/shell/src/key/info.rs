@@ -16,7 +16,7 @@ pub struct Info {
     json: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Info, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let key = address.client(conf)?.key_info(&address.key()?).await?;

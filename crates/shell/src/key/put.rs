@@ -35,7 +35,7 @@ pub struct Put {
     replication: ReplicationArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Put, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let mut key = CreateKey::new(address.key()?);

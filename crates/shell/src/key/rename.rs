@@ -19,7 +19,7 @@ pub struct Rename {
     to: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Rename, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;

@@ -20,7 +20,7 @@ pub struct Rewrite {
     replication: ReplicationArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Rewrite, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let path = address.key()?;

@@ -21,7 +21,7 @@ pub struct Create {
     quota: QuotaArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Create, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (bytes, names) = (args.quota.bytes()?, args.quota.names()?);

@@ -21,7 +21,7 @@ pub struct Delete {
     yes: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Delete, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (client, volume) = (address.client(conf)?, address.volume()?);

@@ -17,7 +17,7 @@ pub struct Update {
     user: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Update, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (client, name) = (address.client(conf)?, address.volume()?);

@@ -68,7 +68,7 @@ pub fn check<M: Model>(
 ) -> Verdict {
     let done = vec![0; events.len().div_ceil(64)];
     let mut search = Search { model, events, seen: HashSet::new(), left: most };
-    match search.goes_on(done, &start, 0) {
+    match search.can_be_ordered(done, &start, 0) {
         true => Verdict::Linearizable,
         false if search.left == 0 => Verdict::Unknown,
         false => Verdict::Not,
@@ -77,7 +77,7 @@ pub fn check<M: Model>(
 
 impl<M: Model> Search<'_, M> {
     /// Whether what is left can be put in order; everything before `first` is done.
-    fn goes_on(&mut self, done: Vec<u64>, state: &M::State, mut first: usize) -> bool {
+    fn can_be_ordered(&mut self, done: Vec<u64>, state: &M::State, mut first: usize) -> bool {
         let is_done = |at: usize| done[at / 64] >> (at % 64) & 1 == 1;
         while first < self.events.len() && is_done(first) {
             first += 1;
@@ -95,14 +95,14 @@ impl<M: Model> Search<'_, M> {
             }
         }
         if limit == NEVER {
-            // What nobody was told of may as well not have happened.
+            // A call without an answer may as well not have happened.
             return true;
         }
         if self.left == 0 || !self.seen.insert((done.clone(), state.clone())) {
             return false;
         }
         self.left -= 1;
-        // Those with an answer first: what nobody was told of is needed rarely.
+        // Those with an answer first: calls without one are needed rarely.
         candidates.sort_by_key(|at| self.events[*at].answered);
         for at in candidates {
             let event = &self.events[at];
@@ -112,7 +112,7 @@ impl<M: Model> Search<'_, M> {
             if let Some(next) = self.model.step(state, &event.op, event.answer.as_ref()) {
                 let mut more = done.clone();
                 more[at / 64] |= 1 << (at % 64);
-                if self.goes_on(more, &next, first) {
+                if self.can_be_ordered(more, &next, first) {
                     return true;
                 }
             }

@@ -57,8 +57,8 @@ impl Model for Register {
     }
 }
 
-/// Checks a history. Writes without an answer whose value nobody met are left out: that they did
-/// not happen explains as much.
+/// Checks a history. Writes without an answer whose value no read returned are left out: that they
+/// did not happen explains as much.
 pub fn verdict(mut events: Vec<Event<Op, Answer>>, most: u64) -> Verdict {
     let mut met: Vec<String> = Vec::new();
     for event in &events {

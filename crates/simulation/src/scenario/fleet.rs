@@ -8,7 +8,7 @@ use crate::world::disk::damage::{self, Part};
 use crate::world::node::{self, End};
 use crate::world::world;
 
-/// How often a server whose disk is spoiled may end by itself before the disk is replaced.
+/// How often a server whose disk is damaged may end by itself before the disk is replaced.
 const ATTEMPTS: usize = 3;
 
 /// What a server's process does, given the directory of its data.
@@ -20,13 +20,13 @@ pub struct Member {
     pub name: String,
     /// Where it runs.
     pub machine: usize,
-    /// Its disk lost or spoiled something, and was not replaced since.
-    pub spoiled: bool,
+    /// Its disk lost or damaged something, and was not replaced since.
+    pub damaged: bool,
     /// Bits of its files flipped, or writes went wrong.
-    pub rotten: bool,
+    pub corrupt: bool,
     /// How often it ended by itself since.
     ended: usize,
-    /// It was started, and nobody ended it.
+    /// It was started, and has not been killed.
     up: bool,
     process: Option<usize>,
     run: Run,
@@ -47,8 +47,8 @@ impl Fleet {
         self.members.push(Member {
             name,
             machine,
-            spoiled: false,
-            rotten: false,
+            damaged: false,
+            corrupt: false,
             ended: 0,
             up: false,
             process: None,
@@ -70,12 +70,12 @@ impl Fleet {
         let member = &mut self.members[number];
         // A server that cannot live with what is left of its disk gets a new one, as an operator
         // would see to it.
-        if member.spoiled && std::mem::take(&mut member.up) {
+        if member.damaged && std::mem::take(&mut member.up) {
             member.ended += 1;
         }
         if member.ended > ATTEMPTS {
             damage::replace(member.machine, Part::All)?;
-            (member.spoiled, member.ended) = (false, 0);
+            (member.damaged, member.ended) = (false, 0);
         }
         let dir = node::home(member.machine);
         std::fs::create_dir_all(&dir)?;

@@ -1,14 +1,15 @@
-//! What is simulated: each scenario builds its machines, lets clients work while a [`storm`] goes
+//! What is simulated: each scenario builds its machines, lets clients work while a [`nemesis`] goes
 //! over them, lets everything heal, and judges what the clients saw.
 
 pub mod cluster;
 pub mod fleet;
+pub mod machines;
+pub mod nemesis;
 pub mod raft;
-pub mod storm;
 
 use std::time::Duration;
 
-use self::storm::faults::Faults;
+use self::nemesis::faults::Faults;
 use crate::world::clock::SECOND;
 use crate::world::world;
 

@@ -11,7 +11,7 @@ use anyhow::Context;
 use super::Many;
 
 /// The directory that a process began in.
-const HERE: &str = "/proc/self/cwd";
+const CURRENT_DIR: &str = "/proc/self/cwd";
 
 struct Running {
     seed: u64,
@@ -44,7 +44,7 @@ fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
     command.args(["one", "--scenario", &scenario, "--faults", &faults]);
     command.args(["--seed", &seed.to_string()]);
     // The same name in each run: names are in files and logs.
-    command.args(["--seconds", &one.seconds.to_string(), "--dir", HERE]).current_dir(&dir);
+    command.args(["--seconds", &one.seconds.to_string(), "--dir", CURRENT_DIR]).current_dir(&dir);
     if let Some(picks) = &one.picks {
         command.arg("--picks").arg(std::path::absolute(picks)?);
     }

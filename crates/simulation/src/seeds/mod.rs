@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
 
-use crate::scenario::storm::faults::Faults;
+use crate::scenario::nemesis::faults::Faults;
 
 /// Simulates clusters from seeds.
 #[derive(Debug, Parser)]
@@ -27,6 +27,8 @@ pub enum Scenario {
     Raft,
     /// OMs, SCMs, DataNodes and native clients.
     Cluster,
+    /// The state machines of OM and SCM, with losses of power.
+    Machines,
 }
 
 /// One seed.

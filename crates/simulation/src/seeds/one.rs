@@ -8,7 +8,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
 use super::{One, Scenario};
-use crate::scenario::{Outcome, Plan, cluster, raft};
+use crate::scenario::{Outcome, Plan, cluster, machines, raft};
 use crate::world::clock::SECOND;
 use crate::world::{create, place, real, world};
 
@@ -88,12 +88,13 @@ fn live(one: &One) -> anyhow::Result<bool> {
     let picks = one.picks.as_ref().map(std::fs::File::create).transpose()?;
     create(one.seed, &dir);
     if let Some(file) = &picks {
-        world().tell_picks(file.as_raw_fd());
+        world().trace_picks(file.as_raw_fd());
     }
     let plan = Plan { seed: one.seed, seconds: one.seconds, faults: one.faults };
     let mut outcome = match one.scenario {
         Scenario::Raft => raft::run(plan)?,
         Scenario::Cluster => cluster::run(plan)?,
+        Scenario::Machines => machines::run(plan)?,
     };
     let panics = PANICS.load(Ordering::Relaxed);
     if panics > 0 {
@@ -119,8 +120,8 @@ fn report(seed: u64, outcome: &Outcome) -> bool {
     let (switches, trace) = world().trace();
     let mut counts = outcome.counts.clone();
     counts.extend(world().hooks.counts());
-    if world().links.spoiled > 0 {
-        counts.insert("spoiled packets", world().links.spoiled);
+    if world().links.damaged > 0 {
+        counts.insert("damaged packets", world().links.damaged);
     }
     let mut text = String::new();
     for violation in &outcome.violations {

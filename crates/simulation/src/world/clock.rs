@@ -1,5 +1,6 @@
-//! Time: it stands still while anybody runs, and jumps to the next thing that is due when all wait.
-//! Each look at a clock costs a moment, so that a thread that spins until some time gets there.
+//! Time: it stands still while a thread runs, and jumps to the next thing that is due when all
+//! wait. Each look at a clock costs a moment, so that a thread that spins until some time gets
+//! there.
 
 use libc::{c_int, c_uint, clockid_t, time_t, timespec, timeval, useconds_t};
 
@@ -10,9 +11,9 @@ const READ_COST: u64 = 200;
 /// Nanoseconds of a second.
 pub const SECOND: u64 = 1_000_000_000;
 /// What monotonic clocks show at the beginning: a machine that is up for a while.
-const UP: u64 = 100_000 * SECOND;
+const MONOTONIC_START: u64 = 100_000 * SECOND;
 /// What calendars show at the beginning.
-const CALENDAR: u64 = 1_900_000_000 * SECOND;
+const CALENDAR_START: u64 = 1_900_000_000 * SECOND;
 
 /// A machine's clocks, and how they are wrong.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,11 +26,12 @@ pub struct Clock {
 
 impl Clock {
     fn monotonic(&self, now: u64) -> u64 {
-        (UP + now).saturating_add_signed((now as i128 * self.drift as i128 / 1_000_000) as i64)
+        (MONOTONIC_START + now)
+            .saturating_add_signed((now as i128 * self.drift as i128 / 1_000_000) as i64)
     }
 
     fn calendar(&self, now: u64) -> u64 {
-        (self.monotonic(now) + CALENDAR).saturating_add_signed(self.offset)
+        (self.monotonic(now) + CALENDAR_START).saturating_add_signed(self.offset)
     }
 
     /// How long the world takes for what this clock calls `span`.
@@ -59,7 +61,7 @@ fn read(clock: clockid_t) -> Option<u64> {
 pub(super) fn due(clock: clockid_t, at: &timespec) -> u64 {
     let shown = at.tv_sec as u64 * SECOND + at.tv_nsec as u64;
     // Which clock was not said is told by the size of the number.
-    let calendar = clock == libc::CLOCK_REALTIME && shown > CALENDAR / 2;
+    let calendar = clock == libc::CLOCK_REALTIME && shown > CALENDAR_START / 2;
     let clock = if calendar { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     let left = shown.saturating_sub(read(clock).unwrap_or(shown));
     world().now + machine().clock.span(left)
@@ -91,8 +93,8 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, out: *mut timespec) -> c_in
     }
     world().now += READ_COST;
     world().note(|| String::from("  look"));
-    // Time that a thread or the process used is the world's as well: nobody may see how fast the
-    // machine is.
+    // Time that a thread or the process used is the world's as well: no process may see how fast
+    // the machine is.
     let (tv_sec, tv_nsec) = split(read(clock).unwrap_or(world().now));
     // SAFETY: the caller gave room for it.
     unsafe { *out = timespec { tv_sec, tv_nsec } };

@@ -1,7 +1,7 @@
 //! What is behind the file descriptors that are not files: epolls, event counters and sockets.
 //!
-//! Each such descriptor is a real one (an event counter that nobody uses), so that its number is
-//! nobody else's.
+//! Each such descriptor is a real one (an event counter that is not used), so that its number is
+//! its own.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,7 +28,7 @@ pub(super) enum Kind {
     Socket(Box<Socket>),
 }
 
-/// All of them.
+/// The descriptors of all processes.
 #[derive(Default)]
 pub struct Descriptors {
     pub(super) by_fd: FxHashMap<c_int, usize>,
@@ -190,7 +190,7 @@ unsafe extern "C" fn epoll_wait(
         // SAFETY: passed on as it came.
         return unsafe { real::epoll_wait(ep, events, max, timeout) };
     }
-    if timeout != 0 && hooks::strikes(Hook::Interrupt) {
+    if timeout != 0 && hooks::fires(Hook::Interrupt) {
         return real::fail(libc::EINTR);
     }
     let wait = machine().clock.span(timeout.max(0) as u64 * 1_000_000);

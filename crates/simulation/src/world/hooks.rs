@@ -23,7 +23,7 @@ pub enum Hook {
     ShortSend,
     /// What was sent at once arrives in small segments.
     Segment,
-    /// A wait for a lock or a condition ends, and nobody has woken it.
+    /// A wait for a lock or a condition ends without a wake-up.
     SpuriousWake,
     /// A thread begins late.
     LateThread,
@@ -64,7 +64,7 @@ impl Hooks {
 }
 
 /// Whether it is done this time; never to the process that looks on.
-pub(super) fn strikes(hook: Hook) -> bool {
+pub(super) fn fires(hook: Hook) -> bool {
     if !inside() {
         return false;
     }
@@ -77,12 +77,12 @@ pub(super) fn strikes(hook: Hook) -> bool {
     true
 }
 
-/// As [`strikes`], where no thread is at work: on the way between machines.
-pub(super) fn strikes_on_the_way(hook: Hook) -> bool {
+/// As [`fires`], where no thread is at work: on the way between machines.
+pub(super) fn fires_in_transit(hook: Hook) -> bool {
     let world = world();
-    let struck = world.random.one_in(world.hooks.often[hook as usize]);
-    world.hooks.done[hook as usize] += u64::from(struck);
-    struck
+    let fired = world.random.one_in(world.hooks.often[hook as usize]);
+    world.hooks.done[hook as usize] += u64::from(fired);
+    fired
 }
 
 /// A part of `len` bytes at `at`, or all of them. Whole sectors of what is whole sectors: reads and
@@ -90,7 +90,7 @@ pub(super) fn strikes_on_the_way(hook: Hook) -> bool {
 pub(super) fn part_of(hook: Hook, at: u64, len: usize) -> usize {
     let unit = if at % 512 == 0 && len % 512 == 0 { 512 } else { 1 };
     let units = (len / unit) as u64;
-    if units < 2 || !strikes(hook) {
+    if units < 2 || !fires(hook) {
         return len;
     }
     // A byte is as good a part as any other.
@@ -100,7 +100,7 @@ pub(super) fn part_of(hook: Hook, at: u64, len: usize) -> usize {
 
 /// The thread stops for up to so many nanoseconds, if it is to.
 pub(super) fn delay(hook: Hook, most: u64) {
-    if strikes(hook) {
+    if fires(hook) {
         let until = world().now + 1 + world().random.below(most);
         while world().now < until {
             park(Some(until));
@@ -110,7 +110,7 @@ pub(super) fn delay(hook: Hook, most: u64) {
 
 /// When a wait with a deadline ends by itself this time.
 pub(super) fn spurious_end(deadline: Option<u64>) -> Option<u64> {
-    if !strikes(Hook::SpuriousWake) {
+    if !fires(Hook::SpuriousWake) {
         return None;
     }
     let at = world().now + world().random.below(SECOND / 50);

@@ -10,7 +10,7 @@ const LOOPBACK: u64 = 20_000;
 pub const RETRANSMIT_DELAY: u64 = 200_000_000;
 
 /// What a message now and then takes longer at most.
-const LONG: u64 = 2_000_000_000;
+const MAX_LONG_DELAY: u64 = 2_000_000_000;
 
 /// How slow a direction is.
 #[derive(Debug, Clone, Copy)]
@@ -34,10 +34,10 @@ pub struct Links {
     pub usual: Delay,
     slow: FxHashMap<(usize, usize), Delay>,
     cut: FxHashSet<(usize, usize)>,
-    /// Where bytes are spoiled on the way: one packet in so many.
+    /// Where bytes are damaged on the way: one packet in so many.
     mangled: FxHashMap<(usize, usize), u64>,
     /// How many were.
-    pub spoiled: u64,
+    pub damaged: u64,
     /// Cuts that stay until they are mended one by one; each may be there several times.
     severed: Vec<(usize, usize)>,
     /// When a direction was closed last.
@@ -67,7 +67,7 @@ impl Links {
         self.mangled.insert((from, to), often);
     }
 
-    /// One packet in so many is spoiled; 0: none.
+    /// One packet in so many is damaged; 0: none.
     pub(super) fn mangles(&self, from: usize, to: usize) -> u64 {
         self.mangled.get(&(from, to)).copied().unwrap_or(0)
     }
@@ -79,7 +79,7 @@ impl Links {
     }
 
     /// Mends one direction that was severed.
-    pub fn mend(&mut self, from: usize, to: usize) {
+    pub fn reconnect(&mut self, from: usize, to: usize) {
         if let Some(at) = self.severed.iter().position(|pair| *pair == (from, to)) {
             self.severed.swap_remove(at);
         }
@@ -114,7 +114,7 @@ impl World {
             return LOOPBACK;
         }
         let delay = self.links.slow.get(&(from, to)).copied().unwrap_or(self.links.usual);
-        let long = if self.random.one_in(1000) { LONG.min(20 * delay.more) } else { 0 };
+        let long = if self.random.one_in(1000) { MAX_LONG_DELAY.min(20 * delay.more) } else { 0 };
         delay.least + self.random.below(delay.more.max(1)) + long
     }
 }

@@ -1,7 +1,7 @@
 //! Where threads wait for each other: futexes (of Rust's locks) and the C library's locks (of C++).
 //!
 //! The C library's locks keep their own state; only waiting is done here, for a thread that waited
-//! inside of the C library would keep everybody else from running.
+//! inside of the C library would keep all other threads from running.
 
 use libc::{c_int, c_long, clockid_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, timespec};
 
@@ -10,7 +10,7 @@ use super::schedule::Key;
 use super::{clock, inside, maybe_yield, random, real, wait_on, wake, world};
 
 /// A lock that is slow takes so long at most, in nanoseconds.
-const SLOW: u64 = 20_000_000;
+const MAX_LOCK_DELAY: u64 = 20_000_000;
 
 /// See `syscall(2)`: Rust's locks come this way.
 #[unsafe(no_mangle)]
@@ -65,7 +65,7 @@ fn futex(address: c_long, op: c_int, value: u32, timeout: *const timespec) -> c_
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
             let woken = wake(key, value as usize);
-            hooks::delay(Hook::SlowLock, SLOW);
+            hooks::delay(Hook::SlowLock, MAX_LOCK_DELAY);
             if woken > 0 {
                 maybe_yield();
             }
@@ -82,7 +82,7 @@ unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
         // SAFETY: passed on as it came.
         return unsafe { real::pthread_mutex_lock(mutex) };
     }
-    hooks::delay(Hook::SlowLock, SLOW);
+    hooks::delay(Hook::SlowLock, MAX_LOCK_DELAY);
     loop {
         // SAFETY: the caller's mutex.
         let tried = unsafe { real::pthread_mutex_trylock(mutex) };

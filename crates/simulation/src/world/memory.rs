@@ -126,7 +126,7 @@ fn with_arena<R>(work: impl FnOnce(&mut Arena) -> R) -> R {
 
 impl Arena {
     /// A block of a class, and whether it was never used.
-    fn take(&mut self, class: usize) -> (usize, bool) {
+    fn allocate(&mut self, class: usize) -> (usize, bool) {
         let free = self.free[class];
         if free != 0 {
             // SAFETY: a free block's first word is the next one.
@@ -147,15 +147,15 @@ impl Arena {
 }
 
 /// A block of at least `size` bytes at a multiple of `align`, and whether it is all zeros.
-fn take(size: usize, align: usize) -> (usize, bool) {
+fn allocate_block(size: usize, align: usize) -> (usize, bool) {
     let more = if align > HEAD { align } else { 0 };
     let Some(size) = size.checked_add(more).filter(|size| *size < RANGE / 4) else {
         return (0, false);
     };
     let class = class_of(size);
     let (start, fresh) = match IS_ASIDE.get() || !inside() {
-        true => (take_aside(HEAD + size_of_class(class)) + HEAD, true),
-        false => with_arena(|arena| arena.take(class)),
+        true => (allocate_aside(HEAD + size_of_class(class)) + HEAD, true),
+        false => with_arena(|arena| arena.allocate(class)),
     };
     let block = start.next_multiple_of(align.max(1));
     let head = Head { start, class: class as u32, skip: (block - start) as u32 };
@@ -164,7 +164,7 @@ fn take(size: usize, align: usize) -> (usize, bool) {
     (block, fresh)
 }
 
-fn take_aside(len: usize) -> usize {
+fn allocate_aside(len: usize) -> usize {
     if ASIDE.load(Ordering::Acquire) == 0 {
         // Before there is a second thread.
         ASIDE.store(reserve(ASIDE_BASE, ASIDE_RANGE), Ordering::Release);
@@ -192,7 +192,7 @@ fn fail_with(errno: c_int) -> *mut c_void {
 }
 
 fn allocate(size: usize, align: usize) -> *mut c_void {
-    match take(size, align) {
+    match allocate_block(size, align) {
         (0, _) => fail_with(libc::ENOMEM),
         (block, _) => block as *mut c_void,
     }
@@ -208,7 +208,7 @@ unsafe extern "C" fn malloc(size: size_t) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn calloc(count: size_t, size: size_t) -> *mut c_void {
     let Some(size) = count.checked_mul(size) else { return fail_with(libc::ENOMEM) };
-    match take(size, HEAD) {
+    match allocate_block(size, HEAD) {
         (0, _) => fail_with(libc::ENOMEM),
         (block, fresh) => {
             if !fresh {
@@ -236,7 +236,7 @@ unsafe extern "C" fn free(block: *mut c_void) {
         unsafe { libc::madvise(from as *mut c_void, to.saturating_sub(from), libc::MADV_DONTNEED) };
     }
     with_arena(|arena| {
-        // SAFETY: nobody uses the block any more; its first word is ours.
+        // SAFETY: the block is not used any more; its first word is ours.
         unsafe { *(start as *mut usize) = arena.free[class as usize] };
         arena.free[class as usize] = start;
     });

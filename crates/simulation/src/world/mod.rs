@@ -8,8 +8,8 @@
 //! * **One thread runs at a time** ([`schedule`]). It runs until it waits for something (a lock, a
 //!   socket, a time), then another one that can run is picked by the seed. What a thread does in
 //!   between takes no time.
-//! * **Time stands still** while anybody can run and jumps to the next thing that is due when
-//!   nobody can ([`clock`]).
+//! * **Time stands still** while a thread can run and jumps to the next thing that is due when
+//!   none can ([`clock`]).
 //! * **The network** is a set of pipes between sockets ([`socket`]), with a delay for each
 //!   direction of each pair of machines, which can be cut ([`link`]).
 //! * **Disks** are directories of the real file system ([`disk`]); what was overwritten since the
@@ -89,7 +89,7 @@ pub fn inside() -> bool {
     schedule::me().is_some()
 }
 
-/// The world. Nobody may hold on to it while waiting.
+/// The world. No caller may hold on to it while waiting.
 pub fn world() -> &'static mut World {
     // SAFETY: made before the first thread enters it, never freed, and only one thread runs at a
     // time.

@@ -1,7 +1,7 @@
 //! RocksDB's pools of threads: each process has its own.
 //!
 //! RocksDB keeps one set of pools for the whole real process. If the simulated ones shared it, the
-//! first that opens a database would own the threads, and nobody could flush any more once it is
+//! first that opens a database would own the threads, and no other could flush any more once it is
 //! killed; a disk that is slow on one machine would hold the flushes of all. The linker brings
 //! RocksDB's calls of its pools here (`--wrap`, see `build.rs`), and they go to a pool of the
 //! calling process, which ends with it.
@@ -19,8 +19,8 @@ type Job = Option<unsafe extern "C" fn(*mut c_void)>;
 /// `rocksdb::ThreadPoolImpl`, of which only RocksDB knows what is in it.
 type Pool = *mut c_void;
 
-/// Room for a pool: it has a table of functions and a pointer to its innards.
-const ROOM: usize = 64;
+/// Bytes set aside for a pool: it has a table of functions and a pointer to its innards.
+const POOL_SIZE: usize = 64;
 
 /// The pools that processes have, by process and RocksDB's own pool.
 pub(super) type Pools = FxHashMap<(usize, usize), usize>;
@@ -52,9 +52,9 @@ fn own(pool: Pool) -> Pool {
     if let Some(own) = world().pools.get(&(process, pool as usize)) {
         return *own as Pool;
     }
-    let Ok(layout) = Layout::from_size_align(ROOM, 16) else { return pool };
-    // SAFETY: room enough, made into a pool by its constructor before it is one of ours; nobody
-    // else runs meanwhile.
+    let Ok(layout) = Layout::from_size_align(POOL_SIZE, 16) else { return pool };
+    // SAFETY: room enough, made into a pool by its constructor before it is one of ours; no
+    // other thread runs meanwhile.
     let own = unsafe {
         let own: Pool = alloc_zeroed(layout).cast();
         if own.is_null() {

@@ -153,7 +153,7 @@ pub(super) fn finish() {
     open_gate(gate);
 }
 
-/// Lets others run until somebody wakes the thread (true) or the deadline is past (false).
+/// Lets others run until another thread wakes this one (true) or the deadline is past (false).
 pub fn park(deadline: Option<u64>) -> bool {
     let Some(me) = me() else { return false };
     let process = world().schedule.threads[me].process;
@@ -167,7 +167,7 @@ pub fn park(deadline: Option<u64>) -> bool {
     if let Some(at) = deadline {
         schedule.at(at, Due::Wait(me, waits));
     }
-    give_way(me);
+    switch_from(me);
     world().schedule.threads[me].woken
 }
 
@@ -191,7 +191,7 @@ pub fn wake(key: Key, most: usize) -> usize {
 pub fn yield_now() {
     let Some(me) = me() else { return };
     world().make_ready(me, true);
-    give_way(me);
+    switch_from(me);
 }
 
 /// Now and then lets another thread run.
@@ -203,7 +203,7 @@ pub fn maybe_yield() {
     }
 }
 
-fn give_way(me: usize) {
+fn switch_from(me: usize) {
     let next = world().pick();
     if next != me {
         let mine = world_gate(me);
@@ -224,7 +224,7 @@ impl Schedule {
 
     /// Notes a pick where it was asked for: two runs that part ways show the first thread that did
     /// something else.
-    fn tell(&mut self, number: usize, now: u64) {
+    fn trace_pick(&mut self, number: usize, now: u64) {
         let Some((fd, text)) = &mut self.picks else { return };
         let Thread { process, name, .. } = &self.threads[number];
         aside(|| _ = writeln!(text, "{} {now} {number} {process} {name}", self.switches));
@@ -240,11 +240,11 @@ impl World {
     fn make_ready(&mut self, number: usize, woken: bool) {
         let thread = &mut self.schedule.threads[number];
         (thread.state, thread.woken) = (State::Ready, woken);
-        self.let_go(number);
+        self.make_runnable(number);
     }
 
     /// A thread may be picked from now on, unless its machine is suspended.
-    pub(super) fn let_go(&mut self, number: usize) {
+    pub(super) fn make_runnable(&mut self, number: usize) {
         let Thread { process, locks, state, .. } = self.schedule.threads[number];
         if state == State::Ready && (locks > 0 || !self.holds_back(process, number)) {
             self.schedule.ready.push(number);
@@ -265,7 +265,7 @@ impl World {
 
     /// The time of a wait is over that began before its machine was suspended: it waits on for as
     /// long as that was.
-    pub(super) fn wait_longer(&mut self, number: usize, waits: u64, due: u64) {
+    pub(super) fn extend_wait(&mut self, number: usize, waits: u64, due: u64) {
         let slept = self.slept(self.schedule.threads[number].process);
         let thread = &mut self.schedule.threads[number];
         if thread.waits == waits {
@@ -286,7 +286,7 @@ impl World {
             return;
         }
         match self.slept(process) > before {
-            true => self.wait_longer(number, waits, due),
+            true => self.extend_wait(number, waits, due),
             false => self.make_ready(number, false),
         }
     }
@@ -304,12 +304,12 @@ impl World {
     }
 
     /// Has each pick written to a descriptor.
-    pub fn tell_picks(&mut self, to: c_int) {
+    pub fn trace_picks(&mut self, to: c_int) {
         self.schedule.picks = Some((to, String::new()));
     }
 
     /// Lets threads that could go on give way once in so many times.
-    pub fn make_restless(&mut self, once_in: u64) {
+    pub fn preempt_once_in(&mut self, once_in: u64) {
         self.schedule.restless = once_in;
     }
 
@@ -334,7 +334,7 @@ impl World {
             woken: true,
             locks: 0,
         });
-        self.let_go(number);
+        self.make_runnable(number);
         number
     }
 
@@ -421,7 +421,7 @@ impl World {
             schedule.switches += 1;
             schedule.trace = (schedule.trace.rotate_left(5) ^ (next as u64) ^ self.now)
                 .wrapping_mul(0x517c_c1b7_2722_0a95);
-            schedule.tell(next, self.now);
+            schedule.trace_pick(next, self.now);
             return next;
         }
     }

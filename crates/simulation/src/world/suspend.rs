@@ -42,10 +42,10 @@ impl World {
         sleep.slept += now - since;
         let (held, late) = (std::mem::take(&mut sleep.held), std::mem::take(&mut sleep.late));
         for (thread, waits, due) in late {
-            self.wait_longer(thread, waits, due);
+            self.extend_wait(thread, waits, due);
         }
         for thread in held {
-            self.let_go(thread);
+            self.make_runnable(thread);
         }
     }
 

@@ -15,15 +15,15 @@ use super::real::{self, Start};
 use super::schedule::{Key, enter, finish, me, park};
 use super::{inside, wait_on, world, yield_now};
 
-/// A stack where nobody said how large, and what sizes are multiples of.
-const STACK: usize = 8 << 20;
+/// The stack of a thread without a size of its own, and what sizes are multiples of.
+const DEFAULT_STACK: usize = 8 << 20;
 const STACK_STEP: usize = 64 << 10;
 const PAGE: usize = 4096;
 /// Where the next stack goes.
 static NEXT_STACK: AtomicUsize = AtomicUsize::new(0x3000_0000_0000);
 
 /// A thread that begins late does so after so long at most, in nanoseconds.
-const LATE: u64 = 300_000_000;
+const MAX_START_DELAY: u64 = 300_000_000;
 
 /// Threads' numbers begin here.
 const FIRST_ID: c_int = 1_000_000;
@@ -47,7 +47,7 @@ extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
     // SAFETY: made by `pthread_create` below, for this thread alone.
     let beginning = unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
     enter(beginning.number);
-    hooks::delay(Hook::LateThread, LATE);
+    hooks::delay(Hook::LateThread, MAX_START_DELAY);
     arm();
     (beginning.start)(beginning.arg)
 }
@@ -78,7 +78,7 @@ unsafe extern "C" fn end(_: *mut c_void) {
 /// that ended. No stack is used twice; what a thread touched of its own stays.
 unsafe fn with_stack(attr: *const pthread_attr_t) -> pthread_attr_t {
     let mut own = MaybeUninit::<pthread_attr_t>::uninit();
-    let (mut size, mut detached) = (STACK, libc::PTHREAD_CREATE_JOINABLE);
+    let (mut size, mut detached) = (DEFAULT_STACK, libc::PTHREAD_CREATE_JOINABLE);
     // SAFETY: attributes of the caller's, or none, and our own.
     unsafe {
         libc::pthread_attr_init(own.as_mut_ptr());

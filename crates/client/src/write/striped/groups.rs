@@ -196,7 +196,7 @@ impl GroupsWriter {
     /// avoided, and another group asked for.
     async fn open_group(&mut self, begun: Instant) -> Result<GroupWriter> {
         let group = self.next_group().await?;
-        if group.is_reluctant() && self.session.client.excluded().forgive_before(begun) {
+        if group.is_reluctant() && self.session.client.excluded().remove_failed_before(begun) {
             return self.next_group().await;
         }
         Ok(group)

@@ -175,7 +175,7 @@ impl PayloadStore for Payloads {
             return Ok(());
         };
         let id = ContainerId::from_wire(container);
-        match self.inner.check_takes_writes(id) {
+        match self.inner.check_accepts_writes(id) {
             Err(failure) if !self.inner.is_refused_by_all(id, &failure) => {
                 self.inner.withhold(&failure);
                 Err(io::Error::other(failure))
@@ -296,7 +296,7 @@ impl Inner {
 
     /// Whether this replica of a container can keep what an entry of this pipeline carries. A
     /// container that is not here will be made.
-    fn check_takes_writes(&self, id: ContainerId) -> Result<(), Failure> {
+    fn check_accepts_writes(&self, id: ContainerId) -> Result<(), Failure> {
         let container = match self.store.container(id) {
             Err(StorageError::ContainerNotFound(_)) => return Ok(()),
             other => other?,
@@ -375,7 +375,7 @@ impl Inner {
             disk: Some(self.disk.clone()),
             state: InitialState::Open,
         })?;
-        self.check_takes_writes(id)
+        self.check_accepts_writes(id)
     }
 }
 

@@ -67,14 +67,15 @@ impl Container {
             commit: Mutex::default(),
             changing: Mutex::default(),
             segments: Mutex::new(segments),
-            draining: Mutex::default(),
+            writing: Mutex::default(),
             traffic: Traffic::default(),
             scanned: ScanTimes::default(),
             full: AtomicBool::new(false),
         })
     }
 
-    /// Makes the directories and the `.container` file, durably. Nobody else may know the id yet.
+    /// Makes the directories and the `.container` file, durably. No other thread may know the id
+    /// yet.
     pub(crate) fn create(
         new: &NewContainer,
         disk: Arc<Disk>,

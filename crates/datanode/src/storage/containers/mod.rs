@@ -47,7 +47,7 @@ pub struct Container {
     pub(crate) changing: Mutex<()>,
     pub(crate) segments: Mutex<Segments>,
     /// One writer of queued records at a time, so that a sync covers what was queued before.
-    pub(crate) draining: Mutex<()>,
+    pub(crate) writing: Mutex<()>,
     traffic: Traffic,
     /// When it was scanned.
     pub(crate) scanned: ScanTimes,

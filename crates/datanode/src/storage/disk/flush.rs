@@ -60,28 +60,28 @@ impl Disk {
     }
 
     fn flush_containers(&self, dirty: &[Arc<Container>]) -> Result<()> {
-        let mut drained = Vec::with_capacity(dirty.len());
+        let mut written = Vec::with_capacity(dirty.len());
         let mut outcome = Ok(());
         for container in dirty {
-            match container.drain() {
-                Ok(undurable) => drained.push((container, undurable)),
+            match container.write_before_sync() {
+                Ok(undurable) => written.push((container, undurable)),
                 Err(error) => outcome = Err(error),
             }
         }
         if outcome.is_ok() {
-            outcome = self.sync_all(&drained);
+            outcome = self.sync_all(&written);
         }
-        for (container, undurable) in drained {
+        for (container, undurable) in written {
             match &outcome {
                 Ok(()) => container.segments_are_durable(&undurable.ends)?,
-                Err(_) => container.undrain(undurable),
+                Err(_) => container.keep_undurable(undurable),
             }
         }
         outcome
     }
 
-    fn sync_all(&self, drained: &[(&Arc<Container>, Undurable)]) -> Result<()> {
-        let syncs = drained.iter().flat_map(|(container, undurable)| {
+    fn sync_all(&self, written: &[(&Arc<Container>, Undurable)]) -> Result<()> {
+        let syncs = written.iter().flat_map(|(container, undurable)| {
             let container = container.id();
             undurable.to_sync.iter().map(move |path| {
                 let sync = self.io.sync(Arc::clone(path));

@@ -67,7 +67,7 @@ impl ApplyBatch<'_> {
         if disk.pending_bytes() > disk.pending_bound {
             let dirty: Vec<Arc<Container>> =
                 disk.dirty.lock().values().filter_map(Weak::upgrade).collect();
-            dirty.iter().try_for_each(|container| container.drain_soon())?;
+            dirty.iter().try_for_each(|container| container.write_early())?;
         }
         Ok(())
     }

@@ -20,9 +20,9 @@ impl ApplyBatch<'_> {
         let replay = self.is_replay(at);
         let touched = self.touch(id.container)?;
         let mut row = touched.row(id.local)?.ok_or(StorageError::NoSuchBlock(id))?;
-        let takes_writes = !touched.closed && touched.container.state().applies_writes();
+        let accepts_writes = !touched.closed && touched.container.state().applies_writes();
         // A packed block came whole, in one entry; nothing can be added to it.
-        if replay || !takes_writes || row.finalized || row.packed.is_some() {
+        if replay || !accepts_writes || row.finalized || row.packed.is_some() {
             return Ok(row.into_wire());
         }
         touched.container.note_finalized(id.local);

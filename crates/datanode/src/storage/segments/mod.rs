@@ -6,9 +6,9 @@
 
 mod append;
 mod compact;
-mod drain;
 mod read;
 mod recover;
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ use container::segment::SegmentInfo;
 use rustc_hash::FxHashMap;
 use types::LocalId;
 
-pub(crate) use drain::Undurable;
 pub(crate) use recover::{Recovered, file_name, recover};
+pub(crate) use write::Undurable;
 
 /// A container's segments.
 #[derive(Default)]

@@ -94,7 +94,7 @@ impl Node {
     }
 
     /// Stops without a flush: RocksDB still writes its tables when it closes, the segments lack
-    /// what was not drained.
+    /// what was not written.
     pub fn stop(&mut self) {
         self.store = None;
     }

@@ -153,7 +153,7 @@ fn a_flush_that_finds_no_room_loses_nothing_and_can_be_repeated() {
 
 #[test]
 fn a_failed_sync_that_nobody_waited_for_keeps_the_log() {
-    // Every small block is written at once, and synced without anybody waiting.
+    // Every small block is written at once, and synced while no caller waits.
     let mut node = Node::with(|options| options.pending_bytes = 1);
     node.faults.once(blockio::Op::Sync, "segment", blockio::Strike::Eio);
     node.put_small(1, pattern(1, 3000));

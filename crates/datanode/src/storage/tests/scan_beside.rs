@@ -266,7 +266,7 @@ proptest! {
         prop_assert_eq!(world.scan(ScanKind::Data, &closed), Verdict::Sound);
         if kill { world.node.kill() } else { world.node.stop() }
         world.node.open();
-        // Until the log is replayed, nobody is judged.
+        // Until the log is replayed, no replica is judged.
         let early = world.scan(ScanKind::Data, &[]);
         prop_assert!(matches!(early, Verdict::Sound | Verdict::Moot), "{:?}", early);
         world.node.replay();

@@ -47,7 +47,7 @@ fn totals(parts: &[Part]) -> (u64, u64) {
 fn copy(from: &Node, to: &Node) {
     let (export, parts) = export(from, None, None);
     let mut arrival = Arrival::begin(to.store(), CONTAINER, export.manifest()).unwrap();
-    parts.iter().for_each(|part| arrival.take(part).unwrap());
+    parts.iter().for_each(|part| arrival.add(part).unwrap());
     assert!(to.store().container(CONTAINER).is_err(), "invisible until it is published");
     let (blocks, bytes) = totals(&parts);
     arrival.publish(to.store(), blocks, bytes).unwrap();
@@ -101,13 +101,13 @@ fn a_copy_that_was_cut_off_goes_on_behind_the_last_chunk() {
     for forgets in [false, true] {
         let target = Node::new();
         let mut arrival = Arrival::begin(target.store(), CONTAINER, manifest.manifest()).unwrap();
-        all[..cut].iter().for_each(|part| arrival.take(part).unwrap());
+        all[..cut].iter().for_each(|part| arrival.add(part).unwrap());
         assert_eq!(arrival.partial(), Some((all[cut - 1].local, 1)));
         // A sender that knows nothing of chunks begins the block anew.
         let within = arrival.partial().filter(|_| !forgets);
         let (_, rest) = export(&source, arrival.last(), within);
         assert_eq!(rest.len(), all.len() - cut + usize::from(forgets));
-        rest.iter().for_each(|part| arrival.take(part).unwrap());
+        rest.iter().for_each(|part| arrival.add(part).unwrap());
         let (blocks, bytes) = totals(&all);
         arrival.publish(target.store(), blocks, bytes).unwrap();
         assert_equal(&source, &target);
@@ -120,17 +120,17 @@ fn a_block_that_is_deleted_while_its_copy_is_cut_off_leaves_nothing_behind() {
     let (manifest, all) = export(&source, None, None);
     let cut = all.iter().position(|p| p.chunk.is_some() && p.row.is_none()).unwrap() + 1;
     let mut arrival = Arrival::begin(target.store(), CONTAINER, manifest.manifest()).unwrap();
-    all[..cut].iter().for_each(|part| arrival.take(part).unwrap());
+    all[..cut].iter().for_each(|part| arrival.add(part).unwrap());
     let (gone, _) = arrival.partial().unwrap();
     source.delete(1, &[gone.0]);
     let (_, rest) = export(&source, arrival.last(), arrival.partial());
     assert!(rest.iter().all(|part| part.local != gone));
-    rest.iter().for_each(|part| arrival.take(part).unwrap());
+    rest.iter().for_each(|part| arrival.add(part).unwrap());
     let whole: Vec<_> = all.iter().filter(|part| part.local != gone).cloned().collect();
     let (blocks, bytes) = totals(&whole);
     arrival.publish(target.store(), blocks, bytes).unwrap();
     let chunks = target.container().path().join("chunks");
-    assert!(!chunks.join(format!("{gone}.block")).exists(), "nobody would ever remove it");
+    assert!(!chunks.join(format!("{gone}.block")).exists(), "nothing would ever remove it");
     assert!(target.read(gone.0).is_err());
 }
 
@@ -140,8 +140,8 @@ fn chunks_of_another_version_of_a_block_do_not_make_a_block() {
     let (manifest, all) = export(&source, None, None);
     let cut = all.iter().position(|p| p.chunk.is_some() && p.row.is_none()).unwrap();
     let mut arrival = Arrival::begin(target.store(), CONTAINER, manifest.manifest()).unwrap();
-    all[..cut].iter().for_each(|part| arrival.take(part).unwrap());
-    let error = arrival.take(&all[cut + 1]).unwrap_err();
+    all[..cut].iter().for_each(|part| arrival.add(part).unwrap());
+    let error = arrival.add(&all[cut + 1]).unwrap_err();
     assert!(error.to_string().contains("other chunks"), "the first one never came: {error}");
 }
 
@@ -150,7 +150,7 @@ fn what_did_not_arrive_whole_is_gone_after_a_restart() {
     let (source, mut target) = (closed(), Node::new());
     let (export, parts) = export(&source, None, None);
     let mut arrival = Arrival::begin(target.store(), CONTAINER, export.manifest()).unwrap();
-    parts[..20].iter().for_each(|part| arrival.take(part).unwrap());
+    parts[..20].iter().for_each(|part| arrival.add(part).unwrap());
     target.kill();
     drop(arrival);
     target.open();
@@ -186,18 +186,18 @@ fn parts_that_are_wrong_are_refused() {
     };
     for which in [true, false] {
         let part = parts.iter().find(|p| p.packed == which).unwrap();
-        assert!(matches!(begin().take(&damaged(part)), Err(StorageError::Checksum { .. })));
+        assert!(matches!(begin().add(&damaged(part)), Err(StorageError::Checksum { .. })));
         let cut = Part { data: part.data.slice(1..), ..part.clone() };
-        assert!(begin().take(&cut).is_err());
+        assert!(begin().add(&cut).is_err());
         let other = Part { local: LocalId(9_999), ..part.clone() };
-        assert!(part.row.is_none() || begin().take(&other).is_err());
+        assert!(part.row.is_none() || begin().add(&other).is_err());
     }
     // The end of a block without its beginning.
     let last = parts.iter().rfind(|p| !p.packed && p.row.is_some()).unwrap();
-    assert!(matches!(begin().take(last), Err(StorageError::NotArrived { .. })));
+    assert!(matches!(begin().add(last), Err(StorageError::NotArrived { .. })));
     let (blocks, bytes) = totals(&parts);
     let mut short = begin();
-    parts[..10].iter().for_each(|part| short.take(part).unwrap());
+    parts[..10].iter().for_each(|part| short.add(part).unwrap());
     assert!(matches!(
         short.publish(target.store(), blocks, bytes),
         Err(StorageError::NotArrived { .. })
@@ -212,7 +212,7 @@ fn deleted_blocks_are_not_copied() {
     let (export, parts) = export(&source, None, None);
     assert!(parts.iter().all(|p| p.local != LocalId(3) && p.local != LocalId(101)));
     let mut arrival = Arrival::begin(target.store(), CONTAINER, export.manifest()).unwrap();
-    parts.iter().for_each(|part| arrival.take(part).unwrap());
+    parts.iter().for_each(|part| arrival.add(part).unwrap());
     let (blocks, bytes) = totals(&parts);
     arrival.publish(target.store(), blocks, bytes).unwrap();
     source.store().reclaim(100).unwrap();

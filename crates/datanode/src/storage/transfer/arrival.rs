@@ -110,11 +110,11 @@ impl Arrival {
         (self.sums.blocks, self.sums.used)
     }
 
-    /// Takes a part: the parts of a block come one after the other.
+    /// Adds a part: the parts of a block come one after the other.
     ///
     /// # Errors
     /// When the bytes do not have their checksums, or the disk fails.
-    pub fn take(&mut self, part: &Part) -> Result<()> {
+    pub fn add(&mut self, part: &Part) -> Result<()> {
         let came = part.data.len() as u64;
         self.received = self.received.saturating_add(came);
         if self.received > self.most {
@@ -122,10 +122,10 @@ impl Arrival {
         }
         // A copy leaves others the room that they were promised.
         self.disk.check_room(came)?;
-        if part.packed { self.take_packed(part) } else { self.take_chunk(part) }
+        if part.packed { self.add_packed(part) } else { self.add_chunk(part) }
     }
 
-    fn take_packed(&mut self, part: &Part) -> Result<()> {
+    fn add_packed(&mut self, part: &Part) -> Result<()> {
         let row = self.row(part)?.ok_or_else(|| self.odd("a packed block without its row"))?;
         let block = self.block_id(&row, part.local);
         if row.length() != part.data.len() as u64 {
@@ -150,7 +150,7 @@ impl Arrival {
         self.put(part.local, row, Some(packed))
     }
 
-    fn take_chunk(&mut self, part: &Part) -> Result<()> {
+    fn add_chunk(&mut self, part: &Part) -> Result<()> {
         let row = self.row(part)?;
         self.leave_other(part.local)?;
         if let Some(chunk) = &part.chunk {

@@ -16,7 +16,7 @@ pub struct Close {
     scm: ScmArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Close, conf: &Configuration) -> Result<(), ShellError> {
     use proto::container_location::scm_close_container_response_proto::Status;
     match args.scm.client(conf).close_container(args.id).await? {

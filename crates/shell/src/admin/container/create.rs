@@ -25,7 +25,7 @@ pub struct Create {
 /// What a container is when nothing is said.
 const DEFAULT: ReplicationConfig = ReplicationConfig::StandAlone(types::ReplicationFactor::One);
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Create, conf: &Configuration) -> Result<(), ShellError> {
     let config = args.replication.config()?.unwrap_or(DEFAULT);
     let id = args.scm.client(conf)?.create_container(config, &args.owner).await?;

@@ -52,7 +52,7 @@ fn state(text: &str) -> Result<LifeCycleState, UnknownState> {
     LifeCycleState::from_str_name(&text.to_ascii_uppercase()).ok_or(UnknownState)
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: List, conf: &Configuration) -> Result<(), ShellError> {
     let replication = args
         .replication

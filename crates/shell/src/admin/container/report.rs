@@ -18,7 +18,7 @@ pub struct Report {
     scm: ScmArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Report, conf: &Configuration) -> Result<(), ShellError> {
     let report = args.scm.client(conf).container_report().await?;
     if args.json {

@@ -56,7 +56,7 @@ impl List {
     }
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: List, conf: &Configuration) -> Result<(), ShellError> {
     let scm = args.scm.client(conf);
     let mut nodes = Vec::new();

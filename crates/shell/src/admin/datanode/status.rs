@@ -33,7 +33,7 @@ pub struct Status {
 /// Containers named on a line at most.
 const NAMED: usize = 20;
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Status, conf: &Configuration) -> Result<(), ShellError> {
     let scm = args.scm.client(conf);
     let states: &[NodeOperationalState] = match args.way.as_deref() {

@@ -32,7 +32,7 @@ pub struct UsageInfo {
     scm: ScmArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: UsageInfo, conf: &Configuration) -> Result<(), ShellError> {
     let scm = args.scm.client(conf);
     let usage = match args.id {

@@ -16,7 +16,7 @@ pub struct Close {
     scm: ScmArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Close, conf: &Configuration) -> Result<(), ShellError> {
     Ok(args.scm.client(conf).close_pipeline(args.id).await?)
 }

@@ -33,7 +33,7 @@ pub struct Create {
     scm: ScmArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Create, conf: &Configuration) -> Result<(), ShellError> {
     let config = ReplicationConfig::parse(&args.kind, &args.factor)
         .map_err(|e| ShellError::Usage(e.to_string()))?;

@@ -54,7 +54,7 @@ impl List {
     }
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: List, conf: &Configuration) -> Result<(), ShellError> {
     let mut pipelines = Vec::new();
     for wire in args.scm.client(conf).pipelines().await? {

@@ -14,7 +14,7 @@ pub struct Exit {
     scm: ScmArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Exit, conf: &Configuration) -> Result<(), ShellError> {
     if leader::or_named(&args.scm, conf).await?.exit_safe_mode().await? {
         return output::line("SCM exit safe mode successfully.");

@@ -38,7 +38,7 @@ struct Name {
     id: Option<String>,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(
     args: Status,
     verbose: bool,

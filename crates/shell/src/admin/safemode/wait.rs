@@ -23,7 +23,7 @@ pub struct Wait {
     scm: ScmArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Wait, conf: &Configuration) -> Result<(), ShellError> {
     let end = Instant::now() + Duration::from_secs(args.timeout);
     loop {

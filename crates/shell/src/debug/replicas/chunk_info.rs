@@ -21,7 +21,7 @@ pub struct ChunkInfo {
     address: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: ChunkInfo, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let path = address.key()?;

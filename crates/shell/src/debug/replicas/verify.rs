@@ -56,7 +56,7 @@ pub struct Verify {
     scm: ScmServiceArgs,
 }
 
-/// Containers that are remembered when nobody says.
+/// Containers that are remembered by default.
 const CONTAINERS: usize = 1_000_000;
 
 /// Runs it. Replicas that fail are a result, no failure of the command.

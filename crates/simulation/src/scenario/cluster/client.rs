@@ -19,7 +19,7 @@ use crate::world::random::Random;
 /// Keys of a bucket.
 const KEYS: u64 = 4;
 /// Between two calls at most, in milliseconds.
-const THINK: u64 = 1500;
+const MAX_THINK_TIME: u64 = 1500;
 /// How long a call may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// A content that is not in one request.
@@ -121,13 +121,13 @@ pub fn work(number: usize, reads: Reads, layout: &Layout, mut random: Random, bo
                 _ => Op::List,
             };
             call(&client, board, bucket, op).await;
-            tokio::time::sleep(Duration::from_millis(random.below(THINK))).await;
+            tokio::time::sleep(Duration::from_millis(random.below(MAX_THINK_TIME))).await;
         }
     });
 }
 
 /// Reads everything once more, until all of it can be read.
-pub fn look(layout: &Layout, board: &Board, buckets: u64, done: &AtomicBool) {
+pub fn read_all(layout: &Layout, board: &Board, buckets: u64, done: &AtomicBool) {
     on_runtime(async {
         let Ok(client) = connect(layout, Reads::Leader) else { return };
         for bucket in 0..buckets {
@@ -175,7 +175,7 @@ async fn call(client: &Client, board: &Board, bucket: u64, op: Op) -> Option<Ans
             Ok(bytes) => match content_of(&bytes) {
                 Some(content) => Some(Answer::Content(content)),
                 None => {
-                    let told = format!("bucket {bucket} key {key} holds what nobody wrote");
+                    let told = format!("bucket {bucket} key {key} holds what no client wrote");
                     board.violations.lock().push(told);
                     None
                 }

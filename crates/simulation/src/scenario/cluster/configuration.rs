@@ -8,7 +8,7 @@ use config::keys::scm::OZONE_SCM_DEAD_NODE_INTERVAL;
 
 use super::services::{self, Services};
 use super::settings;
-use crate::scenario::storm::faults::Kind;
+use crate::scenario::nemesis::faults::Kind;
 use crate::world::disk::damage::LOG;
 use crate::world::node::address;
 use crate::world::random::Random;

@@ -16,7 +16,7 @@ use crate::world::clock::SECOND;
 
 /// How far behind a read may be: OMs promise 5 s by default
 /// (`ozone.om.follower.read.local.lease.time.ms`), by clocks that drift a little.
-const BOUND: u64 = 5 * SECOND + SECOND / 100;
+const MAX_STALENESS: u64 = 5 * SECOND + SECOND / 100;
 const BUCKET: &str = "lease";
 
 /// Writes and reads of the key, whose content is counted up by its only writer.
@@ -37,7 +37,7 @@ impl Seen {
                 .writes
                 .iter()
                 .rev()
-                .find(|(_, _, done)| done.is_some_and(|done| done + BOUND < *asked));
+                .find(|(_, _, done)| done.is_some_and(|done| done + MAX_STALENESS < *asked));
             if due.is_some_and(|(least, _, _)| number < least) {
                 wrong.push(format!(
                     "a local read at {asked} showed {number}, {due:?} was long there"

@@ -6,14 +6,14 @@
 //! bucket's history must be linearizable, whether clients read at the leader or at any OM; a client
 //! that reads what any OM has (`LOCAL_LEASE`) may be behind by no more than promised.
 
-mod back;
 mod bucket;
 mod client;
 mod configuration;
-mod lasting;
+mod deletions;
+mod isolated_leader;
 mod lease;
-mod lone;
 mod operator;
+mod recommission;
 mod replicas;
 mod server;
 mod services;
@@ -22,7 +22,7 @@ mod slow;
 mod stranger;
 mod syncs;
 mod unhealthy;
-mod watch;
+mod write_once;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,8 +36,8 @@ use self::bucket::Keys;
 use self::client::{Reads, Seen};
 use self::configuration::{DATANODES, Layout, OMS, SCMS};
 use super::fleet::Fleet;
-use super::storm::faults::{Faults, Kind};
-use super::storm::{Storm, Weather};
+use super::nemesis::faults::{Faults, Kind};
+use super::nemesis::{FaultPlan, Nemesis};
 use super::{Outcome, Plan, within};
 use crate::history::{Verdict, check};
 use crate::world::clock::{Clock, SECOND};
@@ -46,17 +46,17 @@ use crate::world::random::Random;
 use crate::world::{disk, world};
 
 /// Clocks run wrong by at most so many millionths.
-const DRIFT: u64 = 200;
+const MAX_DRIFT_PPM: u64 = 200;
 /// Steps of the search of one history.
-const SEARCH: u64 = 300_000;
+const MAX_SEARCH_STEPS: u64 = 300_000;
 /// Simulated seconds in which a bucket is used.
-const TERM: u64 = 20;
+const BUCKET_SECONDS: u64 = 20;
 /// How long a cluster may take to its first key, in simulated seconds.
-const START: u64 = 300;
+const START_TIMEOUT: u64 = 300;
 /// Processes that write keys for minutes.
-const SLOW: usize = 3;
-/// How long after the storm everything must work again, in simulated seconds.
-const HEALED: u64 = 300;
+const SLOW_WRITERS: usize = 3;
+/// How long after the last fault everything must work again, in simulated seconds.
+const RECOVERY_TIMEOUT: u64 = 300;
 
 /// How keys are erasure coded, in cells that make many stripes of what is written. Five DataNodes
 /// leave one or two to rebuild indexes on.
@@ -70,9 +70,9 @@ const PROCESSES: [(Kind, &str, Work); 6] = [
     (Kind::Leave, "operator", operator::work),
     (Kind::ServiceMembers, "operator of services", services::work),
     (Kind::Stranger, "stranger", stranger::work),
-    (Kind::LoneLeader, "lone leader", lone::work),
+    (Kind::IsolatedLeader, "isolated leader", isolated_leader::work),
     (Kind::BlockSyncErrors, "block syncs", syncs::work),
-    (Kind::BackBesideStale, "back beside stale", back::work),
+    (Kind::RecommissionBesideStale, "recommission beside stale", recommission::work),
 ];
 
 /// What clients and the observer share.
@@ -90,13 +90,13 @@ pub struct Board {
     kept: Mutex<BTreeMap<(u64, u8), u64>>,
     /// The bucket of keys that are written once: slowly, or before something happens to their
     /// containers.
-    lasting: u64,
+    write_once: u64,
     /// Numbers of those keys.
     numbers: AtomicU64,
     /// Containers with blocks of keys that are kept.
     containers: Mutex<BTreeSet<u64>>,
     /// Hosts of DataNodes on which bits flipped: wrong bytes there are not the product's.
-    rotten: Mutex<BTreeSet<String>>,
+    corrupt: Mutex<BTreeSet<String>>,
     /// How keys are erasure coded, if they are.
     coding: Option<EcConfig>,
     /// Disks tell of everything that they lose: no replica may lack at the end what it once had
@@ -119,7 +119,7 @@ impl Board {
     }
 }
 
-/// Runs it.
+/// Runs the scenario.
 pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let Plan { seed, seconds, faults } = plan;
     let mut random = Random::new(seed);
@@ -127,7 +127,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let (kinds, contract) = faults.of_seed(&mut choices);
     world().contract = contract;
     world().hooks = faults.hooks(&mut choices);
-    world().make_restless(*random.pick(&[0, 16, 64]));
+    world().preempt_once_in(*random.pick(&[0, 16, 64]));
     let layout = match faults {
         Faults::Usual => Layout::new(),
         Faults::Services => {
@@ -136,10 +136,10 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         _ => Layout::new().varied(&kinds, &mut random),
     };
     let spares = usize::from(layout.services().is_some());
-    let buckets = seconds.div_ceil(TERM);
+    let buckets = seconds.div_ceil(BUCKET_SECONDS);
     let mut fleet = Fleet::default();
     let clock = |random: &mut Random| {
-        let drift = random.below(2 * DRIFT) as i64 - DRIFT as i64;
+        let drift = random.below(2 * MAX_DRIFT_PPM) as i64 - MAX_DRIFT_PPM as i64;
         Clock { drift, offset: 0 }
     };
     for number in 0..SCMS {
@@ -173,15 +173,15 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         Faults::Erasure => random.pick(&CODINGS).parse().ok(),
         _ => None,
     };
-    let board = Board { lasting: buckets, coding, honest, ..Board::default() };
+    let board = Board { write_once: buckets, coding, honest, ..Board::default() };
     let board = Arc::new(board);
     let mut outcome = Outcome::default();
 
     let first = node::add_machine(Clock::default());
     let (of, here) = (layout.clone(), board.clone());
     node::start(first, "prepare", move || client::prepare(&of, &here, buckets));
-    if !within(START, || board.ready.load(Ordering::Acquire)) {
-        outcome.violations.push(format!("no key could be written in {START} s"));
+    if !within(START_TIMEOUT, || board.ready.load(Ordering::Acquire)) {
+        outcome.violations.push(format!("no key could be written in {START_TIMEOUT} s"));
         return Ok(outcome);
     }
     let mut machines = Vec::new();
@@ -200,10 +200,10 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         let work = move || lease::work(reads, &layout, &board);
         ends.push(node::start(machine, "lease", work).1);
     }
-    let watch: Arc<Mutex<watch::Watch>> = Arc::default();
+    let deletions: Arc<Mutex<deletions::Deletions>> = Arc::default();
     if faults != Faults::Usual {
-        watch::begin(watch.clone());
-        for number in 0..SLOW {
+        deletions::begin(deletions.clone());
+        for number in 0..SLOW_WRITERS {
             let machine = node::add_machine(Clock::default());
             machines.push(machine);
             let (layout, board, random) = (layout.clone(), board.clone(), random.split());
@@ -227,21 +227,23 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let near = (SCMS..SCMS + OMS + DATANODES).chain([SCMS + OMS; 4]).collect();
     let far = (near, (0..SCMS).collect());
     let (pause, lasts) = (8 * SECOND, 12 * SECOND);
-    let weather = Weather { down: 2, pause, lasts, kinds, frail, far };
+    let plan = FaultPlan { down: 2, pause, lasts, kinds, frail, far };
     outcome.faults =
-        Storm::new(&mut fleet, machines, weather, random.split()).rage(seconds * SECOND)?;
+        Nemesis::new(&mut fleet, machines, plan, random.split()).run(seconds * SECOND)?;
 
-    for member in fleet.members.iter().filter(|member| member.rotten) {
-        board.rotten.lock().insert(node::address(member.machine));
+    for member in fleet.members.iter().filter(|member| member.corrupt) {
+        board.corrupt.lock().insert(node::address(member.machine));
     }
     board.stop.store(true, Ordering::Release);
-    if !within(HEALED, || {
+    if !within(RECOVERY_TIMEOUT, || {
         fleet.start_all().is_ok() && ends.iter().all(|e| e.load(Ordering::Acquire))
     }) {
         outcome.violations.push("a client does not come to its end".to_owned());
     }
     if let Some((services, _)) = layout.services() {
-        if !within(HEALED, || fleet.start_all().is_ok() && services.lingering().is_empty()) {
+        if !within(RECOVERY_TIMEOUT, || {
+            fleet.start_all().is_ok() && services.lingering().is_empty()
+        }) {
             let lingering = services.lingering();
             let told = format!("{lingering:?} were decommissioned and do not stop");
             outcome.violations.push(told);
@@ -252,10 +254,12 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     }
     let looked = Arc::new(AtomicBool::new(false));
     let (of, here, done) = (layout.clone(), board.clone(), looked.clone());
-    let last = move || client::look(&of, &here, buckets, &done);
-    node::start(first, "look", last);
-    if !within(HEALED, || fleet.start_all().is_ok() && looked.load(Ordering::Acquire)) {
-        outcome.violations.push(format!("not every key can be read {HEALED} s after the storm"));
+    let last = move || client::read_all(&of, &here, buckets, &done);
+    node::start(first, "read all", last);
+    if !within(RECOVERY_TIMEOUT, || fleet.start_all().is_ok() && looked.load(Ordering::Acquire)) {
+        outcome
+            .violations
+            .push(format!("not every key can be read {RECOVERY_TIMEOUT} s after the last fault"));
     }
     let before = unhealthy::replicas();
     for number in 0..fleet.members.len() {
@@ -267,7 +271,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     node::start(first, "replicas", move || replicas::count(&of, &here, &done));
     let mut damaged = BTreeSet::new();
     // What was lost with a disk is copied when SCM has given the node of before up.
-    let patience = HEALED + layout.dead_after();
+    let patience = RECOVERY_TIMEOUT + layout.dead_after();
     if !within(patience, || {
         if honest {
             damaged.extend(unhealthy::replicas().difference(&before));
@@ -284,14 +288,14 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         outcome.violations.push(told);
     }
     judge(&board, buckets, &mut outcome);
-    let enough = board.coding.map_or(watch::COPIES, |config| config.data as usize);
-    outcome.violations.extend(watch.lock().judge(&board.containers.lock(), enough));
+    let enough = board.coding.map_or(deletions::COPIES, |config| config.data as usize);
+    outcome.violations.extend(deletions.lock().judge(&board.containers.lock(), enough));
     Ok(outcome)
 }
 
 /// Passes on to the next bucket every so often.
 fn next_bucket(board: Arc<Board>, from: u64, until: u64) {
-    let next = from + TERM * SECOND;
+    let next = from + BUCKET_SECONDS * SECOND;
     if next < until {
         world().at(next, move |_| {
             board.bucket.fetch_add(1, Ordering::AcqRel);
@@ -309,7 +313,7 @@ fn judge(board: &Board, buckets: u64, outcome: &mut Outcome) {
         let mut events: Vec<_> =
             seen.iter().filter(|s| s.bucket == bucket).map(|s| s.event.clone()).collect();
         events.sort_by_key(|e| e.asked);
-        match check(&Keys, Default::default(), &events, SEARCH) {
+        match check(&Keys, Default::default(), &events, MAX_SEARCH_STEPS) {
             Verdict::Linearizable => {}
             Verdict::Unknown => outcome.undecided += 1,
             Verdict::Not => {

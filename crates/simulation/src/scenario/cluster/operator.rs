@@ -12,7 +12,7 @@ use crate::world::node::address;
 use crate::world::random::Random;
 
 /// How long a node stays out of service at least, and how much longer at most, in seconds.
-const OUT: (u64, u64) = (30, 180);
+const OUT_OF_SERVICE: (u64, u64) = (30, 180);
 /// Between two nodes at most, in seconds.
 const MAX_INTERVAL: u64 = 60;
 
@@ -29,7 +29,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
                 false => scm.start_maintenance(&hosts, 0, true).await,
             };
             tracing::info!(number, ?left, "a node is taken out of service");
-            board.pass(random.range(OUT.0, OUT.0 + OUT.1)).await;
+            board.pass(random.range(OUT_OF_SERVICE.0, OUT_OF_SERVICE.0 + OUT_OF_SERVICE.1)).await;
             while !matches!(scm.recommission(&hosts).await, Ok(failed) if failed.is_empty()) {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }

@@ -22,7 +22,7 @@ use super::configuration::Layout;
 use super::server::on_runtime;
 
 /// Replicas that a block is to have.
-const WANTED: usize = 3;
+const REPLICAS: usize = 3;
 /// How long a DataNode may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -83,7 +83,7 @@ pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
                     let told = format!("{} block {} on {host}: {found:?}", block.key, block.block);
                     board.violations.lock().push(told);
                 }
-                let is_rotten = |host: &String| board.rotten.lock().contains(host);
+                let is_rotten = |host: &String| board.corrupt.lock().contains(host);
                 let wrong = |(host, found): &&(String, Found)| found.is_wrong() && !is_rotten(host);
                 // A node that came with a new disk is known under two ids.
                 let good = all.iter().filter_map(|(host, found)| match found {
@@ -92,15 +92,15 @@ pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
                 });
                 let good: BTreeSet<(&String, u32)> = good.collect();
                 let is_good = |host: &String| good.iter().any(|(of, _)| *of == host);
-                let rotten = all.iter().any(|(host, _)| is_rotten(host) && !is_good(host));
+                let corrupt = all.iter().any(|(host, _)| is_rotten(host) && !is_good(host));
                 let (count, needed) = match block.is_striped {
                     true => {
                         let indexes: BTreeSet<u32> = good.iter().map(|(_, index)| *index).collect();
                         (indexes.len(), block.parts.len())
                     }
-                    false => (good.len(), WANTED),
+                    false => (good.len(), REPLICAS),
                 };
-                if count + usize::from(rotten) < needed || all.iter().any(|of| wrong(&of)) {
+                if count + usize::from(corrupt) < needed || all.iter().any(|of| wrong(&of)) {
                     lacking.push(format!("{} block {}: {all:?}", block.key, block.block));
                     left.push(block);
                 }
@@ -216,7 +216,7 @@ async fn inspect(pool: &ClientPool, node: &DatanodeDetails, wanted: &Wanted) -> 
     };
     match is_good {
         true => Found::Good(index),
-        false => Found::Wrong(format!("{} bytes that nobody wrote there", bytes.len())),
+        false => Found::Wrong(format!("{} bytes that no client wrote there", bytes.len())),
     }
 }
 

@@ -28,13 +28,13 @@ pub fn on_runtime<R>(work: impl Future<Output = R>) -> Option<R> {
     Some(runtime.build().ok()?.block_on(work))
 }
 
-/// A process that comes to its end says why; the storm starts it again.
-fn ended(who: &str, number: usize, why: impl Display) {
-    real::say(&format!("{who} {number} ended at {} ms: {why}\n", world().now / 1_000_000));
+/// A process that comes to its end says why; the nemesis starts it again.
+fn ended(role: &str, number: usize, why: impl Display) {
+    real::say(&format!("{role} {number} ended at {} ms: {why}\n", world().now / 1_000_000));
     exit();
 }
 
-/// A server that ended by itself is started again at once where the storm is over.
+/// A server that ended by itself is started again at once where faults are over.
 async fn after_delay(why: impl Display) -> String {
     tokio::time::sleep(RESTART_DELAY).await;
     why.to_string()

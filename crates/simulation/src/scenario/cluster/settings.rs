@@ -3,7 +3,7 @@
 
 use config::Configuration;
 
-use crate::scenario::storm::faults::Kind;
+use crate::scenario::nemesis::faults::Kind;
 use crate::world::random::Random;
 
 /// A key and the values that it may have.
@@ -40,19 +40,19 @@ const CHOICES: [Choice; 27] = [
 ];
 
 /// What makes a history likely: the time in which it happens is not to be shorter than it takes.
-const OF_KINDS: [(Kind, Choice); 12] = [
-    (Kind::LoneLeader, ("ozone.scm.stale.node.interval", &["15s"])),
-    (Kind::LoneLeader, ("ozone.scm.dead.node.interval", &["60s"])),
-    (Kind::LoneLeader, ("hdds.heartbeat.interval", &["1s"])),
-    (Kind::LoneLeader, ("trioxide.om.block.pool.age", &["5m"])),
-    (Kind::LoneLeader, ("ozone.scm.block.size", &["4MB"])),
-    (Kind::LoneLeader, ("trioxide.small.block.size", &["4KB"])),
+const CHOICES_OF_KINDS: [(Kind, Choice); 12] = [
+    (Kind::IsolatedLeader, ("ozone.scm.stale.node.interval", &["15s"])),
+    (Kind::IsolatedLeader, ("ozone.scm.dead.node.interval", &["60s"])),
+    (Kind::IsolatedLeader, ("hdds.heartbeat.interval", &["1s"])),
+    (Kind::IsolatedLeader, ("trioxide.om.block.pool.age", &["5m"])),
+    (Kind::IsolatedLeader, ("ozone.scm.block.size", &["4MB"])),
+    (Kind::IsolatedLeader, ("trioxide.small.block.size", &["4KB"])),
     (Kind::BlockSyncErrors, ("hdds.ratis.snapshot.threshold", &["20"])),
     (Kind::BlockSyncErrors, ("trioxide.small.block.size", &["4KB", "512KB"])),
     (Kind::BlockSyncErrors, ("ozone.scm.pipeline.owner.container.count", &["1", "3"])),
-    (Kind::BackBesideStale, ("ozone.scm.stale.node.interval", &["15s"])),
-    (Kind::BackBesideStale, ("ozone.scm.dead.node.interval", &["600s"])),
-    (Kind::BackBesideStale, ("hdds.scm.replication.thread.interval", &["5s"])),
+    (Kind::RecommissionBesideStale, ("ozone.scm.stale.node.interval", &["15s"])),
+    (Kind::RecommissionBesideStale, ("ozone.scm.dead.node.interval", &["600s"])),
+    (Kind::RecommissionBesideStale, ("hdds.scm.replication.thread.interval", &["5s"])),
 ];
 
 /// Takes each of them from the seed, or leaves it as it is.
@@ -61,6 +61,6 @@ pub fn vary(conf: Configuration, kinds: &[Kind], random: &mut Random) -> Configu
         true => conf.with(key, *random.pick(values)),
         false => conf,
     });
-    let of_kinds = OF_KINDS.iter().filter(|(kind, _)| kinds.contains(kind));
+    let of_kinds = CHOICES_OF_KINDS.iter().filter(|(kind, _)| kinds.contains(kind));
     of_kinds.fold(conf, |conf, (_, (key, values))| conf.with(key, *random.pick(values)))
 }

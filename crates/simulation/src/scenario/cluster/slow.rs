@@ -9,8 +9,8 @@ use client::{CreateKey, FinishOptions};
 use super::Board;
 use super::client::{Reads, bytes_of, connect, path};
 use super::configuration::Layout;
-use super::lasting::{self, Size};
 use super::server::on_runtime;
+use super::write_once::{self, Size};
 use crate::world::random::Random;
 
 /// Pieces of a key.
@@ -23,11 +23,11 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
     on_runtime(async {
         let Ok(client) = connect(layout, Reads::Leader) else { return };
         while !board.stop.load(Ordering::Acquire) {
-            let Some((key, content)) = lasting::next(board, Size::Large) else { return };
+            let Some((key, content)) = write_once::next(board, Size::Large) else { return };
             let pause = random.below(MAX_INTERVAL) + 1;
             let write = async {
                 let mut writer =
-                    client.create_key(CreateKey::new(path(board.lasting, key))).await?;
+                    client.create_key(CreateKey::new(path(board.write_once, key))).await?;
                 let bytes = bytes_of(content);
                 let len = bytes.len().div_ceil(PIECES);
                 for at in 0..PIECES {
@@ -43,7 +43,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
                 writer.finish(FinishOptions::default()).await
             };
             match write.await {
-                Ok(_) => lasting::keep(board, key, content),
+                Ok(_) => write_once::keep(board, key, content),
                 Err(error) => tracing::debug!(%error, key, "a slow write failed"),
             }
         }

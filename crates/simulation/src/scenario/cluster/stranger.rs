@@ -1,5 +1,5 @@
 //! A process that sends what no client of ours sends: bytes that are no message, frames that say
-//! nothing, and requests with absurd numbers. Nobody may be worse off for it.
+//! nothing, and requests with absurd numbers. No client may be worse off for it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -30,12 +30,12 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Method numbers of framed servers are below this.
 const METHODS: u64 = 24;
 /// Connections that are opened, given a few bytes and kept.
-const KEPT: usize = 16;
+const IDLE_CONNECTIONS: usize = 16;
 
 /// Ports of SCMs, OMs and DataNodes.
 const PORTS: [&[u16]; 3] = [&[9860, 9861, 9863, 9894], &[9862, 9872], &[9870, 9859, 9858]];
 
-/// A number that nobody means.
+/// An absurd number.
 fn absurd(random: &mut Random) -> u64 {
     let near = random.below(3);
     *random.pick(&[u64::MAX - near, (1 << 63) - near, (1 << 63) + near, 1 << 50, 1 << 33])
@@ -84,7 +84,7 @@ async fn noise(random: &mut Random, kept: &mut Vec<TcpStream>) {
     let _ = tokio::time::timeout(TIMEOUT, stream.write_all(&bytes(random, 3000))).await;
     if random.one_in(2) {
         kept.push(stream);
-        if kept.len() > KEPT {
+        if kept.len() > IDLE_CONNECTIONS {
             kept.remove(0);
         }
     }

@@ -8,19 +8,19 @@ use std::time::Duration;
 use super::Board;
 use super::client::{Reads, connect};
 use super::configuration::{DATANODES, Layout, OMS, SCMS};
-use super::lasting::{self, Size};
 use super::server::on_runtime;
+use super::write_once::{self, Size};
 use crate::world::random::Random;
 use crate::world::world;
 
 /// Between two times, in seconds.
 const INTERVAL: (u64, u64) = (5, 20);
 /// How long syncs fail, in seconds.
-const FAILS: (u64, u64) = (1, 10);
+const FAILURE_DURATION: (u64, u64) = (1, 10);
 /// One sync in so many fails at least.
-const OFTEN: u64 = 4;
+const MIN_FAILURE_RATE: u64 = 4;
 /// Between two keys.
-const BETWEEN_KEYS: Duration = Duration::from_millis(500);
+const KEY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Has them fail again and again.
 pub fn work(layout: &Layout, random: Random, board: &Board) {
@@ -31,10 +31,10 @@ async fn fail(mut random: Random, board: &Board) {
     let machine = 1 + SCMS + OMS + random.below(DATANODES as u64) as usize;
     while !board.stop.load(Ordering::Acquire) {
         board.pass(random.range(INTERVAL.0, INTERVAL.1)).await;
-        let often = 1 + random.below(OFTEN);
+        let often = 1 + random.below(MIN_FAILURE_RATE);
         tracing::info!(machine, often, "syncs of blocks fail");
         world().machines[machine].disk.errors.sync_blocks = often;
-        board.pass(random.range(FAILS.0, FAILS.1)).await;
+        board.pass(random.range(FAILURE_DURATION.0, FAILURE_DURATION.1)).await;
         world().machines[machine].disk.errors.sync_blocks = 0;
         tracing::info!(machine, "syncs of blocks succeed");
     }
@@ -43,7 +43,7 @@ async fn fail(mut random: Random, board: &Board) {
 async fn write(layout: &Layout, board: &Board) {
     let Ok(client) = connect(layout, Reads::Leader) else { return };
     while !board.stop.load(Ordering::Acquire) {
-        lasting::put(&client, board, Size::Small).await;
-        tokio::time::sleep(BETWEEN_KEYS).await;
+        write_once::put(&client, board, Size::Small).await;
+        tokio::time::sleep(KEY_INTERVAL).await;
     }
 }

@@ -18,14 +18,14 @@ use crate::scenario::now;
 use crate::world::random::Random;
 
 /// One call and what came of it.
-pub type Seen1 = Event<Op, Answer>;
+pub type RegisterEvent = Event<Op, Answer>;
 /// What was seen of each register.
-pub type Seen = Arc<Mutex<FxHashMap<(u64, u64), Vec<Seen1>>>>;
+pub type Seen = Arc<Mutex<FxHashMap<(u64, u64), Vec<RegisterEvent>>>>;
 
 /// How long a client waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Between two calls at most, in milliseconds.
-const THINK: u64 = 400;
+const MAX_THINK_TIME: u64 = 400;
 
 /// Runs something to its end on this thread.
 pub fn block_on<R>(work: impl Future<Output = R>) -> Option<R> {
@@ -88,7 +88,8 @@ pub fn work(number: usize, setup: &Setup, mut random: Random, seen: &Seen, stop:
                     likely.remove(&group);
                     let refused = matches!(error.code(), Some(Code::NotLeader));
                     if refused || error.not_begun() {
-                        tokio::time::sleep(Duration::from_millis(random.below(THINK / 2))).await;
+                        tokio::time::sleep(Duration::from_millis(random.below(MAX_THINK_TIME / 2)))
+                            .await;
                         continue;
                     }
                     event(None)
@@ -98,7 +99,7 @@ pub fn work(number: usize, setup: &Setup, mut random: Random, seen: &Seen, stop:
                 last = value.clone();
             }
             seen.lock().entry((group, key)).or_default().push(event);
-            tokio::time::sleep(Duration::from_millis(random.below(THINK))).await;
+            tokio::time::sleep(Duration::from_millis(random.below(MAX_THINK_TIME))).await;
         }
     });
 }

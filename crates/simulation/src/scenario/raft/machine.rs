@@ -15,12 +15,12 @@ use crate::history::register::{Answer, Op};
 
 /// What is there after an entry.
 #[derive(Debug, Clone, Default)]
-pub struct Held {
+pub struct RegisterState {
     at: LogPosition,
     values: BTreeMap<u64, String>,
 }
 
-impl Held {
+impl RegisterState {
     /// The value of a register.
     pub fn value(&self, key: u64) -> Option<String> {
         self.values.get(&key).cloned()
@@ -51,23 +51,23 @@ impl Held {
 /// A state machine of registers.
 pub struct Registers {
     file: PathBuf,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<RegisterState>>,
 }
 
 impl Registers {
     /// What was flushed to the file, or nothing yet.
-    pub fn open(file: PathBuf) -> std::io::Result<(Self, Arc<Mutex<Held>>)> {
+    pub fn open(file: PathBuf) -> std::io::Result<(Self, Arc<Mutex<RegisterState>>)> {
         let held = match fs::read_to_string(&file) {
-            Ok(text) => Held::decode(&text)
+            Ok(text) => RegisterState::decode(&text)
                 .ok_or_else(|| std::io::Error::other("a flushed file is damaged"))?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Held::default(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => RegisterState::default(),
             Err(error) => return Err(error),
         };
         let held = Arc::new(Mutex::new(held));
         Ok((Self { file, held: held.clone() }, held))
     }
 
-    fn save(&self, held: &Held) -> std::io::Result<()> {
+    fn save(&self, held: &RegisterState) -> std::io::Result<()> {
         let new = self.file.with_extension("new");
         let mut file = File::create(&new)?;
         file.write_all(held.encode().as_bytes())?;
@@ -131,7 +131,8 @@ impl StateMachine for Registers {
 
     fn restore(&mut self, source: SnapshotSource, at: LogPosition) -> Result<(), MachineError> {
         let SnapshotSource::Bytes(bytes) = source else { return Err("not one piece".into()) };
-        let mut new = Held::decode(std::str::from_utf8(&bytes)?).ok_or("damaged snapshot")?;
+        let mut new =
+            RegisterState::decode(std::str::from_utf8(&bytes)?).ok_or("damaged snapshot")?;
         new.at = at;
         self.save(&new)?;
         *self.held.lock() = new;

@@ -3,12 +3,12 @@
 //! the end all replicas be the same.
 
 mod client;
+mod faulty_transport;
 mod limits;
 mod machine;
 mod message;
 mod operator;
 mod server;
-mod unruly;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +21,8 @@ use self::limits::Limits;
 use self::operator::{Done, HostClients};
 use self::server::Setup;
 use super::fleet::Fleet;
-use super::storm::faults::{Faults, Kind};
-use super::storm::{Storm, Weather};
+use super::nemesis::faults::{Faults, Kind};
+use super::nemesis::{FaultPlan, Nemesis};
 use super::{Outcome, Plan, now, within};
 use crate::history::{Verdict, register};
 use crate::world::clock::{Clock, SECOND};
@@ -34,13 +34,13 @@ const SPARES: usize = 2;
 /// Registers of a group.
 const KEYS: u64 = 3;
 /// Clocks run wrong by at most so many millionths.
-const DRIFT: u64 = 200;
+const MAX_DRIFT_PPM: u64 = 200;
 /// Steps of the search of one history.
-const SEARCH: u64 = 2_000_000;
-/// How long after the storm everything must work again, in seconds.
-const HEALED: u64 = 120;
+const MAX_SEARCH_STEPS: u64 = 2_000_000;
+/// How long after the last fault everything must work again, in seconds.
+const RECOVERY_TIMEOUT: u64 = 120;
 
-/// Runs it.
+/// Runs the scenario.
 pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let Plan { seed, seconds, faults } = plan;
     let mut random = Random::new(seed);
@@ -61,14 +61,14 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let hosts = *random.pick(&[3, 3, 5]);
     let groups = random.range(1, 7);
     let restless = *random.pick(&[0, 4, 32]);
-    world().make_restless(restless);
-    let unruly = random.one_in(2);
-    let setup = Setup { hosts, spares, groups, unruly, replays, limits, seed };
+    world().preempt_once_in(restless);
+    let faulty_transport = random.one_in(2);
+    let setup = Setup { hosts, spares, groups, faulty_transport, replays, limits, seed };
     let setup = Arc::new(setup);
     world().hooks = hooks;
     let mut fleet = Fleet::default();
     for number in 0..hosts + spares {
-        let drift = random.below(2 * DRIFT) as i64 - DRIFT as i64;
+        let drift = random.below(2 * MAX_DRIFT_PPM) as i64 - MAX_DRIFT_PPM as i64;
         let setup = setup.clone();
         let run = move |dir: &std::path::Path| server::run(&setup, number, dir);
         fleet.add(format!("host-{number}"), Clock { drift, offset: 0 }, Arc::new(run));
@@ -97,27 +97,29 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     // Fewer than half of the disks may lose what was synced.
     let frail = (0..(hosts - 1) / 2).collect();
     let far = ((0..hosts).collect(), (0..hosts).collect());
-    let weather = Weather { pause: 4 * SECOND, lasts: 8 * SECOND, down: hosts, kinds, frail, far };
-    let storm = Storm::new(&mut fleet, clients, weather, random.split());
-    let mut outcome = Outcome { faults: storm.rage(seconds * SECOND)?, ..Outcome::default() };
+    let plan = FaultPlan { pause: 4 * SECOND, lasts: 8 * SECOND, down: hosts, kinds, frail, far };
+    let nemesis = Nemesis::new(&mut fleet, clients, plan, random.split());
+    let mut outcome = Outcome { faults: nemesis.run(seconds * SECOND)?, ..Outcome::default() };
     let calm = now();
     // Everything works again: each register is written and read once more.
     let all = (groups * KEYS) as usize;
     let worked = |seen: &Seen| {
         let seen = seen.lock();
-        let fresh = |events: &Vec<client::Seen1>| {
-            let later = |e: &client::Seen1| e.asked > calm && e.answer.is_some();
+        let fresh = |events: &Vec<client::RegisterEvent>| {
+            let later = |e: &client::RegisterEvent| e.asked > calm && e.answer.is_some();
             let read = events.iter().any(|e| later(e) && e.op == register::Op::Read);
             read && events.iter().any(|e| later(e) && e.op != register::Op::Read)
         };
         seen.values().filter(|events| fresh(events)).count() == all
     };
-    let healed = within(HEALED, || {
+    let healed = within(RECOVERY_TIMEOUT, || {
         // A host that had given up on a full disk is started again, as an operator would.
         fleet.start_all().is_ok() && worked(&seen)
     });
     if !healed {
-        outcome.violations.push(format!("not every register works {HEALED} s after the storm"));
+        outcome
+            .violations
+            .push(format!("not every register works {RECOVERY_TIMEOUT} s after the last fault"));
     }
     stop.store(true, Ordering::Release);
     within(30, || ends.iter().all(|end| end.load(Ordering::Acquire)));
@@ -138,7 +140,7 @@ fn judge(seen: &Seen, outcome: &mut Outcome) {
     for ((group, key), events) in registers {
         outcome.answered += events.iter().filter(|e| e.answer.is_some()).count();
         outcome.unknown += events.iter().filter(|e| e.answer.is_none()).count();
-        match register::verdict(events.clone(), SEARCH) {
+        match register::verdict(events.clone(), MAX_SEARCH_STEPS) {
             Verdict::Linearizable => {}
             Verdict::Unknown => outcome.undecided += 1,
             Verdict::Not => {
@@ -176,7 +178,7 @@ fn compare(setup: &Arc<Setup>, outcome: &mut Outcome) {
     let machine = node::add_machine(Clock::default());
     for group in 0..setup.groups {
         let mut last = Vec::new();
-        let same = within(HEALED, || {
+        let same = within(RECOVERY_TIMEOUT, || {
             for host in members(setup, machine, group) {
                 let dumps = dumps.clone();
                 let run = move || dumps.lock().push(client::dump(group, host));

@@ -40,7 +40,7 @@ impl HostClients {
         Self(all.map(|host| Client::new(host_address(host), ClientOptions::default())).collect())
     }
 
-    async fn ask(&self, host: usize, method: u16, text: String, payload: Bytes) -> Option<Bytes> {
+    async fn call(&self, host: usize, method: u16, text: String, payload: Bytes) -> Option<Bytes> {
         let reply = self.0[host].call(method, text.into(), payload, TIMEOUT).await;
         reply.ok().map(|reply| reply.header)
     }
@@ -51,7 +51,7 @@ impl HostClients {
         let mut last: Option<Membership> = None;
         let mut without = Vec::new();
         for host in 0..self.0.len() {
-            let told = self.ask(host, MEMBERS, group.to_string(), Bytes::new()).await;
+            let told = self.call(host, MEMBERS, group.to_string(), Bytes::new()).await;
             match told.and_then(|told| Membership::decode(told).ok()) {
                 Some(told) if last.as_ref().is_none_or(|last| last.index < told.index) => {
                     last = Some(told);
@@ -62,7 +62,7 @@ impl HostClients {
         }
         let last = last?;
         for host in without.into_iter().filter(|host| last.contains(node_id(*host))) {
-            self.ask(host, JOIN, group.to_string(), last.encode()).await;
+            self.call(host, JOIN, group.to_string(), last.encode()).await;
         }
         Some((0..self.0.len()).filter(|host| last.contains(node_id(*host))).collect())
     }
@@ -70,7 +70,7 @@ impl HostClients {
     /// Whether any host makes the change.
     async fn change(&self, text: &str) -> bool {
         for host in 0..self.0.len() {
-            if self.ask(host, CHANGE, text.to_owned(), Bytes::new()).await.is_some() {
+            if self.call(host, CHANGE, text.to_owned(), Bytes::new()).await.is_some() {
                 return true;
             }
         }

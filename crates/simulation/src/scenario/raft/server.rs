@@ -16,10 +16,10 @@ use multiraft::{
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::faulty_transport::FaultyTransport;
 use super::limits::Limits;
-use super::machine::{Held, Registers};
+use super::machine::{RegisterState, Registers};
 use super::message::{CALL, CHANGE, DUMP, JOIN, MEMBERS, PORT, Request, Through, encode_answer};
-use super::unruly::Unruly;
 use crate::history::register::{Answer, Op};
 use crate::world::disk::damage::LOG;
 use crate::world::node::{address, exit};
@@ -37,7 +37,7 @@ pub struct Setup {
     /// How many groups; every host is a member of each.
     pub groups: u64,
     /// Whether messages go astray.
-    pub unruly: bool,
+    pub faulty_transport: bool,
     /// Whether messages come again much later, and cut off.
     pub replays: bool,
     /// How hosts and logs run.
@@ -65,7 +65,7 @@ pub fn host_address(host: usize) -> String {
     format!("{}:{PORT}", address(host + 1))
 }
 
-type Running = (Group, Arc<Mutex<Held>>);
+type Running = (Group, Arc<Mutex<RegisterState>>);
 
 struct Served {
     host: RaftHost,
@@ -92,10 +92,10 @@ pub fn run(setup: &Arc<Setup>, number: usize, dir: &Path) {
 
 async fn open(setup: &Arc<Setup>, number: usize, dir: &Path) -> anyhow::Result<()> {
     let mut transport: Arc<dyn Transport> = FramedTransport::new(METHODS, Duration::from_secs(5));
-    if setup.unruly {
+    if setup.faulty_transport {
         let inner = FramedTransport::new(METHODS, Duration::from_secs(5));
         let random = Random::new(setup.seed ^ world().now ^ number as u64);
-        transport = Unruly::new(inner, random, setup.replays);
+        transport = FaultyTransport::new(inner, random, setup.replays);
     }
     let options = setup.limits.of_host(HostOptions {
         tick: Duration::from_millis(50),
@@ -227,7 +227,7 @@ async fn answer(
     request: Request,
     text: String,
     group: &Group,
-    held: &Mutex<Held>,
+    held: &Mutex<RegisterState>,
 ) -> Result<Bytes, Status> {
     if request.op != Op::Read {
         let applied = group.propose(Proposal::new(text)).await;

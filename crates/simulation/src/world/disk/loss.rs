@@ -46,7 +46,7 @@ pub(super) struct Unsynced {
 }
 
 /// What was written, to be written again.
-struct Again {
+struct Rewrite {
     change: Change,
     after: Vec<u8>,
 }
@@ -76,7 +76,7 @@ impl Unsynced {
     /// Of a file that a descriptor stands for.
     pub(super) fn new(machine: usize, fd: c_int) -> Self {
         let path = format!("/proc/self/fd/{fd}\0");
-        // SAFETY: a C string, and a descriptor that nobody else knows.
+        // SAFETY: a C string, and a descriptor that no other code knows.
         let own = unsafe { real::open64(path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC, 0) };
         Self { machine, fd: own, changes: Vec::new() }
     }
@@ -109,32 +109,32 @@ impl Unsynced {
                 true => random.below(change.len / SECTOR + 1) * SECTOR,
                 false => 0,
             };
-            put_back(self.fd, change, keep);
+            undo_write(self.fd, change, keep);
         }
     }
 
     /// Of the changes up to a number the disk keeps any: whole ones, and sectors of others. Later
     /// ones stay as they are, unsynced.
     pub(super) fn keep_any(&mut self, number: u64, random: &mut Random) {
-        let mut again = Vec::new();
+        let mut rewrites = Vec::new();
         for change in std::mem::take(&mut self.changes).into_iter().rev() {
             let after = read_at(self.fd, change.at, change.len);
-            put_back(self.fd, &change, 0);
-            again.push(Again { change, after });
+            undo_write(self.fd, &change, 0);
+            rewrites.push(Rewrite { change, after });
         }
         // How much of it was on its way to the disk is a matter of the whole, not of each write.
         let most = *random.pick(&[0, 1, 2, 3]);
-        for Again { change, after } in again.into_iter().rev() {
+        for Rewrite { change, after } in rewrites.into_iter().rev() {
             let Change { at, len, effect, .. } = change;
             if change.number > number {
                 self.note(change.number, at, len, effect);
-                redo(self.fd, at, &after, effect);
+                redo_write(self.fd, at, &after, effect);
             } else if random.below(4) < most {
-                redo(self.fd, at, &after, effect);
+                redo_write(self.fd, at, &after, effect);
             } else if effect == Effect::Write && random.one_in(4) {
                 for (sector, bytes) in after.chunks(SECTOR as usize).enumerate() {
                     if random.one_in(2) {
-                        redo(self.fd, at + sector as u64 * SECTOR, bytes, effect);
+                        redo_write(self.fd, at + sector as u64 * SECTOR, bytes, effect);
                     }
                 }
             }
@@ -148,7 +148,7 @@ impl Unsynced {
     }
 }
 
-fn redo(fd: c_int, at: u64, after: &[u8], effect: Effect) {
+fn redo_write(fd: c_int, at: u64, after: &[u8], effect: Effect) {
     match effect {
         Effect::Write => write_at(fd, at, after),
         Effect::Resize(len) => resize(fd, len),
@@ -160,7 +160,7 @@ fn redo(fd: c_int, at: u64, after: &[u8], effect: Effect) {
 }
 
 /// Takes a write back, all but its first bytes.
-fn put_back(fd: c_int, change: &Change, keep: u64) {
+fn undo_write(fd: c_int, change: &Change, keep: u64) {
     let skip = keep.min(change.before.len() as u64);
     let rest = &change.before[skip as usize..];
     let len = change.len_before.max(if keep > 0 { change.at + keep } else { 0 });

@@ -102,7 +102,7 @@ struct OpenFile {
 
 /// More files than ever have unsynced bytes: the real file system numbers files as it likes, and
 /// when a table of such numbers grows depends on them.
-const UNSYNCED: usize = 1 << 16;
+const UNSYNCED_CAPACITY: usize = 1 << 16;
 
 /// All open files below the root, and what is not synced.
 pub struct Files {
@@ -122,7 +122,7 @@ impl Files {
         Self {
             root: root.to_owned(),
             open: FxHashMap::default(),
-            unsynced: FxHashMap::with_capacity_and_hasher(UNSYNCED, Default::default()),
+            unsynced: FxHashMap::with_capacity_and_hasher(UNSYNCED_CAPACITY, Default::default()),
             pending: FxHashMap::default(),
             counter: 0,
             log_ends: FxHashMap::default(),

@@ -12,7 +12,7 @@ use super::super::{node, real, unobserved, world};
 use super::{OpenFile, directory, has_disk, path_of};
 
 /// Blocks of 4 KiB that a disk has.
-const SPACE: u64 = 1 << 28;
+const DISK_BLOCKS: u64 = 1 << 28;
 
 /// When an entry of a directory is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,7 +70,7 @@ impl Pending {
 
     /// Takes it back. What other changes, which are durable, made of it stays as it is.
     fn undo(&self, home: &Path) {
-        let put_back = |aside: &Option<PathBuf>, to: &Path| match aside {
+        let undo_write = |aside: &Option<PathBuf>, to: &Path| match aside {
             Some(aside) => std::fs::rename(aside, to),
             None => Ok(()),
         };
@@ -83,11 +83,11 @@ impl Pending {
                 }
             }
             Undo::Removed(path, None) => std::fs::create_dir(home.join(path)),
-            Undo::Removed(path, aside) => put_back(aside, &home.join(path)),
+            Undo::Removed(path, aside) => undo_write(aside, &home.join(path)),
             Undo::Renamed { from, to, replaced } => {
                 let to = home.join(to);
                 let back = std::fs::rename(&to, home.join(from));
-                back.and_then(|()| put_back(replaced, &to))
+                back.and_then(|()| undo_write(replaced, &to))
             }
         };
     }
@@ -260,8 +260,8 @@ unsafe extern "C" fn link(from: *const c_char, to: *const c_char) -> c_int {
     made
 }
 
-/// See `statfs(2)`: a disk that keeps names no longer than it must is of no file system that
-/// anybody knows.
+/// See `statfs(2)`: a disk that keeps names no longer than it must is of no known file
+/// system.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn statfs(path: *const c_char, out: *mut libc::statfs) -> c_int {
     // SAFETY: passed on as it came.
@@ -273,7 +273,7 @@ unsafe extern "C" fn statfs(path: *const c_char, out: *mut libc::statfs) -> c_in
     told
 }
 
-/// See `statvfs(3)`: the space of the real file system is nobody's business.
+/// See `statvfs(3)`: a run does not see the space of the real file system.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn statvfs(path: *const c_char, out: *mut libc::statvfs) -> c_int {
     // SAFETY: passed on as it came.
@@ -282,7 +282,7 @@ unsafe extern "C" fn statvfs(path: *const c_char, out: *mut libc::statvfs) -> c_
         // SAFETY: filled by the call above.
         let out = unsafe { &mut *out };
         (out.f_frsize, out.f_bsize) = (4096, 4096);
-        (out.f_blocks, out.f_bfree, out.f_bavail) = (SPACE, SPACE / 2, SPACE / 2);
+        (out.f_blocks, out.f_bfree, out.f_bavail) = (DISK_BLOCKS, DISK_BLOCKS / 2, DISK_BLOCKS / 2);
     }
     told
 }

@@ -10,7 +10,7 @@ use super::file_of;
 pub(in super::super) fn about_to_read(fd: c_int) -> Result<(), c_int> {
     let Some(file) = file_of(fd) else { return Ok(()) };
     let errors = world().machines[file.machine].disk.errors;
-    if hooks::strikes(Hook::Interrupt) {
+    if hooks::fires(Hook::Interrupt) {
         return Err(libc::EINTR);
     }
     match world().random.one_in(errors.read) {

@@ -85,7 +85,7 @@ fn position(fd: c_int) -> u64 {
 pub(in super::super) unsafe fn write(fd: c_int, data: *const c_void, len: size_t) -> ssize_t {
     let part = iovec { iov_base: data.cast_mut(), iov_len: len };
     if file_of(fd).is_some() {
-        if hooks::strikes(Hook::Interrupt) {
+        if hooks::fires(Hook::Interrupt) {
             return real::fail(libc::EINTR) as ssize_t;
         }
         let len = hooks::part_of(Hook::ShortWrite, position(fd), len);
@@ -124,7 +124,7 @@ pub(in super::super) unsafe fn write_parts(fd: c_int, parts: &[iovec]) -> ssize_
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pwrite64(fd: c_int, data: *const c_void, len: size_t, at: off64_t) -> ssize_t {
     let of_disk = file_of(fd).is_some();
-    if of_disk && hooks::strikes(Hook::Interrupt) {
+    if of_disk && hooks::fires(Hook::Interrupt) {
         return real::fail(libc::EINTR) as ssize_t;
     }
     let len = if of_disk { hooks::part_of(Hook::ShortWrite, at as u64, len) } else { len };

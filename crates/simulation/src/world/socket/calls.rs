@@ -121,7 +121,7 @@ unsafe extern "C" fn connect(fd: c_int, address: *const sockaddr, len: socklen_t
         if let Some(socket) = world.socket(id) {
             (socket.local, socket.remote, socket.state) = (local, remote, State::Connecting);
         }
-        world.at(at, move |world| world.ask(id, 0));
+        world.at(at, move |world| world.send_syn(id, 0));
         real::fail(libc::EINPROGRESS)
     });
     // SAFETY: passed on as it came.

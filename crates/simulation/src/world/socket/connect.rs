@@ -4,12 +4,12 @@ use super::{Address, Socket, State, World};
 use crate::world::epoll::Kind;
 
 /// How long a connection is asked for before the system gives up.
-const TRIES: u32 = 60;
+const MAX_SYN_RETRIES: u32 = 60;
 const RETRY_DELAY: u64 = 1_000_000_000;
 /// Connections that wait to be accepted.
 const BACKLOG: usize = 1024;
-/// First port of those that nobody chose.
-const EPHEMERAL: u16 = 32_768;
+/// First port of those that the system picks.
+const FIRST_EPHEMERAL_PORT: u16 = 32_768;
 
 impl World {
     pub(super) fn listener(&self, at: Address) -> Option<usize> {
@@ -21,7 +21,7 @@ impl World {
 
     pub(super) fn free_port(&mut self, machine: usize) -> u16 {
         loop {
-            let port = EPHEMERAL + self.random.below(28_000) as u16;
+            let port = FIRST_EPHEMERAL_PORT + self.random.below(28_000) as u16;
             let used = |kind: &Kind| matches!(kind, Kind::Socket(s) if s.local == (machine, port));
             if !self.descriptors.objects.values().any(|o| used(&o.kind)) {
                 return port;
@@ -30,14 +30,14 @@ impl World {
     }
 
     /// Requests a connection, again while the other machine is not reached.
-    pub(super) fn ask(&mut self, id: usize, tries: u32) {
+    pub(super) fn send_syn(&mut self, id: usize, tries: u32) {
         let Some(socket) = self.socket(id).filter(|s| !s.closed) else { return };
         let (local, remote) = (socket.local, socket.remote);
         let there = self.machines.get(remote.0).is_some_and(|m| m.up) && self.is_awake(remote.0);
         let heard = self.links.open(local.0, remote.0) && there && self.is_awake(local.0);
         if !heard {
-            match tries < TRIES {
-                true => self.at(self.now + RETRY_DELAY, move |world| world.ask(id, tries + 1)),
+            match tries < MAX_SYN_RETRIES {
+                true => self.at(self.now + RETRY_DELAY, move |world| world.send_syn(id, tries + 1)),
                 false => self.break_off(id, libc::ETIMEDOUT),
             }
             return;
@@ -59,7 +59,7 @@ impl World {
         let Some(socket) = self.socket(listener) else { return };
         if socket.backlog.len() >= BACKLOG {
             self.descriptors.objects.remove(&accepted);
-            self.at(self.now + RETRY_DELAY, move |world| world.ask(id, tries + 1));
+            self.at(self.now + RETRY_DELAY, move |world| world.send_syn(id, tries + 1));
             return;
         }
         socket.backlog.push_back(accepted);

@@ -20,7 +20,7 @@ use super::node::End;
 use super::{World, maybe_yield, real, world};
 
 /// Bytes that one side may have sent and the other not read.
-const WINDOW: usize = 256 << 10;
+const WINDOW_BYTES: usize = 256 << 10;
 
 /// A machine and a port.
 pub(super) type Address = (usize, u16);
@@ -93,7 +93,7 @@ impl Socket {
             State::Connecting => bit(broken, libc::EPOLLERR | libc::EPOLLOUT | libc::EPOLLHUP),
             State::Connected => {
                 bit(!self.arrived.is_empty() || self.ended || broken, libc::EPOLLIN)
-                    | bit(self.unread < WINDOW || broken, libc::EPOLLOUT)
+                    | bit(self.unread < WINDOW_BYTES || broken, libc::EPOLLOUT)
                     | bit(self.ended, libc::EPOLLRDHUP)
                     | bit(broken || (self.ended && self.shut), libc::EPOLLHUP)
                     | bit(broken, libc::EPOLLERR)
@@ -203,12 +203,12 @@ pub(super) fn transmit(id: usize, parts: &[(*const u8, usize)]) -> ssize_t {
     if socket.state != State::Connected {
         return real::fail(libc::EAGAIN) as ssize_t;
     }
-    let room = WINDOW.saturating_sub(socket.unread);
+    let room = WINDOW_BYTES.saturating_sub(socket.unread);
     if room == 0 {
         socket.wants_room = true;
         return real::fail(libc::EAGAIN) as ssize_t;
     }
-    let room = match hooks::strikes(Hook::ShortSend) {
+    let room = match hooks::fires(Hook::ShortSend) {
         true => room.min(1 + world.random.below(64) as usize),
         false => room,
     };

@@ -17,7 +17,7 @@ impl World {
         if data.is_empty() || !self.random.one_in(often) {
             return self.put(id, Packet::Data(data));
         }
-        self.links.spoiled += 1;
+        self.links.damaged += 1;
         let at = self.random.below(data.len() as u64) as usize;
         match self.random.below(4) {
             0 => data[at] ^= 1 << self.random.below(8),
@@ -79,7 +79,7 @@ impl World {
             let Some((_, mut packet)) = socket.out.pop_front() else { break };
             if let Packet::Data(data) = &mut packet
                 && data.len() > 1
-                && hooks::strikes_on_the_way(Hook::Segment)
+                && hooks::fires_in_transit(Hook::Segment)
             {
                 let most = self.random.below(16).min(data.len() as u64 - 2);
                 let rest = data.split_off(1 + most as usize);

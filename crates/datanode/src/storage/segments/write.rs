@@ -36,7 +36,7 @@ struct Run {
 
 impl Segments {
     /// Everything queued, as runs of neighbours.
-    fn take_runs(&mut self) -> Vec<Run> {
+    fn take_queued(&mut self) -> Vec<Run> {
         let mut keys = std::mem::take(&mut self.queue);
         keys.sort_unstable();
         keys.dedup();
@@ -68,7 +68,7 @@ impl Segments {
 
 impl Container {
     /// Writes all that waits, and says what a sync would make durable. Blocks.
-    pub(crate) fn drain(&self) -> Result<Undurable> {
+    pub(crate) fn write_before_sync(&self) -> Result<Undurable> {
         self.write_queued()?;
         let mut segments = self.segments.lock();
         let ends: Vec<_> = std::mem::take(&mut segments.written).into_iter().collect();
@@ -80,8 +80,9 @@ impl Container {
         Ok(Undurable { to_sync, ends, files })
     }
 
-    /// Takes back what [`drain`](Self::drain) gave, when the sync failed.
-    pub(crate) fn undrain(&self, undurable: Undurable) {
+    /// Notes again what [`write_before_sync`](Self::write_before_sync) returned, when the sync
+    /// failed.
+    pub(crate) fn keep_undurable(&self, undurable: Undurable) {
         let mut segments = self.segments.lock();
         for (number, end) in undurable.ends {
             let written = segments.written.entry(number).or_default();
@@ -92,7 +93,7 @@ impl Container {
 
     /// Writes all that waits and has the device start on it; what it says is for a later flush.
     /// Blocks for the copy into the page cache, not for the device.
-    pub(crate) fn drain_soon(&self) -> Result<()> {
+    pub(crate) fn write_early(&self) -> Result<()> {
         for number in self.write_queued()? {
             self.disk().io.sync_soon(self.segment_path(number));
         }
@@ -100,8 +101,8 @@ impl Container {
     }
 
     fn write_queued(&self) -> Result<Vec<u32>> {
-        let _one = self.draining.lock();
-        let runs = self.segments.lock().take_runs();
+        let _one = self.writing.lock();
+        let runs = self.segments.lock().take_queued();
         let mut numbers: Vec<u32> = runs.iter().map(|run| run.segment).collect();
         numbers.dedup();
         let mut runs = runs.into_iter();
@@ -134,7 +135,7 @@ impl Container {
             return Ok(());
         }
         if self.is_replaying() {
-            self.undrain(Undurable { ends: ends.to_vec(), ..Undurable::default() });
+            self.keep_undurable(Undurable { ends: ends.to_vec(), ..Undurable::default() });
             self.disk().mark_dirty(self);
             return Ok(());
         }

@@ -41,7 +41,7 @@ impl BackgroundService for DatanodeAdminMonitor {
         if core.check_leader().is_err() {
             return Progress::idle();
         }
-        let (looked_at, decision) = core.cluster().drain_nodes(core.clock.now());
+        let (looked_at, decision) = core.cluster().check_leaving_nodes(core.clock.now());
         let changed = !decision.is_empty();
         core.carry_out(decision);
         let count = looked_at.len() as u64;

@@ -35,7 +35,7 @@ impl Obstacles {
 
 /// A node on its way, or one whose maintenance ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draining {
+pub struct LeavingNode {
     /// Which node.
     pub node: DatanodeId,
     /// Its state after this look.
@@ -57,7 +57,7 @@ impl Cluster {
             .pipelines
             .of_node(id)
             .into_iter()
-            .filter(|p| self.pipelines.takes_or_will_take_writes(*p))
+            .filter(|p| self.pipelines.accepts_or_will_accept_writes(*p))
             .collect();
         let mut ids: Vec<_> = self.replicas.on_node(id).collect();
         ids.sort_unstable();
@@ -109,7 +109,7 @@ impl Cluster {
     }
 
     /// Looks at all nodes that are on their way out, or whose maintenance is over.
-    pub fn drain_nodes(&mut self, now: Millis) -> (Vec<Draining>, Decision) {
+    pub fn check_leaving_nodes(&mut self, now: Millis) -> (Vec<LeavingNode>, Decision) {
         use OperationalState::{
             Decommissioned, Decommissioning, EnteringMaintenance, InMaintenance, InService,
         };
@@ -145,7 +145,7 @@ impl Cluster {
                 decision.merge(self.close_pipelines_of(id, now));
             }
             if state != InMaintenance || to != state {
-                looked_at.push(Draining { node: id, state: to, obstacles });
+                looked_at.push(LeavingNode { node: id, state: to, obstacles });
             }
         }
         (looked_at, decision)

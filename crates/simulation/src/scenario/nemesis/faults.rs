@@ -1,4 +1,4 @@
-//! Which faults a storm has.
+//! Which faults a run has.
 
 use clap::ValueEnum;
 
@@ -57,32 +57,32 @@ pub enum Kind {
     /// A machine is suspended, for longer than any lease.
     Suspend,
     /// The leader of a pipeline is heard by no SCM for a while, and then loses its disk.
-    LoneLeader,
+    IsolatedLeader,
     /// Syncs of blocks and segments fail on a DataNode, and what they were to sync is dropped.
     BlockSyncErrors,
     /// A server comes back into service while another one is heard by no SCM.
-    BackBesideStale,
+    RecommissionBesideStale,
     /// OMs and SCMs join their services and are decommissioned.
     ServiceMembers,
 }
 
 impl Kind {
-    /// Whether a process of the scenario does it, not the storm.
+    /// Whether a process of the scenario does it, not the nemesis.
     pub fn is_of_a_process(self) -> bool {
         matches!(
             self,
             Self::Stranger
                 | Self::Leave
-                | Self::LoneLeader
+                | Self::IsolatedLeader
                 | Self::BlockSyncErrors
-                | Self::BackBesideStale
+                | Self::RecommissionBesideStale
                 | Self::ServiceMembers
         )
     }
 }
 
-/// What every storm had from the beginning; the order is that of the numbers that the seed picks.
-const USUAL: [Kind; 10] = [
+/// What every run had from the beginning; the order is that of the numbers that the seed picks.
+const USUAL_KINDS: [Kind; 10] = [
     Kind::Down,
     Kind::Down,
     Kind::Crash,
@@ -121,7 +121,7 @@ pub enum Faults {
     Members,
     /// OMs and SCMs join their services and are decommissioned, and disks are lost.
     Services,
-    /// A stranger sends what nobody means.
+    /// A stranger sends garbage and absurd numbers.
     Hostile,
     /// Keys are erasure coded; disks are lost, links are cut for minutes, servers are taken out of
     /// service and back.
@@ -146,10 +146,10 @@ impl Faults {
         }
     }
 
-    /// The kinds of faults of a storm, each as often as it is in the list, and what disks may do.
+    /// The kinds of faults of a run, each as often as it is in the list, and what disks may do.
     pub fn of_seed(self, random: &mut Random) -> (Vec<Kind>, Contract) {
         if self == Self::Usual {
-            return (USUAL.to_vec(), Contract::default());
+            return (USUAL_KINDS.to_vec(), Contract::default());
         }
         let names = *random.pick(&[Names::AtOnce, Names::Journal, Names::OfDirectory]);
         let contract = Contract { any_order: random.one_in(2), names };
@@ -165,10 +165,11 @@ impl Faults {
             // data was lost.
             Self::Fsyncs if random.one_in(2) => [&few[..], &[Kind::BlockSyncErrors]].concat(),
             Self::Fsyncs => [&few[..], &[Kind::SyncErrors; 4]].concat(),
-            Self::Cuts if random.one_in(2) => [&few[..2], &[Kind::LoneLeader]].concat(),
+            Self::Cuts if random.one_in(2) => [&few[..2], &[Kind::IsolatedLeader]].concat(),
             Self::Cuts => [&few[..2], &[Kind::LongCut; 4], &[Kind::LostDisk]].concat(),
             Self::Members if random.one_in(2) => {
-                [&[Kind::SlowLinks, Kind::SlowDisk, Kind::BackBesideStale][..], &few[..1]].concat()
+                [&[Kind::SlowLinks, Kind::SlowDisk, Kind::RecommissionBesideStale][..], &few[..1]]
+                    .concat()
             }
             Self::Members => {
                 [&few[..], &[Kind::LongCut; 4], &[Kind::Leave, Kind::Partition]].concat()
@@ -184,8 +185,8 @@ impl Faults {
             Self::Hostile => [&few[..], &[Kind::Stranger, Kind::Partition]].concat(),
             Self::Mangled => [&few[..], &[Kind::Mangle; 4], &[Kind::Partition]].concat(),
             Self::Suspends => [&few[..], &[Kind::Suspend; 2], &[Kind::Partition]].concat(),
-            Self::Hooks => USUAL.to_vec(),
-            // The stranger has runs of its own: it is in nobody's way there.
+            Self::Hooks => USUAL_KINDS.to_vec(),
+            // The stranger has runs of its own: it disturbs no other fault there.
             Self::Any => {
                 let rest = [
                     Kind::LongCut,
@@ -196,7 +197,7 @@ impl Faults {
                     Kind::Mangle,
                     Kind::Suspend,
                 ];
-                let all = [&USUAL[..], &BAD_DISKS, &rest].concat();
+                let all = [&USUAL_KINDS[..], &BAD_DISKS, &rest].concat();
                 all.into_iter().filter(|_| random.one_in(2)).chain([Kind::Down]).collect()
             }
         };

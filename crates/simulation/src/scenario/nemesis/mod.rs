@@ -17,7 +17,7 @@ use crate::world::world;
 
 /// How bad it gets.
 #[derive(Debug, Clone)]
-pub struct Weather {
+pub struct FaultPlan {
     /// Between two faults at most, in nanoseconds.
     pub pause: u64,
     /// A fault lasts at most, in nanoseconds.
@@ -33,57 +33,57 @@ pub struct Weather {
 }
 
 /// A long cut lasts at least so long.
-const LONG: u64 = 60 * SECOND;
+const MIN_LONG_CUT: u64 = 60 * SECOND;
 /// And up to so much longer.
-const LONGER: u64 = 240 * SECOND;
+const LONG_CUT_SPREAD: u64 = 240 * SECOND;
 
 /// A machine is suspended for at least so long.
-const SUSPENDED: u64 = 3 * SECOND;
+const MIN_SUSPENSION: u64 = 3 * SECOND;
 /// And up to so much longer.
-const SUSPENDED_LONGER: u64 = 20 * SECOND;
+const SUSPENSION_SPREAD: u64 = 20 * SECOND;
 
-enum Cure {
+enum Repair {
     Start(usize),
     Links,
     Disk(usize),
     Errors(usize),
     Wake(usize),
-    Mend(Vec<(usize, usize)>),
+    Reconnect(Vec<(usize, usize)>),
     /// A server is cut off no more, but without its disk.
-    MendWithoutDisk(usize, Vec<(usize, usize)>),
+    ReconnectWithoutDisk(usize, Vec<(usize, usize)>),
 }
 
 /// The faults of one run, those that go on and those that are to come.
-pub struct Storm<'a> {
+pub struct Nemesis<'a> {
     fleet: &'a mut Fleet,
-    weather: Weather,
+    plan: FaultPlan,
     random: Random,
-    cures: Vec<(u64, Cure)>,
+    repairs: Vec<(u64, Repair)>,
     faults: BTreeMap<&'static str, usize>,
     /// Machines of clients: links to them may fail, too.
     others: Vec<usize>,
 }
 
-impl<'a> Storm<'a> {
-    /// A storm over servers, and over the links to others.
-    pub fn new(fleet: &'a mut Fleet, others: Vec<usize>, weather: Weather, random: Random) -> Self {
-        let (cures, faults) = (Vec::new(), BTreeMap::new());
-        Self { fleet, weather, random, cures, faults, others }
+impl<'a> Nemesis<'a> {
+    /// Faults of servers, and of the links to others.
+    pub fn new(fleet: &'a mut Fleet, others: Vec<usize>, plan: FaultPlan, random: Random) -> Self {
+        let (repairs, faults) = (Vec::new(), BTreeMap::new());
+        Self { fleet, plan, random, repairs, faults, others }
     }
 
     /// Rages for so long; then heals everything and tells what happened.
-    pub fn rage(mut self, nanos: u64) -> std::io::Result<BTreeMap<&'static str, usize>> {
+    pub fn run(mut self, nanos: u64) -> std::io::Result<BTreeMap<&'static str, usize>> {
         let end = now() + nanos;
-        let mut next = now() + self.random.below(self.weather.pause) + 1;
+        let mut next = now() + self.random.below(self.plan.pause) + 1;
         while now() < end {
-            self.cure(now())?;
+            self.end_faults(now())?;
             if now() >= next {
-                self.strike();
-                next = now() + self.random.below(self.weather.pause) + 1;
+                self.inject();
+                next = now() + self.random.below(self.plan.pause) + 1;
             }
             sleep(SECOND / 20);
         }
-        self.cure(u64::MAX)?;
+        self.end_faults(u64::MAX)?;
         world().links.heal();
         for number in 0..self.fleet.members.len() {
             let machine = self.fleet.members[number].machine;
@@ -93,36 +93,39 @@ impl<'a> Storm<'a> {
         Ok(self.faults)
     }
 
-    fn cure(&mut self, until: u64) -> std::io::Result<()> {
+    fn end_faults(&mut self, until: u64) -> std::io::Result<()> {
         // A machine that came down by itself, at a write, comes back as well.
         for number in 0..self.fleet.members.len() {
-            let awaited = |(_, cure): &(u64, Cure)| matches!(cure, Cure::Start(n) if *n == number);
-            if !self.fleet.runs(number) && !self.cures.iter().any(awaited) {
-                let at = now() + self.random.below(self.weather.lasts);
-                self.cures.push((at, Cure::Start(number)));
+            let awaited =
+                |(_, repair): &(u64, Repair)| matches!(repair, Repair::Start(n) if *n == number);
+            if !self.fleet.runs(number) && !self.repairs.iter().any(awaited) {
+                let at = now() + self.random.below(self.plan.lasts);
+                self.repairs.push((at, Repair::Start(number)));
             }
         }
         let (due, left) =
-            std::mem::take(&mut self.cures).into_iter().partition(|(at, _)| *at <= until);
-        self.cures = left;
-        let due: Vec<(u64, Cure)> = due;
-        for (_, cure) in due {
-            match cure {
-                Cure::Start(number) => self.fleet.start(number)?,
-                Cure::Links => world().links.heal(),
-                Cure::Disk(machine) => {
+            std::mem::take(&mut self.repairs).into_iter().partition(|(at, _)| *at <= until);
+        self.repairs = left;
+        let due: Vec<(u64, Repair)> = due;
+        for (_, repair) in due {
+            match repair {
+                Repair::Start(number) => self.fleet.start(number)?,
+                Repair::Links => world().links.heal(),
+                Repair::Disk(machine) => {
                     let disk = &mut world().machines[machine].disk;
                     let (writes, crash, errors) = (disk.writes, disk.crash, disk.errors);
                     *disk = Default::default();
                     (disk.writes, disk.crash, disk.errors) = (writes, crash, errors);
                 }
-                Cure::Errors(machine) => world().machines[machine].disk.errors = Errors::default(),
-                Cure::Wake(machine) => world().resume(machine),
-                Cure::Mend(links) => mend(&links),
-                Cure::MendWithoutDisk(number, links) => {
+                Repair::Errors(machine) => {
+                    world().machines[machine].disk.errors = Errors::default()
+                }
+                Repair::Wake(machine) => world().resume(machine),
+                Repair::Reconnect(links) => reconnect(&links),
+                Repair::ReconnectWithoutDisk(number, links) => {
                     self.fleet.kill(number, End::PowerLost);
                     damage::replace(self.fleet.members[number].machine, Part::All)?;
-                    mend(&links);
+                    reconnect(&links);
                     self.fleet.start(number)?;
                 }
             }
@@ -134,27 +137,27 @@ impl<'a> Storm<'a> {
         *self.faults.entry(fault).or_default() += 1;
     }
 
-    fn later(&mut self, cure: Cure) {
-        let at = now() + self.random.below(self.weather.lasts) + SECOND / 10;
-        self.cures.push((at, cure));
+    fn later(&mut self, repair: Repair) {
+        let at = now() + self.random.below(self.plan.lasts) + SECOND / 10;
+        self.repairs.push((at, repair));
     }
 
     fn down(&self) -> usize {
         (0..self.fleet.members.len()).filter(|n| !self.fleet.runs(*n)).count()
     }
 
-    fn strike(&mut self) {
+    fn inject(&mut self) {
         let number = self.random.below(self.fleet.members.len() as u64) as usize;
         let machine = self.fleet.members[number].machine;
         let end = *self.random.pick(&[End::Killed, End::PowerLost]);
-        let kind = self.weather.kinds[self.random.below(self.weather.kinds.len() as u64) as usize];
+        let kind = self.plan.kinds[self.random.below(self.plan.kinds.len() as u64) as usize];
         match kind {
-            Kind::Down if self.down() < self.weather.down => {
+            Kind::Down if self.down() < self.plan.down => {
                 self.count(if end == End::Killed { "kill" } else { "power loss" });
                 self.fleet.kill(number, end);
-                self.later(Cure::Start(number));
+                self.later(Repair::Start(number));
             }
-            Kind::Crash if self.down() < self.weather.down => {
+            Kind::Crash if self.down() < self.plan.down => {
                 self.count("crash at a write");
                 let writes = 1 + self.random.below(40);
                 world().machines[machine].disk.crash = Some((writes, end));
@@ -168,7 +171,7 @@ impl<'a> Storm<'a> {
                         world().links.cut(machine, other, now);
                     }
                 }
-                self.later(Cure::Links);
+                self.later(Repair::Links);
             }
             Kind::Partition => {
                 self.count("partition");
@@ -181,7 +184,7 @@ impl<'a> Storm<'a> {
                         }
                     }
                 }
-                self.later(Cure::Links);
+                self.later(Repair::Links);
             }
             Kind::SlowLinks => {
                 self.count("slow links");
@@ -189,19 +192,19 @@ impl<'a> Storm<'a> {
                 for other in self.machines_but(machine) {
                     world().links.slow(machine, other, delay);
                 }
-                self.later(Cure::Links);
+                self.later(Repair::Links);
             }
             Kind::SlowDisk => {
                 self.count("slow disk");
                 let disk = &mut world().machines[machine].disk;
                 disk.sync = SECOND / 20;
                 disk.sync_more = self.random.below(2 * SECOND) + 1;
-                self.later(Cure::Disk(machine));
+                self.later(Repair::Disk(machine));
             }
             Kind::FullDisk => {
                 self.count("full disk");
                 world().machines[machine].disk.full = true;
-                self.later(Cure::Disk(machine));
+                self.later(Repair::Disk(machine));
             }
             Kind::Calendar => {
                 self.count("calendar jump");
@@ -218,27 +221,28 @@ impl<'a> Storm<'a> {
                         world().links.mangle(member.machine, machine, often);
                     }
                 }
-                self.later(Cure::Links);
+                self.later(Repair::Links);
             }
             Kind::Suspend => {
                 if self.fleet.runs(number) && world().is_awake(machine) {
                     self.count("suspend");
                     world().suspend(machine);
-                    let at = now() + SUSPENDED + self.random.below(SUSPENDED_LONGER);
-                    self.cures.push((at, Cure::Wake(machine)));
+                    let at = now() + MIN_SUSPENSION + self.random.below(SUSPENSION_SPREAD);
+                    self.repairs.push((at, Repair::Wake(machine)));
                 }
             }
             kind if kind.is_of_a_process() => {}
-            _ => self.spoil(kind, end),
+            _ => self.damage_disk(kind, end),
         }
     }
 
     /// Cuts single links for minutes.
     fn cut_long(&mut self) {
-        let (near, far) = self.weather.far.clone();
-        let long =
-            |(_, cure): &(u64, Cure)| matches!(cure, Cure::Mend(_) | Cure::MendWithoutDisk(..));
-        if near.is_empty() || self.cures.iter().any(long) {
+        let (near, far) = self.plan.far.clone();
+        let long = |(_, repair): &(u64, Repair)| {
+            matches!(repair, Repair::Reconnect(_) | Repair::ReconnectWithoutDisk(..))
+        };
+        if near.is_empty() || self.repairs.iter().any(long) {
             return;
         }
         self.count("long cut");
@@ -257,26 +261,26 @@ impl<'a> Storm<'a> {
         for (from, to) in &links {
             world().links.sever(*from, *to, cut_at);
         }
-        let at = now() + LONG + self.random.below(LONGER);
-        let lost = self.weather.frail.contains(&number)
-            && self.weather.kinds.contains(&Kind::LostDisk)
+        let at = now() + MIN_LONG_CUT + self.random.below(LONG_CUT_SPREAD);
+        let lost = self.plan.frail.contains(&number)
+            && self.plan.kinds.contains(&Kind::LostDisk)
             && self.random.one_in(2);
-        let cure = match lost {
+        let repair = match lost {
             true => {
                 self.count("long cut, then a lost disk");
-                Cure::MendWithoutDisk(number, links)
+                Repair::ReconnectWithoutDisk(number, links)
             }
-            false => Cure::Mend(links),
+            false => Repair::Reconnect(links),
         };
-        self.cures.push((at, cure));
+        self.repairs.push((at, repair));
     }
 
     /// A disk that does not keep its promise.
-    fn spoil(&mut self, kind: Kind, end: End) {
-        if self.weather.frail.is_empty() {
+    fn damage_disk(&mut self, kind: Kind, end: End) {
+        if self.plan.frail.is_empty() {
             return;
         }
-        let number = *self.random.pick(&self.weather.frail);
+        let number = *self.random.pick(&self.plan.frail);
         let machine = self.fleet.members[number].machine;
         let lost = match kind {
             Kind::LostDisk => Some(("lost disk", Part::All)),
@@ -305,12 +309,12 @@ impl<'a> Storm<'a> {
                     _ => {
                         (errors.lost, errors.misdirected) = (2 * often, 2 * often);
                         let member = &mut self.fleet.members[number];
-                        (member.spoiled, member.rotten) = (true, true);
+                        (member.damaged, member.corrupt) = (true, true);
                         "lost and misdirected writes"
                     }
                 };
                 self.count(name);
-                self.later(Cure::Errors(machine));
+                self.later(Repair::Errors(machine));
                 return;
             }
             _ => {}
@@ -326,15 +330,15 @@ impl<'a> Storm<'a> {
                 replaced.ok().map(|()| (name, String::new()))
             }
             (Kind::RottenLogEnd, _) => {
-                damage::rot_log_end(machine, &mut self.random).map(|at| ("rotten log end", at))
+                damage::rot_log_end(machine, &mut self.random).map(|at| ("corrupt log end", at))
             }
             _ => damage::rot(machine, &mut self.random).map(|at| ("bit rot", at)),
         };
         if let Some((name, at)) = done {
             tracing::info!(%name, %number, %at, "a disk loses something");
             self.count(name);
-            self.fleet.members[number].spoiled = true;
-            self.fleet.members[number].rotten |= kind == Kind::Rot;
+            self.fleet.members[number].damaged = true;
+            self.fleet.members[number].corrupt |= kind == Kind::Rot;
         }
         match kind {
             Kind::LostAgain => {
@@ -343,7 +347,7 @@ impl<'a> Storm<'a> {
                 world().machines[machine].disk.crash = Some((writes, end));
                 let _ = self.fleet.start(number);
             }
-            _ => self.later(Cure::Start(number)),
+            _ => self.later(Repair::Start(number)),
         }
     }
 
@@ -353,8 +357,8 @@ impl<'a> Storm<'a> {
     }
 }
 
-fn mend(links: &[(usize, usize)]) {
+fn reconnect(links: &[(usize, usize)]) {
     for (from, to) in links {
-        world().links.mend(*from, *to);
+        world().links.reconnect(*from, *to);
     }
 }

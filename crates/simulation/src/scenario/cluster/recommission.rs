@@ -11,21 +11,21 @@ use types::DatanodeDetails;
 use super::Board;
 use super::client::{Reads, connect};
 use super::configuration::{DATANODES, Layout, OMS, SCMS};
-use super::lasting::{self, Size};
-use super::lone::{mend, sever};
+use super::isolated_leader::{reconnect, sever};
 use super::server::on_runtime;
+use super::write_once::{self, Size};
 use crate::world::node::address;
 use crate::world::random::Random;
 
 /// Keys that are written before a node leaves: their containers are those that are looked at.
 const KEYS: usize = 8;
 /// How long a node may take to leave, in seconds.
-const LEAVES: u64 = 150;
-/// How long the other one is heard by nobody before the first is back, in seconds: it is stale
+const LEAVE_TIMEOUT: u64 = 150;
+/// How long no SCM hears the other one before the first is back, in seconds: it is stale
 /// after 15, and what was ordered before has come.
-const UNHEARD: (u64, u64) = (62, 70);
+const SILENCE: (u64, u64) = (62, 70);
 /// How long it stays so afterwards, in seconds.
-const BACK: (u64, u64) = (40, 60);
+const SILENCE_AFTERWARDS: (u64, u64) = (40, 60);
 
 /// Does it again and again.
 pub fn work(layout: &Layout, mut random: Random, board: &Board) {
@@ -40,11 +40,11 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
             let hosts = [address(first)];
             board.pass(random.range(5, 15)).await;
             for _ in 0..KEYS {
-                lasting::put(&client, board, Size::Large).await;
+                write_once::put(&client, board, Size::Large).await;
             }
             let asked = scm.decommission(&hosts, true).await;
             tracing::info!(first, ?asked, "a node is to leave");
-            for _ in 0..LEAVES {
+            for _ in 0..LEAVE_TIMEOUT {
                 if board.stop.load(Ordering::Acquire) || has_left(&scm, &hosts[0]).await {
                     break;
                 }
@@ -52,13 +52,13 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
             }
             tracing::info!(first, other, "the one has left; no SCM hears the other");
             sever(other);
-            board.pass(random.range(UNHEARD.0, UNHEARD.1)).await;
+            board.pass(random.range(SILENCE.0, SILENCE.1)).await;
             while !matches!(scm.recommission(&hosts).await, Ok(failed) if failed.is_empty()) {
                 board.pass(1).await;
             }
             tracing::info!(first, "the one is back in service");
-            board.pass(random.range(BACK.0, BACK.1)).await;
-            mend(other);
+            board.pass(random.range(SILENCE_AFTERWARDS.0, SILENCE_AFTERWARDS.1)).await;
+            reconnect(other);
         }
     });
 }

@@ -12,32 +12,32 @@ use super::unhealthy;
 use crate::world::clock::SECOND;
 use crate::world::{node, world};
 
-/// Between two looks.
-const EVERY: u64 = SECOND;
+/// Between two scans.
+const SCAN_INTERVAL: u64 = SECOND;
 /// A node that no SCM heard for so long is one that SCM must not count on. It is stale after 20 s;
 /// the rest is for a deletion that was decided before and comes late.
-const UNHEARD: u64 = 60 * SECOND;
+const SILENCE: u64 = 60 * SECOND;
 /// Replicas of a container that is not erasure coded.
 pub const COPIES: usize = 3;
 
 /// A replica that went.
-pub struct Gone {
+pub struct Deletion {
     container: u64,
     /// Seconds since the beginning.
     at: u64,
     from: usize,
     /// Nodes with another replica that can be heard.
     heard: Vec<usize>,
-    /// Nodes with another replica that nobody heard for long.
+    /// Nodes with another replica that no SCM heard for long.
     unheard: Vec<usize>,
 }
 
 /// What was seen.
 #[derive(Default)]
-pub struct Watch {
+pub struct Deletions {
     there: BTreeMap<usize, (PathBuf, BTreeSet<u64>)>,
     heard: BTreeMap<usize, u64>,
-    gone: Vec<Gone>,
+    gone: Vec<Deletion>,
 }
 
 fn machine(datanode: usize) -> usize {
@@ -45,34 +45,34 @@ fn machine(datanode: usize) -> usize {
 }
 
 /// Begins to look, until the world ends.
-pub fn begin(watch: Arc<Mutex<Watch>>) {
-    let next = world().now + EVERY;
+pub fn begin(deletions: Arc<Mutex<Deletions>>) {
+    let next = world().now + SCAN_INTERVAL;
     world().at(next, move |_| {
-        watch.lock().look();
-        begin(watch);
+        deletions.lock().scan();
+        begin(deletions);
     });
 }
 
-impl Watch {
+impl Deletions {
     /// Deletions of replicas of these containers that left fewer than `enough`.
     pub fn judge(&self, wanted: &BTreeSet<u64>, enough: usize) -> Vec<String> {
         let few = self.gone.iter().filter(|gone| gone.heard.len() < enough);
         let few = few.filter(|gone| !gone.unheard.is_empty() && wanted.contains(&gone.container));
-        let tell = |gone: &Gone| {
-            let Gone { container, at, from, heard, unheard } = gone;
+        let tell = |gone: &Deletion| {
+            let Deletion { container, at, from, heard, unheard } = gone;
             format!(
                 "at {at} s a replica of container {container} was deleted from DataNode {from}, \
-                 with others on {heard:?}, and on {unheard:?}, which nobody heard for long"
+                 with others on {heard:?}, and on {unheard:?}, which no SCM heard for long"
             )
         };
         few.map(tell).collect()
     }
 
-    fn look(&mut self) {
+    fn scan(&mut self) {
         let world = world();
         for datanode in 0..DATANODES {
             let here = machine(datanode);
-            // It may have been heard between two looks.
+            // It may have been heard between two scans.
             let ran_until = |machine: usize| {
                 let of_machine = world.processes.iter().filter(|p| p.machine == machine);
                 of_machine.map(|p| p.ended.unwrap_or(world.now)).max().unwrap_or(0)
@@ -93,8 +93,8 @@ impl Watch {
         }
         for (datanode, (home, before)) in &self.there {
             let (home_now, after) = &now[datanode];
-            // A process that ended: what a loss of power or of the disk took was not deleted by
-            // anybody.
+            // A process that ended: what a loss of power or of the disk took was not
+            // deleted.
             if home != home_now {
                 continue;
             }
@@ -103,12 +103,12 @@ impl Watch {
                     .filter(|other| other != datanode && now[other].1.contains(container))
                     .collect();
                 let is_heard = |other: &usize| {
-                    self.heard.get(other).is_some_and(|at| at + UNHEARD > world.now)
+                    self.heard.get(other).is_some_and(|at| at + SILENCE > world.now)
                 };
                 let (heard, unheard) = others.into_iter().partition(is_heard);
                 let at = world.now / SECOND;
                 let (container, from) = (*container, *datanode);
-                self.gone.push(Gone { container, at, from, heard, unheard });
+                self.gone.push(Deletion { container, at, from, heard, unheard });
             }
         }
         self.there = now;

@@ -13,14 +13,14 @@ use tokio::runtime::Handle;
 use crate::world::random::Random;
 
 /// One frame in so many goes astray.
-const ASTRAY: u64 = 12;
+const FAULT_RATE: u64 = 12;
 /// How late a frame may be, in milliseconds.
-const LATE: u64 = 1500;
-/// And one that was kept to come once more, when nobody waits for it any longer.
-const MUCH_LATER: u64 = 40_000;
+const MAX_DELAY: u64 = 1500;
+/// And one that was kept to come once more, when its call is long over.
+const MAX_REPLAY_DELAY: u64 = 40_000;
 
 /// A transport that loses, repeats, delays and reorders the messages of another one.
-pub struct Unruly<T> {
+pub struct FaultyTransport<T> {
     inner: Arc<T>,
     random: Mutex<Random>,
     runtime: Handle,
@@ -28,7 +28,7 @@ pub struct Unruly<T> {
     replays: bool,
 }
 
-impl<T> Unruly<T> {
+impl<T> FaultyTransport<T> {
     /// Around a transport.
     pub fn new(inner: Arc<T>, random: Random, replays: bool) -> Arc<Self> {
         let (random, runtime) = (Mutex::new(random), Handle::current());
@@ -36,14 +36,14 @@ impl<T> Unruly<T> {
     }
 }
 
-impl<T: Transport> Transport for Unruly<T> {
+impl<T: Transport> Transport for FaultyTransport<T> {
     fn send(&self, to: &Target, frame: Frame) {
         let mut random = self.random.lock();
-        if !random.one_in(ASTRAY) {
+        if !random.one_in(FAULT_RATE) {
             return self.inner.send(to, frame);
         }
         let kind = random.below(if self.replays { 6 } else { 3 });
-        let late = random.below(if kind == 3 { MUCH_LATER } else { LATE });
+        let late = random.below(if kind == 3 { MAX_REPLAY_DELAY } else { MAX_DELAY });
         let late = Duration::from_millis(late);
         let cut = random.below(frame.header.len().max(1) as u64) as usize;
         drop(random);

@@ -1,5 +1,5 @@
-//! A DataNode that leads a pipeline is cut off from all SCMs and from nobody else, for longer than
-//! its pipelines are waited for; then it loses its disk. Many keys are open before and come to
+//! A DataNode that leads a pipeline is cut off from all SCMs and from no other node, for longer
+//! than its pipelines are waited for; then it loses its disk. Many keys are open before and come to
 //! their ends one after the other, when SCM has already had the members close their replicas. What
 //! is acknowledged then must be on the other members.
 
@@ -14,24 +14,24 @@ use types::DatanodeDetails;
 use super::Board;
 use super::client::{Reads, bytes_of, connect, path};
 use super::configuration::{DATANODES, Layout, OMS, SCMS};
-use super::lasting::{self, Size};
 use super::server::on_runtime;
+use super::write_once::{self, Size};
 use crate::world::disk::damage::{self, Part};
 use crate::world::node::{self, End, address};
 use crate::world::random::Random;
 use crate::world::world;
 
 /// Before a node is cut off, in seconds.
-const BEFORE: (u64, u64) = (10, 30);
+const PAUSE: (u64, u64) = (10, 30);
 /// How long it is cut off at least and at most, in seconds: SCM gives its pipelines up after 15,
 /// and the members do something about it within 20 more.
 const CUT_OFF: (u64, u64) = (48, 60);
 /// Keys that are open then.
 const KEYS: u64 = 48;
 /// When the first of them comes to its end, and how long after it the next one, in milliseconds.
-const ENDS: (u64, u64) = (32_000, 250);
+const FINISH_SCHEDULE: (u64, u64) = (32_000, 250);
 /// Until the replicas that it lost are made again, in seconds.
-const AFTER: u64 = 90;
+const REPAIR_TIME: u64 = 90;
 
 /// Cuts one off after the other time.
 pub fn work(layout: &Layout, mut random: Random, board: &Board) {
@@ -41,7 +41,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
         // One DataNode only may lose what it has.
         let mut frail = None;
         while !board.stop.load(Ordering::Acquire) {
-            board.pass(random.range(BEFORE.0, BEFORE.1)).await;
+            board.pass(random.range(PAUSE.0, PAUSE.1)).await;
             let Ok(pipelines) = scm.pipelines().await else { continue };
             let leaders: Vec<usize> = pipelines.iter().filter_map(leader).collect();
             let leaders: Vec<usize> =
@@ -61,8 +61,8 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
             if !board.stop.load(Ordering::Acquire) {
                 lose_disk(machine);
             }
-            mend(machine);
-            board.pass(AFTER).await;
+            reconnect(machine);
+            board.pass(REPAIR_TIME).await;
         }
     });
 }
@@ -79,11 +79,11 @@ async fn open(client: &Client, board: &Board) -> Vec<Open> {
     let mut keys = Vec::new();
     for number in 0..KEYS {
         let size = if number % 2 == 0 { Size::Large } else { Size::Small };
-        let Some((key, content)) = lasting::next(board, size) else { break };
+        let Some((key, content)) = write_once::next(board, size) else { break };
         let bytes = bytes_of(content);
         // One byte more is told than there will be: the block is there from the beginning, and
         // stays open.
-        let create = CreateKey::new(path(board.lasting, key)).size_hint(bytes.len() as u64 + 1);
+        let create = CreateKey::new(path(board.write_once, key)).size_hint(bytes.len() as u64 + 1);
         let Ok(mut writer) = client.create_key(create).await else { continue };
         if writer.write(bytes).await.is_ok() {
             keys.push(Open { key, content, writer });
@@ -95,9 +95,12 @@ async fn open(client: &Client, board: &Board) -> Vec<Open> {
 /// Has them come to their ends one after the other, each at its time.
 async fn finish(keys: Vec<Open>, board: &Board) {
     let ends = keys.into_iter().enumerate().map(|(number, open)| async move {
-        tokio::time::sleep(Duration::from_millis(ENDS.0 + number as u64 * ENDS.1)).await;
+        tokio::time::sleep(Duration::from_millis(
+            FINISH_SCHEDULE.0 + number as u64 * FINISH_SCHEDULE.1,
+        ))
+        .await;
         match open.writer.finish(FinishOptions::default()).await {
-            Ok(_) => lasting::keep(board, open.key, open.content),
+            Ok(_) => write_once::keep(board, open.key, open.content),
             Err(error) => tracing::debug!(%error, key = open.key, "an open key was not written"),
         }
     });
@@ -127,14 +130,14 @@ pub fn sever(machine: usize) {
 }
 
 /// Takes [`sever`] back.
-pub fn mend(machine: usize) {
+pub fn reconnect(machine: usize) {
     for scm in 1..=SCMS {
-        world().links.mend(machine, scm);
-        world().links.mend(scm, machine);
+        world().links.reconnect(machine, scm);
+        world().links.reconnect(scm, machine);
     }
 }
 
-/// Ends what runs there and gives the machine an empty disk; the storm starts it again.
+/// Ends what runs there and gives the machine an empty disk; the nemesis starts it again.
 fn lose_disk(machine: usize) {
     let here = |process: &node::Process| process.machine == machine && process.alive;
     if let Some(process) = world().processes.iter().rposition(here) {

@@ -26,15 +26,15 @@ pub fn next(board: &Board, size: Size) -> Option<(u8, u64)> {
 
 /// Notes that a key was acknowledged.
 pub fn keep(board: &Board, key: u8, content: u64) {
-    board.kept.lock().insert((board.lasting, key), content);
+    board.kept.lock().insert((board.write_once, key), content);
 }
 
 /// Writes one key, if there is a number left for it.
 pub async fn put(client: &Client, board: &Board, size: Size) {
     let Some((key, content)) = next(board, size) else { return };
-    let create = CreateKey::new(path(board.lasting, key));
+    let create = CreateKey::new(path(board.write_once, key));
     match client.put_key(create, bytes_of(content)).await {
         Ok(_) => keep(board, key, content),
-        Err(error) => tracing::debug!(%error, key, "a lasting key was not written"),
+        Err(error) => tracing::debug!(%error, key, "a key that stays was not written"),
     }
 }
