@@ -107,6 +107,17 @@ mod tests {
     }
 
     #[test]
+    fn any_text_names_a_span_or_none() {
+        let read = |data: &[u8]| {
+            if let Some(span) = import(&String::from_utf8_lossy(data)) {
+                assert_eq!(export(&span).and_then(|text| import(&text)), Some(span));
+            }
+        };
+        let seeds = [JAVA.to_owned(), format!("tracestate=a=b,c=d; {JAVA}")];
+        testkit::fuzz(vec![("trace-id", read, seeds.map(String::into_bytes).to_vec())]);
+    }
+
+    #[test]
     fn what_is_no_trace_id_names_no_span() {
         let zeros = "traceparent=00-00000000000000000000000000000000-2222222222222222-01;";
         let capitals = "traceparent=00-C64867B4ABCF4DA5BEB40CD88A8CCE09-62217fd04abe0263-01;";

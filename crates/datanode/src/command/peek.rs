@@ -84,6 +84,27 @@ mod tests {
         assert_eq!(result(&response.encode_to_vec()), Some(ResultCode::BcsidMismatch));
     }
 
+    /// What is read without decoding is what a decoder finds, where that accepts the message.
+    #[test]
+    fn any_bytes_have_the_fields_that_decoding_finds_or_none() {
+        let read = |data: &[u8]| {
+            let _ = (kind(data), container(data));
+            if let Ok(request) = ContainerCommandRequestProto::decode(data) {
+                let bytes = request.encode_to_vec();
+                assert_eq!(kind(&bytes), Type::try_from(request.cmd_type).ok());
+                assert_eq!(container(&bytes), Some(request.container_id));
+            }
+            let _ = (result(data), response_kind(data));
+        };
+        let request = ContainerCommandRequestProto {
+            cmd_type: Type::PutBlock as i32,
+            trace_id: Some("a trace".into()),
+            container_id: -1,
+            ..Default::default()
+        };
+        testkit::fuzz(vec![("container-command", read, vec![request.encode_to_vec()])]);
+    }
+
     #[test]
     fn junk_has_no_kind() {
         for junk in [&b""[..], b"\x08", b"\xff", b"\x12\xff\xff\xff\xff\x0f", b"\x08\x63"] {

@@ -75,19 +75,25 @@ impl VersionFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(DataDirError::Io { path: path.into(), source }),
         };
+        let malformed = |number: usize| DataDirError::Malformed {
+            path: path.into(),
+            reason: format!("line {number}: expected name=value"),
+        };
+        Self::parse(&text).map(Some).map_err(malformed)
+    }
+
+    /// Reads a text; fails with the number of a line that is no property.
+    fn parse(text: &str) -> Result<VersionFile, usize> {
         let mut properties = BTreeMap::new();
-        for (number, line) in text.lines().enumerate() {
+        for (number, line) in (1_usize..).zip(text.lines()) {
             let line = line.trim_start();
             if line.is_empty() || line.starts_with(['#', '!']) {
                 continue;
             }
-            let (name, value) = split_property(line).ok_or_else(|| DataDirError::Malformed {
-                path: path.into(),
-                reason: format!("line {}: expected name=value", number + 1),
-            })?;
+            let (name, value) = split_property(line).ok_or(number)?;
             properties.insert(name, value);
         }
-        Ok(Some(VersionFile { properties }))
+        Ok(VersionFile { properties })
     }
 
     /// Writes the file so that after a crash there is either the old one or the whole new one.
@@ -182,5 +188,22 @@ fn unescape(c: char) -> char {
         'n' => '\n',
         't' => '\t',
         c => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_is_a_version_file_or_refused() {
+        let read = |data: &[u8]| {
+            if let Ok(file) = VersionFile::parse(&String::from_utf8_lossy(data)) {
+                let _ = (file.layout_version(), VersionFile::parse(&file.text()));
+            }
+        };
+        let seed =
+            b"#Tue Nov 24\nlayoutVersion=9\nclusterID=CID-1\nnodeType=OM\na\\=b=c\n".to_vec();
+        testkit::fuzz(vec![("version-file", read, vec![seed])]);
     }
 }
