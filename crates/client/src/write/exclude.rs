@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_before_a_moment_is_forgiven() {
+    fn what_failed_before_a_moment_can_be_removed() {
         let list = ExcludeList::new(Duration::from_secs(60));
         let (before, after) = (DatanodeId::random(), DatanodeId::random());
         list.datanode(before);

@@ -134,8 +134,12 @@ impl<R: Read> Items<R> {
         if length > MAX_RECORD {
             return Err(SnapshotError::Malformed(format!("a record of {length} bytes")));
         }
-        let mut bytes = vec![0; length as usize];
-        self.input.read_exact(&mut bytes)?;
+        // Memory is taken for what is there, not for what a damaged length claims.
+        let mut bytes = Vec::new();
+        self.input.by_ref().take(length.into()).read_to_end(&mut bytes)?;
+        if bytes.len() < length as usize {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
         if compute_slice(ChecksumType::Crc32c, &bytes)[..] != sum {
             return Err(SnapshotError::Malformed("a record is damaged".to_owned()));
         }
