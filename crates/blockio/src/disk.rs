@@ -78,6 +78,9 @@ impl Disk {
 
     /// As [`write`](Self::write), of several buffers one after the other; always through the page
     /// cache when there is more than one.
+    ///
+    /// # Errors
+    /// When the bytes are not written; see [`IoErrorKind`](crate::IoErrorKind).
     pub fn write_parts(
         &self,
         path: Arc<Path>,
@@ -99,6 +102,9 @@ impl Disk {
     }
 
     /// Reads exactly `len` bytes. Cached bytes are read at once, on this thread.
+    ///
+    /// # Errors
+    /// When the file is not there, ends before `len` bytes, or the device fails.
     pub fn read(
         &self,
         path: Arc<Path>,
@@ -125,6 +131,9 @@ impl Disk {
 
     /// As [`read`](Self::read), of bytes that are not wanted again soon: what was not in the page
     /// cache does not stay there, so that reading a whole disk leaves the cache to others.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
     pub fn read_once(
         &self,
         path: Arc<Path>,

@@ -155,6 +155,9 @@ impl Handler for RaftEndpoint {
 }
 
 /// Answers a call of one of `methods`; gives any other call back.
+///
+/// # Errors
+/// The call, when it is of none of them.
 #[allow(clippy::result_large_err, reason = "what comes back is no error, just not ours")]
 pub fn serve(host: &RaftHost, methods: Methods, call: Call) -> Result<HandlerFuture, Call> {
     let nothing = || Reply { header: Bytes::new(), payload: Bytes::new() };

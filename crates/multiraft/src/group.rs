@@ -57,12 +57,18 @@ impl Group {
 
     /// Replicates a proposal; returns when it is committed (durable on a majority) and
     /// applied here. Dropping the future does not withdraw the proposal.
+    ///
+    /// # Errors
+    /// When this replica does not lead, too many proposals wait, or the outcome is not known.
     pub async fn propose(&self, proposal: Proposal) -> Result<Applied, ProposeError> {
         self.submit(proposal)?.await.map_err(|_| ProposeError::Shutdown)?
     }
 
     /// Like [`propose`](Self::propose), with the place in the order taken now and the answer
     /// awaited later.
+    ///
+    /// # Errors
+    /// When this replica does not lead, or too many proposals wait.
     pub fn submit(
         &self,
         proposal: Proposal,
@@ -111,6 +117,9 @@ impl Group {
     /// An index such that a state machine which has applied it shows every write that was
     /// acknowledged before this call; returns once this replica has applied it. Costs no
     /// network while the leader's lease holds.
+    ///
+    /// # Errors
+    /// When this replica does not lead, or no majority confirms that it does.
     pub async fn read_index(&self) -> Result<u64, ReadError> {
         if let Some(index) = self.shared.lease_read() {
             return Ok(index);
@@ -123,6 +132,9 @@ impl Group {
 
     /// Like [`read_index`](Self::read_index), on any replica: a follower asks the leader, once for
     /// all reads that wait, and waits until it has applied what the leader said.
+    ///
+    /// # Errors
+    /// When no leader is known, or it does not answer.
     pub async fn read_index_anywhere(&self) -> Result<u64, ReadError> {
         if let Some(index) = self.shared.lease_read() {
             return Ok(index);
@@ -134,6 +146,9 @@ impl Group {
     }
 
     /// Returns once this replica has applied `index`.
+    ///
+    /// # Errors
+    /// When the group stops before.
     pub async fn wait_applied(&self, index: u64) -> Result<(), ReadError> {
         if self.applied() >= index {
             return Ok(());
@@ -257,6 +272,9 @@ impl Group {
 
     /// Fetches the payload of an entry from another member, the leader first. For a replica
     /// that has the header of an entry but not its payload.
+    ///
+    /// # Errors
+    /// When no member has it, or none can be reached.
     pub async fn fetch_payload(&self, header: Bytes) -> Result<Bytes, TransportError> {
         self.shared.fetch_payload(header).await
     }

@@ -103,6 +103,9 @@ pub struct RaftHost {
 impl RaftHost {
     /// Starts the host's threads. Must be called within a tokio runtime: payloads and
     /// snapshots travel on it.
+    ///
+    /// # Errors
+    /// When an option makes no sense, or threads cannot be started.
     pub fn start(options: HostOptions, transport: Arc<dyn Transport>) -> Result<Self, HostError> {
         if options.tick.is_zero() || options.loop_threads == 0 || options.apply_threads == 0 {
             return Err(HostError::Invalid(String::from("tick and thread counts must not be 0")));
@@ -164,6 +167,9 @@ impl RaftHost {
 
     /// Opens (or makes) the log in `dir`: one per disk, for all groups on it. A torn tail is
     /// recovered, a damaged log refused. Blocks on the disk.
+    ///
+    /// # Errors
+    /// When the log is damaged, in use, another one, or the disk fails.
     pub fn open_log(&self, dir: &Path, options: LogOptions) -> Result<LogHandle, LogError> {
         LogHandle::open(dir, options)
     }
@@ -175,6 +181,9 @@ impl RaftHost {
 
     /// Starts a group that is new or was in the log before. Replays what the state machine
     /// does not hold yet. Blocks on the disk for a moment.
+    ///
+    /// # Errors
+    /// When the group runs already, its log was lost, or its state machine does not open.
     pub fn start_group(
         &self,
         config: GroupConfig,
@@ -342,17 +351,26 @@ impl RaftHost {
     }
 
     /// Stops a group on this node; its log stays. Returns when its state machine is dropped.
+    ///
+    /// # Errors
+    /// When no such group runs here.
     pub async fn stop_group(&self, id: Uuid) -> Result<(), GroupError> {
         self.stop(id).await.map(|_| ())
     }
 
     /// Stops a group on this node and erases it from its log.
+    ///
+    /// # Errors
+    /// When no such group runs here, or the log fails.
     pub async fn remove_group(&self, id: Uuid) -> Result<(), GroupError> {
         let running = self.stop(id).await?;
         self.erase(&running.log, id).await
     }
 
     /// Erases a group that is not running from a log.
+    ///
+    /// # Errors
+    /// When the group runs, or the log fails.
     pub async fn erase(&self, log: &LogHandle, id: Uuid) -> Result<(), GroupError> {
         if self.core.groups.read().contains_key(&fold(id)) {
             return Err(GroupError::Running(id));
@@ -384,6 +402,9 @@ impl RaftHost {
     }
 
     /// Takes a frame that [`Transport::send`] of another host sent. Never blocks.
+    ///
+    /// # Errors
+    /// When no member sends such a frame.
     pub fn receive(&self, header: Bytes, payload: Bytes) -> Result<(), FrameError> {
         let core = &self.core;
         let size = header.len() + payload.len();
@@ -426,6 +447,9 @@ impl RaftHost {
 
     /// Takes a snapshot piece that [`Transport::send_snapshot`] of another host sent. The number of
     /// the piece that comes next, or the error, goes back to it.
+    ///
+    /// # Errors
+    /// When the piece is damaged or not the next one, or the disk fails.
     pub async fn receive_snapshot(&self, header: Bytes, data: Bytes) -> Result<u64, ReceiveError> {
         let piece = crate::snapshot::piece::Piece::decode(header, data)?;
         if piece.ask {
@@ -447,6 +471,9 @@ impl RaftHost {
     }
 
     /// Answers [`Transport::fetch_payload`] of another host from the group's payload store.
+    ///
+    /// # Errors
+    /// When the group is not here, or does not have the payload.
     pub async fn receive_fetch(&self, request: Bytes) -> Result<Bytes, ReceiveError> {
         let request = FetchRequest::decode(request)?;
         let group = self.group(request.group);

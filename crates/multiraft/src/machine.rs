@@ -96,18 +96,27 @@ pub trait StateMachine: Send + 'static {
     /// Indexes may have gaps (entries that Raft itself makes are left out). Contexts may be taken
     /// out of the entries.
     ///
-    /// An error stops the group on this node: a machine that cannot apply a committed entry
-    /// must not go on.
+    /// # Errors
+    /// Stop the group on this node: a machine that cannot apply a committed entry must not go on.
     fn apply(&mut self, entries: &mut [Committed]) -> Result<Vec<Bytes>, MachineError>;
 
     /// Makes everything applied durable and tells how far that reaches; the log is trimmed
     /// no further.
+    ///
+    /// # Errors
+    /// When that fails; it is final.
     fn flush(&mut self) -> Result<LogPosition, MachineError>;
 
     /// The whole state as of the last applied entry.
+    ///
+    /// # Errors
+    /// When it cannot be had now.
     fn snapshot(&mut self) -> Result<SnapshotSource, MachineError>;
 
     /// Replaces the whole state by another replica's snapshot, durably. `at` is its position.
+    ///
+    /// # Errors
+    /// When the snapshot is damaged, or the disk fails.
     fn restore(&mut self, source: SnapshotSource, at: LogPosition) -> Result<(), MachineError>;
 
     /// Another leader, or none, is known; `is_me` when it is this replica.

@@ -20,7 +20,7 @@ pub struct Settings {
 impl Settings {
     /// Reads and checks it all: defaults, file, environment, definitions.
     pub fn load(&self) -> Result<Configuration, ConfigError> {
-        let mut builder = Configuration::builder().env()?;
+        let mut builder = Configuration::builder().env();
         builder = match &self.conf {
             Some(path) => builder.file(path)?,
             None => builder.conf_dir()?,

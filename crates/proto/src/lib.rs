@@ -16,7 +16,7 @@
 //! | [`common`] | `hadoop.common` | delegation-token parts of the OM protocol |
 
 // Generated code: doc comments and lints are prost's.
-#![allow(missing_docs, non_camel_case_types, clippy::all, rustdoc::all)]
+#![allow(missing_docs, non_camel_case_types, clippy::all, clippy::pedantic, rustdoc::all)]
 
 #[warn(missing_docs)]
 pub mod method;

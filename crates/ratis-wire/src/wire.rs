@@ -1,7 +1,7 @@
 //! The messages, generated at build time from `proto/*.proto`.
 
 // Generated code: doc comments and lints are prost's.
-#![allow(missing_docs, non_camel_case_types, clippy::all, rustdoc::all)]
+#![allow(missing_docs, non_camel_case_types, clippy::all, clippy::pedantic, rustdoc::all)]
 
 // prost refers between packages by their nesting, so the modules nest as the packages do.
 mod ratis {

@@ -29,6 +29,9 @@ pub struct Directory {
 
 impl Directory {
     /// Makes and locks it.
+    ///
+    /// # Errors
+    /// When it cannot be made, or another process has it.
     pub fn open(path: &Path) -> Result<Directory, DataDirError> {
         // Roles may be told of it from anywhere: keep what a relative path means now.
         let absolute = std::path::absolute(path)
@@ -78,11 +81,17 @@ impl Directory {
     }
 
     /// The highest number of a DataNode that lived here before; 0 for none.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
     pub fn known_datanodes(&self) -> io::Result<usize> {
         highest(self.lock.path(), DATANODE)
     }
 
     /// How many disks the first DataNode has; 0 when there is none.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
     pub fn known_disks(&self) -> io::Result<usize> {
         match self.datanode(1) {
             node if node.exists() => Ok(highest(&node, DISK)?.max(1)),
@@ -91,11 +100,17 @@ impl Directory {
     }
 
     /// How many OMs lived here before.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
     pub fn known_oms(&self) -> io::Result<usize> {
         Ok(highest(self.lock.path(), OM)?.max(usize::from(self.om(1).exists())))
     }
 
     /// How many SCMs lived here before.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
     pub fn known_scms(&self) -> io::Result<usize> {
         Ok(highest(self.lock.path(), SCM)?.max(usize::from(self.scm(1).exists())))
     }

@@ -59,6 +59,9 @@ impl Given {
 impl Builder {
     /// Adds a file (XML, or TOML by its extension), or the `ozone-site.xml` or `ozone-site.toml` of
     /// a directory.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no XML or TOML.
     pub fn file(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let mut path = path.as_ref().to_path_buf();
         self.paths.push(path.clone());
@@ -77,6 +80,9 @@ impl Builder {
     }
 
     /// Adds what the directory named by `OZONE_CONF_DIR` holds, if that is set and holds anything.
+    ///
+    /// # Errors
+    /// When a file in that directory cannot be read, or is no XML or TOML.
     pub fn conf_dir(self) -> Result<Self, ConfigError> {
         let Some(dir) = std::env::var_os("OZONE_CONF_DIR").map(PathBuf::from) else {
             return Ok(self);
@@ -89,6 +95,9 @@ impl Builder {
     }
 
     /// Adds a `key=value`, as given with `-D`.
+    ///
+    /// # Errors
+    /// When there is no `=`.
     pub fn define(mut self, definition: impl AsRef<str>) -> Result<Self, ConfigError> {
         let definition = definition.as_ref();
         let (name, value) = definition
@@ -101,12 +110,12 @@ impl Builder {
     }
 
     /// Adds the process's environment.
-    pub fn env(self) -> Result<Self, ConfigError> {
+    pub fn env(self) -> Self {
         // Variables that are not text cannot be meant for us.
         let text = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        Ok(self.env_from(text))
+        self.env_from(text)
     }
 
     /// Adds these variables as if they were the environment.
@@ -116,6 +125,9 @@ impl Builder {
     }
 
     /// Resolves, derives and checks everything.
+    ///
+    /// # Errors
+    /// When a value is refused, by its key or by another key.
     pub fn build(self) -> Result<Configuration, ConfigError> {
         let given = self.merged();
         let mut settings = BTreeMap::new();

@@ -152,6 +152,9 @@ impl Configuration {
     }
 
     /// The directory a key names, or `ozone.metadata.dirs` when it is unset.
+    ///
+    /// # Errors
+    /// When neither is set.
     pub fn directory(&self, key: &'static Key<Option<PathBuf>>) -> Result<PathBuf, ConfigError> {
         self.get(key).or_else(|| self.get(&keys::hdds::OZONE_METADATA_DIRS)).ok_or_else(|| {
             ConfigError::NoDirectory {
@@ -174,6 +177,9 @@ impl Configuration {
     }
 
     /// A configuration that differs in one key, or why it cannot.
+    ///
+    /// # Errors
+    /// When the value is refused.
     pub fn try_with(&self, key: &str, value: impl Display) -> Result<Configuration, ConfigError> {
         let (key, given) = (renamed::current(key), key);
         let value = value.to_string();

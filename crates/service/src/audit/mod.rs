@@ -100,6 +100,9 @@ struct Buffer {
 
 impl AuditLog {
     /// Opens the file and starts its writer.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
     pub fn open(options: AuditOptions) -> io::Result<AuditLog> {
         let file = LogFile::open(&options)?;
         let shared = Arc::new(Shared {

@@ -25,6 +25,9 @@ pub struct DataDir {
 
 impl DataDir {
     /// Makes the directory if need be and locks it.
+    ///
+    /// # Errors
+    /// When the directory cannot be made, or another process has it.
     pub fn lock(path: impl AsRef<Path>) -> Result<DataDir, DataDirError> {
         let path = path.as_ref().to_path_buf();
         fs::create_dir_all(&path).map_err(DataDirError::io(&path))?;
@@ -59,6 +62,9 @@ impl DataDir {
     ///
     /// `version_path` is relative to the directory, such as `current/VERSION`. Returns whether it
     /// was just formatted.
+    ///
+    /// # Errors
+    /// When the VERSION file is malformed or of other data, or the disk fails.
     pub fn open_or_format(
         path: impl AsRef<Path>,
         version_path: impl AsRef<Path>,

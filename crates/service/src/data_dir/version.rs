@@ -69,6 +69,9 @@ impl VersionFile {
     }
 
     /// Reads a file; `None` when there is none.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or a line is no property.
     pub fn read(path: &Path) -> Result<Option<VersionFile>, DataDirError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -97,6 +100,9 @@ impl VersionFile {
     }
 
     /// Writes the file so that after a crash there is either the old one or the whole new one.
+    ///
+    /// # Errors
+    /// When the disk fails; the old file is there then.
     pub fn write(&self, path: &Path) -> Result<(), DataDirError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(DataDirError::io(parent))?;
@@ -117,6 +123,9 @@ impl VersionFile {
     }
 
     /// Whether the data is ours to use.
+    ///
+    /// # Errors
+    /// When a property is missing, or it is of another role, cluster or later layout.
     pub fn verify(&self, path: &Path, expected: &Expected) -> Result<(), DataDirError> {
         let missing = |name: &str| DataDirError::Malformed {
             path: path.into(),

@@ -36,6 +36,9 @@ struct Shown {
 
 impl StatusServer {
     /// Binds `address` (`host:port`) and serves the page and the metrics.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
     pub async fn start(
         address: &str,
         registry: MetricsRegistry,
@@ -45,6 +48,9 @@ impl StatusServer {
     }
 
     /// The same with more routes, such as a role's own JSON.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
     pub async fn start_with(
         address: &str,
         registry: MetricsRegistry,

@@ -17,6 +17,9 @@ impl ContainerStore {
     /// Writes a chunk into its block's file. Begun when this returns, so that a
     /// [`sync_block`](Self::sync_block) asked for afterwards covers it; the future must be polled
     /// to its end.
+    ///
+    /// # Errors
+    /// When the container takes no writes, or the disk is full or fails.
     pub fn write_chunk(
         &self,
         block: BlockId,
