@@ -13,6 +13,7 @@
 //! | [`digest`] | ETag and checksums of a body, verified |
 //! | [`metadata`] | headers of an object as metadata of its key |
 //! | [`conditions`] | If-Match and its kin |
+//! | [`document`] | answers are well-formed XML, whatever names are in them |
 //! | [`refuse`] | what we lack, said aloud |
 //! | [`bucket`], [`object`], [`listing`], [`multipart`] | the operations |
 //!
@@ -25,6 +26,7 @@ mod bucket;
 mod checksum_fields;
 mod conditions;
 mod digest;
+mod document;
 mod errors;
 #[cfg(test)]
 mod fuzzing;

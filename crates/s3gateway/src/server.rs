@@ -19,6 +19,7 @@ use service::{Counter, RpcMetrics, Shutdown};
 use tokio::net::TcpListener;
 
 use crate::digest::{BodyDigest, Claims};
+use crate::document;
 use crate::errors::{not_implemented, too_large_a_document};
 use crate::target;
 use crate::watched::{BodyFault, WatchedBody};
@@ -171,6 +172,7 @@ impl S3Server {
         if let Some(error) = wrong {
             response = refused(error);
         }
+        document::make_well_formed(&mut response);
         // `s3s` says so for a GET only.
         let is_partial = response.headers().contains_key(http::header::CONTENT_RANGE);
         if method == Method::HEAD && response.status() == StatusCode::OK && is_partial {
