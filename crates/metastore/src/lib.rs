@@ -5,6 +5,7 @@
 //! * [`TableSpec`], [`Preset`]: how a table is laid out on disk
 //! * [`Batch`]: changes that become visible, and durable, together
 //! * [`Cursor`], [`Snapshot`]: ordered reads
+//! * [`OfflineStore`]: any database by its path, for tools
 //! * [`TypedTable`], [`KeyCodec`], [`ValueCodec`]: tables of typed keys and values
 //!
 //! # Invariants
@@ -20,6 +21,7 @@
 mod batch;
 mod cursor;
 mod error;
+mod offline;
 mod open;
 mod ranges;
 mod store;
@@ -28,6 +30,7 @@ mod table;
 pub use batch::{Batch, Durability};
 pub use cursor::{Cursor, IterRange};
 pub use error::{Error, Result};
+pub use offline::{OfflineChange, OfflineStore};
 pub use open::{Preset, StoreOptions, TableSpec};
 pub use ranges::RangeStatistics;
 pub use store::{PinnedValue, Snapshot, Store, StoreMetrics, Table};

@@ -68,7 +68,7 @@ const DELETION_WINDOW: usize = 1_000;
 const DELETION_TRIGGER: usize = 500;
 const DELETION_RATIO: f64 = 0.5;
 
-fn table_options(preset: Preset, cache: &Cache, options: &StoreOptions) -> Options {
+pub(crate) fn table_options(preset: Preset, cache: &Cache, options: &StoreOptions) -> Options {
     let mut blocks = BlockBasedOptions::default();
     blocks.set_block_cache(cache);
     blocks.set_cache_index_and_filter_blocks(true);

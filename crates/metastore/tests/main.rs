@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use metastore::{
-    Batch, Durability, Error, IterRange, KeyCodec, Preset, Store, StoreOptions, Table, TableSpec,
-    TypedTable, ValueCodec,
+    Batch, Durability, Error, IterRange, KeyCodec, OfflineChange, OfflineStore, Preset, Store,
+    StoreOptions, Table, TableSpec, TypedTable, ValueCodec,
 };
 
 const KEYS: TableSpec = TableSpec::new("keyTable", Preset::Scan);
@@ -203,4 +203,45 @@ fn a_typed_table_names_itself_when_a_row_does_not_decode() {
     store.write(batch, Durability::Wal).unwrap();
     let Err(Error::Corrupt { table, .. }) = NUMBERS.get(&store, &8) else { panic!("decoded") };
     assert_eq!(table, "keyTable");
+}
+
+#[test]
+fn a_tool_reads_what_a_server_has_open_and_changes_what_none_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let mut batch = Batch::new();
+    for n in 0..100 {
+        batch.put(Table::named("keyTable"), format!("k{n}"), "v");
+    }
+    let (encoded, changes) = batch.encode(&store, &[Table::named("deletedTable")]).unwrap();
+    assert_eq!((changes, &encoded[8..12]), (100, &100_u32.to_le_bytes()[..]));
+    assert_eq!(batch.encode(&store, &[Table::named("keyTable")]).unwrap().1, 0);
+    store.write(batch, Durability::NoWal).unwrap();
+    store.flush().unwrap();
+    {
+        let reader = OfflineStore::open_read_only(dir.path()).unwrap();
+        assert_eq!(reader.tables(), ["default", "keyTable", "deletedTable"]);
+        assert_eq!(reader.get("keyTable", b"k7").unwrap().as_deref(), Some(&b"v"[..]));
+        assert_eq!(reader.sequence(), 100);
+        assert!(matches!(reader.get("nosuch", b"k"), Err(Error::NoSuchTable(_))));
+        let copy = dir.path().join("copy");
+        reader.checkpoint(&copy).unwrap();
+        assert!(reader.checkpoint(&copy).is_err(), "it is there");
+        assert!(
+            OfflineStore::open_read_only(&copy).unwrap().estimated_rows("keyTable").unwrap() > 0
+        );
+    }
+    assert!(matches!(OfflineStore::open(dir.path()), Err(Error::Open { .. })), "in use");
+    drop(store);
+    {
+        let tool = OfflineStore::open(dir.path()).unwrap();
+        let table = || "keyTable".to_owned();
+        let put = OfflineChange::Put { table: table(), key: b"new".to_vec(), value: b"w".to_vec() };
+        tool.write(&[put, OfflineChange::Delete { table: table(), key: b"k7".to_vec() }]).unwrap();
+        tool.compact("keyTable").unwrap();
+    }
+    let store = open(dir.path());
+    let keys = keys(&store, Table::named("keyTable"), IterRange::all());
+    assert_eq!((keys.len(), keys.contains(&"k7".to_owned())), (100, false));
+    assert!(keys.contains(&"new".to_owned()));
 }

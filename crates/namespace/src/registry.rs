@@ -229,6 +229,7 @@ commands! {
     }
     server {
         ServiceList = "ServiceList",
+        DbUpdates = "DBUpdates",
         SetSafeMode = "SET_SAFEMODE",
         StartQuotaRepair = "StartQuotaRepair",
         GetQuotaRepairStatus = "GetQuotaRepairStatus",
@@ -241,7 +242,6 @@ commands! {
     unsupported {
         UnknownCommand,
         CheckVolumeAccess,
-        DbUpdates,
         RenewDelegationToken,
         CancelDelegationToken,
         ListTrash,

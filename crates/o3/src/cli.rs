@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
-use crate::client_command::{AdminArgs, DebugArgs, FreonArgs, ShArgs};
+use crate::client_command::{AdminArgs, DebugArgs, FreonArgs, RepairArgs, ShArgs};
 use crate::config_command::ConfigCommand;
 use crate::reference_command::ReferenceCommand;
 use crate::roles::RoleCommand;
@@ -45,6 +45,7 @@ pub enum Command {
     Sh(ShArgs),
     Admin(AdminArgs),
     Debug(DebugArgs),
+    Repair(RepairArgs),
     Freon(FreonArgs),
     /// Show configuration keys, their values and where those come from
     #[command(subcommand)]

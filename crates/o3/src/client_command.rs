@@ -7,7 +7,7 @@ use clap::Args;
 use config::Configuration;
 use freon::FreonCommand;
 use service::logging;
-use shell::{AdminCommand, DebugCommand, ShCommand};
+use shell::{AdminCommand, DebugCommand, RepairCommand, ShCommand};
 
 use crate::daemon::start_exporter;
 use crate::settings::Settings;
@@ -46,12 +46,25 @@ pub struct AdminArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     o3 debug replicas verify --checksums /vol1/bucket1    read all replicas of all keys\n  \
-    o3 debug replicas chunk-info /vol1/bucket1/key1       what each replica has")]
+    o3 debug replicas chunk-info /vol1/bucket1/key1       what each replica has\n  \
+    o3 debug ldb --db /data/om/om.db scan --cf keyTable    rows of a database on disk")]
 pub struct DebugArgs {
     #[command(flatten)]
     settings: Settings,
     #[command(subcommand)]
     command: DebugCommand,
+}
+
+/// Changes to databases of servers that are stopped, with Ozone's verbs
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    o3 repair ldb compact --db /data/om/om.db --cf keyTable --dry-run\n  \
+    o3 repair om update-transaction --db /data/om/om.db --term 3 --index 1000")]
+pub struct RepairArgs {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: RepairCommand,
 }
 
 /// Load generators, with Ozone's names and flags
@@ -83,6 +96,10 @@ pub fn debug(args: DebugArgs) -> anyhow::Result<ExitCode> {
     with_runtime("o3 debug", &args.settings, async |conf| {
         shell::run_debug(args.command, conf).await
     })
+}
+
+pub fn repair(args: RepairArgs) -> anyhow::Result<ExitCode> {
+    with_runtime("o3 repair", &args.settings, async |_| shell::run_repair(args.command).await)
 }
 
 pub fn freon(args: FreonArgs) -> anyhow::Result<ExitCode> {

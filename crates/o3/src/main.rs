@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Sh(args) => client_command::sh(args),
         Command::Admin(args) => client_command::admin(args),
         Command::Debug(args) => client_command::debug(args),
+        Command::Repair(args) => client_command::repair(args),
         Command::Freon(args) => client_command::freon(args),
         Command::Config(args) => config_command::run(args),
         Command::Reference(page) => reference_command::run(&page, &Cli::command()),

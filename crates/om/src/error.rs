@@ -69,6 +69,14 @@ pub enum Error {
         /// Ours.
         expected: String,
     },
+    /// The database is Apache Ozone's, and cannot be taken over.
+    #[error("{} was written by Apache Ozone and cannot be taken over: {reason}", path.display())]
+    TakeOver {
+        /// The database.
+        path: PathBuf,
+        /// What is in the way.
+        reason: String,
+    },
     /// A setting makes no sense.
     #[error("{key}: {reason}")]
     Setting {

@@ -9,7 +9,9 @@
 //! | `state` | the replicated state machine over `om.db`, the view the rules read |
 //! | `scm` | blocks held ready, places of containers, deletions |
 //! | `background` | key deletion, clean-up of open keys and uploads |
+//! | `checkpoint` | copies of the tables over HTTP, for Recon |
 //! | `start`, `identity`, `first_start`, `join` | from a directory to an open endpoint |
+//! | `takeover` | the first start on a directory of Apache Ozone's |
 //! | `prepared` | all OMs at the same state, before another version |
 //! | `members`, `leadership` | the other OMs, and what comes with leadership |
 //!
@@ -22,6 +24,7 @@
 //! fails then, with a status that says so.
 
 mod background;
+mod checkpoint;
 pub mod conformance;
 mod dispatch;
 mod error;
@@ -43,6 +46,7 @@ mod start;
 mod state;
 mod status;
 mod tables;
+mod takeover;
 
 pub use error::Error;
 pub use handle::{Addresses, OmHandle};

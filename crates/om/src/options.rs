@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use config::keys::{hdds, om as keys, scm, trioxide};
-use config::{Configuration, HostPort, ScmNode};
+use config::{ByteSize, Configuration, HostPort, ScmNode};
 use limits::ConnectionOptions;
 use metastore::StoreOptions;
 use namespace::{Authorization, Principals, Settings};
@@ -71,6 +71,12 @@ pub(crate) struct Setup {
     pub(crate) members: Members,
     pub(crate) election_timeout: Duration,
     pub(crate) snapshot_rate: u64,
+    /// Bytes a second of a copy of the tables; 0 for as many as go.
+    pub(crate) checkpoint_rate: u64,
+    /// How long a reader of a copy may take nothing.
+    pub(crate) stall: Duration,
+    /// Bytes of updates in one answer.
+    pub(crate) delta_update_size: ByteSize,
     pub(crate) local_reads: LocalReads,
     /// Where the tables are; `om/` within holds the rest.
     pub(crate) dir: PathBuf,
@@ -170,6 +176,7 @@ impl Setup {
             },
             caches: CacheSizes {
                 directories: conf.get(&trioxide::TRIOXIDE_OM_DIRECTORY_CACHE_SIZE).as_usize(),
+                updates: conf.get(&trioxide::TRIOXIDE_OM_UPDATES_MEMORY).as_usize(),
             },
             open_keys: CleanupOptions {
                 interval: conf.get(&keys::OZONE_OM_OPEN_KEY_CLEANUP_SERVICE_INTERVAL),
@@ -185,6 +192,9 @@ impl Setup {
             trash: trash(conf),
             election_timeout: conf.get(&trioxide::TRIOXIDE_OM_ELECTION_TIMEOUT),
             snapshot_rate: conf.get(&trioxide::TRIOXIDE_OM_SNAPSHOT_RATE).bytes(),
+            checkpoint_rate: conf.get(&trioxide::TRIOXIDE_OM_CHECKPOINT_RATE).bytes(),
+            stall: conf.get(&trioxide::TRIOXIDE_SERVER_STALL_TIMEOUT),
+            delta_update_size: conf.get(&keys::OZONE_OM_DELTA_UPDATE_DATA_SIZE_MAX_LIMIT),
             local_reads: LocalReads {
                 enabled: conf.get(&keys::OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_ENABLED),
                 entries: bound(conf.get(&keys::OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_LOG_LIMIT)),

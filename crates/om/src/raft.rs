@@ -9,9 +9,9 @@ use replicated::{GroupOptions, Options, RaftLog, Service};
 use crate::error::Error;
 use crate::identity::Identity;
 use crate::ids::name_uuid;
-use crate::join;
 use crate::options::{Bootstrap, Setup};
 use crate::state::{CurrentTables, MachineEvents, OmStateMachine, SNAPSHOTS, discard_sent};
+use crate::{checkpoint, join, takeover};
 
 /// How long a starting OM waits to lead its group; replaying a long log takes most of it.
 pub(crate) const LEADERSHIP_TIMEOUT: Duration = Duration::from_secs(120);
@@ -37,7 +37,11 @@ impl State {
         bootstrap: Option<Bootstrap>,
     ) -> Result<Self, Error> {
         let opening = setup.clone();
-        let open = move || CurrentTables::open(&opening.dir, opening.store, opening.caches);
+        let home = identity.home().to_path_buf();
+        let open = move || {
+            takeover::take_over(&opening.dir, &opening.raft_dir, &home)?;
+            CurrentTables::open(&opening.dir, opening.store, opening.caches)
+        };
         let current = Arc::new(tokio::task::spawn_blocking(open).await??);
         let begun = Self::begin(setup, identity, bootstrap, &current).await;
         if begun.is_err() {
@@ -95,8 +99,10 @@ impl State {
         };
         let first = {
             let (machine, snapshots) = (machine.clone(), identity.home().join(SNAPSHOTS));
+            let dir = setup.dir.clone();
             move || {
                 discard_sent(&snapshots)?;
+                checkpoint::discard(&dir)?;
                 machine()
             }
         };

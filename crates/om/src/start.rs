@@ -35,10 +35,13 @@ use crate::rpc::{FramedHandler, HadoopService, grpc};
 use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::MachineEvents;
 use crate::status::OmPage;
-use crate::{background, first_start, leadership, metrics, prepared};
+use crate::{background, checkpoint, first_start, leadership, metrics, prepared};
 
 /// How long rows gather in the deletedTable before they are handed to SCM.
 const DELETION_BATCH_DELAY: Duration = Duration::from_millis(500);
+
+/// Bytes of updates in one answer, whatever is configured: a client of Hadoop RPC takes 128 MB.
+const MOST_UPDATE_BYTES: usize = 32 << 20;
 
 /// The Ozone Manager.
 #[derive(Debug)]
@@ -85,6 +88,7 @@ impl Om {
             locations,
             settings,
             local_reads: setup.local_reads,
+            updates_bytes: setup.delta_update_size.as_usize().min(MOST_UPDATE_BYTES),
             audit,
             audit_reads: setup.audit_reads,
             rpc: rpc.clone(),
@@ -130,7 +134,15 @@ impl Om {
             Some(address) => {
                 let bound = address.to_string();
                 let page = Arc::new(page);
-                let started = StatusServer::start(&bound, registry.clone(), page).await;
+                let routes = checkpoint::routes(checkpoint::CheckpointRoutes {
+                    dispatcher: Arc::downgrade(&dispatcher),
+                    dir: setup.dir.clone(),
+                    rate: setup.checkpoint_rate,
+                    stall: setup.stall,
+                });
+                let routes = routes.merge(service::status::configuration(conf));
+                let registry = registry.clone();
+                let started = StatusServer::start_with(&bound, registry, page, routes).await;
                 let key = keys::OZONE_OM_HTTP_ADDRESS.name();
                 Some(started.map_err(|e| BindError::new(key, &bound, e))?)
             }

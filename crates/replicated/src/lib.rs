@@ -15,6 +15,8 @@
 //! * [`Handle`]: waits to lead, hands leadership over, changes the members, follows changes of
 //!   members, ends the role when the group has failed for good
 //!
+//! [`takeover`] is for tables that Apache Ozone wrote.
+//!
 //! [`conformance`] is what every [`Machine`] must keep to.
 
 pub mod conformance;
@@ -29,6 +31,7 @@ mod members;
 mod metrics;
 mod service;
 mod single_node;
+pub mod takeover;
 
 pub use error::{ChangeMembersError, Error, TransferError};
 pub use group::{Applied, Group};

@@ -21,7 +21,7 @@ use crate::single_node::SingleNode;
 
 /// The manifest of the Raft log, below the role's directory: with the tables, so that a log that is
 /// lost alone is missed there.
-const MANIFEST: &str = "raft-log.manifest";
+pub(crate) const MANIFEST: &str = "raft-log.manifest";
 
 /// Numbers of Raft's methods between the members of a service.
 pub const METHODS: Methods = Methods {

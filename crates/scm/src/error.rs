@@ -28,6 +28,14 @@ pub enum ScmError {
     /// What the last run left of a snapshot that it sent cannot be removed.
     #[error("scm.db: a checkpoint of the last run cannot be removed: {0}")]
     Checkpoint(#[source] multiraft::MachineError),
+    /// The database is Apache Ozone's, and cannot be taken over.
+    #[error("{path} was written by Apache Ozone and cannot be taken over: {reason}")]
+    TakeOver {
+        /// The database.
+        path: String,
+        /// What is in the way.
+        reason: String,
+    },
     /// A row of the database makes no sense.
     #[error("scm.db, table {table}: a row does not decode: {reason}")]
     Row {

@@ -44,6 +44,7 @@ mod service_names;
 mod start;
 mod status;
 pub mod tables;
+mod takeover;
 
 pub use error::ScmError;
 pub use handle::{ScmAddresses, ScmHandle};

@@ -72,6 +72,8 @@ pub struct ScmOptions {
     pub slow_request: Duration,
     /// How long a shutdown may take.
     pub shutdown_timeout: Duration,
+    /// The configuration itself, for who looks at it.
+    pub configuration: Configuration,
 }
 
 impl ScmOptions {
@@ -138,6 +140,7 @@ impl ScmOptions {
             connections: ConnectionOptions::from_configuration(conf),
             slow_request: conf.get(&trioxide::TRIOXIDE_SLOW_REQUEST_THRESHOLD),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
+            configuration: conf.clone(),
             dir,
         })
     }

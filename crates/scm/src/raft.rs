@@ -16,7 +16,7 @@ use crate::error::ScmError;
 use crate::machine::{self, ScmMachine};
 use crate::members::Member;
 use crate::options::ScmOptions;
-use crate::{first_start, tables};
+use crate::{first_start, tables, takeover};
 
 /// Size of a Raft log file: SCM's entries are small and few.
 const LOG_FILE: u64 = 8 << 20;
@@ -123,6 +123,7 @@ impl Tables {
         };
         let path = options.dir.join("scm.db");
         machine::discard_sent(&path).map_err(ScmError::Checkpoint)?;
+        takeover::take_over(&path, &options.raft_dir, directory.home.path())?;
         let store = Store::open(&path, &tables::ALL, &store_options)?;
         machine::resume_restore(&store).map_err(ScmError::Restore)?;
         let applied = machine::load(&store, &mut cluster.lock())?;

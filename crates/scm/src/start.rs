@@ -165,7 +165,9 @@ async fn open_endpoints(
         None => None,
         Some(address) => {
             let page = Arc::new(Status::new(core, state, addresses));
-            let started = StatusServer::start(&address.to_string(), registry, page).await;
+            let routes = service::status::configuration(&options.configuration);
+            let address_text = address.to_string();
+            let started = StatusServer::start_with(&address_text, registry, page, routes).await;
             let key = keys::OZONE_SCM_HTTP_ADDRESS.name();
             let server = started.map_err(|e| BindError::new(key, address, e))?;
             addresses.http = Some(server.local_addr());

@@ -9,6 +9,9 @@ pub enum ShellError {
     /// The cluster refused or failed.
     #[error(transparent)]
     Client(#[from] client::Error),
+    /// A database on disk cannot be read or changed.
+    #[error(transparent)]
+    Store(#[from] metastore::Error),
     /// An argument makes no sense.
     #[error("{0}")]
     Usage(String),

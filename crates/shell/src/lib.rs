@@ -2,7 +2,8 @@
 //!
 //! * [`ShCommand`], [`run_sh`]: `o3 sh volume|bucket|key`
 //! * [`AdminCommand`], [`run_admin`]: `o3 admin datanode|pipeline|container|safemode|scm`
-//! * [`DebugCommand`], [`run_debug`]: `o3 debug replicas`
+//! * [`DebugCommand`], [`run_debug`]: `o3 debug replicas|ldb`
+//! * [`RepairCommand`], [`run_repair`]: `o3 repair ldb|om|scm|datanode`
 //! * `volume/`, `bucket/`, `key/`, `acl/`, `admin/`, `debug/`: a folder is a noun, a file is a verb
 //! * `render/`: what a thing looks like as JSON, in Ozone's order of fields
 //! * `json`: JSON as Jackson's default pretty printer writes it, which scripts have come to read
@@ -23,6 +24,7 @@ mod key;
 mod output;
 mod quota;
 mod render;
+mod repair;
 mod replication;
 mod volume;
 
@@ -34,6 +36,7 @@ use config::Configuration;
 pub use admin::AdminCommand;
 pub use debug::DebugCommand;
 pub use error::ShellError;
+pub use repair::RepairCommand;
 
 /// The exit status of a command that fails: Ozone's shell exits with -1.
 const FAILED: u8 = 255;
@@ -79,6 +82,12 @@ pub async fn run_admin(command: AdminCommand, conf: Configuration) -> ExitCode {
 pub async fn run_debug(command: DebugCommand, conf: Configuration) -> ExitCode {
     let verbose = command.is_verbose();
     finish(debug::run(command, &conf).await, verbose)
+}
+
+/// Runs a command that changes what is stored.
+pub async fn run_repair(command: RepairCommand) -> ExitCode {
+    let verbose = command.is_verbose();
+    finish(repair::run(command), verbose)
 }
 
 fn finish(result: Result<(), ShellError>, verbose: bool) -> ExitCode {

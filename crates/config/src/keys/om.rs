@@ -57,6 +57,9 @@ keys! {
     /// keeps up knows it of a moment one to two heartbeats ago, so a bound below a second sends
     /// many reads to the leader.
     OZONE_OM_FOLLOWER_READ_LOCAL_LEASE_TIME_MS: i64 = "ozone.om.follower.read.local.lease.time.ms", "5000", [OM];
+    /// Bytes of updates that one answer to Recon has, at most about 32 MB: Recon asks again for
+    /// the rest.
+    OZONE_OM_DELTA_UPDATE_DATA_SIZE_MAX_LIMIT: ByteSize = "ozone.om.delta.update.data.size.max.limit", "1024MB", [OM];
     /// Layout of a bucket when the client does not say.
     OZONE_DEFAULT_BUCKET_LAYOUT: String = "ozone.default.bucket.layout", "FILE_SYSTEM_OPTIMIZED", [OM], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];
     /// The most blocks handed out by one request to create a key.

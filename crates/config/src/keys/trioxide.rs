@@ -46,6 +46,13 @@ keys! {
     /// Bytes per second at which a leader sends its tables to an OM that was away for too long; 0
     /// for as fast as it goes.
     TRIOXIDE_OM_SNAPSHOT_RATE: ByteSize = "trioxide.om.snapshot.rate", "200MB", [OM];
+    /// Bytes per second at which OM sends a copy of its tables over HTTP (/dbCheckpoint, as Recon
+    /// takes one); 0 for as fast as it goes.
+    TRIOXIDE_OM_CHECKPOINT_RATE: ByteSize = "trioxide.om.checkpoint.rate", "100MB", [OM];
+    /// Memory for rows that were written lately, which Recon asks for after it has taken a copy.
+    /// Nothing is kept while nobody asks. When it is too small for what is written between two
+    /// questions, Recon takes a new copy.
+    TRIOXIDE_OM_UPDATES_MEMORY: ByteSize = "trioxide.om.updates.memory", "64MB", [OM];
     /// How often a client that reads from any OM asks each how far it is and how long it takes to
     /// answer.
     TRIOXIDE_CLIENT_OM_PROBE_INTERVAL: Duration = "trioxide.client.om.probe.interval", "3s", [CLIENT, S3G];

@@ -18,6 +18,7 @@ mod prepared;
 mod quota_repair;
 mod read;
 mod server;
+mod updates;
 mod write;
 
 use std::net::IpAddr;
@@ -93,6 +94,8 @@ pub(crate) struct DispatcherParts {
     pub(crate) locations: Arc<Locations>,
     pub(crate) settings: Settings,
     pub(crate) local_reads: LocalReads,
+    /// Bytes of updates in one answer.
+    pub(crate) updates_bytes: usize,
     pub(crate) audit: AuditLog,
     pub(crate) audit_reads: bool,
     pub(crate) rpc: RpcMetrics,

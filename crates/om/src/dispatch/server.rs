@@ -53,6 +53,13 @@ impl Dispatcher {
             Ok(Type::ServiceList) => {
                 response.service_list_response = Some(Box::new(self.service_list()));
             }
+            Ok(Type::DbUpdates) => {
+                if let Err(refused) = self.admit_admin(&request, user, "read updates.") {
+                    return Ok(refused);
+                }
+                let wish = request.db_updates_request.unwrap_or_default();
+                response.db_updates_response = Some(Box::new(self.updates(&wish)));
+            }
             Ok(Type::SetSafeMode) => {
                 let wish = request.set_safe_mode_request.as_ref().map(|r| r.safe_mode());
                 if wish != Some(SafeMode::Get)
@@ -142,7 +149,7 @@ impl Dispatcher {
         !policy.enabled || policy.admins.include(user, &self.parts.groups.of(user))
     }
 
-    fn service_list(&self) -> ServiceListResponse {
+    pub(super) fn service_list(&self) -> ServiceListResponse {
         let facts = &self.parts.facts;
         let port = |kind: service_port::Type, value: u16| ServicePort {
             r#type: kind as i32,
@@ -156,6 +163,8 @@ impl Dispatcher {
             if me {
                 let http = facts.http_port.get();
                 ports.extend(http.map(|p| port(service_port::Type::Http, *p)));
+            } else {
+                ports.push(port(service_port::Type::Http, member.http.port));
             }
             if facts.members.shared {
                 ports.push(port(service_port::Type::Ratis, member.raft.port));

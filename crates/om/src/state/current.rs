@@ -8,7 +8,7 @@ use arc_swap::ArcSwapOption;
 use blockio::durable;
 use metastore::{Store, StoreOptions};
 
-use super::{CacheSizes, Tables};
+use super::{CacheSizes, Tables, UpdateFeed};
 use crate::error::Error;
 use crate::tables;
 
@@ -27,6 +27,7 @@ pub(crate) struct CurrentTables {
     options: StoreOptions,
     sizes: CacheSizes,
     tables: ArcSwapOption<Tables>,
+    feed: UpdateFeed,
 }
 
 impl CurrentTables {
@@ -38,7 +39,8 @@ impl CurrentTables {
     ) -> Result<Self, Error> {
         finish_replacement(dir).map_err(|e| Error::io(dir, e))?;
         let tables = ArcSwapOption::empty();
-        let current = Self { dir: dir.to_path_buf(), options, sizes, tables };
+        let feed = UpdateFeed::new(sizes.updates);
+        let current = Self { dir: dir.to_path_buf(), options, sizes, tables, feed };
         current.reopen()?;
         Ok(current)
     }
@@ -52,6 +54,11 @@ impl CurrentTables {
     /// The tables; `None` while a snapshot replaces them.
     pub(crate) fn get(&self) -> Option<Arc<Tables>> {
         self.tables.load_full()
+    }
+
+    /// What was written lately.
+    pub(crate) fn feed(&self) -> &UpdateFeed {
+        &self.feed
     }
 
     /// Lets go of the database, for a shutdown.

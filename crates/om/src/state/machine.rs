@@ -28,10 +28,14 @@ use replicated::{Entry, Machine};
 use tokio::sync::{Notify, watch};
 
 use super::contain::{self, Outcome, Rules};
+use super::feed::Round;
 use super::{CallKey, CurrentTables, Tables};
 use crate::error::Error;
 use crate::scm::FreshBlock;
-use crate::tables::stored;
+use crate::tables::{RETRY_TABLE, stored};
+
+/// Answers to calls that may come again.
+const RETRIES: metastore::Table = metastore::Table::named(RETRY_TABLE);
 
 /// Number of the field `leaderOMNodeId` of an answer. Fields of a message may stand in any order,
 /// so it is appended to an answer that is encoded already.
@@ -234,6 +238,22 @@ impl OmStateMachine {
         Bytes::from(signed)
     }
 
+    /// The batch for those who keep a copy of the tables, if anybody does. Answers to calls are
+    /// nobody's but this OM's.
+    fn record(
+        &self,
+        tables: &Tables,
+        batch: &Batch,
+        at: LogPosition,
+    ) -> Result<Option<Round>, Error> {
+        if !self.current.feed().is_wanted() {
+            return Ok(None);
+        }
+        let (encoded, changes) = batch.encode(tables.store(), &[RETRIES])?;
+        let (after, index) = (self.applied.index, at.index);
+        Ok(Some(Round { after, index, changes, batch: Bytes::from(encoded) }))
+    }
+
     fn write(
         &self,
         tables: &Tables,
@@ -270,8 +290,12 @@ impl OmStateMachine {
             transaction_info(at.term, at.index),
         );
         tables.retries().write(&mut batch, at.index);
+        let recorded = self.record(tables, &batch, at)?;
         let move_guard = moved.then(|| tables.directory_epoch().begin_move());
         tables.store().write(batch, Durability::NoWal)?;
+        if let Some(round) = recorded {
+            self.current.feed().push(round);
+        }
         tables.directories().changed(directories);
         drop(move_guard);
         tables.retries().written(at.index);

@@ -1,12 +1,14 @@
 //! The replicated state: the tables and how the log changes them.
 //!
 //! [`Tables`] is the database as the rules see it, [`CurrentTables`] the database in use now,
-//! [`OmStateMachine`] what Raft drives, [`retries`] the answers of writes that may come again.
+//! [`OmStateMachine`] what Raft drives, [`retries`] the answers of writes that may come again,
+//! [`UpdateFeed`] what was written lately, for those who keep a copy.
 
 mod contain;
 mod current;
 mod directories;
 mod directory_epoch;
+mod feed;
 mod machine;
 mod retries;
 mod snapshot_view;
@@ -18,6 +20,7 @@ mod tests;
 pub(crate) use contain::Rules;
 pub(crate) use current::CurrentTables;
 pub(crate) use directories::DirectoryCacheStats;
+pub(crate) use feed::UpdateFeed;
 pub(crate) use machine::{MachineEvents, OmStateMachine, SNAPSHOTS, WriteAnswer, discard_sent};
 pub(crate) use retries::CallKey;
 pub(crate) use snapshot_view::SnapshotView;

@@ -36,6 +36,8 @@ pub(crate) struct Tables {
 pub(crate) struct CacheSizes {
     /// Bytes of directories.
     pub(crate) directories: usize,
+    /// Bytes of rows that were written lately, for those who keep a copy.
+    pub(crate) updates: usize,
 }
 
 /// Decoded buckets. The apply thread keeps those in it up to date; a reader adds what it read

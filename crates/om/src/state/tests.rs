@@ -39,7 +39,7 @@ struct Replica {
 
 impl Replica {
     fn open(dir: &std::path::Path) -> Self {
-        let sizes = CacheSizes { directories: 1 << 20 };
+        let sizes = CacheSizes { directories: 1 << 20, updates: 1 << 20 };
         let current = CurrentTables::open(dir, StoreOptions::default(), sizes).unwrap();
         let current = Arc::new(current);
         let events = Arc::new(MachineEvents::default());

@@ -49,7 +49,7 @@ pub(super) fn page(page: &dyn StatusPage) -> String {
     html
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

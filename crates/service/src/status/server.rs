@@ -13,7 +13,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::{StatusPage, html, json};
+use super::{StatusPage, html, json, log_level};
 use crate::metrics::MetricsRegistry;
 use crate::shutdown::Shutdown;
 
@@ -65,6 +65,7 @@ impl StatusServer {
             .route("/prom", get(show_metrics))
             .route("/status.json", get(show_json))
             .route("/health", get(show_health))
+            .route("/logLevel", get(log_level::show))
             .with_state(Shown { registry, page });
         let stop = Shutdown::new();
         let stopped = stop.clone();

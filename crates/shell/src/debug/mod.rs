@@ -1,5 +1,6 @@
 //! `o3 debug`: what is stored where, and whether it is right.
 
+mod ldb;
 mod replicas;
 
 use clap::Subcommand;
@@ -12,6 +13,8 @@ use crate::{Noun, ShellError};
 pub enum DebugCommand {
     /// Replicas of keys: verify, chunk-info.
     Replicas(Noun<replicas::ReplicasCommand>),
+    /// Databases on disk: scan, list_column_families, value-schema, checkpoint.
+    Ldb(ldb::LdbArgs),
 }
 
 impl DebugCommand {
@@ -19,6 +22,7 @@ impl DebugCommand {
     pub(crate) fn is_verbose(&self) -> bool {
         match self {
             Self::Replicas(noun) => noun.verbose,
+            Self::Ldb(args) => args.verbose,
         }
     }
 }
@@ -27,5 +31,6 @@ impl DebugCommand {
 pub(crate) async fn run(command: DebugCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         DebugCommand::Replicas(noun) => replicas::run(noun.command, conf).await,
+        DebugCommand::Ldb(args) => ldb::run(args),
     }
 }

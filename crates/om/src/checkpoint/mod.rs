@@ -1,0 +1,15 @@
+//! Copies of OM's tables over HTTP: `/dbCheckpoint` and `/v2/dbCheckpoint`, which Recon takes, and
+//! the updates that follow one ([`UpdateFeed`](crate::state::UpdateFeed)).
+//!
+//! A copy is a RocksDB checkpoint in a directory of its own, hard links for the most part, that is
+//! sent as a tar archive and removed: when it is sent, when its reader is gone, and at the next
+//! start when OM ended before. Few are made at once, each has a bounded rate, and a reader that
+//! takes nothing is left.
+
+mod archive;
+mod copy;
+mod routes;
+mod wish;
+
+pub(crate) use copy::discard;
+pub(crate) use routes::{CheckpointRoutes, routes};

@@ -1,0 +1,135 @@
+//! `o3 repair`: databases of stopped servers are changed, with Ozone's verbs. A database that a
+//! server has open is locked, so that none of these can meet one.
+
+mod compact;
+mod inapplicable;
+mod update_transaction;
+
+use std::io::{BufRead, Write, stderr, stdin};
+
+use clap::{Args, Subcommand};
+
+use crate::{Noun, ShellError};
+
+use inapplicable::Inapplicable;
+use update_transaction::{OfOm, OfScm, UpdateTransaction};
+
+/// Whose data is repaired.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RepairCommand {
+    /// Any database: compact.
+    Ldb(Noun<LdbCommand>),
+    /// OM's: update-transaction.
+    Om(Noun<OmCommand>),
+    /// SCM's: update-transaction.
+    Scm(Noun<ScmCommand>),
+    /// DataNodes': nothing of Ozone's applies here.
+    Datanode(Noun<DatanodeCommand>),
+}
+
+/// What is done to any database.
+#[derive(Debug, Clone, Subcommand)]
+pub enum LdbCommand {
+    /// Compact a table of a database whose server is stopped.
+    Compact(compact::Compact),
+}
+
+/// What is done to OM's data.
+#[derive(Debug, Clone, Subcommand)]
+pub enum OmCommand {
+    /// Set how far in the Raft log om.db says that it is. OM must be stopped.
+    UpdateTransaction(UpdateTransaction),
+    /// Does not apply: an entry of the log that cannot be applied stops no OM here.
+    #[command(visible_alias = "srt")]
+    SkipRatisTransaction(Inapplicable),
+}
+
+/// What is done to SCM's data.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ScmCommand {
+    /// Set how far in the Raft log scm.db says that it is. SCM must be stopped.
+    UpdateTransaction(UpdateTransaction),
+    /// Does not apply: this SCM has no certificates.
+    Cert(Inapplicable),
+}
+
+/// What would be done to DataNodes' data.
+#[derive(Debug, Clone, Subcommand)]
+pub enum DatanodeCommand {
+    /// Does not apply: all containers have schema V3 here.
+    UpgradeContainerSchema(Inapplicable),
+}
+
+impl RepairCommand {
+    /// Whether causes of an error are wanted.
+    pub(crate) fn is_verbose(&self) -> bool {
+        match self {
+            Self::Ldb(noun) => noun.verbose,
+            Self::Om(noun) => noun.verbose,
+            Self::Scm(noun) => noun.verbose,
+            Self::Datanode(noun) => noun.verbose,
+        }
+    }
+}
+
+/// Runs one.
+pub(crate) fn run(command: RepairCommand) -> Result<(), ShellError> {
+    match command {
+        RepairCommand::Ldb(Noun { command: LdbCommand::Compact(args), .. }) => compact::run(&args),
+        RepairCommand::Om(noun) => match noun.command {
+            OmCommand::UpdateTransaction(args) => update_transaction::run::<OfOm>(&args),
+            OmCommand::SkipRatisTransaction(_) => Err(inapplicable::refuse(
+                "there is no Ratis log: an entry that OM cannot apply is refused the same way on every OM and \
+                 passed over (docs/internals/log-entries.md)",
+            )),
+        },
+        RepairCommand::Scm(noun) => match noun.command {
+            ScmCommand::UpdateTransaction(args) => update_transaction::run::<OfScm>(&args),
+            ScmCommand::Cert(_) => Err(inapplicable::refuse(
+                "this SCM gives no certificates, so there is none to recover",
+            )),
+        },
+        RepairCommand::Datanode(_) => Err(inapplicable::refuse(
+            "containers of DataNodes have schema V3 from the start, so there is none to upgrade",
+        )),
+    }
+}
+
+/// How careful a repair is.
+#[derive(Debug, Clone, Args)]
+struct Care {
+    /// Say what would be done, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask. Ozone's also skips the look for a running server, which the lock of a database
+    /// does not allow here.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Care {
+    /// Asks whether to go on; `true` when something may be changed.
+    ///
+    /// # Errors
+    /// When the answer is no, or none can be had.
+    fn confirm(&self, what: &str) -> Result<bool, ShellError> {
+        if self.dry_run || self.force {
+            return Ok(!self.dry_run);
+        }
+        eprint!("ATTENTION: {what} Its server must be stopped. Do you want to continue (y/N)? ");
+        let failed = |e| ShellError::local("standard input")(e);
+        stderr().flush().map_err(failed)?;
+        let mut answer = String::new();
+        stdin().lock().read_line(&mut answer).map_err(failed)?;
+        match answer.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Ok(true),
+            _ => Err(ShellError::Refused("Aborting command.".to_owned())),
+        }
+    }
+
+    /// A line of output, marked when nothing is done.
+    fn say(&self, text: &str) -> Result<(), ShellError> {
+        let mark = if self.dry_run { "[dry run] " } else { "" };
+        crate::output::line(format!("{mark}{text}"))
+    }
+}
