@@ -26,7 +26,6 @@ async fn commands_of_absent_features_get_ozones_answer_for_them() {
             Status::TokenErrorOther,
             "there are no delegation tokens: security is off",
         ),
-        (Type::DbUpdates, Status::NotSupportedOperation, "DBUpdates is not supported"),
         (Type::ListTrash, Status::NotSupportedOperation, "ListTrash is not supported"),
     ];
     for (command, status, message) in cases {

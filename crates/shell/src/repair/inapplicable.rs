@@ -6,7 +6,6 @@ use crate::ShellError;
 
 /// Whatever Ozone's verb takes.
 #[derive(Debug, Clone, Args)]
-#[command(disable_help_flag = true)]
 pub struct Inapplicable {
     /// Not looked at.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
