@@ -26,7 +26,7 @@ impl conformance::Subject for Subject {
 
     fn open(&self, dir: &Path) -> Result<OmStateMachine, MachineError> {
         std::fs::create_dir_all(dir)?;
-        let sizes = CacheSizes { directories: 1 << 20 };
+        let sizes = CacheSizes { directories: 1 << 20, updates: 1 << 20 };
         let current = CurrentTables::open(dir, StoreOptions::default(), sizes)?;
         let (events, snapshots) = (Arc::<MachineEvents>::default(), dir.join("snapshots"));
         let om = "om1".to_owned();
