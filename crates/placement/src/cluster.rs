@@ -3,8 +3,8 @@
 use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
 use crate::{
-    Change, Containers, DeletionLog, Millis, Nodes, PendingTasks, Pipelines, Replicas, SafeMode,
-    Sequences, Settings, Urgency,
+    Change, Containers, DeletionLog, Millis, Nodes, PendingTasks, Pipelines, Repaired, Replicas,
+    SafeMode, Sequences, Settings, Urgency,
 };
 
 /// Everything SCM knows. See the [crate] for how it changes.
@@ -24,6 +24,8 @@ pub struct Cluster {
     pub pending: PendingTasks,
     /// Which repairs go first when there are too many (soft).
     pub urgency: Urgency,
+    /// What was repaired lately (soft).
+    pub repaired: Repaired,
     /// Blocks to be deleted (replicated; acknowledgements are soft).
     pub deletions: DeletionLog,
     /// Sequence numbers (replicated; the leader's ranges are soft).
@@ -70,6 +72,7 @@ impl Cluster {
             replicas: Replicas::default(),
             pending: PendingTasks::default(),
             urgency: Urgency::default(),
+            repaired: Repaired::default(),
             deletions: DeletionLog::default(),
             sequences: Sequences::default(),
             safe_mode: SafeMode::default(),

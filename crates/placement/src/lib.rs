@@ -55,6 +55,7 @@ pub use deletion::{DeletionLog, Transaction};
 pub use node::{Health, Node, Nodes, Storage};
 pub use pipeline::{PipelineEntry, PipelinePlan, Pipelines};
 pub use replica::pending::PendingTasks;
+pub use replica::progress::Repaired;
 pub use replica::urgency::Urgency;
 pub use replica::{Replica, ReplicaState, Replicas};
 pub use safemode::{RuleStatus, SafeMode};

@@ -86,6 +86,18 @@ fn a_node_that_does_not_answer_is_sent_it_again_and_others_are_not() {
 }
 
 #[test]
+fn what_a_node_was_sent_before_it_registered_again_is_sent_in_the_next_round() {
+    let mut cluster = one_transaction();
+    cluster.send_deletions(START);
+    acknowledge(&mut cluster, 1, 1, true);
+    for n in [1, 2] {
+        register(&mut cluster, n, &[], START + 1);
+    }
+    let (_, decision) = cluster.send_deletions(START + 2);
+    assert_eq!(decision.orders, [to(2, OrderKind::DeleteBlocks(vec![1]))], "1 has confirmed");
+}
+
+#[test]
 fn a_replica_that_is_away_keeps_the_transaction_until_it_is_back() {
     let mut cluster = one_transaction();
     let later = START + cluster.settings.dead_after;

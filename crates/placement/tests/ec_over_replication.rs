@@ -38,6 +38,48 @@ fn one_of_two_replicas_of_an_index_goes() {
     assert_eq!(repair(&mut cluster, now), []);
 }
 
+/// A node registers again, as after a restart, and tells that it still has its replica.
+fn start_anew(cluster: &mut Cluster, c: ContainerId, node: DatanodeId, now: u64) {
+    let details = cluster.nodes.get(node).unwrap().details.clone();
+    let replica = cluster.replicas.on(c, node).cloned();
+    cluster.register(details, disks(1), &[], now);
+    let replicas = replica.map(|replica| (c, replica)).into_iter().collect();
+    cluster.report_all_replicas(node, replicas, now);
+}
+
+#[test]
+fn what_a_node_was_to_delete_when_it_registers_again_is_ordered_once_more() {
+    let (mut cluster, c, _) = twice(1);
+    let now = soon(&cluster);
+    let gone = deleted(&repair(&mut cluster, now), c);
+    start_anew(&mut cluster, c, gone[0], now + 1_000);
+    assert!(cluster.pending.take_changed(), "there is something to do");
+    assert_eq!(deleted(&repair(&mut cluster, now + 2_000), c), gone, "the same one");
+    assert_eq!((cluster.pending.deletions(), cluster.pending.of(c).len()), (1, 1));
+    assert_eq!(repair(&mut cluster, now + 3_000), [], "it is under way");
+    // It is waited for from the second order on.
+    let timeout = cluster.settings.replication.timeout;
+    assert_eq!(repair(&mut cluster, now + timeout + 500), []);
+    say(&mut cluster, c, gone[0], 2, ReplicaState::Deleted);
+    assert_eq!(cluster.pending.of(c), []);
+    assert_eq!(health(&cluster, c), "HEALTHY");
+}
+
+#[test]
+fn what_a_node_was_to_delete_is_not_ordered_once_more_when_it_is_the_last_of_its_index() {
+    let (mut cluster, c, nodes) = twice(1);
+    let now = soon(&cluster);
+    let gone = deleted(&repair(&mut cluster, now), c);
+    let other = *nodes.iter().find(|node| **node != gone[0]).unwrap();
+    say(&mut cluster, c, other, 2, ReplicaState::Deleted);
+    start_anew(&mut cluster, c, gone[0], now + 1_000);
+    let orders = repair(&mut cluster, now + 2_000);
+    let deletes = |o: &Order| matches!(o.kind, OrderKind::DeleteContainer { .. });
+    assert!(!orders.iter().any(deletes), "{orders:?}");
+    // It may still do what it was told first.
+    assert_eq!(cluster.pending.deleting(gone[0]), 1);
+}
+
 #[test]
 fn the_choice_does_not_depend_on_the_order_of_reports_nor_on_what_else_is_deleted() {
     let (cluster, c, nodes) = twice(3);

@@ -428,3 +428,58 @@ fn what_is_urgent_does_not_wait_behind_all_others() {
     assert!(cluster.pending.take_changed(), "the others are looked at again, soon");
     assert_eq!(round(&mut cluster).len(), 2);
 }
+
+#[test]
+fn what_is_missing_and_how_long_it_takes_is_known() {
+    let mut cluster = in_racks(9, 3);
+    let (_, c) = closed(&mut cluster);
+    let start = soon(&cluster);
+    let used = cluster.containers.get(c).unwrap().used_bytes;
+    assert!(used > 0);
+    assert_eq!(cluster.repair_progress(start).left, Some(0), "nothing is missing");
+    let mut now = start;
+    for index in [5, 4] {
+        lose(&mut cluster, c, index);
+        let orders = repair(&mut cluster, now);
+        let before = cluster.repair_progress(now);
+        assert_eq!((before.missing, before.missing_bytes, before.under_way), (1, used, 1));
+        assert_eq!(before.left, None, "at what rate is not known yet");
+        now += 10_000;
+        for (node, index) in reconstruction(&orders[0]).targets {
+            report(&mut cluster, c, part(node, index, ReplicaState::Closed), now);
+        }
+    }
+    for index in [1, 2] {
+        lose(&mut cluster, c, index);
+    }
+    // One in ten seconds, and two are missing.
+    let progress = cluster.repair_progress(now);
+    assert_eq!((progress.missing, progress.under_way, progress.made), (2, 0, 2));
+    assert_eq!(progress.left, Some(20_000));
+    assert_eq!(cluster.repair_progress(now + 10_000).left, Some(40_000), "nothing came since");
+    let later = now + placement::replica::progress::WINDOW + 1;
+    assert_eq!(cluster.repair_progress(later).left, None);
+    lose(&mut cluster, c, 3);
+    let progress = cluster.repair_progress(now);
+    assert_eq!((progress.lost, progress.missing), (1, 0), "nothing can be made");
+}
+
+#[test]
+fn a_replica_that_did_not_close_with_the_others_is_told_again() {
+    let mut cluster = in_racks(9, 3);
+    let (_, c) = closed(&mut cluster);
+    let now = soon(&cluster);
+    let node = node_of(&cluster, c, 3);
+    say(&mut cluster, c, node, 3, ReplicaState::Open);
+    for round in 0..3 {
+        assert_eq!(repair(&mut cluster, now + round * 1_000), [], "it is waited for");
+        let orders = cluster.repeat_closes(ContainerId(0), 1_000, now + round * 1_000).orders;
+        let [order] = orders.as_slice() else { panic!("{orders:?}") };
+        assert_eq!(order.node, node);
+        assert!(
+            matches!(order.kind, OrderKind::CloseContainer { id, force: false, .. } if id == c)
+        );
+    }
+    say(&mut cluster, c, node, 3, ReplicaState::Closed);
+    assert!(cluster.repeat_closes(ContainerId(0), 1_000, now + 4_000).is_empty());
+}

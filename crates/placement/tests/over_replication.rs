@@ -150,9 +150,10 @@ fn what_a_node_was_told_to_delete_counts_as_gone_when_it_died_and_came_back() {
     beat(&mut cluster, &others, dead);
     register(&mut cluster, victim, &[], dead);
     report(&mut cluster, c, copy(victim), dead);
+    assert_eq!(deletions(&repair(&mut cluster, dead)), [victim], "once more, and no other one");
     assert_eq!(deletions(&repair(&mut cluster, dead)), [], "it may carry the order out still");
     // The order has an end, after which the node does not.
-    let expired = later + cluster.settings.replication.timeout;
+    let expired = dead + cluster.settings.replication.timeout;
     let all: Vec<u128> = (1..=NODES).collect();
     beat(&mut cluster, &all, expired);
     assert_eq!(deletions(&repair(&mut cluster, expired)), [victim]);

@@ -127,6 +127,12 @@ impl DeletionLog {
         failed.map(|(_, p)| *p = Progress::default()).count()
     }
 
+    /// A node may have started anew, and have lost what it was sent: the next round sends it again,
+    /// without a wait for the answer. It is no harm where it was carried out.
+    pub(crate) fn forget_sent_to(&mut self, node: DatanodeId) {
+        self.progress.values_mut().for_each(|p| p.sent.retain(|(n, _)| *n != node));
+    }
+
     /// Adds a transaction, new or loaded.
     pub fn insert(&mut self, t: Transaction) {
         self.blocks = self.blocks.saturating_add(t.blocks.len() as u128);

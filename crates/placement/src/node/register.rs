@@ -64,7 +64,8 @@ impl Cluster {
             confirmed: true,
         };
         self.nodes.put(node);
-        self.pending.forget_work_of(id);
+        self.pending.registered(id);
+        self.deletions.forget_sent_to(id);
         let address_changed = self.pipelines.refresh_member(&details);
         let mut decision = Decision::default();
         let wanted = (details.op_state, details.op_state_expiry);

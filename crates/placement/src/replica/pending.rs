@@ -74,6 +74,8 @@ pub struct PendingTasks {
     copies: usize,
     /// Nodes that a replica could not be copied from or made on, and until when that is remembered.
     failed: FxHashMap<(ContainerId, DatanodeId), Millis>,
+    /// Deletions of nodes that registered since they were ordered.
+    doubtful: Vec<(ContainerId, DatanodeId)>,
     /// Something came, went or failed since it was last asked.
     changed: bool,
 }
@@ -162,9 +164,27 @@ impl PendingTasks {
 
     /// A node may have started anew: it works on nothing that it was told to send or to decode
     /// before. If it still does, a replica too many comes at worst. What it was told to delete it
-    /// may yet delete, and what others send it may yet come.
-    pub(crate) fn forget_work_of(&mut self, node: DatanodeId) {
+    /// may yet delete or may have forgotten: that goes on to count, and is ordered once more if it
+    /// still is to go. What others send it may yet come.
+    pub(crate) fn registered(&mut self, node: DatanodeId) {
         self.drop_where(|p| p.task.work().is_some_and(|(by, _)| by == node));
+        let of_node = |p: &Pending| p.node == node && p.task == Task::Delete;
+        let goes = self.tasks.iter().filter(|(_, tasks)| tasks.iter().any(of_node));
+        let ids: Vec<ContainerId> = goes.map(|(id, _)| *id).collect();
+        self.changed |= !ids.is_empty();
+        self.doubtful.extend(ids.into_iter().map(|id| (id, node)));
+        self.doubtful.sort_unstable();
+        self.doubtful.dedup();
+    }
+
+    /// Deletions that their nodes may have forgotten, since this was last asked.
+    pub(crate) fn take_doubtful(&mut self) -> Vec<(ContainerId, DatanodeId)> {
+        std::mem::take(&mut self.doubtful)
+    }
+
+    /// Takes a deletion out; nothing when there is none.
+    pub(crate) fn take_deletion(&mut self, id: ContainerId, node: DatanodeId) -> Option<Pending> {
+        self.remove(id, |p| p.node == node && p.task == Task::Delete).pop()
     }
 
     /// What took too long is not waited for any longer. That it did is remembered for `timeout`.

@@ -19,6 +19,7 @@
 //! (`Node::confirmed`). Among the same replicas the choice follows from the ids alone, whichever
 //! SCM makes it and in whatever order they were reported.
 
+use proto::hdds::LifeCycleState;
 use smallvec::{SmallVec, smallvec};
 use types::{ContainerId, DatanodeId, OperationalState};
 
@@ -26,7 +27,10 @@ use super::count::{ReplicaCount, mixed};
 use super::pending::{Pending, Task};
 use super::urgency::{Left, Urgency};
 use crate::settings::whole;
-use crate::{Cluster, Container, Decision, Health, Millis, Node, Order, OrderKind, elapsed};
+use crate::{
+    Cluster, Container, Decision, Health, Millis, Node, Order, OrderKind, Replica, ReplicaState,
+    elapsed,
+};
 
 /// What a look at some containers has found to do.
 #[derive(Debug, Default)]
@@ -73,16 +77,17 @@ impl Cluster {
     pub fn repair_containers(&mut self, start: ContainerId, count: usize, now: Millis) -> Repairs {
         let mut repairs = Repairs::default();
         let timeout = self.settings.replication.timeout;
+        let until = now.saturating_add(timeout);
         if start == ContainerId(0) {
             self.pending.expire(now, timeout);
             self.urgency.begin_round();
+            self.repeat_deletions(now, until, &mut repairs.decision);
         }
         let mut ids: Vec<_> =
             self.containers.from(start).take(count.saturating_add(1)).map(|c| c.id).collect();
         if ids.len() > count {
             repairs.next = ids.pop();
         }
-        let until = now.saturating_add(timeout);
         let mut due: Vec<(Left, ContainerId)> =
             ids.into_iter().filter_map(|id| Some((self.left_of(id, now)?, id))).collect();
         due.sort_unstable();
@@ -103,6 +108,49 @@ impl Cluster {
             self.pending.note_change();
         }
         repairs
+    }
+
+    /// Replicas of CLOSED containers that take writes are told to close once more: the order that
+    /// answered their last report may be lost. Looks at up to `count` containers from `start` on.
+    pub fn repeat_closes(&self, start: ContainerId, count: usize, now: Millis) -> Decision {
+        let mut decision = Decision::default();
+        for container in self.containers.from(start).take(count) {
+            self.repeat_close(container.id, now, &mut decision);
+        }
+        decision
+    }
+
+    fn repeat_close(&self, id: ContainerId, now: Millis, decision: &mut Decision) {
+        let closed = |c: &&Container| {
+            c.state == LifeCycleState::Closed
+                && elapsed(c.state_enter_ms, now) >= self.settings.resend_after
+        };
+        let Some(container) = self.containers.get(id).filter(closed) else { return };
+        let is_open = |r: &&Replica| matches!(r.state, ReplicaState::Open | ReplicaState::Closing);
+        for replica in self.replicas.of(id).iter().filter(is_open) {
+            if self.nodes.is_healthy(replica.node) {
+                let pipeline = container.pipeline.unwrap_or_default();
+                let kind = OrderKind::CloseContainer { id, pipeline, force: false };
+                decision.order(replica.node, kind);
+            }
+        }
+    }
+
+    /// Orders the deletions once more that their nodes may have forgotten, as far as the same
+    /// replica would be chosen now. Another one may have been lost since: then this one stays, if
+    /// its node did forget, and is counted as going until its time is over.
+    fn repeat_deletions(&mut self, now: Millis, until: Millis, decision: &mut Decision) {
+        for (id, node) in self.pending.take_doubtful() {
+            let Some(before) = self.pending.take_deletion(id, node) else { continue };
+            let delete = Repair::delete(id, node, until);
+            match self.repair(id, now, until) {
+                Some(repair) if repair.order == delete.order => {
+                    delete.tasks.into_iter().for_each(|task| self.pending.add(id, task));
+                    decision.orders.push(delete.order);
+                }
+                _ => self.pending.add(id, before),
+            }
+        }
     }
 
     /// How many replicas a container can lose until it cannot be read; `None` when there is nothing

@@ -40,7 +40,9 @@ impl Cluster {
                 self.replicas.remove(id, node);
                 self.pending.gone(id, node);
             } else {
-                self.pending.arrived(id, node);
+                if self.pending.arrived(id, node) {
+                    self.repaired.note(now, replica.used_bytes);
+                }
                 self.replicas.put(id, replica);
                 if self.safe_mode.is_on() && self.containers.get(id).is_some() {
                     let known = self.different_replicas(id);

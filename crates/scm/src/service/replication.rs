@@ -69,6 +69,10 @@ impl BackgroundService for ReplicationManager {
             }
             core.metrics.repairs.inc_by(repairs.decision.orders.len() as u64);
             decision.merge(repairs.decision);
+            if complete {
+                let start = start.unwrap_or(ContainerId(0));
+                decision.merge(cluster.repeat_closes(start, PORTION, now));
+            }
             (decision, repairs.next)
         };
         let orders = decision.orders.len() as u64;

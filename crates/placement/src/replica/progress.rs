@@ -1,0 +1,116 @@
+//! How far repair is: which replicas are missing, and how long it takes to make them at the rate of
+//! late.
+
+use std::collections::VecDeque;
+
+use types::ContainerId;
+
+use crate::{Cluster, Container, Millis};
+
+/// What was made is remembered for so long.
+pub const WINDOW: Millis = 300_000;
+
+/// Replicas that are remembered at most; of more the last ones.
+const MOST: usize = 10_000;
+
+/// Replicas that were waited for and came lately.
+#[derive(Debug, Default)]
+pub struct Repaired {
+    /// When, and of how many bytes.
+    came: VecDeque<(Millis, u64)>,
+}
+
+/// How far repair is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Replicas that are to be made.
+    pub missing: u64,
+    /// Their bytes, about.
+    pub missing_bytes: u64,
+    /// Those of them that a node was told to make.
+    pub under_way: u64,
+    /// Closed containers of which too little is left to make replicas from.
+    pub lost: u64,
+    /// Replicas that were made within [`WINDOW`].
+    pub made: u64,
+    /// Their bytes.
+    pub made_bytes: u64,
+    /// How long it takes until nothing is missing, at the rate of what was made; `None` when that
+    /// is not known.
+    pub left: Option<Millis>,
+}
+
+impl Repaired {
+    /// A replica came that was waited for.
+    pub(crate) fn note(&mut self, now: Millis, bytes: u64) {
+        self.came.push_back((now, bytes));
+        let is_old = |(at, _): &(Millis, u64)| now.saturating_sub(*at) > WINDOW;
+        while self.came.len() > MOST || self.came.front().is_some_and(is_old) {
+            self.came.pop_front();
+        }
+    }
+
+    /// Those that came within the window.
+    fn lately(&self, now: Millis) -> impl Iterator<Item = (Millis, u64)> {
+        self.came.iter().copied().filter(move |(at, _)| now.saturating_sub(*at) <= WINDOW)
+    }
+
+    /// How long as many bytes take, and one more replica. The first of those that came began before
+    /// the time that is looked at.
+    fn time_for(&self, bytes: u64, now: Millis) -> Option<Millis> {
+        let mut came = self.lately(now);
+        let (first, _) = came.next()?;
+        let (mut count, mut sum) = (0_u64, 0_u64);
+        for (_, bytes) in came {
+            count = count.saturating_add(1);
+            sum = sum.saturating_add(bytes);
+        }
+        if count == 0 {
+            return None;
+        }
+        let took = u128::from(now.saturating_sub(first).max(1));
+        let time = took.saturating_mul(u128::from(bytes)).checked_div(u128::from(sum.max(1)))?;
+        Some(Millis::try_from(time).unwrap_or(Millis::MAX))
+    }
+}
+
+impl Cluster {
+    /// How far repair is.
+    pub fn repair_progress(&self, now: Millis) -> Progress {
+        let mut progress = Progress::default();
+        for container in self.containers.from(ContainerId(0)).filter(|c| !c.suppressed) {
+            let Some((missing, under_way, is_lost)) = self.missing_of(container) else { continue };
+            if is_lost {
+                progress.lost = progress.lost.saturating_add(1);
+                continue;
+            }
+            let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+            add(&mut progress.missing, missing);
+            add(&mut progress.under_way, under_way.min(missing));
+            add(&mut progress.missing_bytes, missing.saturating_mul(container.used_bytes));
+        }
+        for (_, bytes) in self.repaired.lately(now) {
+            progress.made = progress.made.saturating_add(1);
+            progress.made_bytes = progress.made_bytes.saturating_add(bytes);
+        }
+        progress.left = match progress.missing {
+            0 => Some(0),
+            _ => self.repaired.time_for(progress.missing_bytes, now),
+        };
+        progress
+    }
+
+    /// Replicas of a container that are missing, those of them that are on their way, and whether
+    /// there is nothing to make them from. `None` when it is not settled.
+    fn missing_of(&self, c: &Container) -> Option<(u64, u64, bool)> {
+        let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        if let Some(count) = self.ec_replica_count(c) {
+            let missing = count.needed(false);
+            let coming = missing.iter().filter(|index| count.coming.contains_key(index)).count();
+            return Some((wide(missing.len()), wide(coming), count.is_lost() && c.keys > 0));
+        }
+        let count = self.replica_count(c)?;
+        let missing = wide(count.missing(false));
+        Some((missing, wide(count.coming.len()), count.is_lost() && c.keys > 0))
+    }
+}
