@@ -131,6 +131,16 @@ pub const PROGRAMS: &[Program] = &[
         start: Start::Script("erasure/run", &[]),
     },
     Program {
+        name: "rebuild",
+        what: "reads and writes of a reconstruction by plain system calls, and its decoding: the limits",
+        start: Start::Example("raw_rebuild", &["DIR", "512", "3-2"]),
+    },
+    Program {
+        name: "reconstruction",
+        what: "a lost replica of 1 GB rebuilt, beside disk and codec, and a client's p99 meanwhile",
+        start: Start::Script("reconstruction/run", &[]),
+    },
+    Program {
         name: "disks",
         what: "S3 PUTs over many slow disks (needs root, wrk and loop devices)",
         start: Start::Script("disks/run", &[]),

@@ -1,25 +1,24 @@
 //! One block group being written.
 //!
-//! **Invariants.** A PutBlock is sent once every chunk of its stripe is acknowledged by every
-//! replica that has one, so that a stripe that any replica lists is there on all. PutBlocks are
-//! sent one after the other. After a failure nothing more is written to the group: its length is
-//! that of its acknowledged stripes.
+//! **Invariants.** A PutBlock lists a stripe once every chunk of it, and of all stripes before, is
+//! acknowledged by every replica that has one, so that a stripe that any replica lists is there on
+//! all. PutBlocks are sent one after the other. After a failure nothing more is written to the
+//! group: its length is that of its acknowledged stripes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use erasure::{ReplicaIndex, Scheme};
-use futures::future::{join, join_all};
 use proto::datanode as dn;
 use proto::ozone::KeyLocation;
 use types::{BlockId, DatanodeDetails, Pipeline};
 
-use super::parity::Parity;
+use super::cells::{Cells, Written};
 use super::put::Put;
-use super::replica::{Calls, Outcome, Replica, all_or_failures, replicas};
-use crate::datanode::{Command, Datanodes, Failure, Target};
+use super::replica::{Calls, Replica, replicas};
+use super::stripe::Pending;
+use crate::datanode::{Datanodes, Failure, Target};
 use crate::write::block::HANG_SHARE;
-use crate::write::chunk::Chunk;
 use crate::write::exclude::ExcludeList;
 use crate::{Error, Result};
 
@@ -37,9 +36,6 @@ pub(super) enum StripeFailure {
     Fatal(Error),
 }
 
-/// The chunks of a stripe that are there, and are in no list yet.
-pub(super) struct Written(Vec<(ReplicaIndex, dn::ChunkInfo)>);
-
 /// A block group being written.
 pub(super) struct GroupWriter {
     calls: Arc<Calls>,
@@ -49,11 +45,14 @@ pub(super) struct GroupWriter {
     /// Something about it failed lately: there was no other.
     is_reluctant: bool,
     /// In order of their indexes.
-    replicas: Vec<Replica>,
+    replicas: Arc<[Replica]>,
+    /// What each of them is told next that it has; shared with the PutBlock on its way.
+    lists: Vec<Arc<dn::PutBlockRequestProto>>,
     /// Stripes that fit.
     capacity: u64,
-    /// Stripes and bytes that the replicas list, or are being told to.
-    stripes: u64,
+    /// Stripes that were begun.
+    begun: u64,
+    /// Bytes that the replicas list, or are being told to.
     length: u64,
     /// Bytes that are acknowledged.
     acknowledged: u64,
@@ -81,6 +80,7 @@ impl GroupWriter {
             token: location.token.as_deref().map(crate::datanode::token_url),
         };
         let replicas = replicas(scheme, &pipeline, block)?;
+        let lists = replicas.iter().map(|replica| Arc::new(replica.empty_list())).collect();
         // A node that answers nothing for long hangs or is cut off, and other nodes are there at
         // once, unless this group was opened although something about it failed lately.
         let is_reluctant = excluded.avoids(&block, &pipeline);
@@ -96,8 +96,9 @@ impl GroupWriter {
             pipeline,
             is_reluctant,
             replicas,
+            lists,
             capacity,
-            stripes: 0,
+            begun: 0,
             length: 0,
             acknowledged: 0,
             ended: false,
@@ -119,46 +120,42 @@ impl GroupWriter {
 
     /// Whether no more stripes fit.
     pub(super) fn is_full(&self) -> bool {
-        self.stripes >= self.capacity
+        self.begun >= self.capacity
     }
 
-    /// Writes the cells of a stripe to all replicas that have one. Nothing lists them yet: the
-    /// PutBlock of the stripe before may be on its way.
-    pub(super) async fn write_cells(
-        &self,
-        data: &[Chunk],
-        parity: &mut Parity,
-    ) -> Result<Written, StripeFailure> {
-        let first = self.scheme.data();
-        let sent_data = join_all(
-            self.replicas.iter().zip(data).map(|(replica, cell)| self.write_cell(replica, cell)),
-        );
-        let sent_parity = async {
-            let cells = parity.get().await?;
-            let replicas = self.replicas.iter().skip(first).zip(cells);
-            let sent = join_all(replicas.map(|(replica, cell)| self.write_cell(replica, cell)));
-            Ok::<_, Error>(sent.await)
-        };
-        let (sent_data, sent_parity) = join(sent_data, sent_parity).await;
-        let sent_parity = sent_parity.map_err(StripeFailure::Fatal)?;
-        all_or_failures(sent_data.into_iter().chain(sent_parity)).map(Written)
+    /// The place of the next stripe.
+    pub(super) fn next_cells(&mut self) -> Cells {
+        let number = self.begun;
+        self.begun += 1;
+        let (calls, replicas) = (self.calls.clone(), self.replicas.clone());
+        Cells { calls, scheme: self.scheme, replicas, number }
     }
 
-    /// The PutBlock that makes a written stripe one of the group's; the one before must have been
-    /// acknowledged. `last` says that the key ends with it.
+    /// The PutBlock that makes written stripes, in their order, part of the group; the one before
+    /// must have been acknowledged. `ends` says that no stripe comes behind them.
     pub(super) async fn list(
         &mut self,
-        written: Written,
-        data: &[Chunk],
-        parity: &mut Parity,
-        last: bool,
+        stripes: &mut [(Pending, Written)],
+        ends: bool,
     ) -> Result<Put> {
-        let parity = parity.get().await?;
-        self.add_to_lists(written.0, data, parity);
-        self.length += data.iter().map(|cell| cell.len as u64).sum::<u64>();
-        self.stripes += 1;
-        self.ended = last || self.is_full();
+        for (pending, Written(chunks)) in stripes {
+            self.length += pending.data_len();
+            let parity = pending.parity.get().await?;
+            let cells = pending.stripe.cells.iter().chain(parity);
+            let sums = cells.flat_map(|cell| &cell.checksums.checksums);
+            let sums: Vec<u8> = sums.fold(Vec::new(), |mut all, sum| {
+                all.extend_from_slice(sum);
+                all
+            });
+            self.add_to_lists(std::mem::take(chunks), &sums.into());
+        }
+        self.ended = ends;
         Ok(self.put())
+    }
+
+    /// Bytes that are acknowledged.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.acknowledged
     }
 
     /// Remembers that so many bytes are acknowledged.
@@ -192,70 +189,29 @@ impl GroupWriter {
 
     /// Adds the chunks of a stripe to the lists of the replicas that have one. The first replica
     /// and those with parity keep the checksums of the whole stripe.
-    fn add_to_lists(
-        &mut self,
-        infos: Vec<(ReplicaIndex, dn::ChunkInfo)>,
-        data: &[Chunk],
-        parity: &[Chunk],
-    ) {
-        let cells = data.iter().chain(parity);
-        let sums = cells.flat_map(|cell| &cell.checksums.checksums);
-        let all = sums.fold(Vec::new(), |mut all, sum| {
-            all.extend_from_slice(sum);
-            all
-        });
-        let all = bytes::Bytes::from(all);
-        for (index, mut info) in infos {
+    fn add_to_lists(&mut self, chunks: Vec<(ReplicaIndex, dn::ChunkInfo)>, sums: &bytes::Bytes) {
+        for (index, mut chunk) in chunks {
             if index == ReplicaIndex::FIRST || !self.scheme.is_data(index) {
-                info.stripe_checksum = Some(all.clone());
+                chunk.stripe_checksum = Some(sums.clone());
             }
-            if let Some(replica) = self.replicas.get_mut(index.position()) {
-                Arc::make_mut(&mut replica.put).block_data.chunks.push(info);
+            if let Some(list) = self.lists.get_mut(index.position()) {
+                Arc::make_mut(list).block_data.chunks.push(chunk);
             }
         }
     }
 
     /// What the replicas are to list now.
     fn put(&mut self) -> Put {
-        for replica in &mut self.replicas {
-            let put = Arc::make_mut(&mut replica.put);
-            put.block_data.metadata = metadata(self.length);
-            put.eof = Some(self.ended);
+        for list in &mut self.lists {
+            let list = Arc::make_mut(list);
+            list.block_data.metadata = metadata(self.length);
+            list.eof = Some(self.ended);
         }
-        let (calls, replicas) = (self.calls.clone(), self.replicas.clone());
-        Put { calls, replicas, length: self.length }
-    }
-
-    /// Writes the cell of one replica; returns the chunk that it is there.
-    async fn write_cell(
-        &self,
-        replica: &Replica,
-        cell: &Chunk,
-    ) -> Outcome<(ReplicaIndex, dn::ChunkInfo)> {
-        let info = dn::ChunkInfo {
-            chunk_name: format!("{}_chunk_{}", self.calls.target.block.local, self.stripes + 1),
-            offset: self.stripes * u64::from(self.scheme.chunk_size()),
-            len: cell.len as u64,
-            metadata: Vec::new(),
-            checksum_data: cell.checksums.clone(),
-            stripe_checksum: None,
-        };
-        let request = dn::WriteChunkRequestProto {
-            block_id: replica.put.block_data.block_id,
-            chunk_data: Some(info.clone()),
-            data: None,
-            block: None,
-        };
-        let command = Command {
-            kind: dn::Type::WriteChunk,
-            request_field: 17,
-            response_field: 15,
-            request: &request,
-        };
-        let calls = &self.calls;
-        match calls.call::<_, dn::WriteChunkResponseProto>(replica, command, &cell.parts).await {
-            Ok(_) => Ok((replica.index, info)),
-            Err(failure) => Err((replica.node.clone(), failure)),
+        Put {
+            calls: self.calls.clone(),
+            replicas: self.replicas.clone(),
+            lists: self.lists.clone(),
+            length: self.length,
         }
     }
 }

@@ -3,169 +3,194 @@
 use std::time::Instant;
 
 use erasure::Codec;
-use futures::future::join;
-use limits::MemoryPermit;
+use futures::FutureExt;
 use proto::datanode::Result as ContainerResult;
 use proto::ozone::{KeyInfo, KeyLocation};
-use tokio_util::task::AbortOnDropHandle;
-use tracing::Instrument;
+use tokio::task::JoinError;
 
-use super::group::{Failures, GroupWriter, StripeFailure};
-use super::parity::Parity;
-use super::put::Put;
+use super::group::{Failures, GroupWriter};
+use super::stripe::{Pending, Stripe};
+use super::unacknowledged::{Ended, Taken, Unacknowledged, When};
 use crate::datanode::Failure;
-use crate::write::chunk::Chunk;
 use crate::write::recover::{MAX_RETRY_DELAY, MIN_RETRY_DELAY};
 use crate::write::session::{FinishOptions, Session};
 use crate::{Error, Result};
 
-/// The data cells of a stripe; those behind the end of the key are left out.
-#[derive(Default)]
-pub(super) struct Stripe {
-    pub(super) cells: Vec<Chunk>,
-    /// Memory of the cells and of their parity; given back with the stripe.
-    pub(super) memory: Option<MemoryPermit>,
+/// Stripes whose cells are on their way at a time: one is being stored while the next one is sent.
+const WRITING: usize = 2;
+
+/// A group with the stripes that it has not acknowledged.
+struct Open {
+    group: GroupWriter,
+    stripes: Unacknowledged,
 }
 
-/// A stripe on its way.
-struct Pending {
-    stripe: Stripe,
-    parity: Parity,
-    /// The key ends with it.
-    last: bool,
-}
-
-/// A stripe whose PutBlock failed.
-struct Unacknowledged {
-    failure: StripeFailure,
-    pending: Pending,
-}
-
-/// A PutBlock on its way: the bytes of the group that are acknowledged with it. It keeps its
-/// stripe, and the memory of it, until then.
-type PutTask = AbortOnDropHandle<Result<u64, Unacknowledged>>;
-
-/// Writes stripes to block groups. The cells of a stripe are written while the PutBlock of the one
-/// before is on its way.
+/// Writes stripes to block groups. Cells of a stripe are written while PutBlocks of the ones before
+/// are on their way; a PutBlock lists as many stripes as are there.
 pub(super) struct GroupsWriter {
     session: Session,
     codec: Codec,
-    group: Option<GroupWriter>,
-    /// That of the last stripe of `group`.
-    put: Option<PutTask>,
+    open: Option<Open>,
     done: Vec<KeyLocation>,
     /// Groups that failed since a stripe was last acknowledged.
     failed: u32,
+    /// Something failed for good, or was given up in the middle: bytes may be missing.
+    is_broken: bool,
 }
 
 impl GroupsWriter {
     pub(super) fn new(session: Session, codec: Codec) -> Self {
-        Self { session, codec, group: None, put: None, done: Vec::new(), failed: 0 }
+        Self { session, codec, open: None, done: Vec::new(), failed: 0, is_broken: false }
     }
 
-    /// Writes a stripe, to as many groups as it takes; it is acknowledged by the time that the next
-    /// one is written, or by [`finish`](Self::finish). The key ends with it when it is the `last`.
+    /// Takes a stripe and sends it on its way, once there is room for it; it is acknowledged by
+    /// [`finish`](Self::finish) at the latest. The key ends with it when it is the `last`.
     pub(super) async fn write(&mut self, stripe: Stripe, last: bool) -> Result<()> {
-        let cells = stripe.cells.clone();
-        let parity = Parity::of(self.codec.clone(), cells, self.session.options().checksum);
-        self.write_all(vec![Pending { stripe, parity, last }]).await
+        self.begin_work()?;
+        let checksum = self.session.options().checksum;
+        let pending = Pending::new(stripe, last, &self.codec, checksum);
+        self.write_all(vec![pending]).await?;
+        self.is_broken = false;
+        Ok(())
+    }
+
+    /// Whether stripes, and their memory, wait to be acknowledged.
+    pub(super) fn has_unacknowledged(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.stripes.is_empty())
+    }
+
+    /// Has what is written acknowledged soon, so that its memory is given back.
+    pub(super) async fn put_soon(&mut self) -> Result<()> {
+        self.put_if_due(When::Soon).await
+    }
+
+    /// Waits until something has ended that was on its way, for [`take_in`](Self::take_in). Nothing
+    /// is lost when the future is dropped.
+    pub(super) async fn ended(&mut self) -> Option<Result<Ended, JoinError>> {
+        self.open.as_mut()?.stripes.ended().await
+    }
+
+    /// Takes in what has ended, and writes it once more if it failed.
+    pub(super) async fn take_in(&mut self, ended: Result<Ended, JoinError>) -> Result<()> {
+        self.begin_work()?;
+        let again = self.after(ended).await?;
+        self.write_all(again).await?;
+        self.is_broken = false;
+        Ok(())
     }
 
     /// Makes the key of `written` bytes visible.
     pub(super) async fn finish(mut self, written: u64, options: FinishOptions) -> Result<KeyInfo> {
-        while self.put.is_some() {
-            let again = self.wait_for_put().await?;
-            self.write_all(again.into_iter().collect()).await?;
+        self.begin_work()?;
+        while self.has_unacknowledged() {
+            let again = self.drive(When::AtEnd).await?;
+            self.write_all(again).await?;
         }
-        if let Some(mut group) = self.group.take() {
+        if let Some(Open { mut group, .. }) = self.open.take() {
             group.end().await;
             self.done.extend(group.into_location());
         }
         self.session.commit(written, self.done, options).await
     }
 
+    /// Nothing is right any more until the work that begins has succeeded.
+    fn begin_work(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.is_broken, true) {
+            true => Err(Error::Usage("a stripe could not be written before".to_owned())),
+            false => Ok(()),
+        }
+    }
+
     /// Writes stripes, of which the first is the last of the list.
     async fn write_all(&mut self, mut stripes: Vec<Pending>) -> Result<()> {
         let begun = Instant::now();
-        loop {
-            if self.group.as_ref().is_some_and(GroupWriter::is_full) {
-                // Its last stripe may have to be written again, before any other.
-                stripes.extend(self.wait_for_put().await?);
+        while let Some(next) = stripes.pop() {
+            let again = self.make_room().await?;
+            if again.is_empty() {
+                let mut open = match self.open.take() {
+                    Some(open) => open,
+                    None => self.open_group(begun).await?,
+                };
+                open.stripes.write(&mut open.group, next);
+                self.open = Some(open);
+            } else {
+                // What failed comes before it.
+                stripes.push(next);
+                stripes.extend(again);
             }
-            let Some(pending) = stripes.pop() else { return Ok(()) };
-            stripes.extend(self.write_one(pending, begun).await?);
+        }
+        Ok(())
+    }
+
+    /// Waits until another stripe may be sent. Returns what has to be written to another group
+    /// before, the first stripe last.
+    async fn make_room(&mut self) -> Result<Vec<Pending>> {
+        let options = self.session.options();
+        let scheme = self.codec.scheme();
+        let stripe = scheme.total() * scheme.chunk_size() as usize;
+        let most = options.max_unacknowledged.max(WRITING * stripe);
+        while let Some(open) = &mut self.open {
+            let is_full = open.group.is_full();
+            let again = if is_full && open.stripes.is_empty() {
+                let location = self.open.take().and_then(|open| open.group.into_location());
+                self.done.extend(location);
+                break;
+            } else if is_full || open.stripes.writing() >= WRITING || open.stripes.bytes() >= most {
+                self.drive(When::Enough).await?
+            } else if let Some(Some(ended)) = open.stripes.ended().now_or_never() {
+                self.after(ended).await?
+            } else {
+                break;
+            };
+            if !again.is_empty() {
+                return Ok(again);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Waits for something that is on its way. Returns what has to be written to another group, the
+    /// first stripe last.
+    async fn drive(&mut self, when: When) -> Result<Vec<Pending>> {
+        self.put_if_due(when).await?;
+        match self.ended().await {
+            Some(ended) => self.after(ended).await,
+            None => Err(Error::Usage("a stripe waits for nothing that is on its way".to_owned())),
         }
     }
 
-    /// Writes the cells of a stripe and begins its PutBlock. Returns what has to be written to
-    /// another group, the first stripe last.
-    async fn write_one(&mut self, mut pending: Pending, begun: Instant) -> Result<Vec<Pending>> {
-        let mut group = match self.group.take() {
-            Some(group) => group,
-            None => self.open_group(begun).await?,
-        };
-        let cells = group.write_cells(&pending.stripe.cells, &mut pending.parity);
-        let (put, cells) = join(ended(self.put.take()), cells).await;
-        let mut failures = Vec::new();
-        let cells = match cells {
-            Ok(cells) => Some(cells),
-            Err(StripeFailure::Fatal(error)) => return Err(error),
-            Err(StripeFailure::Replicas(failed)) => {
-                failures.extend(failed);
-                None
-            }
-        };
-        let mut unacknowledged = None;
-        match put? {
-            None => {}
-            Some(Ok(length)) => self.acknowledge(&mut group, length),
-            Some(Err(Unacknowledged { failure: StripeFailure::Fatal(error), .. })) => {
-                return Err(error);
-            }
-            Some(Err(Unacknowledged { failure: StripeFailure::Replicas(failed), pending })) => {
-                failures.extend(failed);
-                unacknowledged = Some(pending);
-            }
+    async fn put_if_due(&mut self, when: When) -> Result<()> {
+        let enough = self.session.options().flush_size;
+        match &mut self.open {
+            Some(Open { group, stripes }) => stripes.put_if_due(group, when, enough).await,
+            None => Ok(()),
         }
-        if let Some(cells) = cells
-            && unacknowledged.is_none()
-        {
-            let Pending { stripe, parity, last } = &mut pending;
-            let put = group.list(cells, &stripe.cells, parity, *last).await?;
-            self.group = Some(group);
-            self.put = Some(begin(put, pending));
-            return Ok(Vec::new());
-        }
-        self.give_up(group, failures).await?;
-        Ok([pending].into_iter().chain(unacknowledged).collect())
     }
 
-    /// Waits for the PutBlock of the last stripe; the group is done when it is full. Returns the
-    /// stripe if it has to be written to another group.
-    async fn wait_for_put(&mut self) -> Result<Option<Pending>> {
-        let put = ended(self.put.take()).await?;
-        let Some(mut group) = self.group.take() else { return Ok(None) };
-        match put {
-            None => {}
-            Some(Ok(length)) => self.acknowledge(&mut group, length),
-            Some(Err(Unacknowledged { failure: StripeFailure::Fatal(error), .. })) => {
-                return Err(error);
+    /// Takes in what has ended. Returns what has to be written to another group, the first stripe
+    /// last.
+    async fn after(&mut self, ended: Result<Ended, JoinError>) -> Result<Vec<Pending>> {
+        let Some(mut open) = self.open.take() else { return Ok(Vec::new()) };
+        match open.stripes.take_in(&mut open.group, ended)? {
+            Ok(taken) => {
+                if taken == Taken::Acknowledged {
+                    self.failed = 0;
+                }
+                self.open = Some(open);
+                self.put_if_due(When::Enough).await?;
+                Ok(Vec::new())
             }
-            Some(Err(Unacknowledged { failure: StripeFailure::Replicas(failures), pending })) => {
+            Err(failed) => {
+                let Open { mut group, stripes } = open;
+                let acknowledged = group.acknowledged();
+                let (failures, again) = stripes.give_up(&mut group, failed).await?;
+                if group.acknowledged() > acknowledged {
+                    self.failed = 0;
+                }
                 self.give_up(group, failures).await?;
-                return Ok(Some(pending));
+                Ok(again)
             }
         }
-        match group.is_full() {
-            true => self.done.extend(group.into_location()),
-            false => self.group = Some(group),
-        }
-        Ok(None)
-    }
-
-    fn acknowledge(&mut self, group: &mut GroupWriter, length: u64) {
-        self.failed = 0;
-        group.acknowledge(length);
     }
 
     /// Ends a group that failed; what it acknowledged stays there.
@@ -194,12 +219,12 @@ impl GroupsWriter {
     /// A group of what is avoided is given out when there are too few DataNodes besides. What
     /// failed before the stripe was begun may be back by now: then only what failed since is
     /// avoided, and another group asked for.
-    async fn open_group(&mut self, begun: Instant) -> Result<GroupWriter> {
-        let group = self.next_group().await?;
+    async fn open_group(&mut self, begun: Instant) -> Result<Open> {
+        let mut group = self.next_group().await?;
         if group.is_reluctant() && self.session.client.excluded().remove_failed_before(begun) {
-            return self.next_group().await;
+            group = self.next_group().await?;
         }
-        Ok(group)
+        Ok(Open { group, stripes: Unacknowledged::default() })
     }
 
     async fn next_group(&mut self) -> Result<GroupWriter> {
@@ -233,20 +258,4 @@ impl GroupsWriter {
         }
         last
     }
-}
-
-/// Sends a PutBlock in the background.
-fn begin(put: Put, pending: Pending) -> PutTask {
-    let sent = async move {
-        let outcome = put.send().await;
-        outcome.map_err(|failure| Unacknowledged { failure, pending })
-    };
-    AbortOnDropHandle::new(tokio::spawn(sent.in_current_span()))
-}
-
-/// What became of a PutBlock, if there is one.
-async fn ended(put: Option<PutTask>) -> Result<Option<Result<u64, Unacknowledged>>> {
-    let Some(put) = put else { return Ok(None) };
-    let ended = put.await.map_err(|e| Error::Usage(format!("a stripe was not put: {e}")))?;
-    Ok(Some(ended))
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use erasure::Codec;
+use framed::AlignedBuf;
 use tokio::task::JoinHandle;
 
 use crate::write::chunk::Chunk;
@@ -18,7 +19,7 @@ impl Parity {
     pub(super) fn of(codec: Codec, cells: Vec<Chunk>, how: Checksum) -> Self {
         Self::Computing(tokio::task::spawn_blocking(move || {
             let parity = encode(&codec, &cells)?;
-            Ok(parity.into_iter().map(|cell| Chunk::new(cell.into(), how)).collect())
+            Ok(parity.into_iter().map(|cell| Chunk::new(cell.freeze(), how)).collect())
         }))
     }
 
@@ -39,11 +40,13 @@ impl Parity {
 }
 
 /// Encodes cells that are in pieces, without copying them together: a piece of parity after the
-/// other, each as long as all cells have it in one piece.
-fn encode(codec: &Codec, cells: &[Chunk]) -> Result<Vec<Vec<u8>>, erasure::Error> {
+/// other, each as long as all cells have it in one piece. Parity cells are in buffers that are used
+/// again: fresh pages would be zeroed and faulted in for every stripe.
+fn encode(codec: &Codec, cells: &[Chunk]) -> Result<Vec<AlignedBuf>, erasure::Error> {
     let scheme = codec.scheme();
     let length = cells.first().map_or(0, |cell| cell.len);
-    let mut parity = vec![vec![0; length]; scheme.parity()];
+    let mut parity: Vec<AlignedBuf> =
+        (0..scheme.parity()).map(|_| AlignedBuf::new(length)).collect();
     let mut pieces: Vec<Pieces<'_>> = (0..scheme.data())
         .map(|position| Pieces::of(cells.get(position).map_or(&[], |cell| &cell.parts)))
         .collect();
@@ -120,10 +123,14 @@ mod tests {
             };
             lengths.into_iter().enumerate().map(cut).collect()
         };
-        let whole = encode(&codec, &cells(data.len())).unwrap();
+        let encoded = |piece| -> Vec<Vec<u8>> {
+            let parity = encode(&codec, &cells(piece)).unwrap();
+            parity.into_iter().map(|cell| cell.to_vec()).collect()
+        };
+        let whole = encoded(data.len());
         assert!(whole.iter().all(|cell| cell.len() == 100_000));
         for piece in [100, 4096, 5000, 65_536] {
-            assert_eq!(encode(&codec, &cells(piece)).unwrap(), whole, "pieces of {piece}");
+            assert_eq!(encoded(piece), whole, "pieces of {piece}");
         }
     }
 }

@@ -13,13 +13,25 @@ use crate::datanode::{Command, Datanodes, Failure, Target};
 use crate::write::recover::{BUSY_TIMEOUT, MAX_RETRY_DELAY, MIN_RETRY_DELAY};
 use crate::{Error, Result};
 
-/// A replica of a group: where it is, and what it is told that it has.
-#[derive(Clone)]
+/// A replica of a group, and where it is.
 pub(super) struct Replica {
     pub(super) index: ReplicaIndex,
     pub(super) node: Arc<DatanodeDetails>,
-    /// The next PutBlock; shared with the one that is on its way.
-    pub(super) put: Arc<dn::PutBlockRequestProto>,
+    pub(super) block_id: dn::DatanodeBlockId,
+}
+
+impl Replica {
+    /// The PutBlock of a replica that has nothing yet.
+    pub(super) fn empty_list(&self) -> dn::PutBlockRequestProto {
+        let block_data = dn::BlockData {
+            block_id: self.block_id,
+            flags: None,
+            metadata: Vec::new(),
+            chunks: Vec::new(),
+            size: None,
+        };
+        dn::PutBlockRequestProto { block_data, eof: None }
+    }
 }
 
 /// How the replicas of one group are called.
@@ -78,7 +90,7 @@ pub(super) fn replicas(
     scheme: Scheme,
     pipeline: &Pipeline,
     block: BlockId,
-) -> Result<Vec<Replica>> {
+) -> Result<Arc<[Replica]>> {
     let members = || pipeline.members.iter().zip(&pipeline.replica_indexes);
     if pipeline.members.len() != scheme.total() {
         return Err(Error::om_reply(format!(
@@ -96,15 +108,8 @@ pub(super) fn replicas(
                 let id = pipeline.id;
                 Error::om_reply(format!("pipeline {id} has no member with replica index {index}"))
             })?;
-            let block_data = dn::BlockData {
-                block_id: block.to_datanode(index.get().cast_signed()),
-                flags: None,
-                metadata: Vec::new(),
-                chunks: Vec::new(),
-                size: None,
-            };
-            let put = Arc::new(dn::PutBlockRequestProto { block_data, eof: None });
-            Ok(Replica { index, node: Arc::new(node.clone()), put })
+            let block_id = block.to_datanode(index.get().cast_signed());
+            Ok(Replica { index, node: Arc::new(node.clone()), block_id })
         })
         .collect()
 }

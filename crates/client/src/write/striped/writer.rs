@@ -1,20 +1,23 @@
-//! Gathers a stripe while the one before is written.
+//! Gathers a stripe while the ones before are written.
+
+use std::pin::pin;
 
 use bytes::Bytes;
 use erasure::{Codec, Scheme};
+use futures::FutureExt;
 use limits::{MemoryBudget, MemoryClass};
 use proto::ozone::KeyInfo;
-use tokio::task::JoinHandle;
-use tracing::Instrument;
 use types::replication::EcConfig;
 
-use super::groups::{GroupsWriter, Stripe};
+use super::groups::GroupsWriter;
+use super::stripe::Stripe;
 use crate::write::chunk::ChunkBuffer;
 use crate::write::session::{FinishOptions, Session};
 use crate::{Checksum, Client, Error, Result};
 
-/// Writes one erasure-coded key. At most three stripes and their parity are in memory: one that is
-/// gathered, one whose cells are written, one that is not acknowledged yet.
+/// Writes one erasure-coded key. In memory are a stripe that is gathered and those that are not
+/// acknowledged, with their parity: [`crate::ClientOptions::max_unacknowledged`] and a stripe at
+/// most, or three stripes where that is more.
 pub(in crate::write) struct StripedWriter {
     client: Client,
     scheme: Scheme,
@@ -24,24 +27,7 @@ pub(in crate::write) struct StripedWriter {
     written: u64,
     cell: ChunkBuffer,
     stripe: Stripe,
-    groups: Groups,
-}
-
-/// Where the block groups are.
-enum Groups {
-    Idle(Box<GroupsWriter>),
-    Writing(Task),
-    /// A stripe could not be written.
-    Failed,
-}
-
-/// Writes a stripe in the background, as long as this is there.
-struct Task(JoinHandle<(Box<GroupsWriter>, Result<()>)>);
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+    groups: Box<GroupsWriter>,
 }
 
 impl StripedWriter {
@@ -59,7 +45,7 @@ impl StripedWriter {
             written: 0,
             cell: ChunkBuffer::default(),
             stripe: Stripe::default(),
-            groups: Groups::Idle(Box::new(GroupsWriter::new(session, Codec::new(scheme)))),
+            groups: Box::new(GroupsWriter::new(session, Codec::new(scheme))),
         })
     }
 
@@ -94,10 +80,20 @@ impl StripedWriter {
             return Ok(());
         }
         let Some(budget) = &self.client.options().memory else { return Ok(()) };
-        // The stripes that are being written need no more memory, so that this is waited for in
-        // vain never.
+        let class = budget.class(MemoryClass::Upload).clone();
         let key = MemoryBudget::key(&self.client.user());
-        let memory = budget.class(MemoryClass::Upload).acquire(&key, self.next_stripe()).await;
+        let mut acquire = pin!(class.acquire(&key, self.next_stripe()));
+        // Stripes that are being written need no more memory, and give theirs back.
+        let memory = loop {
+            if let Some(memory) = (&mut acquire).now_or_never() {
+                break memory;
+            }
+            self.groups.put_soon().await?;
+            tokio::select! {
+                memory = &mut acquire => break memory,
+                Some(ended) = self.groups.ended() => self.groups.take_in(ended).await?,
+            }
+        };
         self.stripe.memory = Some(memory);
         Ok(())
     }
@@ -110,8 +106,7 @@ impl StripedWriter {
         if !self.stripe.cells.is_empty() {
             self.send(true).await?;
         }
-        let groups = self.groups().await?;
-        groups.finish(self.written, options).await
+        self.groups.finish(self.written, options).await
     }
 
     fn is_full(&self) -> bool {
@@ -130,31 +125,9 @@ impl StripedWriter {
         data + cell * self.scheme.parity() as u64
     }
 
-    /// Has the stripe written, once the one before is.
+    /// Has the stripe written.
     async fn send(&mut self, last: bool) -> Result<()> {
-        let mut groups = self.groups().await?;
         let stripe = std::mem::take(&mut self.stripe);
-        let writing = async move {
-            let outcome = groups.write(stripe, last).await;
-            (groups, outcome)
-        };
-        self.groups = Groups::Writing(Task(tokio::spawn(writing.in_current_span())));
-        Ok(())
-    }
-
-    /// Waits for the stripe that is being written.
-    async fn groups(&mut self) -> Result<Box<GroupsWriter>> {
-        if let Groups::Writing(task) = &mut self.groups {
-            let written = (&mut task.0).await;
-            self.groups = Groups::Failed;
-            let (groups, outcome) =
-                written.map_err(|e| Error::Usage(format!("a stripe was not written: {e}")))?;
-            outcome?;
-            return Ok(groups);
-        }
-        match std::mem::replace(&mut self.groups, Groups::Failed) {
-            Groups::Idle(groups) => Ok(groups),
-            _ => Err(Error::Usage("a stripe could not be written before".to_owned())),
-        }
+        self.groups.write(stripe, last).await
     }
 }

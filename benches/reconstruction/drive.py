@@ -1,0 +1,224 @@
+"""Drives benches/reconstruction/run. Every figure is of one run, so that ratios hold.
+
+A container whose replicas have MEGABYTES each is filled and closed. Then, ROUNDS times, the
+DataNode with one of its replicas is killed for good, and SCM has that replica rebuilt on one that
+had none: first with nothing else to do, and in the last round beside a client that writes and
+reads small keys without a pause. The rate is compared with that of the same reads and writes by
+plain system calls, and with the codec alone on one core (`raw_rebuild`), and the client's p99 with
+what it was before.
+"""
+
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from cluster import Cluster, free_ports  # noqa: E402
+from record import record  # noqa: E402
+
+SCHEME = os.environ.get("SCHEME", "rs-3-2")
+MEGABYTES = int(os.environ.get("MEGABYTES", "1000"))
+ROUNDS = int(os.environ.get("ROUNDS", "2"))
+DATA, PARITY = (int(number) for number in SCHEME.removeprefix("rs-").split("-"))
+DATANODES = DATA + PARITY + ROUNDS
+KEY_MIB = 100
+
+SETTINGS = {
+    "ozone.scm.stale.node.interval": "3s",
+    "ozone.scm.dead.node.interval": "6s",
+    "hdds.scm.replication.thread.interval": "1s",
+    "hdds.scm.wait.time.after.safemode.exit": "0s",
+    "hdds.heartbeat.interval": "1s",
+    "ozone.scm.ec.pipeline.minimum": "1",
+    "hdds.datanode.volume.min.free.space": "1MB",
+    "ozone.scm.container.size": "5GB",
+    # Scans would read the disk, too.
+    "hdds.container.scrub.enabled": "false",
+}
+
+
+def shown(name, value, unit, digits=1):
+    print(f"{name}: {value:.{digits}f} {unit}", flush=True)
+    record(name, value, unit)
+
+
+class Bench:
+    def __init__(self, o3, raw, directory):
+        self.raw = raw
+        self.home = f"{directory}/cluster"
+        self.ports = {}
+        self.cluster = Cluster(o3, self.home, 1, SETTINGS, 0)
+        for number in range(DATANODES):
+            self.start(f"dn{number + 1}")
+
+    def start(self, name):
+        self.ports[name] = free_ports(1)[0]
+        self.cluster.datanodes.append(name)
+        self.cluster.start(
+            name,
+            "datanode",
+            f"hdds.datanode.dir={self.home}/{name}/hdds",
+            f"hdds.datanode.http-address=127.0.0.1:{self.ports[name]}",
+        )
+
+    def page(self, name, path):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[name]}{path}", timeout=5) as answer:
+                return answer.read().decode()
+        except OSError:
+            return ""
+
+    def metric(self, metric):
+        """The sum over all DataNodes that are there."""
+        pages = (self.page(name, "/metrics") for name in self.cluster.datanodes)
+        found = (re.findall(rf"^\w*{metric}(?:_total)? ([0-9.e+]+)$", page, re.MULTILINE) for page in pages)
+        return sum(float(value) for values in found for value in values)
+
+    def replicas(self, container):
+        """Which DataNode has which index of a container, and in which state."""
+        found = {}
+        for name in self.cluster.datanodes:
+            for row in json.loads(self.page(name, "/containers.json?count=10000") or "[]"):
+                if row["container"] == container:
+                    found[name] = (row["replicaIndex"], row["state"])
+        return found
+
+    def until(self, what, holds, seconds=60, step=0.02):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = holds()
+            if found:
+                return found
+            time.sleep(step)
+        for name in self.cluster.datanodes:
+            print(f"{name}: {self.page(name, '/containers.json?count=10000')}")
+        print(self.cluster.run("admin", "container", "report"))
+        sys.exit(f"in vain: {what}")
+
+    def freon(self, verb, *arguments):
+        report = json.loads(self.cluster.run("freon", verb, "--json", *arguments))
+        if report["failures"]:
+            sys.exit(f"{verb} {arguments}: {report}")
+        return report
+
+    def fill(self):
+        """Fills containers; returns the one with the most, closed."""
+        keys = str(MEGABYTES * DATA // KEY_MIB)
+        coded = ["-v", "vol1", "-b", "coded", "--type", "EC", "-r", f"{SCHEME}-1024k"]
+        self.freon("ockg", "-t", "1", "-n", keys, "-s", str(KEY_MIB << 20), "-p", "large", *coded)
+        self.freon("ockg", "-t", "4", "-n", "2000", "-s", "10KB", "-p", "small", *SMALL)
+        listed = self.cluster.run("admin", "container", "list", "--type", "EC", "--all", "--json")
+        largest = max(json.loads(listed), key=lambda row: row["usedBytes"])
+        container = largest["containerID"]
+        self.cluster.run("admin", "container", "close", str(container))
+        everywhere = DATA + PARITY
+
+        def closed():
+            states = [state for _, state in self.replicas(container).values()]
+            return states == ["CLOSED"] * everywhere
+
+        self.until("the container is closed", closed)
+        return container
+
+    def load(self, verb):
+        """p99 of a client's calls, over two seconds."""
+        report = self.freon(verb, "-t", "1", "-n", "2000", "--duration", "2s", "-p", "small", *SMALL[: LOADS[verb]])
+        (timer,) = report["timers"].values()
+        return timer["p99Ms"]
+
+    def lose(self, container, index):
+        """Kills the DataNode with a replica, for good."""
+        (victim,) = [name for name, (has, _) in self.replicas(container).items() if has == index]
+        self.cluster.datanodes.remove(victim)
+        self.cluster.kill(victim)
+
+    def rebuild(self, container, index, meanwhile=lambda: None):
+        """MB/s of the rebuilt replica."""
+        bytes_before, done = self.metric("reconstruct_ec_bytes"), self.metric("reconstruct_ec_done")
+        self.lose(container, index)
+        self.until("the rebuilding begins", lambda: self.metric("reconstruct_ec_running") > 0)
+        begun = time.monotonic()
+        while meanwhile() is not None and self.metric("reconstruct_ec_running") > 0:
+            pass
+        self.until("the replica is rebuilt", lambda: self.metric("reconstruct_ec_done") > done, 120)
+        took = time.monotonic() - begun
+        indexes = [has for has, state in self.replicas(container).values() if state == "CLOSED"]
+        if sorted(indexes) != list(range(1, DATA + PARITY + 1)):
+            sys.exit(f"rebuilt, but there are {sorted(indexes)}")
+        rebuilt = self.metric("reconstruct_ec_bytes") - bytes_before
+        print(f"  {rebuilt / 1e6:.0f} MB in {took:.2f} s", flush=True)
+        return rebuilt / 1e6 / took
+
+    def measure(self):
+        container = self.fill()
+        raw_dirs = ",".join(f"{self.home}/{name}/hdds" for name in self.cluster.datanodes)
+        env = {name: value for name, value in os.environ.items() if name != "BENCH_RESULTS"}
+        command = [self.raw, raw_dirs, str(MEGABYTES), SCHEME.removeprefix("rs-")]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
+        disk, codec = (float(re.search(rf"(\d+) MB/s by the {which}", done).group(1)) for which in ("disk", "codec"))
+        title = f"reconstruction/{SCHEME}, a replica of {MEGABYTES} MB"
+        shown(f"{title} disk alone", disk, "MB/s", 0)
+        shown(f"{title} codec alone, one core", codec, "MB/s", 0)
+        rates = []
+        for index in range(1, ROUNDS):
+            self.cluster.forget_pages()
+            rates.append(self.rebuild(container, index))
+        rate = statistics.median(rates)
+        shown(f"{title} rate", rate, "MB/s", 0)
+        shown(f"{title} rate beside the slower of disk and codec", 100 * rate / min(disk, codec), "%", 0)
+        before, during = ({verb: [] for verb in LOADS} for _ in range(2))
+        for _ in range(2):
+            for verb in LOADS:
+                before[verb].append(self.load(verb))
+
+        def meanwhile():
+            for verb in LOADS:
+                p99 = self.load(verb)
+                # What the end of the rebuilding falls into counts for neither.
+                if self.metric("reconstruct_ec_running") == 0:
+                    return None
+                during[verb].append(p99)
+            return during
+
+        self.cluster.forget_pages()
+        rate = self.rebuild(container, ROUNDS, meanwhile)
+        shown(f"{title} rate beside a client", rate, "MB/s", 0)
+        for verb, name in (("ockg", "write"), ("ocklr", "read")):
+            if not during[verb]:
+                print(f"the rebuilding took less than two seconds: no p99 of {name}s beside it")
+                continue
+            quiet, beside = statistics.median(before[verb]), statistics.median(during[verb])
+            shown(f"{title} p99 of {name}s of 10 KB before", quiet, "ms", 2)
+            shown(f"{title} p99 of {name}s of 10 KB beside it", beside, "ms", 2)
+            shown(f"{title} p99 of {name}s of 10 KB, ratio", 100 * beside / quiet, "%", 0)
+
+
+SMALL = ["-v", "vol1", "-b", "small", "--type", "RATIS", "-r", "THREE"]
+# What a client does, and how many of the words above it takes.
+LOADS = {"ockg": 8, "ocklr": 4}
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("it takes too long"))
+    o3, raw, directory = sys.argv[1:4]
+    bench = Bench(o3, raw, directory)
+    try:
+        bench.cluster.wait_ready()
+
+        def healthy():
+            listed = ["admin", "datanode", "list", "--node-state", "HEALTHY", "--json"]
+            return bench.cluster.run(*listed).count("hostName") == DATANODES
+
+        bench.until("all DataNodes are there", healthy)
+        bench.measure()
+    finally:
+        bench.cluster.stop()
+
+
+main()
