@@ -29,7 +29,8 @@ fn stages(verb: &VerbLatency) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_stages_of_each_verb_add_up_to_its_time() {
     let world = World::new().await.with("ozone.acl.enabled", true);
-    let om = world.with("ozone.administrators", "ann").start().await;
+    let world = world.with("ozone.administrators", "ann");
+    let om = world.start().await;
     om.bucket("vol", "bkt").await;
     for n in 0..5 {
         om.put("vol", "bkt", &format!("k{n}"), 10).await;

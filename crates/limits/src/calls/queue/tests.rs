@@ -97,7 +97,7 @@ fn a_flood_leaves_places_for_the_others() {
     assert_eq!(flood.len(), 6, "three quarters of the places");
     let _more = enters(&queue, "light");
     drop((flood.pop(), light));
-    let given = waiting.iter_mut().filter_map(|one| ready(one)).count();
+    let given = waiting.iter_mut().filter_map(ready).count();
     assert_eq!(given, 14 - queue.waiting().iter().sum::<usize>());
     assert!(given >= 1);
 }
