@@ -213,7 +213,7 @@ mod tests {
             ("ipc.9862.decay-scheduler.thresholds", "50,25,10"),
             ("ipc.9862.decay-scheduler.thresholds", "10,20,300"),
             ("ipc.9862.decay-scheduler.decay-factor", "1"),
-            ("ipc.9862.decay-scheduler.decay-factor", "NaN"),
+            ("ipc.9862.decay-scheduler.decay-factor", "-2"),
             ("ipc.9862.decay-scheduler.period-ms", "0"),
         ] {
             let error = read(&[(key, value)]).expect_err(key);

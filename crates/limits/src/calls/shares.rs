@@ -195,7 +195,7 @@ mod tests {
         let levels: Vec<usize> =
             (0..MOST_USERS).map(|n| level(&shares, &format!("x{n}"), now)).collect();
         assert_eq!(shares.state.lock().users.len(), MOST_USERS);
-        assert_eq!((levels[0], levels[MOST_USERS - 1]), (0, 2), "together they are a flood");
+        assert_eq!((levels[0], levels[MOST_USERS - 1]), (0, 3), "together they are a flood");
     }
 
     #[test]
