@@ -60,8 +60,8 @@ pub trait View {
         Ok(Some(bucket.in_volume(volume.and_then(|v| v.object_id))))
     }
 
-    /// The volume whose row is at `volume_key`. Every judged request asks for it: views keep decoded
-    /// volumes at hand and override this.
+    /// The volume whose row is at `volume_key`. Every judged request asks for it: views keep
+    /// decoded volumes at hand and override this.
     ///
     /// # Errors
     /// When the store fails or the row is damaged.

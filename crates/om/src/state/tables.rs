@@ -40,8 +40,9 @@ pub(crate) struct CacheSizes {
     pub(crate) updates: usize,
 }
 
-/// Decoded buckets and volumes. The apply thread keeps those in it up to date; a reader adds what it read
-/// only if no round was applied since, so that an old row never replaces a new one.
+/// Decoded buckets and volumes. The apply thread keeps buckets in it up to date and takes volumes
+/// out that change; a reader adds what it read only if no round was applied since, so that an old
+/// row never replaces a new one.
 #[derive(Default)]
 struct Buckets {
     rows: FxHashMap<Vec<u8>, Bucket>,
