@@ -6,6 +6,9 @@ pub enum FreonError {
     /// A flag makes no sense.
     #[error("{0}")]
     Usage(String),
+    /// Tables of a server that does not run cannot be read or written.
+    #[error("{0}")]
+    Offline(String),
     /// The cluster refused or failed.
     #[error(transparent)]
     Client(#[from] client::Error),

@@ -6,6 +6,7 @@
 //! * OM alone: [`ommg`], [`omkg`], [`ombg`], [`ombr`], [`om-echo`](ome), [`occ`], [`fr`];
 //!   [`omkeybench`] is a mix with a bound on the keys that live, [`obrwk`] and [`obrwf`] list and
 //!   write at the same time ([`read_write`])
+//! * [`cgom`]: keys written into the tables of an OM that does not run
 //! * files of a bucket ([`fs`]): [`dfsg`], [`dfsv`], [`ddsg`], [`dtsg`]; [`hg`] syncs one
 //! * over [`s3`]: [`s3bg`], [`s3kg`]
 //! * SCM alone: [`stb`]
@@ -19,6 +20,7 @@
 //! A generator does one test by its number; everything else is shared.
 
 mod args;
+mod cgom;
 mod chunks;
 mod content;
 mod cpu;
@@ -80,6 +82,8 @@ pub use error::FreonError;
 /// A load generator.
 #[derive(Debug, Clone, Subcommand)]
 pub enum FreonCommand {
+    /// Write keys into the tables of an OM that does not run.
+    Cgom(cgom::Cgom),
     /// Write chunks to DataNodes, without OM.
     #[command(visible_alias = "datanode-chunk-generator")]
     Dcg(dcg::Dcg),
@@ -178,6 +182,7 @@ pub async fn run(command: FreonCommand, conf: Configuration) -> ExitCode {
                 ExitCode::FAILURE
             });
         }
+        FreonCommand::Cgom(args) => cgom::run(args, &conf).await,
         FreonCommand::Dcg(args) => dcg::run(args, &conf).await,
         FreonCommand::Dcv(args) => dcv::run(args, &conf).await,
         FreonCommand::Ddsg(args) => ddsg::run(args, &conf).await,

@@ -5,8 +5,10 @@
 //! * [`Guarded`]: a socket that fails when its peer is silent or stalls, for protocols of libraries
 //! * [`FairSemaphore`]: a bound that is shared fairly among keys (users, addresses), and of which
 //!   no key gets everything
+//! * [`CallQueue`]: a bound on calls of a kind, in the order of Hadoop's FairCallQueue
 //! * [`MemoryBudget`]: the bytes that a process spends on data in flight
 
+mod calls;
 mod connections;
 mod fair;
 mod guarded;
@@ -14,6 +16,10 @@ mod memory;
 mod options;
 mod peer;
 
+pub use calls::{
+    Asks, CallQueue, CallQueueOptions, CallQueueStats, Identity, OptionsError, Rank, Refused,
+    Shares, Turn,
+};
 pub use connections::{ConnectionStats, Connections, Open};
 pub use fair::{FairPermit, FairSemaphore};
 pub use guarded::Guarded;

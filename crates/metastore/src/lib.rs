@@ -4,6 +4,7 @@
 //!   checkpoints, range deletion, range statistics and compaction
 //! * [`TableSpec`], [`Preset`]: how a table is laid out on disk
 //! * [`Batch`]: changes that become visible, and durable, together
+//! * [`Ingest`]: many rows at once, as files
 //! * [`Cursor`], [`Snapshot`]: ordered reads
 //! * [`OfflineStore`]: any database by its path, for tools
 //! * [`TypedTable`], [`KeyCodec`], [`ValueCodec`]: tables of typed keys and values
@@ -21,6 +22,7 @@
 mod batch;
 mod cursor;
 mod error;
+mod ingest;
 mod offline;
 mod open;
 mod ranges;
@@ -30,6 +32,7 @@ mod table;
 pub use batch::{Batch, Durability};
 pub use cursor::{Cursor, IterRange};
 pub use error::{Error, Result};
+pub use ingest::Ingest;
 pub use offline::{OfflineChange, OfflineStore};
 pub use open::{Preset, StoreOptions, TableSpec};
 pub use ranges::RangeStatistics;

@@ -23,11 +23,26 @@ pub struct Prepared {
 ///
 /// # Errors
 /// When the request is refused; nothing needs to be logged then.
-pub fn prepare(mut request: OmRequest, ctx: &PrepareContext<'_>) -> Result<Prepared, OmError> {
+pub fn prepare(request: OmRequest, ctx: &PrepareContext<'_>) -> Result<Prepared, OmError> {
+    prepare_with(request, ctx, || ())
+}
+
+/// As [`prepare`]; `authorized` is called once the user's rights have been looked at, for a caller
+/// that measures what that takes.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_with(
+    mut request: OmRequest,
+    ctx: &PrepareContext<'_>,
+    authorized: impl FnOnce(),
+) -> Result<Prepared, OmError> {
     if route(&request) != Route::Write {
         return Err(OmError::unsupported(request.cmd_type));
     }
-    check_write(&mut request, ctx)?;
+    let allowed = check_write(&mut request, ctx);
+    authorized();
+    allowed?;
     let blocks = registry::prepare(registry::command_of(&request)?, &mut request, ctx)?;
     Ok(Prepared { request, blocks })
 }

@@ -7,12 +7,35 @@ use proto::ozone::{OmRequest, OmResponse, Type};
 use crate::check_access::check_read;
 use crate::context::ReadContext;
 use crate::error::OmError;
+use crate::view::Remembering;
 use crate::{key, registry};
 
 /// Answers a read. Locations in the answer have no pipelines and tokens yet: the caller of this
 /// function fills them in ([`crate::for_each_location`]).
 pub fn read(request: &OmRequest, cx: &ReadContext<'_>) -> OmResponse {
-    match check_read(request, cx).and_then(|()| answer(request, cx)) {
+    read_with(request, cx, || ())
+}
+
+/// As [`read`]; `authorized` is called once the user's rights have been looked at, for a caller
+/// that measures what that takes.
+pub fn read_with(
+    request: &OmRequest,
+    cx: &ReadContext<'_>,
+    authorized: impl FnOnce(),
+) -> OmResponse {
+    let remembering;
+    let judged;
+    let cx = match cx.settings.authorization.enabled {
+        false => cx,
+        true => {
+            remembering = Remembering::new(cx.view);
+            judged = ReadContext { view: &remembering, ..*cx };
+            &judged
+        }
+    };
+    let allowed = check_read(request, cx);
+    authorized();
+    match allowed.and_then(|()| answer(request, cx)) {
         Ok(mut response) => {
             response.trace_id = request.trace_id.clone();
             response
@@ -27,10 +50,20 @@ pub fn read(request: &OmRequest, cx: &ReadContext<'_>) -> OmResponse {
 ///
 /// Answers with block locations need their pipelines first: use [`read`] for those.
 pub fn read_encoded(request: &OmRequest, cx: &ReadContext<'_>) -> Bytes {
+    read_encoded_with(request, cx, || ())
+}
+
+/// As [`read_encoded`], with a call as in [`read_with`].
+pub fn read_encoded_with(
+    request: &OmRequest,
+    cx: &ReadContext<'_>,
+    authorized: impl FnOnce(),
+) -> Bytes {
     if request.cmd_type == Type::ListKeysLight as i32
         && let Some(list) = &request.list_keys_request
     {
         let allowed = check_read(request, cx);
+        authorized();
         let trace = request.trace_id.as_deref();
         return match allowed.and_then(|()| key::list_light::encode(list, trace, cx)) {
             Ok(bytes) => bytes,
@@ -40,7 +73,7 @@ pub fn read_encoded(request: &OmRequest, cx: &ReadContext<'_>) -> Bytes {
             }
         };
     }
-    Bytes::from(read(request, cx).encode_to_vec())
+    Bytes::from(read_with(request, cx, authorized).encode_to_vec())
 }
 
 fn answer(request: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {

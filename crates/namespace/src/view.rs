@@ -1,5 +1,6 @@
 //! What the rules see of the tables.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -59,6 +60,15 @@ pub trait View {
         Ok(Some(bucket.in_volume(volume.and_then(|v| v.object_id))))
     }
 
+    /// The volume whose row is at `volume_key`. Every judged request asks for it: views keep
+    /// decoded volumes at hand and override this.
+    ///
+    /// # Errors
+    /// When the store fails or the row is damaged.
+    fn volume(&self, volume_key: &[u8]) -> Result<Option<Arc<VolumeInfo>>, ViewError> {
+        Ok(get(self, Table::VolumeTable, volume_key)?.map(Arc::new))
+    }
+
     /// The directory whose row is at `row`. Paths are resolved through it, so views keep decoded
     /// directories at hand and override this.
     ///
@@ -92,8 +102,76 @@ impl<V: View + ?Sized> View for &V {
         (**self).bucket(bucket_key)
     }
 
+    fn volume(&self, volume_key: &[u8]) -> Result<Option<Arc<VolumeInfo>>, ViewError> {
+        (**self).volume(volume_key)
+    }
+
     fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
         (**self).directory(row)
+    }
+}
+
+/// A view for one request, which remembers the key row that it read last: where rights are looked
+/// at, a key is read for its ACLs first and then for the answer.
+pub(crate) struct Remembering<'a> {
+    view: &'a dyn View,
+    last: RefCell<Option<Read>>,
+}
+
+/// A row that was read.
+struct Read {
+    table: Table,
+    key: Vec<u8>,
+    value: Option<Bytes>,
+}
+
+impl<'a> Remembering<'a> {
+    pub fn new(view: &'a dyn View) -> Self {
+        Self { view, last: RefCell::new(None) }
+    }
+}
+
+impl View for Remembering<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ViewError> {
+        if !matches!(table, Table::KeyTable | Table::FileTable) {
+            return self.view.get(table, key);
+        }
+        let mut last = self.last.borrow_mut();
+        if let Some(read) = &*last
+            && read.table == table
+            && read.key == key
+        {
+            return Ok(read.value.clone());
+        }
+        let value = self.view.get(table, key)?;
+        *last = Some(Read { table, key: key.to_vec(), value: value.clone() });
+        Ok(value)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        start: &[u8],
+        end: Option<&[u8]>,
+        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), ViewError> {
+        self.view.scan(table, start, end, each)
+    }
+
+    fn exists(&self, table: Table, key: &[u8]) -> Result<bool, ViewError> {
+        self.view.exists(table, key)
+    }
+
+    fn bucket(&self, bucket_key: &[u8]) -> Result<Option<Bucket>, ViewError> {
+        self.view.bucket(bucket_key)
+    }
+
+    fn volume(&self, volume_key: &[u8]) -> Result<Option<Arc<VolumeInfo>>, ViewError> {
+        self.view.volume(volume_key)
+    }
+
+    fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
+        self.view.directory(row)
     }
 }
 

@@ -14,6 +14,9 @@ pub enum Error {
     /// The network topology schema cannot be used.
     #[error(transparent)]
     Schema(#[from] topology::SchemaError),
+    /// The settings of the queue of requests contradict each other.
+    #[error(transparent)]
+    Queue(#[from] limits::OptionsError),
     /// An endpoint cannot be opened.
     #[error(transparent)]
     Bind(#[from] service::BindError),

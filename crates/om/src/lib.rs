@@ -39,6 +39,7 @@ mod members;
 mod metrics;
 mod options;
 mod prepared;
+mod pressure;
 mod raft;
 mod rpc;
 mod scm;

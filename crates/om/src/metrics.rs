@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use limits::{CallQueue, CallQueueStats};
 use service::MetricsRegistry;
 
 use crate::dispatch::Dispatcher;
@@ -43,6 +44,7 @@ pub(crate) fn register(
         "Requests waiting for admission",
         |dispatcher| dispatcher.parts().admission.waiting() as f64,
     );
+    register_queues(registry, dispatcher);
     gauge(registry, dispatcher, "audit_lines_dropped", "Audit lines lost", |dispatcher| {
         dispatcher.parts().audit.dropped() as f64
     });
@@ -94,6 +96,38 @@ pub(crate) fn register(
         "Bytes to compact",
         move |dispatcher| store(dispatcher).map_or(0.0, |m| m.pending_compaction_bytes as f64),
     );
+}
+
+/// Registers who waits for whom.
+fn register_queues(registry: &MetricsRegistry, dispatcher: &Arc<Dispatcher>) {
+    type Count = fn(&CallQueueStats) -> &AtomicU64;
+    let counts: [(&str, &str, Count); 3] = [
+        ("admission_at_once", "Requests that found a place at once", |s| &s.at_once),
+        ("admission_waited", "Requests that waited for a place", |s| &s.waited),
+        ("admission_refused", "Requests refused because too many waited", |s| &s.refused),
+    ];
+    for (name, help, count) in counts {
+        let dispatcher = Arc::downgrade(dispatcher);
+        registry.counters_fn(name, help, "kind", move || {
+            let Some(dispatcher) = dispatcher.upgrade() else { return Vec::new() };
+            let of = |(kind, queue): (&str, &CallQueue)| {
+                (kind.to_owned(), count(queue.stats()).load(Ordering::Relaxed))
+            };
+            dispatcher.parts().admission.queues().map(of).to_vec()
+        });
+    }
+    let taken = Arc::downgrade(dispatcher);
+    let name = "admission_taken";
+    registry.gauges_fn(name, "Requests that have a place", "kind", move || {
+        let Some(dispatcher) = taken.upgrade() else { return Vec::new() };
+        let queues = dispatcher.parts().admission.queues();
+        queues.map(|(kind, queue)| (kind.to_owned(), queue.taken() as f64)).to_vec()
+    });
+    let top = Arc::downgrade(dispatcher);
+    let help = "Shares of all requests of the users who ask for most";
+    registry.gauges_fn("user_share", help, "user", move || {
+        top.upgrade().map_or_else(Vec::new, |d| d.parts().admission.top_users())
+    });
 }
 
 /// Registers what the Hadoop RPC endpoint counts.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use config::keys::{hdds, om as keys, scm, trioxide};
 use config::{ByteSize, Configuration, HostPort, ScmNode};
-use limits::ConnectionOptions;
+use limits::{CallQueueOptions, ConnectionOptions};
 use metastore::StoreOptions;
 use namespace::{Authorization, Principals, Settings};
 use proto::ozone::BucketLayoutProto;
@@ -15,7 +15,7 @@ use types::ReplicationConfig;
 use crate::background::{
     CleanupOptions, DirectoryDeletingOptions, KeyDeletingOptions, TrashOptions,
 };
-use crate::dispatch::LocalReads;
+use crate::dispatch::{Limits, LocalReads};
 use crate::error::Error;
 use crate::members::Members;
 use crate::scm::{PoolOptions, ScmAddresses};
@@ -87,6 +87,7 @@ pub(crate) struct Setup {
     pub(crate) grpc_max_message: usize,
     pub(crate) http: Option<HostPort>,
     pub(crate) connections: ConnectionOptions,
+    pub(crate) limits: Limits,
     /// A request that takes as long is logged; zero for none.
     pub(crate) slow_request: Duration,
     pub(crate) scm: Vec<ScmAddresses>,
@@ -149,6 +150,7 @@ impl Setup {
             grpc_max_message: conf.get(&keys::OZONE_OM_GRPC_MAXIMUM_RESPONSE_LENGTH).as_usize(),
             http,
             connections: ConnectionOptions::from_configuration(conf),
+            limits: limits(conf, members.me.rpc.port)?,
             slow_request: conf.get(&trioxide::TRIOXIDE_SLOW_REQUEST_THRESHOLD),
             scm,
             scm_client,
@@ -205,6 +207,20 @@ impl Setup {
             raft_dir,
         })
     }
+}
+
+/// How many requests are worked on at once, and whose turn is next.
+fn limits(conf: &Configuration, port: u16) -> Result<Limits, Error> {
+    let places = |key| conf.get::<u32>(key) as usize;
+    Ok(Limits {
+        reads: places(&trioxide::TRIOXIDE_OM_LIMIT_READS),
+        writes: places(&trioxide::TRIOXIDE_OM_LIMIT_WRITES),
+        lists: places(&trioxide::TRIOXIDE_OM_LIMIT_LISTS),
+        waiting: places(&trioxide::TRIOXIDE_OM_LIMIT_WAITING),
+        background: places(&trioxide::TRIOXIDE_OM_LIMIT_BACKGROUND),
+        background_share: conf.get(&trioxide::TRIOXIDE_OM_BACKGROUND_SHARE),
+        order: CallQueueOptions::from_configuration(conf, port)?,
+    })
 }
 
 /// Ozone's keys go before Hadoop's.

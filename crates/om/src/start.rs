@@ -13,7 +13,7 @@ use multiraft::framed::RaftEndpoint;
 use replicated::METHODS;
 use service::{
     AuditLog, BackgroundServices, BindError, MetricsRegistry, Role, RpcMetrics, Shutdown,
-    StatusServer,
+    StageMetrics, StatusServer,
 };
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -23,7 +23,7 @@ use crate::background::{
     DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
     OpenKeyCleanupService, TrashEmptier, WhileLeading,
 };
-use crate::dispatch::{Admission, Dispatcher, DispatcherParts, Limits, ServerFacts};
+use crate::dispatch::{Admission, Dispatcher, DispatcherParts, STAGES, ServerFacts};
 use crate::error::Error;
 use crate::groups::Groups;
 use crate::handle::{Addresses, Endpoints, OmHandle, Running, TriggerOnDrop};
@@ -35,7 +35,7 @@ use crate::rpc::{FramedHandler, HadoopService, grpc};
 use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::MachineEvents;
 use crate::status::OmPage;
-use crate::{background, checkpoint, first_start, leadership, metrics, prepared};
+use crate::{background, checkpoint, first_start, leadership, metrics, prepared, pressure};
 
 /// How long rows gather in the deletedTable before they are handed to SCM.
 const DELETION_BATCH_DELAY: Duration = Duration::from_millis(500);
@@ -66,6 +66,8 @@ impl Om {
         let shutdown = Shutdown::new();
         let registry = MetricsRegistry::new(Role::new("om", &setup.members.me.node_id));
         let rpc = RpcMetrics::new(&registry, "rpc");
+        let help = "Time of requests, the total and that of each stage";
+        let stages = StageMetrics::new(&registry, "request_stage_seconds", help, &STAGES);
         let audit = match &setup.audit {
             Some(options) => {
                 let fail = |e| Error::io(&options.path, e);
@@ -92,8 +94,9 @@ impl Om {
             audit,
             audit_reads: setup.audit_reads,
             rpc: rpc.clone(),
+            stages: stages.clone(),
             edge: telemetry::Edge::new("om", setup.slow_request),
-            admission: Admission::new(&Limits::default()),
+            admission: Admission::new(&setup.limits),
             facts: listeners.facts(&setup),
             default_user,
             groups,
@@ -123,6 +126,7 @@ impl Om {
         let page = OmPage {
             dispatcher: Arc::downgrade(&dispatcher),
             rpc,
+            stages,
             background: background.clone(),
             facts: listeners.page_facts(&setup, &identity),
             node_id: setup.members.me.node_id.clone(),
@@ -152,6 +156,7 @@ impl Om {
             let _ = dispatcher.parts().facts.http_port.set(http.local_addr().port());
         }
         prepared::watch(&dispatcher, &shutdown);
+        pressure::watch(&dispatcher, &shutdown);
         raft.stop_when_failed("OM", &shutdown);
         watch_scms(&setup, scm, &identity.cluster_id, &shutdown);
         let addresses = Addresses {

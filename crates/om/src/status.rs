@@ -1,10 +1,11 @@
 //! OM's status page.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use multiraft::{LogHandle, Supervisor};
 use namespace::Table;
-use service::{BackgroundServices, RpcMetrics, Section, StatusPage};
+use service::{BackgroundServices, RpcMetrics, Section, StageMetrics, StatusPage};
 
 use crate::dispatch::Dispatcher;
 use crate::tables::stored;
@@ -13,6 +14,7 @@ use crate::tables::stored;
 pub(crate) struct OmPage {
     pub(crate) dispatcher: Weak<Dispatcher>,
     pub(crate) rpc: RpcMetrics,
+    pub(crate) stages: StageMetrics,
     pub(crate) background: BackgroundServices,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) node_id: String,
@@ -57,8 +59,37 @@ impl StatusPage for OmPage {
                 sections.push(Section::table("Tables (estimated)", &["table", "rows"], rows));
             }
         }
+        if let Some(dispatcher) = self.dispatcher.upgrade() {
+            sections.extend(queues(&dispatcher));
+        }
         sections.push(Section::rpc("RPC", &self.rpc));
+        sections.push(Section::stages("Where time goes", &self.stages));
         sections.push(Section::background(&self.background.list()));
         sections
     }
+}
+
+/// Who waits, and who asks for most.
+fn queues(dispatcher: &Dispatcher) -> [Section; 2] {
+    let admission = &dispatcher.parts().admission;
+    let rows = admission.queues().map(|(kind, queue)| {
+        let waiting: Vec<String> = queue.waiting().iter().map(usize::to_string).collect();
+        let count = |n: &AtomicU64| n.load(Ordering::Relaxed).to_string();
+        let stats = queue.stats();
+        vec![
+            kind.to_owned(),
+            queue.taken().to_string(),
+            waiting.join(" / "),
+            count(&stats.at_once),
+            count(&stats.waited),
+            count(&stats.refused),
+        ]
+    });
+    let columns = ["kind", "at work", "waiting by level", "at once", "waited", "refused"];
+    let users = admission.top_users().into_iter();
+    let users = users.map(|(user, share)| vec![user, format!("{:.1}%", share * 100.0)]).collect();
+    [
+        Section::table("Requests of clients", &columns, rows.to_vec()),
+        Section::table("Users who ask for most lately", &["user", "share"], users),
+    ]
 }

@@ -32,7 +32,7 @@ pub use bind::BindError;
 pub use data_dir::{DataDir, DataDirError, Expected, VersionFile};
 pub use metrics::{
     Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry,
-    RpcCall, RpcMethod, RpcMetrics,
+    RpcCall, RpcMethod, RpcMetrics, Spread, StageMetrics, StagesOfVerb, Took, VerbTimes,
 };
 pub use role::Role;
 pub use shutdown::Shutdown;

@@ -47,6 +47,11 @@ impl Edge {
         Self { inner: Arc::new(Inner { role, slow, lines }) }
     }
 
+    /// Whether a request that took so long is told of as slow.
+    pub fn is_slow(&self, took: Duration) -> bool {
+        !self.inner.slow.is_zero() && took >= self.inner.slow
+    }
+
     /// A request that was received at `received`; `trace_id` is what it carries in Ozone's form.
     pub fn request(
         &self,
@@ -168,6 +173,7 @@ impl Watched {
             took = %format_args!("{:.1}ms", millis(record.elapsed())),
             answered = self.done,
             stages = %record,
+            breakdown = record.breakdown(),
             trace,
             left_out = (left_out > 0).then_some(left_out),
             "slow request"
@@ -182,6 +188,12 @@ pub fn name_request(operation: &'static str) {
         // To record the field `otel.name` has no effect once a span was entered.
         Span::current().context().span().update_name(operation);
     }
+}
+
+/// Says where the time of the request that this task works on went, for the log line of a slow one
+/// ([`Edge::is_slow`]).
+pub fn break_down(breakdown: impl FnOnce() -> String) {
+    let _ = CURRENT.try_with(|record| record.break_down(breakdown()));
 }
 
 #[cfg(test)]
@@ -231,6 +243,7 @@ mod tests {
                     stage_sync("prepare", || ());
                     wait("admission", std::future::ready(())).await;
                     stage("replicate", tokio::task::yield_now()).await;
+                    break_down(|| "apply 1.0ms".to_owned());
                 };
                 request.run(pin!(work)).await;
             }
@@ -238,8 +251,12 @@ mod tests {
         assert_eq!(text.lines().count(), 1, "{text}");
         let parts =
             ["slow_request: slow request", "role=\"om\"", "operation=\"CommitKey\"", "took="];
-        for part in parts.into_iter().chain(["answered=true", "stages=prepare 0.", ", replicate "])
-        {
+        for part in parts.into_iter().chain([
+            "answered=true",
+            "stages=prepare 0.",
+            ", replicate ",
+            "breakdown=\"apply 1.0ms\"",
+        ]) {
             assert!(text.contains(part), "no {part} in {text}");
         }
         assert!(!text.contains("admission"), "it did not wait: {text}");

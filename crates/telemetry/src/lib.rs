@@ -23,7 +23,7 @@ mod settings;
 mod stage;
 
 pub use context::{MAX_TRACE_ID, current_trace_id, import, import_header};
-pub use edge::{Edge, RequestSpan, name_request};
+pub use edge::{Edge, RequestSpan, break_down, name_request};
 pub use export::{ExportError, ExportLayer, Exporter};
 pub use root::root;
 pub use settings::{SettingsError, TracingSettings};

@@ -25,6 +25,7 @@ pub(crate) struct Record {
 #[derive(Default)]
 struct Noted {
     operation: Option<&'static str>,
+    breakdown: Option<String>,
     stages: SmallVec<[Stage; 4]>,
     left_out: u64,
 }
@@ -50,6 +51,15 @@ impl Record {
     /// Notes what is asked for, where that is not known at once.
     pub(crate) fn name(&self, operation: &'static str) {
         self.noted.lock().operation = Some(operation);
+    }
+
+    /// Notes where the time went, as the request's server tells it.
+    pub(crate) fn break_down(&self, breakdown: String) {
+        self.noted.lock().breakdown = Some(breakdown);
+    }
+
+    pub(crate) fn breakdown(&self) -> Option<String> {
+        self.noted.lock().breakdown.clone()
     }
 
     pub(crate) fn operation(&self) -> Option<&'static str> {

@@ -1,10 +1,11 @@
-//! What administrators ask of OMs: which are configured, and that one is removed.
+//! What administrators ask of OMs: which are configured, where their time goes, and that one is
+//! removed.
 
 use bytes::Bytes;
 use prost::Message;
 use proto::om_admin::{
     DecommissionOmRequest, DecommissionOmResponse, OmAdminCall, OmConfigurationRequest,
-    OmConfigurationResponse,
+    OmConfigurationResponse, OmLatencyRequest, OmLatencyResponse,
 };
 use proto::ozone::{OmRequest, OmResponse, PrepareStatusRequest, PrepareStatusResponse, Type};
 
@@ -21,6 +22,18 @@ impl Client {
             let answer =
                 self.call_admin(&one, "getOMConfiguration", &OmConfigurationRequest {}).await;
             (address.clone(), answer)
+        });
+        futures::future::join_all(asked).await
+    }
+
+    /// Where the time of each OM's requests went since its present period began; `reset` has it
+    /// begin a new one. In the order of the configured addresses.
+    pub async fn om_latencies(&self, reset: bool) -> Vec<(String, Result<OmLatencyResponse>)> {
+        let options = self.options();
+        let asked = options.om_addresses.iter().map(async |address| {
+            let one = Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
+            let request = OmLatencyRequest { reset: Some(reset) };
+            (address.clone(), self.call_admin(&one, "latency", &request).await)
         });
         futures::future::join_all(asked).await
     }

@@ -92,6 +92,15 @@ impl Configuration {
         }
     }
 
+    /// The value of a key of [`keys::ipc`] for the server at `port`; the one for all ports
+    /// otherwise.
+    pub fn get_at<T: Value>(&self, key: &'static Key<T>, port: u16) -> T {
+        match self.resolved(&keys::at_port(key.name(), port)) {
+            Some(value) => self.parse(key.spec(), value),
+            None => self.get(key),
+        }
+    }
+
     fn parse<T: Value>(&self, spec: &KeySpec, value: &str) -> T {
         match T::parse(value.trim(), spec) {
             Ok(value) => value,

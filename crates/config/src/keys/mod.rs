@@ -6,6 +6,7 @@ pub use crate::declare::KeySpec;
 pub mod client;
 pub mod datanode;
 pub mod hdds;
+pub mod ipc;
 pub mod om;
 pub mod s3g;
 pub mod scm;
@@ -13,7 +14,7 @@ pub mod trioxide;
 
 /// Every declared key, group by group.
 pub fn all() -> impl Iterator<Item = &'static KeySpec> {
-    [hdds::ALL, om::ALL, scm::ALL, datanode::ALL, client::ALL, s3g::ALL, trioxide::ALL]
+    [hdds::ALL, om::ALL, ipc::ALL, scm::ALL, datanode::ALL, client::ALL, s3g::ALL, trioxide::ALL]
         .into_iter()
         .flatten()
         .copied()
@@ -25,14 +26,29 @@ pub fn find(name: &str) -> Option<&'static KeySpec> {
 }
 
 /// The declaration behind a name, also one with a service and node behind it
-/// (`ozone.om.address.service.om1`).
+/// (`ozone.om.address.service.om1`), or with a server's port in it (`ipc.9862.backoff.enable`).
 pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
-    find(name).or_else(|| {
+    find(name).or_else(|| of_a_port(name)).or_else(|| {
         SUFFIXED
             .iter()
             .find(|base| name.strip_prefix(**base).is_some_and(|rest| rest.starts_with('.')))
             .and_then(|base| find(base))
     })
+}
+
+/// How keys of [`ipc`] begin.
+const IPC: &str = "ipc.";
+
+/// The name of a key of [`ipc`] for one port.
+pub(crate) fn at_port(name: &str, port: u16) -> String {
+    name.replacen(IPC, &format!("{IPC}{port}."), 1)
+}
+
+fn of_a_port(name: &str) -> Option<&'static KeySpec> {
+    let (port, rest) = name.strip_prefix(IPC)?.split_once('.')?;
+    port.parse::<u16>().ok()?;
+    let declared = |spec: &&&KeySpec| spec.name.strip_prefix(IPC) == Some(rest);
+    ipc::ALL.iter().find(declared).copied()
 }
 
 /// Keys that may carry a service id and a node id.

@@ -34,6 +34,21 @@ keys! {
     TRIOXIDE_OM_CACHE_SIZE: ByteSize = "trioxide.om.cache.size", "1GB", [OM];
     /// Memory for directories of FILE_SYSTEM_OPTIMIZED buckets that OM keeps decoded.
     TRIOXIDE_OM_DIRECTORY_CACHE_SIZE: ByteSize = "trioxide.om.directory.cache.size", "128MB", [OM];
+    /// Reads of clients that OM works on at once; the others wait (keys that begin with ipc).
+    TRIOXIDE_OM_LIMIT_READS: u32 = "trioxide.om.limit.reads", "1024", [OM];
+    /// Writes of clients that OM works on at once. They share syncs of the log; what is far above
+    /// the number that fills one only makes those wait that come later.
+    TRIOXIDE_OM_LIMIT_WRITES: u32 = "trioxide.om.limit.writes", "512", [OM];
+    /// Long lists that OM works on at once, each on a thread of its own; 0 for as many as there are
+    /// processors.
+    TRIOXIDE_OM_LIMIT_LISTS: u32 = "trioxide.om.limit.lists", "0", [OM];
+    /// Requests of each of these kinds that may wait.
+    TRIOXIDE_OM_LIMIT_WAITING: u32 = "trioxide.om.limit.waiting", "8192", [OM];
+    /// Writes of OM's own background services that are under way at once.
+    TRIOXIDE_OM_LIMIT_BACKGROUND: u32 = "trioxide.om.limit.background", "4", [OM];
+    /// Which part of the time, in percent, the writes of a background service take at most while
+    /// clients write.
+    TRIOXIDE_OM_BACKGROUND_SHARE: u32 = "trioxide.om.background.share", "25", [OM];
     /// How long an SCM that hears nothing of its leader waits before it asks for votes (up to twice
     /// as long, by chance).
     TRIOXIDE_SCM_ELECTION_TIMEOUT: Duration = "trioxide.scm.election.timeout", "1s", [SCM];

@@ -5,6 +5,8 @@
 //! WRITE to create a key, READ to look, delete or see ACLs. Owners of the volume may do anything
 //! within it, owners of a bucket anything within that, administrators anything at all.
 
+use std::sync::Arc;
+
 use proto::ozone::ozone_obj::ObjectType;
 use proto::ozone::{OzoneAclInfo, PrefixInfo, VolumeInfo};
 
@@ -73,9 +75,9 @@ impl Guard<'_> {
         let creates = right == Right::Create;
         let volume_owner = match (target.kind, creates) {
             (ObjectType::Volume, true) => None,
-            _ => Some(self.volume(target.volume)?.owner_name),
+            _ => Some(self.volume(target.volume)?),
         };
-        let volume_owner = volume_owner.as_deref();
+        let volume_owner = volume_owner.as_deref().map(|volume| volume.owner_name.as_str());
         if target.kind == ObjectType::Volume {
             return self.demand(target, right, volume_owner);
         }
@@ -138,8 +140,9 @@ impl Guard<'_> {
             let (Some(v), Some(b)) = (&found.source_volume, &found.source_bucket) else {
                 return Ok((volume, bucket));
             };
-            let owner = self.volume(&volume)?.owner_name;
-            self.demand(Target::bucket(&volume, &bucket), Right::Read, Some(&owner))?;
+            let around = self.volume(&volume)?;
+            let owner = Some(around.owner_name.as_str());
+            self.demand(Target::bucket(&volume, &bucket), Right::Read, owner)?;
             (volume, bucket) = (v.clone(), b.clone());
             found = bucket::find(self.view, &volume, &bucket)?;
         }
@@ -255,8 +258,8 @@ impl Guard<'_> {
         granted(acls, self.user, self.groups, right)
     }
 
-    fn volume(&self, volume: &str) -> Result<VolumeInfo, OmError> {
-        let found = view::get(self.view, Table::VolumeTable, &volume_key(volume))?;
+    fn volume(&self, volume: &str) -> Result<Arc<VolumeInfo>, OmError> {
+        let found = self.view.volume(&volume_key(volume))?;
         found.ok_or_else(|| OmError::VolumeNotFound(volume.to_owned()))
     }
 

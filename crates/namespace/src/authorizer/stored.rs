@@ -7,6 +7,13 @@ use crate::key_row::KeyRow;
 use crate::tables::{self, Table};
 use crate::view::{self, View};
 
+/// The ACLs of a `KeyInfo` alone: the rest of the row is skipped.
+#[derive(Clone, PartialEq, prost::Message)]
+struct KeyAcls {
+    #[prost(message, repeated, tag = "13")]
+    acls: Vec<OzoneAclInfo>,
+}
+
 /// ACLs of a committed key, if it is there.
 pub(super) fn acls_of_key(
     view: &dyn View,
@@ -18,8 +25,9 @@ pub(super) fn acls_of_key(
         Err(OmError::DirectoryNotFound(_)) => return Ok(None),
         key_row => key_row?,
     };
-    match key_row.committed(view)? {
-        Some(info) => Ok(Some(info.acls)),
+    let row: Option<KeyAcls> = view::get(view, key_row.key_tables().committed(), &key_row.key)?;
+    match row {
+        Some(row) => Ok(Some(row.acls)),
         None => Ok(view.directory(&key_row.key)?.map(|directory| directory.acls.clone())),
     }
 }
@@ -56,4 +64,20 @@ pub(crate) fn prefix_above(
         above = parent;
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+    use proto::ozone::KeyInfo;
+
+    use super::*;
+
+    #[test]
+    fn the_acls_of_a_key_are_read_without_the_rest() {
+        let acls = vec![OzoneAclInfo { name: "ann".to_owned(), ..OzoneAclInfo::default() }];
+        let key = KeyInfo { key_name: "k".to_owned(), acls, ..KeyInfo::default() };
+        let alone = KeyAcls::decode(key.encode_to_vec().as_slice()).unwrap();
+        assert_eq!(alone.acls, key.acls);
+    }
 }

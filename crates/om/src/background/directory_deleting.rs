@@ -9,7 +9,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use namespace::{Table, View, tables};
 use parking_lot::Mutex;
@@ -30,9 +30,6 @@ use crate::state::Tables;
 pub(crate) const NAME: &str = "DirectoryDeletingService";
 /// Files and directories in one portion: what clients' writes may have to wait for.
 const PORTION: usize = 100;
-
-/// Rest after a portion while clients write, in times of what the portion took.
-const REST: u32 = 3;
 
 /// How the service works.
 #[derive(Debug, Clone)]
@@ -140,14 +137,6 @@ impl DirectoryDeletingService {
         submit(&self.dispatcher, request).await
     }
 
-    /// Leaves clients the log for a while when they wait for it: a portion that took `took` keeps
-    /// it from them no more than a fraction of the time.
-    async fn throttle(&self, took: Duration) {
-        if self.dispatcher.parts().admission.writing() > 0 {
-            tokio::time::sleep(took * REST).await;
-        }
-    }
-
     async fn take_apart(&self) -> Result<Progress, BackgroundError> {
         // Taken, so that a run that fails leaves the next one to begin anew.
         let mut at = std::mem::take(&mut *self.at.lock());
@@ -158,9 +147,7 @@ impl DirectoryDeletingService {
             at.found |= portion.items > 0;
             at.skipped += portion.skipped;
             if portion.items > 0 {
-                let began = Instant::now();
                 self.purge(portion).await?;
-                self.throttle(began.elapsed()).await;
             }
             match (ended, at.found) {
                 (false, _) => {}

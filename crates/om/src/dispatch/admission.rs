@@ -1,9 +1,15 @@
-//! How many requests are worked on at once, and how many may wait.
+//! Who is let in: how many requests are worked on at once, and whose turn is next when more come.
+//!
+//! Reads, writes and long lists of clients have bounds of their own, and so have OM's own writes:
+//! none of them takes what the others wait for. Within each the order is that of
+//! [`limits::CallQueue`].
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use framed::{Code, Status};
+use limits::{Asks, CallQueue, CallQueueOptions, Identity, Refused, Shares, Turn};
 use namespace::Route;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -11,134 +17,203 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// off, one that waits for an answer does not.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
-    /// Reads at once. Most never wait; the bound is for lists and for reads that ask SCM.
+    /// Reads at once. Most never wait; the bound is for those that ask SCM or the leader.
     pub(crate) reads: usize,
     /// Writes on their way through the log at once.
     pub(crate) writes: usize,
+    /// Lists on threads of their own at once.
+    pub(crate) lists: usize,
     /// Requests of each kind that may wait for a place.
     pub(crate) waiting: usize,
+    /// OM's own writes at once.
+    pub(crate) background: usize,
+    /// The part of the time, in percent, that a background service may take while clients write.
+    pub(crate) background_share: u32,
+    /// The order in which they wait.
+    pub(crate) order: CallQueueOptions,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self { reads: 1_024, writes: 4_096, waiting: 8_192 }
-    }
+/// A request may be worked on until this is dropped.
+pub(crate) enum Place<'a> {
+    Client(#[allow(dead_code)] Turn),
+    Own(#[allow(dead_code)] SemaphorePermit<'a>),
 }
 
-/// One kind of requests.
-struct Lane {
-    most: usize,
-    places: Semaphore,
-    waiting: AtomicUsize,
-    most_waiting: usize,
-}
-
-impl Lane {
-    fn new(places: usize, most_waiting: usize) -> Self {
-        Self {
-            most: places,
-            places: Semaphore::new(places),
-            waiting: AtomicUsize::new(0),
-            most_waiting,
-        }
-    }
-
-    async fn enter(&self, deadline: Option<Instant>) -> Result<SemaphorePermit<'_>, Status> {
-        if let Ok(permit) = self.places.try_acquire() {
-            return Ok(permit);
-        }
-        let _waiting = Waiting::join(self)?;
-        let acquired = match deadline {
-            None => self.places.acquire().await,
-            Some(deadline) => {
-                match tokio::time::timeout_at(deadline.into(), self.places.acquire()).await {
-                    Ok(acquired) => acquired,
-                    Err(_) => {
-                        let message = "the client gave up while its request waited";
-                        return Err(Status::new(Code::DeadlineExceeded, message));
-                    }
-                }
-            }
-        };
-        acquired.map_err(|_| Status::unavailable("OM is shutting down"))
-    }
-}
-
-struct Waiting<'a>(&'a Lane);
-
-impl<'a> Waiting<'a> {
-    fn join(lane: &'a Lane) -> Result<Self, Status> {
-        if lane.waiting.fetch_add(1, Ordering::Relaxed) >= lane.most_waiting {
-            lane.waiting.fetch_sub(1, Ordering::Relaxed);
-            return Err(Status::new(Code::Busy, "too many requests are waiting, try again later"));
-        }
-        Ok(Self(lane))
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The gate of the dispatcher. Reads and writes do not stand in each other's way.
+/// The gate of the dispatcher.
 pub(crate) struct Admission {
-    reads: Lane,
-    writes: Lane,
+    shares: Arc<Shares>,
+    reads: Arc<CallQueue>,
+    writes: Arc<CallQueue>,
+    lists: Arc<CallQueue>,
+    own: Semaphore,
+    share: u32,
+    identity: Identity,
+    top_users: usize,
+    /// Writes of clients that were let in.
+    client_writes: AtomicU64,
 }
 
 impl Admission {
     pub(crate) fn new(limits: &Limits) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let shares = Shares::new(&limits.order);
+        // Twice as many, so that there is a next one when one ends.
+        let busy = processors.saturating_mul(2);
+        let queue = |places| CallQueue::new(&limits.order, &shares, places, limits.waiting, busy);
+        let lists = if limits.lists == 0 { processors } else { limits.lists };
         Self {
-            reads: Lane::new(limits.reads, limits.waiting),
-            writes: Lane::new(limits.writes, limits.waiting),
+            reads: queue(limits.reads),
+            writes: queue(limits.writes),
+            lists: queue(lists),
+            shares,
+            own: Semaphore::new(limits.background.max(1)),
+            share: limits.background_share.clamp(1, 100),
+            identity: limits.order.identity,
+            top_users: limits.order.top_users,
+            client_writes: AtomicU64::new(0),
         }
     }
 
-    /// Waits for a place, which is given back by dropping it.
+    /// Whose requests are told apart.
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Waits for a place of a client's request.
     pub(crate) async fn enter(
         &self,
         route: Route,
-        deadline: Option<Instant>,
-    ) -> Result<SemaphorePermit<'_>, Status> {
-        match route {
-            Route::Write => self.writes.enter(deadline).await,
-            _ => self.reads.enter(deadline).await,
+        asks: Asks<'_>,
+    ) -> Result<Place<'static>, Status> {
+        let queue = match route {
+            Route::Write => {
+                self.client_writes.fetch_add(1, Ordering::Relaxed);
+                &self.writes
+            }
+            _ => &self.reads,
+        };
+        queue.enter(asks).await.map(Place::Client).map_err(refused)
+    }
+
+    /// Waits for the place of a long list, on top of that of a read.
+    pub(crate) async fn enter_list(&self, asks: Asks<'_>) -> Result<Turn, Status> {
+        self.lists.enter(asks).await.map_err(refused)
+    }
+
+    /// Waits for the place of a request of OM itself.
+    pub(crate) async fn enter_own(&self) -> Result<Place<'_>, Status> {
+        let stopping = |_| Status::unavailable("OM is shutting down");
+        self.own.acquire().await.map(Place::Own).map_err(stopping)
+    }
+
+    /// Writes of clients on their way.
+    pub(crate) fn writing(&self) -> usize {
+        self.writes.taken()
+    }
+
+    /// Measures a piece of background work.
+    pub(crate) fn begin_own(&self) -> OwnWork {
+        let client_writes = self.client_writes.load(Ordering::Relaxed);
+        OwnWork { began: Instant::now(), client_writes }
+    }
+
+    /// How long a background service leaves the log to clients after a piece of work: nothing when
+    /// none of them wrote meanwhile.
+    pub(crate) fn rest(&self, work: &OwnWork) -> Duration {
+        let came = self.client_writes.load(Ordering::Relaxed) != work.client_writes;
+        match came || self.writing() > 0 {
+            true => work.began.elapsed().saturating_mul(100 - self.share) / self.share,
+            false => Duration::ZERO,
         }
     }
 
-    /// Writes on their way.
-    pub(crate) fn writing(&self) -> usize {
-        self.writes.most.saturating_sub(self.writes.places.available_permits())
+    /// Says whether tasks that could go on wait for a processor.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        for queue in [&self.reads, &self.writes, &self.lists] {
+            queue.set_busy(busy);
+        }
+    }
+
+    /// The queue of each kind of requests.
+    pub(crate) fn queues(&self) -> [(&'static str, &CallQueue); 3] {
+        [("read", &self.reads), ("write", &self.writes), ("list", &self.lists)]
+    }
+
+    /// The users who ask for most, with their shares of all requests.
+    pub(crate) fn top_users(&self) -> Vec<(String, f64)> {
+        self.shares.top(self.top_users)
     }
 
     /// Requests that wait for a place, for metrics.
     pub(crate) fn waiting(&self) -> usize {
-        self.reads.waiting.load(Ordering::Relaxed) + self.writes.waiting.load(Ordering::Relaxed)
+        self.queues().iter().map(|(_, queue)| queue.waiting().iter().sum::<usize>()).sum()
     }
+}
+
+/// A piece of background work under way.
+pub(crate) struct OwnWork {
+    began: Instant,
+    client_writes: u64,
+}
+
+fn refused(why: Refused) -> Status {
+    let code = match why {
+        Refused::Full => Code::Busy,
+        Refused::TooLate => Code::DeadlineExceeded,
+    };
+    Status::new(code, why.to_string())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use futures::FutureExt;
 
     use super::*;
 
+    fn limits() -> Limits {
+        Limits {
+            reads: 1,
+            writes: 1,
+            lists: 1,
+            waiting: 4,
+            background: 1,
+            background_share: 25,
+            order: CallQueueOptions::default(),
+        }
+    }
+
+    fn asks(deadline: Option<Instant>) -> Asks<'static> {
+        Asks { user: "ann", verb: 0, received: Instant::now(), deadline }
+    }
+
     #[tokio::test]
     async fn what_does_not_fit_waits_and_what_cannot_wait_is_refused() {
-        let gate = Admission::new(&Limits { reads: 1, writes: 1, waiting: 1 });
-        let held = gate.enter(Route::Write, None).await.unwrap();
-        let _read = gate.enter(Route::Read, None).await.expect("a write does not hold up a read");
+        let gate = Admission::new(&limits());
+        let held = gate.enter(Route::Write, asks(None)).await.unwrap();
+        let _read = gate.enter(Route::Read, asks(None)).await.expect("no write stands in its way");
+        let _own = gate.enter_own().await.expect("nor in the way of OM's own");
         let soon = Instant::now() + Duration::from_millis(5);
-        let late = gate.enter(Route::Write, Some(soon)).await.unwrap_err();
+        let late = gate.enter(Route::Write, asks(Some(soon))).await.err().unwrap();
         assert_eq!(late.code, Code::DeadlineExceeded);
-        let second = gate.enter(Route::Write, None);
-        tokio::pin!(second);
-        assert!(futures::poll!(second.as_mut()).is_pending());
-        assert_eq!(gate.enter(Route::Write, None).await.unwrap_err().code, Code::Busy);
+        let mut waiting: Vec<_> =
+            (0..4).map(|_| Box::pin(gate.enter(Route::Write, asks(None)))).collect();
+        // The one that gave up is still counted until it is met.
+        let refused = |one: &mut _| FutureExt::now_or_never(one).is_some();
+        assert_eq!(waiting.iter_mut().map(|one| usize::from(refused(one))).sum::<usize>(), 1);
+        assert_eq!(gate.waiting(), 4);
+        let full = gate.enter(Route::Write, asks(None)).await.err().unwrap();
+        assert_eq!(full.code, Code::Busy);
         drop(held);
-        let _second = second.await.expect("the place that was given back");
-        assert_eq!(gate.waiting(), 0);
+        let _next = waiting.remove(0).await.expect("the place that was given back");
+    }
+
+    #[tokio::test]
+    async fn background_work_rests_while_clients_write() {
+        let gate = Admission::new(&limits());
+        let work = gate.begin_own();
+        assert_eq!(gate.rest(&work), Duration::ZERO, "there is nobody to rest for");
+        let _write = gate.enter(Route::Write, asks(None)).await.unwrap();
+        let took = work.began.elapsed();
+        assert!(gate.rest(&work) >= took * 3, "a quarter of the time is its share");
     }
 }

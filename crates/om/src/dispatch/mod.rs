@@ -18,6 +18,7 @@ mod prepared;
 mod quota_repair;
 mod read;
 mod server;
+mod timer;
 mod updates;
 mod write;
 
@@ -28,11 +29,12 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use framed::{Code, Status};
+use limits::{Asks, Identity};
 use namespace::{Route, Settings};
 use prost::Message;
 use proto::ozone::{OmRequest, OmResponse, Type};
 use replicated::{Group, Handle};
-use service::{AuditLog, RpcMethod, RpcMetrics};
+use service::{AuditLog, RpcMethod, RpcMetrics, StageMetrics, StagesOfVerb};
 use tokio::sync::watch;
 
 pub(crate) use admission::{Admission, Limits};
@@ -40,9 +42,12 @@ pub(crate) use consistency::LocalReads;
 pub(crate) use members::NotChanged;
 pub(crate) use outcome::Outcome;
 pub(crate) use server::ServerFacts;
+pub(crate) use timer::STAGES;
 pub(crate) use write::LeaderIds;
 
+use admission::Place;
 use quota_repair::QuotaRepairs;
+use timer::{Stage, Timer};
 
 use crate::groups::Groups;
 use crate::scm::{BlockPool, Locations, ScmClient};
@@ -99,6 +104,7 @@ pub(crate) struct DispatcherParts {
     pub(crate) audit: AuditLog,
     pub(crate) audit_reads: bool,
     pub(crate) rpc: RpcMetrics,
+    pub(crate) stages: StageMetrics,
     pub(crate) edge: telemetry::Edge,
     pub(crate) admission: Admission,
     pub(crate) facts: ServerFacts,
@@ -114,14 +120,20 @@ pub(crate) struct Dispatcher {
     parts: DispatcherParts,
     ids: LeaderIds,
     repairs: QuotaRepairs,
-    methods: Vec<OnceLock<RpcMethod>>,
+    verbs: Vec<OnceLock<Verb>>,
+}
+
+/// What is measured of a command.
+struct Verb {
+    calls: RpcMethod,
+    stages: StagesOfVerb,
 }
 
 impl Dispatcher {
     pub(crate) fn new(parts: DispatcherParts) -> Arc<Self> {
-        let methods = std::iter::repeat_with(OnceLock::new).take(COMMANDS).collect();
+        let verbs = std::iter::repeat_with(OnceLock::new).take(COMMANDS).collect();
         let (ids, repairs) = (LeaderIds::default(), QuotaRepairs::default());
-        Arc::new(Self { parts, ids, repairs, methods })
+        Arc::new(Self { parts, ids, repairs, verbs })
     }
 
     /// Answers an encoded request with the encoded answer.
@@ -158,27 +170,29 @@ impl Dispatcher {
         request: OmRequest,
         caller: Caller,
     ) -> Result<Bytes, Status> {
-        let mut call = self.method(request.cmd_type).call(caller.received);
+        let verb = self.verb(request.cmd_type);
+        let mut call = verb.calls.call(caller.received);
+        let mut timer = Timer::new(caller.received);
         if caller.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             return Err(Status::new(Code::DeadlineExceeded, "the client gave up meanwhile"));
         }
         let route = namespace::route(&request);
-        let admitted = self.parts.admission.enter(route, caller.deadline);
-        let _permit = telemetry::wait("admission", admitted).await?;
-        call.started();
         let user = self.identify(&request, &caller);
+        let admitted = self.admit(route, request.cmd_type, &user, &caller);
+        let _place = telemetry::wait("admission", admitted).await?;
+        call.started_at(timer.end(Stage::Queue));
         let wanted =
             self.parts.audit.is_enabled() && (route == Route::Write || self.parts.audit_reads);
         let note = wanted.then(|| audit::note(&request));
         let answer = match route {
-            Route::Read => self.read(request, &user, &caller).await,
+            Route::Read => self.read(request, &user, &caller, &mut timer).await,
             Route::Write if namespace::is_internal(request.cmd_type) && !caller.is_om => {
                 let command = Type::try_from(request.cmd_type).unwrap_or(Type::UnknownCommand);
                 let message = format!("{} is what OM does by itself", command.as_str_name());
                 let status = proto::ozone::Status::PermissionDenied;
                 Ok(outcome::refusal(request.cmd_type, request.trace_id, status, message))
             }
-            Route::Write => self.write(request, &user, &caller).await,
+            Route::Write => self.write(request, &user, &caller, &mut timer).await,
             Route::Server => self.about_server(request, &user).await,
             Route::Unsupported => Ok(absent::refuse(&request)),
         };
@@ -194,8 +208,39 @@ impl Dispatcher {
             };
             note.log(&self.parts.audit, &user, caller.ip, failure);
         }
-        call.finish(outcome.success);
+        call.finish_at(outcome.success, timer.end(Stage::Answer));
+        verb.stages.record(timer.total(), timer.stages());
+        if self.parts.edge.is_slow(timer.total()) {
+            telemetry::break_down(|| timer.describe());
+        }
         answer
+    }
+
+    async fn admit(
+        &self,
+        route: Route,
+        command: i32,
+        user: &str,
+        caller: &Caller,
+    ) -> Result<Place<'_>, Status> {
+        match caller.is_om {
+            true => self.parts.admission.enter_own().await,
+            false => self.parts.admission.enter(route, self.asks(command, user, caller)).await,
+        }
+    }
+
+    /// Who asks, for the queues in front of the work.
+    fn asks<'a>(&self, command: i32, user: &'a str, caller: &'a Caller) -> Asks<'a> {
+        let of_connection = match self.parts.admission.identity() {
+            Identity::Caller => None,
+            Identity::Connection => caller.user.as_deref(),
+        };
+        Asks {
+            user: of_connection.unwrap_or(user),
+            verb: u16::try_from(command).unwrap_or(u16::MAX),
+            received: caller.received,
+            deadline: caller.deadline,
+        }
     }
 
     /// A write of OM itself, such as a purge; its answer is decoded.
@@ -238,11 +283,14 @@ impl Dispatcher {
         &self.parts
     }
 
-    fn method(&self, cmd_type: i32) -> &RpcMethod {
-        let slot = usize::try_from(cmd_type).ok().and_then(|i| self.methods.get(i));
-        let slot = slot.unwrap_or(&self.methods[0]);
+    fn verb(&self, cmd_type: i32) -> &Verb {
+        let slot = usize::try_from(cmd_type).ok().and_then(|i| self.verbs.get(i));
+        let slot = slot.unwrap_or(&self.verbs[0]);
         let name = Type::try_from(cmd_type).unwrap_or(Type::UnknownCommand).as_str_name();
-        slot.get_or_init(|| self.parts.rpc.method(name))
+        slot.get_or_init(|| Verb {
+            calls: self.parts.rpc.method(name),
+            stages: self.parts.stages.verb(name),
+        })
     }
 
     /// The user that asks. With security off, the one that the request names: an S3 access id, or

@@ -1,6 +1,8 @@
 //! The way of a read: straight from the tables.
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use framed::Status;
@@ -9,6 +11,7 @@ use namespace::ReadContext;
 use prost::Message;
 use proto::ozone::{OmRequest, Type};
 
+use super::timer::{Stage, Timer};
 use super::write::not_leader;
 use super::{Caller, Dispatcher};
 use crate::state::SnapshotView;
@@ -24,24 +27,52 @@ impl Dispatcher {
         request: OmRequest,
         user: &str,
         caller: &Caller,
+        timer: &mut Timer,
     ) -> Result<Bytes, Status> {
-        telemetry::wait("read index", self.consistent(&request)).await?;
+        if !self.parts.group.can_read_now() || request.read_from.is_some() {
+            telemetry::wait("read index", self.consistent(&request)).await?;
+            timer.end(Stage::Replicate);
+        }
         if is_long(&request) {
+            let asks = self.asks(request.cmd_type, user, caller);
+            let _place =
+                telemetry::wait("admission", self.parts.admission.enter_list(asks)).await?;
+            timer.end(Stage::Queue);
             let (dispatcher, user) = (Arc::clone(self), user.to_owned());
             let listed =
                 tokio::task::spawn_blocking(move || dispatcher.read_tables(&request, &user));
-            return telemetry::stage("list", listed)
-                .await
-                .map_err(|e| Status::internal(e.to_string()))?;
+            let listed = telemetry::stage("list", listed).await;
+            let (answer, authorized) = listed.map_err(|e| Status::internal(e.to_string()))??;
+            timer.end_read(authorized);
+            return Ok(answer);
         }
         match located_key(&request) {
-            Some(wish) => self.read_located(&request, user, caller, wish).await,
-            None => self.read_tables(&request, user),
+            Some(wish) => self.read_located(&request, user, caller, wish, timer).await,
+            None => {
+                let (answer, authorized) = self.read_tables(&request, user)?;
+                timer.end_read(authorized);
+                Ok(answer)
+            }
         }
     }
 
-    fn read_tables(&self, request: &OmRequest, user: &str) -> Result<Bytes, Status> {
-        self.with_view(request, user, |cx| namespace::read_encoded(request, cx))
+    /// The answer, and when the user's rights had been looked at.
+    fn read_tables(
+        &self,
+        request: &OmRequest,
+        user: &str,
+    ) -> Result<(Bytes, Option<Instant>), Status> {
+        let clock = self.authorization_clock();
+        let answer = self.with_view(request, user, |cx| {
+            namespace::read_encoded_with(request, cx, || clock.stop())
+        })?;
+        Ok((answer, clock.stopped()))
+    }
+
+    /// What tells when rights have been looked at; it stands still where nobody looks at them.
+    pub(super) fn authorization_clock(&self) -> AuthorizationClock {
+        let enabled = self.parts.settings.authorization.enabled;
+        AuthorizationClock { enabled, stopped: Cell::new(None) }
     }
 
     /// What `read` sees of the tables as they are at one moment.
@@ -69,10 +100,16 @@ impl Dispatcher {
         user: &str,
         caller: &Caller,
         wish: LocationWish,
+        timer: &mut Timer,
     ) -> Result<Bytes, Status> {
-        let mut response = self.with_view(request, user, |cx| namespace::read(request, cx))?;
+        let clock = self.authorization_clock();
+        let mut response =
+            self.with_view(request, user, |cx| namespace::read_with(request, cx, || clock.stop()))?;
+        timer.end_read(clock.stopped());
         let located = self.locate(&mut response, wish, caller);
-        if let Err(refused) = telemetry::wait("container locations", located).await {
+        let located = telemetry::wait("container locations", located).await;
+        timer.end(Stage::Scm);
+        if let Err(refused) = located {
             return Ok(refused);
         }
         Ok(Bytes::from(response.encode_to_vec()))
@@ -91,6 +128,24 @@ impl Dispatcher {
             ReadError::NotLeader { .. } => not_leader(self),
             ReadError::Timeout | ReadError::Shutdown => Status::unavailable(e.to_string()),
         }
+    }
+}
+
+/// When the rights of a user had been looked at.
+pub(super) struct AuthorizationClock {
+    enabled: bool,
+    stopped: Cell<Option<Instant>>,
+}
+
+impl AuthorizationClock {
+    pub(super) fn stop(&self) {
+        if self.enabled {
+            self.stopped.set(Some(Instant::now()));
+        }
+    }
+
+    pub(super) fn stopped(&self) -> Option<Instant> {
+        self.stopped.get()
     }
 }
 

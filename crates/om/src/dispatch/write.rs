@@ -13,6 +13,7 @@ use proto::ozone::{KeyLocation, OmRequest, OmResponse, Status as OmStatus, Type,
 
 use super::outcome::{Outcome, refusal};
 use super::read::LocationWish;
+use super::timer::{Stage, Timer};
 use super::{Caller, Dispatcher};
 use crate::ids::{UniqueIds, now_ms};
 use crate::scm::{FreshBlock, ScmError};
@@ -44,6 +45,7 @@ impl Dispatcher {
         mut request: OmRequest,
         user: &str,
         caller: &Caller,
+        timer: &mut Timer,
     ) -> Result<Bytes, Status> {
         let parts = &self.parts;
         self.leading()?;
@@ -72,7 +74,10 @@ impl Dispatcher {
             remote_address: Some(remote),
         }));
         let term = parts.group.leader().term;
-        let decided = telemetry::stage_sync("prepare", || self.decide(request, user))?;
+        let clock = self.authorization_clock();
+        let decided =
+            telemetry::stage_sync("prepare", || self.decide(request, user, || clock.stop()))?;
+        timer.end_read(clock.stopped());
         let Prepared { mut request, blocks: demand } = match decided {
             Ok(prepared) => prepared,
             Err(refused) => {
@@ -94,14 +99,25 @@ impl Dispatcher {
         let mut blocks = Vec::new();
         if let Some(demand) = demand {
             let size = demand.size;
-            blocks = match telemetry::wait("allocate blocks", self.allocate(demand)).await {
+            let allocated = telemetry::wait("allocate blocks", self.allocate(demand)).await;
+            timer.end(Stage::Scm);
+            blocks = match allocated {
                 Ok(blocks) => blocks,
                 Err(e) => return Ok(refusal(cmd_type, trace_id, scm_status(&e), e.to_string())),
             };
             let locations = blocks.iter().map(|b| location(b, size)).collect();
             namespace::assign_blocks(&mut request, locations);
         }
-        let answer = self.propose(request, blocks).await?;
+        let proposed = self.propose(request, blocks).await;
+        let answer = match proposed {
+            Ok(answer) => answer,
+            Err(status) => {
+                timer.end(Stage::Replicate);
+                return Err(status);
+            }
+        };
+        timer.end_at(Stage::Replicate, answer.round.began);
+        timer.end_at(Stage::Apply, answer.round.ended);
         if cmd_type == Type::RecoverLease as i32 || answer.repeated {
             return self.with_places(answer.response, caller).await;
         }
@@ -156,7 +172,12 @@ impl Dispatcher {
         applied.map(|applied| applied.response).map_err(|e| self.propose_status(e))
     }
 
-    fn decide(&self, request: OmRequest, user: &str) -> Result<Result<Prepared, OmError>, Status> {
+    fn decide(
+        &self,
+        request: OmRequest,
+        user: &str,
+        authorized: impl FnOnce(),
+    ) -> Result<Result<Prepared, OmError>, Status> {
         let tables = self.tables()?;
         let groups = self.parts.groups.of(user);
         let context = PrepareContext {
@@ -167,7 +188,7 @@ impl Dispatcher {
             settings: &self.parts.settings,
             fresh: &self.ids,
         };
-        Ok(namespace::prepare(request, &context))
+        Ok(namespace::prepare_with(request, &context, authorized))
     }
 
     async fn allocate(&self, demand: BlockDemand) -> Result<Vec<FreshBlock>, ScmError> {

@@ -2,6 +2,8 @@
 //! and an OM that joins over the framed transport, of one OM rather than of the service. Whatever
 //! cannot be done is an answer that says so.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use framed::{Code, Reply, Status};
 use metastore::Table as StoreTable;
@@ -9,8 +11,10 @@ use prost::Message;
 use proto::om_admin::{
     BootstrapOmRequest, BootstrapOmResponse, CompactRequest, CompactResponse,
     DecommissionOmRequest, DecommissionOmResponse, NodeState, OmAdminCall, OmConfigurationResponse,
-    OmNodeInfo, TriggerSnapshotDefragResponse,
+    OmLatencyRequest, OmLatencyResponse, OmNodeInfo, StageLatency, TriggerSnapshotDefragResponse,
+    VerbLatency,
 };
+use service::Took;
 
 use crate::dispatch::{Dispatcher, NotChanged};
 use crate::members::Member;
@@ -58,6 +62,10 @@ pub(super) async fn answer(
             let result = None;
             TriggerSnapshotDefragResponse { success: false, error_msg: Some(message), result }
                 .encode_to_vec()
+        }
+        "latency" => {
+            let request = OmLatencyRequest::decode(body).map_err(undecodable)?;
+            latency(dispatcher, request.reset()).encode_to_vec()
         }
         _ => return Err(Refused::NoSuchMethod(method.to_owned())),
     };
@@ -134,6 +142,32 @@ fn configuration(dispatcher: &Dispatcher) -> OmConfigurationResponse {
         nodes_in_new_conf: all.iter().map(node).collect(),
         membership: Some(membership.encode()),
     }
+}
+
+/// Where the time of requests went in the present period, which may end with that.
+fn latency(dispatcher: &Dispatcher, reset: bool) -> OmLatencyResponse {
+    let parts = dispatcher.parts();
+    let nanos = |took: Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    let stage = |stage: &str, took: &Took| StageLatency {
+        stage: stage.to_owned(),
+        sum_nanos: nanos(took.spread.sum()),
+        longest_nanos: nanos(took.longest),
+        buckets: took.spread.buckets().to_vec(),
+    };
+    let verbs = parts.stages.times().into_iter().map(|times| VerbLatency {
+        verb: times.verb.to_owned(),
+        total: stage("", &times.total),
+        stages: times.stages.iter().map(|(name, took)| stage(name, took)).collect(),
+    });
+    let answer = OmLatencyResponse {
+        node_id: parts.facts.members.me.node_id.clone(),
+        period_ms: u64::try_from(parts.stages.period().as_millis()).unwrap_or(u64::MAX),
+        verbs: verbs.collect(),
+    };
+    if reset {
+        parts.stages.begin_period();
+    }
+    answer
 }
 
 /// A table is not compacted.

@@ -13,6 +13,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use bytes::Bytes;
 use metastore::{Batch, Durability};
@@ -52,13 +53,35 @@ pub(crate) struct WriteAnswer {
     /// It is the answer that the call got before. It lacks what was never in the log: the OM that
     /// answers adds that.
     pub(crate) repeated: bool,
+    /// When it was applied, for whoever measures.
+    pub(crate) round: Round,
 }
 
 impl WriteAnswer {
-    fn new(response: Bytes) -> Self {
-        Self { response, repeated: false }
+    fn new(response: Bytes, began: Instant) -> Self {
+        Self { response, repeated: false, round: Round { began, ended: began } }
+    }
+
+    fn repeated(response: Bytes, began: Instant) -> Self {
+        Self { repeated: true, ..Self::new(response, began) }
     }
 }
+
+/// When the round of entries that a write was in was applied here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Round {
+    pub(crate) began: Instant,
+    pub(crate) ended: Instant,
+}
+
+/// Times are no part of the answer, which is the same on every replica.
+impl PartialEq for Round {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Round {}
 
 /// What others want to know of the machine's doings.
 #[derive(Debug, Default)]
@@ -160,6 +183,7 @@ impl OmStateMachine {
         entry: Entry<Self>,
         tables: &Tables,
         overlay: &mut Overlay<&Tables>,
+        began: Instant,
     ) -> Result<WriteAnswer, Error> {
         let LogPosition { term, index } = entry.at;
         let (request, blocks, proposed_here) = match entry.own {
@@ -168,7 +192,7 @@ impl OmStateMachine {
                 Ok(request) => (request, Vec::new(), false),
                 Err(e) => {
                     self.note_unknown(entry.at, &e);
-                    return Ok(WriteAnswer::new(undecodable(&e)));
+                    return Ok(WriteAnswer::new(undecodable(&e), began));
                 }
             },
         };
@@ -177,11 +201,14 @@ impl OmStateMachine {
         if let Some(call) = call
             && let Some(answer) = tables.retries().applied(call, tables.store())?
         {
-            return Ok(WriteAnswer { response: self.signed(&answer, index), repeated: true });
+            return Ok(WriteAnswer::repeated(self.signed(&answer, index), began));
         }
         if self.prepared.is_some() && !allowed_when_prepared(&request) {
             // It was on its way when OM was prepared. Not kept: it may be done when it comes again.
-            return Ok(WriteAnswer::new(self.signed(&refused_when_prepared(request), index)));
+            return Ok(WriteAnswer::new(
+                self.signed(&refused_when_prepared(request), index),
+                began,
+            ));
         }
         let command = request.cmd_type;
         if Type::try_from(command).is_err() {
@@ -210,13 +237,13 @@ impl OmStateMachine {
             tables.retries().keep(call, &plain);
         }
         if !proposed_here {
-            return Ok(WriteAnswer::new(Bytes::new()));
+            return Ok(WriteAnswer::new(Bytes::new(), began));
         }
         if blocks.is_empty() {
-            return Ok(WriteAnswer::new(self.signed(&plain, index)));
+            return Ok(WriteAnswer::new(self.signed(&plain, index), began));
         }
         attach(&mut response, &blocks);
-        Ok(WriteAnswer::new(self.signed(&response.encode_to_vec(), index)))
+        Ok(WriteAnswer::new(self.signed(&response.encode_to_vec(), index), began))
     }
 
     /// An entry of a later release, or one that was never whole: the other members of this release
@@ -262,11 +289,15 @@ impl OmStateMachine {
     ) -> Result<(), Error> {
         let mut batch = Batch::new();
         let mut buckets = Vec::new();
+        let mut volumes = Vec::new();
         let mut directories = Vec::new();
         let (mut deleted, mut deleted_directories, mut moved) = (false, false, false);
         for (table, key, change) in overlay.drain_changes() {
             if table == Table::BucketTable {
                 buckets.push((key.clone(), change.clone()));
+            }
+            if table == Table::VolumeTable {
+                volumes.push(key.clone());
             }
             if table == Table::DirectoryTable {
                 moved |= matches!(change, RowChange::Deleted);
@@ -299,7 +330,7 @@ impl OmStateMachine {
         tables.directories().changed(directories);
         drop(move_guard);
         tables.retries().written(at.index);
-        tables.round_written(buckets);
+        tables.round_written(buckets, &volumes);
         if deleted_directories {
             self.events.deleted_directories.notify_one();
         }
@@ -327,13 +358,16 @@ impl Machine for OmStateMachine {
 
     fn apply(&mut self, entries: Vec<Entry<Self>>) -> Result<Vec<WriteAnswer>, MachineError> {
         let Some(at) = entries.last().map(|last| last.at) else { return Ok(Vec::new()) };
+        let began = Instant::now();
         let tables = self.tables()?;
         let mut overlay = Overlay::new(&*tables);
         let mut answers = Vec::with_capacity(entries.len());
         for entry in entries {
-            answers.push(self.apply_one(entry, &tables, &mut overlay)?);
+            answers.push(self.apply_one(entry, &tables, &mut overlay, began)?);
         }
         self.write(&tables, overlay, at)?;
+        let ended = Instant::now();
+        answers.iter_mut().for_each(|answer| answer.round.ended = ended);
         self.applied = at;
         let now = self.prepared;
         self.events.prepared.send_if_modified(|known| std::mem::replace(known, now) != now);

@@ -18,8 +18,8 @@ use super::retries::{CallKey, Retries};
 use crate::error::Error;
 use crate::tables::stored;
 
-/// Decoded buckets kept. When there are more in use the cache starts anew: a miss costs a point
-/// read, and clusters have fewer hot buckets than this.
+/// Decoded buckets kept, and volumes. When more buckets are in use the cache starts anew: a miss
+/// costs a point read, and clusters have fewer hot buckets than this.
 const MOST_BUCKETS: usize = 10_000;
 
 /// An open `om.db`.
@@ -40,11 +40,13 @@ pub(crate) struct CacheSizes {
     pub(crate) updates: usize,
 }
 
-/// Decoded buckets. The apply thread keeps those in it up to date; a reader adds what it read
-/// only if no round was applied since, so that an old row never replaces a new one.
+/// Decoded buckets and volumes. The apply thread keeps buckets in it up to date and takes volumes
+/// out that change; a reader adds what it read only if no round was applied since, so that an old
+/// row never replaces a new one.
 #[derive(Default)]
 struct Buckets {
     rows: FxHashMap<Vec<u8>, Bucket>,
+    volumes: FxHashMap<Vec<u8>, Arc<VolumeInfo>>,
     round: u64,
 }
 
@@ -84,11 +86,18 @@ impl Tables {
         &self.store
     }
 
-    /// Notes what a round did to buckets. To be called after it is written and before the
-    /// requests are answered.
-    pub(crate) fn round_written(&self, changed: Vec<(Vec<u8>, RowChange)>) {
+    /// Notes what a round did to buckets, and the rows of volumes that it changed. To be called
+    /// after it is written and before the requests are answered.
+    pub(crate) fn round_written(
+        &self,
+        changed: Vec<(Vec<u8>, RowChange)>,
+        changed_volumes: &[Vec<u8>],
+    ) {
         let mut buckets = self.buckets.write();
         buckets.round += 1;
+        for volume in changed_volumes {
+            buckets.volumes.remove(volume);
+        }
         for (key, change) in changed {
             match change {
                 RowChange::PutBucket(bucket) => {
@@ -171,6 +180,24 @@ impl View for Tables {
             let mut buckets = self.buckets.write();
             if buckets.round == round && buckets.rows.len() < MOST_BUCKETS {
                 buckets.rows.insert(bucket_key.to_vec(), bucket.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    fn volume(&self, volume_key: &[u8]) -> Result<Option<Arc<VolumeInfo>>, ViewError> {
+        let round = {
+            let buckets = self.buckets.read();
+            if let Some(volume) = buckets.volumes.get(volume_key) {
+                return Ok(Some(Arc::clone(volume)));
+            }
+            buckets.round
+        };
+        let found = self.message::<VolumeInfo>(Table::VolumeTable, volume_key)?.map(Arc::new);
+        if let Some(volume) = &found {
+            let mut buckets = self.buckets.write();
+            if buckets.round == round && buckets.volumes.len() < MOST_BUCKETS {
+                buckets.volumes.insert(volume_key.to_vec(), Arc::clone(volume));
             }
         }
         Ok(found)

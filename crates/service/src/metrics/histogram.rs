@@ -35,7 +35,7 @@ impl Default for Histogram {
 impl Histogram {
     /// Records one duration.
     pub fn record(&self, duration: Duration) {
-        let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let ns = nanos(duration);
         let micros = ns.div_ceil(1_000);
         // The smallest i with micros <= 2^i.
         let index = (64 - micros.saturating_sub(1).leading_zeros()) as usize;
@@ -67,11 +67,88 @@ impl Histogram {
 
     /// The duration below which `quantile` (0 to 1) of them lie, interpolated within its bucket.
     pub fn quantile(&self, quantile: f64) -> Duration {
-        let counts: Vec<u64> =
-            self.inner.buckets.iter().map(|b| b.load(Ordering::Relaxed)).collect();
-        let rank = quantile.clamp(0.0, 1.0) * counts.iter().sum::<u64>() as f64;
+        self.spread().quantile(quantile)
+    }
+
+    /// What was recorded until now.
+    pub fn spread(&self) -> Spread {
+        Spread {
+            buckets: std::array::from_fn(|i| {
+                self.inner.buckets.get(i).map_or(0, |b| b.load(Ordering::Relaxed))
+            }),
+            sum_ns: self.inner.sum_ns.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// What a histogram held at one moment, or what came into it between two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spread {
+    buckets: [u64; BUCKETS],
+    sum_ns: u64,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Spread { buckets: [0; BUCKETS], sum_ns: 0 }
+    }
+}
+
+impl Spread {
+    /// Of numbers that came over a wire: buckets that there are not count as the last one.
+    pub fn from_parts(buckets: impl IntoIterator<Item = u64>, sum: Duration) -> Self {
+        let mut spread = Spread { sum_ns: nanos(sum), ..Spread::default() };
+        for (i, count) in buckets.into_iter().enumerate() {
+            if let Some(bucket) = spread.buckets.get_mut(i.min(BUCKETS - 1)) {
+                *bucket = bucket.saturating_add(count);
+            }
+        }
+        spread
+    }
+
+    /// How many durations there are in each bucket: bucket `i` has those up to 2^i microseconds,
+    /// the last one everything longer.
+    pub fn buckets(&self) -> &[u64] {
+        &self.buckets
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().fold(0, |sum: u64, n| sum.saturating_add(*n))
+    }
+
+    /// Their sum.
+    pub fn sum(&self) -> Duration {
+        Duration::from_nanos(self.sum_ns)
+    }
+
+    /// What came after `earlier`.
+    pub fn since(&self, earlier: &Spread) -> Spread {
+        let pairs = self.buckets.iter().zip(&earlier.buckets);
+        let buckets = pairs.map(|(now, then)| now.saturating_sub(*then));
+        let sum = Duration::from_nanos(self.sum_ns.saturating_sub(earlier.sum_ns));
+        Spread::from_parts(buckets, sum)
+    }
+
+    /// Both together.
+    pub fn plus(&self, other: &Spread) -> Spread {
+        let pairs = self.buckets.iter().zip(&other.buckets);
+        let buckets = pairs.map(|(one, two)| one.saturating_add(*two));
+        let sum = Duration::from_nanos(self.sum_ns.saturating_add(other.sum_ns));
+        Spread::from_parts(buckets, sum)
+    }
+
+    /// A duration that none of them is longer than: the bound of the last bucket that is in use.
+    pub fn longest(&self) -> Duration {
+        let last = self.buckets.iter().rposition(|count| *count > 0);
+        last.map_or(Duration::ZERO, |i| Duration::from_secs_f64(upper_bound(i)))
+    }
+
+    /// The duration below which `quantile` (0 to 1) of them lie, interpolated within its bucket.
+    pub fn quantile(&self, quantile: f64) -> Duration {
+        let rank = quantile.clamp(0.0, 1.0) * self.count() as f64;
         let mut below = 0.0;
-        for (i, count) in counts.iter().enumerate() {
+        for (i, count) in self.buckets.iter().enumerate() {
             let count = *count as f64;
             if count > 0.0 && below + count >= rank {
                 let lower = if i == 0 { 0.0 } else { upper_bound(i - 1) };
@@ -83,6 +160,22 @@ impl Histogram {
         }
         Duration::ZERO
     }
+
+    /// As a metric of its own.
+    pub(super) fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        let buckets: Vec<(f64, u64)> = self
+            .buckets
+            .iter()
+            .enumerate()
+            .map(|(i, held)| (if i == BUCKETS - 1 { f64::INFINITY } else { upper_bound(i) }, *held))
+            .collect();
+        let (sum, count) = (self.sum().as_secs_f64(), self.count());
+        encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
+    }
+}
+
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Upper bound of a bucket in seconds.
@@ -100,20 +193,8 @@ impl fmt::Debug for Histogram {
 }
 
 impl EncodeMetric for Histogram {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
-        let mut count = 0;
-        let buckets: Vec<(f64, u64)> = self
-            .inner
-            .buckets
-            .iter()
-            .enumerate()
-            .map(|(i, bucket)| {
-                let held = bucket.load(Ordering::Relaxed);
-                count += held;
-                (if i == BUCKETS - 1 { f64::INFINITY } else { upper_bound(i) }, held)
-            })
-            .collect();
-        encoder.encode_histogram::<NoLabelSet>(self.sum().as_secs_f64(), count, &buckets, None)
+    fn encode(&self, encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        self.spread().encode(encoder)
     }
 
     fn metric_type(&self) -> MetricType {
@@ -164,5 +245,20 @@ mod tests {
         );
         assert!(histogram.quantile(1.0) > Duration::from_millis(65));
         assert_eq!(histogram.count(), 100);
+    }
+
+    #[test]
+    fn what_came_between_two_moments_is_told_apart() {
+        let histogram = Histogram::default();
+        histogram.record(Duration::from_millis(900));
+        let before = histogram.spread();
+        histogram.record(Duration::from_micros(3));
+        let came = histogram.spread().since(&before);
+        assert_eq!((came.count(), came.sum()), (1, Duration::from_micros(3)));
+        assert_eq!(came.longest(), Duration::from_micros(4));
+        assert_eq!(came.plus(&before), histogram.spread());
+        let wire = Spread::from_parts(came.buckets().iter().copied().chain([7; 9]), came.sum());
+        assert_eq!(wire.count(), 1 + 7 * 9, "what is too long counts as the longest");
+        assert_eq!(Spread::default().longest(), Duration::ZERO);
     }
 }

@@ -1,15 +1,18 @@
-//! Metrics: a registry per role, cheap histograms, and what every RPC endpoint measures.
+//! Metrics: a registry per role, cheap histograms, what every RPC endpoint measures, and where
+//! the time of its requests goes.
 
 mod family;
 mod histogram;
 mod limits;
 mod registry;
 mod rpc;
+mod stages;
 
 pub use family::{CounterFamily, GaugeFamily, HistogramFamily};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Spread};
 pub use registry::MetricsRegistry;
 pub use rpc::{RpcCall, RpcMethod, RpcMetrics};
+pub use stages::{StageMetrics, StagesOfVerb, Took, VerbTimes};
 
 /// A number that only grows; cheap to clone, one atomic addition to count.
 pub type Counter = prometheus_client::metrics::counter::Counter;

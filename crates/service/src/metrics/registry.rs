@@ -120,6 +120,11 @@ impl MetricsRegistry {
         family
     }
 
+    /// The times of verbs and their stages.
+    pub(super) fn register_stages(&self, name: &str, help: &str, stages: super::stages::Exported) {
+        self.registry.write().register(name, format!("{help}, by verb and stage"), stages);
+    }
+
     /// Everything in Prometheus' text format.
     pub fn encode(&self) -> String {
         let mut text = String::new();

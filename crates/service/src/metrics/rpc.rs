@@ -28,6 +28,11 @@ struct Inner {
 /// One method's measurements. Keep it where calls are dispatched by number.
 #[derive(Debug, Clone)]
 pub struct RpcMethod {
+    inner: Arc<Method>,
+}
+
+#[derive(Debug)]
+struct Method {
     name: &'static str,
     queue_length: Gauge,
     running: Gauge,
@@ -88,12 +93,14 @@ impl RpcMetrics {
             return method.clone();
         }
         let method = RpcMethod {
-            name,
-            queue_length: self.inner.queue_length.clone(),
-            running: self.inner.running.clone(),
-            queue_time: self.inner.queue_time.with(name),
-            processing_time: self.inner.processing_time.with(name),
-            failures: self.inner.failures.with(name),
+            inner: Arc::new(Method {
+                name,
+                queue_length: self.inner.queue_length.clone(),
+                running: self.inner.running.clone(),
+                queue_time: self.inner.queue_time.with(name),
+                processing_time: self.inner.processing_time.with(name),
+                failures: self.inner.failures.with(name),
+            }),
         };
         self.inner.methods.write().insert(name, method.clone());
         method
@@ -112,6 +119,7 @@ impl RpcMetrics {
             .methods
             .read()
             .values()
+            .map(|m| &*m.inner)
             .map(|m| MethodSummary {
                 method: m.name.to_string(),
                 calls: m.processing_time.count(),
@@ -135,7 +143,7 @@ impl fmt::Debug for RpcMetrics {
 impl RpcMethod {
     /// Starts measuring a call that was received at this time and now waits.
     pub fn call(&self, received: Instant) -> RpcCall {
-        self.queue_length.inc();
+        self.inner.queue_length.inc();
         RpcCall { method: self.clone(), received, started: None, finished: false }
     }
 }
@@ -144,36 +152,51 @@ impl RpcCall {
     /// The call leaves the queue.
     pub fn started(&mut self) {
         if self.started.is_none() {
-            let now = Instant::now();
-            self.started = Some(now);
-            self.method.queue_length.dec();
-            self.method.running.inc();
-            self.method.queue_time.record(now.saturating_duration_since(self.received));
+            self.started_at(Instant::now());
+        }
+    }
+
+    /// The call left the queue at that time; only the first one counts.
+    pub fn started_at(&mut self, at: Instant) {
+        if self.started.is_none() {
+            self.started = Some(at);
+            let method = &self.method.inner;
+            method.queue_length.dec();
+            method.running.inc();
+            method.queue_time.record(at.saturating_duration_since(self.received));
         }
     }
 
     /// The call is answered.
     pub fn finish(mut self, success: bool) {
-        self.end(success);
+        self.end(success, Instant::now());
     }
 
-    fn end(&mut self, success: bool) {
+    /// The call was answered at that time.
+    pub fn finish_at(mut self, success: bool, at: Instant) {
+        self.end(success, at);
+    }
+
+    fn end(&mut self, success: bool, at: Instant) {
         if std::mem::replace(&mut self.finished, true) {
             return;
         }
-        self.started();
-        self.method.running.dec();
+        self.started_at(at);
+        let method = &self.method.inner;
+        method.running.dec();
         if let Some(started) = self.started {
-            self.method.processing_time.record(started.elapsed());
+            method.processing_time.record(at.saturating_duration_since(started));
         }
         if !success {
-            self.method.failures.inc();
+            method.failures.inc();
         }
     }
 }
 
 impl Drop for RpcCall {
     fn drop(&mut self) {
-        self.end(false);
+        if !self.finished {
+            self.end(false, Instant::now());
+        }
     }
 }

@@ -15,7 +15,7 @@ pub use server::StatusServer;
 use limits::{MemoryBudget, MemoryClass};
 
 use crate::background::ServiceStatus;
-use crate::metrics::RpcMetrics;
+use crate::metrics::{RpcMetrics, StageMetrics};
 
 /// The state of a role, for its status page. Called for each request, so it must be cheap and not
 /// wait.
@@ -95,6 +95,32 @@ impl Section {
             &["service", "state", "interval", "runs", "items", "skipped", "last failure"],
             rows,
         )
+    }
+
+    /// The table of what verbs took in the present period, and in which of their stages.
+    pub fn stages(title: impl Into<String>, metrics: &StageMetrics) -> Self {
+        let ms = |duration: std::time::Duration| format!("{:.3}", duration.as_secs_f64() * 1e3);
+        let rows = metrics
+            .times()
+            .iter()
+            .map(|times| {
+                let (whole, total) = (&times.total.spread, times.total.spread.sum());
+                let shares = times.stages.iter().map(|(stage, took)| {
+                    let share = took.spread.sum().as_secs_f64() / total.as_secs_f64().max(1e-9);
+                    format!("{stage} {:.0}%", share * 100.0)
+                });
+                vec![
+                    times.verb.to_owned(),
+                    whole.count().to_string(),
+                    ms(whole.quantile(0.5)),
+                    ms(whole.quantile(0.99).min(times.total.longest)),
+                    ms(times.total.longest),
+                    shares.collect::<Vec<_>>().join(", "),
+                ]
+            })
+            .collect();
+        let columns = ["verb", "calls", "ms p50", "ms p99", "ms max", "share of the stages"];
+        Section::table(title, &columns, rows)
     }
 
     /// What is spent of the memory for data in flight.

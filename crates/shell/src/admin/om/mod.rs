@@ -1,6 +1,7 @@
 //! `o3 admin om`.
 
 mod decommission;
+mod latency;
 mod prepare;
 
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub enum OmCommand {
     Transfer(Transfer),
     /// How far each OM is, nearest first: what clients choose by that read from any OM.
     Lag(Lag),
+    /// Where the time of requests goes: how long each verb takes, and which of its stages.
+    Latency(latency::Latency),
     /// Get all OMs to the same state, with nothing left in their logs, before another version runs.
     /// Writes are refused from then on.
     Prepare(prepare::Prepare),
@@ -100,6 +103,7 @@ pub(crate) async fn run(command: OmCommand, conf: &Configuration) -> Result<(), 
         OmCommand::Roles(args) => roles(args, conf).await,
         OmCommand::Transfer(args) => transfer(args, conf).await,
         OmCommand::Lag(args) => lag(args, conf).await,
+        OmCommand::Latency(args) => latency::run(args, conf).await,
         OmCommand::Prepare(args) => prepare::prepare(args, conf).await,
         OmCommand::CancelPrepare(args) => prepare::cancel(args, conf).await,
         OmCommand::Decommission(args) => decommission::run(args, conf).await,

@@ -1,0 +1,324 @@
+//! A bound on calls that are worked on at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::levels::Levels;
+use super::{CallQueueOptions, Rank, Shares};
+
+/// A bound on calls of one kind that are worked on at once. Those on top wait, and which is next
+/// says the module's documentation.
+///
+/// Users below the first level have three quarters of the places at most, so that one of the first
+/// level finds one at once; while the processor is what is short ([`CallQueue::set_busy`]) they
+/// have no more than keep it busy.
+#[derive(Debug)]
+pub struct CallQueue {
+    shares: Arc<Shares>,
+    fair: bool,
+    /// Calls worked on at once.
+    places: usize,
+    /// Those of them that are below the first level.
+    heavy_places: usize,
+    /// The same while the processor is short.
+    heavy_places_busy: usize,
+    busy: AtomicBool,
+    taken: AtomicUsize,
+    heavy: AtomicUsize,
+    /// Calls in `levels`, and those of the first level among them. Changed before `levels` is, and
+    /// looked at without its lock: whoever gives back a place sees whoever waits for one.
+    waiting: AtomicUsize,
+    waiting_first: AtomicUsize,
+    levels: Mutex<Levels<Waiter>>,
+    /// Without back-off: the right to wait in `levels`.
+    room: Option<Semaphore>,
+    stats: CallQueueStats,
+}
+
+/// What a queue did, for metrics.
+#[derive(Debug, Default)]
+pub struct CallQueueStats {
+    /// Calls that found a place at once.
+    pub at_once: AtomicU64,
+    /// Calls that waited, and then had their turn.
+    pub waited: AtomicU64,
+    /// Calls that were refused because too many waited.
+    pub refused: AtomicU64,
+}
+
+/// Who asks for what.
+#[derive(Debug, Clone, Copy)]
+pub struct Asks<'a> {
+    /// The user.
+    pub user: &'a str,
+    /// The verb, by any number.
+    pub verb: u16,
+    /// When the call was received.
+    pub received: Instant,
+    /// When its client gives up.
+    pub deadline: Option<Instant>,
+}
+
+/// Why a call is not worked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Too many wait.
+    #[error("too many requests are waiting, try again later")]
+    Full,
+    /// It waited until its client gave up.
+    #[error("the client gave up while its request waited")]
+    TooLate,
+}
+
+/// A place; it goes to the next call when this is dropped.
+#[derive(Debug)]
+pub struct Turn {
+    /// `None` once it was given back.
+    queue: Option<Arc<CallQueue>>,
+    heavy: bool,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    give: oneshot::Sender<Turn>,
+}
+
+impl CallQueue {
+    /// `places` calls at once; `waiting` may wait. `processors` is how many calls keep all
+    /// processors busy.
+    pub fn new(
+        options: &CallQueueOptions,
+        shares: &Arc<Shares>,
+        places: usize,
+        waiting: usize,
+        processors: usize,
+    ) -> Arc<Self> {
+        let places = places.max(1);
+        // Without back-off those on top wait for room in front of the levels.
+        let capacity = if options.backoff { waiting } else { usize::MAX };
+        let levels = match options.fair {
+            true => Levels::new(&options.weights, &options.capacity_weights, capacity),
+            false => Levels::new(&[1], &[1], capacity),
+        };
+        Arc::new(Self {
+            shares: Arc::clone(shares),
+            fair: options.fair,
+            places,
+            heavy_places: (places - places / 4).max(1),
+            heavy_places_busy: processors.clamp(1, places),
+            busy: AtomicBool::new(false),
+            taken: AtomicUsize::new(0),
+            heavy: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            waiting_first: AtomicUsize::new(0),
+            levels: Mutex::new(levels),
+            room: (!options.backoff).then(|| Semaphore::new(waiting.max(1))),
+            stats: CallQueueStats::default(),
+        })
+    }
+
+    /// Waits for a place, within the caller's deadline.
+    ///
+    /// # Errors
+    /// When too many wait already, or the deadline is over.
+    pub async fn enter(self: &Arc<Self>, asks: Asks<'_>) -> Result<Turn, Refused> {
+        let rank = self.shares.charge(asks.user, asks.received);
+        if let Some(turn) = self.try_enter(rank) {
+            self.stats.at_once.fetch_add(1, Ordering::Relaxed);
+            return Ok(turn);
+        }
+        let waited = self.wait(asks, rank);
+        let turn = match asks.deadline {
+            None => waited.await,
+            Some(deadline) => {
+                let waited = tokio::time::timeout_at(deadline.into(), waited).await;
+                waited.unwrap_or(Err(Refused::TooLate))
+            }
+        };
+        match &turn {
+            Ok(_) => self.stats.waited.fetch_add(1, Ordering::Relaxed),
+            Err(Refused::Full) => self.stats.refused.fetch_add(1, Ordering::Relaxed),
+            Err(Refused::TooLate) => 0,
+        };
+        turn
+    }
+
+    /// A place for a call that nobody stands in the way of.
+    fn try_enter(self: &Arc<Self>, rank: Rank) -> Option<Turn> {
+        let heavy = rank.level > 0;
+        let passes = match heavy {
+            // Those of the first level pass the others that wait, not each other.
+            false => self.waiting_first.load(Ordering::SeqCst) == 0,
+            true => !self.busy.load(Ordering::Relaxed) && self.waiting.load(Ordering::SeqCst) == 0,
+        };
+        if passes { self.take(heavy) } else { None }
+    }
+
+    fn take(self: &Arc<Self>, heavy: bool) -> Option<Turn> {
+        if !add_below(&self.taken, self.places) {
+            return None;
+        }
+        if heavy && !add_below(&self.heavy, self.heavy_bound()) {
+            self.taken.fetch_sub(1, Ordering::SeqCst);
+            return None;
+        }
+        Some(Turn { queue: Some(Arc::clone(self)), heavy })
+    }
+
+    fn heavy_bound(&self) -> usize {
+        match self.busy.load(Ordering::Relaxed) {
+            true => self.heavy_places_busy,
+            false => self.heavy_places,
+        }
+    }
+
+    async fn wait(self: &Arc<Self>, asks: Asks<'_>, rank: Rank) -> Result<Turn, Refused> {
+        let _room = match &self.room {
+            // It is never closed.
+            Some(room) => room.acquire().await.ok(),
+            None => None,
+        };
+        let (give, given) = oneshot::channel();
+        let first = rank.level == 0;
+        let (user, verb) = if self.fair { (asks.user, asks.verb) } else { ("", 0) };
+        self.note_waiting(first, true);
+        let pushed = self.levels.lock().push(rank.level, user, verb, Waiter { give });
+        match pushed {
+            Ok(0) => {}
+            // It overflowed into a lower level.
+            Ok(_) if first => drop(self.waiting_first.fetch_sub(1, Ordering::SeqCst)),
+            Ok(_) => {}
+            Err(_) => {
+                self.note_waiting(first, false);
+                return Err(Refused::Full);
+            }
+        }
+        self.give_turns();
+        // The sender is dropped only with the queue, which this has.
+        let turn = given.await.map_err(|_| Refused::TooLate)?;
+        if turn.heavy && self.busy.load(Ordering::Relaxed) {
+            // Whoever is behind on this processor goes first, up to where it waits for a turn.
+            tokio::task::yield_now().await;
+        }
+        Ok(turn)
+    }
+
+    fn note_waiting(&self, first: bool, more: bool) {
+        let note = |count: &AtomicUsize| match more {
+            true => count.fetch_add(1, Ordering::SeqCst),
+            false => count.fetch_sub(1, Ordering::SeqCst),
+        };
+        note(&self.waiting);
+        if first {
+            note(&self.waiting_first);
+        }
+    }
+
+    /// Gives free places to those that wait.
+    fn give_turns(self: &Arc<Self>) {
+        let mut given = Vec::new();
+        loop {
+            {
+                let mut levels = self.levels.lock();
+                while let Some(next) = self.next(&mut levels) {
+                    given.push(next);
+                }
+            }
+            if given.is_empty() {
+                return;
+            }
+            // Not under the lock. The turn of a caller that is gone by now is free again.
+            for (waiter, turn) in given.drain(..) {
+                if let Err(unwanted) = waiter.give.send(turn) {
+                    unwanted.give_back();
+                }
+            }
+        }
+    }
+
+    /// The call that is next, with its place, if there is one.
+    fn next(self: &Arc<Self>, levels: &mut Levels<Waiter>) -> Option<(Waiter, Turn)> {
+        if self.waiting.load(Ordering::SeqCst) == 0 || !add_below(&self.taken, self.places) {
+            return None;
+        }
+        let heavy = add_below(&self.heavy, self.heavy_bound());
+        let next = loop {
+            let Some((level, waiter)) = levels.pop(heavy) else { break None };
+            self.note_waiting(level == 0, false);
+            if !waiter.give.is_closed() {
+                break Some((level > 0, waiter));
+            }
+        };
+        if heavy && next.as_ref().is_none_or(|(is_heavy, _)| !is_heavy) {
+            self.heavy.fetch_sub(1, Ordering::SeqCst);
+        }
+        match next {
+            Some((heavy, waiter)) => Some((waiter, Turn { queue: Some(Arc::clone(self)), heavy })),
+            None => {
+                self.taken.fetch_sub(1, Ordering::SeqCst);
+                None
+            }
+        }
+    }
+
+    fn free(&self, heavy: bool) {
+        if heavy {
+            self.heavy.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.taken.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Says whether the processor is what is short: tasks that could go on wait for it.
+    pub fn set_busy(self: &Arc<Self>, busy: bool) {
+        if self.busy.swap(busy, Ordering::Relaxed) != busy {
+            self.give_turns();
+        }
+    }
+
+    /// Calls that are worked on.
+    pub fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Calls that wait, by level.
+    pub fn waiting(&self) -> Vec<usize> {
+        self.levels.lock().waiting().collect()
+    }
+
+    /// What it did.
+    pub fn stats(&self) -> &CallQueueStats {
+        &self.stats
+    }
+}
+
+impl Turn {
+    /// Frees the place without giving it to anybody.
+    fn give_back(mut self) {
+        if let Some(queue) = self.queue.take() {
+            queue.free(self.heavy);
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some(queue) = self.queue.take() else { return };
+        queue.free(self.heavy);
+        if queue.waiting.load(Ordering::SeqCst) > 0 {
+            queue.give_turns();
+        }
+    }
+}
+
+/// Adds one, unless it is `bound` already.
+fn add_below(count: &AtomicUsize, bound: usize) -> bool {
+    let add = |n: usize| (n < bound).then_some(n + 1);
+    count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add).is_ok()
+}
+
+#[cfg(test)]
+mod tests;
