@@ -3,6 +3,9 @@
 /// Gives space of deleted blocks back.
 pub(crate) const BLOCK_DELETING: &str = "BlockDeletingService";
 
+/// Compacts what deletions left in the disks' tables.
+pub(crate) const RANGE_COMPACTION: &str = "RangeCompactionService";
+
 /// Reads replicas that are suspicious.
 pub(crate) const ON_DEMAND_SCANNER: &str = "OnDemandContainerDataScanner";
 

@@ -10,6 +10,7 @@ use service::AuditOptions;
 
 use crate::DatanodeError;
 use crate::check_settings::CheckSettings;
+use crate::range_compaction_settings::RangeCompactionSettings;
 use crate::scan_settings::ScanSettings;
 use crate::tolerated::Tolerated;
 
@@ -88,6 +89,8 @@ pub struct Settings {
     pub slow_command: Duration,
     /// How often deleted blocks are reclaimed.
     pub deleting_interval: Duration,
+    /// How ranges of the disks' databases are compacted, if they are.
+    pub range_compaction: Option<RangeCompactionSettings>,
     /// Where it is noted what was rebuilt, if at all.
     pub audit: Option<AuditOptions>,
     /// How disks are checked.
@@ -175,6 +178,7 @@ impl Settings {
             copy_queue: conf.get(&dn::HDDS_DATANODE_REPLICATION_QUEUE_LIMIT) as usize,
             copy_bandwidth: conf.get(&dn::TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH).bytes(),
             deleting_interval: conf.get(&hdds::OZONE_BLOCK_DELETING_SERVICE_INTERVAL),
+            range_compaction: RangeCompactionSettings::read(conf)?,
             checks: CheckSettings::read(conf),
             scans: ScanSettings::read(conf)?,
             tolerated: Tolerated::read(conf),

@@ -6,6 +6,12 @@ pub enum FreonError {
     /// A flag makes no sense.
     #[error("{0}")]
     Usage(String),
+    /// A comparison could not be made.
+    #[error("{0}")]
+    Bench(String),
+    /// The store of a comparison failed.
+    #[error(transparent)]
+    Store(#[from] metastore::Error),
     /// The cluster refused or failed.
     #[error(transparent)]
     Client(#[from] client::Error),

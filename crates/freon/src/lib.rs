@@ -19,6 +19,7 @@
 //! A generator does one test by its number; everything else is shared.
 
 mod args;
+pub mod bench;
 mod chunks;
 mod content;
 mod cpu;

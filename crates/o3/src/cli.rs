@@ -46,6 +46,9 @@ pub enum Command {
     Admin(AdminArgs),
     Debug(DebugArgs),
     Freon(FreonArgs),
+    /// Comparisons that need no cluster
+    #[command(subcommand)]
+    Bench(freon::bench::BenchCommand),
     /// Show configuration keys, their values and where those come from
     #[command(subcommand)]
     Config(ConfigCommand),

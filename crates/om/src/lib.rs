@@ -22,6 +22,7 @@
 //! fails then, with a status that says so.
 
 mod background;
+mod compaction;
 mod dispatch;
 mod error;
 mod first_start;

@@ -4,17 +4,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use config::keys::{hdds, om as keys, scm, trioxide};
-use config::{Configuration, HostPort, ScmNode};
+use config::{Configuration, HostPort, Key, ScmNode};
 use limits::ConnectionOptions;
 use metastore::StoreOptions;
+use metastore::compaction::Limits;
 use namespace::{Authorization, Principals, Settings};
 use proto::ozone::BucketLayoutProto;
 use service::AuditOptions;
 use types::ReplicationConfig;
 
 use crate::background::{
-    CleanupOptions, DirectoryDeletingOptions, KeyDeletingOptions, TrashOptions,
+    CleanupOptions, DirectoryDeletingOptions, FullCompactionOptions, KeyDeletingOptions,
+    TrashOptions,
 };
+use crate::compaction::CompactionOptions;
 use crate::dispatch::LocalReads;
 use crate::error::Error;
 use crate::members::Members;
@@ -103,6 +106,9 @@ pub(crate) struct Setup {
     pub(crate) uploads: CleanupOptions,
     /// `None` when nothing empties the trash.
     pub(crate) trash: Option<TrashOptions>,
+    pub(crate) compaction: CompactionOptions,
+    /// `None` when whole tables are not compacted.
+    pub(crate) full_compaction: Option<FullCompactionOptions>,
 }
 
 impl Setup {
@@ -183,6 +189,8 @@ impl Setup {
                 limit: limit(conf.get(&keys::OZONE_OM_OPEN_MPU_PARTS_CLEANUP_LIMIT_PER_TASK)),
             },
             trash: trash(conf),
+            compaction: compaction(conf)?,
+            full_compaction: full_compaction(conf)?,
             election_timeout: conf.get(&trioxide::TRIOXIDE_OM_ELECTION_TIMEOUT),
             snapshot_rate: conf.get(&trioxide::TRIOXIDE_OM_SNAPSHOT_RATE).bytes(),
             local_reads: LocalReads {
@@ -205,6 +213,51 @@ fn trash(conf: &Configuration) -> Option<TrashOptions> {
         keep.unwrap_or_else(|| conf.get(&keys::FS_TRASH_INTERVAL)),
         every.unwrap_or_else(|| conf.get(&keys::FS_TRASH_CHECKPOINT_INTERVAL)),
     )
+}
+
+fn compaction(conf: &Configuration) -> Result<CompactionOptions, Error> {
+    let percentage = &keys::OZONE_OM_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE;
+    let tombstone_percentage = conf.get(percentage);
+    if !(1..=100).contains(&tombstone_percentage) {
+        let reason = format!("{tombstone_percentage} is no percentage from 1 to 100");
+        return Err(Error::Setting { key: percentage.name(), reason });
+    }
+    let interval = &keys::OZONE_OM_RANGE_COMPACTION_SERVICE_INTERVAL;
+    Ok(CompactionOptions {
+        enabled: conf.get(&keys::OZONE_OM_RANGE_COMPACTION_SERVICE_ENABLED),
+        interval: positive(conf, interval)?,
+        limits: Limits {
+            max_entries: conf
+                .get(&keys::OZONE_OM_RANGE_COMPACTION_SERVICE_MAX_COMPACTION_ENTRIES)
+                .max(1),
+            min_tombstones: conf
+                .get(&keys::OZONE_OM_RANGE_COMPACTION_SERVICE_MIN_TOMBSTONES)
+                .max(1),
+            tombstone_percentage,
+        },
+    })
+}
+
+fn full_compaction(conf: &Configuration) -> Result<Option<FullCompactionOptions>, Error> {
+    let families = &keys::OZONE_OM_COMPACTION_SERVICE_COLUMNFAMILIES;
+    let named = |name: &String| {
+        let table = namespace::Table::ALL.into_iter().find(|table| table.name() == name.trim());
+        let reason = format!("there is no table {name}");
+        table.ok_or(Error::Setting { key: families.name(), reason })
+    };
+    let tables = conf.get(families).iter().map(named).collect::<Result<_, _>>()?;
+    let interval = positive(conf, &keys::OZONE_OM_COMPACTION_SERVICE_RUN_INTERVAL)?;
+    let enabled = conf.get(&keys::OZONE_OM_COMPACTION_SERVICE_ENABLED);
+    Ok(enabled.then_some(FullCompactionOptions { interval, tables }))
+}
+
+/// An interval at which something is done.
+fn positive(conf: &Configuration, key: &'static Key<Duration>) -> Result<Duration, Error> {
+    let interval = conf.get(key);
+    match interval.is_zero() {
+        true => Err(Error::Setting { key: key.name(), reason: "it must not be 0".to_owned() }),
+        false => Ok(interval),
+    }
 }
 
 fn millis(duration: Duration) -> u64 {

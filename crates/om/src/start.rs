@@ -20,9 +20,10 @@ use tokio::sync::Notify;
 use topology::Racks;
 
 use crate::background::{
-    DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
-    OpenKeyCleanupService, TrashEmptier, WhileLeading,
+    CompactionService, DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
+    OpenKeyCleanupService, RangeCompactionService, TombstoneService, TrashEmptier, WhileLeading,
 };
+use crate::compaction::OmCompactor;
 use crate::dispatch::{Admission, Dispatcher, DispatcherParts, Limits, ServerFacts};
 use crate::error::Error;
 use crate::groups::Groups;
@@ -75,6 +76,7 @@ impl Om {
         let default_user = default_user(&groups);
         let mut settings = setup.settings.clone();
         settings.authorization.admins.users.push(default_user.clone());
+        let compactor = OmCompactor::new(setup.compaction.clone(), &setup.dir.join("om"));
         let dispatcher = Dispatcher::new(DispatcherParts {
             current: Arc::clone(&state.current),
             group: raft.group().clone(),
@@ -91,6 +93,7 @@ impl Om {
             edge: telemetry::Edge::new("om", setup.slow_request),
             admission: Admission::new(&Limits::default()),
             facts: listeners.facts(&setup),
+            compactor: Arc::new(compactor),
             default_user,
             groups,
             root_access_key: OnceLock::new(),
@@ -114,6 +117,7 @@ impl Om {
         };
 
         metrics::register(&registry, &dispatcher, &state.events);
+        dispatcher.parts().compactor.register(&registry);
         state.service.export_metrics(&registry);
         let background = start_background(&setup, &dispatcher, &state.events, &registry, &shutdown);
         let page = OmPage {
@@ -311,6 +315,12 @@ fn start_background(
     if let Some(options) = setup.trash.clone() {
         let trash = TrashEmptier::new(Arc::clone(dispatcher), options, registry);
         services.spawn(WhileLeading::new(dispatcher, trash));
+    }
+    services.spawn(TombstoneService::new(Arc::clone(dispatcher)));
+    let compactor = Arc::clone(&dispatcher.parts().compactor);
+    services.spawn(RangeCompactionService::new(Arc::clone(dispatcher), compactor));
+    if let Some(options) = setup.full_compaction.clone() {
+        services.spawn(CompactionService::new(Arc::clone(dispatcher), options));
     }
     // Deletions wake the service, but not one by one: what is deleted together goes together.
     let keys: Wake = (|events| &events.deleted, background::KEY_DELETING);

@@ -56,6 +56,7 @@ impl StatusPage for OmPage {
                     .collect();
                 sections.push(Section::table("Tables (estimated)", &["table", "rows"], rows));
             }
+            sections.extend(dispatcher.parts().compactor.sections());
         }
         sections.push(Section::rpc("RPC", &self.rpc));
         sections.push(Section::background(&self.background.list()));

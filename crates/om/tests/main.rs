@@ -5,6 +5,7 @@ mod acl;
 mod audit;
 mod blocks;
 mod catch_up;
+mod compaction;
 mod damaged_rows;
 mod deletion;
 mod directories;

@@ -113,6 +113,12 @@ impl Admission {
         self.writes.most.saturating_sub(self.writes.places.available_permits())
     }
 
+    /// Reads and writes that are worked on.
+    pub(crate) fn busy(&self) -> usize {
+        let reading = self.reads.most.saturating_sub(self.reads.places.available_permits());
+        reading.saturating_add(self.writing())
+    }
+
     /// Requests that wait for a place, for metrics.
     pub(crate) fn waiting(&self) -> usize {
         self.reads.waiting.load(Ordering::Relaxed) + self.writes.waiting.load(Ordering::Relaxed)

@@ -28,6 +28,7 @@ use replicated::{Entry, Machine};
 use tokio::sync::{Notify, watch};
 
 use super::contain::{self, Outcome, Rules};
+use super::parts::delete_parts;
 use super::{CallKey, CurrentTables, Tables};
 use crate::error::Error;
 use crate::scm::FreshBlock;
@@ -243,6 +244,7 @@ impl OmStateMachine {
         let mut batch = Batch::new();
         let mut buckets = Vec::new();
         let mut directories = Vec::new();
+        let mut parts = Vec::new();
         let (mut deleted, mut deleted_directories, mut moved) = (false, false, false);
         for (table, key, change) in overlay.take_changes() {
             if table == Table::BucketTable {
@@ -261,9 +263,13 @@ impl OmStateMachine {
                 RowChange::PutBucket(bucket) => {
                     batch.put(stored(table), key, Vec::from(bucket.encode()));
                 }
-                RowChange::Deleted => batch.delete(stored(table), key),
+                RowChange::Deleted => match table {
+                    Table::MultipartPartsTable => parts.push(key),
+                    _ => batch.delete(stored(table), key),
+                },
             }
         }
+        delete_parts(tables, parts, &mut batch)?;
         batch.put(
             stored(Table::TransactionInfoTable),
             TRANSACTION_INFO_KEY,

@@ -8,6 +8,7 @@ mod current;
 mod directories;
 mod directory_epoch;
 mod machine;
+mod parts;
 mod retries;
 mod snapshot_view;
 mod tables;
