@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use metastore::{Batch, Durability, IterRange, Preset, Store, Table, TableSpec};
-use rand::rngs::SmallRng;
+use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 use super::variant::Variant;
@@ -184,7 +184,7 @@ impl Drop for StopOnDrop<'_> {
 }
 
 fn fill(args: &Compaction, store: &Store) -> Result<(), FreonError> {
-    let mut random = SmallRng::seed_from_u64(1);
+    let mut random = StdRng::seed_from_u64(1);
     let emptied = (0..args.deletes.saturating_add(SURVIVORS)).map(emptied);
     let live = (0..args.live).map(|i| format!("/bench/live{}/key-{:012}", i % 9, i / 9));
     let mut batch = Batch::new();
@@ -201,7 +201,7 @@ fn fill(args: &Compaction, store: &Store) -> Result<(), FreonError> {
 }
 
 /// Half of it can be compressed.
-fn value(random: &mut SmallRng) -> Vec<u8> {
+fn value(random: &mut StdRng) -> Vec<u8> {
     let mut value = vec![b'v'; VALUE_BYTES];
     random.fill_bytes(&mut value[..VALUE_BYTES / 2]);
     value
@@ -251,7 +251,7 @@ fn delete(args: &Compaction, store: &Store, shared: &Shared) -> Result<(), Freon
 
 /// Creates twenty rows for eight that it deletes, as long as few live; then as many.
 fn write(args: &Compaction, store: &Store, shared: &Shared) -> Result<(), FreonError> {
-    let mut random = SmallRng::seed_from_u64(2);
+    let mut random = StdRng::seed_from_u64(2);
     let mut live: Vec<u64> = Vec::new();
     let key = |i: u64| format!("/bench/mix/key-{i:020}");
     let mut pace = Pace::of(args.write_rate);
