@@ -30,6 +30,7 @@ mod store;
 mod table;
 
 pub use batch::{Batch, Durability};
+pub use compaction::RangeStatistics;
 pub use cursor::{Cursor, IterRange};
 pub use error::{Error, Result};
 pub use gaps::Wall;

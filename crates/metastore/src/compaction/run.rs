@@ -94,6 +94,14 @@ impl Store {
         })
     }
 
+    /// Compacts the files that overlap `start..end`, whatever is left of its tombstones.
+    ///
+    /// # Errors
+    /// As [`Store::compact`].
+    pub fn compact_range(&self, table: Table, start: &[u8], end: &[u8]) -> Result<()> {
+        self.compact(table, start, Some(end)).map(|_| ())
+    }
+
     /// Compacts a whole table, its last level included.
     ///
     /// # Errors
