@@ -17,6 +17,7 @@ use crate::disk_check::DiskCheck;
 use crate::node::Node;
 use crate::pipeline::{Parts, Pipelines};
 use crate::push::Pusher;
+use crate::range_compaction::RangeCompaction;
 use crate::reclaim::Reclaim;
 use crate::reconstruct::Audit;
 use crate::settings::Settings;
@@ -55,6 +56,9 @@ pub(crate) async fn open(
     node.pipelines.reopen(daemon.settings.checks.timeout).await;
     daemon.services.spawn(Arc::new(Reclaim::new(&node)));
     daemon.services.spawn(Arc::new(StaleRecovering::new(&node)));
+    if let Some(settings) = &daemon.settings.range_compaction {
+        daemon.services.spawn(Arc::new(RangeCompaction::new(&node, settings)));
+    }
     daemon.services.spawn(Arc::new(SmallChunks::new(&node)));
     daemon.services.spawn(Arc::new(DiskCheck::new(&node)));
     crate::scan::spawn(daemon, &node);

@@ -5,6 +5,8 @@ pub(crate) const BLOCK_DELETING: &str = "BlockDeletingService";
 
 /// Removes replicas that somebody began to fill, and left.
 pub(crate) const STALE_RECOVERING: &str = "StaleRecoveringContainerScrubbingService";
+/// Compacts what deletions left in the disks' tables.
+pub(crate) const RANGE_COMPACTION: &str = "RangeCompactionService";
 
 /// Reads replicas that are suspicious.
 pub(crate) const ON_DEMAND_SCANNER: &str = "OnDemandContainerDataScanner";

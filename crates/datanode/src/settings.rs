@@ -10,6 +10,7 @@ use service::AuditOptions;
 
 use crate::DatanodeError;
 use crate::check_settings::CheckSettings;
+use crate::range_compaction_settings::RangeCompactionSettings;
 use crate::scan_settings::ScanSettings;
 use crate::tolerated::Tolerated;
 
@@ -92,6 +93,8 @@ pub struct Settings {
     pub recovering_interval: Duration,
     /// How long such a replica is kept.
     pub recovering_timeout: Duration,
+    /// How ranges of the disks' databases are compacted, if they are.
+    pub range_compaction: Option<RangeCompactionSettings>,
     /// Where it is noted what was rebuilt, if at all.
     pub audit: Option<AuditOptions>,
     /// How disks are checked.
@@ -182,6 +185,7 @@ impl Settings {
                 .get(&dn::HDDS_DATANODE_RECOVERING_CONTAINER_SCRUBBING_SERVICE_INTERVAL),
             recovering_timeout: conf.get(&dn::OZONE_RECOVERING_CONTAINER_TIMEOUT),
             deleting_interval: conf.get(&hdds::OZONE_BLOCK_DELETING_SERVICE_INTERVAL),
+            range_compaction: RangeCompactionSettings::read(conf)?,
             checks: CheckSettings::read(conf),
             scans: ScanSettings::read(conf)?,
             tolerated: Tolerated::read(conf),

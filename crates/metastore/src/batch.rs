@@ -58,6 +58,17 @@ impl Batch {
         self.changes.push(Change::DeleteRange(table, start.into(), end.into()));
     }
 
+    /// As [`Batch::delete_range`], before everything else in the batch: what the batch puts into
+    /// the range stays.
+    pub fn delete_range_first(
+        &mut self,
+        table: Table,
+        start: impl Into<Vec<u8>>,
+        end: impl Into<Vec<u8>>,
+    ) {
+        self.changes.insert(0, Change::DeleteRange(table, start.into(), end.into()));
+    }
+
     /// Whether there is nothing to apply.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
@@ -92,15 +103,28 @@ impl Batch {
         Ok((raw.data().to_vec(), raw.len() as u64))
     }
 
-    pub(crate) fn into_raw(self, store: &Store) -> Result<WriteBatch> {
+    /// The batch as RocksDB takes it, and the keys that it puts.
+    pub(crate) fn into_raw(
+        self,
+        store: &Store,
+    ) -> Result<(WriteBatch, Vec<(&'static str, Vec<u8>)>)> {
         let mut raw = WriteBatch::with_capacity_bytes(self.bytes + 16 * self.changes.len());
+        let mut puts = Vec::with_capacity(self.changes.len());
         for change in self.changes {
             match change {
-                Change::Put(t, k, v) => raw.put_cf(store.family(t.name)?, k, v),
-                Change::Delete(t, k) => raw.delete_cf(store.family(t.name)?, k),
+                Change::Put(t, k, v) => {
+                    raw.put_cf(store.family(t.name)?, &k, v);
+                    puts.push((t.name, k));
+                }
+                Change::Delete(t, k) => {
+                    raw.delete_cf(store.family(t.name)?, &k);
+                    if store.inner.gaps.wants_deleted() {
+                        store.inner.gaps.note_deleted(t.name, k);
+                    }
+                }
                 Change::DeleteRange(t, a, b) => raw.delete_range_cf(store.family(t.name)?, a, b),
             }
         }
-        Ok(raw)
+        Ok((raw, puts))
     }
 }

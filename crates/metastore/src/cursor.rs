@@ -1,7 +1,8 @@
 //! Ordered reads.
 
-use rust_rocksdb::{DB, DBRawIteratorWithThreadMode, ReadOptions};
+use rust_rocksdb::{ColumnFamily, DB, DBRawIteratorWithThreadMode, ErrorKind, ReadOptions};
 
+use crate::gaps::{Gaps, SnapshotMark, TABLE_END, successor};
 use crate::{Error, Result};
 
 /// What an iteration covers.
@@ -55,13 +56,18 @@ impl IterRange {
         self
     }
 
-    pub(crate) fn read_options(self) -> ReadOptions {
+    /// Whether the reader wants to be told of tombstones rather than led over them.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.max_skipped > 0
+    }
+
+    pub(crate) fn read_options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
-        if let Some(lower) = self.lower {
-            options.set_iterate_lower_bound(lower);
+        if let Some(lower) = &self.lower {
+            options.set_iterate_lower_bound(lower.as_slice());
         }
-        if let Some(upper) = self.upper {
-            options.set_iterate_upper_bound(upper);
+        if let Some(upper) = &self.upper {
+            options.set_iterate_upper_bound(upper.as_slice());
         }
         if self.max_skipped > 0 {
             options.set_max_skippable_internal_keys(self.max_skipped);
@@ -84,38 +90,100 @@ pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
 
 /// A position in an ordered table. A new cursor stands before the first row of its range:
 /// call [`Cursor::first`] or [`Cursor::seek`].
+///
+/// Forwards, it goes over ranges that are known to hold tombstones alone ([`crate::gaps`]). One
+/// that is of a [`Snapshot`](crate::Snapshot) also finds such ranges.
 pub struct Cursor<'a> {
     raw: DBRawIteratorWithThreadMode<'a, DB>,
+    over: Option<Over<'a>>,
+    /// The row that was left last, for the way on from it.
+    left: Vec<u8>,
+    state: State,
+}
+
+/// What a cursor cannot read off its iterator.
+enum State {
+    /// The iterator stands where the cursor does.
+    Iterator,
+    /// There is no further row.
+    End,
+    /// The way on could not be read.
+    Failed(Error),
+}
+
+/// What a cursor needs to get over tombstones.
+pub(crate) struct Over<'a> {
+    pub(crate) gaps: &'a Gaps,
+    pub(crate) table: &'static str,
+    /// What it sees is as of this sequence number or later.
+    pub(crate) sequence: u64,
+    pub(crate) range: IterRange,
+    /// With a snapshot it finds gaps.
+    pub(crate) search: Option<Searching<'a>>,
+    /// The start of the next gap that it may use.
+    pub(crate) ahead: Option<Vec<u8>>,
+}
+
+/// What a cursor needs to find a gap.
+pub(crate) struct Searching<'a> {
+    pub(crate) db: &'a DB,
+    pub(crate) family: &'a ColumnFamily,
+    pub(crate) snapshot: &'a rust_rocksdb::Snapshot<'a>,
+    pub(crate) mark: SnapshotMark,
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(raw: DBRawIteratorWithThreadMode<'a, DB>) -> Self {
-        Self { raw }
+    pub(crate) fn new(raw: DBRawIteratorWithThreadMode<'a, DB>, over: Option<Over<'a>>) -> Self {
+        Self { raw, over, left: Vec::new(), state: State::Iterator }
     }
 
     /// Goes to the first row of the range.
     pub fn first(&mut self) {
-        self.raw.seek_to_first();
+        let Some(over) = &self.over else { return self.raw.seek_to_first() };
+        let lower = over.range.lower.clone().unwrap_or_default();
+        self.go(lower);
     }
 
     /// Goes to the last row of the range.
     pub fn last(&mut self) {
+        self.state = State::Iterator;
         self.raw.seek_to_last();
     }
 
     /// Goes to the first row at or after `key`.
     pub fn seek(&mut self, key: &[u8]) {
-        self.raw.seek(key);
+        match &self.over {
+            Some(over) => {
+                let lower = over.range.lower.as_deref().unwrap_or_default();
+                let key = key.max(lower).to_vec();
+                self.go(key);
+            }
+            None => self.raw.seek(key),
+        }
     }
 
     /// Goes to the last row at or before `key`.
     pub fn seek_back(&mut self, key: &[u8]) {
+        self.state = State::Iterator;
         self.raw.seek_for_prev(key);
     }
 
     /// Goes to the next row.
     pub fn next(&mut self) {
+        let Some(over) = &self.over else { return self.raw.next() };
+        let Some(here) = self.raw.key() else { return };
+        self.left.clear();
+        self.left.extend_from_slice(here);
+        self.left.push(0);
+        if over.ahead.as_ref().is_some_and(|ahead| self.left >= *ahead) {
+            let from = std::mem::take(&mut self.left);
+            return self.go(from);
+        }
         self.raw.next();
+        if self.skipped_too_many() {
+            let from = std::mem::take(&mut self.left);
+            self.find(from);
+        }
     }
 
     /// Goes to the row before.
@@ -128,6 +196,11 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// When the read failed, the data is damaged, or too many deleted rows were skipped.
     pub fn row(&self) -> Result<Option<(&[u8], &[u8])>> {
+        match &self.state {
+            State::Iterator => {}
+            State::End => return Ok(None),
+            State::Failed(error) => return Err(error.clone()),
+        }
         match self.raw.item() {
             Some(row) => Ok(Some(row)),
             None => self.raw.status().map(|()| None).map_err(|e| Error::of("iterate", e)),
@@ -143,9 +216,123 @@ impl<'a> Cursor<'a> {
             if !visit(key, value) {
                 return Ok(());
             }
-            self.raw.next();
+            self.next();
         }
         Ok(())
+    }
+
+    /// Goes to the first row from `from` on.
+    fn go(&mut self, from: Vec<u8>) {
+        self.state = State::Iterator;
+        let Some(over) = &mut self.over else { return self.raw.seek(from) };
+        let from = match over.gaps.any() {
+            true => over.gaps.behind(over.table, &from, over.sequence).unwrap_or(from),
+            false => from,
+        };
+        self.raw.seek(&from);
+        over.look_ahead(self.raw.key());
+        if self.skipped_too_many() {
+            self.find(from);
+        }
+    }
+
+    /// Whether the last step ended at its bound of tombstones.
+    fn skipped_too_many(&self) -> bool {
+        let searches = self.over.as_ref().is_some_and(|over| over.search.is_some());
+        searches
+            && !self.raw.valid()
+            && self.raw.status().is_err_and(|e| e.kind() == ErrorKind::Incomplete)
+    }
+
+    /// Goes to the first row from `from` on, over however many tombstones, and notes where there
+    /// was none.
+    fn find(&mut self, mut from: Vec<u8>) {
+        let Some(over) = &mut self.over else { return };
+        loop {
+            if let Some(behind) = over.gaps.behind(over.table, &from, over.sequence) {
+                from = behind;
+                self.raw.seek(&from);
+                let incomplete = !self.raw.valid()
+                    && self.raw.status().is_err_and(|e| e.kind() == ErrorKind::Incomplete);
+                if !incomplete {
+                    over.look_ahead(self.raw.key());
+                    return;
+                }
+            }
+            match over.step_through(&from) {
+                Ok(Found::Row(key)) => {
+                    self.raw.seek(&key);
+                    over.look_ahead(self.raw.key());
+                    return;
+                }
+                Ok(Found::Gap(start)) => from = start,
+                Ok(Found::End) => {
+                    self.state = State::End;
+                    return;
+                }
+                Err(error) => {
+                    self.state = State::Failed(error);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// What is behind tombstones.
+enum Found {
+    Row(Vec<u8>),
+    /// The start of a gap that is known.
+    Gap(Vec<u8>),
+    /// Nothing: the range ends.
+    End,
+}
+
+impl Over<'_> {
+    /// Finds out which gap is next, from the row on that the cursor stands at.
+    fn look_ahead(&mut self, here: Option<&[u8]>) {
+        self.ahead = match (here, self.gaps.any()) {
+            (Some(here), true) => self.gaps.next_start(self.table, &successor(here), self.sequence),
+            _ => None,
+        };
+    }
+
+    /// Steps over tombstones from `from` on, as far as it is not known what is there.
+    fn step_through(&self, from: &[u8]) -> Result<Found> {
+        let Some(search) = &self.search else { return Ok(Found::End) };
+        let ahead = self.gaps.next_start(self.table, from, self.sequence);
+        let upper = self.range.upper.as_deref();
+        let gap = ahead.filter(|start| upper.is_none_or(|upper| start.as_slice() < upper));
+        let mut options = ReadOptions::default();
+        options.set_snapshot(search.snapshot);
+        options.set_iterate_lower_bound(from);
+        if let Some(stop) = gap.as_deref().or(upper) {
+            options.set_iterate_upper_bound(stop);
+        }
+        let mut steps = search.db.raw_iterator_cf_opt(search.family, options);
+        let id = self.gaps.begin_search(self.table, from, search.mark);
+        steps.seek_to_first();
+        let failed = steps.status().err();
+        let found = match (steps.key(), gap) {
+            (Some(key), _) => Found::Row(key.to_vec()),
+            (None, Some(start)) => Found::Gap(start),
+            (None, None) => Found::End,
+        };
+        let until = match &found {
+            Found::Row(key) | Found::Gap(key) => Some(key.as_slice()),
+            Found::End => Some(upper.unwrap_or(&TABLE_END)),
+        };
+        match (id, until) {
+            (Some(id), Some(until)) if failed.is_none() => {
+                self.gaps.end_search(id, until, self.sequence);
+            }
+            (Some(id), _) => self.gaps.abandon(id),
+            (None, _) => {}
+        }
+        match failed {
+            Some(error) => Err(Error::of("iterate", error)),
+            None => Ok(found),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Tables over RocksDB: the one place that knows the store.
 //!
 //! * [`Store`]: an open database with named tables (column families); reads, batches, flush,
-//!   checkpoints, range deletion, range statistics and compaction
+//!   checkpoints, range deletion
+//! * [`compaction`]: which key ranges tombstones slow down, and their compaction
 //! * [`TableSpec`], [`Preset`]: how a table is laid out on disk
 //! * [`Batch`]: changes that become visible, and durable, together
 //! * [`Ingest`]: many rows at once, as files
@@ -16,25 +17,29 @@
 //!   after a crash: the Raft log is the write-ahead log.
 //! * **A write or flush that failed is final**, unless for want of room: from then on the database
 //!   can only be read. The first answer of a disk that fails is the true one.
+//! * **A compaction that failed stops nothing**: the files that it read stay, and RocksDB tries
+//!   again. What it found damaged is an error.
 //! * Keys are compared bytewise.
 //! * Nothing outside this crate links RocksDB.
 
 mod batch;
+pub mod compaction;
 mod cursor;
 mod error;
+mod gaps;
 mod ingest;
 mod offline;
 mod open;
-mod ranges;
 mod store;
 mod table;
 
 pub use batch::{Batch, Durability};
+pub use compaction::RangeStatistics;
 pub use cursor::{Cursor, IterRange};
 pub use error::{Error, Result};
+pub use gaps::Wall;
 pub use ingest::Ingest;
 pub use offline::{OfflineChange, OfflineStore};
-pub use open::{Preset, StoreOptions, TableSpec};
-pub use ranges::RangeStatistics;
+pub use open::{DeletionTrigger, Preset, StoreOptions, TableSpec};
 pub use store::{PinnedValue, Snapshot, Store, StoreMetrics, Table};
 pub use table::{KeyCodec, TypedTable, ValueCodec};

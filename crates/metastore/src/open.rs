@@ -9,6 +9,8 @@ use rust_rocksdb::{
     DataBlockIndexType, Options,
 };
 
+use crate::compaction::{Jobs, Listener, collect_deletions};
+use crate::gaps::Gaps;
 use crate::store::Inner;
 use crate::{Error, Result, Store};
 
@@ -50,6 +52,32 @@ pub struct StoreOptions {
     pub background_threads: usize,
     /// Open files, -1 for no bound.
     pub max_open_files: i32,
+    /// Tombstones that a cursor of a snapshot steps over before it notes the range, so that the
+    /// next one goes over it at once.
+    pub skip_limit: u64,
+    /// Whether table files say where in them their tombstones are.
+    pub sample_deletions: bool,
+    /// When a file with tombstones is compacted without being asked for.
+    pub deletion_trigger: Option<DeletionTrigger>,
+}
+
+/// RocksDB's CompactOnDeletionCollector: a file is compacted that has so many tombstones in a
+/// window of rows, or of all its rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeletionTrigger {
+    /// Rows of a window.
+    pub window: usize,
+    /// Tombstones in a window.
+    pub trigger: usize,
+    /// Share of tombstones in the whole file; 0 for none.
+    pub ratio: f64,
+}
+
+impl Default for DeletionTrigger {
+    /// Half of a thousand, measured to remove what a deletion of a whole bucket leaves.
+    fn default() -> Self {
+        Self { window: 1_000, trigger: 500, ratio: 0.5 }
+    }
 }
 
 impl Default for StoreOptions {
@@ -59,16 +87,18 @@ impl Default for StoreOptions {
             write_buffer_bytes: 64 << 20,
             background_threads: 2,
             max_open_files: 512,
+            skip_limit: 500,
+            sample_deletions: true,
+            deletion_trigger: Some(DeletionTrigger::default()),
         }
     }
 }
 
-/// Tombstones in a window of rows that make a file worth compacting (spikes: half of a thousand).
-const DELETION_WINDOW: usize = 1_000;
-const DELETION_TRIGGER: usize = 500;
-const DELETION_RATIO: f64 = 0.5;
-
-pub(crate) fn table_options(preset: Preset, cache: &Cache, options: &StoreOptions) -> Options {
+pub(crate) fn table_options(
+    preset: Preset,
+    cache: &Cache,
+    options: &StoreOptions,
+) -> Result<Options> {
     let mut blocks = BlockBasedOptions::default();
     blocks.set_block_cache(cache);
     blocks.set_cache_index_and_filter_blocks(true);
@@ -94,8 +124,13 @@ pub(crate) fn table_options(preset: Preset, cache: &Cache, options: &StoreOption
     cf.set_max_write_buffer_number(4);
     cf.set_memtable_whole_key_filtering(true);
     cf.set_memtable_prefix_bloom_ratio(0.02);
-    cf.add_compact_on_deletion_collector_factory(DELETION_WINDOW, DELETION_TRIGGER, DELETION_RATIO);
-    cf
+    if let Some(DeletionTrigger { window, trigger, ratio }) = options.deletion_trigger {
+        cf.add_compact_on_deletion_collector_factory(window, trigger, ratio);
+    }
+    if options.sample_deletions {
+        collect_deletions(&mut cf)?;
+    }
+    Ok(cf)
 }
 
 /// Makes the directory of a database, and its name durable before there is anything in it.
@@ -135,28 +170,33 @@ impl Store {
         // Only small writes use the log at all; see the crate's invariants.
         db_options.set_max_total_wal_size(64 << 20);
 
+        let jobs = Arc::new(Jobs::default());
+        db_options.add_event_listener(Listener::of(&jobs));
+
         let existing = if path.join("CURRENT").exists() {
             DB::list_cf(&db_options, path).map_err(|e| failed(e.to_string()))?
         } else {
             Vec::new()
         };
         let cache = Cache::new_lru_cache(options.block_cache_bytes);
-        let mut families: Vec<ColumnFamilyDescriptor> = tables
-            .iter()
-            .map(|t| ColumnFamilyDescriptor::new(t.name, table_options(t.preset, &cache, options)))
-            .collect();
+        let of = |name: &str, preset| -> Result<ColumnFamilyDescriptor> {
+            Ok(ColumnFamilyDescriptor::new(name, table_options(preset, &cache, options)?))
+        };
+        let mut families: Vec<ColumnFamilyDescriptor> =
+            tables.iter().map(|t| of(t.name, t.preset)).collect::<Result<_>>()?;
         let unknown = existing.iter().filter(|name| tables.iter().all(|t| t.name != *name));
         for name in unknown {
-            families.push(ColumnFamilyDescriptor::new(
-                name,
-                table_options(Preset::Scan, &cache, options),
-            ));
+            families.push(of(name, Preset::Scan)?);
         }
         let db = DB::open_cf_descriptors(&db_options, path, families)
             .map_err(|e| failed(e.to_string()))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 db,
+                gaps: Gaps::default(),
+                file_properties: parking_lot::Mutex::default(),
+                jobs,
+                skip_limit: options.skip_limit.max(1),
                 cache,
                 path: path.to_path_buf(),
                 failed: std::sync::OnceLock::new(),

@@ -8,10 +8,20 @@ use bytes::Bytes;
 use rust_rocksdb::checkpoint::Checkpoint;
 use rust_rocksdb::{Cache, ColumnFamily, DB, DBPinnableSlice, FlushOptions, WriteOptions};
 
+use crate::compaction::{Jobs, PropertiesByTable};
+use crate::cursor::{Over, Searching};
+use crate::gaps::{Gaps, SnapshotMark, Wall};
 use crate::{Batch, Cursor, Durability, Error, IterRange, Result};
 
 pub(crate) struct Inner {
     pub(crate) db: DB,
+    pub(crate) gaps: Gaps,
+    /// What table files say of themselves, by table and name; they never change.
+    pub(crate) file_properties: parking_lot::Mutex<PropertiesByTable>,
+    /// What compactions have done, and the errors that they met.
+    pub(crate) jobs: Arc<Jobs>,
+    /// Tombstones that a cursor of a snapshot steps over before it notes the range.
+    pub(crate) skip_limit: u64,
     pub(crate) cache: Cache,
     pub(crate) path: PathBuf,
     /// The first write or flush that failed, unless for want of room.
@@ -73,6 +83,14 @@ pub struct StoreMetrics {
     pub pending_compaction_bytes: u64,
     /// Whether writes are stalled.
     pub write_stopped: bool,
+    /// Bytes that compactions have read.
+    pub compaction_read_bytes: u64,
+    /// Bytes that compactions have written.
+    pub compaction_written_bytes: u64,
+    /// Compactions that failed.
+    pub failed_compactions: u64,
+    /// Key ranges of tombstones that cursors go over at once.
+    pub gaps: usize,
 }
 
 impl Store {
@@ -131,12 +149,54 @@ impl Store {
     /// When there is no such table.
     pub fn iter(&self, table: Table, range: IterRange) -> Result<Cursor<'_>> {
         let family = self.family(table.name)?;
-        Ok(Cursor::new(self.inner.db.raw_iterator_cf_opt(family, range.read_options())))
+        // What the iterator sees is as new, or newer.
+        let sequence = self.inner.db.latest_sequence_number();
+        let raw = self.inner.db.raw_iterator_cf_opt(family, range.read_options());
+        let over = (!range.is_bounded()).then_some(Over {
+            gaps: &self.inner.gaps,
+            table: table.name,
+            sequence,
+            range,
+            search: None,
+            ahead: None,
+        });
+        Ok(Cursor::new(raw, over))
     }
 
     /// A frozen view of the whole database.
     pub fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot { store: self, inner: self.inner.db.snapshot() }
+        let mark = self.inner.gaps.before_snapshot();
+        let inner = self.inner.db.snapshot();
+        let sequence = inner.sequence_number().unwrap_or_default();
+        Snapshot { store: self, inner, mark, sequence }
+    }
+
+    /// Whether [`Store::look_for_gaps`] has something to look at.
+    pub fn has_new_tombstones(&self) -> bool {
+        self.inner.gaps.has_deleted()
+    }
+
+    /// Steps through tombstones that are new, so that requests go over them. To be called often
+    /// while rows are deleted; gives back how many places it looked at.
+    ///
+    /// # Errors
+    /// When a table cannot be read.
+    pub fn look_for_gaps(&self) -> Result<usize> {
+        let mut deleted = self.inner.gaps.take_deleted();
+        deleted.sort_unstable();
+        let snapshot = self.snapshot();
+        for (table, key) in &deleted {
+            let range = IterRange::from(key.as_slice());
+            let mut cursor = snapshot.iter(Table { name: table }, range)?;
+            cursor.first();
+            cursor.row()?;
+        }
+        Ok(deleted.len())
+    }
+
+    /// The key ranges of tombstones that cursors met since the last call.
+    pub fn take_walls(&self) -> Vec<Wall> {
+        self.inner.gaps.take_walls()
     }
 
     /// Why the database failed, if it did. A failed write or flush is final: it is unknown what of
@@ -173,7 +233,7 @@ impl Store {
         if batch.is_empty() {
             return Ok(());
         }
-        let raw = batch.into_raw(self)?;
+        let (raw, puts) = batch.into_raw(self)?;
         self.check("write")?;
         let mut options = WriteOptions::default();
         match durability {
@@ -181,7 +241,10 @@ impl Store {
             Durability::Wal => {}
             Durability::Sync => options.set_sync(true),
         }
-        self.inner.db.write_opt(&raw, &options).map_err(|e| self.fail("write", e))
+        let mark = self.inner.gaps.begin_write(puts);
+        let written = self.inner.db.write_opt(&raw, &options);
+        self.inner.gaps.end_write(mark);
+        written.map_err(|e| self.fail("write", e))
     }
 
     /// Makes everything written so far durable, over all tables at once.
@@ -225,7 +288,7 @@ impl Store {
         self.number(table.name, "rocksdb.estimate-num-keys")
     }
 
-    fn number(&self, family: &str, property: &str) -> u64 {
+    pub(crate) fn number(&self, family: &str, property: &str) -> u64 {
         self.inner
             .db
             .cf_handle(family)
@@ -243,6 +306,10 @@ impl Store {
             sst_bytes: sum("rocksdb.total-sst-files-size"),
             pending_compaction_bytes: sum("rocksdb.estimate-pending-compaction-bytes"),
             write_stopped: names.iter().any(|n| self.number(n, "rocksdb.is-write-stopped") > 0),
+            compaction_read_bytes: self.inner.jobs.read_bytes(),
+            compaction_written_bytes: self.inner.jobs.written_bytes(),
+            failed_compactions: self.inner.jobs.failures(),
+            gaps: self.inner.gaps.count(),
         }
     }
 }
@@ -251,6 +318,8 @@ impl Store {
 pub struct Snapshot<'a> {
     store: &'a Store,
     inner: rust_rocksdb::Snapshot<'a>,
+    mark: SnapshotMark,
+    sequence: u64,
 }
 
 impl Snapshot<'_> {
@@ -270,6 +339,24 @@ impl Snapshot<'_> {
     /// When there is no such table.
     pub fn iter(&self, table: Table, range: IterRange) -> Result<Cursor<'_>> {
         let family = self.store.family(table.name)?;
-        Ok(Cursor::new(self.inner.raw_iterator_cf_opt(family, range.read_options())))
+        let mut options = range.read_options();
+        if !range.is_bounded() {
+            options.set_max_skippable_internal_keys(self.store.inner.skip_limit);
+        }
+        let raw = self.inner.raw_iterator_cf_opt(family, options);
+        let over = (!range.is_bounded()).then_some(Over {
+            gaps: &self.store.inner.gaps,
+            table: table.name,
+            sequence: self.sequence,
+            range,
+            search: Some(Searching {
+                db: &self.store.inner.db,
+                family,
+                snapshot: &self.inner,
+                mark: self.mark,
+            }),
+            ahead: None,
+        });
+        Ok(Cursor::new(raw, over))
     }
 }

@@ -1,6 +1,9 @@
 //! The store as its users see it.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod compaction;
+mod gaps;
+
 use metastore::{
     Batch, Durability, Error, IterRange, KeyCodec, OfflineChange, OfflineStore, Preset, Store,
     StoreOptions, Table, TableSpec, TypedTable, ValueCodec,
@@ -133,31 +136,6 @@ fn a_skip_bound_turns_a_wall_of_tombstones_into_an_error() {
     cursor.first();
     assert!(cursor.row().is_err());
     assert_eq!(keys(&store, table, IterRange::all()), ["k01999"]);
-}
-
-#[test]
-fn range_statistics_count_tombstones_and_compaction_removes_them() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open(dir.path());
-    let table = store.table("keyTable").unwrap();
-    let mut batch = Batch::new();
-    for i in 0..100 {
-        batch.put(table, format!("k{i:03}"), "v");
-    }
-    store.write(batch, Durability::NoWal).unwrap();
-    store.flush().unwrap();
-    let mut batch = Batch::new();
-    for i in 0..50 {
-        batch.delete(table, format!("k{i:03}"));
-    }
-    store.write(batch, Durability::NoWal).unwrap();
-    store.flush().unwrap();
-    let before = store.range_statistics(table, b"k", b"l").unwrap();
-    assert_eq!((before.entries, before.deletions), (150, 50));
-    store.compact_range(table, b"a", b"z").unwrap();
-    let after = store.range_statistics(table, b"k", b"l").unwrap();
-    assert_eq!((after.entries, after.deletions), (50, 0));
-    assert_eq!(store.range_statistics(table, b"x", b"y").unwrap().files, 0);
 }
 
 #[test]

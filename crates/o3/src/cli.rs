@@ -47,6 +47,9 @@ pub enum Command {
     Debug(DebugArgs),
     Repair(RepairArgs),
     Freon(FreonArgs),
+    /// Comparisons that need no cluster
+    #[command(subcommand)]
+    Bench(freon::bench::BenchCommand),
     /// Show configuration keys, their values and where those come from
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Debug(args) => client_command::debug(args),
         Command::Repair(args) => client_command::repair(args),
         Command::Freon(args) => client_command::freon(args),
+        Command::Bench(command) => freon::bench::run(command).map_err(Into::into),
         Command::Config(args) => config_command::run(args),
         Command::Reference(page) => reference_command::run(&page, &Cli::command()),
         Command::Version(args) => version::run(&args),

@@ -1,6 +1,7 @@
 //! The binary as its users meet it.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod bench;
 mod config_command;
 mod durability;
 mod failing_group;

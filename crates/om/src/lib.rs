@@ -25,6 +25,7 @@
 
 mod background;
 mod checkpoint;
+mod compaction;
 pub mod conformance;
 mod dispatch;
 mod error;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use limits::{CallQueue, CallQueueStats};
+use metastore::StoreMetrics;
 use service::MetricsRegistry;
 
 use crate::dispatch::Dispatcher;
@@ -96,6 +97,28 @@ pub(crate) fn register(
         "Bytes to compact",
         move |dispatcher| store(dispatcher).map_or(0.0, |m| m.pending_compaction_bytes as f64),
     );
+    for (name, help, count) in [
+        (
+            "rocksdb_compaction_read_bytes",
+            "Bytes read by compactions since the tables were opened",
+            (|m| m.compaction_read_bytes) as fn(&StoreMetrics) -> u64,
+        ),
+        (
+            "rocksdb_compaction_written_bytes",
+            "Bytes written by compactions since the tables were opened",
+            |m| m.compaction_written_bytes,
+        ),
+        (
+            "rocksdb_failed_compactions",
+            "Compactions that failed; their files stayed as they were",
+            |m| m.failed_compactions,
+        ),
+        ("rocksdb_gaps", "Ranges of tombstones that lists go over at once", |m| m.gaps as u64),
+    ] {
+        gauge(registry, dispatcher, name, help, move |dispatcher| {
+            store(dispatcher).map_or(0.0, |m| count(&m) as f64)
+        });
+    }
 }
 
 /// Registers who waits for whom.

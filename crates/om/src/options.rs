@@ -4,18 +4,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use config::keys::{hdds, om as keys, scm, trioxide};
-use config::{ByteSize, Configuration, HostPort, ScmNode};
+use config::{ByteSize, Configuration, HostPort, Key, ScmNode};
 use limits::{CallQueueOptions, ConnectionOptions};
 use metastore::StoreOptions;
+use metastore::compaction::Limits as CompactionLimits;
 use namespace::{Authorization, Principals, Settings};
 use proto::ozone::BucketLayoutProto;
 use service::AuditOptions;
 use types::ReplicationConfig;
 
 use crate::background::{
-    CleanupOptions, DirectoryDeletingOptions, KeyDeletingOptions, TrashOptions,
+    CleanupOptions, DirectoryDeletingOptions, FullCompactionOptions, KeyDeletingOptions,
+    SnapshotDeletingOptions, TrashOptions,
 };
-use crate::dispatch::{Limits, LocalReads};
+use crate::compaction::CompactionOptions;
+use crate::dispatch::{DiffOptions, Limits, LocalReads};
 use crate::error::Error;
 use crate::members::Members;
 use crate::scm::{PoolOptions, ScmAddresses};
@@ -104,12 +107,17 @@ pub(crate) struct Setup {
     pub(crate) caches: CacheSizes,
     pub(crate) key_deleting: KeyDeletingOptions,
     pub(crate) directory_deleting: DirectoryDeletingOptions,
+    pub(crate) snapshot_deleting: SnapshotDeletingOptions,
+    pub(crate) snapshot_diffs: DiffOptions,
     pub(crate) open_keys: CleanupOptions,
     /// Age at which OM closes a key that was synced and not closed.
     pub(crate) lease_hard_limit: Duration,
     pub(crate) uploads: CleanupOptions,
     /// `None` when nothing empties the trash.
     pub(crate) trash: Option<TrashOptions>,
+    pub(crate) compaction: CompactionOptions,
+    /// `None` when whole tables are not compacted.
+    pub(crate) full_compaction: Option<FullCompactionOptions>,
 }
 
 impl Setup {
@@ -176,6 +184,20 @@ impl Setup {
                 interval: conf.get(&keys::OZONE_DIRECTORY_DELETING_SERVICE_INTERVAL),
                 limit: limit(conf.get(&keys::OZONE_PATH_DELETING_LIMIT_PER_TASK)),
             },
+            snapshot_deleting: SnapshotDeletingOptions {
+                interval: conf.get(&keys::OZONE_SNAPSHOT_DELETING_SERVICE_INTERVAL),
+                limit: limit(conf.get(&keys::OZONE_SNAPSHOT_KEY_DELETING_LIMIT_PER_TASK)),
+            },
+            snapshot_diffs: DiffOptions {
+                page: limit(conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_MAX_PAGE_SIZE)),
+                running: limit(conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_THREAD_POOL_SIZE)),
+                wait: conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_JOB_DEFAULT_WAIT_TIME),
+                keep: conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_JOB_REPORT_PERSISTENT_TIME),
+                most_changes: usize::try_from(
+                    conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_MAX_ALLOWED_KEYS_CHANGED_PER_JOB),
+                )
+                .unwrap_or(usize::MAX),
+            },
             caches: CacheSizes {
                 directories: conf.get(&trioxide::TRIOXIDE_OM_DIRECTORY_CACHE_SIZE).as_usize(),
                 updates: conf.get(&trioxide::TRIOXIDE_OM_UPDATES_MEMORY).as_usize(),
@@ -192,6 +214,8 @@ impl Setup {
                 limit: limit(conf.get(&keys::OZONE_OM_OPEN_MPU_PARTS_CLEANUP_LIMIT_PER_TASK)),
             },
             trash: trash(conf),
+            compaction: compaction(conf)?,
+            full_compaction: full_compaction(conf)?,
             election_timeout: conf.get(&trioxide::TRIOXIDE_OM_ELECTION_TIMEOUT),
             snapshot_rate: conf.get(&trioxide::TRIOXIDE_OM_SNAPSHOT_RATE).bytes(),
             checkpoint_rate: conf.get(&trioxide::TRIOXIDE_OM_CHECKPOINT_RATE).bytes(),
@@ -231,6 +255,51 @@ fn trash(conf: &Configuration) -> Option<TrashOptions> {
         keep.unwrap_or_else(|| conf.get(&keys::FS_TRASH_INTERVAL)),
         every.unwrap_or_else(|| conf.get(&keys::FS_TRASH_CHECKPOINT_INTERVAL)),
     )
+}
+
+fn compaction(conf: &Configuration) -> Result<CompactionOptions, Error> {
+    let percentage = &keys::OZONE_OM_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE;
+    let tombstone_percentage = conf.get(percentage);
+    if !(1..=100).contains(&tombstone_percentage) {
+        let reason = format!("{tombstone_percentage} is no percentage from 1 to 100");
+        return Err(Error::Setting { key: percentage.name(), reason });
+    }
+    let interval = &keys::OZONE_OM_RANGE_COMPACTION_SERVICE_INTERVAL;
+    Ok(CompactionOptions {
+        enabled: conf.get(&keys::OZONE_OM_RANGE_COMPACTION_SERVICE_ENABLED),
+        interval: positive(conf, interval)?,
+        limits: CompactionLimits {
+            max_entries: conf
+                .get(&keys::OZONE_OM_RANGE_COMPACTION_SERVICE_MAX_COMPACTION_ENTRIES)
+                .max(1),
+            min_tombstones: conf
+                .get(&keys::OZONE_OM_RANGE_COMPACTION_SERVICE_MIN_TOMBSTONES)
+                .max(1),
+            tombstone_percentage,
+        },
+    })
+}
+
+fn full_compaction(conf: &Configuration) -> Result<Option<FullCompactionOptions>, Error> {
+    let families = &keys::OZONE_OM_COMPACTION_SERVICE_COLUMNFAMILIES;
+    let named = |name: &String| {
+        let table = namespace::Table::ALL.into_iter().find(|table| table.name() == name.trim());
+        let reason = format!("there is no table {name}");
+        table.ok_or(Error::Setting { key: families.name(), reason })
+    };
+    let tables = conf.get(families).iter().map(named).collect::<Result<_, _>>()?;
+    let interval = positive(conf, &keys::OZONE_OM_COMPACTION_SERVICE_RUN_INTERVAL)?;
+    let enabled = conf.get(&keys::OZONE_OM_COMPACTION_SERVICE_ENABLED);
+    Ok(enabled.then_some(FullCompactionOptions { interval, tables }))
+}
+
+/// An interval at which something is done.
+fn positive(conf: &Configuration, key: &'static Key<Duration>) -> Result<Duration, Error> {
+    let interval = conf.get(key);
+    match interval.is_zero() {
+        true => Err(Error::Setting { key: key.name(), reason: "it must not be 0".to_owned() }),
+        false => Ok(interval),
+    }
 }
 
 fn millis(duration: Duration) -> u64 {
@@ -295,6 +364,9 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
         authorization: authorization(conf)?,
         directory_list_max_size: conf.get(&keys::OZONE_FS_LISTING_PAGE_SIZE_MAX).max(1),
         filesystem_paths: conf.get(&keys::OZONE_OM_ENABLE_FILESYSTEM_PATHS),
+        snapshots: conf.get(&keys::OZONE_FILESYSTEM_SNAPSHOT_ENABLED),
+        snapshot_limit: conf.get(&keys::OZONE_OM_FS_SNAPSHOT_MAX_LIMIT) as usize,
+        snapshot_rename: conf.get(&keys::OZONE_OM_SNAPSHOT_RENAME_ALLOWED),
         ..Settings::default()
     })
 }

@@ -20,9 +20,11 @@ use tokio::sync::Notify;
 use topology::Racks;
 
 use crate::background::{
-    DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
-    OpenKeyCleanupService, TrashEmptier, WhileLeading,
+    CompactionService, DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
+    OpenKeyCleanupService, RangeCompactionService, SnapshotDeletingService, TombstoneService,
+    TrashEmptier, WhileLeading,
 };
+use crate::compaction::OmCompactor;
 use crate::dispatch::{Admission, Dispatcher, DispatcherParts, STAGES, ServerFacts};
 use crate::error::Error;
 use crate::groups::Groups;
@@ -80,7 +82,8 @@ impl Om {
         let default_user = default_user(&groups);
         let mut settings = setup.settings.clone();
         settings.authorization.admins.users.push(default_user.clone());
-        let dispatcher = Dispatcher::new(DispatcherParts {
+        let compactor = OmCompactor::new(setup.compaction.clone(), &setup.dir.join("om"));
+        let parts = DispatcherParts {
             current: Arc::clone(&state.current),
             group: raft.group().clone(),
             raft: raft.clone(),
@@ -98,10 +101,12 @@ impl Om {
             edge: telemetry::Edge::new("om", setup.slow_request),
             admission: Admission::new(&setup.limits),
             facts: listeners.facts(&setup),
+            compactor: Arc::new(compactor),
             default_user,
             groups,
             root_access_key: OnceLock::new(),
-        });
+        };
+        let dispatcher = Dispatcher::new(parts, setup.snapshot_diffs.clone());
         let given = options.root_credentials;
         let raft_server = match listeners.open_raft(&setup, state.service.host())? {
             None => {
@@ -121,6 +126,7 @@ impl Om {
         };
 
         metrics::register(&registry, &dispatcher, &state.events);
+        dispatcher.parts().compactor.register(&registry);
         state.service.export_metrics(&registry);
         let background = start_background(&setup, &dispatcher, &state.events, &registry, &shutdown);
         let page = OmPage {
@@ -319,6 +325,9 @@ fn start_background(
     let options = setup.directory_deleting.clone();
     let directories = DirectoryDeletingService::new(Arc::clone(dispatcher), options);
     services.spawn(WhileLeading::new(dispatcher, directories));
+    let options = setup.snapshot_deleting.clone();
+    let snapshots = SnapshotDeletingService::new(Arc::clone(dispatcher), options);
+    services.spawn(WhileLeading::new(dispatcher, snapshots));
     let (options, lease) = (setup.open_keys.clone(), setup.lease_hard_limit);
     let open_keys = OpenKeyCleanupService::new(Arc::clone(dispatcher), options, lease);
     services.spawn(WhileLeading::new(dispatcher, open_keys));
@@ -329,10 +338,17 @@ fn start_background(
         let trash = TrashEmptier::new(Arc::clone(dispatcher), options, registry);
         services.spawn(WhileLeading::new(dispatcher, trash));
     }
+    services.spawn(TombstoneService::new(Arc::clone(dispatcher)));
+    let compactor = Arc::clone(&dispatcher.parts().compactor);
+    services.spawn(RangeCompactionService::new(Arc::clone(dispatcher), compactor));
+    if let Some(options) = setup.full_compaction.clone() {
+        services.spawn(CompactionService::new(Arc::clone(dispatcher), options));
+    }
     // Deletions wake the service, but not one by one: what is deleted together goes together.
     let keys: Wake = (|events| &events.deleted, background::KEY_DELETING);
     let directories: Wake = (|events| &events.deleted_directories, background::DIRECTORY_DELETING);
-    for (event, service) in [keys, directories] {
+    let snapshots: Wake = (|events| &events.snapshots, background::SNAPSHOT_DELETING);
+    for (event, service) in [keys, directories, snapshots] {
         let (woken, events, stop) = (services.clone(), Arc::clone(events), shutdown.clone());
         tokio::spawn(async move {
             let wake = async {

@@ -58,6 +58,7 @@ impl StatusPage for OmPage {
                     .collect();
                 sections.push(Section::table("Tables (estimated)", &["table", "rows"], rows));
             }
+            sections.extend(dispatcher.parts().compactor.sections());
         }
         if let Some(dispatcher) = self.dispatcher.upgrade() {
             sections.extend(queues(&dispatcher));

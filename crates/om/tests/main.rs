@@ -6,6 +6,7 @@ mod audit;
 mod blocks;
 mod catch_up;
 mod checkpoint;
+mod compaction;
 mod damaged_rows;
 mod deletion;
 mod directories;

@@ -13,6 +13,14 @@ pub enum ScmError {
     /// A setting is missing or does not fit.
     #[error(transparent)]
     Config(#[from] config::ConfigError),
+    /// A setting makes no sense.
+    #[error("{key}: {reason}")]
+    Setting {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// The network topology schema cannot be used.
     #[error(transparent)]
     Schema(#[from] topology::SchemaError),

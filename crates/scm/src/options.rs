@@ -7,6 +7,7 @@ use std::time::Duration;
 use config::keys::{datanode, hdds, scm, trioxide};
 use config::{Configuration, HostPort, Key, ScmNode};
 use limits::ConnectionOptions;
+use metastore::compaction::Limits;
 use placement::{
     DeletionSettings, EcSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,
 };
@@ -74,6 +75,41 @@ pub struct ScmOptions {
     pub shutdown_timeout: Duration,
     /// The configuration itself, for who looks at it.
     pub configuration: Configuration,
+    /// How ranges of the tables are compacted, if they are.
+    pub range_compaction: Option<RangeCompactionOptions>,
+}
+
+/// How ranges of the tables are compacted.
+#[derive(Debug, Clone)]
+pub struct RangeCompactionOptions {
+    /// Time between two looks at the tables.
+    pub interval: Duration,
+    /// What makes a range worth it.
+    pub limits: Limits,
+}
+
+impl RangeCompactionOptions {
+    fn read(conf: &Configuration) -> Result<Option<Self>, ScmError> {
+        let interval = conf.get(&hdds::HDDS_RANGE_COMPACTION_SERVICE_INTERVAL);
+        let percentage = conf.get(&hdds::HDDS_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE);
+        let refused = |key: &'static str, reason: &'static str| ScmError::Setting { key, reason };
+        if interval.is_zero() {
+            let key = hdds::HDDS_RANGE_COMPACTION_SERVICE_INTERVAL.name();
+            return Err(refused(key, "it must not be 0"));
+        }
+        if !(1..=100).contains(&percentage) {
+            let key = hdds::HDDS_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE.name();
+            return Err(refused(key, "it is no percentage from 1 to 100"));
+        }
+        let max_entries = &hdds::HDDS_RANGE_COMPACTION_SERVICE_MAX_COMPACTION_ENTRIES;
+        let limits = Limits {
+            max_entries: conf.get(max_entries).max(1),
+            min_tombstones: conf.get(&hdds::HDDS_RANGE_COMPACTION_SERVICE_MIN_TOMBSTONES).max(1),
+            tombstone_percentage: percentage,
+        };
+        let enabled = conf.get(&hdds::HDDS_RANGE_COMPACTION_SERVICE_ENABLED);
+        Ok(enabled.then_some(Self { interval, limits }))
+    }
 }
 
 impl ScmOptions {
@@ -141,6 +177,7 @@ impl ScmOptions {
             slow_request: conf.get(&trioxide::TRIOXIDE_SLOW_REQUEST_THRESHOLD),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
             configuration: conf.clone(),
+            range_compaction: RangeCompactionOptions::read(conf)?,
             dir,
         })
     }

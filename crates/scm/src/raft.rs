@@ -87,9 +87,15 @@ impl State {
         Ok(Self { cluster_id, scm_id, service, store, _directory: directory })
     }
 
+    /// The tables.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Stops the group, makes the tables durable and lets go of the directory.
     pub async fn close(self) {
         let Self { service, store, _directory, .. } = self;
+        store.cancel_compactions();
         service.close().await;
         let flushed = tokio::task::spawn_blocking(move || store.flush());
         match flushed.await {

@@ -12,7 +12,9 @@ pub const REPLICATION_MANAGER: &str = "ReplicationManager";
 pub const ADMIN_MONITOR: &str = "DatanodeAdminMonitor";
 /// Sends the deletion log to DataNodes.
 pub const BLOCK_DELETION: &str = "SCMBlockDeletingService";
-/// The names of all background services.
+/// Compacts what deletions left in the tables.
+pub const RANGE_COMPACTION: &str = "RangeCompactionService";
+/// All of them but the compaction, which concerns no other.
 pub const ALL: [&str; 6] = [
     NODE_STATE,
     PIPELINE_CREATOR,

@@ -85,7 +85,7 @@ impl Scm {
         core.raft().stop_when_failed("SCM", &core.shutdown);
         match open_endpoints(&core, &state, registry).await {
             Ok((endpoints, status, addresses)) => {
-                services::spawn(&core);
+                services::spawn(&core, state.store());
                 if let Some(members) = &core.identity.members {
                     leadership::watch(&core);
                     core.raft().watch_members(members.clone(), &core.shutdown);

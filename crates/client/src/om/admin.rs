@@ -5,7 +5,8 @@ use bytes::Bytes;
 use prost::Message;
 use proto::om_admin::{
     DecommissionOmRequest, DecommissionOmResponse, OmAdminCall, OmConfigurationRequest,
-    OmConfigurationResponse, OmLatencyRequest, OmLatencyResponse,
+    OmConfigurationResponse, OmLatencyRequest, OmLatencyResponse, RangeCompactionRunRequest,
+    RangeCompactionRunResponse, RangeCompactionStatusRequest, RangeCompactionStatusResponse,
 };
 use proto::ozone::{OmRequest, OmResponse, PrepareStatusRequest, PrepareStatusResponse, Type};
 
@@ -73,6 +74,33 @@ impl Client {
         let (node_id, node_address) = (node_id.to_owned(), address.to_owned());
         let request = DecommissionOmRequest { node_id, node_address };
         self.call_admin(&leader, "decommission", &request).await
+    }
+
+    /// Which ranges of its tables each OM compacts.
+    pub async fn om_range_compactions(
+        &self,
+    ) -> Vec<(String, Result<RangeCompactionStatusResponse>)> {
+        let options = self.options();
+        let asked = options.om_addresses.iter().map(async |address| {
+            let one = Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
+            let request = RangeCompactionStatusRequest {};
+            (address.clone(), self.call_admin(&one, "rangeCompactionStatus", &request).await)
+        });
+        futures::future::join_all(asked).await
+    }
+
+    /// Has each OM compact a range of its tables, or look for ranges that are worth it; what is
+    /// answered says whether it will be done.
+    pub async fn compact_om_ranges(
+        &self,
+        request: &RangeCompactionRunRequest,
+    ) -> Vec<(String, Result<RangeCompactionRunResponse>)> {
+        let options = self.options();
+        let asked = options.om_addresses.iter().map(async |address| {
+            let one = Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
+            (address.clone(), self.call_admin(&one, "rangeCompactionRun", request).await)
+        });
+        futures::future::join_all(asked).await
     }
 
     async fn call_admin<A: Message + Default>(

@@ -28,6 +28,17 @@ keys! {
     HDDS_HEARTBEAT_INTERVAL: Duration = "hdds.heartbeat.interval", "1s", [DATANODE, SCM];
     /// How often DataNodes look for blocks to delete.
     OZONE_BLOCK_DELETING_SERVICE_INTERVAL: Duration = "ozone.block.deleting.service.interval", "1m", [DATANODE, SCM, OM];
+    /// Compact ranges of SCM's and the DataNodes' tables in which deletions left many tombstones;
+    /// OM has keys of its own, ozone.om.range.compaction.service.*.
+    HDDS_RANGE_COMPACTION_SERVICE_ENABLED: bool = "hdds.range.compaction.service.enabled", "true", [SCM, DATANODE];
+    /// How often SCM and DataNodes look for such ranges.
+    HDDS_RANGE_COMPACTION_SERVICE_INTERVAL: Duration = "hdds.range.compaction.service.interval", "1m", [SCM, DATANODE];
+    /// The most entries of one range that is compacted, unless a single file has more.
+    HDDS_RANGE_COMPACTION_SERVICE_MAX_COMPACTION_ENTRIES: u64 = "hdds.range.compaction.service.max.compaction.entries", "1000000", [SCM, DATANODE];
+    /// The share of tombstones among its entries, in percent, from which on a range is compacted.
+    HDDS_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE: u64 = "hdds.range.compaction.service.tombstone.percentage", "30", [SCM, DATANODE];
+    /// The fewest tombstones for which a range is compacted.
+    HDDS_RANGE_COMPACTION_SERVICE_MIN_TOMBSTONES: u64 = "hdds.range.compaction.service.min.tombstones", "10000", [SCM, DATANODE];
     /// Share of its size at which a container is closed.
     HDDS_CONTAINER_CLOSE_THRESHOLD: f64 = "hdds.container.close.threshold", "0.9", [DATANODE];
     /// Make spans of requests and background runs, and send them to a collector.

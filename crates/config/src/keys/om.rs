@@ -68,6 +68,23 @@ keys! {
     OZONE_KEY_DELETING_LIMIT_PER_TASK: u32 = "ozone.key.deleting.limit.per.task", "20000", [OM];
     /// How often OM hands deleted keys over to SCM.
     OZONE_OM_KEY_DELETING_SERVICE_INTERVAL: Duration = "trioxide.om.key.deleting.service.interval", "5s", [OM];
+    /// Compact ranges of OM's tables in which deletions left many tombstones; without it they are
+    /// compacted when "o3 admin om compaction run" asks for it.
+    OZONE_OM_RANGE_COMPACTION_SERVICE_ENABLED: bool = "ozone.om.range.compaction.service.enabled", "true", [OM];
+    /// How often OM looks for such ranges.
+    OZONE_OM_RANGE_COMPACTION_SERVICE_INTERVAL: Duration = "ozone.om.range.compaction.service.interval", "30s", [OM];
+    /// The most entries of one range that is compacted, unless a single file has more.
+    OZONE_OM_RANGE_COMPACTION_SERVICE_MAX_COMPACTION_ENTRIES: u64 = "ozone.om.range.compaction.service.max.compaction.entries", "1000000", [OM];
+    /// The share of tombstones among its entries, in percent, from which on a range is compacted.
+    OZONE_OM_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE: u64 = "ozone.om.range.compaction.service.tombstone.percentage", "30", [OM];
+    /// The fewest tombstones for which a range is compacted.
+    OZONE_OM_RANGE_COMPACTION_SERVICE_MIN_TOMBSTONES: u64 = "ozone.om.range.compaction.service.min.tombstones", "10000", [OM];
+    /// Compact whole tables at intervals, too. Not needed beside the compaction of ranges.
+    OZONE_OM_COMPACTION_SERVICE_ENABLED: bool = "ozone.om.compaction.service.enabled", "false", [OM];
+    /// How often whole tables are compacted.
+    OZONE_OM_COMPACTION_SERVICE_RUN_INTERVAL: Duration = "ozone.om.compaction.service.run.interval", "6h", [OM];
+    /// The tables that are compacted as a whole.
+    OZONE_OM_COMPACTION_SERVICE_COLUMNFAMILIES: Vec<String> = "ozone.om.compaction.service.columnfamilies", "keyTable,fileTable,directoryTable,deletedTable,deletedDirectoryTable,multipartInfoTable", [OM];
     /// How often OM takes deleted directories apart without being woken.
     OZONE_DIRECTORY_DELETING_SERVICE_INTERVAL: Duration = "ozone.directory.deleting.service.interval", "1m", [OM];
     /// The most files and directories one run of the directory deleting service takes.

@@ -57,3 +57,4 @@ pub use options::{ChoosingPolicy, DataDirectory, StorageOptions};
 pub use pipeline::{ApplyBatch, PipelineStore, Position};
 pub use scan::{Pace, ScanKind, Verdict};
 pub use store::{ContainerStore, Unopened};
+pub(crate) use tables::TABLES_WITH_DELETIONS;

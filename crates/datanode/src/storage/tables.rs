@@ -36,6 +36,9 @@ pub(crate) const TABLES: [TableSpec; 6] = [
     TableSpec::new("pipelines", Preset::Point),
 ];
 
+/// Tables whose rows go.
+pub(crate) const TABLES_WITH_DELETIONS: [Table; 3] = [BLOCK_DATA, DELETE_TXNS, DELETED_EARLY];
+
 /// Tables whose keys start with a container.
 pub(crate) const PER_CONTAINER: [Table; 5] =
     [BLOCK_DATA, METADATA, DELETE_TXNS, SEGMENTS, DELETED_EARLY];

@@ -93,6 +93,12 @@ fn safe_mode_and_roles() {
              admin om transfer -n om7
              admin om transfer
              admin om decommission --nodeid om1 --hostname localhost
+             admin om compaction status
+             admin om compaction run --table none
+             admin om compaction run --bucket /vol1/bucket1
+             admin om compaction run --table keyTable --bucket vol1
+             admin om compaction run --table fileTable --bucket /vol1/none
+             admin om compaction run --json
              admin scm roles
              admin scm roles --json
              admin scm transfer",

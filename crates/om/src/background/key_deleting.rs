@@ -4,6 +4,9 @@
 //! A crash in between sends the blocks twice, which does SCM no harm. Rows that SCM refused stay
 //! and are tried again, after the ones behind them. Rows that do not decode stay, too: they are
 //! counted, and the rows behind them go.
+//!
+//! The service goes through the table in rounds and remembers the last row of each run: what it has
+//! purged lies before that row, as tombstones, and is not stepped through by the next run.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -59,23 +62,27 @@ struct Rows {
 pub(crate) struct KeyDeletingService {
     dispatcher: Arc<Dispatcher>,
     options: KeyDeletingOptions,
-    /// Where the next run begins, when the last one met rows that SCM would not take.
-    resume: Mutex<Option<String>>,
+    round: Mutex<Round>,
+}
+
+/// A round through the table.
+#[derive(Debug, Default, Clone)]
+struct Round {
+    /// The last row that the round has seen; none at its start.
+    last: Option<String>,
+    /// Rows that were purged in it.
+    purged: u64,
 }
 
 impl KeyDeletingService {
     pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: KeyDeletingOptions) -> Arc<Self> {
-        Arc::new(Self { dispatcher, options, resume: Mutex::new(None) })
+        Arc::new(Self { dispatcher, options, round: Mutex::default() })
     }
 
-    /// The next rows.
-    fn rows(&self) -> Result<Rows, BackgroundError> {
+    /// The rows behind `last`.
+    fn rows(&self, last: Option<&str>) -> Result<Rows, BackgroundError> {
         let tables = self.dispatcher.tables()?;
-        let start = match self.resume.lock().take() {
-            // Right behind the row.
-            Some(last) => [last.as_bytes(), b"\0"].concat(),
-            None => Vec::new(),
-        };
+        let start = last.map_or_else(Vec::new, |last| [last.as_bytes(), b"\0"].concat());
         let (mut found, mut blocks) = (Rows::default(), 0);
         tables.scan(Table::DeletedTable, &start, None, &mut |key, value| {
             if found.rows.len() >= self.options.limit || blocks >= BLOCKS_PER_CALL {
@@ -145,21 +152,24 @@ impl KeyDeletingService {
     }
 
     async fn delete(&self) -> Result<Progress, BackgroundError> {
-        let Rows { rows, more, skipped } = self.rows()?;
-        let Some(last) = rows.last().map(|r| r.key.clone()) else {
-            return Ok(Progress::idle().and_skipped(skipped));
-        };
-        let wanted = rows.len();
+        // Taken, so that a run that fails leaves the next one to begin anew.
+        let mut round = std::mem::take(&mut *self.round.lock());
+        let began_within = round.last.is_some();
+        let Rows { rows, more, skipped } = self.rows(round.last.as_deref())?;
+        let last = rows.last().map(|row| row.key.clone());
         let taken = self.hand_over(rows).await?;
         for keys in taken.chunks(ROWS_PER_PURGE) {
             self.purge(keys).await?;
         }
-        if taken.len() < wanted && more {
-            // Let those behind the refused ones have their turn.
-            *self.resume.lock() = Some(last);
-        }
         let items = taken.len() as u64;
-        let progress = if more { Progress::more(items) } else { Progress::done(items) };
+        round.purged = round.purged.saturating_add(items);
+        // Meanwhile rows may have come in front of where this run began. What SCM refused alone
+        // waits for the interval.
+        let again = !more && began_within && round.purged > 0;
+        if more {
+            *self.round.lock() = Round { last, ..round };
+        }
+        let progress = Progress { items, more: more || again, ..Progress::idle() };
         Ok(progress.and_skipped(skipped))
     }
 }

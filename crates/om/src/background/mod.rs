@@ -5,9 +5,11 @@
 //! * [`OpenKeyCleanupService`]: open keys that no client commits are given up
 //! * [`MultipartUploadCleanupService`]: the same for multipart uploads
 //! * [`TrashEmptier`]: what lies in the trash of file systems long enough goes
+//! * [`TombstoneService`]: lists go over what all of these leave in the database
+//! * [`RangeCompactionService`], [`CompactionService`]: that goes, too
 //!
-//! Each works on the leader only ([`WhileLeading`]); what it finds it proposes like any client, so
-//! that all replicas change alike.
+//! Each but the last ones works on the leader only ([`WhileLeading`]); what it finds it proposes
+//! like any client, so that all replicas change alike. Compaction is every OM's own affair.
 
 mod directory_deleting;
 mod error;
@@ -15,7 +17,10 @@ mod key_deleting;
 mod multipart_cleanup;
 mod names;
 mod open_key_cleanup;
+mod range_compaction;
 mod submit;
+mod table_compaction;
+mod tombstones;
 mod trash;
 mod while_leading;
 
@@ -26,10 +31,30 @@ pub(crate) use error::BackgroundError;
 pub(crate) use key_deleting::{KeyDeletingOptions, KeyDeletingService, NAME as KEY_DELETING};
 pub(crate) use multipart_cleanup::MultipartUploadCleanupService;
 pub(crate) use open_key_cleanup::OpenKeyCleanupService;
+pub(crate) use range_compaction::RangeCompactionService;
+pub(crate) use table_compaction::{CompactionService, FullCompactionOptions};
+pub(crate) use tombstones::TombstoneService;
 pub(crate) use trash::{TrashEmptier, TrashOptions};
 pub(crate) use while_leading::WhileLeading;
 
 use std::time::Duration;
+
+/// Where a cleanup that takes several runs goes on: behind the last row that it has seen.
+#[derive(Debug, Default)]
+pub(crate) struct Resume(parking_lot::Mutex<Option<Vec<u8>>>);
+
+impl Resume {
+    /// The first key of the next run. Taken, so that a run that fails leaves the next one to begin
+    /// anew.
+    fn start(&self) -> Vec<u8> {
+        self.0.lock().take().map_or_else(Vec::new, |last| [last.as_slice(), b"\0"].concat())
+    }
+
+    /// A run ended at its bound, at this row.
+    fn stopped_at(&self, last: Option<Vec<u8>>) {
+        *self.0.lock() = last;
+    }
+}
 
 /// How a cleanup by age works.
 #[derive(Debug, Clone)]

@@ -14,10 +14,10 @@ use proto::ozone::{
 use service::Progress;
 
 use super::BackgroundError;
-use super::CleanupOptions;
 use super::names::bucket_of;
 use super::submit::submit;
 use super::while_leading::LeaderWork;
+use super::{CleanupOptions, Resume};
 use crate::dispatch::Dispatcher;
 use crate::ids::now_ms;
 
@@ -25,6 +25,7 @@ use crate::ids::now_ms;
 pub(crate) struct MultipartUploadCleanupService {
     dispatcher: Arc<Dispatcher>,
     options: CleanupOptions,
+    resume: Resume,
 }
 
 /// Uploads to abort: rows of the multipartInfoTable, by bucket.
@@ -34,18 +35,21 @@ struct Expired {
     count: usize,
     /// Rows that do not decode.
     skipped: u64,
+    /// The last row that was seen, when there may be more behind it.
+    last: Option<Vec<u8>>,
 }
 
 impl MultipartUploadCleanupService {
     pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: CleanupOptions) -> Arc<Self> {
-        Arc::new(Self { dispatcher, options })
+        Arc::new(Self { dispatcher, options, resume: Resume::default() })
     }
 
     fn expired(&self) -> Result<Expired, BackgroundError> {
         let tables = self.dispatcher.tables()?;
         let before = now_ms().saturating_sub(self.options.expire.as_millis() as u64);
         let mut found = Expired::default();
-        tables.scan(Table::MultipartInfoTable, b"", None, &mut |key, value| {
+        let start = self.resume.start();
+        tables.scan(Table::MultipartInfoTable, &start, None, &mut |key, value| {
             let name = std::str::from_utf8(key).ok();
             let bucket = name.and_then(bucket_of);
             let (Some(name), Some((volume, bucket)), Ok(upload)) =
@@ -62,6 +66,7 @@ impl MultipartUploadCleanupService {
             if found.count < self.options.limit {
                 ControlFlow::Continue(())
             } else {
+                found.last = Some(key.to_vec());
                 ControlFlow::Break(())
             }
         })?;
@@ -69,7 +74,7 @@ impl MultipartUploadCleanupService {
     }
 
     async fn abort_expired(&self) -> Result<Progress, BackgroundError> {
-        let Expired { uploads, count, skipped } = self.expired()?;
+        let Expired { uploads, count, skipped, last } = self.expired()?;
         if count == 0 {
             return Ok(Progress::idle().and_skipped(skipped));
         }
@@ -95,7 +100,8 @@ impl MultipartUploadCleanupService {
             ..OmRequest::default()
         };
         submit(&self.dispatcher, request).await?;
-        let full = count >= self.options.limit;
+        let full = last.is_some();
+        self.resume.stopped_at(last);
         let progress =
             if full { Progress::more(count as u64) } else { Progress::done(count as u64) };
         Ok(progress.and_skipped(skipped))

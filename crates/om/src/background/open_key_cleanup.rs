@@ -15,9 +15,9 @@ use proto::ozone::{
 use service::Progress;
 
 use super::BackgroundError;
-use super::CleanupOptions;
 use super::submit::submit;
 use super::while_leading::LeaderWork;
+use super::{CleanupOptions, Resume};
 use crate::dispatch::Dispatcher;
 use crate::ids::now_ms;
 
@@ -26,6 +26,8 @@ pub(crate) struct OpenKeyCleanupService {
     dispatcher: Arc<Dispatcher>,
     options: CleanupOptions,
     lease_hard_limit: Duration,
+    /// In the openKeyTable and in the openFileTable.
+    resume: [Resume; 2],
 }
 
 /// Sessions to end, by bucket.
@@ -35,6 +37,8 @@ struct Expired {
     count: usize,
     /// Rows that do not decode.
     skipped: u64,
+    /// The last row that was seen, when there may be more behind it.
+    last: Option<Vec<u8>>,
 }
 
 /// Before when something was last touched to count as expired, in milliseconds.
@@ -49,7 +53,7 @@ impl OpenKeyCleanupService {
         options: CleanupOptions,
         lease_hard_limit: Duration,
     ) -> Arc<Self> {
-        Arc::new(Self { dispatcher, options, lease_hard_limit })
+        Arc::new(Self { dispatcher, options, lease_hard_limit, resume: Default::default() })
     }
 
     /// Multipart uploads have a cleanup of their own: their row in the openKeyTable goes with
@@ -59,6 +63,7 @@ impl OpenKeyCleanupService {
             BucketLayoutProto::FileSystemOptimized => Table::OpenFileTable,
             _ => Table::OpenKeyTable,
         };
+        let start = self.resume(layout).start();
         let tables = self.dispatcher.tables()?;
         let before = |age: Duration| now_ms().saturating_sub(age.as_millis() as u64);
         let thresholds = Thresholds {
@@ -66,7 +71,7 @@ impl OpenKeyCleanupService {
             lease: before(self.lease_hard_limit),
         };
         let mut found = Expired::default();
-        tables.scan(table, b"", None, &mut |key, value| {
+        tables.scan(table, &start, None, &mut |key, value| {
             let (Ok(info), Ok(name)) = (KeyInfo::decode(value), std::str::from_utf8(key)) else {
                 found.skipped += 1;
                 return ControlFlow::Continue(());
@@ -81,10 +86,15 @@ impl OpenKeyCleanupService {
             if found.count < self.options.limit {
                 ControlFlow::Continue(())
             } else {
+                found.last = Some(key.to_vec());
                 ControlFlow::Break(())
             }
         })?;
         Ok(found)
+    }
+
+    fn resume(&self, layout: BucketLayoutProto) -> &Resume {
+        &self.resume[usize::from(layout == BucketLayoutProto::FileSystemOptimized)]
     }
 
     async fn clean_up(&self, layout: BucketLayoutProto) -> Result<Progress, BackgroundError> {
@@ -110,12 +120,9 @@ impl OpenKeyCleanupService {
             };
             submit(&self.dispatcher, request).await?;
         }
-        let count = expired.count;
-        let progress = match count {
-            0 => Progress::idle(),
-            count if count >= self.options.limit => Progress::more(count as u64),
-            count => Progress::done(count as u64),
-        };
+        let items = expired.count as u64;
+        let progress = Progress { items, more: expired.last.is_some(), ..Progress::idle() };
+        self.resume(layout).stopped_at(expired.last);
         Ok(progress.and_skipped(expired.skipped))
     }
 }

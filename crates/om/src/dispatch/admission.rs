@@ -144,6 +144,12 @@ impl Admission {
         self.shares.top(self.top_users)
     }
 
+    /// Reads and writes that are worked on.
+    pub(crate) fn busy(&self) -> usize {
+        let reading = self.reads.most.saturating_sub(self.reads.places.available_permits());
+        reading.saturating_add(self.writing())
+    }
+
     /// Requests that wait for a place, for metrics.
     pub(crate) fn waiting(&self) -> usize {
         self.queues().iter().map(|(_, queue)| queue.waiting().iter().sum::<usize>()).sum()

@@ -49,6 +49,7 @@ use admission::Place;
 use quota_repair::QuotaRepairs;
 use timer::{Stage, Timer};
 
+use crate::compaction::OmCompactor;
 use crate::groups::Groups;
 use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::{CallKey, CurrentTables, OmStateMachine, Tables};
@@ -108,6 +109,7 @@ pub(crate) struct DispatcherParts {
     pub(crate) edge: telemetry::Edge,
     pub(crate) admission: Admission,
     pub(crate) facts: ServerFacts,
+    pub(crate) compactor: Arc<OmCompactor>,
     pub(crate) groups: Groups,
     /// The user that requests without one are taken to be from.
     pub(crate) default_user: String,

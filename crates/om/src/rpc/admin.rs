@@ -11,8 +11,8 @@ use prost::Message;
 use proto::om_admin::{
     BootstrapOmRequest, BootstrapOmResponse, CompactRequest, CompactResponse,
     DecommissionOmRequest, DecommissionOmResponse, NodeState, OmAdminCall, OmConfigurationResponse,
-    OmLatencyRequest, OmLatencyResponse, OmNodeInfo, StageLatency, TriggerSnapshotDefragResponse,
-    VerbLatency,
+    OmLatencyRequest, OmLatencyResponse, OmNodeInfo, RangeCompactionRunRequest,
+    RangeCompactionRunResponse, StageLatency, TriggerSnapshotDefragResponse, VerbLatency,
 };
 use service::Took;
 
@@ -56,6 +56,18 @@ pub(super) async fn answer(
             let done = compact(dispatcher, request.column_family).await;
             let error_msg = done.err().map(|e| e.to_string());
             CompactResponse { success: error_msg.is_none(), error_msg }.encode_to_vec()
+        }
+        "rangeCompactionStatus" => {
+            let tables = dispatcher.tables().map_err(Refused::Status)?;
+            let parts = dispatcher.parts();
+            parts.compactor.report(&parts.facts.members.me.node_id, &tables).encode_to_vec()
+        }
+        "rangeCompactionRun" => {
+            let request = RangeCompactionRunRequest::decode(body).map_err(undecodable)?;
+            let tables = dispatcher.tables().map_err(Refused::Status)?;
+            let asked = dispatcher.parts().compactor.ask(&tables, &request);
+            let error_msg = asked.err().map(|e| e.to_string());
+            RangeCompactionRunResponse { success: error_msg.is_none(), error_msg }.encode_to_vec()
         }
         "triggerSnapshotDefrag" => {
             let message = "Snapshot defragmentation service is not initialized".to_owned();
@@ -186,11 +198,9 @@ async fn compact(dispatcher: &Dispatcher, family: String) -> Result<(), CompactE
     let Some(table) = known.map(|table| StoreTable::named(table.name())) else {
         return Err(CompactError::NoSuchTable(family));
     };
-    tokio::task::spawn_blocking(move || {
-        let end = [u8::MAX; 64];
-        if let Err(e) = tables.store().compact_range(table, &[], &end) {
-            tracing::warn!("compaction of {family}: {e}");
-        }
+    tokio::task::spawn_blocking(move || match tables.store().compact_table(table) {
+        Ok(()) => tracing::info!("compaction of {family} is done"),
+        Err(e) => tracing::warn!("compaction of {family}: {e}"),
     });
     Ok(())
 }

@@ -63,7 +63,9 @@ impl CurrentTables {
 
     /// Lets go of the database, for a shutdown.
     pub(crate) fn close(&self) {
-        self.tables.store(None);
+        if let Some(tables) = self.tables.swap(None) {
+            tables.store().cancel_compactions();
+        }
     }
 
     /// Replaces the database by the one in `source`, which is taken over.
@@ -91,6 +93,7 @@ impl CurrentTables {
 
     fn wait_for_readers(&self) -> Result<(), Error> {
         let Some(mut old) = self.tables.swap(None) else { return Ok(()) };
+        old.store().cancel_compactions();
         let deadline = Instant::now() + READERS_TIMEOUT;
         loop {
             match Arc::try_unwrap(old) {

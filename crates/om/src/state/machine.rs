@@ -29,8 +29,8 @@ use replicated::{Entry, Machine};
 use tokio::sync::{Notify, watch};
 
 use super::contain::{self, Outcome, Rules};
-use super::feed::Round;
-use super::{CallKey, CurrentTables, Tables};
+use super::parts::delete_parts;
+use super::{CallKey, CurrentTables, Tables, feed};
 use crate::error::Error;
 use crate::scm::FreshBlock;
 use crate::tables::{RETRY_TABLE, stored};
@@ -90,6 +90,8 @@ pub(crate) struct MachineEvents {
     pub(crate) deleted: Notify,
     /// Directories came into the deletedDirectoryTable.
     pub(crate) deleted_directories: Notify,
+    /// Snapshots were made or deleted.
+    pub(crate) snapshots: Notify,
     /// Entries applied.
     pub(crate) entries: AtomicU64,
     /// Batches they were written in.
@@ -272,13 +274,13 @@ impl OmStateMachine {
         tables: &Tables,
         batch: &Batch,
         at: LogPosition,
-    ) -> Result<Option<Round>, Error> {
+    ) -> Result<Option<feed::Round>, Error> {
         if !self.current.feed().is_wanted() {
             return Ok(None);
         }
         let (encoded, changes) = batch.encode(tables.store(), &[RETRIES])?;
         let (after, index) = (self.applied.index, at.index);
-        Ok(Some(Round { after, index, changes, batch: Bytes::from(encoded) }))
+        Ok(Some(feed::Round { after, index, changes, batch: Bytes::from(encoded) }))
     }
 
     fn write(
@@ -290,7 +292,9 @@ impl OmStateMachine {
         let mut batch = Batch::new();
         let mut buckets = Vec::new();
         let mut volumes = Vec::new();
+        let mut snapshots = Vec::new();
         let mut directories = Vec::new();
+        let mut parts = Vec::new();
         let (mut deleted, mut deleted_directories, mut moved) = (false, false, false);
         for (table, key, change) in overlay.drain_changes() {
             if table == Table::BucketTable {
@@ -298,6 +302,9 @@ impl OmStateMachine {
             }
             if table == Table::VolumeTable {
                 volumes.push(key.clone());
+            }
+            if table == Table::SnapshotTable {
+                snapshots.push((key.clone(), change.clone()));
             }
             if table == Table::DirectoryTable {
                 moved |= matches!(change, RowChange::Deleted);
@@ -312,9 +319,13 @@ impl OmStateMachine {
                 RowChange::PutBucket(bucket) => {
                     batch.put(stored(table), key, Vec::from(bucket.encode()));
                 }
-                RowChange::Deleted => batch.delete(stored(table), key),
+                RowChange::Deleted => match table {
+                    Table::MultipartPartsTable => parts.push(key),
+                    _ => batch.delete(stored(table), key),
+                },
             }
         }
+        delete_parts(tables, parts, &mut batch)?;
         batch.put(
             stored(Table::TransactionInfoTable),
             TRANSACTION_INFO_KEY,
@@ -331,6 +342,11 @@ impl OmStateMachine {
         drop(move_guard);
         tables.retries().written(at.index);
         tables.round_written(buckets, &volumes);
+        let changed = !snapshots.is_empty();
+        tables.snapshots_written(snapshots);
+        if changed {
+            self.events.snapshots.notify_one();
+        }
         if deleted_directories {
             self.events.deleted_directories.notify_one();
         }

@@ -10,6 +10,7 @@ mod directories;
 mod directory_epoch;
 mod feed;
 mod machine;
+mod parts;
 mod retries;
 mod snapshot_view;
 mod tables;

@@ -156,7 +156,9 @@ impl View for Tables {
             }
             range = range.until(end);
         }
-        let mut cursor = self.store.iter(stored(table), range).map_err(|e| failed(table, e))?;
+        // Of a snapshot, so that tombstones in the way are gone over and noted.
+        let snapshot = self.store.snapshot();
+        let mut cursor = snapshot.iter(stored(table), range).map_err(|e| failed(table, e))?;
         cursor.first();
         cursor.for_each(|key, value| each(key, value).is_continue()).map_err(|e| failed(table, e))
     }

@@ -2,25 +2,32 @@
 //!
 //! Each looks at the cluster through one rule and carries out its decision. All run at their
 //! interval, and at once when something happened that concerns them; in safe mode, and on an SCM
-//! that does not lead, they rest.
+//! that does not lead, they rest. Only the compaction of the tables goes on: every SCM has its own.
 
 mod admin_monitor;
 mod deletion;
 mod nodes;
 mod pipelines;
+mod range_compaction;
 mod replication;
 mod scrub;
 
 use std::sync::Arc;
 
+use metastore::Store;
+use range_compaction::RangeCompaction;
+
 use crate::core::Core;
 
 /// Starts all services.
-pub fn spawn(core: &Arc<Core>) {
+pub fn spawn(core: &Arc<Core>, store: &Store) {
     core.services.spawn(Arc::new(nodes::NodeStateManager(core.clone())));
     core.services.spawn(Arc::new(pipelines::PipelineCreator(core.clone())));
     core.services.spawn(Arc::new(scrub::PipelineScrubber(core.clone())));
     core.services.spawn(Arc::new(replication::ReplicationManager::new(core.clone())));
     core.services.spawn(Arc::new(admin_monitor::DatanodeAdminMonitor::new(core.clone())));
     core.services.spawn(Arc::new(deletion::BlockDeletingService(core.clone())));
+    if let Some(options) = &core.options.range_compaction {
+        core.services.spawn(Arc::new(RangeCompaction::new(store.clone(), options)));
+    }
 }

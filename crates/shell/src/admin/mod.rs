@@ -25,7 +25,7 @@ pub enum AdminCommand {
     Container(Noun<container::ContainerCommand>),
     /// Safe mode: status, wait, exit.
     Safemode(Noun<safemode::SafemodeCommand>),
-    /// OM: roles, transfer, lag.
+    /// OM: roles, transfer, lag, prepare, decommission, compaction.
     Om(Noun<om::OmCommand>),
     /// SCM: roles.
     Scm(Noun<scm::ScmCommand>),

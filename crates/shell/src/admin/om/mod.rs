@@ -1,5 +1,6 @@
 //! `o3 admin om`.
 
+mod compaction;
 mod decommission;
 mod latency;
 mod prepare;
@@ -36,6 +37,9 @@ pub enum OmCommand {
     /// Remove an OM from the service. Name it in ozone.om.decommissioned.nodes.SERVICE of all OMs
     /// before.
     Decommission(decommission::Decommission),
+    /// Compaction of ranges of the tables in which deletions left tombstones: status, run.
+    #[command(subcommand)]
+    Compaction(compaction::CompactionCommand),
 }
 
 /// Show the leader and the followers.
@@ -107,6 +111,7 @@ pub(crate) async fn run(command: OmCommand, conf: &Configuration) -> Result<(), 
         OmCommand::Prepare(args) => prepare::prepare(args, conf).await,
         OmCommand::CancelPrepare(args) => prepare::cancel(args, conf).await,
         OmCommand::Decommission(args) => decommission::run(args, conf).await,
+        OmCommand::Compaction(command) => compaction::run(command, conf).await,
     }
 }
 

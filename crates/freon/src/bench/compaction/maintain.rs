@@ -1,0 +1,90 @@
+//! What is done beside the load, by the variant.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use metastore::Store;
+use metastore::compaction::{Cut, Limits, RangeCompactor, TablePlan};
+
+use super::Compaction;
+use super::load::{TABLE, bucket_starts};
+use super::variant::{Maintenance, Variant};
+
+/// How often it is seen whether there is something to do.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How often new tombstones are stepped through.
+const GAP_INTERVAL: Duration = Duration::from_millis(100);
+/// How often walls are looked at.
+const WALL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Maintains the table until `done`.
+pub(super) fn maintain(
+    args: &Compaction,
+    variant: &Variant,
+    store: &Store,
+    done: &AtomicBool,
+) -> metastore::Result<()> {
+    match variant.maintenance {
+        Maintenance::None => {
+            while variant.gaps && !done.load(Ordering::Relaxed) {
+                store.look_for_gaps()?;
+                std::thread::sleep(GAP_INTERVAL);
+            }
+            Ok(())
+        }
+        Maintenance::Full => full(args.full_interval(), store, done),
+        Maintenance::Service => std::thread::scope(|scope| {
+            let gaps = scope.spawn(|| -> metastore::Result<()> {
+                // As OM does, beside a compaction that takes long.
+                while variant.gaps && !done.load(Ordering::Relaxed) {
+                    store.look_for_gaps()?;
+                    std::thread::sleep(GAP_INTERVAL);
+                }
+                Ok(())
+            });
+            ranges(args.interval(), store, done)?;
+            gaps.join().unwrap_or(Ok(()))
+        }),
+    }
+}
+
+fn full(interval: Duration, store: &Store, done: &AtomicBool) -> metastore::Result<()> {
+    let mut last = Instant::now();
+    while !done.load(Ordering::Relaxed) {
+        if last.elapsed() >= interval {
+            store.compact_table(TABLE)?;
+            last = Instant::now();
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
+
+/// As OM's RangeCompactionService, under load: it rests after a range for as long as that took.
+fn ranges(interval: Duration, store: &Store, done: &AtomicBool) -> metastore::Result<()> {
+    let compactor = RangeCompactor::new(Limits::default(), None);
+    let cut = Cut { merge: true, align: <[u8]>::len };
+    let (mut last, mut walls) = (Instant::now(), Instant::now());
+    while !done.load(Ordering::Relaxed) {
+        if walls.elapsed() >= WALL_INTERVAL {
+            compactor.look_at_walls(store, store.take_walls())?;
+            walls = Instant::now();
+        }
+        if last.elapsed() >= interval {
+            let groups = Box::new(bucket_starts());
+            compactor.look(store, std::iter::once(TablePlan { table: TABLE, cut, groups }))?;
+            last = Instant::now();
+        }
+        match compactor.compact_next(store) {
+            Some(finished) => {
+                let compacted = finished.outcome?;
+                let rested = Instant::now();
+                while rested.elapsed() < compacted.took && !done.load(Ordering::Relaxed) {
+                    std::thread::sleep(POLL_INTERVAL);
+                }
+            }
+            None => std::thread::sleep(POLL_INTERVAL),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! Compiles the few lines of C++ that RocksDB's C interface lacks (cpp/deletions.cc), with the
+//! headers of the RocksDB that is linked.
+
+use std::env;
+
+fn main() {
+    println!("cargo::rerun-if-changed=cpp");
+    // Set by rust-librocksdb-sys.
+    let Ok(include) = env::var("DEP_ROCKSDB_INCLUDE") else {
+        panic!("rust-librocksdb-sys does not say where RocksDB's headers are");
+    };
+    cc::Build::new()
+        .cpp(true)
+        .std("c++20")
+        .include(include)
+        .include("cpp")
+        .file("cpp/deletions.cc")
+        // As RocksDB itself is compiled.
+        .define("NDEBUG", Some("1"))
+        .flag_if_supported("-fno-rtti")
+        .warnings(false)
+        .compile("metastore_deletions");
+}

@@ -1,0 +1,88 @@
+//! What compactions have done, RocksDB's own ones included, and what becomes of their errors.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use rust_rocksdb::ErrorKind;
+use rust_rocksdb::event_listener::{
+    CompactionJobInfo, DBBackgroundErrorReason, EventListener, MutableStatus,
+};
+
+/// What compactions have done since the database was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    read: AtomicU64,
+    written: AtomicU64,
+    cpu_micros: AtomicU64,
+    count: AtomicU64,
+    failures: AtomicU64,
+    last_failure: Mutex<Option<String>>,
+}
+
+impl Jobs {
+    /// Bytes that were read.
+    pub(crate) fn read_bytes(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that were written.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Processor time, in microseconds.
+    pub(crate) fn cpu_micros(&self) -> u64 {
+        self.cpu_micros.load(Ordering::Relaxed)
+    }
+
+    /// Compactions.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Compactions that failed.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Why the last one failed that did.
+    pub(crate) fn last_failure(&self) -> Option<String> {
+        self.last_failure.lock().clone()
+    }
+}
+
+/// Hears of compactions.
+pub(crate) struct Listener(Arc<Jobs>);
+
+impl Listener {
+    pub(crate) fn of(jobs: &Arc<Jobs>) -> Self {
+        Self(Arc::clone(jobs))
+    }
+}
+
+impl EventListener for Listener {
+    fn on_compaction_completed(&self, job: &CompactionJobInfo) {
+        let Jobs { read, written, cpu_micros, count, .. } = &*self.0;
+        read.fetch_add(job.total_input_bytes(), Ordering::Relaxed);
+        written.fetch_add(job.total_output_bytes(), Ordering::Relaxed);
+        cpu_micros.fetch_add(job.stats().cpu_micros(), Ordering::Relaxed);
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// RocksDB refuses writes after a compaction that could not write its files. Nothing is lost
+    /// by such a compaction: the files that it read stay, and it is tried again. What it read and
+    /// found damaged stays an error.
+    fn on_background_error(&self, reason: DBBackgroundErrorReason, status: MutableStatus) {
+        if reason != DBBackgroundErrorReason::KCompaction {
+            return;
+        }
+        let Err(error) = status.result() else { return };
+        self.0.failures.fetch_add(1, Ordering::Relaxed);
+        *self.0.last_failure.lock() = Some(error.to_string());
+        if error.kind() != ErrorKind::Corruption {
+            tracing::warn!(%error, "a compaction failed, its files stay as they were");
+            status.reset();
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Ranges with tombstones are found and compacted, whatever levels they lie in.
+
+use metastore::compaction::{Cut, Limits, RangeCompactor, RangeStatistics, Reason, TablePlan};
+use metastore::{Batch, Durability, Error, Store, StoreOptions, Table};
+
+use super::{KEYS, QUEUE};
+
+const TABLE: Table = Table::named("keyTable");
+const FLAT: Cut = Cut { merge: true, align: <[u8]>::len };
+const SMALL: Limits = Limits { max_entries: 10_000, min_tombstones: 100, tombstone_percentage: 30 };
+
+/// A database that does not compact files with tombstones by itself.
+fn open(dir: &std::path::Path) -> Store {
+    let options = StoreOptions { deletion_trigger: None, ..StoreOptions::default() };
+    Store::open(dir, &[KEYS, QUEUE], &options).unwrap()
+}
+
+fn put(store: &Store, bucket: &str, keys: std::ops::Range<u32>) {
+    let mut batch = Batch::new();
+    keys.for_each(|i| batch.put(TABLE, format!("/{bucket}/{i:06}"), format!("value {i}")));
+    store.write(batch, Durability::NoWal).unwrap();
+    store.flush().unwrap();
+}
+
+fn delete(store: &Store, bucket: &str, keys: std::ops::Range<u32>) {
+    let mut batch = Batch::new();
+    keys.for_each(|i| batch.delete(TABLE, format!("/{bucket}/{i:06}")));
+    store.write(batch, Durability::NoWal).unwrap();
+    store.flush().unwrap();
+}
+
+fn statistics(store: &Store) -> RangeStatistics {
+    RangeStatistics::of(&store.table_files(TABLE).unwrap(), b"", None)
+}
+
+fn groups(buckets: &[&str]) -> Vec<Vec<u8>> {
+    buckets.iter().map(|bucket| format!("/{bucket}/").into_bytes()).collect()
+}
+
+fn tables<'a>(buckets: &[&str]) -> impl Iterator<Item = TablePlan<'a>> {
+    let groups = Box::new(groups(buckets).into_iter());
+    std::iter::once(TablePlan { table: TABLE, cut: FLAT, groups })
+}
+
+#[test]
+fn range_statistics_count_tombstones_and_a_compaction_removes_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", 0..100);
+    delete(&store, "a", 0..50);
+    let before = store.range_statistics(TABLE, b"/a/", b"/b/").unwrap();
+    assert_eq!((before.entries, before.deletions), (150, 50));
+    let done = store.compact(TABLE, b"/a/", Some(b"/b/")).unwrap();
+    assert!(done.cleared() && done.read_bytes > 0 && done.written_bytes > 0, "{done:?}");
+    assert_eq!((done.before, done.after.deletions), (before, 0));
+    let after = store.range_statistics(TABLE, b"/a/", b"/b/").unwrap();
+    assert_eq!((after.entries, after.deletions), (50, 0));
+    assert_eq!(store.range_statistics(TABLE, b"/x", b"/y").unwrap().files, 0);
+}
+
+/// Rows that were never in the last level, below files of the last level that span them: with tight
+/// bounds RocksDB leaves their tombstones where they are.
+#[test]
+fn tombstones_of_short_lived_rows_go_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", 0..2_000);
+    put(&store, "c", 0..2_000);
+    store.compact_table(TABLE).unwrap();
+    put(&store, "b", 0..5_000);
+    delete(&store, "b", 0..5_000);
+    assert_eq!(statistics(&store).deletions, 5_000);
+    let done = store.compact(TABLE, b"/b/", Some(b"/b0")).unwrap();
+    assert!(done.cleared(), "{done:?}");
+    assert_eq!(
+        statistics(&store),
+        RangeStatistics { entries: 4_000, deletions: 0, ..statistics(&store) }
+    );
+}
+
+#[test]
+fn tombstones_in_memory_are_flushed_once_there_are_enough() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", 0..1_000);
+    let compactor = RangeCompactor::new(SMALL, None);
+    let remove = |keys: std::ops::Range<u32>| {
+        let mut batch = Batch::new();
+        keys.for_each(|i| batch.delete(TABLE, format!("/a/{i:06}")));
+        store.write(batch, Durability::NoWal).unwrap();
+    };
+    remove(0..90);
+    assert_eq!(compactor.look(&store, tables(&["a"])).unwrap(), 0);
+    assert_eq!(store.deletions_in_memory(TABLE), 90);
+    remove(90..600);
+    assert_eq!(compactor.look(&store, tables(&["a"])).unwrap(), 1);
+    assert_eq!(store.deletions_in_memory(TABLE), 0);
+    assert!(compactor.compact_next(&store).unwrap().outcome.unwrap().cleared());
+    assert_eq!(statistics(&store).deletions, 0);
+}
+
+#[test]
+fn only_what_is_worth_it_is_compacted_and_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    for bucket in ["a", "b", "c"] {
+        put(&store, bucket, 0..1_000);
+    }
+    delete(&store, "b", 0..900);
+    delete(&store, "c", 0..20);
+    let compactor = RangeCompactor::new(SMALL, None);
+    let found = compactor.look(&store, tables(&["a", "b", "c"])).unwrap();
+    assert_eq!(found, 1);
+    assert_eq!(compactor.look(&store, tables(&["a", "b", "c"])).unwrap(), 0, "it waits already");
+    let status = compactor.status();
+    assert_eq!(status.waiting[0].range.start, b"/b/");
+    assert_eq!(status.waiting[0].reason, Reason::Tombstones);
+    let done = compactor.compact_next(&store).unwrap();
+    assert!(done.outcome.unwrap().cleared());
+    assert!(compactor.compact_next(&store).is_none());
+    let status = compactor.status();
+    assert_eq!((status.compacted, status.failed, status.tombstones_removed), (1, 0, 900));
+    assert!(status.waiting.is_empty() && status.running.is_none() && status.finished.len() == 1);
+    assert_eq!(statistics(&store).deletions, 20);
+    // What was compacted meanwhile is not compacted again.
+    delete(&store, "a", 0..900);
+    compactor.look(&store, tables(&["a", "b", "c"])).unwrap();
+    store.compact_table(TABLE).unwrap();
+    assert!(compactor.compact_next(&store).is_none());
+    assert_eq!(compactor.status().skipped, 1);
+}
+
+#[test]
+fn the_place_of_a_look_outlives_the_compactor() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("db"));
+    let buckets: Vec<String> = (0..80).map(|i| format!("b{i:02}")).collect();
+    let names: Vec<&str> = buckets.iter().map(String::as_str).collect();
+    for bucket in &names {
+        put(&store, bucket, 0..200);
+        delete(&store, bucket, 0..200);
+    }
+    let places = dir.path().join("places");
+    // One bucket a range.
+    let limits = Limits { max_entries: 500, ..SMALL };
+    let mut found = 0;
+    for round in 0.. {
+        let compactor = RangeCompactor::new(limits, Some(places.clone()));
+        found += compactor.look(&store, tables(&names)).unwrap();
+        while compactor.compact_next(&store).is_some() {}
+        let place = compactor.status().places.pop();
+        assert!(place.is_some() || round > 0, "one look does not find 80 ranges");
+        if place.is_none() {
+            break;
+        }
+        assert!(round < 10);
+    }
+    assert!((40..=80).contains(&found), "{found}");
+    assert_eq!(statistics(&store).deletions, 0);
+}
+
+#[test]
+fn a_wall_that_a_list_met_is_queued() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", 0..5_000);
+    delete(&store, "a", 0..4_000);
+    let mut cursor_rows = 0;
+    {
+        let snapshot = store.snapshot();
+        let mut cursor = snapshot.iter(TABLE, metastore::IterRange::prefix("/a/")).unwrap();
+        cursor.first();
+        cursor
+            .for_each(|_, _| {
+                cursor_rows += 1;
+                true
+            })
+            .unwrap();
+    }
+    assert_eq!(cursor_rows, 1_000);
+    let compactor = RangeCompactor::new(SMALL, None);
+    let walls = store.take_walls();
+    assert_eq!(compactor.look_at_walls(&store, walls.clone()).unwrap(), 1);
+    assert_eq!(compactor.look_at_walls(&store, walls).unwrap(), 0, "not again at once");
+    let done = compactor.compact_next(&store).unwrap();
+    assert_eq!(done.waiting.reason, Reason::Wall);
+    assert!(done.outcome.unwrap().cleared());
+    assert_eq!(store.metrics().gaps, 0, "nothing is left to go over");
+}
+
+#[test]
+fn a_compaction_that_cannot_write_stops_nothing_and_is_done_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", 0..1_000);
+    delete(&store, "a", 0..900);
+    let compactor = RangeCompactor::new(SMALL, None);
+    assert_eq!(compactor.look(&store, tables(&["a"])).unwrap(), 1);
+    let failing = testkit::fail_syncs(".sst", usize::MAX);
+    let failed = compactor.compact_next(&store).unwrap().outcome.unwrap_err();
+    assert!(matches!(failed, Error::Failed { operation: "compact", .. }), "{failed}");
+    assert!(failing.struck() > 0);
+    drop(failing);
+    assert!(store.metrics().failed_compactions > 0);
+    assert_eq!(compactor.status().failed, 1);
+    // Writes and flushes go on.
+    put(&store, "b", 0..10);
+    assert!(store.failure().is_none());
+    assert_eq!(store.range_statistics(TABLE, b"/a/", b"/b/").unwrap().deletions, 900);
+    assert_eq!(compactor.look(&store, tables(&["a", "b"])).unwrap(), 1);
+    assert!(compactor.compact_next(&store).unwrap().outcome.unwrap().cleared());
+}
+
+const CHILD: &str = "METASTORE_TEST_CHILD";
+
+/// Not a test: the process that [`a_kill_in_the_middle_of_a_compaction_loses_nothing`] kills.
+#[test]
+#[ignore = "the second process of a test"]
+fn a_process_that_compacts() {
+    let Ok(dir) = std::env::var(CHILD) else { return };
+    let dir = std::path::PathBuf::from(dir);
+    let store = open(&dir.join("db"));
+    let round = statistics(&store).entries;
+    let mut batch = Batch::new();
+    (0..2_000).for_each(|i| batch.put(TABLE, format!("/{round:08}/{i:06}"), "kept"));
+    (2_000..4_000).for_each(|i| batch.put(TABLE, format!("/{round:08}/{i:06}"), "deleted"));
+    store.write(batch, Durability::Sync).unwrap();
+    store.flush().unwrap();
+    delete(&store, &format!("{round:08}"), 2_000..4_000);
+    std::fs::write(dir.join("round"), format!("{round:08}")).unwrap();
+    // The files of a compaction take their time to become durable.
+    let _slow = testkit::delay_syncs(".sst", std::time::Duration::from_secs(20));
+    std::fs::write(dir.join("compacting"), "").unwrap();
+    store.compact(TABLE, b"", None).unwrap();
+    // A parent that failed must not leave this behind for ever; one that did not kills it before.
+    std::fs::remove_file(dir.join("compacting")).unwrap();
+}
+
+#[test]
+fn a_kill_in_the_middle_of_a_compaction_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rounds: Vec<String> = Vec::new();
+    for _ in 0..3 {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "compaction::a_process_that_compacts", "--ignored"])
+            .env(CHILD, dir.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        let new_files = || {
+            let names = std::fs::read_dir(dir.path().join("db")).unwrap().flatten();
+            names.filter(|entry| entry.path().extension().is_some_and(|e| e == "sst")).count()
+        };
+        let mut files = None;
+        loop {
+            assert!(std::time::Instant::now() < until, "no compaction began");
+            assert!(
+                child.try_wait().unwrap().is_none(),
+                "the compaction ended before it was killed"
+            );
+            if dir.path().join("compacting").exists() {
+                let before = *files.get_or_insert_with(new_files);
+                // The compaction has begun to write.
+                if new_files() > before {
+                    break;
+                }
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        std::fs::remove_file(dir.path().join("compacting")).unwrap();
+        rounds.push(std::fs::read_to_string(dir.path().join("round")).unwrap());
+        let store = open(&dir.path().join("db"));
+        for round in &rounds {
+            for (i, there) in [(0, true), (1_999, true), (2_000, false), (3_999, false)] {
+                let key = format!("/{round}/{i:06}");
+                assert_eq!(store.contains(TABLE, key.as_bytes()).unwrap(), there, "{key}");
+            }
+        }
+    }
+    // And the compaction that was cut short is done.
+    let store = open(&dir.path().join("db"));
+    assert!(store.compact(TABLE, b"", None).unwrap().cleared());
+    assert_eq!(statistics(&store).entries, 2_000 * rounds.len() as u64);
+}
+
+/// What a file says of itself is known after a restart, and says where in it the tombstones are.
+#[test]
+fn files_say_where_their_tombstones_are_also_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let store = open(dir.path());
+        put(&store, "a", 0..20_000);
+        put(&store, "b", 0..20_000);
+        store.compact_table(TABLE).unwrap();
+        let mut batch = Batch::new();
+        (0..15_000).for_each(|i| batch.delete(TABLE, format!("/b/{i:06}")));
+        (0..5_000).for_each(|i| batch.put(TABLE, format!("/a/{i:06}"), "again"));
+        store.write(batch, Durability::NoWal).unwrap();
+        store.flush().unwrap();
+    }
+    let store = open(dir.path());
+    let whole = statistics(&store);
+    assert_eq!((whole.entries, whole.deletions), (60_000, 15_000));
+    let files = store.table_files(TABLE).unwrap();
+    assert!(files.iter().all(|file| !file.samples.is_empty()));
+    let of = |start: &[u8], end: &[u8]| store.range_statistics(TABLE, start, end).unwrap();
+    // A sample's entries more at either end, and no more.
+    let a = of(b"/a/", b"/b/");
+    assert!((25_000..=25_000 + 2 * 4_096).contains(&a.entries), "{a:?}");
+    assert!(a.deletions <= 4_096, "{a:?}");
+    let b = of(b"/b/", b"/b0");
+    assert!(b.deletions == 15_000 && b.entries >= 35_000, "{b:?}");
+}
