@@ -2,6 +2,7 @@
 //!
 //! * [`KeyDeletingService`]: blocks of deleted keys go to SCM, then their rows go
 //! * [`DirectoryDeletingService`]: deleted directories are taken apart
+//! * [`SnapshotDeletingService`]: deleted snapshots are taken apart
 //! * [`OpenKeyCleanupService`]: open keys that no client commits are given up
 //! * [`MultipartUploadCleanupService`]: the same for multipart uploads
 //! * [`TrashEmptier`]: what lies in the trash of file systems long enough goes
@@ -18,6 +19,7 @@ mod multipart_cleanup;
 mod names;
 mod open_key_cleanup;
 mod range_compaction;
+mod snapshot_deleting;
 mod submit;
 mod table_compaction;
 mod tombstones;
@@ -32,6 +34,9 @@ pub(crate) use key_deleting::{KeyDeletingOptions, KeyDeletingService, NAME as KE
 pub(crate) use multipart_cleanup::MultipartUploadCleanupService;
 pub(crate) use open_key_cleanup::OpenKeyCleanupService;
 pub(crate) use range_compaction::RangeCompactionService;
+pub(crate) use snapshot_deleting::{
+    NAME as SNAPSHOT_DELETING, SnapshotDeletingOptions, SnapshotDeletingService,
+};
 pub(crate) use table_compaction::{CompactionService, FullCompactionOptions};
 pub(crate) use tombstones::TombstoneService;
 pub(crate) use trash::{TrashEmptier, TrashOptions};

@@ -18,6 +18,7 @@ mod prepared;
 mod quota_repair;
 mod read;
 mod server;
+mod snapshot_diff;
 mod timer;
 mod updates;
 mod write;
@@ -42,6 +43,7 @@ pub(crate) use consistency::LocalReads;
 pub(crate) use members::NotChanged;
 pub(crate) use outcome::Outcome;
 pub(crate) use server::ServerFacts;
+pub(crate) use snapshot_diff::{DiffJobs, DiffOptions};
 pub(crate) use timer::STAGES;
 pub(crate) use write::LeaderIds;
 
@@ -122,6 +124,7 @@ pub(crate) struct Dispatcher {
     parts: DispatcherParts,
     ids: LeaderIds,
     repairs: QuotaRepairs,
+    diffs: DiffJobs,
     verbs: Vec<OnceLock<Verb>>,
 }
 
@@ -132,10 +135,11 @@ struct Verb {
 }
 
 impl Dispatcher {
-    pub(crate) fn new(parts: DispatcherParts) -> Arc<Self> {
+    pub(crate) fn new(parts: DispatcherParts, diffs: DiffOptions) -> Arc<Self> {
         let verbs = std::iter::repeat_with(OnceLock::new).take(COMMANDS).collect();
         let (ids, repairs) = (LeaderIds::default(), QuotaRepairs::default());
-        Arc::new(Self { parts, ids, repairs, verbs })
+        let diffs = DiffJobs::new(diffs);
+        Arc::new(Self { parts, ids, repairs, diffs, verbs })
     }
 
     /// Answers an encoded request with the encoded answer.
