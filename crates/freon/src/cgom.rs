@@ -102,7 +102,7 @@ fn generate(args: &Cgom, db: &std::path::Path) -> Result<Report, FreonError> {
 
     let mut number = 0;
     let mut key = info.clone();
-    let ingest = store.ingest(KEYS, Preset::Scan);
+    let ingest = store.ingest(KEYS, Preset::Scan).map_err(failed)?;
     let bytes = ingest.rows(|| {
         if number >= args.number_of_tests {
             return None;

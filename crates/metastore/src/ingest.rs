@@ -24,9 +24,12 @@ struct Writer<'a>(SstFileWriter<'a>);
 
 impl Store {
     /// Loads rows of `table`, laid out as `preset`.
-    pub fn ingest(&self, table: Table, preset: Preset) -> Ingest<'_> {
-        let options = table_options(preset, &self.inner.cache, &StoreOptions::default());
-        Ingest { store: self, table, options, files: Vec::new() }
+    ///
+    /// # Errors
+    /// When the options of a table cannot be made.
+    pub fn ingest(&self, table: Table, preset: Preset) -> Result<Ingest<'_>> {
+        let options = table_options(preset, &self.inner.cache, &StoreOptions::default())?;
+        Ok(Ingest { store: self, table, options, files: Vec::new() })
     }
 }
 

@@ -49,7 +49,7 @@ impl OfflineStore {
         let failed = |e: rust_rocksdb::Error| open_failed(path, e);
         let options = database_options();
         let tables = DB::list_cf(&options, path).map_err(failed)?;
-        let db = DB::open_cf_descriptors_read_only(&options, path, descriptors(&tables), false)
+        let db = DB::open_cf_descriptors_read_only(&options, path, descriptors(&tables)?, false)
             .map_err(failed)?;
         Ok(Self { db, tables })
     }
@@ -62,7 +62,7 @@ impl OfflineStore {
         let failed = |e: rust_rocksdb::Error| open_failed(path, e);
         let options = database_options();
         let tables = DB::list_cf(&options, path).map_err(failed)?;
-        let db = DB::open_cf_descriptors(&options, path, descriptors(&tables)).map_err(failed)?;
+        let db = DB::open_cf_descriptors(&options, path, descriptors(&tables)?).map_err(failed)?;
         Ok(Self { db, tables })
     }
 
@@ -89,7 +89,7 @@ impl OfflineStore {
     /// When there is no such table.
     pub fn iter(&self, table: &str, range: IterRange) -> Result<Cursor<'_>> {
         let options: ReadOptions = range.read_options();
-        Ok(Cursor::new(self.db.raw_iterator_cf_opt(self.family(table)?, options)))
+        Ok(Cursor::new(self.db.raw_iterator_cf_opt(self.family(table)?, options), None))
     }
 
     /// The sequence number: of the last change that any table may hold.
@@ -176,11 +176,11 @@ fn database_options() -> Options {
 }
 
 /// New files of tables are written as servers write them, so that servers of both kinds read them.
-fn descriptors(tables: &[String]) -> Vec<ColumnFamilyDescriptor> {
+fn descriptors(tables: &[String]) -> Result<Vec<ColumnFamilyDescriptor>> {
     let options = StoreOptions { block_cache_bytes: 16 << 20, ..StoreOptions::default() };
     let cache = Cache::new_lru_cache(options.block_cache_bytes);
     let of = |name: &String| {
-        ColumnFamilyDescriptor::new(name, table_options(Preset::Scan, &cache, &options))
+        Ok(ColumnFamilyDescriptor::new(name, table_options(Preset::Scan, &cache, &options)?))
     };
     tables.iter().map(of).collect()
 }

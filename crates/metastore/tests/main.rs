@@ -184,6 +184,35 @@ fn a_typed_table_names_itself_when_a_row_does_not_decode() {
 }
 
 #[test]
+fn rows_that_are_taken_in_as_files_are_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = Table::named("keyTable");
+    let row = |n: u32| (format!("/v/b/{n:08}").into_bytes(), vec![n as u8; 100]);
+    {
+        let store = open(dir.path());
+        let mut batch = Batch::new();
+        batch.put(table, "/v/b/00000007", "older");
+        store.write(batch, Durability::NoWal).unwrap();
+        let mut numbers = 0..2_000_000;
+        let bytes =
+            store.ingest(table, Preset::Scan).unwrap().rows(|| numbers.next().map(row)).unwrap();
+        assert!(bytes > 0);
+        assert_eq!(&*store.get(table, &row(7).0).unwrap().unwrap(), &[7; 100]);
+        let mut disorder = [3, 2].into_iter();
+        let refused = store.ingest(table, Preset::Scan).unwrap().rows(|| disorder.next().map(row));
+        assert!(refused.is_err());
+        assert_eq!(store.ingest(table, Preset::Scan).unwrap().rows(|| None).unwrap(), 0);
+    }
+    let names = |dir: &std::path::Path| -> Vec<String> {
+        let files = std::fs::read_dir(dir).unwrap();
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    assert!(names(dir.path()).iter().all(|name| !name.starts_with("ingest")));
+    let store = open(dir.path());
+    assert_eq!(keys(&store, table, IterRange::prefix("/v/b/")).len(), 2_000_000);
+}
+
+#[test]
 fn a_tool_reads_what_a_server_has_open_and_changes_what_none_has() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
@@ -222,32 +251,4 @@ fn a_tool_reads_what_a_server_has_open_and_changes_what_none_has() {
     let keys = keys(&store, Table::named("keyTable"), IterRange::all());
     assert_eq!((keys.len(), keys.contains(&"k7".to_owned())), (100, false));
     assert!(keys.contains(&"new".to_owned()));
-}
-
-#[test]
-fn rows_that_are_taken_in_as_files_are_there_after_a_restart() {
-    let dir = tempfile::tempdir().unwrap();
-    let table = Table::named("keyTable");
-    let row = |n: u32| (format!("/v/b/{n:08}").into_bytes(), vec![n as u8; 100]);
-    {
-        let store = open(dir.path());
-        let mut batch = Batch::new();
-        batch.put(table, "/v/b/00000007", "older");
-        store.write(batch, Durability::NoWal).unwrap();
-        let mut numbers = 0..2_000_000;
-        let bytes = store.ingest(table, Preset::Scan).rows(|| numbers.next().map(row)).unwrap();
-        assert!(bytes > 0);
-        assert_eq!(&*store.get(table, &row(7).0).unwrap().unwrap(), &[7; 100]);
-        let mut disorder = [3, 2].into_iter();
-        let refused = store.ingest(table, Preset::Scan).rows(|| disorder.next().map(row));
-        assert!(refused.is_err());
-        assert_eq!(store.ingest(table, Preset::Scan).rows(|| None).unwrap(), 0);
-    }
-    let names = |dir: &std::path::Path| -> Vec<String> {
-        let files = std::fs::read_dir(dir).unwrap();
-        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
-    };
-    assert!(names(dir.path()).iter().all(|name| !name.starts_with("ingest")));
-    let store = open(dir.path());
-    assert_eq!(keys(&store, table, IterRange::prefix("/v/b/")).len(), 2_000_000);
 }

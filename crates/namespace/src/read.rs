@@ -97,19 +97,6 @@ fn read_tables(
     Ok(response)
 }
 
-fn read_tables(request: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
-    let Some(aimed) = snapshot::path::aim(request, cx)? else {
-        check_read(request, cx)?;
-        return answer(request, cx);
-    };
-    let ReadContext { user, groups, settings, .. } = *cx;
-    let cx = ReadContext { view: &aimed.view, user, groups, settings };
-    check_read(&aimed.request, &cx)?;
-    let mut response = answer(&aimed.request, &cx)?;
-    aimed.restore(&mut response);
-    Ok(response)
-}
-
 fn answer(request: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
     registry::read(registry::command_of(request)?, request, cx)
 }

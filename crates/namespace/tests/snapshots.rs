@@ -536,7 +536,7 @@ fn replay(om: &Om, round: usize) -> MemoryTables {
             let applied = apply(entry.clone(), *tx, &overlay).unwrap();
             overlay.absorb(applied.effects);
         }
-        let changes: Vec<_> = overlay.take_changes().collect();
+        let changes: Vec<_> = overlay.drain_changes().collect();
         for (table, key, change) in changes {
             tables.apply(match change {
                 RowChange::Deleted => namespace::Effect::Delete { table, key },

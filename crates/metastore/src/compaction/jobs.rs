@@ -14,8 +14,6 @@ use rust_rocksdb::event_listener::{
 pub(crate) struct Jobs {
     read: AtomicU64,
     written: AtomicU64,
-    cpu_micros: AtomicU64,
-    count: AtomicU64,
     failures: AtomicU64,
     last_failure: Mutex<Option<String>>,
 }
@@ -29,16 +27,6 @@ impl Jobs {
     /// Bytes that were written.
     pub(crate) fn written_bytes(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
-    }
-
-    /// Processor time, in microseconds.
-    pub(crate) fn cpu_micros(&self) -> u64 {
-        self.cpu_micros.load(Ordering::Relaxed)
-    }
-
-    /// Compactions.
-    pub(crate) fn count(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
     }
 
     /// Compactions that failed.
@@ -63,11 +51,9 @@ impl Listener {
 
 impl EventListener for Listener {
     fn on_compaction_completed(&self, job: &CompactionJobInfo) {
-        let Jobs { read, written, cpu_micros, count, .. } = &*self.0;
+        let Jobs { read, written, .. } = &*self.0;
         read.fetch_add(job.total_input_bytes(), Ordering::Relaxed);
         written.fetch_add(job.total_output_bytes(), Ordering::Relaxed);
-        cpu_micros.fetch_add(job.stats().cpu_micros(), Ordering::Relaxed);
-        count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// RocksDB refuses writes after a compaction that could not write its files. Nothing is lost

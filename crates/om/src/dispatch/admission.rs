@@ -146,8 +146,7 @@ impl Admission {
 
     /// Reads and writes that are worked on.
     pub(crate) fn busy(&self) -> usize {
-        let reading = self.reads.most.saturating_sub(self.reads.places.available_permits());
-        reading.saturating_add(self.writing())
+        self.reads.taken().saturating_add(self.writing())
     }
 
     /// Requests that wait for a place, for metrics.
