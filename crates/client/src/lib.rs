@@ -38,7 +38,7 @@ pub use om::args::{BucketSpec, CreateKey, FileOptions, KeyPath, ListKeys, PartOf
 pub use om::bucket::BucketChange;
 pub use om::multipart::{CompletedPart, CompletedUpload, CreateUpload, PartPage, UploadPage};
 pub use om::volume::{VolumeChange, VolumeScope};
-pub use options::{Checksum, ClientOptions};
+pub use options::{Checksum, ClientOptions, configured_replication};
 pub use read::{BlockReplica, KeyReader, Pieces, ReplicatedBlock, newest};
 pub use scm::{ListContainers, ScmClient};
 pub use scm_block::ScmBlockClient;

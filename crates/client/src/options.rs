@@ -5,6 +5,7 @@ use std::time::Duration;
 use config::{Configuration, HostPort, keys};
 use limits::MemoryBudget;
 use proto::datanode::ChecksumType;
+use types::{ReplicationConfig, WireError};
 
 use crate::om::anywhere::FollowerReads;
 use crate::om::transport::RetryPolicy;
@@ -189,6 +190,21 @@ impl ClientOptions {
 }
 
 /// The OMs of the first OM service with nodes, or the one of `ozone.om.address`.
+/// The replication that a configuration wants keys written with, when nobody says one.
+///
+/// # Errors
+/// When the two keys that say it do not fit together.
+pub fn configured_replication(
+    conf: &Configuration,
+) -> Result<Option<ReplicationConfig>, WireError> {
+    let value = conf.get(&keys::client::OZONE_REPLICATION);
+    let kind = conf.get(&keys::client::OZONE_REPLICATION_TYPE);
+    match value.is_empty() {
+        true => Ok(None),
+        false => ReplicationConfig::parse(&kind, &value).map(Some),
+    }
+}
+
 fn om_addresses(conf: &Configuration) -> Vec<String> {
     let services = conf.get(&keys::om::OZONE_OM_SERVICE_IDS);
     services

@@ -18,6 +18,7 @@ use service::{
 };
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use types::ReplicationConfig;
 
 use crate::GatewayOptions;
 use crate::auth::Secrets;
@@ -32,6 +33,9 @@ pub enum S3GatewayError {
     /// The cluster's addresses make no sense.
     #[error(transparent)]
     Client(#[from] client::Error),
+    /// The replication of objects is none.
+    #[error("ozone.replication and ozone.replication.type: {0}")]
+    Replication(#[from] types::WireError),
     /// A domain name is not one.
     #[error("ozone.s3g.domain.name is not valid: {0}")]
     Domain(String),
@@ -44,6 +48,7 @@ pub(crate) struct Gateway {
     region: String,
     max_list_keys: u32,
     bucket_layout: BucketLayoutProto,
+    replication: Option<ReplicationConfig>,
     directories: bool,
 }
 
@@ -54,6 +59,11 @@ impl Gateway {
 
     pub(crate) fn bucket_layout(&self) -> BucketLayoutProto {
         self.bucket_layout
+    }
+
+    /// Replication of objects that nobody says one for; the bucket's when absent.
+    pub(crate) fn replication(&self) -> Option<ReplicationConfig> {
+        self.replication
     }
 
     /// Whether directories of FILE_SYSTEM_OPTIMIZED buckets are told from objects.
@@ -159,6 +169,7 @@ fn service(
         region: options.region.clone(),
         max_list_keys: options.max_list_keys,
         bucket_layout: options.bucket_layout,
+        replication: options.replication,
         directories: options.directories,
     };
     let mut builder = S3ServiceBuilder::new(gateway);

@@ -15,6 +15,7 @@
 //! | [`conditions`] | If-Match and its kin |
 //! | [`document`] | answers are well-formed XML, whatever names are in them |
 //! | [`refuse`] | what we lack, said aloud |
+//! | [`storage_class`] | replications as storage classes |
 //! | [`bucket`], [`object`], [`listing`], [`multipart`] | the operations |
 //!
 //! **Invariants.** What a client asked for and we do not do is refused, never ignored. An object
@@ -39,6 +40,7 @@ mod operations;
 mod options;
 mod refuse;
 mod server;
+mod storage_class;
 mod target;
 mod time;
 mod watched;

@@ -10,6 +10,7 @@ use s3s::dto::{ETag, Metadata, Timestamp, TimestampFormat};
 
 use crate::digest::{Algorithm, Checksum};
 use crate::errors::invalid_request;
+use crate::storage_class::STORAGE_CONFIG;
 
 /// ETag as Ozone keeps it.
 const ETAG: &str = "ETag";
@@ -153,7 +154,8 @@ pub(crate) fn user_metadata(metadata: Option<&Metadata>) -> S3Result<Vec<(String
     if metadata.keys().any(|key| key.contains(':') || key == ETAG) {
         return Err(invalid_request("a name of user metadata is not valid"));
     }
-    Ok(metadata.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
+    let kept = metadata.iter().filter(|(key, _)| *key != STORAGE_CONFIG);
+    Ok(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
 /// `aws-chunked` says how the body travels, not what it is.

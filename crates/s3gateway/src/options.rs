@@ -5,6 +5,7 @@ use std::time::Duration;
 use config::{Configuration, HostPort, keys};
 use limits::ConnectionOptions;
 use proto::ozone::BucketLayoutProto;
+use types::{ReplicationConfig, WireError};
 
 /// What a gateway is told.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ pub struct GatewayOptions {
     pub volume: String,
     /// Layout of the buckets that are made through it.
     pub bucket_layout: BucketLayoutProto,
+    /// Replication of objects that nobody says one for; the bucket's when absent.
+    pub replication: Option<ReplicationConfig>,
     /// Whether directories of FILE_SYSTEM_OPTIMIZED buckets are told from objects.
     pub directories: bool,
     /// Most keys on a page of a listing.
@@ -38,7 +41,10 @@ pub struct GatewayOptions {
 impl GatewayOptions {
     /// The options that a configuration describes. The credentials are those of the environment
     /// (`O3_ACCESS_KEY`, `O3_SECRET_KEY`), when both are there.
-    pub fn from_configuration(conf: &Configuration) -> Self {
+    ///
+    /// # Errors
+    /// When the replication makes no sense.
+    pub fn from_configuration(conf: &Configuration) -> Result<Self, WireError> {
         use keys::{om, s3g, trioxide};
         let status = conf.get(&s3g::OZONE_S3G_WEBADMIN_HTTP_ENABLED);
         let address =
@@ -47,7 +53,7 @@ impl GatewayOptions {
             let web = conf.web_address(&s3g::OZONE_S3G_WEBADMIN_HTTP_ADDRESS, "", &address.host);
             conf.bound(web, &s3g::OZONE_S3G_WEBADMIN_HTTP_BIND_HOST)
         });
-        Self {
+        Ok(Self {
             address,
             status_address,
             domains: conf.get(&s3g::OZONE_S3G_DOMAIN_NAME),
@@ -58,13 +64,14 @@ impl GatewayOptions {
                 &conf.get(&s3g::OZONE_S3G_DEFAULT_BUCKET_LAYOUT).to_ascii_uppercase(),
             )
             .unwrap_or(BucketLayoutProto::ObjectStore),
+            replication: client::configured_replication(conf)?,
             directories: conf.get(&s3g::OZONE_S3G_FSO_DIRECTORY_CREATION),
             max_list_keys: conf.get(&s3g::OZONE_S3G_LIST_MAX_KEYS_LIMIT).max(1),
             credentials: environment_credentials(),
             connections: ConnectionOptions::from_configuration(conf),
             slow_request: conf.get(&trioxide::TRIOXIDE_S3G_SLOW_REQUEST_THRESHOLD),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
-        }
+        })
     }
 }
 
@@ -80,7 +87,18 @@ mod tests {
     fn options(settings: &[(&str, &str)]) -> GatewayOptions {
         let conf = Configuration::builder().build().unwrap();
         let conf = settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value));
-        GatewayOptions::from_configuration(&conf)
+        GatewayOptions::from_configuration(&conf).unwrap()
+    }
+
+    #[test]
+    fn a_replication_that_makes_no_sense_keeps_a_gateway_from_starting() {
+        let coded =
+            options(&[("ozone.replication.type", "EC"), ("ozone.replication", "rs-6-3-1024k")]);
+        assert_eq!(coded.replication.unwrap().to_string(), "EC/rs-6-3-1024k");
+        assert_eq!(options(&[]).replication, None);
+        let conf = Configuration::builder().build().unwrap();
+        let conf = conf.with("ozone.replication", "rs-6-3-1024k");
+        assert!(GatewayOptions::from_configuration(&conf).is_err(), "no factor of RATIS");
     }
 
     #[test]

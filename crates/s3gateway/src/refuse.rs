@@ -3,10 +3,8 @@
 
 use s3s::S3Result;
 use s3s::dto::{
-    CopyObjectInput, CreateBucketInput, CreateMultipartUploadInput, ObjectCannedACL,
-    PutObjectInput, StorageClass,
+    CopyObjectInput, CreateBucketInput, CreateMultipartUploadInput, ObjectCannedACL, PutObjectInput,
 };
-use types::ReplicationConfig;
 
 use crate::errors::{custom, invalid_argument, not_implemented};
 
@@ -105,18 +103,6 @@ pub(crate) fn version(id: Option<&str>) -> S3Result<()> {
     match id {
         None | Some("null") => Ok(()),
         Some(_) => Err(invalid_argument("Invalid version id specified")),
-    }
-}
-
-/// The replication that a storage class stands for, as in Ozone.
-pub(crate) fn replication(class: Option<&StorageClass>) -> S3Result<Option<ReplicationConfig>> {
-    match class.map(StorageClass::as_str) {
-        None | Some("STANDARD") => Ok(None),
-        Some("REDUCED_REDUNDANCY") => Ok(Some(ReplicationConfig::RATIS_ONE)),
-        Some(class) => Err(s3s::S3Error::with_message(
-            s3s::S3ErrorCode::InvalidStorageClass,
-            format!("The storage class you specified is not valid: {class}"),
-        )),
     }
 }
 

@@ -23,7 +23,7 @@ pub async fn gateway_with(cluster: &Cluster, connections: ConnectionOptions) -> 
         volume: "vol".to_owned(),
         connections,
         credentials: Some((ACCESS_KEY.to_owned(), SECRET_KEY.to_owned())),
-        ..GatewayOptions::from_configuration(&conf)
+        ..GatewayOptions::from_configuration(&conf).unwrap()
     };
     S3Gateway::start_with(cluster.client.clone(), options).await.unwrap()
 }

@@ -9,7 +9,7 @@ use futures::future::{join_all, select_all};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use om::{Om, OmHandle, OmOptions, RootCredentials};
-use s3gateway::{GatewayOptions, S3Gateway, S3GatewayHandle};
+use s3gateway::{GatewayOptions, S3Gateway, S3GatewayError, S3GatewayHandle};
 use scm::{Scm, ScmHandle};
 use tracing::warn;
 use types::ReplicationConfig;
@@ -110,7 +110,8 @@ impl Roles {
         let om_at = self.oms.first().map(OmHandle::addresses).ok_or_else(no_root)?;
 
         let client = base.client(&reachable(om_at.framed), om_at.grpc.map(|at| at.port()));
-        let mut options = GatewayOptions::from_configuration(&client);
+        let mut options =
+            GatewayOptions::from_configuration(&client).map_err(S3GatewayError::from)?;
         // The one pair every client starts with need not be asked of OM.
         options.credentials = Some((root.access_key.clone(), root.secret_key.clone()));
         let s3 = self.s3.insert(S3Gateway::start(&client, options).await?);

@@ -1,5 +1,6 @@
 //! Replication as it is written on a command line.
 
+use config::Configuration;
 use types::ReplicationConfig;
 
 use crate::ShellError;
@@ -30,6 +31,19 @@ pub(crate) fn kind(text: &str) -> Result<String, UnknownType> {
 }
 
 impl ReplicationArgs {
+    /// What is asked for, or what the configuration says; `None` leaves it to the bucket or cluster.
+    pub(crate) fn config_or(
+        &self,
+        conf: &Configuration,
+    ) -> Result<Option<ReplicationConfig>, ShellError> {
+        if let Some(asked) = self.config()? {
+            return Ok(Some(asked));
+        }
+        client::configured_replication(conf).map_err(|e| {
+            ShellError::Usage(format!("ozone.replication and ozone.replication.type: {e}"))
+        })
+    }
+
     /// What is asked for; `None` leaves it to the bucket or cluster.
     pub(crate) fn config(&self) -> Result<Option<ReplicationConfig>, ShellError> {
         let (kind, value) = match (self.kind.as_deref(), self.replication.as_deref()) {

@@ -41,6 +41,8 @@ pub struct CompletedUpload {
 pub struct PartPage {
     /// The parts, in order of their numbers.
     pub parts: Vec<om::PartInfo>,
+    /// The upload's replication, when OM says one.
+    pub replication: Option<ReplicationConfig>,
     /// Where the next page begins, when there is one.
     pub next: Option<u32>,
 }
@@ -154,7 +156,11 @@ impl Client {
         let more = reply.is_truncated.unwrap_or(false);
         let last = reply.parts_list.last().map(|part| part.part_number);
         let next = if more { reply.next_part_number_marker.or(last) } else { None };
-        Ok(PartPage { parts: reply.parts_list, next })
+        let coding = reply.ec_replication_config.as_ref();
+        let replication =
+            reply.r#type.map(|kind| ReplicationConfig::from_wire(kind, reply.factor, coding));
+        let replication = replication.and_then(Result::ok);
+        Ok(PartPage { parts: reply.parts_list, replication, next })
     }
 
     /// At most `count` uploads of keys that begin with `prefix`, after a key and upload id.

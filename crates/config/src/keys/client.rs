@@ -18,6 +18,11 @@ keys! {
     /// leader), or what the OM has, which may be behind by as much as OM and client allow. Own
     /// writes are seen either way.
     OZONE_CLIENT_FOLLOWER_READ_DEFAULT_CONSISTENCY: String = "ozone.client.follower.read.default.consistency", "LINEARIZABLE_ALLOW_FOLLOWER", [CLIENT, S3G], one of ["LINEARIZABLE_ALLOW_FOLLOWER", "LOCAL_LEASE"];
+    /// Replication of keys that this client writes, also through the S3 gateway, when a command or
+    /// request does not say one: ONE, THREE, rs-6-3-1024k. The bucket's when empty.
+    OZONE_REPLICATION: String = "ozone.replication", "", [CLIENT, S3G];
+    /// What kind of replication that is.
+    OZONE_REPLICATION_TYPE: String = "ozone.replication.type", "RATIS", [CLIENT, S3G], one of ["RATIS", "STAND_ALONE", "EC"];
     /// How often a failed write is tried again, each time on another pipeline.
     OZONE_CLIENT_MAX_RETRIES: u32 = "ozone.client.max.retries", "5", [CLIENT];
     /// How often a failed stripe of an erasure-coded key is written again, each time to a block

@@ -65,6 +65,11 @@ keys! {
     /// Scan containers for damage: all of them in the background, and one at once when a read found
     /// something wrong with it.
     HDDS_CONTAINER_SCRUB_ENABLED: bool = "hdds.container.scrub.enabled", "true", [DATANODE];
+    /// How often a DataNode looks for replicas that were begun to be rebuilt, and left.
+    HDDS_DATANODE_RECOVERING_CONTAINER_SCRUBBING_SERVICE_INTERVAL: Duration = "hdds.datanode.recovering.container.scrubbing.service.interval", "1m", [DATANODE];
+    /// A replica that was begun to be rebuilt by Ozone's protocol is removed when it is not
+    /// finished after so long.
+    OZONE_RECOVERING_CONTAINER_TIMEOUT: Duration = "ozone.recovering.container.timeout", "20m", [DATANODE];
     /// How often a DataNode checks what its containers are made of: folders, .container files, sums
     /// and segment files, but not the bytes of blocks.
     HDDS_CONTAINER_SCRUB_METADATA_SCAN_INTERVAL: Duration = "hdds.container.scrub.metadata.scan.interval", "3h", [DATANODE];

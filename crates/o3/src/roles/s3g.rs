@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use config::Configuration;
-use s3gateway::{GatewayOptions, S3GatewayHandle};
+use s3gateway::{GatewayOptions, S3GatewayError, S3GatewayHandle};
 
 use super::{Running, announce};
 use crate::daemon::Daemon;
@@ -16,7 +16,7 @@ impl Daemon for S3Gateway {
     const SERVICE: &'static str = "s3g";
 
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running> {
-        let options = GatewayOptions::from_configuration(&conf);
+        let options = GatewayOptions::from_configuration(&conf).map_err(S3GatewayError::from)?;
         let handle = s3gateway::S3Gateway::start(&conf, options).await?;
         Ok(Running { handle, json: self.0 })
     }

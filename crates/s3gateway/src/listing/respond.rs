@@ -16,6 +16,7 @@ use super::query::{BucketKeys, Entry, ListQuery, Listed};
 use crate::errors::{Subject, invalid_argument, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::synthetic_etag;
+use crate::storage_class;
 use crate::time::timestamp;
 
 /// The one version that every object has.
@@ -92,10 +93,14 @@ fn object(key: BasicKeyInfo, with_owner: bool) -> Object {
         last_modified: Some(timestamp(key.modification_time())),
         size: i64::try_from(key.data_size()).ok(),
         owner: with_owner.then(|| owner(key.owner_name())),
-        storage_class: Some(ObjectStorageClass::from_static(ObjectStorageClass::STANDARD)),
+        storage_class: Some(ObjectStorageClass::from_static(class(&key))),
         key: key.key_name,
         ..Default::default()
     }
+}
+
+fn class(key: &BasicKeyInfo) -> &'static str {
+    storage_class::of_wire(key.r#type, key.factor, key.ec_replication_config.as_ref())
 }
 
 fn etag(key: &BasicKeyInfo) -> ETag {
@@ -234,9 +239,7 @@ pub(crate) async fn list_versions(
         last_modified: Some(timestamp(key.modification_time())),
         owner: Some(owner(key.owner_name())),
         size: i64::try_from(key.data_size()).ok(),
-        storage_class: Some(ObjectVersionStorageClass::from_static(
-            ObjectVersionStorageClass::STANDARD,
-        )),
+        storage_class: Some(ObjectVersionStorageClass::from_static(class(&key))),
         version_id: Some(NULL_VERSION.to_owned()),
         key: key.key_name,
         ..Default::default()

@@ -11,7 +11,7 @@ use crate::digest::Algorithm;
 use crate::errors::{Subject, invalid_request, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::of_input;
-use crate::refuse;
+use crate::{refuse, storage_class};
 
 pub(crate) async fn create(
     gateway: &Gateway,
@@ -25,7 +25,11 @@ pub(crate) async fn create(
     let metadata = of_input!(input);
     let upload = CreateUpload {
         path: KeyPath::new(gateway.volume(), &input.bucket, &input.key),
-        replication: refuse::replication(input.storage_class.as_ref())?,
+        replication: storage_class::replication(
+            input.storage_class.as_ref(),
+            input.metadata.as_ref(),
+        )?
+        .or(gateway.replication()),
         metadata: metadata.to_key(),
         tags: refuse::tags_of_header(input.tagging.as_deref())?,
     };

@@ -14,6 +14,7 @@ use crate::gateway::Gateway;
 use crate::listing::Encoding;
 use crate::listing_owner;
 use crate::refuse::refuse_customer_keys;
+use crate::storage_class;
 use crate::time::timestamp;
 
 /// Most entries on a page, as S3 has it.
@@ -22,10 +23,6 @@ const MOST: u32 = 1000;
 fn initiator(user: &str) -> Initiator {
     let Owner { display_name, id } = listing_owner(user);
     Initiator { display_name, id }
-}
-
-fn standard() -> Option<StorageClass> {
-    Some(StorageClass::from_static(StorageClass::STANDARD))
 }
 
 pub(crate) async fn list_parts(
@@ -67,7 +64,7 @@ pub(crate) async fn list_parts(
         part_number_marker: Some(after.cast_signed()),
         max_parts: Some(limit.cast_signed()),
         parts: (!parts.is_empty()).then_some(parts),
-        storage_class: standard(),
+        storage_class: Some(StorageClass::from_static(storage_class::of(page.replication))),
         ..Default::default()
     })
 }
@@ -115,7 +112,11 @@ pub(crate) async fn list_uploads(
                     owner: Some(listing_owner(client.user())),
                     key: Some(upload.key_name),
                     upload_id: Some(upload.upload_id),
-                    storage_class: standard(),
+                    storage_class: Some(StorageClass::from_static(storage_class::of_wire(
+                        Some(upload.r#type),
+                        upload.factor,
+                        upload.ec_replication_config.as_ref(),
+                    ))),
                     ..Default::default()
                 }),
             }

@@ -13,6 +13,7 @@ use crate::errors::{Subject, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::ObjectMetadata;
 use crate::refuse::{self, refuse_customer_keys};
+use crate::storage_class;
 use crate::time::timestamp;
 
 pub(crate) async fn attributes(
@@ -41,7 +42,11 @@ pub(crate) async fn attributes(
                 output.object_size = i64::try_from(info.data_size).ok();
             }
             ObjectAttributes::STORAGE_CLASS => {
-                output.storage_class = Some(StorageClass::from_static(StorageClass::STANDARD));
+                output.storage_class = Some(StorageClass::from_static(storage_class::of_wire(
+                    Some(info.r#type),
+                    info.factor,
+                    info.ec_replication_config.as_ref(),
+                )));
             }
             ObjectAttributes::CHECKSUM => {
                 output.checksum = metadata.checksum.as_ref().map(|checksum| {

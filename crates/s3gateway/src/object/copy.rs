@@ -17,8 +17,8 @@ use crate::digest::{Algorithm, BodyDigest, Claims, Verified};
 use crate::errors::{Subject, invalid_request, not_implemented, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::{ObjectMetadata, finish_pairs, of_input};
-use crate::refuse;
 use crate::time::{now, timestamp};
+use crate::{refuse, storage_class};
 
 /// The largest object that is copied in one request, as S3 has it.
 const LARGEST: u64 = 5 << 30;
@@ -137,7 +137,9 @@ async fn begin(
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
     let mut key =
         CreateKey::new(path).size_hint(info.data_size).metadata(metadata.to_key()).tags(tags);
-    key.replication = refuse::replication(input.storage_class.as_ref())?;
+    key.replication =
+        storage_class::replication(input.storage_class.as_ref(), input.metadata.as_ref())?
+            .or(gateway.replication());
     let writer = client.create_key(key).await.map_err(|e| s3_error(Subject::Object, e))?;
     Ok(Copy { from, writer, algorithm })
 }

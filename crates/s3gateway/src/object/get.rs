@@ -17,6 +17,7 @@ use crate::errors::{Subject, custom, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::{ObjectMetadata, parse_http_date};
 use crate::refuse::{self, refuse_customer_keys};
+use crate::storage_class::{self, STANDARD};
 use crate::time::timestamp;
 
 /// The type of an object that has none.
@@ -232,11 +233,11 @@ fn no_such_part() -> S3Error {
     )
 }
 
-/// Objects of one copy are what Ozone calls REDUCED_REDUNDANCY; STANDARD is not told, as in S3.
+/// The class of an object; STANDARD is not told, as in S3.
 fn storage_class(info: &KeyInfo) -> Option<StorageClass> {
-    let one = Some(proto::hdds::ReplicationFactor::One as i32);
-    let reduced = info.factor == one && info.ec_replication_config.is_none();
-    reduced.then(|| StorageClass::from_static(StorageClass::REDUCED_REDUNDANCY))
+    let coding = info.ec_replication_config.as_ref();
+    let class = storage_class::of_wire(Some(info.r#type), info.factor, coding);
+    (class != STANDARD).then(|| StorageClass::from_static(class))
 }
 
 /// A checksum over the checksums of parts says so by the count behind it.

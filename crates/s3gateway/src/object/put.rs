@@ -10,7 +10,7 @@ use crate::digest::{Algorithm, Claims};
 use crate::errors::{Subject, invalid_argument, not_implemented, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::{finish_pairs, of_input};
-use crate::refuse;
+use crate::{refuse, storage_class};
 
 /// The largest object of one request, as S3 has it.
 const LARGEST: u64 = 5 << 30;
@@ -38,7 +38,9 @@ pub(crate) async fn put(
         .metadata(metadata.to_key())
         .tags(refuse::tags_of_header(input.tagging.as_deref())?)
         .only_if(precondition);
-    key.replication = refuse::replication(input.storage_class.as_ref())?;
+    key.replication =
+        storage_class::replication(input.storage_class.as_ref(), input.metadata.as_ref())?
+            .or(gateway.replication());
     let failed = |e| s3_error(Subject::Object, e);
 
     let mut writer = client.create_key(key).await.map_err(failed)?;

@@ -29,7 +29,7 @@ pub(crate) async fn run(args: Cp, conf: &Configuration) -> Result<(), ShellError
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;
     let mut to = CreateKey::new(KeyPath::new(volume, bucket, args.to));
-    to.replication = args.replication.config()?;
+    to.replication = args.replication.config_or(conf)?;
     let from = KeyPath::new(volume, bucket, args.from);
     copy(&address.client(conf)?, &from, to).await
 }

@@ -39,7 +39,7 @@ pub struct Put {
 pub(crate) async fn run(args: Put, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let mut key = CreateKey::new(address.key()?);
-    key.replication = args.replication.config()?;
+    key.replication = args.replication.config_or(conf)?;
     if let Some(generation) = args.expected_generation {
         key = key.only_if(Precondition::Generation(generation));
     }

@@ -1,0 +1,128 @@
+//! Storage classes, as Ozone's gateway has them: each stands for a replication (Ozone's
+//! `S3StorageType`).
+//!
+//! | class | replication |
+//! | --- | --- |
+//! | `STANDARD` | `RATIS/THREE` |
+//! | `REDUCED_REDUNDANCY` | `RATIS/ONE` |
+//! | `STANDARD_IA` | `EC/rs-3-2-1024k`, or what `x-amz-meta-storage-config` says |
+//!
+//! A request that names none gets what `ozone.replication` says, or else the bucket's replication. An object's class is that of its
+//! replication; of an erasure-coded one it is `STANDARD_IA`, whatever its scheme.
+
+use proto::hdds::EcReplicationConfig;
+use s3s::S3Result;
+use s3s::dto::{Metadata, StorageClass};
+use types::ReplicationConfig;
+use types::replication::{EcCodec, EcConfig};
+
+/// User metadata that says how an object of `STANDARD_IA` is coded. It is not kept.
+pub(crate) const STORAGE_CONFIG: &str = "storage-config";
+
+/// Full copies.
+pub(crate) const STANDARD: &str = "STANDARD";
+/// One copy.
+const REDUCED_REDUNDANCY: &str = "REDUCED_REDUNDANCY";
+/// Erasure coded.
+const STANDARD_IA: &str = "STANDARD_IA";
+
+/// What `STANDARD_IA` stands for when nothing else is said.
+const USUAL_CODING: EcConfig =
+    EcConfig { data: 3, parity: 2, codec: EcCodec::Rs, chunk_size: 1 << 20 };
+
+/// The replication that a request wants; `None` when it does not say.
+///
+/// # Errors
+/// When there is no such class, or what is said of its coding is none.
+pub(crate) fn replication(
+    class: Option<&StorageClass>,
+    metadata: Option<&Metadata>,
+) -> S3Result<Option<ReplicationConfig>> {
+    let invalid = |class: &str| {
+        Err(s3s::S3Error::with_message(
+            s3s::S3ErrorCode::InvalidStorageClass,
+            format!("The storage class you specified is not valid: {class}"),
+        ))
+    };
+    let said = metadata.and_then(|metadata| metadata.get(STORAGE_CONFIG));
+    let said = said.map(String::as_str).filter(|said| !said.is_empty());
+    match class.map(StorageClass::as_str) {
+        None | Some("") => Ok(None),
+        Some(STANDARD) => Ok(Some(ReplicationConfig::RATIS_THREE)),
+        Some(REDUCED_REDUNDANCY) => Ok(Some(ReplicationConfig::RATIS_ONE)),
+        Some(STANDARD_IA) => match said.map_or(Ok(USUAL_CODING), str::parse) {
+            Ok(coding) => Ok(Some(ReplicationConfig::Ec(coding))),
+            Err(_) => invalid(STANDARD_IA),
+        },
+        Some(class) => invalid(class),
+    }
+}
+
+/// The class of an object whose replication messages say so.
+pub(crate) fn of_wire(
+    kind: Option<i32>,
+    factor: Option<i32>,
+    coding: Option<&EcReplicationConfig>,
+) -> &'static str {
+    of(kind.and_then(|kind| ReplicationConfig::from_wire(kind, factor, coding).ok()))
+}
+
+/// The class of an object with this replication.
+pub(crate) fn of(replication: Option<ReplicationConfig>) -> &'static str {
+    match replication {
+        Some(ReplicationConfig::Ec(_)) => STANDARD_IA,
+        Some(of) if of.required_nodes() == 1 => REDUCED_REDUNDANCY,
+        _ => STANDARD,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::hdds::{ReplicationFactor, ReplicationType};
+
+    use super::*;
+
+    fn wanted(class: &'static str, said: Option<&str>) -> Result<String, String> {
+        let class = StorageClass::from_static(class);
+        let metadata = said.map(|said| {
+            let pair = (STORAGE_CONFIG.to_owned(), said.to_owned());
+            [pair].into_iter().collect::<Metadata>()
+        });
+        match replication(Some(&class), metadata.as_ref()) {
+            Ok(replication) => Ok(replication.map(|r| r.to_string()).unwrap_or_default()),
+            Err(error) => Err(error.code().as_str().to_owned()),
+        }
+    }
+
+    #[test]
+    fn each_class_stands_for_the_replication_that_it_has_in_ozone() {
+        let invalid = || Err("InvalidStorageClass".to_owned());
+        let is = |text: &str| Ok(text.to_owned());
+        for (class, said, expected) in [
+            ("STANDARD", None, is("RATIS/THREE")),
+            ("STANDARD", Some("rs-6-3-1024k"), is("RATIS/THREE")),
+            ("REDUCED_REDUNDANCY", None, is("RATIS/ONE")),
+            ("STANDARD_IA", None, is("EC/rs-3-2-1024k")),
+            ("STANDARD_IA", Some(""), is("EC/rs-3-2-1024k")),
+            ("STANDARD_IA", Some("rs-6-3-2048k"), is("EC/rs-6-3-2048k")),
+            ("STANDARD_IA", Some("six and three"), invalid()),
+            ("GLACIER", None, invalid()),
+            ("", None, is("")),
+        ] {
+            assert_eq!(wanted(class, said), expected, "{class} {said:?}");
+        }
+        assert!(matches!(replication(None, None), Ok(None)), "the bucket's");
+    }
+
+    #[test]
+    fn an_object_has_the_class_of_its_replication() {
+        let (one, three) = (ReplicationFactor::One as i32, ReplicationFactor::Three as i32);
+        let (ratis, ec) = (ReplicationType::Ratis as i32, ReplicationType::Ec as i32);
+        assert_eq!(of_wire(Some(ratis), Some(three), None), "STANDARD");
+        assert_eq!(of_wire(Some(ratis), Some(one), None), "REDUCED_REDUNDANCY");
+        let coding = USUAL_CODING.to_wire();
+        // Ozone's messages say a factor beside the coding.
+        assert_eq!(of_wire(Some(ec), Some(one), Some(&coding)), "STANDARD_IA");
+        assert_eq!(of_wire(None, None, None), "STANDARD");
+    }
+}
