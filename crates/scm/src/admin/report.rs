@@ -1,16 +1,22 @@
 //! The replication manager's report: containers by state and by health.
 
 use placement::replica::health::{HEALTHS, STATES};
+use placement::replica::progress;
 use proto::container_location::ReplicationManagerReportResponseProto;
-use proto::hdds::{ContainerId, KeyContainerIdList, KeyIntValue, ReplicationManagerReportProto};
+use proto::hdds::{
+    ContainerId, KeyContainerIdList, KeyIntValue, RepairProgressProto,
+    ReplicationManagerReportProto,
+};
 
 use crate::core::Core;
 
 /// GetReplicationManagerReport.
 pub fn report(core: &Core) -> ReplicationManagerReportResponseProto {
-    let (health, limit) = {
+    let now = core.clock.now();
+    let (health, progress, limit) = {
         let cluster = core.cluster();
-        (cluster.health_report(), cluster.settings.replication.sample_limit)
+        let limit = cluster.settings.replication.sample_limit;
+        (cluster.health_report(), cluster.repair_progress(now), limit)
     };
     let count = |key: &'static str| KeyIntValue {
         key: key.to_owned(),
@@ -23,10 +29,20 @@ pub fn report(core: &Core) -> ReplicationManagerReportResponseProto {
     let states = STATES.iter().map(|s| count(s.as_str_name()));
     ReplicationManagerReportResponseProto {
         report: ReplicationManagerReportProto {
-            timestamp: core.clock.now() as i64,
+            timestamp: now as i64,
             stat: states.chain(HEALTHS.into_iter().map(count)).collect(),
             stat_sample: health.samples.iter().map(sample).collect(),
             sample_limit: Some(limit as i32),
+            repair_progress: Some(RepairProgressProto {
+                missing: progress.missing,
+                missing_bytes: progress.missing_bytes,
+                under_way: progress.under_way,
+                lost: progress.lost,
+                made: progress.made,
+                made_bytes: progress.made_bytes,
+                window_millis: progress::WINDOW,
+                left_millis: progress.left,
+            }),
         },
     }
 }

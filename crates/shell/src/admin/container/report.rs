@@ -2,13 +2,14 @@
 
 use clap::Args;
 use config::Configuration;
-use proto::hdds::{LifeCycleState, ReplicationManagerReportProto};
+use proto::hdds::{LifeCycleState, RepairProgressProto, ReplicationManagerReportProto};
 use serde_json::{Map, Value, json};
 
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// How many containers are in which state, and which are not as they should be.
+/// How many containers are in which state, which are not as they should be, and how far their
+/// repair is.
 #[derive(Debug, Clone, Args)]
 pub struct Report {
     /// As JSON.
@@ -34,12 +35,51 @@ pub(crate) async fn run(args: Report, conf: &Configuration) -> Result<(), ShellE
     for stat in troubles {
         output::line(format!("{}: {}", stat.key, stat.value()))?;
     }
+    if let Some(progress) = &report.repair_progress {
+        output::line("\nContainer Repair\n================")?;
+        for line in lines_of(progress) {
+            output::line(line)?;
+        }
+    }
     for sample in report.stat_sample.iter().filter(|s| !s.container.is_empty()) {
         let ids: Vec<_> = sample.container.iter().map(|c| format!("#{}", c.id)).collect();
         let title = format!("First {} {} containers:", ids.len(), sample.key);
         output::line(format!("\n{title}\n{}\n{}", "=".repeat(title.len()), ids.join(", ")))?;
     }
     Ok(())
+}
+
+/// How far repair is.
+fn lines_of(progress: &RepairProgressProto) -> Vec<String> {
+    let RepairProgressProto { missing, missing_bytes, under_way, lost, made, made_bytes, .. } =
+        *progress;
+    let minutes = progress.window_millis / 60_000;
+    let whole = match progress.left_millis {
+        Some(0) if lost == 0 => "now".to_owned(),
+        Some(0) => "now, but for what cannot be read".to_owned(),
+        Some(millis) => format!("in about {}", time(millis)),
+        None => "unknown, too little was made lately".to_owned(),
+    };
+    let mut lines = vec![
+        format!("Replicas to be made: {missing} of {missing_bytes} bytes, {under_way} under way"),
+        format!("Replicas made in the last {minutes} minutes: {made} of {made_bytes} bytes"),
+        format!("Whole: {whole}"),
+    ];
+    if lost > 0 {
+        lines.push(format!("Containers of which too little is left: {lost}"));
+    }
+    lines
+}
+
+/// A time in its largest two units.
+fn time(millis: u64) -> String {
+    let seconds = millis.div_ceil(1000);
+    match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0, seconds) => format!("{seconds} s"),
+        (0, 0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (0, hours, minutes, _) => format!("{hours} h {minutes} min"),
+        (days, hours, ..) => format!("{days} d {hours} h"),
+    }
 }
 
 fn as_json(report: &ReplicationManagerReportProto) -> Value {
@@ -50,5 +90,65 @@ fn as_json(report: &ReplicationManagerReportProto) -> Value {
         .iter()
         .map(|s| (s.key.clone(), s.container.iter().map(|c| c.id).collect::<Vec<_>>().into()))
         .collect();
-    json!({ "reportTimeStamp": report.timestamp, "stats": stats, "samples": samples })
+    let mut json =
+        json!({ "reportTimeStamp": report.timestamp, "stats": stats, "samples": samples });
+    if let Some(progress) = &report.repair_progress {
+        json["repair"] = json!({
+            "missingReplicas": progress.missing,
+            "missingBytes": progress.missing_bytes,
+            "underWay": progress.under_way,
+            "lostContainers": progress.lost,
+            "madeReplicas": progress.made,
+            "madeBytes": progress.made_bytes,
+            "windowMillis": progress.window_millis,
+            "wholeInMillis": progress.left_millis,
+        });
+    }
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_far_repair_is_is_said_in_words() {
+        let progress = RepairProgressProto {
+            missing: 3,
+            missing_bytes: 3_000,
+            under_way: 2,
+            made: 4,
+            made_bytes: 4_000,
+            window_millis: 300_000,
+            left_millis: Some(90_001),
+            ..RepairProgressProto::default()
+        };
+        assert_eq!(
+            lines_of(&progress),
+            [
+                "Replicas to be made: 3 of 3000 bytes, 2 under way",
+                "Replicas made in the last 5 minutes: 4 of 4000 bytes",
+                "Whole: in about 1 min 31 s",
+            ]
+        );
+        let last = |left_millis, lost| {
+            lines_of(&RepairProgressProto { left_millis, lost, ..progress }).pop().unwrap()
+        };
+        assert_eq!(last(Some(0), 0), "Whole: now");
+        assert_eq!(last(None, 0), "Whole: unknown, too little was made lately");
+        assert_eq!(last(Some(0), 2), "Containers of which too little is left: 2");
+    }
+
+    #[test]
+    fn times_have_two_units() {
+        for (millis, text) in [
+            (1, "1 s"),
+            (59_000, "59 s"),
+            (60_000, "1 min 0 s"),
+            (3_600_000 * 5 + 60_000 * 7 + 5_000, "5 h 7 min"),
+            (86_400_000 * 3 + 3_600_000 * 2, "3 d 2 h"),
+        ] {
+            assert_eq!(time(millis), text);
+        }
+    }
 }
