@@ -50,6 +50,7 @@ mod service_names;
 mod session_table;
 mod settings;
 mod small_chunks;
+mod stale_recovering;
 mod start;
 mod status;
 pub mod storage;

@@ -21,6 +21,7 @@ use crate::reclaim::Reclaim;
 use crate::reconstruct::Audit;
 use crate::settings::Settings;
 use crate::small_chunks::SmallChunks;
+use crate::stale_recovering::StaleRecovering;
 use crate::storage::{ContainerStore, Disk};
 
 /// How many times longer than SCM takes to count a DataNode as dead a pipeline that is to be closed
@@ -53,6 +54,7 @@ pub(crate) async fn open(
     let node = Arc::new(assemble(daemon, store).await?);
     node.pipelines.reopen(daemon.settings.checks.timeout).await;
     daemon.services.spawn(Arc::new(Reclaim::new(&node)));
+    daemon.services.spawn(Arc::new(StaleRecovering::new(&node)));
     daemon.services.spawn(Arc::new(SmallChunks::new(&node)));
     daemon.services.spawn(Arc::new(DiskCheck::new(&node)));
     crate::scan::spawn(daemon, &node);

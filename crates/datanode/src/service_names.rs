@@ -3,6 +3,9 @@
 /// Gives space of deleted blocks back.
 pub(crate) const BLOCK_DELETING: &str = "BlockDeletingService";
 
+/// Removes replicas that somebody began to fill, and left.
+pub(crate) const STALE_RECOVERING: &str = "StaleRecoveringContainerScrubbingService";
+
 /// Reads replicas that are suspicious.
 pub(crate) const ON_DEMAND_SCANNER: &str = "OnDemandContainerDataScanner";
 

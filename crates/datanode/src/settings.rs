@@ -88,6 +88,10 @@ pub struct Settings {
     pub slow_command: Duration,
     /// How often deleted blocks are reclaimed.
     pub deleting_interval: Duration,
+    /// How often it is looked for replicas that somebody began to fill, and left.
+    pub recovering_interval: Duration,
+    /// How long such a replica is kept.
+    pub recovering_timeout: Duration,
     /// Where it is noted what was rebuilt, if at all.
     pub audit: Option<AuditOptions>,
     /// How disks are checked.
@@ -174,6 +178,9 @@ impl Settings {
             copy_streams: conf.get(&dn::HDDS_DATANODE_REPLICATION_STREAMS_LIMIT) as usize,
             copy_queue: conf.get(&dn::HDDS_DATANODE_REPLICATION_QUEUE_LIMIT) as usize,
             copy_bandwidth: conf.get(&dn::TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH).bytes(),
+            recovering_interval: conf
+                .get(&dn::HDDS_DATANODE_RECOVERING_CONTAINER_SCRUBBING_SERVICE_INTERVAL),
+            recovering_timeout: conf.get(&dn::OZONE_RECOVERING_CONTAINER_TIMEOUT),
             deleting_interval: conf.get(&hdds::OZONE_BLOCK_DELETING_SERVICE_INTERVAL),
             checks: CheckSettings::read(conf),
             scans: ScanSettings::read(conf)?,

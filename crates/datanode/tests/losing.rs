@@ -84,6 +84,31 @@ async fn an_idle_recovering_replica_is_never_taken_for_a_closed_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_recovering_replica_that_nobody_finishes_is_removed_in_time() {
+    let soon = |conf: Configuration| {
+        conf.with("hdds.datanode.recovering.container.scrubbing.service.interval", "100ms")
+            .with("ozone.recovering.container.timeout", "1s")
+    };
+    let cluster = Cluster::start_with(6, soon).await;
+    let groups = Groups::new(&cluster, 5, SCHEME);
+    groups.write(1, &bytes(1, 200_000), Writing::default()).await;
+    groups.close(&cluster).await;
+    let spare = cluster.ids()[5];
+    let before = replicas(&cluster, &groups, (1, groups.nodes[0]), &[1]).await;
+    groups.lose(&cluster, &[1]).await;
+    groups.begin_recovering(&cluster, spare, 1).await;
+    assert_eq!(groups.state(&cluster, spare).await, Some(ContainerState::Recovering));
+    until_async("it is removed", async || groups.state(&cluster, spare).await.is_none()).await;
+    for node in &groups.nodes[1..] {
+        assert_eq!(groups.state(&cluster, *node).await, Some(ContainerState::Closed));
+    }
+    let left = groups.members(&[2, 3, 4, 5]);
+    succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &[(1, spare)]).await);
+    assert_eq!(replicas(&cluster, &groups, (1, spare), &[1]).await, before);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_replica_is_not_taken_for_the_one_that_was_to_come() {
     let mut cluster = Cluster::start_with(5, eager).await;
     let groups = Groups::new(&cluster, 5, SCHEME);
@@ -142,6 +167,36 @@ async fn shards_of_two_generations_are_never_mixed() {
         assert_eq!(made, before, "without index {odd}");
         cluster.stop().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_decoded_must_have_the_writers_checksums_also_where_nothing_else_tells() {
+    let cluster = Cluster::start(6).await;
+    let groups = Groups::new(&cluster, 5, SCHEME);
+    groups.write(1, &bytes(1, 300_000), Writing::default()).await;
+    groups.write(2, &bytes(2, 300_000), Writing { wrong_parity: true, ..Writing::default() }).await;
+    groups.close(&cluster).await;
+    let spare = cluster.ids()[5];
+    let before = groups.read(&cluster, groups.nodes[0], 1, 1).await.unwrap();
+    groups.lose(&cluster, &[1, 5]).await;
+    // Three sources, which agree with each other and with their own checksums: none is left that
+    // what is decoded could be compared with.
+    let left = groups.members(&[2, 3, 4]);
+    let status = cluster.scm.scm.reconstruct(5, groups.config, &left, &[(1, spare)]).await;
+    assert_eq!(status.status(), Status::Failed, "index 1 of block 2 was made up");
+    assert!(status.msg().contains("block 2 is not what its writer had"), "{}", status.msg());
+    assert_eq!(groups.state(&cluster, spare).await, None, "nothing is published");
+    // Without that block it is rebuilt.
+    for (index, node) in &left {
+        cluster.scm.scm.delete_blocks(*node, 5, 1, &[2]).await;
+        until_async("the block is gone", async || {
+            groups.read(&cluster, *node, *index, 2).await == Err(ResultCode::NoSuchBlock)
+        })
+        .await;
+    }
+    succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &[(1, spare)]).await);
+    assert_eq!(groups.read(&cluster, spare, 1, 1).await.unwrap(), before);
+    cluster.stop().await;
 }
 
 /// Scans at once, again and again.

@@ -45,6 +45,9 @@ pub struct Writing<'a> {
     pub only: Option<&'a [u32]>,
     /// No checksums.
     pub bare: bool,
+    /// A bit of each parity cell is another one than the data makes it, and its checksums are of
+    /// what it is: as when the writer's memory failed.
+    pub wrong_parity: bool,
 }
 
 impl Groups {
@@ -78,6 +81,7 @@ impl Groups {
             let sources: Vec<&[u8]> = cells.iter().map(Vec::as_slice).collect();
             let mut out: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
             codec.encode(&sources, &mut out).unwrap();
+            parity.iter_mut().for_each(|cell| cell[0] ^= u8::from(how.wrong_parity));
             cells.extend(parity);
             let kind = if how.bare { ChecksumType::None } else { ChecksumType::Crc32c };
             let sums: Vec<_> =

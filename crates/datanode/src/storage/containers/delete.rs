@@ -30,6 +30,25 @@ impl ContainerStore {
         tracing::info!(container = %id, state = %info.state, blocks = info.blocks, "container deleted");
         Ok(())
     }
+
+    /// Removes a container that is RECOVERING, and no other. Says whether it was there. Blocks.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn delete_recovering(&self, id: ContainerId) -> Result<bool> {
+        let Ok(container) = self.container(id) else { return Ok(false) };
+        {
+            // Whoever fills it may be about to close it.
+            let _one = container.changing.lock();
+            if container.state() != ContainerState::Recovering {
+                return Ok(false);
+            }
+            container.set_state(ContainerState::Deleted);
+        }
+        remove(&container, || self.forget(id))?;
+        tracing::info!(container = %id, "a replica that nobody finished to fill is removed");
+        Ok(true)
+    }
 }
 
 /// Removes a container from its disk; `forget` is called when it is out of its place. Blocks.
