@@ -7,8 +7,9 @@
 //! | `REDUCED_REDUNDANCY` | `RATIS/ONE` |
 //! | `STANDARD_IA` | `EC/rs-3-2-1024k`, or what `x-amz-meta-storage-config` says |
 //!
-//! A request that names none gets what `ozone.replication` says, or else the bucket's replication. An object's class is that of its
-//! replication; of an erasure-coded one it is `STANDARD_IA`, whatever its scheme.
+//! A request that names none gets what `ozone.replication` says, or else the bucket's replication.
+//! An object's class is that of its replication; of an erasure-coded one it is `STANDARD_IA`,
+//! whatever its scheme.
 
 use proto::hdds::EcReplicationConfig;
 use s3s::S3Result;

@@ -31,7 +31,8 @@ pub(crate) fn kind(text: &str) -> Result<String, UnknownType> {
 }
 
 impl ReplicationArgs {
-    /// What is asked for, or what the configuration says; `None` leaves it to the bucket or cluster.
+    /// What is asked for, or what the configuration says; `None` leaves it to the bucket or the
+    /// cluster.
     pub(crate) fn config_or(
         &self,
         conf: &Configuration,
