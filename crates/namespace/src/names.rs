@@ -30,14 +30,19 @@ pub fn validate_bucket_name(name: &str, settings: &Settings) -> Result<(), OmErr
 }
 
 /// What is wrong with the name of a snapshot.
-pub(crate) fn check_snapshot_name(name: &str, strict: bool) -> Result<(), String> {
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct SnapshotNameFault(String);
+
+/// Checks the name of a snapshot.
+pub(crate) fn check_snapshot_name(name: &str, strict: bool) -> Result<(), SnapshotNameFault> {
     // Here Ozone does not repeat the name.
     let fault = check(name, "snapshot", strict).err();
     fault.map_or(Ok(()), |fault| match fault {
         NameFault::Edge { kind, edge, .. } => {
-            Err(format!("{kind} name cannot {edge} a period or dash"))
+            Err(SnapshotNameFault(format!("{kind} name cannot {edge} a period or dash")))
         }
-        other => Err(other.to_string()),
+        other => Err(SnapshotNameFault(other.to_string())),
     })
 }
 

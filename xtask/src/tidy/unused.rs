@@ -25,7 +25,8 @@ pub fn check(root: &Path, manifests: &[Manifest], findings: &mut Findings) -> Re
     let mut used: BTreeSet<String> = BTreeSet::new();
     for manifest in manifests {
         let named = manifest.uses.union(&manifest.tests_use);
-        let sources = sources(&manifest.dir)?;
+        let mut sources = sources(&manifest.dir)?;
+        sources.push(features(&manifest.dir)?);
         for name in named {
             used.insert(name.clone());
             let generator = GENERATED.iter().find(|(of, _)| of == name).map(|(_, by)| *by);
@@ -46,6 +47,14 @@ pub fn check(root: &Path, manifests: &[Manifest], findings: &mut Findings) -> Re
         }
     }
     Ok(())
+}
+
+/// What the features of a crate turn on in others.
+fn features(dir: &Path) -> Result<String> {
+    let path = dir.join("Cargo.toml");
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let manifest: Table = text.parse().with_context(|| path.display().to_string())?;
+    Ok(manifest.get("features").map_or_else(String::new, ToString::to_string))
 }
 
 fn sources(dir: &Path) -> Result<Vec<String>> {

@@ -1,5 +1,5 @@
-//! Steps through tombstones that are new, so that lists need not: at ten thousand deletions a second
-//! a list meets no more than a thousand.
+//! Steps through tombstones that are new, so that lists need not: at ten thousand deletions a
+//! second a list meets no more than a thousand.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -67,7 +67,7 @@ async fn send_ids(state: State<Shared>, request: Request) -> Response {
 async fn send(shared: Shared, form: Form, request: Request) -> Response {
     let (wish, user) = match read(request).await {
         Ok(read) => read,
-        Err(reason) => return (StatusCode::BAD_REQUEST, reason).into_response(),
+        Err(reason) => return (StatusCode::BAD_REQUEST, reason.to_string()).into_response(),
     };
     let Some(dispatcher) = shared.setup.dispatcher.upgrade() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "OM stops\n").into_response();
@@ -90,11 +90,16 @@ async fn send(shared: Shared, form: Form, request: Request) -> Response {
     }
 }
 
+/// Why the parameters cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}\n")]
+struct Unreadable(String);
+
 /// The parameters of the query and of a form, and the user that the request names.
-async fn read(request: Request) -> Result<(Wish, Option<String>), String> {
+async fn read(request: Request) -> Result<(Wish, Option<String>), Unreadable> {
     let mut wish = Wish::default();
     let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
-    let Query(pairs) = query.map_err(|e| format!("{e}\n"))?;
+    let Query(pairs) = query.map_err(|e| Unreadable(e.to_string()))?;
     let mut user = None;
     for (name, value) in &pairs {
         wish.add(name, value);
@@ -105,7 +110,7 @@ async fn read(request: Request) -> Result<(Wish, Option<String>), String> {
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let is_form = kind.is_some_and(|kind| kind.starts_with("multipart/form-data"));
     if request.method() == Method::POST && is_form {
-        let failed = |e: String| format!("{e}\n");
+        let failed = Unreadable;
         let mut form =
             Multipart::from_request(request, &()).await.map_err(|e| failed(e.to_string()))?;
         while let Some(field) = form.next_field().await.map_err(|e| failed(e.to_string()))? {

@@ -7,7 +7,8 @@
 //! A copy is named by a sequence number: that of its own database, which grows by one with each
 //! change that it applies. Such a number says nothing by itself (after a crash, or on another OM,
 //! the same number stands for other rows), so it counts only when this feed has given it out, with
-//! a copy or with earlier updates. Any other number has no updates, and its holder takes a new copy.
+//! a copy or with earlier updates. Any other number has no updates, and its holder takes a new
+//! copy.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

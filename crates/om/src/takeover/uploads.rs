@@ -21,6 +21,11 @@ pub(super) enum ConvertError {
     Damaged { row: String, reason: String },
 }
 
+/// What is wrong with a row.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Damage(String);
+
 /// Converts the uploads of a database; says how many there were.
 pub(super) fn convert(store: &OfflineStore) -> Result<usize, ConvertError> {
     let table = Table::MultipartInfoTable.name();
@@ -48,7 +53,7 @@ pub(super) fn convert(store: &OfflineStore) -> Result<usize, ConvertError> {
                 let upload = MultipartKeyInfo::decode(value).map_err(|e| damaged(e.to_string()))?;
                 if upload.schema_version() < PARTS_ARE_ROWS {
                     count += 1;
-                    changes.extend(rows_of(row, upload).map_err(damaged)?);
+                    changes.extend(rows_of(row, upload).map_err(|Damage(e)| damaged(e))?);
                 }
                 cursor.next();
             }
@@ -64,7 +69,7 @@ pub(super) fn convert(store: &OfflineStore) -> Result<usize, ConvertError> {
 }
 
 /// The rows of an upload in its new form: the upload's, then those of its parts.
-fn rows_of(row: &[u8], mut upload: MultipartKeyInfo) -> Result<Vec<OfflineChange>, String> {
+fn rows_of(row: &[u8], mut upload: MultipartKeyInfo) -> Result<Vec<OfflineChange>, Damage> {
     let (volume, bucket, key) = names(row, &upload.upload_id)?;
     upload.volume_name.get_or_insert(volume);
     upload.bucket_name.get_or_insert(bucket);
@@ -85,15 +90,15 @@ fn rows_of(row: &[u8], mut upload: MultipartKeyInfo) -> Result<Vec<OfflineChange
 }
 
 /// Volume, bucket and key of a row `/volume/bucket/key/uploadID`.
-fn names(row: &[u8], upload_id: &str) -> Result<(String, String, String), String> {
-    let text = std::str::from_utf8(row).map_err(|e| e.to_string())?;
+fn names(row: &[u8], upload_id: &str) -> Result<(String, String, String), Damage> {
+    let text = std::str::from_utf8(row).map_err(|e| Damage(e.to_string()))?;
     let names = text.strip_suffix(upload_id).and_then(|rest| rest.strip_suffix('/'));
     let mut parts = names.and_then(|names| names.strip_prefix('/')).unwrap_or("").splitn(3, '/');
     match (parts.next(), parts.next(), parts.next()) {
         (Some(volume), Some(bucket), Some(key)) => {
             Ok((volume.to_owned(), bucket.to_owned(), key.to_owned()))
         }
-        _ => Err("its key is not /volume/bucket/key/uploadID".to_owned()),
+        _ => Err(Damage("its key is not /volume/bucket/key/uploadID".to_owned())),
     }
 }
 

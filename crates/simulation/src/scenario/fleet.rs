@@ -90,6 +90,13 @@ impl Fleet {
         (0..self.members.len()).try_for_each(|number| self.start(number))
     }
 
+    /// What disks lost and spoiled was made good.
+    pub fn forget_damage(&mut self) {
+        for member in &mut self.members {
+            (member.damaged, member.corrupt, member.ended) = (false, false, 0);
+        }
+    }
+
     /// Ends a server.
     pub fn kill(&mut self, number: usize, end: End) {
         if let Some(process) = self.members[number].process {

@@ -2,10 +2,13 @@
 //! over them, lets everything heal, and judges what the clients saw.
 
 pub mod cluster;
+pub mod erasure;
 pub mod fleet;
 pub mod machines;
 pub mod nemesis;
+mod process;
 pub mod raft;
+mod replica;
 
 use std::time::Duration;
 

@@ -29,6 +29,8 @@ pub enum Scenario {
     Cluster,
     /// The state machines of OM and SCM, with losses of power.
     Machines,
+    /// An OM, an SCM, seven DataNodes and native clients whose keys are erasure coded.
+    Erasure,
 }
 
 /// One seed.

@@ -8,7 +8,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
 use super::{One, Scenario};
-use crate::scenario::{Outcome, Plan, cluster, machines, raft};
+use crate::scenario::{Outcome, Plan, cluster, erasure, machines, raft};
 use crate::world::clock::SECOND;
 use crate::world::{create, place, real, world};
 
@@ -95,6 +95,7 @@ fn live(one: &One) -> anyhow::Result<bool> {
         Scenario::Raft => raft::run(plan)?,
         Scenario::Cluster => cluster::run(plan)?,
         Scenario::Machines => machines::run(plan)?,
+        Scenario::Erasure => erasure::run(plan)?,
     };
     let panics = PANICS.load(Ordering::Relaxed);
     if panics > 0 {

@@ -1,7 +1,7 @@
 //! What changed between two snapshots of a bucket: the rows that the layers in between have
 //! something of, at either end. The cost is that of the changes, not of the keys; in a
-//! FILE_SYSTEM_OPTIMIZED bucket the names of directories are read besides, as far as parents of what
-//! changed did not change themselves.
+//! FILE_SYSTEM_OPTIMIZED bucket the names of directories are read besides, as far as parents of
+//! what changed did not change themselves.
 //!
 //! Objects are told by their ids, as Ozone does: an id at one end only was created or deleted, one
 //! with another row was renamed.

@@ -31,6 +31,11 @@ pub(crate) struct DiffOptions {
     pub(crate) most_changes: usize,
 }
 
+/// Why a diff was not made.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct JobFailed(pub(super) String);
+
 /// A job as it is now.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
@@ -118,7 +123,7 @@ impl DiffJobs {
         &self,
         key: &str,
         making: &Making,
-        result: Result<Vec<DiffReportEntryProto>, String>,
+        result: Result<Vec<DiffReportEntryProto>, JobFailed>,
     ) {
         let mut jobs = self.jobs.lock();
         if let Some(job) = jobs.get_mut(key).filter(|job| job.id == making.id)
@@ -129,7 +134,7 @@ impl DiffJobs {
                     job.status = JobStatusProto::Done;
                     job.entries = Arc::new(entries);
                 }
-                Err(reason) => {
+                Err(JobFailed(reason)) => {
                     tracing::warn!(key, reason, "a snapshot diff was not made");
                     job.status = JobStatusProto::Failed;
                     job.reason = Some(reason);

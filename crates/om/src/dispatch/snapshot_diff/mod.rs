@@ -18,6 +18,7 @@ use proto::ozone::{
     Type,
 };
 
+use jobs::JobFailed;
 pub(crate) use jobs::{DiffJobs, DiffOptions};
 
 use super::Dispatcher;
@@ -132,9 +133,9 @@ impl Dispatcher {
                     let most = dispatcher.diffs.options().most_changes;
                     let view = SnapshotView::of(&tables);
                     namespace::diff(&view, &ends, most, &|| job.goes_on())
-                        .map_err(|e| e.to_string())
+                        .map_err(|e| JobFailed(e.to_string()))
                 }
-                Err(status) => Err(status.message),
+                Err(status) => Err(JobFailed(status.message)),
             };
             dispatcher.diffs.end(&key, &job, result);
         });
@@ -166,7 +167,7 @@ impl Dispatcher {
         wanted: &SnapshotDiffRequest,
     ) -> Result<SnapshotDiffResponse, Refused> {
         let options = self.diffs.options();
-        let page = page::Page::of(wanted, options.page).map_err(Refused::Wrong)?;
+        let page = page::Page::of(wanted, options.page).map_err(|e| Refused::Wrong(e.to_string()))?;
         if found.ends.from == found.ends.to {
             return Ok(answer::done(&found.ends, &[], &page));
         }

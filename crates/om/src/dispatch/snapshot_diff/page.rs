@@ -11,12 +11,23 @@ pub(super) struct Page {
     size: usize,
 }
 
+/// Why a request names no page, in Ozone's words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct PageError(String);
+
+impl PageError {
+    fn of(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
 impl Page {
     /// What a request wants, of at most `most` entries.
-    pub(super) fn of(wanted: &SnapshotDiffRequest, most: usize) -> Result<Self, String> {
+    pub(super) fn of(wanted: &SnapshotDiffRequest, most: usize) -> Result<Self, PageError> {
         let size = match wanted.page_size {
             None => most,
-            Some(0) => return Err("Page size (given: 0) should be a positive number > 0.".into()),
+            Some(0) => return Err(PageError::of("Page size (given: 0) should be a positive number > 0.")),
             Some(size) => usize::try_from(size).unwrap_or(most).min(most),
         };
         let token = wanted.token().to_owned();
@@ -24,20 +35,21 @@ impl Page {
             return Ok(Self { token, size });
         }
         if !token.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(
+            return Err(PageError::of(
                 "Passed token is invalid. Resend the request with valid token returned in \
-                        previous request."
-                    .to_owned(),
-            );
+                        previous request.",
+            ));
         }
         let (kind, number) = token.split_at(1);
         if !["1", "2", "3", "4"].contains(&kind) {
-            return Err(format!("Token {token} has invalid prefix. Valid prefixes: 3,4,1,2"));
+            return Err(PageError(format!(
+                "Token {token} has invalid prefix. Valid prefixes: 3,4,1,2"
+            )));
         }
         if number.parse::<u64>().is_err() {
-            return Err(format!(
+            return Err(PageError(format!(
                 "Token {token} has invalid numeric part: {number}. It should be a valid integer."
-            ));
+            )));
         }
         Ok(Self { token, size })
     }

@@ -11,9 +11,9 @@ use types::ReplicationConfig;
 use super::Board;
 use super::bucket::{Answer, Op};
 use super::configuration::Layout;
-use super::server::on_runtime;
 use crate::history::{Event, NEVER};
 use crate::scenario::now;
+use crate::scenario::process::on_runtime;
 use crate::world::random::Random;
 
 /// Keys of a bucket.

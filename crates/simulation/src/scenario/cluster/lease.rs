@@ -10,8 +10,8 @@ use client::BucketSpec;
 use super::Board;
 use super::client::{Reads, VOLUME, connect};
 use super::configuration::Layout;
-use super::server::on_runtime;
 use crate::scenario::now;
+use crate::scenario::process::on_runtime;
 use crate::world::clock::SECOND;
 
 /// How far behind a read may be: OMs promise 5 s by default

@@ -7,7 +7,7 @@ use client::ScmClient;
 
 use super::Board;
 use super::configuration::{DATANODES, Layout, OMS, SCMS};
-use super::server::on_runtime;
+use crate::scenario::process::on_runtime;
 use crate::world::node::address;
 use crate::world::random::Random;
 

@@ -12,8 +12,8 @@ use super::Board;
 use super::client::{Reads, connect};
 use super::configuration::{DATANODES, Layout, OMS, SCMS};
 use super::isolated_leader::{reconnect, sever};
-use super::server::on_runtime;
 use super::write_once::{self, Size};
+use crate::scenario::process::on_runtime;
 use crate::world::node::address;
 use crate::world::random::Random;
 

@@ -7,24 +7,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use client::{Client, ScmClient};
-use container::checksum;
-use erasure::{Codec, Scheme};
 use framed::ClientPool;
-use prost::Message;
-use proto::datanode as dn;
-use proto::datanode::Result as Code;
-use types::replication::EcConfig;
-use types::{BlockId, DatanodeDetails, PortName};
+use types::{BlockId, DatanodeDetails};
 
 use super::Board;
 use super::client::{Reads, bytes_of, connect, path};
 use super::configuration::Layout;
-use super::server::on_runtime;
+use crate::scenario::process::on_runtime;
+use crate::scenario::replica::{Absent, read, striped};
 
 /// Replicas that a block is to have.
 const REPLICAS: usize = 3;
-/// How long a DataNode may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A block that was acknowledged.
 struct Wanted {
@@ -145,105 +138,29 @@ async fn wanted(client: &Client, board: &Board) -> Vec<Wanted> {
     wanted
 }
 
-/// The bytes of each replica of a block group.
-fn striped(config: EcConfig, data: &[u8]) -> Vec<Bytes> {
-    let Ok(scheme) = Scheme::new(config) else { return Vec::new() };
-    let codec = Codec::new(scheme);
-    let mut replicas = vec![Vec::new(); scheme.total()];
-    for stripe in data.chunks(scheme.stripe_size() as usize) {
-        let mut cells: Vec<&[u8]> = stripe.chunks(scheme.chunk_size() as usize).collect();
-        cells.resize(scheme.data(), &[]);
-        let mut parity = vec![vec![0; cells[0].len()]; scheme.parity()];
-        let mut out: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
-        if codec.encode(&cells, &mut out).is_err() {
-            return Vec::new();
-        }
-        let cells = cells.into_iter().chain(parity.iter().map(Vec::as_slice));
-        for (replica, cell) in replicas.iter_mut().zip(cells) {
-            replica.extend_from_slice(cell);
-        }
-    }
-    replicas.into_iter().map(Bytes::from).collect()
-}
-
 /// What a DataNode has of a block.
 async fn inspect(pool: &ClientPool, node: &DatanodeDetails, wanted: &Wanted) -> Found {
-    let block_id = wanted.block.to_datanode(0);
-    let get = dn::ContainerCommandRequestProto {
-        cmd_type: dn::Type::GetBlock as i32,
-        get_block: Some(dn::GetBlockRequestProto { block_id }),
-        ..command(node, wanted)
+    let replica = match read(pool, node, wanted.block).await {
+        Ok(replica) => replica,
+        Err(Absent::Nothing) => return Found::Nothing,
+        Err(Absent::Silent(why)) => return Found::Silent(why),
+        Err(Absent::Wrong(why)) => return Found::Wrong(why),
     };
-    let block = match call(pool, node, get).await {
-        Ok((answer, _)) => answer.get_block.unwrap_or_default().block_data,
-        Err(found) => return found,
-    };
-    let index = u32::try_from(block.block_id.replica_index()).unwrap_or(0);
+    let (index, bytes) = (replica.index, replica.bytes);
     let part = usize::try_from(index.saturating_sub(1)).ok().and_then(|at| wanted.parts.get(at));
     let Some(part) = part.filter(|_| wanted.is_striped == (index > 0)) else {
         return Found::Wrong(format!("it is of index {index}"));
     };
-    let bcsid = block.block_id.block_commit_sequence_id();
-    if bcsid < wanted.block.bcsid {
-        return Found::Behind(bcsid);
-    }
-    let mut bytes = Vec::new();
-    for chunk in block.chunks {
-        let read = dn::ContainerCommandRequestProto {
-            cmd_type: dn::Type::ReadChunk as i32,
-            read_chunk: Some(dn::ReadChunkRequestProto {
-                block_id,
-                chunk_data: chunk.clone(),
-                read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
-            }),
-            ..command(node, wanted)
-        };
-        match call(pool, node, read).await {
-            Ok((_, data)) => {
-                if let Err(error) = checksum::verify(&chunk.checksum_data, &data) {
-                    return Found::Wrong(format!("chunk {}: {error}", chunk.chunk_name));
-                }
-                bytes.extend_from_slice(&data);
-            }
-            Err(Found::Nothing) => return Found::Wrong(format!("no chunk {}", chunk.chunk_name)),
-            Err(found) => return found,
-        }
+    if replica.bcsid < wanted.block.bcsid {
+        return Found::Behind(replica.bcsid);
     }
     // A replica of a group may have stripes behind those that were acknowledged.
     let is_good = match wanted.is_striped {
         true => bytes.starts_with(part),
-        false => bytes == **part,
+        false => bytes == *part,
     };
     match is_good {
         true => Found::Good(index),
         false => Found::Wrong(format!("{} bytes that no client wrote there", bytes.len())),
-    }
-}
-
-fn command(node: &DatanodeDetails, wanted: &Wanted) -> dn::ContainerCommandRequestProto {
-    dn::ContainerCommandRequestProto {
-        container_id: wanted.block.container.to_wire(),
-        datanode_uuid: node.id.to_string(),
-        ..Default::default()
-    }
-}
-
-async fn call(
-    pool: &ClientPool,
-    node: &DatanodeDetails,
-    request: dn::ContainerCommandRequestProto,
-) -> Result<(dn::ContainerCommandResponseProto, Bytes), Found> {
-    let silent = |why: String| Found::Silent(why);
-    let address = node.address(&PortName::Native);
-    let client = pool.get(&address.ok_or_else(|| silent("no address".to_owned()))?);
-    let header = request.encode_to_vec().into();
-    let call = client.call_parts(proto::method::CONTAINER, header, Vec::new(), TIMEOUT);
-    let reply = call.await.map_err(|error| silent(error.to_string()))?;
-    let answer = dn::ContainerCommandResponseProto::decode(reply.header)
-        .map_err(|error| silent(error.to_string()))?;
-    match answer.result() {
-        Code::Success => Ok((answer, reply.payload)),
-        Code::ContainerNotFound | Code::NoSuchBlock => Err(Found::Nothing),
-        other => Err(silent(format!("{other:?} {}", answer.message()))),
     }
 }

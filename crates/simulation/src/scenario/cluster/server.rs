@@ -1,8 +1,6 @@
 //! The servers' processes: the product as it is, on a runtime of its own.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use datanode::{Datanode, DatanodeOptions};
 use om::{Bootstrap, Om, OmOptions};
@@ -10,35 +8,8 @@ use scm::{Scm, ScmOptions};
 
 use super::configuration::Layout;
 use super::services::{Kind, Node};
+use crate::scenario::process::{after_delay, ended, on_runtime};
 use crate::world::disk::damage::LOG;
-use crate::world::node::exit;
-use crate::world::{real, world};
-
-/// Delay before a server that ended by itself is started again, at least.
-const RESTART_DELAY: Duration = Duration::from_secs(1);
-/// Threads of a runtime.
-const WORKERS: usize = 2;
-/// Threads of a runtime that may block.
-const BLOCKING: usize = 16;
-
-/// Runs something on a runtime of its own.
-pub fn on_runtime<R>(work: impl Future<Output = R>) -> Option<R> {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(WORKERS).max_blocking_threads(BLOCKING).enable_all();
-    Some(runtime.build().ok()?.block_on(work))
-}
-
-/// A process that comes to its end says why; the nemesis starts it again.
-fn ended(role: &str, number: usize, why: impl Display) {
-    real::say(&format!("{role} {number} ended at {} ms: {why}\n", world().now / 1_000_000));
-    exit();
-}
-
-/// A server that ended by itself is started again at once where faults are over.
-async fn after_delay(why: impl Display) -> String {
-    tokio::time::sleep(RESTART_DELAY).await;
-    why.to_string()
-}
 
 /// The directory of a node's term: one that comes back has an empty disk.
 fn of_term(dir: &Path, term: u64) -> PathBuf {

@@ -16,7 +16,7 @@ use multiraft::Membership;
 
 use super::Board;
 use super::configuration::{Layout, OMS, SCMS, om_machine, scm_machine};
-use super::server::on_runtime;
+use crate::scenario::process::on_runtime;
 use crate::world::node::address;
 use crate::world::random::Random;
 

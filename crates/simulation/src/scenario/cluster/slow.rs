@@ -9,8 +9,8 @@ use client::{CreateKey, FinishOptions};
 use super::Board;
 use super::client::{Reads, bytes_of, connect, path};
 use super::configuration::Layout;
-use super::server::on_runtime;
 use super::write_once::{self, Size};
+use crate::scenario::process::on_runtime;
 use crate::world::random::Random;
 
 /// Pieces of a key.

@@ -17,7 +17,7 @@ use types::{BlockId, Pipeline, PortName};
 use super::Board;
 use super::client::{Reads, VOLUME, connect};
 use super::configuration::{DATANODES, Layout, OMS, SCMS};
-use super::server::on_runtime;
+use crate::scenario::process::on_runtime;
 use crate::world::node::address;
 use crate::world::random::Random;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::Board;
 use super::client::{Reads, connect};
 use super::configuration::{DATANODES, Layout, OMS, SCMS};
-use super::server::on_runtime;
 use super::write_once::{self, Size};
+use crate::scenario::process::on_runtime;
 use crate::world::random::Random;
 use crate::world::world;
 

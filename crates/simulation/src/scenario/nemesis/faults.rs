@@ -34,12 +34,18 @@ pub enum Kind {
     LostLog,
     /// All is lost but the Raft log.
     LostState,
+    /// The containers of a DataNode are lost, and not its identity.
+    LostData,
     /// A disk is lost while its machine still catches up from the last loss.
     LostAgain,
     /// A bit flips in what was synced last to a Raft log.
     RottenLogEnd,
     /// A bit flips anywhere.
     Rot,
+    /// A bit flips in a file of blocks, at times while the server runs.
+    RottenBlock,
+    /// A file of blocks is cut off, or removed, at times while the server runs.
+    CutBlock,
     /// An fsync fails, and what it was to sync is dropped.
     SyncErrors,
     /// Reads fail.
@@ -104,6 +110,28 @@ const BAD_DISKS: [Kind; 7] = [
     Kind::SyncErrors,
     Kind::ReadErrors,
     Kind::WriteErrors,
+];
+
+/// What the scenario of erasure-coded keys has: what may hit any server, and what spoils the disks
+/// of as many DataNodes as there are parities.
+pub const OF_ERASURE_CODED: [Kind; 17] = [
+    Kind::Down,
+    Kind::Down,
+    Kind::Crash,
+    Kind::Crash,
+    Kind::Crash,
+    Kind::SlowLinks,
+    Kind::SlowDisk,
+    Kind::FullDisk,
+    Kind::LongCut,
+    Kind::LongCut,
+    Kind::LostDisk,
+    Kind::LostData,
+    Kind::RottenBlock,
+    Kind::CutBlock,
+    Kind::WrongWrites,
+    Kind::ReadErrors,
+    Kind::SyncErrors,
 ];
 
 /// A choice of faults, for the command line.

@@ -284,6 +284,7 @@ impl<'a> Nemesis<'a> {
         let machine = self.fleet.members[number].machine;
         let lost = match kind {
             Kind::LostDisk => Some(("lost disk", Part::All)),
+            Kind::LostData => Some(("lost containers", Part::Data)),
             Kind::LostAgain => Some(("disk lost twice", Part::All)),
             Kind::LostLog => Some(("lost log", Part::Log)),
             Kind::LostState => Some(("lost state", Part::State)),
@@ -317,6 +318,10 @@ impl<'a> Nemesis<'a> {
                 self.later(Repair::Errors(machine));
                 return;
             }
+            Kind::RottenBlock | Kind::CutBlock if self.random.one_in(2) => {
+                self.spoil_block(kind, number);
+                return;
+            }
             _ => {}
         }
         // The rest happens to a machine that is off for a moment. What was synced last to a log is
@@ -328,6 +333,10 @@ impl<'a> Nemesis<'a> {
             (_, Some((name, part))) => {
                 let replaced = damage::replace(machine, part);
                 replaced.ok().map(|()| (name, String::new()))
+            }
+            (Kind::RottenBlock | Kind::CutBlock, _) => {
+                self.spoil_block(kind, number);
+                None
             }
             (Kind::RottenLogEnd, _) => {
                 damage::rot_log_end(machine, &mut self.random).map(|at| ("corrupt log end", at))
@@ -348,6 +357,19 @@ impl<'a> Nemesis<'a> {
                 let _ = self.fleet.start(number);
             }
             _ => self.later(Repair::Start(number)),
+        }
+    }
+
+    /// A file of blocks is not what it was.
+    fn spoil_block(&mut self, kind: Kind, number: usize) {
+        let machine = self.fleet.members[number].machine;
+        let (name, done) = match kind {
+            Kind::CutBlock => ("cut file", damage::cut_block(machine, &mut self.random)),
+            _ => ("rotten block", damage::rot_block(machine, &mut self.random)),
+        };
+        if let Some(at) = done {
+            tracing::info!(%name, %number, %at, "a file of blocks is spoiled");
+            self.count(name);
         }
     }
 

@@ -12,6 +12,10 @@ use super::{OpenFile, names};
 
 /// The directory of a Raft log, in each machine's home.
 pub const LOG: &str = "log";
+/// The directory of a DataNode's containers, in its machine's home.
+pub const DATA: &str = "data";
+/// The directory of a container's blocks and segments.
+pub(super) const BLOCKS: &str = "chunks";
 
 /// Where the last synced write to a Raft log is.
 #[derive(Debug, Clone)]
@@ -30,6 +34,8 @@ pub enum Part {
     Log,
     /// All but the Raft logs.
     State,
+    /// The containers of a DataNode: it still knows who it is.
+    Data,
 }
 
 /// A write was synced; remembers those to logs.
@@ -47,6 +53,7 @@ impl Part {
             Self::All => true,
             Self::Log => path.starts_with(LOG),
             Self::State => !path.starts_with(LOG),
+            Self::Data => path.starts_with(DATA),
         }
     }
 }
@@ -71,16 +78,43 @@ pub fn replace(machine: usize, part: Part) -> io::Result<()> {
 
 /// Flips a bit in one of the machine's files; says where.
 pub fn rot(machine: usize, random: &mut Random) -> Option<String> {
-    let home = node::home(machine);
-    let mut files = Vec::new();
-    collect(&home, &mut files);
-    files.sort_unstable();
-    files.retain(|(_, len)| *len > 0);
-    if files.is_empty() {
-        return None;
-    }
-    let (path, len) = random.pick(&files).clone();
+    let (path, len) = any_file(machine, random, |_| true)?;
     flip(&path, random.below(len), random)
+}
+
+/// Flips a bit in one of a DataNode's files of blocks; says where.
+pub fn rot_block(machine: usize, random: &mut Random) -> Option<String> {
+    let (path, len) = any_file(machine, random, is_of_blocks)?;
+    flip(&path, random.below(len), random)
+}
+
+/// Cuts one of a DataNode's files of blocks off, or removes it; says where.
+pub fn cut_block(machine: usize, random: &mut Random) -> Option<String> {
+    let (path, len) = any_file(machine, random, is_of_blocks)?;
+    if random.one_in(4) {
+        fs::remove_file(&path).ok()?;
+        return Some(format!("{} is gone", path.display()));
+    }
+    let at = random.below(len);
+    fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(at)).ok()?;
+    Some(format!("{} at {at} of {len}", path.display()))
+}
+
+fn is_of_blocks(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == BLOCKS)
+}
+
+/// A file of a machine that is not empty, and its length.
+fn any_file(
+    machine: usize,
+    random: &mut Random,
+    which: impl Fn(&Path) -> bool,
+) -> Option<(PathBuf, u64)> {
+    let mut files = Vec::new();
+    collect(&node::home(machine), &mut files);
+    files.sort_unstable();
+    files.retain(|(path, len)| *len > 0 && which(path));
+    if files.is_empty() { None } else { Some(random.pick(&files).clone()) }
 }
 
 /// Flips a bit in what was synced last to the machine's Raft log; says where.

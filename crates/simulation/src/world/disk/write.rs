@@ -5,11 +5,9 @@ use libc::{c_int, c_void, iovec, off64_t, size_t, ssize_t};
 use super::super::epoll::later;
 use super::super::hooks::{self, Hook};
 use super::super::{clock, inside, real, world};
+use super::damage::BLOCKS;
 use super::loss::{Effect, Unsynced};
 use super::{OpenFile, damage, file_of, len_of, names, step};
-
-/// The directory of a container's blocks and segments.
-const BLOCKS: &str = "chunks";
 
 /// What becomes of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -74,7 +74,7 @@ impl ValueForm {
     ///
     /// # Errors
     /// Why it does not decode.
-    pub(super) fn show(self, _key: &[u8], value: &[u8]) -> Result<Value, String> {
+    pub(super) fn show(self, _key: &[u8], value: &[u8]) -> Result<Value, NotDecoded> {
         match self {
             Self::Volume => shown(value, om::volume),
             Self::Bucket => shown(value, om::bucket),
@@ -100,7 +100,7 @@ impl ValueForm {
             Self::Text | Self::Bytes => Ok(text(value).into()),
             Self::Number => {
                 let bytes = <[u8; 8]>::try_from(value);
-                let bytes = bytes.map_err(|_| format!("{} bytes are no number", value.len()))?;
+                let bytes = bytes.map_err(|_| NotDecoded(format!("{} bytes are no number", value.len())))?;
                 Ok(i64::from_be_bytes(bytes).into())
             }
         }
@@ -143,8 +143,13 @@ impl ValueForm {
     }
 }
 
-fn shown<M: Message + Default>(value: &[u8], show: fn(&M) -> Value) -> Result<Value, String> {
-    M::decode(value).map(|message| show(&message)).map_err(|e| e.to_string())
+/// Why a value does not decode.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotDecoded(String);
+
+fn shown<M: Message + Default>(value: &[u8], show: fn(&M) -> Value) -> Result<Value, NotDecoded> {
+    M::decode(value).map(|message| show(&message)).map_err(|e| NotDecoded(e.to_string()))
 }
 
 /// A map of the user's names. Ozone keeps them without an order.

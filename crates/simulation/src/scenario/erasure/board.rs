@@ -1,0 +1,120 @@
+//! What the processes of a run and its observer share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use client::{Client, ClientOptions, KeyPath};
+use parking_lot::Mutex;
+use types::BlockId;
+use types::replication::EcConfig;
+
+use super::layout::Layout;
+use crate::world::random::Random;
+
+/// The volume.
+pub const VOLUME: &str = "volume";
+/// The bucket.
+pub const BUCKET: &str = "bucket";
+/// How long a call may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A key that was acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// How long it is.
+    pub length: usize,
+    /// Whether somebody is about to delete it.
+    pub is_leaving: bool,
+}
+
+/// The state of a run.
+pub struct Board {
+    /// How all keys are erasure coded.
+    pub coding: EcConfig,
+    /// Whether the bucket is there, and a first key was written.
+    pub is_ready: AtomicBool,
+    /// Nothing is to be written: what is there is being looked at.
+    pub is_quiet: AtomicBool,
+    /// Keys that were acknowledged, by their numbers.
+    pub kept: Mutex<BTreeMap<u64, Kept>>,
+    /// Blocks of keys that were deleted.
+    pub gone: Mutex<BTreeSet<BlockId>>,
+    /// What must not be.
+    pub violations: Mutex<Vec<String>>,
+    /// What is not as it is to be yet.
+    pub lacking: Mutex<Vec<String>>,
+    /// Calls that were answered.
+    pub answered: AtomicU64,
+    /// Calls that were not.
+    pub failed: AtomicU64,
+    /// Replicas that were begun and left alone.
+    pub idle: AtomicU64,
+    /// Sets of replicas that a block was decoded from.
+    pub decoded: AtomicU64,
+    numbers: AtomicU64,
+}
+
+impl Board {
+    /// Of a run whose keys are coded so.
+    pub fn new(coding: EcConfig) -> Self {
+        Self {
+            coding,
+            is_ready: AtomicBool::default(),
+            is_quiet: AtomicBool::default(),
+            kept: Mutex::default(),
+            gone: Mutex::default(),
+            violations: Mutex::default(),
+            lacking: Mutex::default(),
+            answered: AtomicU64::default(),
+            failed: AtomicU64::default(),
+            idle: AtomicU64::default(),
+            decoded: AtomicU64::default(),
+            numbers: AtomicU64::default(),
+        }
+    }
+
+    /// The next number: of a key, or of the life of a process.
+    pub fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Waits while nothing is to be written.
+    pub async fn while_quiet(&self) {
+        while self.is_quiet.load(Ordering::Acquire) {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    }
+
+    /// One of the keys that were acknowledged, if there is one.
+    pub fn any_key(&self, random: &mut Random) -> Option<(u64, Kept)> {
+        let kept = self.kept.lock();
+        let at = random.below(kept.len().max(1) as u64) as usize;
+        kept.iter().nth(at).map(|(number, kept)| (*number, *kept))
+    }
+
+    /// Something that must not be.
+    pub fn violates(&self, what: String) {
+        self.violations.lock().push(what);
+    }
+}
+
+/// A client of the cluster.
+pub fn connect(layout: &Layout) -> client::Result<Client> {
+    let mut options = ClientOptions::from_configuration(layout.client());
+    (options.deadline, options.attempt_timeout) = (TIMEOUT, TIMEOUT / 4);
+    Client::new(options)
+}
+
+/// A key.
+pub fn path(number: u64) -> KeyPath {
+    KeyPath::new(VOLUME, BUCKET, format!("key-{number}"))
+}
+
+/// The bytes of a key: no two parts of any two keys are alike.
+pub fn bytes_of(number: u64, length: usize) -> Bytes {
+    let mut random = Random::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let words = (0..length.div_ceil(8)).flat_map(|_| random.next().to_le_bytes());
+    words.take(length).collect::<Vec<u8>>().into()
+}

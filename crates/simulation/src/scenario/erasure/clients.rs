@@ -1,0 +1,159 @@
+//! Clients: they write keys and leave some of them half written, delete keys, and read them at any
+//! moment. They are killed like servers.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use client::{BucketSpec, Client, CreateKey, ErrorKind, FinishOptions};
+use erasure::Scheme;
+use types::{BlockId, ReplicationConfig};
+
+use super::board::{BUCKET, Board, Kept, VOLUME, bytes_of, connect, path};
+use super::layout::Layout;
+use crate::scenario::process::on_runtime;
+use crate::world::random::Random;
+
+/// Keys that are there at a time, at most.
+const KEYS: usize = 48;
+/// Stripes of a key at most.
+const STRIPES: u64 = 5;
+/// Between two calls at most, in milliseconds.
+const THINK: u64 = 3_000;
+/// Between two parts of a key at most, in milliseconds.
+const PAUSE: u64 = 1_500;
+
+/// Makes the volume and the bucket, and writes a first key.
+pub fn prepare(layout: &Layout, board: &Board) {
+    on_runtime(async {
+        let Ok(client) = connect(layout) else { return };
+        let exists = |result: client::Result<()>| match result {
+            Ok(()) => true,
+            Err(error) => error.kind() == ErrorKind::AlreadyExists,
+        };
+        let pause = || tokio::time::sleep(Duration::from_secs(1));
+        while !exists(client.create_volume(VOLUME, None, -1, -1).await) {
+            pause().await;
+        }
+        let replication = Some(ReplicationConfig::Ec(board.coding));
+        let spec = BucketSpec { replication, ..BucketSpec::default() };
+        while !exists(client.create_bucket(VOLUME, BUCKET, spec.clone()).await) {
+            pause().await;
+        }
+        while board.kept.lock().is_empty() {
+            put(&client, board, 1, &mut Random::new(0)).await;
+            pause().await;
+        }
+        board.is_ready.store(true, Ordering::Release);
+    });
+}
+
+/// A client that writes and deletes.
+pub fn write(layout: &Layout, board: &Board, seed: u64) {
+    let mut random = Random::new(seed ^ board.number().rotate_left(32));
+    on_runtime(async {
+        let Ok(client) = connect(layout) else { return };
+        let Ok(scheme) = Scheme::new(board.coding) else { return };
+        loop {
+            board.while_quiet().await;
+            let full = board.kept.lock().len() >= KEYS;
+            match random.one_in(6) || full {
+                true => delete(&client, board, &mut random).await,
+                false => {
+                    let stripe = scheme.stripe_size();
+                    let length = match random.below(6) {
+                        0 => random.range(1, 200),
+                        1 => random.range(1, u64::from(scheme.chunk_size())),
+                        2 => stripe * random.range(1, STRIPES),
+                        _ => random.range(1, stripe * STRIPES),
+                    };
+                    put(&client, board, length as usize, &mut random).await;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(random.below(THINK))).await;
+        }
+    });
+}
+
+/// Writes a key in parts, or leaves it in the middle.
+async fn put(client: &Client, board: &Board, length: usize, random: &mut Random) {
+    let number = board.number();
+    let bytes = bytes_of(number, length);
+    let leaves = length > 1 && random.one_in(5);
+    let parts = random.range(1, 6) as usize;
+    let write = async {
+        let create = CreateKey::new(path(number)).size_hint(length as u64);
+        let mut writer = client.create_key(create).await?;
+        let step = length.div_ceil(parts);
+        for at in (0..length).step_by(step) {
+            writer.write(bytes.slice(at..(at + step).min(length))).await?;
+            if random.one_in(2) {
+                tokio::time::sleep(Duration::from_millis(random.below(PAUSE))).await;
+            }
+            if leaves && random.one_in(parts as u64) {
+                return Ok(false);
+            }
+        }
+        writer.finish(FinishOptions::default()).await.map(|_| true)
+    };
+    match write.await {
+        Ok(true) => {
+            board.answered.fetch_add(1, Ordering::Relaxed);
+            board.kept.lock().insert(number, Kept { length, is_leaving: false });
+        }
+        Ok(false) => {}
+        Err(error) => {
+            board.failed.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!(%error, number, "a key was not written");
+        }
+    }
+}
+
+/// Deletes a key; what becomes of one whose deletion is not answered is not looked at.
+async fn delete(client: &Client, board: &Board, random: &mut Random) {
+    let Some((number, _)) = board.any_key(random) else { return };
+    let Ok(info) = client.key_info(&path(number)).await else { return };
+    match board.kept.lock().get_mut(&number) {
+        Some(kept) if !kept.is_leaving => kept.is_leaving = true,
+        _ => return,
+    }
+    let deleted = client.delete_key(&path(number)).await;
+    board.kept.lock().remove(&number);
+    if deleted.is_ok() {
+        board.answered.fetch_add(1, Ordering::Relaxed);
+        let locations = info.key_location_list.iter().flat_map(|list| &list.key_locations);
+        board.gone.lock().extend(locations.map(|l| BlockId::from_wire(&l.block_id)));
+    }
+}
+
+/// A client that reads.
+pub fn read(layout: &Layout, board: &Board, seed: u64) {
+    let mut random = Random::new(seed ^ board.number().rotate_left(32));
+    on_runtime(async {
+        let Ok(client) = connect(layout) else { return };
+        loop {
+            board.while_quiet().await;
+            if let Some((number, kept)) = board.any_key(&mut random) {
+                let read = client.read_key(&path(number)).await;
+                let still_there = board.kept.lock().get(&number).is_some_and(|k| !k.is_leaving);
+                match read {
+                    Ok(bytes) if bytes == bytes_of(number, kept.length) => {
+                        board.answered.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Ok(bytes) => board.violates(format!(
+                        "key {number} of {} bytes was read as {} other ones",
+                        kept.length,
+                        bytes.len()
+                    )),
+                    Err(error) if error.kind() == ErrorKind::NotFound && still_there => {
+                        board.violates(format!("key {number} was acknowledged: {error}"));
+                    }
+                    Err(error) => {
+                        board.failed.fetch_add(1, Ordering::Relaxed);
+                        tracing::debug!(%error, number, "a key was not read");
+                    }
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(random.below(THINK))).await;
+        }
+    });
+}

@@ -1,0 +1,137 @@
+//! The servers, their addresses and configuration: one OM, one SCM and DataNodes. The first two
+//! keep their disks; what several of them do is the scenario `cluster`.
+
+use std::path::Path;
+
+use config::Configuration;
+use datanode::{Datanode, DatanodeOptions};
+use om::{Om, OmOptions};
+use scm::{Scm, ScmOptions};
+
+use crate::scenario::process::{after_delay, ended, on_runtime};
+use crate::world::disk::damage::{DATA, LOG};
+use crate::world::node::address;
+use crate::world::random::Random;
+
+/// How many DataNodes: two more than the largest scheme has replicas.
+pub const DATANODES: usize = 7;
+/// The machine of SCM.
+const SCM: usize = 1;
+/// The machine of OM.
+const OM: usize = 2;
+
+/// The machine of a DataNode.
+pub fn machine(datanode: usize) -> usize {
+    1 + OM + datanode
+}
+
+/// What all runs have: nodes that are given up soon, containers that are full soon, scans that
+/// come round soon.
+const ALWAYS: [(&str, &str); 22] = [
+    ("ozone.scm.nodes.scms", "scm1"),
+    ("ozone.om.nodes.oms", "om1"),
+    ("ozone.scm.service.ids", "scms"),
+    ("ozone.om.service.ids", "oms"),
+    ("ozone.scm.http.enabled", "false"),
+    ("ozone.om.http.enabled", "false"),
+    ("trioxide.audit.enabled", "false"),
+    ("trioxide.om.cache.size", "4MB"),
+    ("hdds.datanode.http-address", "0.0.0.0:9882"),
+    ("hdds.datanode.volume.min.free.space", "1MB"),
+    ("hdds.heartbeat.interval", "1s"),
+    ("ozone.scm.stale.node.interval", "8s"),
+    ("ozone.scm.dead.node.interval", "25s"),
+    ("hdds.scm.replication.thread.interval", "2s"),
+    ("hdds.scm.wait.time.after.safemode.exit", "5s"),
+    ("ozone.block.deleting.service.interval", "2s"),
+    ("trioxide.om.key.deleting.service.interval", "1s"),
+    ("hdds.container.scrub.metadata.scan.interval", "10s"),
+    ("hdds.container.scrub.data.scan.interval", "20s"),
+    ("hdds.container.scrub.min.gap", "0s"),
+    ("hdds.datanode.recovering.container.scrubbing.service.interval", "10s"),
+    ("ozone.recovering.container.timeout", "60s"),
+];
+
+/// What a seed picks.
+const CHOICES: [(&str, &[&str]); 7] = [
+    ("ozone.scm.container.size", &["1MB", "2MB", "8MB"]),
+    ("ozone.scm.block.size", &["256KB", "1MB"]),
+    ("ozone.scm.ec.pipeline.minimum", &["1", "3"]),
+    ("trioxide.small.block.size", &["16B", "4KB", "128KB"]),
+    ("hdds.scm.replication.event.timeout", &["30s", "2m"]),
+    ("hdds.scm.block.deleting.service.interval", &["1s", "10s"]),
+    ("ozone.scm.pipeline.destroy.timeout", &["10s", "66s"]),
+];
+
+/// The configuration of a run.
+#[derive(Clone)]
+pub struct Layout(Configuration);
+
+impl Layout {
+    /// With what the seed picks.
+    pub fn new(random: &mut Random) -> Self {
+        let always = |conf: Configuration, (key, value): &(&str, &str)| conf.with(key, *value);
+        let conf = ALWAYS.iter().fold(Configuration::default(), always);
+        let conf = CHOICES.iter().fold(conf, |conf, (key, of)| conf.with(key, *random.pick(of)));
+        let conf = conf.with("ozone.scm.address.scms.scm1", address(SCM));
+        Self(conf.with("ozone.om.address.oms.om1", format!("{}:9862", address(OM))))
+    }
+
+    /// Of a client.
+    pub fn client(&self) -> &Configuration {
+        &self.0
+    }
+
+    /// SCM's process.
+    pub fn run_scm(&self, dir: &Path) {
+        let conf = self.0.clone().with("ozone.scm.node.id", "scm1");
+        let conf = conf.with("ozone.metadata.dirs", dir.display());
+        let conf = conf.with("ozone.scm.db.dirs", dir.display());
+        let conf = conf.with("ozone.scm.ha.ratis.storage.dir", dir.join(LOG).display());
+        let run = async {
+            let options = match ScmOptions::from_configuration(&conf) {
+                Ok(options) => options,
+                Err(error) => return error.to_string(),
+            };
+            match Scm::start_with(options).await {
+                Ok(handle) => after_delay(handle.stopped().await).await,
+                Err(error) => after_delay(error).await,
+            }
+        };
+        ended("scm", 0, on_runtime(run).unwrap_or_default());
+    }
+
+    /// OM's process.
+    pub fn run_om(&self, dir: &Path) {
+        let conf = self.0.clone().with("ozone.om.node.id", "om1");
+        let conf = conf.with("ozone.metadata.dirs", dir.display());
+        let conf = conf.with("ozone.om.db.dirs", dir.display());
+        let conf = conf.with("ozone.om.ratis.storage.dir", dir.join(LOG).display());
+        let run = async {
+            match Om::start(&conf, OmOptions::default()).await {
+                Ok(handle) => after_delay(handle.stopped().await).await,
+                Err(error) => after_delay(error).await,
+            }
+        };
+        ended("om", 0, on_runtime(run).unwrap_or_default());
+    }
+
+    /// A DataNode's process.
+    pub fn run_datanode(&self, number: usize, dir: &Path) {
+        let here = address(machine(number));
+        let conf = self.0.clone().with("ozone.metadata.dirs", dir.display());
+        let conf = conf.with("ozone.scm.datanode.id.dir", dir.display());
+        let conf = conf.with("hdds.datanode.dir", dir.join(DATA).display());
+        let log = dir.join(LOG);
+        let conf = conf.with("hdds.container.ratis.datanode.storage.dir", log.display());
+        let conf = conf.with("hdds.datanode.hostname", &here);
+        let conf = conf.with("trioxide.datanode.bind.host", here);
+        let run = async {
+            match Datanode::start(&conf, DatanodeOptions::default()).await {
+                Ok(handle) => handle.failed().await.to_string(),
+                Err(error) => after_delay(error).await,
+            }
+        };
+        ended("datanode", number, on_runtime(run).unwrap_or_default());
+    }
+}

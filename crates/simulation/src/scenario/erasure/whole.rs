@@ -1,0 +1,272 @@
+//! Whether all that was acknowledged is there: SCM has every index of each container on a node, and
+//! of what it calls healthy, every set of as many replicas as there are data indexes says what each
+//! key is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use client::{Client, ScmClient};
+use erasure::{BlockGroup, Codec, ReplicaIndex, Scheme};
+use framed::ClientPool;
+use proto::hdds::LifeCycleState;
+use types::{BlockId, ContainerId, DatanodeDetails};
+
+use super::board::{Board, bytes_of, connect, path};
+use super::layout::{DATANODES, Layout, machine};
+use crate::scenario::process::on_runtime;
+use crate::scenario::replica::{Absent, read, striped};
+use crate::world::disk::damage::DATA;
+use crate::world::node;
+
+/// Between two looks.
+const INTERVAL: Duration = Duration::from_secs(3);
+
+/// A block of a key that was acknowledged.
+struct Wanted {
+    name: String,
+    id: BlockId,
+    /// All its bytes.
+    data: Bytes,
+    /// Those of each replica.
+    parts: Vec<Bytes>,
+}
+
+/// A replica that SCM calls healthy.
+type Healthy = (u32, DatanodeDetails);
+
+/// Looks until all is whole.
+pub fn look(layout: &Layout, board: &Board, is_last: bool, done: &AtomicBool) {
+    on_runtime(async {
+        let Ok(client) = connect(layout) else { return };
+        let scm = ScmClient::connect(layout.client());
+        let pool = ClientPool::new(framed::ClientOptions::default());
+        let looker = Looker { client, scm, pool, board };
+        loop {
+            let mut lacking = looker.lacking().await;
+            if is_last && lacking.is_empty() {
+                lacking = looker.left_over().await;
+            }
+            let is_whole = lacking.is_empty();
+            *board.lacking.lock() = lacking;
+            if is_whole {
+                break;
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+        done.store(true, Ordering::Release);
+    });
+}
+
+struct Looker<'a> {
+    client: Client,
+    scm: ScmClient,
+    pool: ClientPool,
+    board: &'a Board,
+}
+
+impl Looker<'_> {
+    /// What is not as it is to be.
+    async fn lacking(&self) -> Vec<String> {
+        let wanted = match self.wanted().await {
+            Ok(wanted) => wanted,
+            Err(why) => return vec![why],
+        };
+        let containers: BTreeSet<ContainerId> = wanted.iter().map(|of| of.id.container).collect();
+        let mut healthy = BTreeMap::new();
+        let mut lacking = Vec::new();
+        for container in containers {
+            match self.healthy(container).await {
+                Ok(found) => _ = healthy.insert(container, found),
+                Err(why) => lacking.push(format!("container {container}: {why}")),
+            }
+        }
+        if !lacking.is_empty() {
+            return lacking;
+        }
+        for block in &wanted {
+            if let Some(nodes) = healthy.get(&block.id.container) {
+                lacking.extend(self.check(block, nodes).await);
+            }
+        }
+        lacking
+    }
+
+    /// The blocks of all keys that were acknowledged.
+    async fn wanted(&self) -> Result<Vec<Wanted>, String> {
+        let kept = self.board.kept.lock().clone();
+        let mut wanted = Vec::new();
+        for (number, kept) in kept {
+            let name = format!("key {number}");
+            let info = self.client.key_info(&path(number)).await;
+            let info = info.map_err(|error| format!("{name}: {error}"))?;
+            let mut rest = bytes_of(number, kept.length);
+            for location in info.key_location_list.iter().flat_map(|list| &list.key_locations) {
+                let id = BlockId::from_wire(&location.block_id);
+                let data = rest.split_to((location.length as usize).min(rest.len()));
+                let parts = striped(self.board.coding, &data);
+                wanted.push(Wanted { name: name.clone(), id, data, parts });
+            }
+            if !rest.is_empty() {
+                return Err(format!("{name}: {} of its bytes are in no block", rest.len()));
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// The replicas of a container that SCM calls healthy, each index at least once. One that is
+    /// open is closed.
+    async fn healthy(&self, container: ContainerId) -> Result<Vec<Healthy>, String> {
+        let told = |error: client::Error| error.to_string();
+        let state = self.scm.container(container).await.map_err(told)?.container_info.state();
+        if state == LifeCycleState::Open {
+            self.scm.close_container(container).await.map_err(told)?;
+        }
+        let replicas = self.scm.replicas(container).await.map_err(told)?;
+        let closed = replicas.iter().filter(|replica| replica.state == "CLOSED");
+        let healthy = closed.filter_map(|replica| {
+            let index = u32::try_from(replica.replica_index()).ok()?;
+            Some((index, DatanodeDetails::from_wire(&replica.datanode_details).ok()?))
+        });
+        let healthy: Vec<Healthy> = healthy.collect();
+        let coding = self.board.coding;
+        let there: BTreeSet<u32> = healthy.iter().map(|(index, _)| *index).collect();
+        let all: BTreeSet<u32> = (1..=coding.data + coding.parity).collect();
+        match state == LifeCycleState::Closed && there == all {
+            true => Ok(healthy),
+            false => {
+                let states = replicas.iter().map(|r| {
+                    let host = &r.datanode_details.host_name;
+                    format!("{} of index {} on {host}", r.state, r.replica_index())
+                });
+                Err(format!("{}, {}", state.as_str_name(), states.collect::<Vec<_>>().join(", ")))
+            }
+        }
+    }
+
+    /// Reads a block from every set of replicas.
+    async fn check(&self, block: &Wanted, nodes: &[Healthy]) -> Vec<String> {
+        let mut lacking = Vec::new();
+        let mut found = Vec::new();
+        for (index, node) in nodes {
+            let here =
+                || format!("{} block {} index {index} on {}", block.name, block.id, node.host);
+            let position = usize::try_from(index.saturating_sub(1)).unwrap_or(usize::MAX);
+            let Some(part) = block.parts.get(position) else { continue };
+            match read(&self.pool, node, block.id).await {
+                // Padding has no block where nothing was written.
+                Err(Absent::Nothing) if part.is_empty() => found.push((*index, Bytes::new())),
+                Ok(replica) if replica.index != *index => {
+                    lacking.push(format!("{} is of index {}", here(), replica.index));
+                }
+                // There may be stripes behind those that were acknowledged.
+                Ok(replica) if replica.bytes.starts_with(part) => {
+                    found.push((*index, replica.bytes.slice(..part.len())));
+                }
+                Ok(replica) => {
+                    let (got, long) = (replica.bytes.len(), part.len());
+                    lacking.push(format!("{} has {got} bytes, {long} others were written", here()));
+                }
+                Err(absent) => lacking.push(format!("{}: {absent:?}", here())),
+            }
+        }
+        if lacking.is_empty()
+            && let Err(why) = self.decode(block, &found)
+        {
+            lacking.push(format!("{} block {}: {why}", block.name, block.id));
+        }
+        lacking
+    }
+
+    /// Decodes a block from every set of d replicas.
+    fn decode(&self, block: &Wanted, found: &[(u32, Bytes)]) -> Result<(), String> {
+        let told = |error: erasure::Error| error.to_string();
+        let scheme = Scheme::new(self.board.coding).map_err(told)?;
+        let (codec, group) = (Codec::new(scheme), BlockGroup::new(scheme, block.data.len() as u64));
+        let lengths = group.lengths(0..group.longest_replica()).map_err(told)?;
+        for set in sets(found.len(), scheme.data()) {
+            let of_set = |at: &usize| Some((scheme.replica(found[*at].0).ok()?, &found[*at].1));
+            let mut cells: BTreeMap<ReplicaIndex, &[u8]> =
+                set.iter().filter_map(of_set).map(|(index, bytes)| (index, &bytes[..])).collect();
+            if cells.len() < scheme.data() {
+                // The same index on two nodes.
+                continue;
+            }
+            // What is padding is known.
+            for index in scheme.data_replicas().filter(|index| lengths.is_padding(*index)) {
+                cells.entry(index).or_default();
+            }
+            let available: Vec<ReplicaIndex> = cells.keys().copied().collect();
+            let wanted = scheme.data_replicas().filter(|index| !cells.contains_key(index));
+            let wanted: Vec<ReplicaIndex> = wanted.collect();
+            let length = |index: &ReplicaIndex| usize::try_from(lengths.of(*index)).unwrap_or(0);
+            let mut decoded: Vec<Vec<u8>> = wanted.iter().map(|i| vec![0; length(i)]).collect();
+            let mut out: Vec<&mut [u8]> = decoded.iter_mut().map(Vec::as_mut_slice).collect();
+            let decoder = codec.decoder(&available, &wanted).map_err(told)?;
+            let sources: Vec<&[u8]> = decoder.sources().iter().map(|index| cells[index]).collect();
+            decoder.decode(&lengths, &sources, &mut out).map_err(told)?;
+            for (index, bytes) in wanted.iter().zip(&decoded) {
+                if block.parts[index.position()] != *bytes {
+                    return Err(format!(
+                        "index {index} is another one, decoded from {available:?}"
+                    ));
+                }
+            }
+            self.board.decoded.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// What should not be there any more: replicas that somebody began to fill, and blocks of keys
+    /// that were deleted.
+    async fn left_over(&self) -> Vec<String> {
+        let mut left: Vec<String> = recovering();
+        let nodes = match self.scm.nodes(None, None).await {
+            Ok(nodes) => nodes,
+            Err(error) => return vec![error.to_string()],
+        };
+        let nodes = nodes.iter().filter_map(|node| DatanodeDetails::from_wire(&node.node_id).ok());
+        let nodes: Vec<DatanodeDetails> = nodes.collect();
+        let gone = self.board.gone.lock().clone();
+        for block in gone {
+            for node in &nodes {
+                match read(&self.pool, node, block).await {
+                    Ok(_) | Err(Absent::Wrong(_)) => {
+                        left.push(format!("block {block} was deleted, and is on {}", node.host));
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+        left
+    }
+}
+
+/// All sets of `of` numbers below `count`.
+fn sets(count: usize, of: usize) -> Vec<Vec<usize>> {
+    let all = (0_u32..1 << count).filter(|set| set.count_ones() as usize == of);
+    all.map(|set| (0..count).filter(|at| set & 1 << at != 0).collect()).collect()
+}
+
+/// Replicas that are still RECOVERING, as their container files say.
+fn recovering() -> Vec<String> {
+    let below = |dir: std::path::PathBuf| {
+        fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path())
+    };
+    let mut found = Vec::new();
+    for datanode in 0..DATANODES {
+        let clusters = below(node::home(machine(datanode)).join(DATA).join("hdds"));
+        let containers = clusters.flat_map(|dir| below(dir.join("current"))).flat_map(below);
+        for dir in containers {
+            let Some(name) = dir.file_name().and_then(|name| name.to_str()) else { continue };
+            let file = dir.join("metadata").join(format!("{name}.container"));
+            let text = fs::read_to_string(file).unwrap_or_default();
+            if text.lines().any(|line| line == "state: RECOVERING") {
+                found.push(format!("DataNode {datanode} has container {name} as RECOVERING"));
+            }
+        }
+    }
+    found
+}
