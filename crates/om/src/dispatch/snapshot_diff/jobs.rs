@@ -31,10 +31,14 @@ pub(crate) struct DiffOptions {
     pub(crate) most_changes: usize,
 }
 
-/// Why a diff was not made.
+/// Why a job failed.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct JobFailed(pub(super) String);
+pub(super) enum NotMade {
+    #[error(transparent)]
+    Diff(#[from] namespace::DiffError),
+    #[error(transparent)]
+    Tables(#[from] framed::Status),
+}
 
 /// A job as it is now.
 #[derive(Debug, Clone)]
@@ -123,7 +127,7 @@ impl DiffJobs {
         &self,
         key: &str,
         making: &Making,
-        result: Result<Vec<DiffReportEntryProto>, JobFailed>,
+        result: Result<Vec<DiffReportEntryProto>, NotMade>,
     ) {
         let mut jobs = self.jobs.lock();
         if let Some(job) = jobs.get_mut(key).filter(|job| job.id == making.id)
@@ -134,7 +138,8 @@ impl DiffJobs {
                     job.status = JobStatusProto::Done;
                     job.entries = Arc::new(entries);
                 }
-                Err(JobFailed(reason)) => {
+                Err(error) => {
+                    let reason = error.to_string();
                     tracing::warn!(key, reason, "a snapshot diff was not made");
                     job.status = JobStatusProto::Failed;
                     job.reason = Some(reason);

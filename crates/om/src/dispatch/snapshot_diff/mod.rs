@@ -13,13 +13,13 @@ use framed::Status;
 use namespace::{DiffEnds, FoundEnds, ReadContext};
 use proto::ozone::snapshot_diff_response::JobStatusProto;
 use proto::ozone::{
-    CancelSnapshotDiffResponse, ListSnapshotDiffJobResponse, OmRequest, OmResponse,
-    SnapshotDiffRequest, SnapshotDiffResponse, Status as OmStatus, SubmitSnapshotDiffResponse,
-    Type,
+    CancelSnapshotDiffResponse, DiffReportEntryProto, ListSnapshotDiffJobResponse, OmRequest,
+    OmResponse, SnapshotDiffRequest, SnapshotDiffResponse, Status as OmStatus,
+    SubmitSnapshotDiffResponse, Type,
 };
 
-use jobs::JobFailed;
 pub(crate) use jobs::{DiffJobs, DiffOptions};
+use jobs::{Making, NotMade};
 
 use super::Dispatcher;
 use super::outcome::refusal;
@@ -36,8 +36,10 @@ const JOBS_PAGE: usize = 1000;
 enum Refused {
     #[error(transparent)]
     Om(#[from] namespace::OmError),
-    #[error("{0}")]
-    Wrong(String),
+    #[error(transparent)]
+    Page(#[from] page::WrongPage),
+    #[error("Invalid job status: {0}")]
+    JobStatus(String),
     #[error(transparent)]
     Unavailable(#[from] Status),
 }
@@ -60,7 +62,7 @@ impl Dispatcher {
             let status = match refused {
                 Refused::Unavailable(status) => return Err(status),
                 Refused::Om(ref e) => e.status(),
-                Refused::Wrong(_) => OmStatus::InternalError,
+                Refused::Page(_) | Refused::JobStatus(_) => OmStatus::InternalError,
             };
             let message = refused.to_string();
             Ok(refusal(request.cmd_type, request.trace_id.clone(), status, message))
@@ -128,18 +130,18 @@ impl Dispatcher {
         let Some(job) = self.diffs.begin(found, now_ms()) else { return false };
         let (dispatcher, ends, key) = (Arc::clone(self), found.ends.clone(), found.key.clone());
         tokio::task::spawn_blocking(move || {
-            let result = match dispatcher.tables() {
-                Ok(tables) => {
-                    let most = dispatcher.diffs.options().most_changes;
-                    let view = SnapshotView::of(&tables);
-                    namespace::diff(&view, &ends, most, &|| job.goes_on())
-                        .map_err(|e| JobFailed(e.to_string()))
-                }
-                Err(status) => Err(JobFailed(status.message)),
-            };
+            let result = dispatcher.make(&ends, &job);
             dispatcher.diffs.end(&key, &job, result);
         });
         true
+    }
+
+    /// Makes a diff; blocks for as long as that takes.
+    fn make(&self, ends: &DiffEnds, job: &Making) -> Result<Vec<DiffReportEntryProto>, NotMade> {
+        let tables = self.tables()?;
+        let view = SnapshotView::of(&tables);
+        let most = self.diffs.options().most_changes;
+        Ok(namespace::diff(&view, ends, most, &|| job.goes_on())?)
     }
 
     async fn diff_report(
@@ -167,7 +169,7 @@ impl Dispatcher {
         wanted: &SnapshotDiffRequest,
     ) -> Result<SnapshotDiffResponse, Refused> {
         let options = self.diffs.options();
-        let page = page::Page::of(wanted, options.page).map_err(|e| Refused::Wrong(e.to_string()))?;
+        let page = page::Page::of(wanted, options.page)?;
         if found.ends.from == found.ends.to {
             return Ok(answer::done(&found.ends, &[], &page));
         }
@@ -209,9 +211,8 @@ impl Dispatcher {
             true => None,
             false => {
                 let wanted = list.job_status().to_ascii_uppercase();
-                let status = JobStatusProto::from_str_name(&wanted).ok_or_else(|| {
-                    Refused::Wrong(format!("Invalid job status: {}", list.job_status()))
-                })?;
+                let status = JobStatusProto::from_str_name(&wanted)
+                    .ok_or_else(|| Refused::JobStatus(list.job_status().to_owned()))?;
                 Some(status)
             }
         };

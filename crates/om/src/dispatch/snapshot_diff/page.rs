@@ -4,6 +4,22 @@
 use proto::ozone::diff_report_entry_proto::DiffTypeProto;
 use proto::ozone::{DiffReportEntryProto, SnapshotDiffRequest};
 
+/// What is wrong with a page that is asked for, in Ozone's words.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum WrongPage {
+    #[error("Page size (given: 0) should be a positive number > 0.")]
+    Size,
+    #[error(
+        "Passed token is invalid. Resend the request with valid token returned in previous \
+         request."
+    )]
+    Token,
+    #[error("Token {0} has invalid prefix. Valid prefixes: 3,4,1,2")]
+    Prefix(String),
+    #[error("Token {token} has invalid numeric part: {number}. It should be a valid integer.")]
+    Number { token: String, number: String },
+}
+
 /// Which part of a report is wanted.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -11,23 +27,12 @@ pub(super) struct Page {
     size: usize,
 }
 
-/// Why a request names no page, in Ozone's words.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct PageError(String);
-
-impl PageError {
-    fn of(reason: impl Into<String>) -> Self {
-        Self(reason.into())
-    }
-}
-
 impl Page {
     /// What a request wants, of at most `most` entries.
-    pub(super) fn of(wanted: &SnapshotDiffRequest, most: usize) -> Result<Self, PageError> {
+    pub(super) fn of(wanted: &SnapshotDiffRequest, most: usize) -> Result<Self, WrongPage> {
         let size = match wanted.page_size {
             None => most,
-            Some(0) => return Err(PageError::of("Page size (given: 0) should be a positive number > 0.")),
+            Some(0) => return Err(WrongPage::Size),
             Some(size) => usize::try_from(size).unwrap_or(most).min(most),
         };
         let token = wanted.token().to_owned();
@@ -35,21 +40,15 @@ impl Page {
             return Ok(Self { token, size });
         }
         if !token.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(PageError::of(
-                "Passed token is invalid. Resend the request with valid token returned in \
-                        previous request.",
-            ));
+            return Err(WrongPage::Token);
         }
         let (kind, number) = token.split_at(1);
         if !["1", "2", "3", "4"].contains(&kind) {
-            return Err(PageError(format!(
-                "Token {token} has invalid prefix. Valid prefixes: 3,4,1,2"
-            )));
+            return Err(WrongPage::Prefix(token));
         }
         if number.parse::<u64>().is_err() {
-            return Err(PageError(format!(
-                "Token {token} has invalid numeric part: {number}. It should be a valid integer."
-            )));
+            let number = number.to_owned();
+            return Err(WrongPage::Number { token, number });
         }
         Ok(Self { token, size })
     }
@@ -124,7 +123,7 @@ mod tests {
 
     #[test]
     fn wrong_tokens_are_refused_in_ozones_words() {
-        let of = |token: &str| Page::of(&wanted(token, 2), 1000).unwrap_err();
+        let of = |token: &str| Page::of(&wanted(token, 2), 1000).unwrap_err().to_string();
         assert_eq!(of("2"), "Token 2 has invalid numeric part: . It should be a valid integer.");
         assert_eq!(of("900"), "Token 900 has invalid prefix. Valid prefixes: 3,4,1,2");
         assert!(of("x").starts_with("Passed token is invalid."));
