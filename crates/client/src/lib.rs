@@ -37,6 +37,7 @@ pub use om::anywhere::FollowerReads;
 pub use om::args::{BucketSpec, CreateKey, FileOptions, KeyPath, ListKeys, PartOf, Precondition};
 pub use om::bucket::BucketChange;
 pub use om::multipart::{CompletedPart, CompletedUpload, CreateUpload, PartPage, UploadPage};
+pub use om::snapshot::SnapshotPair;
 pub use om::volume::{VolumeChange, VolumeScope};
 pub use options::{Checksum, ClientOptions};
 pub use read::{BlockReplica, KeyReader, Pieces, ReplicatedBlock, newest};

@@ -5,6 +5,7 @@ use proto::ozone::{OmRequest, OmResponse};
 use crate::context::{ApplyContext, TransactionPosition};
 use crate::effect::Effect;
 use crate::error::{OmError, ViewError};
+use crate::layers::keep::keep;
 use crate::registry;
 use crate::view::View;
 
@@ -35,6 +36,7 @@ pub fn apply(
         .and_then(|command| registry::apply(command, request, &mut cx));
     match response {
         Ok(mut response) => {
+            keep(view, &mut cx.effects)?;
             response.trace_id = trace_id;
             Ok(Applied { response, effects: cx.effects })
         }

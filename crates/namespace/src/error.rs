@@ -123,6 +123,16 @@ pub enum OmError {
     KeyRename(String),
     #[error("Invalid KMS provider, check configuration hadoop.security.key.provider.path: {0}")]
     NoKeyProvider(String),
+    #[error("{0}")]
+    InvalidSnapshot(String),
+    #[error("{0}")]
+    ContainsSnapshot(String),
+    #[error("{0}")]
+    TooManySnapshots(String),
+    #[error("{0}")]
+    FeatureNotEnabled(String),
+    #[error("Volume not found: {0}")]
+    SnapshotVolume(String),
     #[error(transparent)]
     View(#[from] ViewError),
 }
@@ -175,6 +185,11 @@ impl OmError {
             Self::DirectoryNotEmpty(_) => Status::DirectoryNotEmpty,
             Self::KeyRename(_) => Status::KeyRenameError,
             Self::NoKeyProvider(_) => Status::InvalidKmsProvider,
+            Self::InvalidSnapshot(_) => Status::InvalidSnapshotError,
+            Self::ContainsSnapshot(_) => Status::ContainsSnapshot,
+            Self::TooManySnapshots(_) => Status::TooManySnapshots,
+            Self::FeatureNotEnabled(_) => Status::FeatureNotEnabled,
+            Self::SnapshotVolume(_) => Status::VolumeNotFound,
             Self::View(_) => Status::InternalError,
         }
     }

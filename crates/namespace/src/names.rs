@@ -9,7 +9,7 @@ use crate::settings::Settings;
 const NAME_LENGTH: std::ops::RangeInclusive<usize> = 3..=63;
 
 /// The name under which snapshots of a bucket appear among its keys.
-const SNAPSHOT_DIRECTORY: &str = ".snapshot";
+pub(crate) const SNAPSHOT_DIRECTORY: &str = ".snapshot";
 
 /// Characters that are refused in key names when `ozone.om.keyname.character.check.enabled`.
 const AVOIDED_IN_KEYS: &[char] =
@@ -27,6 +27,18 @@ pub fn validate_volume_name(name: &str, settings: &Settings) -> Result<(), OmErr
 pub fn validate_bucket_name(name: &str, settings: &Settings) -> Result<(), OmError> {
     let checked = check(name, "bucket", settings.strict_s3_names);
     checked.map_err(|fault| OmError::InvalidBucketName(fault.to_string()))
+}
+
+/// What is wrong with the name of a snapshot.
+pub(crate) fn check_snapshot_name(name: &str, strict: bool) -> Result<(), String> {
+    // Here Ozone does not repeat the name.
+    let fault = check(name, "snapshot", strict).err();
+    fault.map_or(Ok(()), |fault| match fault {
+        NameFault::Edge { kind, edge, .. } => {
+            Err(format!("{kind} name cannot {edge} a period or dash"))
+        }
+        other => Err(other.to_string()),
+    })
 }
 
 /// # Errors

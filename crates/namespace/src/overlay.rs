@@ -12,6 +12,7 @@ use bytes::Bytes;
 use proto::ozone::DirectoryInfo;
 use rustc_hash::FxHashMap;
 
+use crate::chain::Chains;
 use crate::effect::Effect;
 use crate::error::ViewError;
 use crate::row::Bucket;
@@ -46,6 +47,8 @@ pub struct Overlay<V> {
     rows: [FxHashMap<Vec<u8>, RowChange>; Table::ALL.len()],
     /// Buckets of the base that were asked for, decoded once.
     buckets: RefCell<FxHashMap<Vec<u8>, Option<Bucket>>>,
+    /// The snapshots of all buckets, once they were asked for.
+    snapshots: RefCell<Option<Arc<Chains>>>,
 }
 
 impl<V: View> Overlay<V> {
@@ -55,6 +58,7 @@ impl<V: View> Overlay<V> {
             base,
             rows: std::array::from_fn(|_| FxHashMap::default()),
             buckets: RefCell::default(),
+            snapshots: RefCell::default(),
         }
     }
 
@@ -68,6 +72,9 @@ impl<V: View> Overlay<V> {
                 }
                 Effect::Delete { table, key } => (table, key, RowChange::Deleted),
             };
+            if table == Table::SnapshotTable {
+                self.snapshots.get_mut().take();
+            }
             self.rows[table as usize].insert(key, change);
         }
     }
@@ -86,6 +93,7 @@ impl<V: View> Overlay<V> {
     /// The order does not matter to a batch, since the rows are distinct.
     pub fn drain_changes(&mut self) -> impl Iterator<Item = (Table, Vec<u8>, RowChange)> + use<V> {
         self.buckets.borrow_mut().clear();
+        self.snapshots.get_mut().take();
         let rows = std::mem::replace(&mut self.rows, std::array::from_fn(|_| FxHashMap::default()));
         Table::ALL
             .into_iter()
@@ -137,6 +145,22 @@ impl<V: View> View for Overlay<V> {
             },
             None => self.base.directory(row),
         }
+    }
+
+    fn snapshots(&self) -> Result<Arc<Chains>, ViewError> {
+        if let Some(known) = &*self.snapshots.borrow() {
+            return Ok(Arc::clone(known));
+        }
+        let mut found = self.base.snapshots()?;
+        let changes = &self.rows[Table::SnapshotTable as usize];
+        if !changes.is_empty() {
+            let chains = Arc::make_mut(&mut found);
+            for (key, change) in changes {
+                chains.change(key, change.value().as_deref());
+            }
+        }
+        *self.snapshots.borrow_mut() = Some(Arc::clone(&found));
+        Ok(found)
     }
 
     fn scan(

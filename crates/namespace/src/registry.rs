@@ -12,7 +12,8 @@ use crate::command::{self, Command, ReadOrWrite, Write};
 use crate::context::{ApplyContext, BlockDemand, PrepareContext, ReadContext};
 use crate::error::OmError;
 use crate::{
-    acl, bucket, file, fso, key, multipart, quota, s3secret, service, tagging, upgrade, volume,
+    acl, bucket, file, fso, key, multipart, quota, s3secret, service, snapshot, tagging, upgrade,
+    volume,
 };
 
 /// Which OM answers a command, and how.
@@ -202,6 +203,10 @@ commands! {
         upgrade::cancel_prepare::CancelPrepare,
         s3secret::set::SetS3Secret,
         s3secret::revoke::RevokeS3Secret,
+        snapshot::create::CreateSnapshot,
+        snapshot::delete::DeleteSnapshot,
+        snapshot::rename::RenameSnapshot,
+        snapshot::purge::SnapshotPurge,
     }
     read {
         volume::info::InfoVolume,
@@ -222,6 +227,8 @@ commands! {
         file::lookup::LookupFile,
         file::list_status::ListStatus,
         file::list_status_light::ListStatusLight,
+        snapshot::info::GetSnapshotInfo,
+        snapshot::list::ListSnapshot,
     }
     read_or_write {
         s3secret::get::GetS3Secret,
@@ -238,6 +245,10 @@ commands! {
         PrepareStatus = "PrepareStatus",
         TransferLeadership = "TransferLeadership",
         GetDelegationToken = "GetDelegationToken",
+        SnapshotDiff = "SNAPSHOT_DIFF_REPORT",
+        SubmitSnapshotDiff = "SUBMIT_SNAPSHOT_DIFF",
+        ListSnapshotDiffJobs = "LIST_SNAPSHOT_DIFF_JOBS",
+        CancelSnapshotDiff = "CANCEL_SNAPSHOT_DIFF_JOBS",
     }
     unsupported {
         UnknownCommand,
@@ -258,21 +269,11 @@ commands! {
         TenantListUser,
         SetRangerServiceVersion,
         RangerBgSync,
-        CreateSnapshot,
-        ListSnapshot,
-        SnapshotDiff,
-        DeleteSnapshot,
         SnapshotMoveDeletedKeys,
-        SnapshotPurge,
         RefetchSecretKey,
-        ListSnapshotDiffJobs,
-        CancelSnapshotDiff,
         PrintCompactionLogDag,
         SetSnapshotProperty,
-        GetSnapshotInfo,
-        RenameSnapshot,
         SnapshotMoveTableKeys,
-        SubmitSnapshotDiff,
     }
 }
 

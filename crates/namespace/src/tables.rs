@@ -18,6 +18,17 @@
 //! | prefixTable | `/vol/bucket/prefix/` | PrefixInfo |
 //! | metaTable | name | text |
 //! | transactionInfoTable | `#TRANSACTIONINFO` | `term#index` |
+//! | snapshotInfoTable | `/vol/bucket/snapshot` | SnapshotInfo |
+//!
+//! Four tables are our own, and hold what the snapshots of buckets have
+//! (`layers/`, RFC 7):
+//!
+//! | table | key | value |
+//! | --- | --- | --- |
+//! | trioxideSnapshotTable | scope, index | state, id, key of the snapshotInfoTable |
+//! | trioxideSnapshotRowTable | table, row, index | the row as it was, or that it was not there |
+//! | trioxideSnapshotChangeTable | index, table, row | nothing |
+//! | trioxideSnapshotGarbageTable | index, since, entry, key of the deletedTable | RepeatedKeyInfo |
 //!
 //! Ids inside keys are signed decimals, as Java prints a `long`. The multipart form is Ozone's
 //! newer one (schema version 1): a part is a row of its own, so that committing part 9,999 does
@@ -50,11 +61,15 @@ pub enum Table {
     TenantStateTable,
     TenantAccessIdTable,
     PrincipalToAccessIdsTable,
+    SnapshotTable,
+    SnapshotRowTable,
+    SnapshotChangeTable,
+    SnapshotGarbageTable,
 }
 
 impl Table {
     /// All tables, in the order of the declaration; `ALL[t as usize] == t`.
-    pub const ALL: [Table; 23] = [
+    pub const ALL: [Table; 27] = [
         Table::VolumeTable,
         Table::BucketTable,
         Table::UserTable,
@@ -78,9 +93,13 @@ impl Table {
         Table::TenantStateTable,
         Table::TenantAccessIdTable,
         Table::PrincipalToAccessIdsTable,
+        Table::SnapshotTable,
+        Table::SnapshotRowTable,
+        Table::SnapshotChangeTable,
+        Table::SnapshotGarbageTable,
     ];
 
-    /// The column family's name, Ozone's.
+    /// The column family's name: Ozone's, where the table is Ozone's.
     pub const fn name(self) -> &'static str {
         match self {
             Table::VolumeTable => "volumeTable",
@@ -106,6 +125,10 @@ impl Table {
             Table::TenantStateTable => "tenantStateTable",
             Table::TenantAccessIdTable => "tenantAccessIdTable",
             Table::PrincipalToAccessIdsTable => "principalToAccessIdsTable",
+            Table::SnapshotTable => "trioxideSnapshotTable",
+            Table::SnapshotRowTable => "trioxideSnapshotRowTable",
+            Table::SnapshotChangeTable => "trioxideSnapshotChangeTable",
+            Table::SnapshotGarbageTable => "trioxideSnapshotGarbageTable",
         }
     }
 }
@@ -142,6 +165,11 @@ pub fn multipart_key(object_key: &[u8], upload_id: &str) -> Vec<u8> {
 /// `/volume/bucket/key/objectID`: blocks waiting to be deleted.
 pub fn deleted_key(object_key: &[u8], object_id: u64) -> Vec<u8> {
     with_number(object_key, object_id.cast_signed())
+}
+
+/// `/volume/bucket/snapshot`: a snapshot in the snapshotInfoTable.
+pub fn snapshot_key(volume: &str, bucket: &str, snapshot: &str) -> Vec<u8> {
+    join(&[volume, bucket, snapshot], 0)
 }
 
 /// `/volume/bucket/prefix/`: ACLs of a prefix, given without the slash at its end.

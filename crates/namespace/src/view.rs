@@ -7,6 +7,7 @@ use bytes::Bytes;
 use prost::Message;
 use proto::ozone::{BucketInfo, DirectoryInfo, VolumeInfo};
 
+use crate::chain::Chains;
 use crate::error::ViewError;
 use crate::row::{self, Bucket};
 use crate::tables::{Table, volume_key};
@@ -67,6 +68,15 @@ pub trait View {
     fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
         Ok(get(self, Table::DirectoryTable, row)?.map(Arc::new))
     }
+
+    /// The snapshots of all buckets. Every write asks for them: views keep them at hand and
+    /// override this.
+    ///
+    /// # Errors
+    /// When the store fails.
+    fn snapshots(&self) -> Result<Arc<Chains>, ViewError> {
+        Ok(Arc::new(read_snapshots(self)?))
+    }
 }
 
 impl<V: View + ?Sized> View for &V {
@@ -95,6 +105,23 @@ impl<V: View + ?Sized> View for &V {
     fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
         (**self).directory(row)
     }
+
+    fn snapshots(&self) -> Result<Arc<Chains>, ViewError> {
+        (**self).snapshots()
+    }
+}
+
+/// The snapshots of all buckets as the rows of `view` say.
+///
+/// # Errors
+/// When the store fails.
+pub fn read_snapshots(view: &(impl View + ?Sized)) -> Result<Chains, ViewError> {
+    let mut chains = Chains::default();
+    view.scan(Table::SnapshotTable, b"", None, &mut |key, value| {
+        chains.change(key, Some(value));
+        ControlFlow::Continue(())
+    })?;
+    Ok(chains)
 }
 
 /// The row at `key` as message `M`.

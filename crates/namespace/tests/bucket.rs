@@ -281,7 +281,7 @@ fn a_loop_of_links_is_detected() {
 #[test]
 fn commands_of_later_releases_say_their_name() {
     let mut om = Om::new();
-    for command in [Type::CreateSnapshot, Type::SnapshotDiff, Type::CreateTenant] {
+    for command in [Type::RefetchSecretKey, Type::DbUpdates, Type::CreateTenant] {
         let r = om.submit(request(command));
         assert_eq!(status(&r), Status::NotSupportedOperation);
         assert!(r.message.unwrap().contains(command.as_str_name()));

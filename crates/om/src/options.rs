@@ -13,9 +13,10 @@ use service::AuditOptions;
 use types::ReplicationConfig;
 
 use crate::background::{
-    CleanupOptions, DirectoryDeletingOptions, KeyDeletingOptions, TrashOptions,
+    CleanupOptions, DirectoryDeletingOptions, KeyDeletingOptions, SnapshotDeletingOptions,
+    TrashOptions,
 };
-use crate::dispatch::LocalReads;
+use crate::dispatch::{DiffOptions, LocalReads};
 use crate::error::Error;
 use crate::members::Members;
 use crate::scm::{PoolOptions, ScmAddresses};
@@ -103,6 +104,8 @@ pub(crate) struct Setup {
     pub(crate) caches: CacheSizes,
     pub(crate) key_deleting: KeyDeletingOptions,
     pub(crate) directory_deleting: DirectoryDeletingOptions,
+    pub(crate) snapshot_deleting: SnapshotDeletingOptions,
+    pub(crate) snapshot_diffs: DiffOptions,
     pub(crate) open_keys: CleanupOptions,
     /// Age at which OM closes a key that was synced and not closed.
     pub(crate) lease_hard_limit: Duration,
@@ -173,6 +176,20 @@ impl Setup {
             directory_deleting: DirectoryDeletingOptions {
                 interval: conf.get(&keys::OZONE_DIRECTORY_DELETING_SERVICE_INTERVAL),
                 limit: limit(conf.get(&keys::OZONE_PATH_DELETING_LIMIT_PER_TASK)),
+            },
+            snapshot_deleting: SnapshotDeletingOptions {
+                interval: conf.get(&keys::OZONE_SNAPSHOT_DELETING_SERVICE_INTERVAL),
+                limit: limit(conf.get(&keys::OZONE_SNAPSHOT_KEY_DELETING_LIMIT_PER_TASK)),
+            },
+            snapshot_diffs: DiffOptions {
+                page: limit(conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_MAX_PAGE_SIZE)),
+                running: limit(conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_THREAD_POOL_SIZE)),
+                wait: conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_JOB_DEFAULT_WAIT_TIME),
+                keep: conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_JOB_REPORT_PERSISTENT_TIME),
+                most_changes: usize::try_from(
+                    conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_MAX_ALLOWED_KEYS_CHANGED_PER_JOB),
+                )
+                .unwrap_or(usize::MAX),
             },
             caches: CacheSizes {
                 directories: conf.get(&trioxide::TRIOXIDE_OM_DIRECTORY_CACHE_SIZE).as_usize(),
@@ -279,6 +296,9 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
         authorization: authorization(conf)?,
         directory_list_max_size: conf.get(&keys::OZONE_FS_LISTING_PAGE_SIZE_MAX).max(1),
         filesystem_paths: conf.get(&keys::OZONE_OM_ENABLE_FILESYSTEM_PATHS),
+        snapshots: conf.get(&keys::OZONE_FILESYSTEM_SNAPSHOT_ENABLED),
+        snapshot_limit: conf.get(&keys::OZONE_OM_FS_SNAPSHOT_MAX_LIMIT) as usize,
+        snapshot_rename: conf.get(&keys::OZONE_OM_SNAPSHOT_RENAME_ALLOWED),
         ..Settings::default()
     })
 }

@@ -21,7 +21,7 @@ use topology::Racks;
 
 use crate::background::{
     DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
-    OpenKeyCleanupService, TrashEmptier, WhileLeading,
+    OpenKeyCleanupService, SnapshotDeletingService, TrashEmptier, WhileLeading,
 };
 use crate::dispatch::{Admission, Dispatcher, DispatcherParts, Limits, ServerFacts};
 use crate::error::Error;
@@ -78,7 +78,7 @@ impl Om {
         let default_user = default_user(&groups);
         let mut settings = setup.settings.clone();
         settings.authorization.admins.users.push(default_user.clone());
-        let dispatcher = Dispatcher::new(DispatcherParts {
+        let parts = DispatcherParts {
             current: Arc::clone(&state.current),
             group: raft.group().clone(),
             raft: raft.clone(),
@@ -98,7 +98,8 @@ impl Om {
             default_user,
             groups,
             root_access_key: OnceLock::new(),
-        });
+        };
+        let dispatcher = Dispatcher::new(parts, setup.snapshot_diffs.clone());
         let given = options.root_credentials;
         let raft_server = match listeners.open_raft(&setup, state.service.host())? {
             None => {
@@ -314,6 +315,9 @@ fn start_background(
     let options = setup.directory_deleting.clone();
     let directories = DirectoryDeletingService::new(Arc::clone(dispatcher), options);
     services.spawn(WhileLeading::new(dispatcher, directories));
+    let options = setup.snapshot_deleting.clone();
+    let snapshots = SnapshotDeletingService::new(Arc::clone(dispatcher), options);
+    services.spawn(WhileLeading::new(dispatcher, snapshots));
     let (options, lease) = (setup.open_keys.clone(), setup.lease_hard_limit);
     let open_keys = OpenKeyCleanupService::new(Arc::clone(dispatcher), options, lease);
     services.spawn(WhileLeading::new(dispatcher, open_keys));
@@ -327,7 +331,8 @@ fn start_background(
     // Deletions wake the service, but not one by one: what is deleted together goes together.
     let keys: Wake = (|events| &events.deleted, background::KEY_DELETING);
     let directories: Wake = (|events| &events.deleted_directories, background::DIRECTORY_DELETING);
-    for (event, service) in [keys, directories] {
+    let snapshots: Wake = (|events| &events.snapshots, background::SNAPSHOT_DELETING);
+    for (event, service) in [keys, directories, snapshots] {
         let (woken, events, stop) = (services.clone(), Arc::clone(events), shutdown.clone());
         tokio::spawn(async move {
             let wake = async {

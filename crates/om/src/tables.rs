@@ -4,7 +4,7 @@
 use metastore::{Preset, Table as StoreTable, TableSpec};
 use namespace::Table;
 
-/// Our own column family, beside Ozone's: answers of writes that may come again.
+/// A column family of our own that no rule knows: answers of writes that may come again.
 pub(crate) const RETRY_TABLE: &str = "trioxideRetryTable";
 
 /// Layout of a table. Rows that are found by their full key lie in small blocks; rows that are
@@ -17,14 +17,18 @@ const fn preset(table: Table) -> Preset {
         | Table::DeletedDirectoryTable
         | Table::MultipartInfoTable
         | Table::MultipartPartsTable
-        | Table::SnapshotRenamedTable => Preset::Queue,
-        Table::KeyTable | Table::FileTable | Table::DirectoryTable => Preset::Scan,
+        | Table::SnapshotRenamedTable
+        | Table::SnapshotChangeTable
+        | Table::SnapshotGarbageTable => Preset::Queue,
+        Table::KeyTable | Table::FileTable | Table::DirectoryTable | Table::SnapshotRowTable => {
+            Preset::Scan
+        }
         _ => Preset::Point,
     }
 }
 
 /// What the database is opened with: all of Ozone's column families, used yet or not, so that
-/// its tools find what they expect, and one of our own.
+/// its tools find what they expect, and our own.
 pub(crate) fn specs() -> Vec<TableSpec> {
     let ozones = Table::ALL.iter().map(|t| TableSpec::new(t.name(), preset(*t)));
     ozones.chain([TableSpec::new(RETRY_TABLE, Preset::Queue)]).collect()

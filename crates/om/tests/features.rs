@@ -17,11 +17,6 @@ async fn commands_of_absent_features_get_ozones_answer_for_them() {
     let cases = [
         (Type::CreateTenant, Status::FeatureNotEnabled, "S3 multi-tenancy feature is not enabled."),
         (
-            Type::CreateSnapshot,
-            Status::FeatureNotEnabled,
-            "Operation CreateSnapshot cannot be invoked because Ozone snapshot feature is disabled.",
-        ),
-        (
             Type::RenewDelegationToken,
             Status::TokenErrorOther,
             "there are no delegation tokens: security is off",

@@ -1,6 +1,6 @@
 //! The command line of users and administrators, with Ozone's verbs, flags and JSON shapes.
 //!
-//! * [`ShCommand`], [`run_sh`]: `o3 sh volume|bucket|key`
+//! * [`ShCommand`], [`run_sh`]: `o3 sh volume|bucket|key|snapshot`
 //! * [`AdminCommand`], [`run_admin`]: `o3 admin datanode|pipeline|container|safemode|scm`
 //! * [`DebugCommand`], [`run_debug`]: `o3 debug replicas|ldb`
 //! * [`RepairCommand`], [`run_repair`]: `o3 repair ldb|om|scm|datanode`
@@ -26,6 +26,7 @@ mod quota;
 mod render;
 mod repair;
 mod replication;
+mod snapshot;
 mod volume;
 
 use std::process::ExitCode;
@@ -61,6 +62,8 @@ pub enum ShCommand {
     Bucket(Noun<bucket::BucketCommand>),
     /// Keys: put, get, cat, info, list, delete, rename, copy.
     Key(Noun<key::KeyCommand>),
+    /// Snapshots of buckets: create, info, list, diff, rename, delete.
+    Snapshot(Noun<snapshot::SnapshotCommand>),
 }
 
 /// Runs a user's command.
@@ -69,6 +72,7 @@ pub async fn run_sh(command: ShCommand, conf: Configuration) -> ExitCode {
         ShCommand::Volume(noun) => finish(volume::run(noun.command, &conf).await, noun.verbose),
         ShCommand::Bucket(noun) => finish(bucket::run(noun.command, &conf).await, noun.verbose),
         ShCommand::Key(noun) => finish(key::run(noun.command, &conf).await, noun.verbose),
+        ShCommand::Snapshot(noun) => finish(snapshot::run(noun.command, &conf).await, noun.verbose),
     }
 }
 
@@ -154,6 +158,16 @@ mod tests {
             "key rename /vol1/bucket1 key3 key4",
             "key rewrite -t RATIS -r ONE /vol1/bucket1/key1",
             "key delete /vol1/bucket1/key4",
+            "snapshot create /vol1/bucket1",
+            "snapshot create /vol1/bucket1 snap1",
+            "snapshot info /vol1/bucket1 snap1",
+            "snapshot list -l 5 -p s -s snap1 /vol1/bucket1",
+            "snapshot diff -p 2 -t 100000000000000000004 --json -r /vol1/bucket1 snap1 snap2",
+            "snapshot diff --cancel /vol1/bucket1 snap1 snap2",
+            "snapshot listDiff --all-status --all /vol1/bucket1",
+            "snapshot lsDiff --job-status done -s job -l 3 /vol1/bucket1",
+            "snapshot rename /vol1/bucket1 snap1 snap2",
+            "snapshot delete /vol1/bucket1 snap1",
         ] {
             let words = std::iter::once("sh").chain(line.split(' '));
             assert!(Sh::try_parse_from(words).is_ok(), "{line}");

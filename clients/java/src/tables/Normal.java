@@ -12,7 +12,7 @@ final class Normal {
 
   private static final String NUMBERED =
       "containerID|localID|blockID|generation|objectID|updateID|expectedDataGeneration|sequenceId|usedBytes|stateEnterTime"
-          + "|blockCommitSequenceId|bytesUsed|timestamp";
+          + "|blockCommitSequenceId|bytesUsed|timestamp|creationTime|referencedSize|referencedReplicatedSize";
 
   private final Variables variables;
   private final List<Rule> rules = new ArrayList<>();

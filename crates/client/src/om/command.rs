@@ -74,6 +74,15 @@ commands! {
     PutObjectTagging, 141 PutObjectTaggingRequest, 141 PutObjectTaggingResponse;
     GetObjectTagging, 140 GetObjectTaggingRequest, 140 GetObjectTaggingResponse;
     DeleteObjectTagging, 142 DeleteObjectTaggingRequest, 142 DeleteObjectTaggingResponse;
+    CreateSnapshot, 112 CreateSnapshotRequest, 112 CreateSnapshotResponse;
+    ListSnapshot, 113 ListSnapshotRequest, 113 ListSnapshotResponse;
+    SnapshotDiff, 114 SnapshotDiffRequest, 114 SnapshotDiffResponse;
+    DeleteSnapshot, 115 DeleteSnapshotRequest, 115 DeleteSnapshotResponse;
+    ListSnapshotDiffJobs, 122 ListSnapshotDiffJobRequest, 122 ListSnapshotDiffJobResponse;
+    CancelSnapshotDiff, 123 CancelSnapshotDiffRequest, 123 CancelSnapshotDiffResponse;
+    GetSnapshotInfo, 128 SnapshotInfoRequest, 130 SnapshotInfoResponse;
+    RenameSnapshot, 129 RenameSnapshotRequest, 132 RenameSnapshotResponse;
+    SubmitSnapshotDiff, 144 SubmitSnapshotDiffRequest, 143 SubmitSnapshotDiffResponse;
 }
 
 /// `RevokeS3Secret` has no response message; an empty one stands in.
@@ -122,6 +131,12 @@ pub(crate) fn changes(command: Type) -> bool {
             | Type::ListMultiPartUploadParts
             | Type::ListMultipartUploads
             | Type::GetS3VolumeContext
+            | Type::ListSnapshot
+            | Type::GetSnapshotInfo
+            | Type::SnapshotDiff
+            | Type::SubmitSnapshotDiff
+            | Type::ListSnapshotDiffJobs
+            | Type::CancelSnapshotDiff
     )
 }
 
@@ -309,6 +324,15 @@ mod tests {
             GetS3Secret, get_s3_secret_request, get_s3_secret_response;
             SetS3Secret, set_s3_secret_request, set_s3_secret_response;
             DeleteKeys, delete_keys_request, delete_keys_response;
+            CreateSnapshot, create_snapshot_request, create_snapshot_response;
+            ListSnapshot, list_snapshot_request, list_snapshot_response;
+            SnapshotDiff, snapshot_diff_request, snapshot_diff_response;
+            DeleteSnapshot, delete_snapshot_request, delete_snapshot_response;
+            ListSnapshotDiffJobs, list_snapshot_diff_job_request, list_snapshot_diff_job_response;
+            CancelSnapshotDiff, cancel_snapshot_diff_request, cancel_snapshot_diff_response;
+            GetSnapshotInfo, snapshot_info_request, snapshot_info_response;
+            RenameSnapshot, rename_snapshot_request, rename_snapshot_response;
+            SubmitSnapshotDiff, submit_snapshot_diff_request, submit_snapshot_diff_response;
         }
     }
 

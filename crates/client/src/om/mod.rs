@@ -10,6 +10,7 @@ mod displaced;
 pub(crate) mod key;
 pub(crate) mod multipart;
 pub(crate) mod s3;
+pub(crate) mod snapshot;
 pub(crate) mod tagging;
 pub(crate) mod transport;
 pub(crate) mod volume;

@@ -102,6 +102,26 @@ keys! {
     OZONE_FS_LISTING_PAGE_SIZE_MAX: u32 = "ozone.fs.listing.page.size.max", "5000", [OM];
     /// Keys of LEGACY buckets are paths: every command makes the directories above a key.
     OZONE_OM_ENABLE_FILESYSTEM_PATHS: bool = "ozone.om.enable.filesystem.paths", "false", [OM];
+    /// Let users make snapshots of buckets.
+    OZONE_FILESYSTEM_SNAPSHOT_ENABLED: bool = "ozone.filesystem.snapshot.enabled", "true", [OM];
+    /// The most snapshots of all buckets.
+    OZONE_OM_FS_SNAPSHOT_MAX_LIMIT: u32 = "ozone.om.fs.snapshot.max.limit", "10000", [OM];
+    /// Let users rename snapshots.
+    OZONE_OM_SNAPSHOT_RENAME_ALLOWED: bool = "ozone.om.snapshot.rename.allowed", "false", [OM];
+    /// How often OM takes deleted snapshots apart without being woken.
+    OZONE_SNAPSHOT_DELETING_SERVICE_INTERVAL: Duration = "ozone.snapshot.deleting.service.interval", "30s", [OM];
+    /// The most rows of deleted snapshots that OM takes in one run.
+    OZONE_SNAPSHOT_KEY_DELETING_LIMIT_PER_TASK: u32 = "ozone.snapshot.key.deleting.limit.per.task", "20000", [OM];
+    /// The most entries one page of a snapshot diff holds.
+    OZONE_OM_SNAPSHOT_DIFF_MAX_PAGE_SIZE: u32 = "ozone.om.snapshot.diff.max.page.size", "1000", [OM];
+    /// The most snapshot diffs that are made at a time.
+    OZONE_OM_SNAPSHOT_DIFF_THREAD_POOL_SIZE: u32 = "ozone.om.snapshot.diff.thread.pool.size", "10", [OM];
+    /// When a client is told to ask again for a snapshot diff that is being made.
+    OZONE_OM_SNAPSHOT_DIFF_JOB_DEFAULT_WAIT_TIME: Duration = "ozone.om.snapshot.diff.job.default.wait.time", "1m", [OM];
+    /// How long OM keeps a snapshot diff.
+    OZONE_OM_SNAPSHOT_DIFF_JOB_REPORT_PERSISTENT_TIME: Duration = "ozone.om.snapshot.diff.job.report.persistent.time", "7d", [OM];
+    /// The most changed keys a snapshot diff may have.
+    OZONE_OM_SNAPSHOT_DIFF_MAX_ALLOWED_KEYS_CHANGED_PER_JOB: u64 = "ozone.om.snapshot.diff.max.allowed.keys.changed.per.job", "10000000", [OM];
     /// The volume S3 buckets live in.
     OZONE_S3G_VOLUME: String = "ozone.s3g.volume.name", "s3v", [OM, S3G];
     /// How long a SCM block request of OM may take.

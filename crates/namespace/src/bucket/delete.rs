@@ -12,6 +12,7 @@ use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::context::ApplyContext;
 use crate::error::OmError;
 use crate::find::{bucket, volume};
+use crate::layers;
 use crate::response;
 use crate::row::Bucket;
 use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
@@ -49,6 +50,11 @@ impl Write for DeleteBucket {
             }
             if any(cx.view, Table::MultipartInfoTable, &keys)? {
                 return Err(OmError::BucketNotEmpty { uploads: true });
+            }
+            if !cx.view.snapshots()?.of(&layers::scope(cx.view, &found)?).is_empty() {
+                return Err(OmError::ContainsSnapshot(format!(
+                    "Bucket {bucket} can't be deleted when it has snapshots"
+                )));
             }
         }
         let mut info = volume::find(cx.view, &volume)?;

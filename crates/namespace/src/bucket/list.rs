@@ -1,5 +1,6 @@
 //! ListBuckets.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use proto::ozone::{ListBucketsRequest, ListBucketsResponse, OmResponse, Type};
@@ -36,16 +37,17 @@ impl Read for ListBuckets {
         let after = bucket_key(&request.volume_name, request.start_key.as_deref().unwrap_or(""));
         let start = first.as_slice().max(&after);
         let mut keys = Vec::new();
-        // With snapshots absent, a list of the buckets that have one is empty.
-        if request.has_snapshot != Some(true) {
-            let end = prefix_end(&first);
-            cx.view.scan(Table::BucketTable, start, end.as_deref(), &mut |key, _| {
-                if key != after {
-                    keys.push(key.to_vec());
-                }
-                if keys.len() < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            })?;
-        }
+        let with_snapshot = match request.has_snapshot {
+            Some(true) => Some(with_snapshot(cx)?),
+            _ => None,
+        };
+        let end = prefix_end(&first);
+        cx.view.scan(Table::BucketTable, start, end.as_deref(), &mut |key, _| {
+            if key != after && with_snapshot.as_ref().is_none_or(|buckets| buckets.contains(key)) {
+                keys.push(key.to_vec());
+            }
+            if keys.len() < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
         let mut bucket_info = Vec::with_capacity(keys.len());
         for key in keys {
             // Through `bucket`, whose counters are the newest.
@@ -55,4 +57,11 @@ impl Read for ListBuckets {
         r.list_buckets_response = Some(Box::new(ListBucketsResponse { bucket_info }));
         Ok(r)
     }
+}
+
+/// The buckets that have a snapshot.
+fn with_snapshot(cx: &ReadContext<'_>) -> Result<BTreeSet<Vec<u8>>, OmError> {
+    let snapshots = cx.view.snapshots()?;
+    let active = snapshots.all().filter(|(_, layer)| layer.active);
+    Ok(active.filter_map(|(_, layer)| layer.bucket_key().map(<[u8]>::to_vec)).collect())
 }

@@ -13,6 +13,7 @@ use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
 use crate::key_row::{KeyRow, atomic, garbage, hsync, resolve_names};
+use crate::layers;
 use crate::locations::{self, block_id};
 use crate::metadata::{self, HSYNC_CLIENT_ID, LEASE_RECOVERY};
 use crate::response;
@@ -100,6 +101,10 @@ impl Write for CommitKey {
             metadata::remove(&mut key.metadata, HSYNC_CLIENT_ID);
             metadata::remove(&mut key.metadata, LEASE_RECOVERY);
         }
+        key.committed_at = match &existing {
+            Some(existing) if growing => existing.committed_at,
+            _ => layers::retain::committed_at(cx, &key_row.bucket)?,
+        };
         let replaced = account(&mut key_row.bucket, &key, existing, growing)?;
 
         let mut garbage = Vec::new();
@@ -119,14 +124,17 @@ impl Write for CommitKey {
             }
             None => {
                 if !left_over.is_empty() {
-                    garbage.push(garbage::uncommitted(&key, left_over));
+                    let mut left_over = garbage::uncommitted(&key, left_over);
+                    // A block that was synced and is left out now is in snapshots of the time.
+                    left_over.committed_at = growing.then(|| key.committed_at.unwrap_or(0));
+                    garbage.push(left_over);
                 }
                 key_row.delete_open(cx, open_key);
             }
         }
         if !garbage.is_empty() {
             let row = tables::deleted_key(key_row.object_key(), cx.object_id());
-            garbage::discard(cx, row, key_row.bucket_id(), garbage);
+            garbage::discard(cx, row, key_row.bucket_id(), garbage)?;
         }
         key_row.put_with_bucket(cx, key);
         let mut r = response::ok(Type::CommitKey);

@@ -232,6 +232,7 @@ pub(crate) fn open(
         expected_data_generation,
         parent_id: None,
         file_checksum: None,
+        committed_at: None,
     })
 }
 

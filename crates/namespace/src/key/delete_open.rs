@@ -94,7 +94,7 @@ fn abandon(
                 tables::deleted_key(&named, object_id)
             }
         };
-        garbage::discard(cx, deleted, bucket_id, vec![garbage::uncommitted(&open, blocks)]);
+        garbage::discard(cx, deleted, bucket_id, vec![garbage::uncommitted(&open, blocks)])?;
     }
     cx.delete(key_tables.open(), open_key);
     Ok(())

@@ -3,6 +3,8 @@
 use proto::ozone::{KeyInfo, KeyLocation, KeyLocationList, RepeatedKeyInfo};
 
 use crate::context::ApplyContext;
+use crate::error::OmError;
+use crate::layers::retain::retain;
 use crate::locations;
 use crate::metadata::{self, COMMITTED_KEY_DELETED};
 use crate::tables::Table;
@@ -43,15 +45,17 @@ pub(crate) fn uncommitted(key: &KeyInfo, blocks: Vec<KeyLocation>) -> KeyInfo {
     }
 }
 
-/// Puts versions of a key into the deletedTable at `row`.
+/// Puts versions of a key into the deletedTable at `row`, but for those that a snapshot shows.
 pub(crate) fn discard(
     cx: &mut ApplyContext<'_>,
     row: Vec<u8>,
     bucket_id: u64,
-    key_info: Vec<KeyInfo>,
-) {
+    versions: Vec<KeyInfo>,
+) -> Result<(), OmError> {
+    let key_info = retain(cx, &row, bucket_id, versions)?;
     if !key_info.is_empty() {
         let value = RepeatedKeyInfo { key_info, bucket_id: Some(bucket_id) };
         cx.put(Table::DeletedTable, row, &value);
     }
+    Ok(())
 }

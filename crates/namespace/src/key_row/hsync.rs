@@ -1,10 +1,13 @@
 //! Keys that their writer has synced but not closed: committed and open at once.
 
+use std::collections::HashSet;
+
 use proto::ozone::KeyInfo;
 
 use super::KeyTables;
 use crate::context::ApplyContext;
 use crate::error::OmError;
+use crate::locations::{self, block_id};
 use crate::metadata::{self, DELETED_HSYNC_KEY, HSYNC_CLIENT_ID, OVERWRITTEN_HSYNC_KEY};
 use crate::tables;
 use crate::view;
@@ -46,6 +49,11 @@ pub(crate) fn disown(
         Fate::Overwritten => OVERWRITTEN_HSYNC_KEY,
     };
     metadata::set_str(&mut open.metadata, marker, "true");
+    // What was synced is garbage as the key's, and must not be so once more as the session's.
+    let gone: HashSet<_> = locations::of_key(key).map(block_id).collect();
+    for list in &mut open.key_location_list {
+        list.key_locations.retain(|location| !gone.contains(&block_id(location)));
+    }
     cx.put(key_tables.open(), open_key, &open);
     Ok(())
 }

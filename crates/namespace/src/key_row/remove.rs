@@ -33,7 +33,7 @@ pub(crate) fn remove(
         let deleted = tables::deleted_key(named, key.object_id.unwrap_or_else(|| cx.object_id()));
         let bucket_id = bucket.object_id.unwrap_or_default();
         let versions = vec![garbage::committed(key, cx.tx.index)];
-        garbage::discard(cx, deleted, bucket_id, versions);
+        garbage::discard(cx, deleted, bucket_id, versions)?;
     }
     cx.delete(row.key_tables.committed(), row.key);
     Ok(())

@@ -74,7 +74,7 @@ pub(super) fn remove(
         if garbage::has_blocks(&part) {
             let object_id = part.object_id.unwrap_or_else(|| cx.object_id());
             let deleted = tables::deleted_key(&row, object_id);
-            garbage::discard(cx, deleted, bucket_id, vec![part]);
+            garbage::discard(cx, deleted, bucket_id, vec![part])?;
         }
         cx.delete(Table::MultipartPartsTable, part_row);
     }

@@ -94,7 +94,7 @@ impl Write for CommitMultiPartUpload {
         }
         if !garbage.is_empty() {
             let row = tables::deleted_key(key_row.object_key(), cx.object_id());
-            garbage::discard(cx, row, key_row.bucket_id(), garbage);
+            garbage::discard(cx, row, key_row.bucket_id(), garbage)?;
         }
 
         let part_name =
@@ -139,7 +139,7 @@ fn throw_away(cx: &mut ApplyContext<'_>, args: &KeyArgs, client_id: u64) -> Resu
     let open = key_row.open(cx.view, &open_key)?.ok_or_else(|| not_open(&open_key))?;
     if garbage::has_blocks(&open) {
         let row = tables::deleted_key(key_row.object_key(), cx.object_id());
-        garbage::discard(cx, row, key_row.bucket_id(), vec![open]);
+        garbage::discard(cx, row, key_row.bucket_id(), vec![open])?;
     }
     key_row.delete_open(cx, open_key);
     Ok(())

@@ -14,6 +14,7 @@ use crate::error::OmError;
 use crate::find::upload;
 use crate::key::create::check_path;
 use crate::key_row::{KeyRow, atomic, garbage, hsync, resolve_names};
+use crate::layers::retain::committed_at;
 use crate::metadata::{self, ETAG};
 use crate::new_key::of_new;
 use crate::response;
@@ -184,6 +185,7 @@ impl Write for CompleteMultiPartUpload {
         key.modification_time = args.modification_time.unwrap_or(key.modification_time);
         key.creation_time = key.modification_time;
         key.update_id = Some(cx.tx.index);
+        key.committed_at = committed_at(cx, &key_row.bucket)?;
         // What is known only now, such as a checksum over the parts' checksums.
         for entry in &args.metadata {
             metadata::set(&mut key.metadata, entry.clone());
@@ -216,7 +218,7 @@ impl Write for CompleteMultiPartUpload {
         usage::count(&mut bucket.used_bytes, usage::replicated_size(&key));
         if !garbage.is_empty() {
             let row = tables::deleted_key(key_row.object_key(), cx.object_id());
-            garbage::discard(cx, row, key_row.bucket_id(), garbage);
+            garbage::discard(cx, row, key_row.bucket_id(), garbage)?;
         }
         cx.delete(Table::MultipartInfoTable, upload_row);
         began.delete_open(cx, open_row);

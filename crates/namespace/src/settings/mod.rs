@@ -46,6 +46,12 @@ pub struct Settings {
     pub directory_list_max_size: u32,
     /// `ozone.om.enable.filesystem.paths`: keys of LEGACY buckets are paths with directories.
     pub filesystem_paths: bool,
+    /// `ozone.filesystem.snapshot.enabled`
+    pub snapshots: bool,
+    /// `ozone.om.fs.snapshot.max.limit`: most snapshots of all buckets.
+    pub snapshot_limit: usize,
+    /// `ozone.om.snapshot.rename.allowed`
+    pub snapshot_rename: bool,
 }
 
 impl Settings {
@@ -78,6 +84,9 @@ impl Default for Settings {
             authorization: Authorization::default(),
             directory_list_max_size: 5000,
             filesystem_paths: false,
+            snapshots: true,
+            snapshot_limit: 10_000,
+            snapshot_rename: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! * [`KeyDeletingService`]: blocks of deleted keys go to SCM, then their rows go
 //! * [`DirectoryDeletingService`]: deleted directories are taken apart
+//! * [`SnapshotDeletingService`]: deleted snapshots are taken apart
 //! * [`OpenKeyCleanupService`]: open keys that no client commits are given up
 //! * [`MultipartUploadCleanupService`]: the same for multipart uploads
 //! * [`TrashEmptier`]: what lies in the trash of file systems long enough goes
@@ -15,6 +16,7 @@ mod key_deleting;
 mod multipart_cleanup;
 mod names;
 mod open_key_cleanup;
+mod snapshot_deleting;
 mod submit;
 mod trash;
 mod while_leading;
@@ -26,6 +28,9 @@ pub(crate) use error::BackgroundError;
 pub(crate) use key_deleting::{KeyDeletingOptions, KeyDeletingService, NAME as KEY_DELETING};
 pub(crate) use multipart_cleanup::MultipartUploadCleanupService;
 pub(crate) use open_key_cleanup::OpenKeyCleanupService;
+pub(crate) use snapshot_deleting::{
+    NAME as SNAPSHOT_DELETING, SnapshotDeletingOptions, SnapshotDeletingService,
+};
 pub(crate) use trash::{TrashEmptier, TrashOptions};
 pub(crate) use while_leading::WhileLeading;
 

@@ -30,19 +30,6 @@ pub(super) fn refuse(request: &OmRequest) -> Bytes {
             let message = "S3 multi-tenancy feature is not enabled.";
             (OmStatus::FeatureNotEnabled, message.to_owned())
         }
-        Type::CreateSnapshot
-        | Type::ListSnapshot
-        | Type::GetSnapshotInfo
-        | Type::RenameSnapshot
-        | Type::DeleteSnapshot
-        | Type::SnapshotDiff
-        | Type::SubmitSnapshotDiff
-        | Type::ListSnapshotDiffJobs
-        | Type::CancelSnapshotDiff => {
-            let because = "because Ozone snapshot feature is disabled";
-            let message = format!("Operation {name} cannot be invoked {because}.");
-            (OmStatus::FeatureNotEnabled, message)
-        }
         Type::RenewDelegationToken | Type::CancelDelegationToken => {
             let message = "there are no delegation tokens: security is off";
             (OmStatus::TokenErrorOther, message.to_owned())

@@ -18,6 +18,7 @@ mod prepared;
 mod quota_repair;
 mod read;
 mod server;
+mod snapshot_diff;
 mod updates;
 mod write;
 
@@ -40,6 +41,7 @@ pub(crate) use consistency::LocalReads;
 pub(crate) use members::NotChanged;
 pub(crate) use outcome::Outcome;
 pub(crate) use server::ServerFacts;
+pub(crate) use snapshot_diff::{DiffJobs, DiffOptions};
 pub(crate) use write::LeaderIds;
 
 use quota_repair::QuotaRepairs;
@@ -114,14 +116,16 @@ pub(crate) struct Dispatcher {
     parts: DispatcherParts,
     ids: LeaderIds,
     repairs: QuotaRepairs,
+    diffs: DiffJobs,
     methods: Vec<OnceLock<RpcMethod>>,
 }
 
 impl Dispatcher {
-    pub(crate) fn new(parts: DispatcherParts) -> Arc<Self> {
+    pub(crate) fn new(parts: DispatcherParts, diffs: DiffOptions) -> Arc<Self> {
         let methods = std::iter::repeat_with(OnceLock::new).take(COMMANDS).collect();
         let (ids, repairs) = (LeaderIds::default(), QuotaRepairs::default());
-        Arc::new(Self { parts, ids, repairs, methods })
+        let diffs = DiffJobs::new(diffs);
+        Arc::new(Self { parts, ids, repairs, diffs, methods })
     }
 
     /// Answers an encoded request with the encoded answer.

@@ -54,8 +54,9 @@ impl Dispatcher {
         let tables = self.tables()?;
         let groups = self.groups_of(user);
         let settings = &self.parts.settings;
-        if is_list(request) {
-            // Files and directories are in two tables, and what is created counts, too.
+        if is_list(request) || namespace::reads_snapshot(request) {
+            // Files and directories are in two tables, and what is created counts, too. What a
+            // snapshot shows is in the layers or in the row, and moves from one to the other.
             let snapshot = SnapshotView::of(&tables);
             return Ok(read(&ReadContext { view: &snapshot, user, groups: &groups, settings }));
         }

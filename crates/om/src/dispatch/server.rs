@@ -126,6 +126,16 @@ impl Dispatcher {
                 let answer = GetQuotaRepairStatusResponse { status };
                 response.get_quota_repair_status_response = Some(Box::new(answer));
             }
+            Ok(
+                Type::SnapshotDiff
+                | Type::SubmitSnapshotDiff
+                | Type::ListSnapshotDiffJobs
+                | Type::CancelSnapshotDiff,
+            ) => {
+                if let Err(refused) = self.about_diffs(&request, user, &mut response).await {
+                    return refused;
+                }
+            }
             Ok(command) if absent::answer(command, &mut response) => {}
             _ => return Ok(absent::refuse(&request)),
         }

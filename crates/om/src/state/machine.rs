@@ -67,6 +67,8 @@ pub(crate) struct MachineEvents {
     pub(crate) deleted: Notify,
     /// Directories came into the deletedDirectoryTable.
     pub(crate) deleted_directories: Notify,
+    /// Snapshots were made or deleted.
+    pub(crate) snapshots: Notify,
     /// Entries applied.
     pub(crate) entries: AtomicU64,
     /// Batches they were written in.
@@ -262,11 +264,15 @@ impl OmStateMachine {
     ) -> Result<(), Error> {
         let mut batch = Batch::new();
         let mut buckets = Vec::new();
+        let mut snapshots = Vec::new();
         let mut directories = Vec::new();
         let (mut deleted, mut deleted_directories, mut moved) = (false, false, false);
         for (table, key, change) in overlay.drain_changes() {
             if table == Table::BucketTable {
                 buckets.push((key.clone(), change.clone()));
+            }
+            if table == Table::SnapshotTable {
+                snapshots.push((key.clone(), change.clone()));
             }
             if table == Table::DirectoryTable {
                 moved |= matches!(change, RowChange::Deleted);
@@ -300,6 +306,11 @@ impl OmStateMachine {
         drop(move_guard);
         tables.retries().written(at.index);
         tables.round_written(buckets);
+        let changed = !snapshots.is_empty();
+        tables.snapshots_written(snapshots);
+        if changed {
+            self.events.snapshots.notify_one();
+        }
         if deleted_directories {
             self.events.deleted_directories.notify_one();
         }

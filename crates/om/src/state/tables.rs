@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use metastore::{IterRange, Store};
 use namespace::tables::volume_key;
-use namespace::{Bucket, RowChange, Table, View, ViewError};
+use namespace::{Bucket, Chains, RowChange, Table, View, ViewError, read_snapshots};
 use parking_lot::RwLock;
 use prost::Message;
 use proto::ozone::{BucketInfo, DirectoryInfo, VolumeInfo};
@@ -29,6 +29,8 @@ pub(crate) struct Tables {
     buckets: RwLock<Buckets>,
     directories: DirectoryCache,
     directory_epoch: DirectoryEpoch,
+    /// The snapshots of all buckets, in step with their rows.
+    snapshots: RwLock<Arc<Chains>>,
 }
 
 /// Bounds of what is kept decoded.
@@ -52,13 +54,16 @@ impl Tables {
     pub(crate) fn new(store: Store, sizes: CacheSizes) -> Result<Self, Error> {
         let retries = Retries::default();
         retries.load(&store)?;
-        Ok(Self {
+        let tables = Self {
             store,
             retries,
             buckets: RwLock::default(),
             directories: DirectoryCache::new(sizes.directories),
             directory_epoch: DirectoryEpoch::default(),
-        })
+            snapshots: RwLock::default(),
+        };
+        *tables.snapshots.write() = Arc::new(read_snapshots(&tables)?);
+        Ok(tables)
     }
 
     /// The answer that a call got before, if it is a call that comes again.
@@ -101,6 +106,18 @@ impl Tables {
                     buckets.rows.remove(&key);
                 }
             }
+        }
+    }
+
+    /// Notes what a round did to the rows of snapshots, as [`round_written`](Self::round_written).
+    pub(crate) fn snapshots_written(&self, changed: Vec<(Vec<u8>, RowChange)>) {
+        if changed.is_empty() {
+            return;
+        }
+        let mut chains = self.snapshots.write();
+        let chains = Arc::make_mut(&mut chains);
+        for (key, change) in changed {
+            chains.change(&key, change.value().as_deref());
         }
     }
 
@@ -186,5 +203,9 @@ impl View for Tables {
             self.directories.add(row, Arc::clone(directory), missed);
         }
         Ok(found)
+    }
+
+    fn snapshots(&self) -> Result<Arc<Chains>, ViewError> {
+        Ok(Arc::clone(&self.snapshots.read()))
     }
 }

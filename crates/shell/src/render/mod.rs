@@ -7,6 +7,7 @@ pub(crate) mod key;
 pub(crate) mod node;
 pub(crate) mod pipeline;
 pub(crate) mod replication;
+pub(crate) mod snapshot;
 pub(crate) mod time;
 pub(crate) mod volume;
 

@@ -1,0 +1,240 @@
+//! What changed between two snapshots of a bucket: the rows that the layers in between have
+//! something of, at either end. The cost is that of the changes, not of the keys; in a
+//! FILE_SYSTEM_OPTIMIZED bucket the names of directories are read besides, as far as parents of
+//! what changed did not change themselves.
+//!
+//! Objects are told by their ids, as Ozone does: an id at one end only was created or deleted, one
+//! with another row was renamed.
+
+mod directories;
+mod ends;
+mod same;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use proto::ozone::diff_report_entry_proto::DiffTypeProto;
+use proto::ozone::{DiffReportEntryProto, DirectoryInfo, KeyInfo};
+
+use self::directories::Directories;
+pub use self::ends::{FoundEnds, diff_bucket, diff_ends};
+use super::find;
+use crate::error::OmError;
+use crate::find::bucket;
+use crate::layers::as_of::AsOf;
+use crate::layers::{rows, scope};
+use crate::row;
+use crate::tables::{Table, object_key};
+use crate::tree::Tree;
+use crate::view::View;
+
+/// A diff that was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError {
+    /// The snapshots cannot be read.
+    #[error(transparent)]
+    Om(#[from] OmError),
+    /// More rows changed than a diff may have.
+    #[error(
+        "Expected diff contains more than max allowed key changes for a snapDiff job. AllowMaxTotalKeys: {0}."
+    )]
+    TooMany(usize),
+    /// Nobody wants it any more.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// Which snapshots are compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DiffEnds {
+    /// Volume, links resolved.
+    pub volume: String,
+    /// Bucket, links resolved.
+    pub bucket: String,
+    /// Name of the snapshot that the changes begin at.
+    pub from: String,
+    /// Name of the snapshot that they lead to.
+    pub to: String,
+}
+
+/// A file, key or directory that changed.
+struct Object {
+    table: Table,
+    key: Vec<u8>,
+    parent_id: u64,
+    kind: Kind,
+}
+
+enum Kind {
+    Key(Box<KeyInfo>),
+    Directory(Box<DirectoryInfo>),
+}
+
+/// Objects of one end by id.
+type Objects = BTreeMap<u64, Object>;
+
+/// The changes, in the order in which they can be carried out: what is deleted, renamed, created,
+/// modified; each by the ids of the objects.
+///
+/// `view` shows all tables as of one moment. `most` rows may have changed; `goes_on` is asked now
+/// and then.
+///
+/// # Errors
+/// When a snapshot is not there, too much changed, or nobody wants to know any more.
+pub fn diff(
+    view: &dyn View,
+    ends: &DiffEnds,
+    most: usize,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Vec<DiffReportEntryProto>, DiffError> {
+    let DiffEnds { volume, bucket, from, to } = ends;
+    let from = find::readable(view, volume, bucket, from)?;
+    let to = find::readable(view, volume, bucket, to)?;
+    let bucket = bucket::find(view, volume, bucket)?;
+    let changed = changed(view, &scope(view, &bucket)?, (from.min(to), from.max(to)), most)?;
+    let (old, new) = (AsOf::new(view, from), AsOf::new(view, to));
+    let (mut before, mut after) = (Objects::new(), Objects::new());
+    for (number, (tag, key)) in changed.into_iter().enumerate() {
+        if number % 1024 == 0 && !goes_on() {
+            return Err(DiffError::Cancelled);
+        }
+        let Some(table) = rows::table(tag) else { continue };
+        let was = old.get(table, &key).map_err(OmError::from)?;
+        let is = new.get(table, &key).map_err(OmError::from)?;
+        if was == is {
+            continue;
+        }
+        for (value, objects) in [(was, &mut before), (is, &mut after)] {
+            if let Some(value) = value {
+                let (id, object) = object(table, key.clone(), value)?;
+                objects.insert(id, object);
+            }
+        }
+    }
+    if !goes_on() {
+        return Err(DiffError::Cancelled);
+    }
+    let prefix = object_key(volume, &bucket.bucket_name, "").len();
+    let (old_tree, new_tree) = match bucket.is_tree() {
+        true => (Some(Tree::of(&old, &bucket)?), Some(Tree::of(&new, &bucket)?)),
+        false => (None, None),
+    };
+    let names = Names {
+        old: Directories::of(old_tree.as_ref(), &before)?,
+        new: Directories::of(new_tree.as_ref(), &after)?,
+        prefix,
+    };
+    Ok(report(&before, &after, &names))
+}
+
+/// The rows that layers from `range.0` to before `range.1` have something of.
+fn changed(
+    view: &dyn View,
+    scope: &[u8],
+    range: (u64, u64),
+    most: usize,
+) -> Result<BTreeSet<(u8, Vec<u8>)>, DiffError> {
+    let chains = view.snapshots().map_err(OmError::from)?;
+    let mut changed = BTreeSet::new();
+    let layers = chains.of(scope).iter().map(|layer| layer.index);
+    for index in layers.filter(|index| (range.0..range.1).contains(index)) {
+        let (start, end) = rows::layer_range(index);
+        let table = Table::SnapshotChangeTable;
+        let scanned = view.scan(table, &start, end.as_deref(), &mut |key, _| {
+            if let Some((_, tag, key)) = rows::split_change_key(key) {
+                changed.insert((tag, key.to_vec()));
+            }
+            if changed.len() > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        scanned.map_err(OmError::from)?;
+        if changed.len() > most {
+            return Err(DiffError::TooMany(most));
+        }
+    }
+    Ok(changed)
+}
+
+fn object(table: Table, key: Vec<u8>, value: bytes::Bytes) -> Result<(u64, Object), OmError> {
+    if table == Table::DirectoryTable {
+        let info: DirectoryInfo = row::decode(table, &key, value)?;
+        let (id, parent_id) = (info.object_id, info.parent_id);
+        return Ok((id, Object { table, key, parent_id, kind: Kind::Directory(Box::new(info)) }));
+    }
+    let info: KeyInfo = row::decode(table, &key, value)?;
+    let (id, parent_id) = (info.object_id.unwrap_or_default(), info.parent_id());
+    Ok((id, Object { table, key, parent_id, kind: Kind::Key(Box::new(info)) }))
+}
+
+/// What objects are called at either end.
+struct Names {
+    old: Directories,
+    new: Directories,
+    /// Bytes before the name in the key of a row that is named after a key.
+    prefix: usize,
+}
+
+impl Names {
+    /// The path of an object; `None` when it is below a directory that is deleted.
+    fn of(&self, directories: &Directories, object: &Object) -> Option<String> {
+        if object.table == Table::KeyTable {
+            let name = object.key.get(self.prefix..).unwrap_or_default();
+            let name = String::from_utf8_lossy(name);
+            return Some(name.trim_end_matches('/').to_owned());
+        }
+        let name = match &object.kind {
+            Kind::Key(key) => &key.key_name,
+            Kind::Directory(directory) => &directory.name,
+        };
+        Some(match directories.path(object.parent_id)? {
+            "" => name.clone(),
+            parent => format!("{parent}/{name}"),
+        })
+    }
+}
+
+fn report(before: &Objects, after: &Objects, names: &Names) -> Vec<DiffReportEntryProto> {
+    let (mut deleted, mut renamed) = (Vec::new(), Vec::new());
+    let (mut created, mut modified) = (Vec::new(), Vec::new());
+    let entry =
+        |kind: DiffTypeProto, source: String, target: Option<String>| DiffReportEntryProto {
+            diff_type: Some(kind as i32),
+            source_path: Some(source),
+            target_path: target,
+        };
+    let add = |list: &mut Vec<_>, kind, source| list.push(entry(kind, source, None));
+    let is_gone = |id: u64| before.contains_key(&id) && !after.contains_key(&id);
+    let ids: BTreeSet<u64> = before.keys().chain(after.keys()).copied().collect();
+    for id in ids {
+        let (was, is) = (before.get(&id), after.get(&id));
+        let old = was.and_then(|object| names.of(&names.old, object));
+        let new = is.and_then(|object| names.of(&names.new, object));
+        let moved = match (was, is) {
+            (Some(was), Some(is)) => (was.table, &was.key) != (is.table, &is.key),
+            _ => false,
+        };
+        match (old, new) {
+            (Some(old), None) => {
+                // What was in a directory that is deleted went with it.
+                let parent = was.map(|object| object.parent_id).unwrap_or_default();
+                if !names.old.any_above(parent, &is_gone) {
+                    add(&mut deleted, DiffTypeProto::Delete, old);
+                }
+            }
+            (None, Some(new)) => add(&mut created, DiffTypeProto::Create, new),
+            (Some(old), Some(new)) => {
+                let differs = match (was, is) {
+                    (Some(was), Some(is)) => same::differs(was, is),
+                    _ => false,
+                };
+                if differs || !moved {
+                    add(&mut modified, DiffTypeProto::Modify, old.clone());
+                }
+                if moved {
+                    renamed.push(entry(DiffTypeProto::Rename, old, Some(new)));
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    [deleted, renamed, created, modified].concat()
+}

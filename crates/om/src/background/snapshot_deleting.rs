@@ -1,0 +1,165 @@
+//! Deleted snapshots are taken apart: what they kept goes to the snapshot before them, or for good.
+//!
+//! The work is done in small portions, each a write like any other. The service remembers where it
+//! is in a layer: the rows that it has passed are tombstones in the store for a while, and nothing
+//! comes to the layer of a deleted snapshot any more. When it is through, a last portion without
+//! such a place makes sure that nothing is left.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use namespace::{Layer, Table, View};
+use parking_lot::Mutex;
+use proto::ozone::{OmRequest, SnapshotPurgeRequest, Type};
+use service::Progress;
+
+use super::BackgroundError;
+use super::submit::submit;
+use super::while_leading::LeaderWork;
+use crate::dispatch::Dispatcher;
+use crate::state::Tables;
+
+/// Name in lists and metrics, Ozone's.
+pub(crate) const NAME: &str = "SnapshotDeletingService";
+/// Rows in one portion: what clients' writes may have to wait for.
+const PORTION: u32 = 500;
+/// Rest after a portion while clients write, in times of what the portion took.
+const REST: u32 = 3;
+
+/// How the service works.
+#[derive(Debug, Clone)]
+pub(crate) struct SnapshotDeletingOptions {
+    /// How often it looks without being woken.
+    pub(crate) interval: Duration,
+    /// Most rows taken in one run.
+    pub(crate) limit: usize,
+}
+
+/// Takes deleted snapshots apart.
+pub(crate) struct SnapshotDeletingService {
+    dispatcher: Arc<Dispatcher>,
+    options: SnapshotDeletingOptions,
+    at: Mutex<Option<Position>>,
+}
+
+/// Where the service is in a layer.
+#[derive(Debug, Default, Clone)]
+struct Position {
+    layer: u64,
+    /// In the trioxideSnapshotChangeTable; empty at the start.
+    change: Vec<u8>,
+    /// In the trioxideSnapshotGarbageTable; empty at the start.
+    garbage: Vec<u8>,
+}
+
+impl SnapshotDeletingService {
+    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: SnapshotDeletingOptions) -> Arc<Self> {
+        Arc::new(Self { dispatcher, options, at: Mutex::default() })
+    }
+
+    /// The oldest deleted snapshot.
+    fn next(&self) -> Result<Option<Layer>, BackgroundError> {
+        let snapshots = self.dispatcher.tables()?.snapshots()?;
+        let deleted = snapshots.all().map(|(_, layer)| layer).filter(|layer| !layer.active);
+        Ok(deleted.min_by_key(|layer| layer.index).cloned())
+    }
+
+    async fn purge(&self, layer: &Layer, at: &Position) -> Result<(), BackgroundError> {
+        let place = |place: &[u8]| (!place.is_empty()).then(|| place.to_vec().into());
+        let purge = SnapshotPurgeRequest {
+            snapshot_db_keys: vec![String::from_utf8_lossy(&layer.info_key).into_owned()],
+            rows: Some(PORTION),
+            from_change: place(&at.change),
+            from_garbage: place(&at.garbage),
+            ..SnapshotPurgeRequest::default()
+        };
+        let request = OmRequest {
+            cmd_type: Type::SnapshotPurge as i32,
+            client_id: NAME.to_owned(),
+            snapshot_purge_request: Some(Box::new(purge)),
+            ..OmRequest::default()
+        };
+        let began = Instant::now();
+        submit(&self.dispatcher, request).await?;
+        if self.dispatcher.parts().admission.writing() > 0 {
+            tokio::time::sleep(began.elapsed() * REST).await;
+        }
+        Ok(())
+    }
+
+    async fn take_apart(&self) -> Result<Progress, BackgroundError> {
+        // Taken, so that a run that fails leaves the next one to begin anew.
+        let kept = self.at.lock().take();
+        let mut at = kept.unwrap_or_default();
+        let mut items = 0;
+        while items < self.options.limit {
+            let Some(layer) = self.next()? else { return Ok(Progress::done(items as u64)) };
+            if at.layer != layer.index {
+                at = Position { layer: layer.index, ..Position::default() };
+            }
+            let (found, next) = portion(&*self.dispatcher.tables()?, &at)?;
+            if found == 0 {
+                at = Position { layer: layer.index, ..Position::default() };
+            }
+            self.purge(&layer, &at).await?;
+            items += found.max(1);
+            if found > 0 {
+                at = next;
+            }
+        }
+        *self.at.lock() = Some(at);
+        Ok(Progress::more(items as u64))
+    }
+}
+
+/// How many rows the next portion takes, and where the one after it begins.
+fn portion(tables: &Tables, at: &Position) -> Result<(usize, Position), BackgroundError> {
+    let mut next = at.clone();
+    let most = PORTION as usize;
+    let changes =
+        rows(tables, Table::SnapshotChangeTable, at.layer, &at.change, most, &mut next.change)?;
+    let most = most.saturating_sub(changes);
+    let garbage =
+        rows(tables, Table::SnapshotGarbageTable, at.layer, &at.garbage, most, &mut next.garbage)?;
+    Ok((changes + garbage, next))
+}
+
+fn rows(
+    tables: &Tables,
+    table: Table,
+    layer: u64,
+    from: &[u8],
+    most: usize,
+    next: &mut Vec<u8>,
+) -> Result<usize, BackgroundError> {
+    let first = layer.to_be_bytes();
+    let start = if from.is_empty() { first.as_slice() } else { from };
+    let end = layer.checked_add(1).map(u64::to_be_bytes);
+    let mut found = 0;
+    tables.scan(table, start, end.as_ref().map(<[u8; 8]>::as_slice), &mut |key, _| {
+        if found == most {
+            return ControlFlow::Break(());
+        }
+        found += 1;
+        // Right behind the row.
+        *next = [key, b"\0"].concat();
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
+#[async_trait::async_trait]
+impl LeaderWork for SnapshotDeletingService {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn interval(&self) -> Duration {
+        self.options.interval
+    }
+
+    async fn run(&self) -> Result<Progress, BackgroundError> {
+        self.take_apart().await
+    }
+}
