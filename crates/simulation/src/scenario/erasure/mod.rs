@@ -5,8 +5,8 @@
 //!
 //! After each round everything must be whole again: SCM has every index of each container, and from
 //! every set of as many replicas as there are data indexes, of those that SCM calls healthy, all
-//! bytes can be had that were acknowledged ([`whole`]). All machines lose power at once before that is
-//! looked at.
+//! bytes can be had that were acknowledged ([`whole`]). All machines lose power at once before that
+//! is looked at.
 
 mod board;
 mod clients;

@@ -72,7 +72,7 @@ impl Looker<'_> {
     async fn lacking(&self) -> Vec<String> {
         let wanted = match self.wanted().await {
             Ok(wanted) => wanted,
-            Err(why) => return vec![why],
+            Err(why) => return vec![why.to_string()],
         };
         let containers: BTreeSet<ContainerId> = wanted.iter().map(|of| of.id.container).collect();
         let mut healthy = BTreeMap::new();
@@ -95,13 +95,13 @@ impl Looker<'_> {
     }
 
     /// The blocks of all keys that were acknowledged.
-    async fn wanted(&self) -> Result<Vec<Wanted>, String> {
+    async fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
         let kept = self.board.kept.lock().clone();
         let mut wanted = Vec::new();
         for (number, kept) in kept {
             let name = format!("key {number}");
             let info = self.client.key_info(&path(number)).await;
-            let info = info.map_err(|error| format!("{name}: {error}"))?;
+            let info = info.map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
             let mut rest = bytes_of(number, kept.length);
             for location in info.key_location_list.iter().flat_map(|list| &list.key_locations) {
                 let id = BlockId::from_wire(&location.block_id);
@@ -110,7 +110,7 @@ impl Looker<'_> {
                 wanted.push(Wanted { name: name.clone(), id, data, parts });
             }
             if !rest.is_empty() {
-                return Err(format!("{name}: {} of its bytes are in no block", rest.len()));
+                anyhow::bail!("{name}: {} of its bytes are in no block", rest.len());
             }
         }
         Ok(wanted)
@@ -118,13 +118,12 @@ impl Looker<'_> {
 
     /// The replicas of a container that SCM calls healthy, each index at least once. One that is
     /// open is closed.
-    async fn healthy(&self, container: ContainerId) -> Result<Vec<Healthy>, String> {
-        let told = |error: client::Error| error.to_string();
-        let state = self.scm.container(container).await.map_err(told)?.container_info.state();
+    async fn healthy(&self, container: ContainerId) -> anyhow::Result<Vec<Healthy>> {
+        let state = self.scm.container(container).await?.container_info.state();
         if state == LifeCycleState::Open {
-            self.scm.close_container(container).await.map_err(told)?;
+            self.scm.close_container(container).await?;
         }
-        let replicas = self.scm.replicas(container).await.map_err(told)?;
+        let replicas = self.scm.replicas(container).await?;
         let closed = replicas.iter().filter(|replica| replica.state == "CLOSED");
         let healthy = closed.filter_map(|replica| {
             let index = u32::try_from(replica.replica_index()).ok()?;
@@ -141,7 +140,7 @@ impl Looker<'_> {
                     let host = &r.datanode_details.host_name;
                     format!("{} of index {} on {host}", r.state, r.replica_index())
                 });
-                Err(format!("{}, {}", state.as_str_name(), states.collect::<Vec<_>>().join(", ")))
+                anyhow::bail!("{}, {}", state.as_str_name(), states.collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -181,11 +180,10 @@ impl Looker<'_> {
     }
 
     /// Decodes a block from every set of d replicas.
-    fn decode(&self, block: &Wanted, found: &[(u32, Bytes)]) -> Result<(), String> {
-        let told = |error: erasure::Error| error.to_string();
-        let scheme = Scheme::new(self.board.coding).map_err(told)?;
+    fn decode(&self, block: &Wanted, found: &[(u32, Bytes)]) -> anyhow::Result<()> {
+        let scheme = Scheme::new(self.board.coding)?;
         let (codec, group) = (Codec::new(scheme), BlockGroup::new(scheme, block.data.len() as u64));
-        let lengths = group.lengths(0..group.longest_replica()).map_err(told)?;
+        let lengths = group.lengths(0..group.longest_replica())?;
         for set in sets(found.len(), scheme.data()) {
             let of_set = |at: &usize| Some((scheme.replica(found[*at].0).ok()?, &found[*at].1));
             let mut cells: BTreeMap<ReplicaIndex, &[u8]> =
@@ -204,14 +202,12 @@ impl Looker<'_> {
             let length = |index: &ReplicaIndex| usize::try_from(lengths.of(*index)).unwrap_or(0);
             let mut decoded: Vec<Vec<u8>> = wanted.iter().map(|i| vec![0; length(i)]).collect();
             let mut out: Vec<&mut [u8]> = decoded.iter_mut().map(Vec::as_mut_slice).collect();
-            let decoder = codec.decoder(&available, &wanted).map_err(told)?;
+            let decoder = codec.decoder(&available, &wanted)?;
             let sources: Vec<&[u8]> = decoder.sources().iter().map(|index| cells[index]).collect();
-            decoder.decode(&lengths, &sources, &mut out).map_err(told)?;
+            decoder.decode(&lengths, &sources, &mut out)?;
             for (index, bytes) in wanted.iter().zip(&decoded) {
                 if block.parts[index.position()] != *bytes {
-                    return Err(format!(
-                        "index {index} is another one, decoded from {available:?}"
-                    ));
+                    anyhow::bail!("index {index} is another one, decoded from {available:?}");
                 }
             }
             self.board.decoded.fetch_add(1, Ordering::Relaxed);
