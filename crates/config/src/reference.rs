@@ -9,9 +9,10 @@ use crate::renamed::RENAMED;
 
 /// The whole reference: a heading per group, an entry per key.
 pub fn markdown() -> String {
-    let groups: [(&str, &[&KeySpec]); 7] = [
+    let groups: [(&str, &[&KeySpec]); 8] = [
         ("Common", keys::hdds::ALL),
         ("Ozone Manager", keys::om::ALL),
+        ("Call queue of the Ozone Manager", keys::ipc::ALL),
         ("Storage Container Manager", keys::scm::ALL),
         ("DataNode", keys::datanode::ALL),
         ("Client", keys::client::ALL),

@@ -260,7 +260,7 @@ mod tests {
             (0..4).map(|i| file(&format!("aa1{i}"), &format!("aa1{i}z"), 100, 60)).collect();
         assert_eq!(
             planned(&files, &["aa"], TREE, &limits(200)),
-            ["aa..aa12", "aa12.."],
+            ["aa1..aa12", "aa12.."],
             "all are of the directory aa1"
         );
     }

@@ -100,7 +100,8 @@ impl ValueForm {
             Self::Text | Self::Bytes => Ok(text(value).into()),
             Self::Number => {
                 let bytes = <[u8; 8]>::try_from(value);
-                let bytes = bytes.map_err(|_| NotDecoded(format!("{} bytes are no number", value.len())))?;
+                let bytes = bytes
+                    .map_err(|_| NotDecoded(format!("{} bytes are no number", value.len())))?;
                 Ok(i64::from_be_bytes(bytes).into())
             }
         }
