@@ -30,7 +30,7 @@ const RECENT_PUTS: usize = 4_096;
 const MAX_GAPS: usize = 4_096;
 /// Age at which a gap is joined with the one before it: cursors with older snapshots are rare.
 const JOIN_AGE: Duration = Duration::from_secs(1);
-/// Ranges that are remembered for whoever compacts them.
+/// Ranges that are remembered until they are compacted.
 const MAX_WALLS: usize = 64;
 /// Deletions of which one key is remembered.
 const DELETIONS_PER_KEY: u64 = 256;

@@ -30,7 +30,7 @@ pub struct CallQueue {
     taken: AtomicUsize,
     heavy: AtomicUsize,
     /// Calls in `levels`, and those of the first level among them. Changed before `levels` is, and
-    /// looked at without its lock: whoever gives back a place sees whoever waits for one.
+    /// looked at without its lock: a call that gives back a place sees one that waits.
     waiting: AtomicUsize,
     waiting_first: AtomicUsize,
     levels: Mutex<Levels<Waiter>>,
@@ -201,7 +201,7 @@ impl CallQueue {
         // The sender is dropped only with the queue, which this has.
         let turn = given.await.map_err(|_| Refused::TooLate)?;
         if turn.heavy && self.busy.load(Ordering::Relaxed) {
-            // Whoever is behind on this processor goes first, up to where it waits for a turn.
+            // A task that is behind on this processor goes first, up to where it waits.
             tokio::task::yield_now().await;
         }
         Ok(turn)

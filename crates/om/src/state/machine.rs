@@ -53,7 +53,7 @@ pub(crate) struct WriteAnswer {
     /// It is the answer that the call got before. It lacks what was never in the log: the OM that
     /// answers adds that.
     pub(crate) repeated: bool,
-    /// When it was applied, for whoever measures.
+    /// When it was applied, for measurements.
     pub(crate) round: Round,
 }
 

@@ -38,7 +38,7 @@ impl ContainerStore {
     pub fn delete_recovering(&self, id: ContainerId) -> Result<bool> {
         let Ok(container) = self.container(id) else { return Ok(false) };
         {
-            // Whoever fills it may be about to close it.
+            // The client that fills it may be about to close it.
             let _one = container.changing.lock();
             if container.state() != ContainerState::Recovering {
                 return Ok(false);

@@ -115,7 +115,7 @@ async fn while_the_processor_is_short_a_flood_gives_way() {
         drop(enters(&queue, "flood"));
     }
     queue.set_busy(true);
-    // Two calls keep the processors busy; each lets whoever is behind go first.
+    // Two calls keep the processors busy; each lets the one that is behind go first.
     let mut first = waits(&queue, "flood", 0);
     let mut second = waits(&queue, "flood", 0);
     let mut third = waits(&queue, "flood", 0);
