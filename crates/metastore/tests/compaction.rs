@@ -160,6 +160,46 @@ fn a_wall_that_a_list_met_is_queued() {
 }
 
 #[test]
+fn the_place_of_a_look_outlives_the_compactor() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("db"));
+    let buckets: Vec<String> = (0..80).map(|i| format!("b{i:02}")).collect();
+    let names: Vec<&str> = buckets.iter().map(String::as_str).collect();
+    let mut rows = Batch::new();
+    let mut deletions = Batch::new();
+    for key in names.iter().flat_map(|b| (0..200).map(move |i| format!("/{b}/{i:06}"))) {
+        rows.put(TABLE, key.clone(), "value");
+        deletions.delete(TABLE, key);
+    }
+    store.write(rows, Durability::NoWal).unwrap();
+    store.flush().unwrap();
+    // One file of rows and one of tombstones: too few for a compaction of RocksDB's own.
+    store.write(deletions, Durability::NoWal).unwrap();
+    store.flush().unwrap();
+    let places = dir.path().join("places");
+    // One bucket a range.
+    let limits = Limits { max_entries: 500, ..SMALL };
+    let (mut found, mut looks) = (0, 0);
+    loop {
+        let compactor = RangeCompactor::new(limits, Some(places.clone()));
+        let here = compactor.look(&store, tables(&names)).unwrap();
+        found += here;
+        looks += 1;
+        if compactor.status().places.is_empty() {
+            break;
+        }
+        assert!(here > 0 && looks < 10, "look {looks} found {here}");
+    }
+    assert_eq!(found, 80, "each bucket once, by {looks} compactors");
+    assert!(looks > 1);
+}
+
+/// SST files below a directory, for what is done to their fsyncs.
+fn tables_of(dir: &std::path::Path) -> String {
+    format!("{}*.sst", dir.display())
+}
+
+#[test]
 fn a_compaction_that_cannot_write_stops_nothing_and_is_done_later() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
@@ -167,7 +207,7 @@ fn a_compaction_that_cannot_write_stops_nothing_and_is_done_later() {
     delete(&store, "a", 0..900);
     let compactor = RangeCompactor::new(SMALL, None);
     assert_eq!(compactor.look(&store, tables(&["a"])).unwrap(), 1);
-    let failing = testkit::fail_syncs(".sst", usize::MAX);
+    let failing = testkit::fail_syncs(&tables_of(dir.path()), usize::MAX);
     let failed = compactor.compact_next(&store).unwrap().outcome.unwrap_err();
     assert!(matches!(failed, Error::Failed { operation: "compact", .. }), "{failed}");
     assert!(failing.struck() > 0);
@@ -200,7 +240,7 @@ fn a_process_that_compacts() {
     delete(&store, &format!("{round:08}"), 2_000..4_000);
     std::fs::write(dir.join("round"), format!("{round:08}")).unwrap();
     // The files of a compaction take their time to become durable.
-    let _slow = testkit::delay_syncs(".sst", std::time::Duration::from_secs(20));
+    let _slow = testkit::delay_syncs(&tables_of(&dir), std::time::Duration::from_secs(20));
     let files = std::fs::read_dir(dir.join("db")).unwrap().flatten();
     let files = files.filter(|entry| entry.path().extension().is_some_and(|e| e == "sst")).count();
     write_at_once(&dir.join("compacting"), &files.to_string());

@@ -74,6 +74,9 @@ pub struct GroupStatus {
     pub first_index: u64,
     /// Last entry in its log.
     pub last_index: u64,
+    /// It may lack entries that it confirmed with a log that is gone, so it counts in no election
+    /// until it holds what the leader has committed. A new replica begins so.
+    pub incomplete: bool,
     /// On the leader: how far each other member has confirmed the log.
     pub followers: Vec<FollowerStatus>,
     /// Why the group no longer works on this node.

@@ -25,6 +25,19 @@ struct Fault {
     struck: usize,
 }
 
+impl Fault {
+    fn is_for(&self, path: &str) -> bool {
+        let mut rest = path;
+        self.path.split('*').all(|part| match rest.split_once(part) {
+            Some((_, after)) => {
+                rest = after;
+                true
+            }
+            None => false,
+        })
+    }
+}
+
 static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -36,12 +49,16 @@ pub struct FailingSyncs {
 }
 
 /// The next `times` fsyncs of files and directories whose path contains `path` fail with EIO.
+///
+/// A `*` in `path` is for any characters: `directory*.sst` is for what has both, in that order.
+/// Tests of one process share its fsyncs: name the directory of the test.
 #[must_use = "syncs fail only as long as it lives"]
 pub fn fail_syncs(path: &str, times: usize) -> FailingSyncs {
     begin(path, times, Action::Fail)
 }
 
-/// Every fsync of files and directories whose path contains `path` takes `delay` more.
+/// Every fsync of files and directories whose path contains `path`, as in [`fail_syncs`], takes
+/// `delay` more.
 #[must_use = "syncs take long only as long as it lives"]
 pub fn delay_syncs(path: &str, delay: Duration) -> FailingSyncs {
     begin(path, usize::MAX, Action::Wait(delay))
@@ -80,7 +97,7 @@ fn strikes(fd: c_int) -> Option<Action> {
     let path = std::fs::read_link(PathBuf::from(format!("/proc/self/fd/{fd}"))).ok()?;
     let path = path.to_string_lossy();
     let mut faults = faults();
-    let fault = faults.iter_mut().find(|fault| fault.left > 0 && path.contains(&fault.path))?;
+    let fault = faults.iter_mut().find(|fault| fault.left > 0 && fault.is_for(&path))?;
     fault.left -= 1;
     fault.struck += 1;
     Some(fault.action)
@@ -132,6 +149,12 @@ mod tests {
         assert!(struck.sync_data().is_err());
         assert!(struck.sync_data().is_ok());
         assert_eq!(failing.struck(), 2);
+        drop(failing);
+        let both = [format!("{}*other", dir.display()), format!("other*{}", dir.display())];
+        let [in_order, reversed] = both.map(|path| fail_syncs(&path, 1));
+        assert!(other.sync_all().is_err());
+        assert!(other.sync_all().is_ok());
+        assert_eq!((in_order.struck(), reversed.struck()), (1, 0));
         std::fs::remove_dir_all(&dir).expect("removed");
     }
 }

@@ -81,6 +81,7 @@ impl Cluster {
     }
 
     pub async fn start_with(count: usize, adapt: impl Fn(Configuration) -> Configuration) -> Self {
+        testkit::log();
         let dir = tempfile::tempdir().unwrap();
         let scm = RunningScm::start().await;
         let mut nodes = Vec::new();
@@ -100,9 +101,17 @@ impl Cluster {
         self.nodes.iter_mut().find(|node| node.id == id).unwrap()
     }
 
-    /// A pipeline over all nodes.
+    /// A pipeline over all nodes, any of which may lead it.
     pub async fn pipeline(&self) -> Pipe {
         let (id, leader) = self.scm.scm.create_pipeline(&self.ids()).await;
+        for node in &self.nodes {
+            let raft = node.handle.as_ref().unwrap().raft().unwrap();
+            until_async("every replica counts in elections", async || {
+                let Some(group) = raft.group(id.0) else { return false };
+                group.status().await.is_some_and(|status| !status.incomplete)
+            })
+            .await;
+        }
         self.pipe(id, leader)
     }
 

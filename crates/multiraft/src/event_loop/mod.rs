@@ -319,6 +319,7 @@ impl GroupCore {
             applied: self.shared.applied.load(Ordering::Acquire),
             first_index: self.node.store().first(),
             last_index: raft.raft_log.last_index(),
+            incomplete: self.catch_up.is_incomplete(),
             followers,
             failed: self.failed.clone(),
         }

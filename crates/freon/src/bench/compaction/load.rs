@@ -345,8 +345,9 @@ fn observe(
             writes_deleting = written;
             measured.deleting = now.duration_since(began).as_secs_f64();
         }
-        // Once what maintains it had the time of two looks.
-        let settled = 2.0 * args.interval().max(args.full_interval()).as_secs_f64().min(5.0);
+        // Once what maintains it had the time of two looks, or half of what is measured.
+        let looks = 2.0 * args.interval().max(args.full_interval()).as_secs_f64().min(5.0);
+        let settled = looks.min(args.settle as f64 / 2.0);
         if deleted_at.is_some_and(|at| at.elapsed().as_secs_f64() > settled) {
             after.add(&second);
         }
