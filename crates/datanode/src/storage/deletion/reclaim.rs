@@ -66,6 +66,11 @@ impl ContainerStore {
             left = left.saturating_sub(some.blocks.len());
             done.blocks += some.freed.blocks;
             done.bytes += some.freed.bytes;
+            // SCM compares the replicas of a closed container by how many blocks they have: with an
+            // old number of some it takes a fresh copy for the one that is not like the others.
+            if some.freed.blocks > 0 && !container.state().is_live() {
+                self.note_changed(id);
+            }
             work.push(some);
         }
         if work.is_empty() {

@@ -48,6 +48,25 @@ fn the_space_of_deleted_large_blocks_comes_back() {
 }
 
 #[test]
+fn a_closed_replica_tells_scm_how_many_blocks_are_left() {
+    let mut node = Node::new();
+    for local in 1..=3 {
+        node.put_large(local, &[pattern(local, 1000)]);
+    }
+    let id = node.container().id();
+    node.store().close(id, None).unwrap();
+    node.store().take_changed();
+    node.delete(1, &[2]);
+    assert!(node.store().take_changed().is_empty(), "they are there until they are reclaimed");
+    node.store().reclaim(10).unwrap();
+    let told = node.store().take_changed();
+    let told: Vec<_> = told.iter().map(|r| (r.container_id, r.key_count)).collect();
+    assert_eq!(told, [(id.to_wire(), Some(2))]);
+    node.store().reclaim(10).unwrap();
+    assert!(node.store().take_changed().is_empty(), "nothing has changed since");
+}
+
+#[test]
 fn half_dead_segments_are_compacted_and_the_living_move() {
     let mut node = Node::with(|options| options.segment_size = 100_000);
     for local in 1..=100 {
