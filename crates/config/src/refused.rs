@@ -26,6 +26,9 @@ const NO_TLS: &str = "there is no TLS: everything goes over the network as it is
 const NO_TOKENS: &str = "there are no tokens: a DataNode serves every client that reaches it";
 const NO_PROTOCOL_ACLS: &str = "calls of protocols are not checked against users";
 
+const ORIGINS: &str = "of a container that stays QUASI_CLOSED three replicas are kept and the last \
+                       one of each origin, however many origins there are";
+
 const fn refused(
     key: &'static str,
     accepted: &'static [&'static str],
@@ -117,6 +120,13 @@ pub static REFUSED: &[Refused] = &[
         &["false"],
         "the same DataNodes may share several pipelines",
     ),
+    refused(
+        "hdds.scm.replication.push",
+        &["true"],
+        "a DataNode that has a replica sends it; none is fetched by the one that gets it",
+    ),
+    refused("hdds.scm.replication.quasi.closed.stuck.best.origin.copies", &["3"], ORIGINS),
+    refused("hdds.scm.replication.quasi.closed.stuck.other.origin.copies", &["1"], ORIGINS),
 ];
 
 impl Refused {

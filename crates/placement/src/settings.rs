@@ -62,6 +62,12 @@ pub struct EcSettings {
 pub struct ReplicationSettings {
     /// How long a copy or deletion that was ordered counts as under way.
     pub timeout: u64,
+    /// How much sooner than SCM stops to wait for it a node must have begun what it was told.
+    pub deadline_offset: u64,
+    /// Time between two rounds in which missing or misplaced replicas are made, at least.
+    pub under_interval: u64,
+    /// Time between two rounds in which replicas that are too many are deleted, at least.
+    pub over_interval: u64,
     /// Copies that a node sends, and gets, at a time.
     pub copies_per_node: u32,
     /// Replicas that a node deletes at a time.
@@ -145,6 +151,9 @@ impl Default for Settings {
             unknown_container: UnknownContainer::Warn,
             replication: ReplicationSettings {
                 timeout: 720_000,
+                deadline_offset: 360_000,
+                under_interval: 0,
+                over_interval: 0,
                 copies_per_node: 20,
                 deletes_per_node: 40,
                 out_of_service_factor: 2.0,

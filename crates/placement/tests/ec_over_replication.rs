@@ -38,6 +38,30 @@ fn one_of_two_replicas_of_an_index_goes() {
     assert_eq!(repair(&mut cluster, now), []);
 }
 
+#[test]
+fn what_is_too_many_and_what_is_missing_wait_for_intervals_of_their_own() {
+    let (mut cluster, c, _) = twice(2);
+    cluster.settings.replication.over_interval = 60_000;
+    let now = soon(&cluster);
+    let gone = deleted(&repair(&mut cluster, now), c);
+    say(&mut cluster, c, gone[0], 2, ReplicaState::Deleted);
+    assert_eq!(repair(&mut cluster, now + 59_000), [], "another one is too many, and waits");
+    let lost = nodes_of(&cluster, c, 3)[0];
+    say(&mut cluster, c, lost, 3, ReplicaState::Deleted);
+    let orders = repair(&mut cluster, now + 59_500);
+    let makes = |o: &Order| matches!(o.kind, OrderKind::ReconstructEcContainer { .. });
+    assert!(orders.len() == 1 && makes(&orders[0]), "what is missing does not: {orders:?}");
+    let target = cluster.pending.of(c)[0].node;
+    say(&mut cluster, c, target, 3, ReplicaState::Closed);
+    assert_eq!(deleted(&repair(&mut cluster, now + 60_000), c).len(), 1);
+
+    cluster.settings.replication.under_interval = 60_000;
+    let lost = nodes_of(&cluster, c, 4)[0];
+    say(&mut cluster, c, lost, 4, ReplicaState::Deleted);
+    assert_eq!(repair(&mut cluster, now + 119_000), []);
+    assert!(makes(&repair(&mut cluster, now + 120_000)[0]));
+}
+
 /// A node registers again, as after a restart, and tells that it still has its replica.
 fn start_anew(cluster: &mut Cluster, c: ContainerId, node: DatanodeId, now: u64) {
     let details = cluster.nodes.get(node).unwrap().details.clone();

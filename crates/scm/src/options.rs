@@ -157,7 +157,7 @@ impl ScmOptions {
                 &scm::OZONE_SCM_DATANODE_ADDRESS,
                 &scm::OZONE_SCM_DATANODE_BIND_HOST,
             ),
-            settings: settings(conf),
+            settings: settings(conf)?,
             racks: Arc::new(Racks::from_configuration(conf)?),
             watch_interval: conf.get(&scm::OZONE_SCM_HEARTBEAT_PROCESS_INTERVAL),
             pipeline_interval: conf.get(&scm::OZONE_SCM_PIPELINE_CREATION_INTERVAL),
@@ -183,14 +183,22 @@ impl ScmOptions {
     }
 }
 
-fn settings(conf: &Configuration) -> Settings {
+fn settings(conf: &Configuration) -> Result<Settings, ScmError> {
     let ms = |d: Duration| d.as_millis() as u64;
     let heartbeat = ms(conf.get(&hdds::HDDS_HEARTBEAT_INTERVAL));
     let stale_after = ms(conf.get(&scm::OZONE_SCM_STALE_NODE_INTERVAL));
     // An order is carried by the next heartbeat; what shows no effect a few of them later is sent
     // again.
     let resend_after = (heartbeat * 5).clamp(1_000, 60_000);
-    Settings {
+    let order_timeout = conf.get(&scm::HDDS_SCM_REPLICATION_EVENT_TIMEOUT);
+    let offset = &scm::HDDS_SCM_REPLICATION_EVENT_TIMEOUT_DATANODE_OFFSET;
+    let deadline_offset = conf.get(offset).unwrap_or(order_timeout / 2);
+    if deadline_offset >= order_timeout {
+        let reason = "it must be less than hdds.scm.replication.event.timeout: DataNodes would be \
+                      too late for every order";
+        return Err(ScmError::Setting { key: offset.name(), reason });
+    }
+    Ok(Settings {
         stale_after,
         dead_after: ms(conf.get(&scm::OZONE_SCM_DEAD_NODE_INTERVAL)).max(stale_after),
         pipeline_limit: conf.get(&scm::OZONE_SCM_DATANODE_PIPELINE_LIMIT),
@@ -212,7 +220,10 @@ fn settings(conf: &Configuration) -> Settings {
             _ => UnknownContainer::Warn,
         },
         replication: ReplicationSettings {
-            timeout: ms(conf.get(&scm::HDDS_SCM_REPLICATION_EVENT_TIMEOUT)),
+            timeout: ms(order_timeout),
+            deadline_offset: ms(deadline_offset),
+            under_interval: ms(conf.get(&scm::HDDS_SCM_REPLICATION_UNDER_REPLICATED_INTERVAL)),
+            over_interval: ms(conf.get(&scm::HDDS_SCM_REPLICATION_OVER_REPLICATED_INTERVAL)),
             copies_per_node: conf.get(&scm::HDDS_SCM_REPLICATION_DATANODE_REPLICATION_LIMIT),
             deletes_per_node: conf.get(&scm::HDDS_SCM_REPLICATION_DATANODE_DELETE_CONTAINER_LIMIT),
             out_of_service_factor: conf
@@ -239,5 +250,5 @@ fn settings(conf: &Configuration) -> Settings {
             reported_pipeline_share: conf
                 .get(&scm::HDDS_SCM_SAFEMODE_ONE_NODE_REPORTED_PIPELINE_PCT),
         },
-    }
+    })
 }

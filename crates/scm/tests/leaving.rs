@@ -149,3 +149,23 @@ async fn too_few_nodes_would_stay_unless_that_is_wanted() {
     assert_eq!(failed[0].error, "nowhere.example: Name or service not known");
     h.scm.shutdown().await;
 }
+
+#[test]
+fn how_long_a_node_has_to_begin_is_a_part_of_how_long_it_is_waited_for() {
+    let settings = |offset: Option<&str>| {
+        let mut conf = config::Configuration::default()
+            .with("ozone.scm.db.dirs", "/tmp/none")
+            .with("hdds.scm.replication.event.timeout", "60s");
+        if let Some(offset) = offset {
+            conf = conf.with("hdds.scm.replication.event.timeout.datanode.offset", offset);
+        }
+        let options = scm::ScmOptions::from_configuration(&conf);
+        options.map(|options| options.settings.replication.deadline_offset)
+    };
+    assert_eq!(settings(None).unwrap(), 30_000, "half of it");
+    assert_eq!(settings(Some("10s")).unwrap(), 10_000);
+    for offset in ["60s", "6m"] {
+        let error = settings(Some(offset)).unwrap_err().to_string();
+        assert!(error.contains("event.timeout.datanode.offset"), "{error}");
+    }
+}

@@ -124,6 +124,18 @@ keys! {
     /// Bound on how long SCM waits for a replica it has ordered to be copied or deleted before it
     /// orders anew.
     HDDS_SCM_REPLICATION_EVENT_TIMEOUT: Duration = "hdds.scm.replication.event.timeout", "12m", [SCM];
+    /// How much earlier than that a DataNode must have begun what it was told, so that it does not
+    /// begin what SCM has ordered elsewhere meanwhile. Must be less than
+    /// hdds.scm.replication.event.timeout; half of it when it is not set (Ozone's default is 6m,
+    /// half of its default there).
+    HDDS_SCM_REPLICATION_EVENT_TIMEOUT_DATANODE_OFFSET: Option<Duration> = "hdds.scm.replication.event.timeout.datanode.offset", "", [SCM];
+    /// Least time between two rounds in which replicas are made that are missing or in the wrong
+    /// rack. Ozone's default is 30s: it takes them from a queue that often, and here each round
+    /// (hdds.scm.replication.thread.interval, and whenever something changed) orders what it found.
+    HDDS_SCM_REPLICATION_UNDER_REPLICATED_INTERVAL: Duration = "hdds.scm.replication.under.replicated.interval", "0s", [SCM];
+    /// Least time between two rounds in which replicas are deleted that are too many. Ozone's
+    /// default is 30s, as of hdds.scm.replication.under.replicated.interval.
+    HDDS_SCM_REPLICATION_OVER_REPLICATED_INTERVAL: Duration = "hdds.scm.replication.over.replicated.interval", "0s", [SCM];
     /// The most copies a healthy DataNode is told to make at a time. A node that is being
     /// decommissioned makes twice as many: hdds.datanode.replication.outofservice.limit.factor.
     HDDS_SCM_REPLICATION_DATANODE_REPLICATION_LIMIT: u32 = "hdds.scm.replication.datanode.replication.limit", "20", [SCM];

@@ -80,7 +80,7 @@ impl Cluster {
         let until = now.saturating_add(timeout);
         if start == ContainerId(0) {
             self.pending.expire(now, timeout);
-            self.urgency.begin_round();
+            self.urgency.begin_round(now, &self.settings.replication);
             self.repeat_deletions(now, until, &mut repairs.decision);
         }
         let mut ids: Vec<_> =
@@ -101,6 +101,9 @@ impl Cluster {
                 }
                 continue;
             };
+            if !self.urgency.is_due(left, &repair.order.kind) {
+                continue;
+            }
             repair.tasks.into_iter().for_each(|task| self.pending.add(id, task));
             repairs.decision.orders.push(repair.order);
         }

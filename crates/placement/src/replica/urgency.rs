@@ -5,6 +5,12 @@
 //! first. When the limit of the whole cluster holds one back, the next round is for containers as
 //! urgent as the most urgent that was held back, or more; so none waits behind those of smaller ids
 //! that could wait longer.
+//!
+//! A round has replicas made, or replicas that are too many deleted, only when as much time has
+//! passed since the last one that did as the settings say.
+
+use crate::settings::ReplicationSettings;
+use crate::{Millis, OrderKind, elapsed};
 
 /// Replicas a container can lose and still be read; [`Urgency::CAN_WAIT`] when none is missing.
 pub(super) type Left = u32;
@@ -18,6 +24,27 @@ pub struct Urgency {
     held_back: Option<Left>,
     /// Whether one was left to a later round.
     left_out: bool,
+    /// Replicas that are missing or misplaced.
+    under: Turn,
+    /// Replicas that are too many.
+    over: Turn,
+}
+
+/// Whether a kind of repair is ordered in this round.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Turn {
+    is_due: bool,
+    /// When the last round began in which it was.
+    last: Option<Millis>,
+}
+
+impl Turn {
+    fn begin(&mut self, now: Millis, interval: u64) {
+        self.is_due = self.last.is_none_or(|last| elapsed(last, now) >= interval);
+        if self.is_due {
+            self.last = Some(now);
+        }
+    }
 }
 
 impl Urgency {
@@ -25,8 +52,18 @@ impl Urgency {
     pub(super) const CAN_WAIT: Left = Left::MAX;
 
     /// A round over all containers begins.
-    pub(super) fn begin_round(&mut self) {
-        *self = Self { most: self.held_back, ..Self::default() };
+    pub(super) fn begin_round(&mut self, now: Millis, settings: &ReplicationSettings) {
+        (self.most, self.held_back, self.left_out) = (self.held_back.take(), None, false);
+        self.under.begin(now, settings.under_interval);
+        self.over.begin(now, settings.over_interval);
+    }
+
+    /// Whether such an order for a container with so much left is given in this round. What is in
+    /// the way of a missing replica goes with those that are missing.
+    pub(super) fn is_due(&self, left: Left, order: &OrderKind) -> bool {
+        let is_excess =
+            left == Self::CAN_WAIT && matches!(order, OrderKind::DeleteContainer { .. });
+        if is_excess { self.over.is_due } else { self.under.is_due }
     }
 
     /// Whether a container with so much left is repaired in this round. Deletions take nothing of

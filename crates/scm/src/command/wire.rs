@@ -122,9 +122,11 @@ pub fn to_wire(
 }
 
 /// Until when a node may begin with what it is told: a part of the time for which it is waited for.
-/// The other half is for clocks that differ.
+/// The rest is for clocks that differ.
 fn deadline(cluster: &Cluster, now: Millis) -> Option<i64> {
-    i64::try_from(now.saturating_add(cluster.settings.replication.timeout / 2)).ok()
+    let settings = &cluster.settings.replication;
+    let within = settings.timeout.saturating_sub(settings.deadline_offset);
+    i64::try_from(now.saturating_add(within)).ok()
 }
 
 /// The part of a command to reconstruct replicas; `None` when the container or a target is gone.
