@@ -41,6 +41,9 @@ SETTINGS = {
     # Scans would read the disk, too.
     "hdds.container.scrub.enabled": "false",
 }
+# The default limit, unless another one is asked for.
+if os.environ.get("BANDWIDTH"):
+    SETTINGS["trioxide.datanode.replication.bandwidth"] = os.environ["BANDWIDTH"]
 
 
 def shown(name, value, unit, digits=1):
