@@ -34,17 +34,16 @@ async fn a_leader_that_hangs_is_left_for_the_one_that_leads() {
     let client = Client::new(options(vec![a.address.clone(), b.address.clone()])).unwrap();
     client.key_info(&path("absent")).await.unwrap_err();
     *state.hangs.lock() = Some(a.address);
-    let elected = Duration::from_millis(700);
     let began = Instant::now();
     let election = async {
-        tokio::time::sleep(elected).await;
+        state.asked_hanging.notified().await;
         *state.leader.lock() = Some(b.address.clone());
     };
     let absent = path("absent");
     let (asked, ()) = tokio::join!(client.key_info(&absent), election);
     assert!(asked.unwrap_err().is_status(Status::KeyNotFound));
-    let took = began.elapsed();
-    assert!(took >= elected && took < Duration::from_secs(2), "{took:?}");
+    // Long before the time for a request is over.
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 #[tokio::test]

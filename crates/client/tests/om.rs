@@ -38,6 +38,8 @@ pub struct State {
     pub after_look_up: Mutex<Option<Happening>>,
     /// The OM of this address answers nothing any more.
     pub hangs: Mutex<Option<String>>,
+    /// Whether the one that hangs was asked.
+    pub asked_hanging: tokio::sync::Notify,
 }
 
 impl State {
@@ -210,6 +212,7 @@ struct Service(Arc<State>, Arc<Mutex<String>>);
 impl Handler for Service {
     fn call(&self, call: Call) -> HandlerFuture {
         if self.0.hangs.lock().as_ref() == Some(&*self.1.lock()) {
+            self.0.asked_hanging.notify_one();
             return Box::pin(std::future::pending());
         }
         if call.method == proto::method::OM_STATE {

@@ -147,8 +147,16 @@ async fn a_block_that_no_replica_has_is_looked_for_more_than_a_moment() {
         }
     };
     ignorant(true);
+    // Each of the three was asked in several rounds.
+    let asked = || {
+        let commands = cluster.pipelines[0].iter().map(|node| node.seen.commands.lock().len());
+        commands.sum::<usize>()
+    };
+    let before = asked();
     let heard = async {
-        tokio::time::sleep(Duration::from_millis(400)).await;
+        while asked() < before + 12 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         ignorant(false);
     };
     assert_eq!(tokio::join!(cluster.get("k"), heard).0.unwrap(), data(SMALL));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use config::Configuration;
 use framed::Code;
 use proto::scm_datanode::container_replica_proto::State;
-use types::PipelineId;
+use types::{DatanodeId, PipelineId};
 
 use crate::failing_disk::{container_parents, disk_of};
 use crate::support::{Cluster, block, bytes, until};
@@ -323,6 +323,16 @@ async fn presence(address: &str, id: PipelineId) -> u8 {
     *reply.header.last().unwrap()
 }
 
+/// Waits until the log of a node has an entry that is not decided.
+async fn until_undecided(cluster: &Cluster, node: DatanodeId, id: PipelineId) {
+    let node = cluster.nodes.iter().find(|other| other.id == node).unwrap();
+    let group = node.handle.as_ref().unwrap().raft().unwrap().group(id.0).unwrap();
+    crate::support::until_async("an entry that is not decided", async || {
+        group.status().await.is_some_and(|status| status.last_index > status.commit)
+    })
+    .await;
+}
+
 /// What only members knew that are lost is lost with them; until they count as that, the log stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipeline_whose_members_never_decide_what_its_log_has_is_closed_at_last() {
@@ -335,7 +345,7 @@ async fn a_pipeline_whose_members_never_decide_what_its_log_has_is_closed_at_las
     }
     let mut late = cluster.pipe(id, leader);
     let undecided = tokio::spawn(async move { late.put_small(block(1, 2), bytes(2, 10)).await });
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    until_undecided(&cluster, leader, id).await;
     let begun = Instant::now();
     cluster.scm.scm.send_close_pipeline(leader, id);
     cluster.scm.scm.wait_for_replica(leader, 1, State::QuasiClosed).await;
@@ -367,7 +377,7 @@ async fn a_pipeline_that_all_other_members_have_closed_is_not_kept_for_a_decisio
     }
     let mut late = cluster.pipe(id, leader);
     let undecided = tokio::spawn(async move { late.put_small(block(1, 2), bytes(2, 10)).await });
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    until_undecided(&cluster, leader, id).await;
     cluster.node(leader).stop().await;
     undecided.abort();
     for node in &others {

@@ -96,8 +96,8 @@ async fn a_removed_replica_disturbs_nobody_also_when_it_does_not_know() {
         .unwrap();
     for n in 0..20 {
         cluster.put(&[leader, other], &n.to_string()).await;
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    cluster.heartbeats(leader, 5).await;
     assert_eq!(cluster.group(leader).leader().term, term, "nobody had to be elected");
     assert_eq!(cluster.entries(gone).len(), 1, "it gets nothing any more");
     // It may come back: with all that it still has.
@@ -110,7 +110,7 @@ async fn a_removed_replica_disturbs_nobody_also_when_it_does_not_know() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_away_finds_a_group_of_others() {
+async fn a_member_that_was_away_finds_a_group_of_others() {
     let mut cluster = settled(3).await;
     cluster.stop(2, true).await;
     let mut members = vec![0, 1];
@@ -153,7 +153,7 @@ async fn a_member_that_joins_is_waited_for_by_the_log() {
     until("it has all", || cluster.entries(listener).len() == 1).await;
     // It stays without a vote, and away for longer than the log is kept.
     cluster.stop(listener, false).await;
-    tokio::time::sleep(cluster.options(0).election_timeout * 3).await;
+    cluster.is_away(leader, listener).await;
     for n in 0..200 {
         cluster.put(&[0, 1, 2, new], &n.to_string()).await;
     }
@@ -206,12 +206,9 @@ async fn nobody_is_removed_when_the_rest_does_not_answer() {
     let (down, up) = ((leader + 1) % 3, (leader + 2) % 3);
     cluster.stop(down, false).await;
     let of = cluster.nodes[up].id;
-    until_async("it is known to be away", || async {
-        let refused = cluster.group(leader).status().await.unwrap();
-        refused.followers.iter().any(|f| f.node == cluster.nodes[down].id && !f.active)
-    })
-    .await;
-    tokio::time::sleep(cluster.options(0).election_timeout * 2).await;
+    cluster.is_away(leader, down).await;
+    // A member counts as silent after two election timeouts.
+    cluster.heartbeats(leader, 3).await;
     let refused = cluster.group(leader).change(Change::Remove(of)).await;
     assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
     // The one that is down may go.

@@ -141,8 +141,13 @@ async fn a_wiped_replica_comes_back_and_votes_only_when_it_has_what_it_had() {
     cluster.stop(leader, false).await;
     cluster.start(wiped);
     cluster.start(behind);
-    // Together they are a majority, but the second entry would be lost.
-    tokio::time::sleep(cluster.options(0).election_timeout * 5).await;
+    // Together they are a majority, but the second entry would be lost. The one that is behind
+    // asks the wiped one for its vote at each election timeout.
+    let metrics = cluster.nodes[wiped].host.as_ref().unwrap().metrics().clone();
+    until("the wiped one is asked for its vote", || {
+        metrics.messages_received.load(Ordering::Relaxed) >= 5
+    })
+    .await;
     for n in [wiped, behind] {
         assert!(cluster.group(n).leader().leader.is_none(), "{n} leads or follows");
     }
@@ -177,7 +182,7 @@ async fn the_log_waits_for_a_member_that_is_away_for_a_bounded_stretch() {
     cluster.agree(1).await;
     cluster.stop(follower, false).await;
     // Long enough that it is known to be away, and much more than would be kept for nobody.
-    tokio::time::sleep(cluster.options(0).election_timeout * 3).await;
+    cluster.is_away(leader, follower).await;
     for n in 0..90 {
         cluster.put(&cluster.up(), &n.to_string()).await;
     }
@@ -186,7 +191,7 @@ async fn the_log_waits_for_a_member_that_is_away_for_a_bounded_stretch() {
     assert_eq!(cluster.nodes[follower].store.lock().restores, 0, "it got the entries");
     cluster.stop(follower, false).await;
     // While it is thought to be near, four times as much is kept.
-    tokio::time::sleep(cluster.options(0).election_timeout * 3).await;
+    cluster.is_away(leader, follower).await;
     for n in 0..400 {
         cluster.put(&cluster.up(), &n.to_string()).await;
     }

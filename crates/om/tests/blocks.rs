@@ -224,9 +224,8 @@ async fn an_scm_that_hangs_is_left_as_soon_as_another_one_leads() {
     om.put("vol", "bkt", "before", 10).await;
     world.scm.hangs.store(true, Ordering::Relaxed);
     let began = Instant::now();
-    let elected = Duration::from_millis(700);
     let election = async {
-        tokio::time::sleep(elected).await;
+        world.scm.called_hanging.notified().await;
         others[1].follows.store(false, Ordering::Relaxed);
     };
     // More than any pool holds.
@@ -236,7 +235,7 @@ async fn an_scm_that_hangs_is_left_as_soon_as_another_one_leads() {
         }
     };
     tokio::join!(write, election);
-    let took = began.elapsed();
-    assert!(took >= elected && took < Duration::from_secs(3), "{took:?}");
+    // Long before the time for a request is over.
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     om.handle.shutdown().await;
 }

@@ -260,6 +260,26 @@ impl Cluster {
         store.durable = store.live.clone();
     }
 
+    /// Waits until a leader knows that a member is away.
+    pub async fn is_away(&self, leader: usize, member: usize) {
+        let node = self.nodes[member].id;
+        until_async("it is known to be away", || async {
+            let status = self.group(leader).status().await.unwrap();
+            status.followers.iter().any(|f| f.node == node && !f.active)
+        })
+        .await;
+    }
+
+    /// Waits until a leader has sent the heartbeats of so many election timeouts.
+    pub async fn heartbeats(&self, leader: usize, election_timeouts: u64) {
+        let others = self.group(leader).membership().members.len() as u64 - 1;
+        let rounds = (self.election_timeout.as_millis() / self.heartbeat.as_millis()) as u64;
+        let metrics = self.nodes[leader].host.as_ref().unwrap().metrics().clone();
+        let sent = || metrics.messages_sent.load(Ordering::Relaxed);
+        let enough = sent() + election_timeouts * rounds * others;
+        until("heartbeats are sent", || sent() >= enough).await;
+    }
+
     /// For five election timeouts none of `of` leads, or knows the leader.
     pub async fn nobody_leads(&self, of: &[usize]) {
         let until = Instant::now() + self.election_timeout * 5;

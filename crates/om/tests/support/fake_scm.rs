@@ -29,6 +29,8 @@ pub struct FakeScm {
     pub safe_mode: AtomicBool,
     /// Answers nothing.
     pub hangs: AtomicBool,
+    /// It was called while it hung.
+    pub called_hanging: tokio::sync::Notify,
     /// Is not the one that leads.
     pub follows: AtomicBool,
     pub allocate_calls: AtomicU64,
@@ -54,6 +56,7 @@ impl FakeScm {
             cluster_id: Mutex::new(cluster_id.to_owned()),
             safe_mode: AtomicBool::new(false),
             hangs: AtomicBool::new(false),
+            called_hanging: tokio::sync::Notify::new(),
             follows: AtomicBool::new(false),
             allocate_calls: AtomicU64::new(0),
             allocated: AtomicU64::new(0),
@@ -241,6 +244,7 @@ impl Handler for FakeScmHandler {
         let scm = Arc::clone(&self.0);
         Box::pin(async move {
             if scm.hangs.load(Ordering::Relaxed) {
+                scm.called_hanging.notify_one();
                 std::future::pending::<()>().await;
             }
             if scm.follows.load(Ordering::Relaxed) {
