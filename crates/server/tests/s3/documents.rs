@@ -119,3 +119,46 @@ async fn tags_that_may_not_be_are_refused() {
     assert_eq!(told.elements("Key").len(), 2, "{}", told.text());
     cluster.stop().await;
 }
+
+/// An object's name may have control characters, which XML 1.0 has no way to write: they are
+/// percent-encoded in every document, and never in an object.
+#[tokio::test]
+async fn a_name_that_xml_cannot_carry_spoils_no_document() {
+    let cluster = Cluster::start().await;
+    let answers = [
+        ("an upload", cluster.ask("POST", "/bucket/a%01b?uploads").await, "a%01b"),
+        ("a line end", cluster.ask("POST", "/bucket/a%0Db?uploads").await, "a&#13;b"),
+    ];
+    let id = answers[0].1.element("UploadId").unwrap();
+    let part = format!("/bucket/a%01b?partNumber=1&uploadId={id}");
+    let etag = cluster.put(&part, "part").await;
+    let listed = cluster.ask("GET", &format!("/bucket/a%01b?uploadId={id}")).await;
+    let document = format!(
+        "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part>\
+         </CompleteMultipartUpload>"
+    );
+    let complete = S3Request::new("POST", &format!("/bucket/a%01b?uploadId={id}")).body(document);
+    let completed = cluster.send(&complete).await;
+    let delete = post("/bucket?delete", &delete(["a&#1;b".to_owned()].into_iter()));
+    let deleted = cluster.send(&delete).await;
+    let more = [
+        ("parts", listed, "a%01b"),
+        ("a completed upload", completed, "a%01b"),
+        ("a deletion of several", deleted, "a%01b"),
+    ];
+    for (what, answer, name) in answers.iter().chain(&more) {
+        assert_eq!(answer.status, 200, "{what}: {}", answer.text());
+        assert_eq!(answer.elements("Key"), [*name], "{what}: {}", answer.text());
+        assert!(answer.body.iter().all(|byte| *byte >= 0x20 || *byte == b'\n'), "{what}");
+        if let Some(length) = answer.header("content-length") {
+            assert_eq!(length, answer.body.len().to_string(), "{what}");
+        }
+    }
+    assert!(cluster.names().await.is_empty());
+    // What is an object's content is not a document of ours.
+    let content = "<a>\u{1}\r\n</a>";
+    let put = S3Request::new("PUT", "/bucket/k").header("content-type", "application/xml");
+    assert_eq!(cluster.send(&put.body(content)).await.status, 200);
+    assert_eq!(cluster.get("/bucket/k").await, content.as_bytes());
+    cluster.stop().await;
+}
