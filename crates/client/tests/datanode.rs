@@ -121,6 +121,8 @@ pub struct Seen {
     pub damage: AtomicUsize,
     /// Blocks, offsets and lengths of what was read.
     pub reads: Mutex<Vec<(i64, u64, u64)>>,
+    /// PutBlocks that wait at their gate now, and most of them at once.
+    pub puts_held: (AtomicUsize, AtomicUsize),
     /// PutBlocks that say that they are the last.
     pub ends: AtomicUsize,
     puts: Mutex<HashMap<i64, usize>>,
@@ -234,7 +236,12 @@ impl Handler for Service {
         Box::pin(async move {
             let (message, payload) = match (gate, answer) {
                 (Some(gate), _) => {
+                    let (now, most) = &service.seen.puts_held;
+                    let is_put = usize::from(kind == Type::PutBlock);
+                    let held = now.fetch_add(is_put, Ordering::Relaxed) + is_put;
+                    most.fetch_max(held, Ordering::Relaxed);
                     gate.acquire().await.unwrap().forget();
+                    now.fetch_sub(is_put, Ordering::Relaxed);
                     service.answer(&request, call.payload)
                 }
                 (None, Some(answer)) => answer,

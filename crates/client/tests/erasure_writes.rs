@@ -240,18 +240,25 @@ async fn cells_are_written_while_the_put_of_the_stripe_before_is_on_its_way() {
     let node = &cluster.pipelines[0][0];
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     *node.faults.put_gate.lock() = Some(gate.clone());
-    let put = cluster.put("k", data(3 * STRIPE));
+    const STRIPES: usize = GROUP / STRIPE;
+    let put = cluster.put("k", data(STRIPES * STRIPE));
     let watched = async {
-        while node.seen.count(Command::WriteChunk) < 2 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        for stripe in 1..=STRIPES {
+            let next = (stripe + 1).min(STRIPES);
+            // Those of other nodes are answered at once, so that cells alone are waited for.
+            while cluster.pipelines[0]
+                .iter()
+                .any(|node| node.seen.count(Command::WriteChunk) < next)
+            {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            gate.add_permits(1);
         }
-        // The next PutBlock waits for the one before.
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        assert_eq!(node.seen.count(Command::PutBlock), 1);
-        gate.add_permits(3);
     };
     let (info, ()) = tokio::join!(put, watched);
-    check(&cluster, RS_3_2, &info.unwrap(), &data(3 * STRIPE));
+    let (_, most) = &node.seen.puts_held;
+    assert_eq!(most.load(Ordering::Relaxed), 1, "a PutBlock waits for the one before");
+    check(&cluster, RS_3_2, &info.unwrap(), &data(STRIPES * STRIPE));
 }
 
 #[tokio::test]

@@ -129,7 +129,7 @@ async fn a_flood_of_one_user_does_not_hold_up_another() {
     while !light.is_finished() {
         server.service.steps.add_permits(1);
         steps += 1;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        support::until(|| server.service.stepped.load(Ordering::Relaxed) == steps).await;
     }
     assert!(steps < 10, "{steps} calls were served before it");
     server.service.steps.add_permits(31);
@@ -191,7 +191,11 @@ async fn a_waiting_client_says_that_it_is_there() {
     };
     support::until(|| server.server.in_flight() == 1).await;
     // Pings go by without an answer; were there one, or a closed connection, the call would fail.
-    tokio::time::sleep(short * 5).await;
+    let received = || server.server.stats().bytes_in.load(Ordering::Relaxed);
+    for _ in 0..5 {
+        let before = received();
+        support::until(|| received() > before).await;
+    }
     server.service.release();
     held.await.unwrap().unwrap();
 }

@@ -23,6 +23,8 @@ pub struct Methods {
     held: watch::Sender<bool>,
     /// Calls of `step` that may end.
     pub steps: Arc<Semaphore>,
+    /// Calls of `step` that ended.
+    pub stepped: Arc<AtomicU64>,
 }
 
 impl Methods {
@@ -56,9 +58,10 @@ impl Service for Methods {
                 Ok(Bytes::new())
             })),
             "step" => {
-                let steps = Arc::clone(&self.steps);
+                let (steps, stepped) = (Arc::clone(&self.steps), Arc::clone(&self.stepped));
                 Work::Once(Box::pin(async move {
                     steps.acquire_owned().await.map_err(|_| Fault::busy("closed"))?.forget();
+                    stepped.fetch_add(1, Ordering::Relaxed);
                     Ok(Bytes::new())
                 }))
             }
@@ -95,6 +98,7 @@ impl Running {
             counted: Arc::default(),
             held: watch::Sender::new(false),
             steps: Arc::new(Semaphore::new(0)),
+            stepped: Arc::default(),
         });
         let options = ServerOptions { ipc_package: "a.ipc", ..options };
         let server = Server::new(service.clone(), options);

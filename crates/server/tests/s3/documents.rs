@@ -139,13 +139,7 @@ async fn a_name_that_xml_cannot_carry_spoils_no_document() {
     );
     let complete = S3Request::new("POST", &format!("/bucket/a%01b?uploadId={id}")).body(document);
     let completed = cluster.send(&complete).await;
-    let delete = post("/bucket?delete", &delete(["a&#1;b".to_owned()].into_iter()));
-    let deleted = cluster.send(&delete).await;
-    let more = [
-        ("parts", listed, "a%01b"),
-        ("a completed upload", completed, "a%01b"),
-        ("a deletion of several", deleted, "a%01b"),
-    ];
+    let more = [("parts", listed, "a%01b"), ("a completed upload", completed, "a%01b")];
     for (what, answer, name) in answers.iter().chain(&more) {
         assert_eq!(answer.status, 200, "{what}: {}", answer.text());
         assert_eq!(answer.elements("Key"), [*name], "{what}: {}", answer.text());
@@ -154,6 +148,12 @@ async fn a_name_that_xml_cannot_carry_spoils_no_document() {
             assert_eq!(length, answer.body.len().to_string(), "{what}");
         }
     }
+    // Nor can a client write it: XML 1.0 has no such reference.
+    let delete = post("/bucket?delete", &delete(["a&#1;b".to_owned()].into_iter()));
+    let refused = cluster.send(&delete).await;
+    assert_eq!(refused.element("Code").as_deref(), Some("MalformedXML"), "{}", refused.text());
+    assert_eq!(cluster.names().await, ["a%01b"]);
+    assert_eq!(cluster.ask("DELETE", "/bucket/a%01b").await.status, 204);
     assert!(cluster.names().await.is_empty());
     // What is an object's content is not a document of ours.
     let content = "<a>\u{1}\r\n</a>";
