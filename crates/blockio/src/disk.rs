@@ -4,6 +4,8 @@ use std::future::Future;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
 
 use bytes::Bytes;
 use crossbeam_channel::{Sender, unbounded};
@@ -16,17 +18,20 @@ use crate::files::FileCache;
 use crate::health::{Health, Watcher};
 use crate::job::{Job, Shared, WriteMode};
 use crate::metrics::Metrics;
+use crate::worker_counts::WorkerCounts;
+use crate::workers::Workers;
 use crate::writers::{WriteGuard, Writers};
-use crate::{DiskOptions, IoError, IoErrorKind, OpKind, range, workers};
+use crate::{DiskOptions, IoError, IoErrorKind, OpKind, range};
 
 /// The executor of one disk. Clones share it; it stops with the last one, after the operations
 /// begun.
 #[derive(Clone)]
 pub struct Disk {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) workers: Arc<Workers>,
     /// Unbounded by itself: `slots` bounds what is in it.
     jobs: Arc<Mutex<Option<Sender<Job>>>>,
-    slots: Arc<Semaphore>,
+    pub(crate) slots: Arc<Semaphore>,
 }
 
 impl Disk {
@@ -55,12 +60,16 @@ impl Disk {
             metrics: Metrics::default(),
             writers: Writers::default(),
             health: Health::default(),
+            workers: WorkerCounts::default(),
+            epoch: Instant::now(),
+            last_in_time: AtomicU64::default(),
             names_covered: backend.sync_covers_names(root),
             backend,
             options,
         });
-        workers::start(&shared, &queue).map_err(|e| IoError::of("start threads for", root, &e))?;
-        Ok(Self { shared, jobs: Arc::new(Mutex::new(Some(jobs))), slots })
+        let workers = Workers::start(Arc::clone(&shared), queue)
+            .map_err(|e| IoError::of("start threads for", root, &e))?;
+        Ok(Self { shared, workers, jobs: Arc::new(Mutex::new(Some(jobs))), slots })
     }
 
     /// Writes `data` at `offset`, making the file if it is not there. Begun when this returns:
@@ -129,6 +138,63 @@ impl Disk {
         }
     }
 
+    /// As [`read`](Self::read), for a caller that can have the bytes elsewhere: a read that is late
+    /// ([`DiskOptions::read_limit`]) is left alone and tried once on a fresh worker. Within a
+    /// runtime of tokio only, whose clock it needs.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`IoErrorKind::Late`] when it is late twice, or once while no more
+    /// workers may be started.
+    pub async fn read_timely(
+        &self,
+        path: Arc<Path>,
+        offset: u64,
+        len: usize,
+    ) -> Result<Bytes, IoError> {
+        range::check("read", &path, offset, len)?;
+        if let Some(data) = self.try_read(&path, offset, len) {
+            return Ok(data);
+        }
+        self.timely("read", Arc::clone(&path), move |shared, progress| {
+            let note = || progress.note(shared.now());
+            shared.timed(OpKind::Read, len, || shared.read_noting(&path, offset, len, &note))
+        })
+        .await
+    }
+
+    /// Runs something else that reads the disk: on a worker, for as long as it takes. `path` is for
+    /// messages.
+    ///
+    /// # Errors
+    /// When the disk is stopped.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        op: &'static str,
+        path: Arc<Path>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, IoError> {
+        self.submit(op, path, (), move |_, ()| Ok(work())).await
+    }
+
+    /// Runs something else that reads the disk, as [`read_timely`](Self::read_timely) does: `path`
+    /// is for messages, `work` may be run twice.
+    ///
+    /// # Errors
+    /// As [`read_timely`](Self::read_timely).
+    pub async fn run_timely<T: Send + 'static>(
+        &self,
+        op: &'static str,
+        path: Arc<Path>,
+        work: impl Fn() -> T + Send + Sync + 'static,
+    ) -> Result<T, IoError> {
+        self.timely(op, path, move |_, _| Ok(work())).await
+    }
+
+    /// Workers that hang in a read that nobody waits for any more.
+    pub fn stuck_workers(&self) -> usize {
+        self.shared.workers.stuck()
+    }
+
     /// As [`read`](Self::read), of bytes that are not wanted again soon: what was not in the page
     /// cache does not stay there, so that reading a whole disk leaves the cache to others.
     ///
@@ -164,7 +230,7 @@ impl Disk {
         if too_long || range::check("read", path, offset, len).is_err() {
             return None;
         }
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         let data = self.shared.read_cached(path, offset, len)?;
         self.shared.metrics.count(OpKind::CachedRead, start.elapsed(), len, true);
         Some(data)
@@ -329,7 +395,7 @@ impl Disk {
 
     /// Queues work: at once when there is room, else once polled. `state` is dropped if the work
     /// never runs, which tells of writes given up.
-    fn submit<S, T, F>(
+    pub(crate) fn submit<S, T, F>(
         &self,
         op: &'static str,
         path: Arc<Path>,
@@ -371,7 +437,7 @@ impl Disk {
         }
     }
 
-    fn push(&self, job: Job) {
+    pub(crate) fn push(&self, job: Job) {
         if let Some(jobs) = &*self.jobs.lock() {
             self.shared.metrics.entered();
             // Workers live as long as there is a sender, so this cannot fail.

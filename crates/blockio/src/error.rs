@@ -14,6 +14,8 @@ pub enum IoErrorKind {
     Short,
     /// An earlier write of the file failed and was not repeated.
     WriteLost,
+    /// The disk did not answer in time. The bytes may be there all the same.
+    Late,
     /// The disk is shut down.
     Stopped,
     /// The disk has failed earlier and takes no more writes.

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use crate::buffers::{BufferPool, PAGE};
 use crate::files::{FileCache, OpenFile};
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::worker_counts::WorkerCounts;
 use crate::writers::Writers;
 use crate::{DiskOptions, IoError, IoErrorKind, OpKind};
 
@@ -22,6 +24,9 @@ const MAX_PARTS: usize = 1024;
 
 /// Before longer reads the file's length is looked at.
 const MEASURED: usize = 1 << 20;
+
+/// Pieces of a timely read: a device that gives one of them gets on.
+const NOTED: usize = 1 << 20;
 
 /// How a write goes to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +46,11 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     pub(crate) writers: Writers,
     pub(crate) health: Health,
+    pub(crate) workers: WorkerCounts,
+    /// When the disk was started.
+    pub(crate) epoch: Instant,
+    /// When a timely operation was last done in time, in nanoseconds since the start.
+    pub(crate) last_in_time: AtomicU64,
     /// A file's own sync makes its name durable too.
     pub(crate) names_covered: bool,
 }
@@ -49,6 +59,22 @@ pub(crate) struct Shared {
 pub(crate) type Job = Box<dyn FnOnce(&Shared) + Send>;
 
 impl Shared {
+    /// Nanoseconds since the disk's start.
+    pub(crate) fn now(&self) -> u64 {
+        let since = Instant::now().saturating_duration_since(self.epoch);
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// A timely operation was done in time.
+    pub(crate) fn note_in_time(&self) {
+        self.last_in_time.fetch_max(self.now(), Ordering::Relaxed);
+    }
+
+    /// When that was, last.
+    pub(crate) fn last_in_time(&self) -> u64 {
+        self.last_in_time.load(Ordering::Relaxed)
+    }
+
     /// Runs an operation with its figures.
     pub(crate) fn timed<T>(
         &self,
@@ -223,6 +249,28 @@ impl Shared {
 
     /// Reads exactly `len` bytes.
     pub(crate) fn read(&self, path: &Arc<Path>, offset: u64, len: usize) -> Result<Bytes, IoError> {
+        self.read_pieces(path, offset, len, usize::MAX, &|| {})
+    }
+
+    /// As [`read`](Self::read); `note` hears of each piece that has come.
+    pub(crate) fn read_noting(
+        &self,
+        path: &Arc<Path>,
+        offset: u64,
+        len: usize,
+        note: &dyn Fn(),
+    ) -> Result<Bytes, IoError> {
+        self.read_pieces(path, offset, len, NOTED, note)
+    }
+
+    fn read_pieces(
+        &self,
+        path: &Arc<Path>,
+        offset: u64,
+        len: usize,
+        piece: usize,
+        note: &dyn Fn(),
+    ) -> Result<Bytes, IoError> {
         let file = self.open("read", path, false)?;
         if len > MEASURED {
             // Memory for bytes that are not there would be got in vain.
@@ -237,13 +285,17 @@ impl Shared {
         let mut done = 0;
         while done < len {
             let at = offset + done as u64;
-            match self.backend.read(&file.cached, path, &mut buffer[done..], at, false) {
+            let end = len.min(done.saturating_add(piece));
+            match self.backend.read(&file.cached, path, &mut buffer[done..end], at, false) {
                 Ok(0) => {
                     let reason =
                         format!("file ends {} bytes before {}", len - done, offset + len as u64);
                     return Err(IoError::new("read", path, IoErrorKind::Short, reason));
                 }
-                Ok(n) => done += n,
+                Ok(n) => {
+                    done += n;
+                    note();
+                }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(self.health.note(IoError::of("read", path, &e))),
             }

@@ -15,7 +15,9 @@
 //!
 //! # How bytes are read
 //! Through the page cache, at once on the calling thread when they are cached
-//! (`RWF_NOWAIT`), by a worker when not: a warm read costs no thread switch.
+//! (`RWF_NOWAIT`), by a worker when not: a warm read costs no thread switch. A reader that can go
+//! elsewhere waits for a sick disk no longer than it says ([`Disk::read_timely`]); the worker that
+//! hangs is replaced, up to a bound.
 //!
 //! # Invariants
 //! * A [`Disk::sync`] covers every write of the file that was *begun* before it, and fails when
@@ -39,7 +41,9 @@ mod metrics;
 mod options;
 mod range;
 mod space;
+mod timely;
 mod wait;
+mod worker_counts;
 mod workers;
 mod writers;
 

@@ -72,6 +72,10 @@ pub struct Metrics {
     kinds: [Counters; OpKind::ALL.len()],
     queued: AtomicU64,
     direct_bytes: AtomicU64,
+    late: AtomicU64,
+    refused: AtomicU64,
+    dropped: AtomicU64,
+    replaced: AtomicU64,
 }
 
 impl Metrics {
@@ -96,6 +100,42 @@ impl Metrics {
     /// Bytes written past the page cache.
     pub fn direct_bytes(&self) -> u64 {
         self.direct_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Reads that were late, and tried on a fresh worker.
+    pub fn late_reads(&self) -> u64 {
+        self.late.load(Ordering::Relaxed)
+    }
+
+    /// Reads that were refused because they were late.
+    pub fn refused_reads(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Reads that were not begun because nobody waited for them any more.
+    pub fn dropped_reads(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Workers that were started beside those that hang.
+    pub fn replaced_workers(&self) -> u64 {
+        self.replaced.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn late(&self) {
+        self.late.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn replaced(&self) {
+        self.replaced.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn count(&self, kind: OpKind, took: Duration, bytes: usize, ok: bool) {

@@ -1,5 +1,7 @@
 //! Bounds of a disk.
 
+use std::time::Duration;
+
 /// How operations are carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Engine {
@@ -31,6 +33,11 @@ pub struct DiskOptions {
     /// Cached reads up to this length are answered on the calling thread. Longer ones would keep
     /// an async worker from its other work for too long.
     pub inline_read_max: usize,
+    /// How long a worker may get no further with a timely read until that is late; `None` waits
+    /// for as long as it takes.
+    pub read_limit: Option<Duration>,
+    /// Workers that may be started on top, in the place of those that hang.
+    pub spare_threads: usize,
 }
 
 impl Default for DiskOptions {
@@ -44,6 +51,8 @@ impl Default for DiskOptions {
             pool_bytes: 32 << 20,
             direct_min: 64 << 10,
             inline_read_max: 1 << 20,
+            read_limit: None,
+            spare_threads: 16,
         }
     }
 }

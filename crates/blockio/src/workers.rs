@@ -1,30 +1,80 @@
-//! The threads that carry out jobs.
+//! The threads that carry out jobs, and those that take the place of one that hangs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use crossbeam_channel::Receiver;
 
 use crate::job::{Job, Shared};
 
-/// Starts the workers; they end when the last sender of jobs is gone.
-pub(crate) fn start(
-    shared: &Arc<Shared>,
-    jobs: &Receiver<Job>,
-) -> std::io::Result<Vec<JoinHandle<()>>> {
-    (0..shared.options.threads.max(1))
-        .map(|i| {
-            let (shared, jobs) = (Arc::clone(shared), jobs.clone());
-            thread::Builder::new().name(format!("{}-{i}", shared.options.name)).spawn(move || {
-                for job in jobs {
-                    // A thread that ended would never be replaced. The panic is in the log, and
-                    // the caller of the operation hears of its end when its sender is dropped.
-                    if catch_unwind(AssertUnwindSafe(|| job(&shared))).is_err() {
-                        shared.metrics.left();
-                    }
-                }
-            })
+/// The workers of a disk. They end when the last sender of jobs is gone.
+pub(crate) struct Workers {
+    shared: Arc<Shared>,
+    jobs: Receiver<Job>,
+}
+
+impl Workers {
+    /// Starts as many as the options say.
+    pub(crate) fn start(shared: Arc<Shared>, jobs: Receiver<Job>) -> std::io::Result<Arc<Self>> {
+        let workers = Arc::new(Self { shared, jobs });
+        for _ in 0..workers.wanted() {
+            workers.spawn(None, workers.wanted())?;
+        }
+        Ok(workers)
+    }
+
+    /// Starts one on top, whose first job is `first`; it stays for as long as others hang. Says no
+    /// when there are as many as there may be.
+    pub(crate) fn start_spare(self: &Arc<Self>, first: Option<Job>) -> bool {
+        let most = self.wanted().saturating_add(self.shared.options.spare_threads);
+        self.spawn(first, most).unwrap_or_else(|error| {
+            tracing::warn!(disk = self.shared.options.name, %error, "no thread for a disk");
+            false
         })
-        .collect()
+    }
+
+    /// Starts one in the place of one that hangs, when there are fewer than there should be.
+    pub(crate) fn replace(self: &Arc<Self>) {
+        let most = self.wanted().saturating_add(self.shared.options.spare_threads);
+        let most = most.min(self.wanted().saturating_add(self.shared.workers.stuck()));
+        if let Err(error) = self.spawn(None, most) {
+            tracing::warn!(disk = self.shared.options.name, %error, "no thread for a disk");
+        }
+    }
+
+    fn wanted(&self) -> usize {
+        self.shared.options.threads.max(1)
+    }
+
+    fn spawn(self: &Arc<Self>, first: Option<Job>, most: usize) -> std::io::Result<bool> {
+        let Some(number) = self.shared.workers.enter(most) else { return Ok(false) };
+        if number >= self.wanted() {
+            self.shared.metrics.replaced();
+        }
+        let workers = Arc::clone(self);
+        let thread = thread::Builder::new().name(format!("{}-{number}", self.shared.options.name));
+        match thread.spawn(move || workers.work(first)) {
+            Ok(_) => Ok(true),
+            Err(error) => {
+                self.shared.workers.leave();
+                Err(error)
+            }
+        }
+    }
+
+    fn work(&self, first: Option<Job>) {
+        let shared = &self.shared;
+        for job in first.into_iter().chain(self.jobs.iter()) {
+            // A thread that ended would never be replaced. The panic is in the log, and the caller
+            // of the operation hears of its end when its sender is dropped.
+            if catch_unwind(AssertUnwindSafe(|| job(shared))).is_err() {
+                shared.metrics.left();
+            }
+            if shared.workers.leave_surplus(self.wanted()) {
+                return;
+            }
+        }
+        shared.workers.leave();
+    }
 }

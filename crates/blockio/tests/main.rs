@@ -5,6 +5,7 @@ mod absurd;
 mod bytes_survive;
 mod durable;
 mod failures;
+mod late;
 mod space;
 
 use std::path::Path;

@@ -40,7 +40,13 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
         small_block_max: settings.small_block_size,
         // Checked at the endpoints already; here it would be checked again on every replica.
         verify_writes: false,
-        io: DiskOptions { engine: engine(conf), ..DiskOptions::default() },
+        io: DiskOptions {
+            engine: engine(conf),
+            read_limit: Some(conf.get(&dn::TRIOXIDE_DATANODE_READ_LIMIT))
+                .filter(|limit| !limit.is_zero()),
+            spare_threads: conf.get(&dn::TRIOXIDE_DATANODE_DISK_SPARE_WORKERS) as usize,
+            ..DiskOptions::default()
+        },
         open_timeout: settings.checks.timeout,
         scrub_min_gap: settings.scans.min_gap,
         metadata_cache: cache / settings.data_dirs.len().max(1),

@@ -33,6 +33,7 @@ mod error;
 mod failed_disks;
 mod handle;
 mod identity;
+mod late_reads;
 mod metrics;
 mod node;
 mod open;

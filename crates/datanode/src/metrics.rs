@@ -24,6 +24,8 @@ pub(crate) struct Metrics {
     pub registry: MetricsRegistry,
     /// Container commands, whichever endpoint they came through.
     pub commands: CommandMetrics,
+    /// Reads whose client went before they were answered.
+    pub dropped_reads: Arc<AtomicU64>,
 }
 
 /// Queue and processing time of container commands by kind.
@@ -47,7 +49,11 @@ impl Metrics {
         let rpc = RpcMetrics::new(&registry, "container");
         let method = |kind| rpc.method(command::name(Type::try_from(kind).ok()));
         let by_kind = (0..=KINDS).map(method).collect();
-        Self { registry, commands: CommandMetrics { rpc, by_kind } }
+        let dropped_reads = Arc::<AtomicU64>::default();
+        let dropped = Arc::clone(&dropped_reads);
+        let help = "Reads whose client went before they were answered";
+        registry.counter_fn("reads_dropped", help, move || dropped.load(Ordering::Relaxed));
+        Self { registry, commands: CommandMetrics { rpc, by_kind }, dropped_reads }
     }
 
     /// Shows the disks and pipelines of an open DataNode.
@@ -95,6 +101,7 @@ impl Metrics {
         });
         self.watch_reconstructions(node);
         self.watch_disks(node.store.disks());
+        self.watch_used(node);
         self.watch_scans(node.store.disks());
     }
 
@@ -135,6 +142,19 @@ impl Metrics {
         });
     }
 
+    /// What the replicas of each disk hold.
+    fn watch_used(&self, node: &Arc<Node>) {
+        let node = Arc::downgrade(node);
+        let help = "Bytes of replicas on the disk";
+        self.registry.gauges_fn("disk_used_bytes", help, "disk", move || {
+            let Some(node) = node.upgrade() else { return Vec::new() };
+            let used = node.store.used_bytes();
+            let of = |disk: &Arc<Disk>| used.get(disk.id()).copied().unwrap_or_default() as f64;
+            let disks = node.store.disks().iter().enumerate();
+            disks.map(|(index, disk)| (format!("disk{index}"), of(disk))).collect()
+        });
+    }
+
     /// Space and I/O of each disk.
     fn watch_disks(&self, disks: &[Arc<Disk>]) {
         let space = |name: &str, help: &str, value: fn(&Space) -> u64| {
@@ -143,7 +163,6 @@ impl Metrics {
         };
         space("capacity_bytes", "Size of the disk", |s| s.capacity);
         space("available_bytes", "Free space of the disk", |s| s.available);
-        space("used_bytes", "Bytes of replicas on the disk", |s| s.used);
         for kind in OpKind::ALL {
             let count = |name: &str, help: &str, value: fn(&OpMetrics) -> u64| {
                 let name = format!("disk_{}_{name}", kind.name());
@@ -155,6 +174,21 @@ impl Metrics {
             count("errors", "I/O operations of the disk that failed", |m| m.errors);
             count("microseconds", "Time of I/O operations of the disk", |m| m.nanos / 1_000);
         }
+        let reads = |name: &str, help: &str, value: fn(&blockio::Metrics) -> u64| {
+            let read = of_each(disks, move |disk| value(disk.io().metrics()));
+            self.registry.counters_fn(&format!("disk_{name}"), help, "disk", read);
+        };
+        let help = "Reads that the disk was late with, tried again on a fresh worker";
+        reads("late_reads", help, blockio::Metrics::late_reads);
+        let help = "Reads that were refused because the disk was late";
+        reads("refused_reads", help, blockio::Metrics::refused_reads);
+        let help = "Reads that were not begun because nobody waited for them any more";
+        reads("dropped_reads", help, blockio::Metrics::dropped_reads);
+        let help = "Workers that were started beside those that hang";
+        reads("replaced_workers", help, blockio::Metrics::replaced_workers);
+        let stuck = of_each(disks, |disk| disk.io().stuck_workers() as f64);
+        let help = "Workers that hang in a read that nobody waits for any more";
+        self.registry.gauges_fn("disk_stuck_workers", help, "disk", stuck);
         let queued = of_each(disks, |disk| disk.io().metrics().queued() as f64);
         let help = "I/O operations queued or under way";
         self.registry.gauges_fn("disk_queued_operations", help, "disk", queued);

@@ -9,6 +9,7 @@ use types::{ContainerId, DatanodeDetails};
 
 use crate::command::CommandContext;
 use crate::command::budget::Budget;
+use crate::late_reads::LateReads;
 use crate::pending_reports::PendingReports;
 use crate::pipeline::Pipelines;
 use crate::push::{Arrivals, Pusher};
@@ -33,6 +34,8 @@ pub(crate) struct Node {
     pub write_budget: Budget,
     /// Bound on the bytes of reads in flight.
     pub read_budget: Budget,
+    /// Reads that were refused lately.
+    pub late_reads: LateReads,
     /// SCM's commands under way.
     pub under_way: UnderWay,
     /// Copies containers to other nodes.
@@ -50,8 +53,8 @@ pub(crate) struct Node {
 impl Node {
     /// What commands work on.
     pub fn command_context(&self) -> CommandContext<'_> {
-        let Self { store, settings, read_budget, .. } = self;
-        CommandContext { store, settings, read_budget }
+        let Self { store, settings, read_budget, late_reads, .. } = self;
+        CommandContext { store, settings, read_budget, late_reads }
     }
 
     /// Asks the disks what changed, and puts it among the pending reports.

@@ -153,6 +153,7 @@ async fn assemble(daemon: &Daemon, store: ContainerStore) -> Result<Node, Datano
         pending_reports: daemon.pending_reports.clone(),
         write_budget: Budget::new(settings.pending_bytes),
         read_budget: Budget::new(settings.pending_bytes),
+        late_reads: Default::default(),
         under_way: Default::default(),
         pusher: Pusher::new(settings.copy_streams, settings.copy_queue, settings.copy_bandwidth),
         reconstructions: Default::default(),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use service::{Section, StatusPage};
+use service::{Section, StatusPage, readable_bytes};
 
 use crate::container_list::time;
 use crate::daemon::{Daemon, Stage};
@@ -83,7 +83,23 @@ fn about(daemon: &Daemon) -> Section {
     )
 }
 
+/// What is said of a disk.
+const COLUMNS: [&str; 11] = [
+    "state",
+    "id",
+    "directory",
+    "capacity",
+    "available",
+    "used on the file system",
+    "used by replicas",
+    "failed tests",
+    "files not read",
+    "late reads refused",
+    "workers that hang",
+];
+
 fn disks(node: &Node) -> Section {
+    let used = node.store.used_bytes();
     let rows = node
         .store
         .disks()
@@ -97,31 +113,26 @@ fn disks(node: &Node) -> Section {
                 state.unwrap_or_else(|| "healthy".to_owned()),
                 disk.id().to_owned(),
                 disk.path().display().to_string(),
-                space.capacity.to_string(),
-                space.available.to_string(),
-                space.used.to_string(),
+                readable_bytes(space.capacity),
+                readable_bytes(space.available),
+                readable_bytes(space.fs_used),
+                readable_bytes(used.get(disk.id()).copied().unwrap_or_default()),
                 disk.failed_tests().to_string(),
                 disk.refused_files().to_string(),
+                disk.io().metrics().refused_reads().to_string(),
+                disk.io().stuck_workers().to_string(),
             ]
         })
         .chain(node.store.unopened().iter().map(|unopened| {
             let state = format!("failed: {}", unopened.reason);
             let none = String::new;
             let path = unopened.path.display().to_string();
-            vec![state, none(), path, none(), none(), none(), none(), none()]
+            let mut row = vec![state, none(), path];
+            row.resize_with(COLUMNS.len(), none);
+            row
         }))
         .collect();
-    let columns = [
-        "state",
-        "id",
-        "directory",
-        "capacity",
-        "available",
-        "used",
-        "failed tests",
-        "files not read",
-    ];
-    Section::table("Disks", &columns, rows)
+    Section::table("Disks", &COLUMNS, rows)
 }
 
 fn scans(node: &Node) -> Section {

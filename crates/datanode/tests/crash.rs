@@ -224,7 +224,8 @@ async fn closed_after_a_kill(elsewhere: bool) {
         scm.scm.send_close_pipeline(ids[number], id);
         // The first one is alone with the order for a while.
         let before = scm.scm.with(|known| known.beats);
-        let beaten = |known: &crate::support::scm::Known| (known.beats >= before + 10).then_some(());
+        let beaten =
+            |known: &crate::support::scm::Known| (known.beats >= before + 10).then_some(());
         scm.scm.wait("more heartbeats", beaten).await;
     }
     let pipe = Pipe::new(id, &addresses(&scm).await, leader);

@@ -12,6 +12,7 @@ mod failing_group;
 mod growing;
 mod grpc;
 mod identity;
+mod late_reads;
 mod losing;
 mod pipelines;
 mod places;

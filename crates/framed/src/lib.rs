@@ -53,4 +53,4 @@ pub use foreign_protocol::{ForeignConnection, ForeignProtocol};
 pub use frame::{LARGE_PAYLOAD, PREFACE};
 pub use pool::ClientPool;
 pub use sender::{SendError, Sender, SenderOptions};
-pub use server::{Call, Handler, HandlerFuture, Reply, Server, ServerOptions, ServerStats};
+pub use server::{Call, Caller, Handler, HandlerFuture, Reply, Server, ServerOptions, ServerStats};

@@ -41,5 +41,5 @@ pub use gaps::Wall;
 pub use ingest::Ingest;
 pub use offline::{OfflineChange, OfflineStore};
 pub use open::{DeletionTrigger, Preset, StoreOptions, TableSpec};
-pub use store::{PinnedValue, Snapshot, Store, StoreMetrics, Table};
+pub use store::{Cached, PinnedValue, Snapshot, Store, StoreMetrics, Table};
 pub use table::{KeyCodec, TypedTable, ValueCodec};

@@ -6,7 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use rust_rocksdb::checkpoint::Checkpoint;
-use rust_rocksdb::{Cache, ColumnFamily, DB, DBPinnableSlice, FlushOptions, WriteOptions};
+use rust_rocksdb::{
+    Cache, ColumnFamily, DB, DBPinnableSlice, ErrorKind, FlushOptions, ReadOptions, ReadTier,
+    WriteOptions,
+};
 
 use crate::compaction::{Jobs, PropertiesByTable};
 use crate::cursor::{Over, Searching};
@@ -70,6 +73,16 @@ impl PinnedValue<'_> {
     }
 }
 
+/// What is known of a key without a look at the disk.
+pub enum Cached<'a> {
+    /// Its value.
+    Value(PinnedValue<'a>),
+    /// It has none.
+    Absent,
+    /// Only the disk knows.
+    Unknown,
+}
+
 /// What the database holds and uses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreMetrics {
@@ -119,6 +132,22 @@ impl Store {
         let family = self.family(table.name)?;
         let value = self.inner.db.get_pinned_cf(family, key).map_err(|e| Error::of("get", e))?;
         Ok(value.map(PinnedValue))
+    }
+
+    /// As [`Store::get`], if that needs nothing of the disk.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn get_cached(&self, table: Table, key: &[u8]) -> Result<Cached<'_>> {
+        let family = self.family(table.name)?;
+        let mut options = ReadOptions::default();
+        options.set_read_tier(ReadTier::BlockCache);
+        match self.inner.db.get_pinned_cf_opt(family, key, &options) {
+            Ok(Some(value)) => Ok(Cached::Value(PinnedValue(value))),
+            Ok(None) => Ok(Cached::Absent),
+            Err(error) if error.kind() == ErrorKind::Incomplete => Ok(Cached::Unknown),
+            Err(error) => Err(Error::of("get", error)),
+        }
     }
 
     /// Whether `key` has a value.

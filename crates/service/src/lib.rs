@@ -22,6 +22,7 @@ pub mod data_dir;
 pub mod grpc;
 pub mod logging;
 pub mod metrics;
+mod readable;
 mod role;
 mod shutdown;
 pub mod status;
@@ -34,6 +35,7 @@ pub use metrics::{
     Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry,
     RpcCall, RpcMethod, RpcMetrics, Spread, StageMetrics, StagesOfVerb, Took, VerbTimes,
 };
+pub use readable::readable_bytes;
 pub use role::Role;
 pub use shutdown::Shutdown;
 pub use status::{Section, StatusPage, StatusServer};

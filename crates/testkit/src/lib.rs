@@ -4,6 +4,7 @@
 //! * [`fail_syncs`], [`delay_syncs`]: fsyncs of the whole process that fail or take long, of
 //!   RocksDB and the Raft log, too.
 //! * [`fail_read`]: a read of the whole process that fails, of the Raft log, too.
+//! * [`delay_reads`]: reads of the whole process that take long, of RocksDB, too.
 //! * [`log`]: what `RUST_LOG` asks to be seen of a test that fails.
 //! * [`fuzz`](fn@fuzz): parsers against damaged and made-up bytes.
 //! * [`S3Request`]: requests as S3 clients sign them, and such as no client library would send.
@@ -22,7 +23,7 @@ pub use extreme::{Extremes, Known};
 pub use fuzz::{FuzzTarget, fuzz};
 pub use log::log;
 pub use ports::{free_addresses, free_ports};
-pub use reads::{FailingRead, fail_read};
+pub use reads::{DelayedReads, FailingRead, delay_reads, fail_read};
 pub use s3::{BegunAnswer, S3Answer, S3Request, S3Signer};
 pub use schema::{Field, Kind, Label, Schema};
 pub use syncs::{FailingSyncs, delay_syncs, fail_syncs};

@@ -1,11 +1,13 @@
-//! Reads that fail with EIO.
+//! Reads that fail with EIO, or take long.
 //!
-//! A test binary that uses [`fail_read`] has `pread` of this module instead of the C library's: the
-//! Raft log's engine reads its files with it.
+//! A test binary that uses [`fail_read`] or [`delay_reads`] has `pread` and `preadv2` of this
+//! module instead of the C library's: the Raft log's engine, RocksDB and the disks' executors read
+//! their files with them.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use libc::{c_int, c_void, off64_t, size_t, ssize_t};
 
@@ -19,7 +21,81 @@ struct Fault {
 
 static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+static DELAYS: Mutex<Vec<Delay>> = Mutex::new(Vec::new());
+static DELAYED: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+struct Delay {
+    number: usize,
+    path: String,
+    time: Duration,
+    waiting: usize,
+    done: usize,
+}
+
+/// Reads that take longer, until it is dropped.
+#[derive(Debug)]
+pub struct DelayedReads {
+    number: usize,
+}
+
+/// Each read of a file whose path contains `path` takes `time` longer, and finds nothing of it in
+/// the page cache.
+#[must_use = "reads take longer only as long as it lives"]
+pub fn delay_reads(path: &str, time: Duration) -> DelayedReads {
+    let number = NEXT.fetch_add(1, Ordering::SeqCst);
+    delays().push(Delay { number, path: path.to_owned(), time, waiting: 0, done: 0 });
+    DELAYED.fetch_add(1, Ordering::SeqCst);
+    DelayedReads { number }
+}
+
+impl DelayedReads {
+    /// Reads that wait now.
+    pub fn waiting(&self) -> usize {
+        delays().iter().find(|delay| delay.number == self.number).map_or(0, |delay| delay.waiting)
+    }
+
+    /// Reads that have waited to the end.
+    pub fn done(&self) -> usize {
+        delays().iter().find(|delay| delay.number == self.number).map_or(0, |delay| delay.done)
+    }
+}
+
+impl Drop for DelayedReads {
+    fn drop(&mut self) {
+        DELAYED.fetch_sub(1, Ordering::SeqCst);
+        delays().retain(|delay| delay.number != self.number);
+    }
+}
+
+fn delays() -> std::sync::MutexGuard<'static, Vec<Delay>> {
+    DELAYS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Number and time of the delay of an open file.
+fn delay_of(fd: c_int) -> Option<(usize, Duration)> {
+    if DELAYED.load(Ordering::SeqCst) == 0 {
+        return None;
+    }
+    let path = std::fs::read_link(PathBuf::from(format!("/proc/self/fd/{fd}"))).ok()?;
+    let path = path.to_string_lossy();
+    let delays = delays();
+    let delay = delays.iter().find(|delay| path.contains(&delay.path))?;
+    Some((delay.number, delay.time))
+}
+
+fn wait(fd: c_int) {
+    let Some((number, time)) = delay_of(fd) else { return };
+    let count = |change: fn(&mut Delay)| {
+        delays().iter_mut().filter(|delay| delay.number == number).for_each(change);
+    };
+    count(|delay| delay.waiting += 1);
+    std::thread::sleep(time);
+    count(|delay| {
+        delay.waiting -= 1;
+        delay.done += 1;
+    });
+}
 
 /// A read that fails, unless it is dropped before.
 #[derive(Debug)]
@@ -84,8 +160,32 @@ unsafe extern "C" fn pread64(fd: c_int, data: *mut c_void, len: size_t, at: off6
         unsafe { *libc::__errno_location() = libc::EIO };
         return -1;
     }
+    wait(fd);
     // SAFETY: what the C library's function of that name does.
     unsafe { libc::syscall(libc::SYS_pread64, fd, data, len, at) as ssize_t }
+}
+
+/// See `preadv2(2)`.
+///
+/// # Safety
+/// As for the C library's function of that name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn preadv2(
+    fd: c_int,
+    parts: *const libc::iovec,
+    count: c_int,
+    at: off64_t,
+    flags: c_int,
+) -> ssize_t {
+    if flags & libc::RWF_NOWAIT != 0 && delay_of(fd).is_some() {
+        // SAFETY: the calling thread's own errno.
+        unsafe { *libc::__errno_location() = libc::EAGAIN };
+        return -1;
+    }
+    wait(fd);
+    // The kernel takes the offset in two halves; the upper one is of 32-bit machines.
+    // SAFETY: what the C library's function of that name does.
+    unsafe { libc::syscall(libc::SYS_preadv2, fd, parts, count, at, 0_i64, flags) as ssize_t }
 }
 
 /// See `pread(2)`.
@@ -124,6 +224,23 @@ mod tests {
         assert!(other.read_exact_at(&mut bytes, 0).is_ok());
         assert!(struck.read_exact_at(&mut bytes, 0).is_ok());
         assert_eq!(&bytes, b"text");
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
+
+    #[test]
+    fn reads_of_one_path_take_longer_while_told() {
+        let dir = std::env::temp_dir().join(format!("testkit-slow-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        std::fs::write(dir.join("slow-read"), "text").expect("a file");
+        let file = File::open(dir.join("slow-read")).expect("the file");
+        let mut bytes = [0; 4];
+        let delayed = delay_reads("slow-read", Duration::from_millis(20));
+        let begun = std::time::Instant::now();
+        file.read_exact_at(&mut bytes, 0).expect("four bytes");
+        assert!(begun.elapsed() >= Duration::from_millis(20));
+        assert_eq!((&bytes, delayed.waiting(), delayed.done()), (b"text", 0, 1));
+        drop(delayed);
+        assert!(delay_of(std::os::fd::AsRawFd::as_raw_fd(&file)).is_none());
         std::fs::remove_dir_all(&dir).expect("removed");
     }
 }

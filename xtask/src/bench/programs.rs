@@ -131,6 +131,11 @@ pub const PROGRAMS: &[Program] = &[
         start: Start::Script("erasure/run", &[]),
     },
     Program {
+        name: "slow-disk",
+        what: "reads of a cluster in which one disk takes 2 s a read, with and without what helps",
+        start: Start::Example("slow_disk_reads", &["DIR", "15"]),
+    },
+    Program {
         name: "rebuild",
         what: "reads and writes of a reconstruction by plain system calls, and its decoding: the limits",
         start: Start::Example("raw_rebuild", &["DIR", "512", "3-2"]),

@@ -47,7 +47,7 @@ pub enum Strike {
     Torn(usize),
     /// One bit of the bytes that pass is flipped, at this byte (counted in the call).
     FlipBit(usize),
-    /// It takes longer.
+    /// It takes longer; a read is not answered from the page cache.
     Delay(Duration),
 }
 
@@ -105,6 +105,16 @@ impl Faults {
             }
         }
         None
+    }
+
+    /// Whether reads of `path` take longer now. Such a read has no bytes in the page cache.
+    fn delays_reads(&self, path: &Path) -> bool {
+        let text = path.to_string_lossy();
+        let list = self.list.lock();
+        list.iter().any(|fault| {
+            let strikes = fault.op == Op::Read && fault.times > 0 && text.contains(&fault.path);
+            strikes && matches!(fault.strike, Strike::Delay(_))
+        })
     }
 
     /// Applies what applies to any call; hands back what needs the call's bytes.
@@ -210,6 +220,9 @@ impl Backend for FaultyBackend {
         offset: u64,
         cached_only: bool,
     ) -> io::Result<usize> {
+        if cached_only && self.faults.delays_reads(path) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let strike = self.faults.before(Op::Read, path)?;
         let len = self.inner.read(file, path, buffer, offset, cached_only)?;
         if let Some(Strike::FlipBit(at)) = strike

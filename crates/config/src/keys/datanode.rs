@@ -132,6 +132,11 @@ keys! {
     /// Bytes per second that a DataNode sends when it copies containers to others, all copies
     /// together; 0 for no limit.
     TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH: ByteSize = "trioxide.datanode.replication.bandwidth", "0B", [DATANODE];
+    /// How long a disk may give nothing to a client's read until that is tried on a fresh worker;
+    /// after as long again it is refused, so that the client asks another replica. 0 for no limit.
+    TRIOXIDE_DATANODE_READ_LIMIT: Duration = "trioxide.datanode.read.limit", "100ms", [DATANODE];
+    /// Workers that a disk may have on top, in the place of those that hang in the kernel.
+    TRIOXIDE_DATANODE_DISK_SPARE_WORKERS: u32 = "trioxide.datanode.disk.spare.workers", "16", [DATANODE];
     /// A command that takes as long is logged, with its stages and how long each took; 0 for none.
     HDDS_DATANODE_SLOW_OP_WARNING_THRESHOLD: Duration = "hdds.datanode.slow.op.warning.threshold", "500ms", [DATANODE];
 }

@@ -150,8 +150,14 @@ impl Node {
         let request = close_request(id, pipeline.id);
         let header = Bytes::from(request.encode_to_vec());
         let deadline = Some(deadline.into_std());
-        let command =
-            Command { header, request, payload: Bytes::new(), deadline, verify_reads: false };
+        let command = Command {
+            header,
+            request,
+            payload: Bytes::new(),
+            deadline,
+            peer: None,
+            verify_reads: false,
+        };
         write::through(pipeline, command).await.map(|_| ())
     }
 

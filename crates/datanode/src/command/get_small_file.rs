@@ -19,9 +19,11 @@ pub(super) async fn read(context: &CommandContext<'_>, command: &Command) -> Rea
     let room = usize::try_from(context.settings.small_block_size).unwrap_or(MAX_CHUNK);
     let _room = context.read_budget.acquire(room, command.deadline).await?;
     let block = BlockId::from_datanode(&get.block.block_id);
-    let (data, chunk, bytes) = match context.store.get_small_file(block).await {
+    let wanted = (command.peer, block, 0);
+    let patience = context.late_reads.patience(&wanted);
+    let (data, chunk, bytes) = match context.store.get_small_file(block, patience).await {
         Ok(found) => found,
-        Err(error) => return Ok(Err(error.into())),
+        Err(error) => return Ok(Err(context.late_reads.note(wanted, error).into())),
     };
     if command.verify_reads
         && let Err(error) = context.store.verify_read(block, chunk.offset, &bytes)

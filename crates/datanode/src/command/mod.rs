@@ -31,6 +31,7 @@ pub mod refusal;
 pub(crate) mod registry;
 mod write_chunk;
 
+use std::net::IpAddr;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -44,6 +45,7 @@ use budget::Budget;
 pub use refusal::Refusal;
 pub(crate) use registry::Class;
 
+use crate::late_reads::LateReads;
 use crate::settings::Settings;
 use crate::storage::{ContainerStore, InitialState, NewContainer, StorageError};
 
@@ -67,6 +69,8 @@ pub struct Command {
     pub payload: Bytes,
     /// When the caller gives up.
     pub deadline: Option<Instant>,
+    /// Who asks, when the endpoint knows.
+    pub peer: Option<IpAddr>,
     /// Verify here what is read: the client cannot tell when it finds damage.
     pub verify_reads: bool,
 }
@@ -96,6 +100,8 @@ pub(crate) struct CommandContext<'a> {
     pub settings: &'a Settings,
     /// Bound on the bytes of reads in flight.
     pub read_budget: &'a Budget,
+    /// Reads that were refused lately.
+    pub late_reads: &'a LateReads,
 }
 
 impl CommandContext<'_> {

@@ -3,6 +3,7 @@
 //! Clients send one command a stream; several on one stream are answered in order. Only ReadBlock
 //! has more than one answer.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -42,14 +43,15 @@ impl XceiverClientProtocolService for XceiverService {
         request: Request<Streaming<ContainerCommandRequestProto>>,
     ) -> Result<Response<Self::sendStream>, Status> {
         let daemon = self.daemon.clone();
+        let peer = request.remote_addr().map(|peer| peer.ip());
         let answers = request.into_inner().flat_map(move |message| {
             let daemon = daemon.clone();
             match message {
                 Ok(request) if request.cmd_type == Type::ReadBlock as i32 => {
-                    super::stream::read_block(daemon, request).boxed()
+                    super::stream::read_block(daemon, request, peer).boxed()
                 }
                 message => {
-                    let answered = async move { Ok(answer(&daemon, message?).await) };
+                    let answered = async move { Ok(answer(&daemon, message?, peer).await) };
                     futures::stream::once(answered).boxed()
                 }
             }
@@ -63,6 +65,7 @@ impl XceiverClientProtocolService for XceiverService {
 pub(super) async fn answer(
     daemon: &Daemon,
     request: ContainerCommandRequestProto,
+    peer: Option<IpAddr>,
 ) -> ContainerCommandResponseProto {
     let version = read_version(&request);
     let frame = ContainerCommandRequestProto {
@@ -71,7 +74,7 @@ pub(super) async fn answer(
         ..Default::default()
     };
     // The caller's deadline ends the whole call, so it is not looked at again.
-    let command: Command = super::split_payload(request, None);
+    let command: Command = super::split_payload(request, None, peer);
     let Answer { response, payload } = match super::serve(daemon, command, Instant::now()).await {
         Ok(answer) => answer,
         Err(refusal) => return refusal.to_failure().response(&frame),

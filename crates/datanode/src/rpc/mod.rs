@@ -10,16 +10,31 @@ pub(crate) mod native;
 pub(crate) mod ratis;
 mod stream;
 
+use std::net::IpAddr;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
 use proto::datanode::ContainerCommandRequestProto;
 
-use crate::command::{self, Answer, Command, Refusal};
+use crate::command::{self, Answer, Class, Command, Refusal};
 use crate::daemon::Daemon;
 use crate::dispatch;
+
+/// Counts a read that is dropped before it is answered: its client has gone.
+struct Unanswered<'a> {
+    dropped: Option<&'a AtomicU64>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(dropped) = self.dropped {
+            dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
 
 /// Measures and traces a command and carries it out.
 pub(crate) async fn serve(
@@ -33,10 +48,13 @@ pub(crate) async fn serve(
     }
     let name = command::name(command.kind());
     let mut span = daemon.edge.request(name, command.request.trace_id.as_deref(), received);
+    let is_read = command.class() == Some(Class::Read);
+    let mut unanswered = Unanswered { dropped: is_read.then_some(&daemon.metrics.dropped_reads) };
     let answer = match daemon.node() {
         Some(node) => span.run(pin!(dispatch::execute(node, command))).await,
         None => Err(Refusal::Starting),
     };
+    unanswered.dropped = None;
     if let Some(measured) = measured {
         measured.finish(answer.as_ref().is_ok_and(Answer::is_success));
     }
@@ -48,10 +66,11 @@ pub(crate) async fn serve(
 pub(crate) fn split_payload(
     mut request: ContainerCommandRequestProto,
     deadline: Option<Instant>,
+    peer: Option<IpAddr>,
 ) -> Command {
     let payload = take_payload(&mut request);
     let header = Bytes::from(request.encode_to_vec());
-    Command { header, request, payload, deadline, verify_reads: true }
+    Command { header, request, payload, deadline, peer, verify_reads: true }
 }
 
 /// Moves the chunk bytes out of a message.

@@ -10,7 +10,7 @@ use proto::method;
 use types::{ContainerId, PipelineId};
 use uuid::Uuid;
 
-use crate::command::{Answer, Command, Refusal};
+use crate::command::{Answer, Class, Command, Refusal};
 use crate::daemon::{Daemon, RAFT_METHODS};
 use crate::node::Node;
 use crate::push::Receiver;
@@ -96,19 +96,31 @@ async fn push(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
 }
 
 async fn container(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
-    let Call { header, payload, deadline, received, .. } = call;
+    let Call { header, payload, peer, deadline, received, mut caller, .. } = call;
+    let peer = Some(peer.ip());
     let mut request: ContainerCommandRequestProto = framed::message::decode(header.clone())?;
     let inside = super::take_payload(&mut request);
     let command = if inside.is_empty() {
-        Command { header, request, payload, deadline, verify_reads: false }
+        Command { header, request, payload, deadline, peer, verify_reads: false }
     } else if payload.is_empty() {
         // Small callers may leave the bytes in the message.
-        Command { payload: inside, verify_reads: false, ..super::split_payload(request, deadline) }
+        Command {
+            payload: inside,
+            verify_reads: false,
+            ..super::split_payload(request, deadline, peer)
+        }
     } else {
         return Err(Status::invalid("chunk bytes both in the message and beside it"));
     };
-    let Answer { response, payload } =
-        super::serve(&daemon, command, received).await.map_err(|refusal| refusal.to_status())?;
+    let is_read = command.class() == Some(Class::Read);
+    let serve = super::serve(&daemon, command, received);
+    let answer = tokio::select! {
+        biased;
+        answer = serve => answer,
+        // What was read would be read for nobody. Dropped, it counts.
+        () = caller.gone(), if is_read => return Err(Refusal::Late.to_status()),
+    };
+    let Answer { response, payload } = answer.map_err(|refusal| refusal.to_status())?;
     let header: Bytes = Answer { response, payload: Bytes::new() }.encode();
     Ok(Reply { header, payload })
 }

@@ -87,7 +87,8 @@ impl PipelineGroup {
             content::split(content).map_err(|error| Refusal::Invalid(error.to_string()))?;
         let request = decode(header.clone())?;
         let deadline = timeout.map(|timeout| received + timeout);
-        let command = Command { header, request, payload, deadline, verify_reads: true };
+        let command =
+            Command { header, request, payload, deadline, peer: None, verify_reads: true };
         let metrics = self.daemon.metrics.commands.of(command.kind());
         let mut measured = metrics.map(|metrics| metrics.call(received));
         if let Some(measured) = &mut measured {
@@ -124,7 +125,7 @@ impl PipelineGroup {
         }
         let (header, _) =
             content::split(content).map_err(|error| Refusal::Invalid(error.to_string()))?;
-        let response = super::grpc::answer(&self.daemon, decode(header)?).await;
+        let response = super::grpc::answer(&self.daemon, decode(header)?, None).await;
         Ok(response.encode_to_vec().into())
     }
 

@@ -1,6 +1,7 @@
 //! ReadBlock: a range of a block as a stream of pieces that carry their own checksums. The client
 //! asks for more than it needs at the moment; the next piece is read when the one before is sent.
 
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,6 +28,7 @@ const PIECE: u32 = 1 << 20;
 struct Rest {
     node: Arc<Node>,
     frame: ContainerCommandResponseProto,
+    peer: Option<IpAddr>,
     block: BlockId,
     at: u64,
     end: u64,
@@ -38,6 +40,7 @@ struct Rest {
 pub(super) fn read_block(
     daemon: Arc<Daemon>,
     request: ContainerCommandRequestProto,
+    peer: Option<IpAddr>,
 ) -> impl Stream<Item = Result<ContainerCommandResponseProto, Status>> + Send {
     let received = Instant::now();
     let kind = proto::datanode::Type::ReadBlock;
@@ -48,9 +51,9 @@ pub(super) fn read_block(
     let name = crate::command::name(Some(kind));
     let span = daemon.edge.request(name, request.trace_id.as_deref(), received).unwatched();
     let begin = (Some((daemon, request)), None, measured, span);
-    futures::stream::try_unfold(begin, |(begin, rest, mut measured, mut span)| async move {
+    futures::stream::try_unfold(begin, move |(begin, rest, mut measured, mut span)| async move {
         let mut rest = match (begin, rest) {
-            (Some((daemon, request)), _) => Rest::new(&daemon, &request)?,
+            (Some((daemon, request)), _) => Rest::new(&daemon, &request, peer)?,
             (None, Some(rest)) => rest,
             (None, None) => return Ok(None),
         };
@@ -65,7 +68,11 @@ pub(super) fn read_block(
 }
 
 impl Rest {
-    fn new(daemon: &Daemon, request: &ContainerCommandRequestProto) -> Result<Self, Status> {
+    fn new(
+        daemon: &Daemon,
+        request: &ContainerCommandRequestProto,
+        peer: Option<IpAddr>,
+    ) -> Result<Self, Status> {
         let starting = || Status::unavailable(Refusal::Starting.to_string());
         let node = daemon.node().ok_or_else(starting)?.clone();
         let read = part(request.read_block.as_ref(), "readBlock").map_err(status)?;
@@ -80,14 +87,18 @@ impl Rest {
         };
         let block = BlockId::from_datanode(&read.block_id);
         let most = u64::from(most);
-        Ok(Self { node, frame: success(request), block, at: read.offset, end, most })
+        Ok(Self { node, frame: success(request), peer, block, at: read.offset, end, most })
     }
 
     async fn next(&mut self) -> Result<Option<Piece>, Status> {
         let room = self.node.read_budget.acquire(self.most as usize, None).await;
         let _room = room.map_err(|refusal| Status::resource_exhausted(refusal.to_string()))?;
-        let piece = self.node.store.read_piece(self.block, self.at, self.end, self.most).await;
-        let piece = piece.map_err(|error| status(error.into()))?;
+        let Self { block, at, end, most, .. } = *self;
+        let wanted = (self.peer, block, at);
+        let patience = self.node.late_reads.patience(&wanted);
+        let piece = self.node.store.read_piece(block, at, end, most, patience).await;
+        let piece =
+            piece.map_err(|error| status(self.node.late_reads.note(wanted, error).into()))?;
         if let Some(piece) = &piece {
             self.at = piece.offset.saturating_add(piece.data.len() as u64);
         }

@@ -248,6 +248,11 @@ pub enum StorageError {
 }
 
 impl StorageError {
+    /// Whether a disk did not answer in time, which says nothing of what is on it.
+    pub(crate) fn is_late(&self) -> bool {
+        matches!(self, Self::Io { error, .. } if error.kind == IoErrorKind::Late)
+    }
+
     /// The code that clients see. The one mapping there is.
     pub fn result(&self) -> ResultCode {
         match self {

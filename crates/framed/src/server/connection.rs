@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::answers::{Answers, Due};
 use super::watch::{Ended, watch};
-use super::{Call, InFlight, Shared};
+use super::{Call, Caller, InFlight, Shared, signal};
 use crate::activity::Activity;
 use crate::connection::{Frame, FrameMemory, FrameReader, Received};
 use crate::frame::{Kind, PREFACE};
@@ -67,7 +67,8 @@ pub(super) async fn serve(
         };
         write_frames(write, frames, sent)
     });
-    let connection = Connection { shared, answers: &answers, peer, key };
+    let (open_until, caller) = signal::channel(());
+    let connection = Connection { shared, answers: &answers, peer, key, caller: Caller(caller) };
     let (read, is_stalled) = tokio::select! {
         read = connection.run(reader, &mut open) => (read, false),
         ended = watch(&activity, &answers, &shared.options.connections) => match ended {
@@ -76,7 +77,7 @@ pub(super) async fn serve(
         },
         _ = stop.wait_for(|s| *s) => (Ok(()), false),
     };
-    drop(answers);
+    drop((answers, open_until));
     if is_stalled {
         // It would wait for the peer to take what it does not take.
         open.timed_out();
@@ -135,6 +136,7 @@ struct Connection<'a> {
     answers: &'a Arc<Answers>,
     peer: SocketAddr,
     key: PeerKey,
+    caller: Caller,
 }
 
 impl Connection<'_> {
@@ -198,6 +200,7 @@ impl Connection<'_> {
             peer: self.peer,
             deadline: wait.and_then(|w| received.checked_add(w)),
             received,
+            caller: self.caller.clone(),
         };
         let due = Due::new(self.answers, answer);
         // A panic is answered by what is due, and ends this call only.

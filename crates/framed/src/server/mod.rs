@@ -43,6 +43,19 @@ pub struct Call {
     pub deadline: Option<Instant>,
     /// When the frame was complete.
     pub received: Instant,
+    /// Whether the caller's connection is still there.
+    pub caller: Caller,
+}
+
+/// A caller's connection, to be watched by work that is in vain without it.
+#[derive(Debug, Clone)]
+pub struct Caller(signal::Receiver<()>);
+
+impl Caller {
+    /// Waits until the connection is closed: nobody will take the answer.
+    pub async fn gone(&mut self) {
+        while self.0.changed().await.is_ok() {}
+    }
 }
 
 /// What a handler returns.

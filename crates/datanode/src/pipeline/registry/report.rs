@@ -23,7 +23,7 @@ impl Pipelines {
                 storage_location: disk.raft_dir().display().to_string(),
                 storage_type: Some(StorageTypeProto::Disk as i32),
                 capacity: Some(space.capacity),
-                scm_used: Some(space.used),
+                scm_used: Some(space.fs_used),
                 remaining: Some(space.available),
                 failed: Some(failed),
             }

@@ -9,6 +9,7 @@ use metastore::IterRange;
 use proto::datanode::{BlockData, ChunkInfo};
 use types::{BlockId, ContainerId, LocalId};
 
+use crate::storage::Patience;
 use crate::storage::containers::Container;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
@@ -21,6 +22,15 @@ impl ContainerStore {
     /// When it is not here, or this replica is behind what the reader knows.
     pub fn get_block(&self, block: BlockId) -> Result<BlockData> {
         let (_, row) = self.committed(block)?;
+        Ok(row.into_wire())
+    }
+
+    /// As [`get_block`](Self::get_block), for a caller that must not block.
+    ///
+    /// # Errors
+    /// As [`get_block`](Self::get_block), and when the disk is late.
+    pub async fn find_block(&self, block: BlockId, patience: Patience) -> Result<BlockData> {
+        let (_, row) = self.find_committed(block, patience).await?;
         Ok(row.into_wire())
     }
 
@@ -104,20 +114,33 @@ impl ContainerStore {
     ///
     /// # Errors
     /// When they are not here, or not as they should be.
-    pub async fn read_chunk(&self, block: BlockId, chunk: &ChunkInfo) -> Result<Bytes> {
-        let (container, row) = self.committed(block)?;
-        self.read_range(&container, &row, block, chunk.offset, chunk.len).await
+    pub async fn read_chunk(
+        &self,
+        block: BlockId,
+        chunk: &ChunkInfo,
+        patience: Patience,
+    ) -> Result<Bytes> {
+        let (container, row) = self.find_committed(block, patience).await?;
+        let range = (chunk.offset, chunk.len);
+        self.read_range(&container, &row, block, range, patience).await
     }
 
     /// A block of one chunk with its bytes.
     ///
     /// # Errors
     /// As [`read_chunk`](Self::read_chunk), and for blocks of several chunks.
-    pub async fn get_small_file(&self, block: BlockId) -> Result<(BlockData, ChunkInfo, Bytes)> {
-        let (container, row) = self.committed(block)?;
+    pub async fn get_small_file(
+        &self,
+        block: BlockId,
+        patience: Patience,
+    ) -> Result<(BlockData, ChunkInfo, Bytes)> {
+        let (container, row) = self.find_committed(block, patience).await?;
         let [chunk] = &row.chunks[..] else { return Err(StorageError::NotSmall(block)) };
         let chunk = chunk.clone();
-        let data = self.read_range(&container, &row, block, chunk.offset, chunk.len).await?;
+        let data = {
+            let range = (chunk.offset, chunk.len);
+            self.read_range(&container, &row, block, range, patience).await?
+        };
         Ok((row.into_wire(), chunk, data))
     }
 
@@ -132,15 +155,30 @@ impl ContainerStore {
 
     /// The block's row, if this replica may answer for it.
     pub(super) fn committed(&self, block: BlockId) -> Result<(Arc<Container>, StoredBlock)> {
+        let container = self.container_for(block)?;
+        let row =
+            container.block_row(block.local).map_err(|error| self.unread(&container, error))?;
+        checked(container, row, block)
+    }
+
+    /// As [`committed`](Self::committed); does not block.
+    pub(super) async fn find_committed(
+        &self,
+        block: BlockId,
+        patience: Patience,
+    ) -> Result<(Arc<Container>, StoredBlock)> {
+        let container = self.container_for(block)?;
+        let row = container.find_row(block.local, patience).await;
+        let row = row.map_err(|error| self.unread(&container, error))?;
+        checked(container, row, block)
+    }
+
+    /// The block's container, if this replica is as far as the reader knows it.
+    fn container_for(&self, block: BlockId) -> Result<Arc<Container>> {
         let container = self.container(block.container)?;
         check_container(block.bcsid, container.sums().bcsid)
             .map_err(|error| StorageError::Behind { block, error })?;
-        let row =
-            container.block_row(block.local).map_err(|error| self.unread(&container, error))?;
-        let row = row.ok_or(StorageError::NoSuchBlock(block))?;
-        check_block(block.bcsid, row.bcsid())
-            .map_err(|error| StorageError::Behind { block, error })?;
-        Ok((container, row))
+        Ok(container)
     }
 
     pub(in crate::storage) async fn read_range(
@@ -148,8 +186,8 @@ impl ContainerStore {
         container: &Arc<Container>,
         row: &StoredBlock,
         block: BlockId,
-        offset: u64,
-        len: u64,
+        (offset, len): (u64, u64),
+        patience: Patience,
     ) -> Result<Bytes> {
         let missing = StorageError::NoSuchChunk { block, offset, len };
         let Some(end) = offset.checked_add(len).filter(|end| *end <= row.length()) else {
@@ -158,14 +196,15 @@ impl ContainerStore {
         let Ok(length) = usize::try_from(len) else { return Err(missing) };
         container.count_read(len);
         if let Some(packed) = row.packed {
-            let all = self.read_checked(container, block, packed).await?;
+            let all = self.read_checked(container, block, packed, patience).await?;
             let Ok(range) = usize::try_from(offset).and_then(|a| Ok(a..usize::try_from(end)?))
             else {
                 return Err(missing);
             };
             return if range.end <= all.len() { Ok(all.slice(range)) } else { Err(missing) };
         }
-        let read = || container.disk().io.read(container.block_path(block.local), offset, length);
+        let path = || container.block_path(block.local);
+        let read = || container.disk().read(path(), offset, length, patience);
         let mut outcome = read().await;
         if matches!(&outcome, Err(error) if is_incomplete(error)) && !container.is_replaying() {
             // Replay may have put the bytes back since.
@@ -182,7 +221,10 @@ impl ContainerStore {
 
     /// The device did not give bytes: the whole replica is looked through.
     fn unread(&self, container: &Container, error: StorageError) -> StorageError {
-        self.suspect(container.id(), &error.to_string());
+        // A disk that is late says nothing of the replica.
+        if !error.is_late() {
+            self.suspect(container.id(), &error.to_string());
+        }
         error
     }
 
@@ -191,9 +233,11 @@ impl ContainerStore {
         container: &Arc<Container>,
         block: BlockId,
         mut packed: Packed,
+        patience: Patience,
     ) -> Result<Bytes> {
-        let mut error = match container.read_packed(block.local, packed).await {
+        let mut error = match container.read_packed(block.local, packed, patience).await {
             Ok(data) => return Ok(data),
+            Err(error) if error.is_late() => return Err(error),
             Err(error) => error,
         };
         // Compaction may have moved it between the look at its row and the read, and replay may
@@ -208,8 +252,9 @@ impl ContainerStore {
                 return Err(StorageError::Recovering(block));
             }
             packed = moved;
-            match container.read_packed(block.local, packed).await {
+            match container.read_packed(block.local, packed, patience).await {
                 Ok(data) => return Ok(data),
+                Err(error) if error.is_late() => return Err(error),
                 Err(again) => error = again,
             }
         }
@@ -249,6 +294,17 @@ impl ContainerStore {
             tracing::error!(container = %id, %error, "cannot mark container unhealthy");
         }
     }
+}
+
+/// A row that was found, if the replica may answer for its block.
+fn checked(
+    container: Arc<Container>,
+    row: Option<StoredBlock>,
+    block: BlockId,
+) -> Result<(Arc<Container>, StoredBlock)> {
+    let row = row.ok_or(StorageError::NoSuchBlock(block))?;
+    check_block(block.bcsid, row.bcsid()).map_err(|error| StorageError::Behind { block, error })?;
+    Ok((container, row))
 }
 
 /// There are fewer bytes than there must be.

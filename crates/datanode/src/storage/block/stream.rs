@@ -5,6 +5,7 @@ use container::checksum;
 use proto::datanode::{ChecksumData, ChunkInfo};
 use types::BlockId;
 
+use crate::storage::Patience;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
 
@@ -32,8 +33,9 @@ impl ContainerStore {
         offset: u64,
         end: u64,
         most: u64,
+        patience: Patience,
     ) -> Result<Option<Piece>> {
-        let (container, row) = self.committed(block)?;
+        let (container, row) = self.find_committed(block, patience).await?;
         if offset > row.length() {
             let len = end.saturating_sub(offset);
             return Err(StorageError::NoSuchChunk { block, offset, len });
@@ -44,7 +46,7 @@ impl ContainerStore {
         };
         let (start, len) = range(chunk, offset, end, most);
         let at = chunk.offset + start;
-        let data = self.read_range(&container, &row, block, at, len).await?;
+        let data = self.read_range(&container, &row, block, (at, len), patience).await?;
         self.verify_piece(block, &row, at, &data)?;
         let checksum = checksum::cut(&chunk.checksum_data, chunk.len, start, len)
             .map_err(|error| StorageError::Checksum { block, error })?;

@@ -9,6 +9,7 @@ use container::{checksum, chunks};
 use proto::datanode::{BlockData, ChecksumType, ChunkInfo};
 use types::BlockId;
 
+use crate::storage::Patience;
 use crate::storage::containers::Container;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
@@ -97,7 +98,7 @@ impl ContainerStore {
             return Err(missing());
         }
         if let Some(packed) = container.block_row(block.local)?.and_then(|row| row.packed) {
-            let all = container.read_packed(block.local, packed).await?;
+            let all = container.read_packed(block.local, packed, Patience::Wait).await?;
             let end = offset.checked_add(len).filter(|end| *end <= all.len() as u64);
             return end.map(|end| all.slice(offset as usize..end as usize)).ok_or_else(missing);
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use container::ContainerState;
-use metastore::Batch;
+use metastore::{Batch, Cached};
 use parking_lot::Mutex;
 use proto::datanode::{ContainerDataProto, ContainerType};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,7 +27,8 @@ pub(crate) use load::{LoadedDisk, drop_rows, load_all};
 pub(crate) use twins::Loaded;
 
 use super::disk::Disk;
-use super::error::Result;
+use super::error::{Result, StorageError};
+use super::patience::Patience;
 use super::scan::ScanTimes;
 use super::segments::Segments;
 use super::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
@@ -208,6 +209,31 @@ impl Container {
             Some(value) => StoredBlock::read(self.id, &value).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// As [`block_row`](Self::block_row), which may wait for the disk: not on this thread.
+    pub(crate) async fn find_row(
+        &self,
+        local: LocalId,
+        patience: Patience,
+    ) -> Result<Option<StoredBlock>> {
+        let key = tables::block_key(self.id, local);
+        match self.disk.db.get_cached(BLOCK_DATA, &key)? {
+            Cached::Value(value) => return StoredBlock::read(self.id, &value).map(Some),
+            Cached::Absent => return Ok(None),
+            Cached::Unknown => {}
+        }
+        let (disk, id) = (Arc::clone(&self.disk), self.id);
+        let look = move || match disk.db.get(BLOCK_DATA, &key)? {
+            Some(value) => StoredBlock::read(id, &value).map(Some),
+            None => Ok(None),
+        };
+        let (io, path) = (&self.disk.io, Arc::from(self.path()));
+        let found = match patience {
+            Patience::Wait => io.run("look up a block in", path, look).await,
+            Patience::Leave => io.run_timely("look up a block in", path, look).await,
+        };
+        found.map_err(StorageError::io(self.id))?
     }
 
     /// The block takes no writes any more.

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use proto::scm_datanode::ContainerReplicaProto;
 use proto::scm_datanode::StorageReportProto;
+use rustc_hash::FxHashMap;
 use types::ContainerId;
 
 use super::Container;
@@ -52,21 +53,32 @@ impl ContainerStore {
         self.drain_changed().into_iter().filter_map(|id| self.replica_report(id)).collect()
     }
 
+    /// Bytes that the replicas of each disk hold, and that its open ones may still take.
+    fn usage(&self) -> FxHashMap<String, (u64, u64)> {
+        let mut usage = FxHashMap::<String, (u64, u64)>::default();
+        for container in self.containers().into_iter().filter_map(|id| self.container(id).ok()) {
+            let info = container.info();
+            let (used, committed) = usage.entry(container.disk().id().to_owned()).or_default();
+            *used = used.saturating_add(info.used);
+            if info.state.is_live() {
+                *committed = committed.saturating_add(info.max_size.saturating_sub(info.used));
+            }
+        }
+        usage
+    }
+
+    /// Bytes that the replicas of each disk hold, by the disk's id.
+    pub fn used_bytes(&self) -> FxHashMap<String, u64> {
+        self.usage().into_iter().map(|(disk, (used, _))| (disk, used)).collect()
+    }
+
     /// All disks, those that could not be opened among them.
     pub fn storage_reports(&self) -> Vec<StorageReportProto> {
-        let containers: Vec<_> =
-            self.containers().into_iter().filter_map(|id| self.container(id).ok()).collect();
+        let usage = self.usage();
         self.disks()
             .iter()
             .map(|disk| {
-                let here = containers.iter().filter(|c| c.disk().id() == disk.id());
-                let (mut used, mut committed) = (0, 0);
-                for info in here.map(|container| container.info()) {
-                    used += info.used;
-                    if info.state.is_live() {
-                        committed += info.max_size.saturating_sub(info.used);
-                    }
-                }
+                let (used, committed) = usage.get(disk.id()).copied().unwrap_or_default();
                 disk.storage_report(used, committed)
             })
             .chain(self.unopened().iter().map(|unopened| StorageReportProto {

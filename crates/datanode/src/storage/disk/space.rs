@@ -25,8 +25,8 @@ pub struct Space {
     pub capacity: u64,
     /// Bytes that may still be used.
     pub available: u64,
-    /// Bytes in use by others and us.
-    pub used: u64,
+    /// Bytes in use on the file system, by others and us.
+    pub fs_used: u64,
     /// Bytes never used.
     pub reserved: u64,
     /// Size of the file system.
@@ -66,7 +66,7 @@ impl Gauge {
         Space {
             capacity: fs_capacity.saturating_sub(reserved),
             available: fs_available.saturating_sub(reserved),
-            used: fs_capacity.saturating_sub(fs_available),
+            fs_used: fs_capacity.saturating_sub(fs_available),
             reserved,
             fs_capacity,
             fs_available,

@@ -11,6 +11,7 @@ use types::{BlockId, LocalId};
 use super::judge::{judge, of_system};
 use super::metadata::length;
 use super::{Found, Pace, ScanKind, blocking, rows};
+use crate::storage::Patience;
 use crate::storage::containers::Container;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::tables::{Packed, StoredBlock};
@@ -110,7 +111,7 @@ impl Reader<'_> {
         self.pace.pass(self.container.disk(), len).await;
         let data = {
             let _reading = self.container.disk().scans.reading();
-            self.container.read_packed(block.local, packed).await?
+            self.container.read_packed(block.local, packed, Patience::Wait).await?
         };
         self.count(len);
         for chunk in &row.chunks {

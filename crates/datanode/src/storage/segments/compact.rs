@@ -7,6 +7,7 @@ use blockio::block_on;
 use metastore::{Batch, Durability, IterRange};
 use types::LocalId;
 
+use crate::storage::Patience;
 use crate::storage::containers::Container;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::tables::{self, BLOCK_DATA, Packed, SEGMENTS, StoredBlock};
@@ -66,7 +67,7 @@ impl Container {
             let Some(row) = self.block_row(*local)? else { continue };
             // Deleted meanwhile: its bytes may be punched already.
             if row.packed == Some(*from) {
-                let data = block_on(self.read_packed(*local, *from))?;
+                let data = block_on(self.read_packed(*local, *from, Patience::Wait))?;
                 read.push((*local, row.bcsid(), *from, data));
             }
         }

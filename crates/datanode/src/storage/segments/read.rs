@@ -4,6 +4,7 @@ use bytes::Bytes;
 use container::segment::{RECORD_HEADER_LEN, RecordHeader, SegmentError};
 use types::{BlockId, LocalId};
 
+use crate::storage::Patience;
 use crate::storage::containers::Container;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::tables::Packed;
@@ -13,7 +14,12 @@ impl Container {
     ///
     /// # Errors
     /// Also when the bytes changed on the disk.
-    pub(crate) async fn read_packed(&self, local: LocalId, packed: Packed) -> Result<Bytes> {
+    pub(crate) async fn read_packed(
+        &self,
+        local: LocalId,
+        packed: Packed,
+        patience: Patience,
+    ) -> Result<Bytes> {
         let key = (packed.segment, packed.offset);
         if let Some(pending) = self.segments.lock().pending.get(&key) {
             return Ok(pending.data.clone());
@@ -22,8 +28,7 @@ impl Container {
         let path = self.segment_path(packed.segment);
         let record = self
             .disk()
-            .io
-            .read(path, packed.offset, len)
+            .read(path, packed.offset, len, patience)
             .await
             .map_err(StorageError::io(self.id()))?;
         let block = BlockId::new(self.id(), local);

@@ -77,6 +77,8 @@ fn reports_say_what_is_there() {
     assert_eq!(replica.block_commit_sequence_id, Some(2));
     assert_eq!(replica.origin_node_id, Some(node.options.datanode.to_string()));
     let disks = node.store().storage_reports();
+    let used = node.store().used_bytes();
+    assert_eq!(used[node.store().disks()[0].id()], 1500, "not what the file system uses");
     assert_eq!(disks[0].storage_uuid, node.store().disks()[0].id());
     assert_eq!(disks[0].scm_used, Some(1500));
     assert!(disks[0].capacity() >= disks[0].remaining() && disks[0].remaining() > 0);

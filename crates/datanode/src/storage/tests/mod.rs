@@ -162,7 +162,7 @@ impl Node {
         let data = self.store().get_block(block)?;
         let mut all = Vec::new();
         for chunk in &data.chunks {
-            let bytes = block_on(self.store().read_chunk(block, chunk))?;
+            let bytes = block_on(self.store().read_chunk(block, chunk, Patience::Wait))?;
             checksum::verify(&chunk.checksum_data, &bytes).unwrap();
             all.extend_from_slice(&bytes);
         }

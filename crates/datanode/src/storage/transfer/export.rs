@@ -14,6 +14,7 @@ use rustc_hash::FxHashSet;
 use types::{BlockId, ContainerId, LocalId};
 
 use super::Manifest;
+use crate::storage::Patience;
 use crate::storage::containers::Container;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
@@ -156,13 +157,13 @@ impl Export {
         let block = BlockId { container: self.container.id(), local, bcsid: row.bcsid() };
         if let Some(packed) = row.packed {
             // Its record carries a checksum over all of it.
-            let data = match self.container.read_packed(local, packed).await {
+            let data = match self.container.read_packed(local, packed, Patience::Wait).await {
                 Ok(data) => data,
                 Err(error) => match self.moved(local, &error)? {
                     None => return Ok(None),
                     Some(now) if now.packed != Some(packed) => {
                         let Some(packed) = now.packed else { return Err(error) };
-                        self.container.read_packed(local, packed).await?
+                        self.container.read_packed(local, packed, Patience::Wait).await?
                     }
                     Some(_) => return Err(self.damaged(error)),
                 },
@@ -175,7 +176,8 @@ impl Export {
             let (row, data) = (Some(row_bytes(row)), Bytes::new());
             return Ok(Some(Part { local, packed: false, chunk: None, row, data }));
         };
-        let read = self.store.read_range(&self.container, row, block, chunk.offset, chunk.len);
+        let range = (chunk.offset, chunk.len);
+        let read = self.store.read_range(&self.container, row, block, range, Patience::Wait);
         let data = match read.await {
             Ok(data) => data,
             Err(error) => {
