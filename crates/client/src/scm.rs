@@ -262,6 +262,18 @@ impl ScmClient {
         Ok(lists.into_iter().map(|list| (list.name, ids(list.id))).collect())
     }
 
+    /// SCM's own numbers as JSON, in the form of Ozone's `/jmx`: those of nodes that leave among
+    /// them.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn metrics_json(&self) -> Result<String> {
+        let mut request = request(Type::GetMetrics);
+        request.get_metrics_request = Some(Default::default());
+        let reply = self.submit(&request).await?.get_metrics_response;
+        Ok(part(reply, "getMetricsResponse")?.metrics_json.unwrap_or_default())
+    }
+
     /// How the containers are, as the replication manager found them: numbers by state and by
     /// trouble, and some of them by name.
     ///

@@ -1,7 +1,7 @@
 //! Containers get the replicas they should have, and nodes leave when they are not needed.
 
-use placement::node::ServeError;
-use placement::{Cluster, Decision, OrderKind, ReplicaState, Settings};
+use placement::node::{Blocked, Refused, ServeError};
+use placement::{Cluster, Decision, OrderKind, ReplicaState, Settings, Storage};
 use types::{ContainerId, DatanodeDetails, OperationalState};
 
 use crate::fixture::*;
@@ -342,6 +342,41 @@ fn a_node_is_decommissioned_when_its_containers_are_enough_elsewhere() {
     assert!(matches!(error, ServeError::State { .. }), "{error}");
     cluster.recommission(node(2), START).unwrap();
     assert_eq!(repair(&mut cluster, START).len(), 1, "back in service there is one too many");
+}
+
+#[test]
+fn a_node_that_leaves_says_how_far_it_is_and_what_it_waits_for() {
+    let (mut cluster, c) = closed_on_three(3, false);
+    let decision = cluster.decommission(node(2), START).unwrap();
+    apply(&mut cluster, &decision);
+    let bytes = cluster.replicas.on(c, node(2)).unwrap().used_bytes;
+    assert!(bytes > 0);
+    let progress = cluster.leaving_progress(node(2));
+    assert_eq!((progress.bytes_done, progress.bytes_left, progress.left), (0, bytes, None));
+    let blocked = |cluster: &Cluster| cluster.leaving_progress(node(2)).blocked_by.unwrap();
+    let refused = Refused { has_it: 3, ..Refused::default() };
+    assert_eq!(blocked(&cluster), Blocked::NoTarget(c, refused));
+    let words = blocked(&cluster).to_string();
+    assert_eq!(words, "no node can take container 1: 3 have it already");
+
+    // One that is full is no help; one with room is.
+    let full = disks(1).into_iter().map(|disk| Storage { remaining: 1, ..disk }).collect();
+    cluster.register(details(4), full, &[], START);
+    let refused = Refused { has_it: 3, no_room: 1, ..Refused::default() };
+    assert_eq!(blocked(&cluster), Blocked::NoTarget(c, refused));
+    register(&mut cluster, 5, &[], START);
+    assert_eq!(blocked(&cluster), Blocked::Turn(c));
+    cluster.check_leaving_nodes(START);
+    assert_eq!(copy_of(&repair(&mut cluster, START)[0]).1, 5);
+    assert_eq!(blocked(&cluster), Blocked::Copying(c, vec![node(5)]));
+    cluster.check_leaving_nodes(START + 1_000);
+    let progress = cluster.leaving_progress(node(2));
+    assert_eq!((progress.bytes_per_second, progress.left), (Some(0), None), "nothing came yet");
+
+    arrive(&mut cluster, c, 5);
+    let progress = cluster.leaving_progress(node(2));
+    assert_eq!((progress.bytes_done, progress.bytes_left), (bytes, 0));
+    assert_eq!((progress.left, progress.blocked_by), (Some(0), None));
 }
 
 #[test]

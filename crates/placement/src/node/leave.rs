@@ -24,9 +24,18 @@ pub struct Obstacles {
     pub unclosed: Vec<ContainerId>,
     /// Number of containers with a replica there that is enough elsewhere.
     pub done: usize,
+    /// Their bytes.
+    pub bytes_done: u64,
+    /// Bytes of the others.
+    pub bytes_left: u64,
 }
 
 impl Obstacles {
+    fn note_done(&mut self, bytes: u64) {
+        self.done = self.done.saturating_add(1);
+        self.bytes_done = self.bytes_done.saturating_add(bytes);
+    }
+
     /// Whether nothing is left.
     pub fn is_none(&self) -> bool {
         self.pipelines.is_empty() && self.under_replicated.is_empty() && self.unclosed.is_empty()
@@ -63,6 +72,7 @@ impl Cluster {
         ids.sort_unstable();
         for container in ids {
             let Some(c) = self.containers.get(container) else { continue };
+            let bytes = self.replicas.on(container, id).map_or(0, |replica| replica.used_bytes);
             let list = match c.state {
                 LifeCycleState::Deleting | LifeCycleState::Deleted => continue,
                 LifeCycleState::Closed if c.config.is_ec() => {
@@ -74,7 +84,7 @@ impl Cluster {
                     } else if !count.is_on_its_way(index, id)
                         || count.does_without(index, maintenance)
                     {
-                        found.done = found.done.saturating_add(1);
+                        found.note_done(bytes);
                         continue;
                     } else {
                         &mut found.under_replicated
@@ -94,7 +104,7 @@ impl Cluster {
                     };
                     // Of what is good nowhere there is nothing to copy; the report names it.
                     if enough || count.is_lost() {
-                        found.done = found.done.saturating_add(1);
+                        found.note_done(bytes);
                         continue;
                     }
                     &mut found.under_replicated
@@ -104,6 +114,7 @@ impl Cluster {
             if list.len() < NAMED {
                 list.push(container);
             }
+            found.bytes_left = found.bytes_left.saturating_add(bytes);
         }
         found
     }
@@ -141,6 +152,7 @@ impl Cluster {
                 let expiry = if to == InMaintenance { expiry } else { 0 };
                 decision.merge(self.set_op_state(id, to, expiry, now));
             } else {
+                self.note_left_bytes(id, obstacles.bytes_left, now);
                 // A pipeline that was made before the node was on its way, and reported after.
                 decision.merge(self.close_pipelines_of(id, now));
             }
@@ -149,6 +161,12 @@ impl Cluster {
             }
         }
         (looked_at, decision)
+    }
+
+    fn note_left_bytes(&mut self, id: DatanodeId, bytes: u64, now: Millis) {
+        if let Some(node) = self.nodes.nodes.get_mut(&id) {
+            node.left_bytes.note(now, bytes);
+        }
     }
 
     /// Nodes that are neither in service nor through.

@@ -1,11 +1,13 @@
 //! DataNodes: their identities, their health, their space.
 
 mod leave;
+mod progress;
 mod register;
 mod serve;
 mod watch;
 
 pub use leave::{LeavingNode, Obstacles};
+pub use progress::{Blocked, LeavingProgress, LeftBytes, Refused};
 pub use register::Registered;
 pub use serve::ServeError;
 pub use watch::Shift;
@@ -88,6 +90,8 @@ pub struct Node {
     pub storage: Vec<Storage>,
     /// Since when it is on its way out of service; `None` when it is not.
     pub leaving_since: Option<Millis>,
+    /// How much it had left of late, while it is on its way.
+    pub left_bytes: LeftBytes,
     /// Raft log directories that work, as it reports them; `None` when it does not.
     pub log_disks: Option<usize>,
     /// Whether it has told what it has since it knows that this SCM leads: orders of earlier

@@ -46,7 +46,9 @@ impl Cluster {
         let mut details = details;
         let known = self.nodes.get(id).map(|n| (n.details.op_state, n.details.op_state_expiry));
         let told = (details.op_state, details.op_state_expiry);
-        let leaving_since = self.nodes.get(id).and_then(|n| n.leaving_since);
+        let before = self.nodes.get(id);
+        let leaving_since = before.and_then(|n| n.leaving_since);
+        let left_bytes = before.map(|n| n.left_bytes.clone()).unwrap_or_default();
         (details.op_state, details.op_state_expiry) = known.unwrap_or(told);
         let on_its_way = matches!(
             details.op_state,
@@ -60,6 +62,7 @@ impl Cluster {
             registered: now,
             storage,
             leaving_since,
+            left_bytes,
             log_disks: None,
             confirmed: true,
         };

@@ -10,7 +10,7 @@
 
 use types::{DatanodeId, OperationalState};
 
-use super::Health;
+use super::{Health, LeftBytes};
 use crate::{Change, Cluster, Decision, Millis, OrderKind};
 
 /// Why a node does not change its state.
@@ -119,6 +119,7 @@ impl Cluster {
             OperationalState::Decommissioning | OperationalState::EnteringMaintenance
         );
         node.leaving_since = on_its_way.then(|| node.leaving_since.unwrap_or(now));
+        node.left_bytes = LeftBytes::default();
         let (details, health) = (node.details.clone(), node.health);
         self.pipelines.refresh_member(&details);
         decision.order(id, OrderKind::SetOperationalState { state, expiry });

@@ -250,7 +250,7 @@ impl Cluster {
     }
 
     /// Whether a node can send one more copy.
-    pub(super) fn may_send(&self, id: DatanodeId) -> bool {
+    pub(crate) fn may_send(&self, id: DatanodeId) -> bool {
         let Some(node) = self.nodes.get(id) else { return false };
         let r = &self.settings.replication;
         let limit = match node.details.op_state {
@@ -274,14 +274,7 @@ impl Cluster {
             s.serving.iter().chain(&s.closing).chain(&s.coming).copied().collect();
         let racks = self.racks_of(&placed);
         let r = &self.settings.replication;
-        let has = |id| self.replicas.on(c.id, id).is_some();
-        let fits = |n: &&Node| {
-            n.accepts_writes()
-                && !has(n.details.id)
-                && !self.pending.of(c.id).iter().any(|p| p.node == n.details.id)
-                && self.pending.receiving(n.details.id) < r.copies_per_node.max(1)
-                && n.has_room_for(c.used_bytes)
-        };
+        let fits = |n: &&Node| self.refuses(c, n).is_none();
         let rank = |n: &&Node| {
             let rack = n.details.network_location.as_str();
             let same = placed.iter().filter(|p| {

@@ -82,6 +82,20 @@ fn leaving(cluster: &placement::Cluster, bean: &mut serde_json::Map<String, serd
             bean.insert(format!("{name}.{at}"), value.into());
         }
         bean.insert(format!("StartTimeDN.{at}"), since.into());
+        // Ours: which node it is, how far it is, and what it waits for.
+        let progress = cluster.leaving_progress(node.details.id);
+        bean.insert(format!("UuidDN.{at}"), node.details.id.to_string().into());
+        bean.insert(format!("BytesDoneDN.{at}"), progress.bytes_done.into());
+        bean.insert(format!("BytesLeftDN.{at}"), progress.bytes_left.into());
+        if let Some(rate) = progress.bytes_per_second {
+            bean.insert(format!("BytesPerSecondDN.{at}"), rate.into());
+        }
+        if let Some(left) = progress.left {
+            bean.insert(format!("MillisLeftDN.{at}"), left.into());
+        }
+        if let Some(blocked) = progress.blocked_by {
+            bean.insert(format!("BlockedByDN.{at}"), blocked.to_string().into());
+        }
         count = at;
     }
     bean.insert("DecommissioningMaintenanceNodesTotal".into(), count.into());

@@ -6,6 +6,8 @@ mod info;
 mod list;
 mod report;
 
+pub(crate) use report::time;
+
 use clap::Subcommand;
 use config::Configuration;
 

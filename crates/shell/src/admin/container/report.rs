@@ -72,7 +72,7 @@ fn lines_of(progress: &RepairProgressProto) -> Vec<String> {
 }
 
 /// A time in its largest two units.
-fn time(millis: u64) -> String {
+pub(crate) fn time(millis: u64) -> String {
     let seconds = millis.div_ceil(1000);
     match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
         (0, 0, 0, seconds) => format!("{seconds} s"),

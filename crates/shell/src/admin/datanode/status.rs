@@ -1,11 +1,15 @@
 //! `o3 admin datanode status`.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use config::Configuration;
 use proto::hdds::NodeOperationalState;
 use serde_json::{Value, json};
+use service::readable_bytes;
 use types::DatanodeDetails;
 
+use crate::admin::container::time;
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
@@ -33,6 +37,68 @@ pub struct Status {
 /// Containers named on a line at most.
 const NAMED: usize = 20;
 
+/// How far a node is, as SCM says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Progress {
+    bytes_done: u64,
+    bytes_left: u64,
+    bytes_per_second: Option<u64>,
+    millis_left: Option<u64>,
+    blocked_by: Option<String>,
+}
+
+impl Progress {
+    fn json(&self) -> Value {
+        json!({
+            "bytesDone": self.bytes_done,
+            "bytesLeft": self.bytes_left,
+            "bytesPerSecond": self.bytes_per_second,
+            "millisLeft": self.millis_left,
+            "waitsFor": self.blocked_by,
+        })
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let all = self.bytes_done.saturating_add(self.bytes_left);
+        let (done, all) = (readable_bytes(self.bytes_done), readable_bytes(all));
+        let rate = match self.bytes_per_second {
+            Some(rate) => format!("{} a second", readable_bytes(rate)),
+            None => "rate not known yet".to_owned(),
+        };
+        let left = match self.millis_left {
+            Some(left) => format!("about {} left", time(left)),
+            None => "time left not known".to_owned(),
+        };
+        let mut lines = vec![format!("Data elsewhere: {done} of {all}, {rate}, {left}")];
+        lines.extend(self.blocked_by.as_ref().map(|what| format!("Waits for: {what}")));
+        lines
+    }
+}
+
+/// What SCM's metrics have of each node that leaves, by the node's id.
+fn progress_of_all(metrics: &str) -> Result<BTreeMap<String, Progress>, ShellError> {
+    let document: Value = serde_json::from_str(metrics).map_err(|error| {
+        ShellError::Refused(format!("SCM sent metrics that are no JSON: {error}"))
+    })?;
+    let Some(bean) = document.pointer("/beans/0").and_then(Value::as_object) else {
+        return Ok(BTreeMap::new());
+    };
+    let numbers = bean.keys().filter_map(|name| name.strip_prefix("UuidDN."));
+    let of_one = |number: &str| {
+        let value = |name: &str| bean.get(&format!("{name}DN.{number}"));
+        let count = |name: &str| value(name).and_then(Value::as_u64);
+        let progress = Progress {
+            bytes_done: count("BytesDone").unwrap_or_default(),
+            bytes_left: count("BytesLeft").unwrap_or_default(),
+            bytes_per_second: count("BytesPerSecond"),
+            millis_left: count("MillisLeft"),
+            blocked_by: value("BlockedBy").and_then(Value::as_str).map(str::to_owned),
+        };
+        Some((value("Uuid")?.as_str()?.to_owned(), progress))
+    };
+    Ok(numbers.filter_map(of_one).collect())
+}
+
 /// Runs the command.
 pub(crate) async fn run(args: Status, conf: &Configuration) -> Result<(), ShellError> {
     let scm = args.scm.client(conf);
@@ -42,6 +108,7 @@ pub(crate) async fn run(args: Status, conf: &Configuration) -> Result<(), ShellE
         _ => &[NodeOperationalState::Decommissioning, NodeOperationalState::EnteringMaintenance],
     };
     let pipelines = scm.pipelines().await?;
+    let progress = progress_of_all(&scm.metrics_json().await?)?;
     let mut rows = Vec::new();
     for state in states {
         for node in scm.nodes(None, Some(*state)).await? {
@@ -58,13 +125,14 @@ pub(crate) async fn run(args: Status, conf: &Configuration) -> Result<(), ShellE
                 .filter(|p| p.member(details.id).is_some())
                 .count();
             let containers = scm.containers_of_leaving_node(&details).await?;
-            rows.push((node, details, open, containers));
+            let progress = progress.get(&details.id.to_string()).cloned().unwrap_or_default();
+            rows.push((node, details, open, containers, progress));
         }
     }
     if args.json {
         let list: Vec<Value> = rows
             .iter()
-            .map(|(node, details, pipelines, containers)| {
+            .map(|(node, details, pipelines, containers, progress)| {
                 let lists: serde_json::Map<String, Value> = containers
                     .iter()
                     .map(|(name, ids)| (name.clone(), ids.clone().into()))
@@ -73,6 +141,7 @@ pub(crate) async fn run(args: Status, conf: &Configuration) -> Result<(), ShellE
                     "datanodeDetails": render::node::details(details),
                     "operationalState": render::node::operational(node, details),
                     "metrics": { "numOfUnclosedPipelines": pipelines },
+                    "progress": progress.json(),
                     "containers": lists,
                 })
             })
@@ -82,7 +151,7 @@ pub(crate) async fn run(args: Status, conf: &Configuration) -> Result<(), ShellE
     if rows.is_empty() {
         return output::line("No datanode is on its way out of service.");
     }
-    for (node, d, pipelines, containers) in &rows {
+    for (node, d, pipelines, containers, progress) in &rows {
         let state = render::node::operational(node, d);
         output::line(format!(
             "Datanode: {} ({}/{}/{})\nOperational State: {state}\nNo. of Unclosed Pipelines: {pipelines}",
@@ -95,6 +164,39 @@ pub(crate) async fn run(args: Status, conf: &Configuration) -> Result<(), ShellE
             }
             output::line(format!("{name} containers: {} [{}]", ids.len(), named.join(", ")))?;
         }
+        progress.lines().into_iter().try_for_each(output::line)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_node_is_told_from_others_of_its_host_and_says_what_it_waits_for() {
+        let metrics = json!({ "beans": [{
+            "NumPipelines": 3,
+            "tag.datanode.1": "host", "UuidDN.1": "a", "BytesDoneDN.1": 1_u64 << 30,
+            "BytesLeftDN.1": 3_u64 << 30, "BytesPerSecondDN.1": 1 << 20, "MillisLeftDN.1": 3_072_000,
+            "BlockedByDN.1": "container 7 waits for its turn to be copied",
+            "tag.datanode.2": "host", "UuidDN.2": "b", "BytesDoneDN.2": 0, "BytesLeftDN.2": 5,
+        }]});
+        let all = progress_of_all(&metrics.to_string()).unwrap();
+        assert_eq!(
+            all["a"].lines(),
+            [
+                "Data elsewhere: 1.00 GB of 4.00 GB, 1.00 MB a second, about 51 min 12 s left",
+                "Waits for: container 7 waits for its turn to be copied"
+            ]
+        );
+        assert_eq!(
+            all["b"].lines(),
+            ["Data elsewhere: 0 B of 5 B, rate not known yet, time left not known"]
+        );
+        assert!(progress_of_all("{}").unwrap().is_empty());
+        assert!(progress_of_all("no JSON").is_err());
+    }
 }

@@ -1,0 +1,245 @@
+//! How far a node is that leaves: bytes, their rate, how long it takes, and what holds it up.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use proto::hdds::LifeCycleState;
+use types::{ContainerId, DatanodeId, PipelineId};
+
+use super::{Node, Obstacles};
+use crate::{Cluster, Container, Millis};
+
+/// The rate is that of so long.
+const WINDOW: Millis = 300_000;
+
+/// Looks that are remembered at most.
+const MOST: usize = 1_000;
+
+/// How much a node that leaves had left at each look of late.
+#[derive(Debug, Clone, Default)]
+pub struct LeftBytes {
+    looks: VecDeque<(Millis, u64)>,
+}
+
+impl LeftBytes {
+    /// A look.
+    pub(crate) fn note(&mut self, now: Millis, bytes: u64) {
+        self.looks.push_back((now, bytes));
+        let is_old = |(at, _): &(Millis, u64)| now.saturating_sub(*at) > WINDOW;
+        while self.looks.len() > MOST || self.looks.front().is_some_and(is_old) {
+            self.looks.pop_front();
+        }
+    }
+
+    /// Bytes a second that the node got rid of; `None` before two looks.
+    fn rate(&self) -> Option<u64> {
+        let ((first, before), (last, after)) = (self.looks.front()?, self.looks.back()?);
+        let took = last.saturating_sub(*first);
+        before.saturating_sub(*after).saturating_mul(1_000).checked_div(took)
+    }
+}
+
+/// How far a node is that leaves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeavingProgress {
+    /// Bytes of its containers that are enough elsewhere.
+    pub bytes_done: u64,
+    /// Bytes of those that are not.
+    pub bytes_left: u64,
+    /// Bytes a second of late; `None` when that is not known yet.
+    pub bytes_per_second: Option<u64>,
+    /// How long it takes at that rate; `None` when that is not known.
+    pub left: Option<Millis>,
+    /// What is waited for first; `None` when nothing is left.
+    pub blocked_by: Option<Blocked>,
+}
+
+/// What a node that leaves waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocked {
+    /// A pipeline that is not closed.
+    Pipeline(PipelineId),
+    /// A container that is not closed.
+    Unclosed(ContainerId, LifeCycleState),
+    /// A container that is on its way to other nodes.
+    Copying(ContainerId, Vec<DatanodeId>),
+    /// A container that no node can take, and why each of the others cannot.
+    NoTarget(ContainerId, Refused),
+    /// A container that no node can send now: those that have it send as much as they may, or are
+    /// not HEALTHY.
+    NoSource(ContainerId),
+    /// A container whose turn has not come: as much is copied as may be.
+    Turn(ContainerId),
+}
+
+/// Nodes that cannot take a container, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// They have a replica, or are getting or deleting one.
+    pub has_it: usize,
+    /// They are not HEALTHY, or not in service.
+    pub not_in_service: usize,
+    /// No disk of theirs has room for it.
+    pub no_room: usize,
+    /// They receive as many copies as they may.
+    pub busy: usize,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [
+            (self.has_it, "have it already"),
+            (self.not_in_service, "are not HEALTHY and IN_SERVICE"),
+            (self.no_room, "have no room for it"),
+            (self.busy, "receive as many as they may"),
+        ];
+        let mut parts = all.into_iter().filter(|(count, _)| *count > 0);
+        let Some((count, why)) = parts.next() else { return write!(f, "there is no other node") };
+        write!(f, "{count} {why}")?;
+        parts.try_for_each(|(count, why)| write!(f, ", {count} {why}"))
+    }
+}
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pipeline(id) => write!(f, "pipeline {id} is not closed"),
+            Self::Unclosed(id, state) => {
+                write!(f, "container {id} is {} and has to close", state.as_str_name())
+            }
+            Self::Copying(id, nodes) => {
+                write!(f, "container {id} is being copied to")?;
+                nodes.iter().try_for_each(|node| write!(f, " {node}"))
+            }
+            Self::NoTarget(id, refused) => write!(f, "no node can take container {id}: {refused}"),
+            Self::NoSource(id) => {
+                write!(f, "no node that has container {id} can send it now")
+            }
+            Self::Turn(id) => write!(f, "container {id} waits for its turn to be copied"),
+        }
+    }
+}
+
+impl Cluster {
+    /// How far a node is that leaves.
+    pub fn leaving_progress(&self, id: DatanodeId) -> LeavingProgress {
+        let obstacles = self.obstacles(id);
+        let rate = self.nodes.get(id).and_then(|node| node.left_bytes.rate());
+        let left = match (obstacles.bytes_left, rate) {
+            (0, _) => obstacles.is_none().then_some(0),
+            (bytes, Some(rate)) => bytes.saturating_mul(1_000).checked_div(rate),
+            (_, None) => None,
+        };
+        LeavingProgress {
+            bytes_done: obstacles.bytes_done,
+            bytes_left: obstacles.bytes_left,
+            bytes_per_second: rate,
+            left,
+            blocked_by: self.blocked_by(&obstacles),
+        }
+    }
+
+    /// What is waited for first. What cannot go on by itself comes before what is on its way.
+    fn blocked_by(&self, obstacles: &Obstacles) -> Option<Blocked> {
+        if let Some(id) = obstacles.pipelines.first() {
+            return Some(Blocked::Pipeline(*id));
+        }
+        let containers = || {
+            let ids = obstacles.under_replicated.iter();
+            ids.filter_map(move |id| Some(self.blocks(self.containers.get(*id)?)))
+        };
+        let is_stuck = |blocked: &Blocked| matches!(blocked, Blocked::NoTarget(..));
+        if let Some(blocked) = containers().find(is_stuck) {
+            return Some(blocked);
+        }
+        if let Some(id) = obstacles.unclosed.first() {
+            let state = self.containers.get(*id)?.state;
+            return Some(Blocked::Unclosed(*id, state));
+        }
+        containers().next()
+    }
+
+    /// Why a container is not enough elsewhere.
+    fn blocks(&self, c: &Container) -> Blocked {
+        let coming = self.pending.of(c.id).iter().filter(|p| p.task.comes().is_some());
+        let coming: Vec<_> = coming.map(|pending| pending.node).collect();
+        if !coming.is_empty() {
+            return Blocked::Copying(c.id, coming);
+        }
+        let mut refused = Refused::default();
+        let mut any = false;
+        for node in self.nodes.iter() {
+            let count = match self.refuses(c, node) {
+                None => {
+                    any = true;
+                    break;
+                }
+                Some(Refuses::HasIt) => &mut refused.has_it,
+                Some(Refuses::NotInService) => &mut refused.not_in_service,
+                Some(Refuses::NoRoom) => &mut refused.no_room,
+                Some(Refuses::Busy) => &mut refused.busy,
+            };
+            *count = count.saturating_add(1);
+        }
+        match any {
+            false if refused.busy > 0 => Blocked::Turn(c.id),
+            false => Blocked::NoTarget(c.id, refused),
+            true if self.replicas.of(c.id).iter().any(|r| self.may_send(r.node)) => {
+                Blocked::Turn(c.id)
+            }
+            true => Blocked::NoSource(c.id),
+        }
+    }
+
+    /// Why a node cannot get a copy of a container; `None` when it can.
+    pub(crate) fn refuses(&self, c: &Container, node: &Node) -> Option<Refuses> {
+        let id = node.details.id;
+        if self.replicas.on(c.id, id).is_some()
+            || self.pending.of(c.id).iter().any(|pending| pending.node == id)
+        {
+            return Some(Refuses::HasIt);
+        }
+        if !node.accepts_writes() {
+            return Some(Refuses::NotInService);
+        }
+        if !node.has_room_for(c.used_bytes) {
+            return Some(Refuses::NoRoom);
+        }
+        let most = self.settings.replication.copies_per_node.max(1);
+        (self.pending.receiving(id) >= most).then_some(Refuses::Busy)
+    }
+}
+
+/// Why a node cannot get a copy of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refuses {
+    /// It has a replica, or is getting or deleting one.
+    HasIt,
+    /// It is not HEALTHY, or not in service.
+    NotInService,
+    /// None of its disks has room for it.
+    NoRoom,
+    /// It receives as many as it may.
+    Busy,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_that_of_the_window() {
+        let mut left = LeftBytes::default();
+        assert_eq!(left.rate(), None);
+        left.note(0, 1_000_000);
+        assert_eq!(left.rate(), None);
+        left.note(100_000, 900_000);
+        assert_eq!(left.rate(), Some(1_000));
+        // The first look is too old now.
+        left.note(300_001, 900_000);
+        assert_eq!(left.rate(), Some(0));
+        // More than before: nothing was got rid of.
+        left.note(300_002, u64::MAX);
+        assert_eq!(left.rate(), Some(0));
+    }
+}
