@@ -6,6 +6,7 @@ use crate::context::{ApplyContext, TransactionPosition};
 use crate::effect::Effect;
 use crate::error::{OmError, ViewError};
 use crate::layers::keep::keep;
+use crate::layers::usage::Added;
 use crate::registry;
 use crate::view::View;
 
@@ -31,12 +32,13 @@ pub fn apply(
 ) -> Result<Applied, ViewError> {
     let cmd_type = request.cmd_type;
     let trace_id = request.trace_id.take();
-    let mut cx = ApplyContext { view, tx, effects: Vec::new() };
+    let mut cx = ApplyContext { view, tx, effects: Vec::new(), kept: Added::default() };
     let response = registry::command_of(&request)
         .and_then(|command| registry::apply(command, request, &mut cx));
     match response {
         Ok(mut response) => {
             keep(view, &mut cx.effects)?;
+            cx.effects.extend(cx.kept.effects(view)?);
             response.trace_id = trace_id;
             Ok(Applied { response, effects: cx.effects })
         }

@@ -4,6 +4,7 @@ use proto::hdds::ExcludeListProto;
 use types::ReplicationConfig;
 
 use crate::effect::Effect;
+use crate::layers::usage::Added;
 use crate::row::{self, Bucket};
 use crate::settings::Settings;
 use crate::tables::Table;
@@ -64,6 +65,8 @@ pub(crate) struct ApplyContext<'a> {
     pub view: &'a dyn View,
     pub tx: TransactionPosition,
     pub effects: Vec<Effect>,
+    /// Sizes of what is kept for snapshots.
+    pub kept: Added,
 }
 
 impl ApplyContext<'_> {

@@ -20,7 +20,7 @@
 //! | transactionInfoTable | `#TRANSACTIONINFO` | `term#index` |
 //! | snapshotInfoTable | `/vol/bucket/snapshot` | SnapshotInfo |
 //!
-//! Four tables are our own, and hold what the snapshots of buckets have
+//! Five tables are our own, and hold what the snapshots of buckets have
 //! (`layers/`, RFC 7):
 //!
 //! | table | key | value |
@@ -29,6 +29,7 @@
 //! | trioxideSnapshotRowTable | table, row, index | the row as it was, or that it was not there |
 //! | trioxideSnapshotChangeTable | index, table, row | nothing |
 //! | trioxideSnapshotGarbageTable | index, since, entry, key of the deletedTable | RepeatedKeyInfo |
+//! | trioxideSnapshotUsageTable | index, index of an older one or 0 | bytes, replicated bytes |
 //!
 //! Ids inside keys are signed decimals, as Java prints a `long`. The multipart form is Ozone's
 //! newer one (schema version 1): a part is a row of its own, so that committing part 9,999 does
@@ -65,11 +66,12 @@ pub enum Table {
     SnapshotRowTable,
     SnapshotChangeTable,
     SnapshotGarbageTable,
+    SnapshotUsageTable,
 }
 
 impl Table {
     /// All tables, in the order of the declaration; `ALL[t as usize] == t`.
-    pub const ALL: [Table; 27] = [
+    pub const ALL: [Table; 28] = [
         Table::VolumeTable,
         Table::BucketTable,
         Table::UserTable,
@@ -97,6 +99,7 @@ impl Table {
         Table::SnapshotRowTable,
         Table::SnapshotChangeTable,
         Table::SnapshotGarbageTable,
+        Table::SnapshotUsageTable,
     ];
 
     /// The column family's name: Ozone's, where the table is Ozone's.
@@ -129,6 +132,7 @@ impl Table {
             Table::SnapshotRowTable => "trioxideSnapshotRowTable",
             Table::SnapshotChangeTable => "trioxideSnapshotChangeTable",
             Table::SnapshotGarbageTable => "trioxideSnapshotGarbageTable",
+            Table::SnapshotUsageTable => "trioxideSnapshotUsageTable",
         }
     }
 }

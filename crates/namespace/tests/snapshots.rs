@@ -375,6 +375,45 @@ impl World {
         true
     }
 
+    /// What OM says would be free if the snapshot went, plain and with all copies.
+    fn exclusive(&mut self, number: usize) -> (u64, u64) {
+        let snapshot = &self.snapshots[number];
+        let (volume_name, bucket_name) = snapshot_names(snapshot.tree);
+        let info = SnapshotInfoRequest {
+            volume_name,
+            bucket_name,
+            snapshot_name: Some(snapshot.name.clone()),
+        };
+        let info = OmRequest {
+            snapshot_info_request: Some(Box::new(info)),
+            ..request(Type::GetSnapshotInfo)
+        };
+        let list = ListSnapshotRequest {
+            volume_name: Some(VOL.to_owned()),
+            bucket_name: Some(bucket(snapshot.tree).to_owned()),
+            prefix: Some(snapshot.name.clone()),
+            ..ListSnapshotRequest::default()
+        };
+        let list = OmRequest {
+            list_snapshot_request: Some(Box::new(list)),
+            ..request(Type::ListSnapshot)
+        };
+        let told = self.om.ok(info).snapshot_info_response.unwrap().snapshot_info.unwrap();
+        let listed = self.om.ok(list).list_snapshot_response.unwrap().snapshot_info;
+        assert!(listed.contains(&told));
+        (told.exclusive_size(), told.exclusive_replicated_size())
+    }
+
+    /// Bytes of all versions that wait for their blocks to be deleted, plain and with all copies.
+    fn waiting(&self) -> (u64, u64) {
+        let rows = self.om.rows(Table::DeletedTable);
+        let row = |row: &String| self.om.row::<RepeatedKeyInfo>(Table::DeletedTable, row).unwrap();
+        let versions = rows.iter().map(row).flat_map(|row| row.key_info);
+        versions.fold((0, 0), |(plain, all), version| {
+            (plain + version.data_size, all + namespace::replicated_size(&version))
+        })
+    }
+
     fn purge_keys(&mut self) {
         for (_, blocks) in self.om.deleted() {
             for block in blocks {
@@ -562,11 +601,19 @@ fn run(steps: Vec<Step>) {
     while !world.sessions.is_empty() {
         world.close(0, false);
     }
+    while world.purge_snapshot(3) {}
     for number in 0..world.snapshots.len() {
+        let told = match world.snapshots[number].deleted {
+            true => (0, 0),
+            false => world.exclusive(number),
+        };
+        let before = world.waiting();
         world.step(Step::DeleteSnapshot(number));
         while world.purge_snapshot(3) {
             world.check_blocks();
         }
+        let after = world.waiting();
+        assert_eq!((after.0 - before.0, after.1 - before.1), told, "snapshot {number}");
         world.check_snapshots();
     }
     for tree in [false, true] {
@@ -589,6 +636,7 @@ fn run(steps: Vec<Step>) {
         Table::SnapshotRowTable,
         Table::SnapshotChangeTable,
         Table::SnapshotGarbageTable,
+        Table::SnapshotUsageTable,
     ] {
         assert_eq!(world.om.rows(table), Vec::<String>::new(), "{table:?}");
     }

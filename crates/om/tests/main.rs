@@ -27,6 +27,7 @@ mod multipart;
 mod names;
 mod prepare;
 mod quota;
+mod snapshots;
 mod start;
 mod support;
 mod trash;

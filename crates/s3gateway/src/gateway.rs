@@ -136,12 +136,15 @@ impl S3Gateway {
             registry.memory(memory);
         }
         let rpc = metrics.rpc.clone();
+        let configuration = options.configuration.clone();
         let page = Page { address: local, options: options.clone(), rpc, memory };
         let status = match &options.status_address {
             None => None,
             Some(address) => {
                 let address = address.to_string();
-                let started = StatusServer::start(&address, registry, Arc::new(page)).await;
+                let routes = service::status::configuration(&configuration);
+                let page = Arc::new(page);
+                let started = StatusServer::start_with(&address, registry, page, routes).await;
                 Some(started.map_err(|e| {
                     bind(keys::s3g::OZONE_S3G_WEBADMIN_HTTP_ADDRESS.name(), &address, e)
                 })?)

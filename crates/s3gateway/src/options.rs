@@ -14,6 +14,8 @@ pub struct GatewayOptions {
     pub address: HostPort,
     /// Where status page and metrics are served, if at all.
     pub status_address: Option<HostPort>,
+    /// The configuration itself, which `/conf` shows.
+    pub configuration: Configuration,
     /// Domains under which a bucket is the first label of the host name.
     pub domains: Vec<String>,
     /// Region the gateway tells.
@@ -56,6 +58,7 @@ impl GatewayOptions {
         Ok(Self {
             address,
             status_address,
+            configuration: conf.clone(),
             domains: conf.get(&s3g::OZONE_S3G_DOMAIN_NAME),
             region: conf.get(&s3g::OZONE_S3G_REGION),
             volume: conf.get(&om::OZONE_S3G_VOLUME),

@@ -9,6 +9,7 @@ mod datanode;
 mod om;
 mod overwritten;
 mod request;
+mod status;
 mod strangers;
 #[allow(dead_code)]
 #[path = "../../client/tests/support.rs"]

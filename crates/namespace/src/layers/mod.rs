@@ -11,7 +11,7 @@
 //! (`committedAt`) until the entry that discards it. The snapshots in between show it, however
 //! often its row was renamed or changed meanwhile. So a discarded version that the newest snapshot
 //! shows is kept for that one ([`retain`](retain::retain)), instead of going to the deletedTable;
-//! when the snapshot goes, the version moves on to the snapshot before it, if that shows it, too
+//! the sizes of what is kept are added up ([`usage`]). When the snapshot goes, the version moves on to the snapshot before it, if that shows it, too
 //! (`snapshot/purge.rs`). A snapshot can be deleted wherever it stands, and no snapshot needs
 //! another one's files.
 //!
@@ -22,6 +22,7 @@ pub(crate) mod as_of;
 pub(crate) mod keep;
 pub(crate) mod retain;
 pub(crate) mod rows;
+pub(crate) mod usage;
 
 use crate::error::OmError;
 use crate::row::Bucket;

@@ -43,14 +43,15 @@ pub(crate) fn retain(
     let Some(bucket) = bucket.filter(|found| found.object_id == Some(bucket_id)) else {
         return Ok(versions);
     };
-    let Some(layer) = chains.newest_active(&scope(cx.view, &bucket)?).map(|layer| layer.index)
-    else {
+    let scope = scope(cx.view, &bucket)?;
+    let Some(layer) = chains.newest_active(&scope).map(|layer| layer.index) else {
         return Ok(versions);
     };
     let mut garbage = Vec::new();
     for (version, number) in versions.into_iter().zip(0u32..) {
         match since(&version).filter(|since| *since <= layer) {
             Some(since) => {
+                cx.kept.version(chains.of(&scope), layer, since, &version);
                 let key = GarbageKey { layer, since, entry: cx.tx.index, number, row };
                 let value = RepeatedKeyInfo { key_info: vec![version], bucket_id: Some(bucket_id) };
                 cx.put(Table::SnapshotGarbageTable, key.encode(), &value);

@@ -5,10 +5,13 @@ use proto::ozone::{OmResponse, SnapshotInfoRequest, SnapshotInfoResponse, Type};
 use super::find;
 use crate::audit::AuditParams;
 use crate::authorizer::{Right, Target};
+use crate::bucket;
 use crate::command::{Command, Read, Rights, request_part};
 use crate::context::ReadContext;
 use crate::error::OmError;
+use crate::layers::usage::Alone;
 use crate::response;
+use crate::tables::snapshot_key;
 
 pub(crate) struct GetSnapshotInfo;
 
@@ -32,7 +35,10 @@ impl Read for GetSnapshotInfo {
         let (mut volume, mut bucket) = (request.volume_name.clone(), request.bucket_name.clone());
         find::resolve(cx.view, &mut volume, &mut bucket)?;
         let (volume, bucket) = (volume.unwrap_or_default(), bucket.unwrap_or_default());
-        let info = find::existing(cx.view, &volume, &bucket, request.snapshot_name())?;
+        let mut info = find::existing(cx.view, &volume, &bucket, request.snapshot_name())?;
+        let key = snapshot_key(&volume, &bucket, request.snapshot_name());
+        let bucket = bucket::find(cx.view, &volume, &bucket)?;
+        Alone::of(cx.view, &bucket)?.tell(cx.view, &key, &mut info)?;
         let mut r = response::ok(Type::GetSnapshotInfo);
         let answer = SnapshotInfoResponse { snapshot_info: Some(info) };
         r.snapshot_info_response = Some(Box::new(answer));

@@ -8,9 +8,11 @@ use proto::ozone::{ListSnapshotRequest, ListSnapshotResponse, OmResponse, Snapsh
 use super::find;
 use crate::audit::AuditParams;
 use crate::authorizer::{Right, Target};
+use crate::bucket;
 use crate::command::{Command, Read, Rights, request_part};
 use crate::context::ReadContext;
 use crate::error::OmError;
+use crate::layers::usage::Alone;
 use crate::response;
 use crate::row;
 use crate::scan::try_scan;
@@ -52,13 +54,16 @@ impl Read for ListSnapshot {
         };
         let (start, end) = (first.as_slice().max(&after), prefix_end(&first));
         let mut found: Vec<SnapshotInfo> = Vec::new();
+        let alone = Alone::of(cx.view, &bucket::find(cx.view, &volume, &bucket)?)?;
         let (mut more, table) = (false, Table::SnapshotInfoTable);
         try_scan(cx.view, table, start, end.as_deref(), &mut |key, value| {
             if found.len() >= page {
                 more = true;
                 return Ok(ControlFlow::Break(()));
             }
-            found.push(row::decode_slice(table, key, value)?);
+            let mut info = row::decode_slice(table, key, value)?;
+            alone.tell(cx.view, key, &mut info)?;
+            found.push(info);
             Ok(ControlFlow::Continue(()))
         })?;
         let last_snapshot = found.last().filter(|_| more).and_then(|last| last.name.clone());

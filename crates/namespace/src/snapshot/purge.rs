@@ -63,7 +63,7 @@ impl Write for SnapshotPurge {
             let before = chains.active_before(&scope, layer.index).map(|layer| layer.index);
             let mut step = Step { layer: layer.index, before, left: most };
             step.changes(cx, request.from_change.as_deref())?;
-            step.garbage(cx, request.from_garbage.as_deref())?;
+            step.garbage(cx, chains.of(&scope), request.from_garbage.as_deref())?;
             if step.left == most && is_empty(cx, layer.index)? {
                 forget(cx, &chains, &scope, &layer)?;
             }
@@ -128,7 +128,12 @@ impl Step {
     }
 
     /// Versions of keys.
-    fn garbage(&mut self, cx: &mut ApplyContext<'_>, from: Option<&[u8]>) -> Result<(), OmError> {
+    fn garbage(
+        &mut self,
+        cx: &mut ApplyContext<'_>,
+        layers: &[Layer],
+        from: Option<&[u8]>,
+    ) -> Result<(), OmError> {
         let (first, end) = rows::layer_range(self.layer);
         let start = from.filter(|from| *from > first.as_slice()).unwrap_or(&first);
         let (mut kept, table) = (Vec::new(), Table::SnapshotGarbageTable);
@@ -145,8 +150,9 @@ impl Step {
             cx.delete(table, key.clone());
             let Some(place) = GarbageKey::decode(&key) else { continue };
             if let Some(before) = self.before.filter(|before| place.since <= *before) {
-                let key = GarbageKey { layer: before, ..place }.encode();
-                cx.effects.push(Effect::Put { table, key, value });
+                let moved = GarbageKey { layer: before, ..place };
+                cx.kept.moved(layers, &moved, &row::decode(table, &key, value.clone())?);
+                cx.effects.push(Effect::Put { table, key: moved.encode(), value });
                 continue;
             }
             let version: RepeatedKeyInfo = row::decode(table, &key, value)?;
@@ -191,6 +197,13 @@ fn forget(
         view::get(cx.view, Table::SnapshotInfoTable, &layer.info_key)?;
     cx.delete(Table::SnapshotInfoTable, layer.info_key.clone());
     cx.delete(Table::SnapshotTable, chain::key(scope, layer.index));
+    let (first, end) = rows::layer_range(layer.index);
+    let mut sums = Vec::new();
+    cx.view.scan(Table::SnapshotUsageTable, &first, end.as_deref(), &mut |key, _| {
+        sums.push(key.to_vec());
+        ControlFlow::Continue(())
+    })?;
+    sums.into_iter().for_each(|key| cx.delete(Table::SnapshotUsageTable, key));
     let Some(purged) = purged else { return Ok(()) };
     let next = |layers: &mut dyn Iterator<Item = &Layer>| {
         layers.filter(|l| l.index > layer.index).min_by_key(|l| l.index).map(|l| l.info_key.clone())

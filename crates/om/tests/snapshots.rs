@@ -1,0 +1,148 @@
+//! Snapshots of buckets over crashes and fail-overs.
+
+use std::collections::HashSet;
+
+use proto::ozone::*;
+
+use crate::support::requests::*;
+use crate::support::service::{Service, ok};
+use crate::support::{TestOm, World, blocks, eventually};
+
+fn create_snapshot(name: &str) -> OmRequest {
+    let create = CreateSnapshotRequest {
+        volume_name: Some("vol".to_owned()),
+        bucket_name: Some("bkt".to_owned()),
+        snapshot_name: Some(name.to_owned()),
+        ..CreateSnapshotRequest::default()
+    };
+    OmRequest { create_snapshot_request: Some(Box::new(create)), ..request(Type::CreateSnapshot) }
+}
+
+fn delete_snapshot(name: &str) -> OmRequest {
+    let delete = DeleteSnapshotRequest {
+        volume_name: Some("vol".to_owned()),
+        bucket_name: Some("bkt".to_owned()),
+        snapshot_name: Some(name.to_owned()),
+        deletion_time: None,
+    };
+    OmRequest { delete_snapshot_request: Some(Box::new(delete)), ..request(Type::DeleteSnapshot) }
+}
+
+fn list_snapshots() -> OmRequest {
+    let list = ListSnapshotRequest {
+        volume_name: Some("vol".to_owned()),
+        bucket_name: Some("bkt".to_owned()),
+        ..ListSnapshotRequest::default()
+    };
+    OmRequest { list_snapshot_request: Some(Box::new(list)), ..request(Type::ListSnapshot) }
+}
+
+async fn snapshots(om: &TestOm) -> Vec<SnapshotInfo> {
+    om.ok(list_snapshots()).await.list_snapshot_response.unwrap().snapshot_info
+}
+
+/// What two snapshots and the bucket show, key by key.
+async fn shown(om: &TestOm) -> Vec<KeyInfo> {
+    let mut keys = Vec::new();
+    for prefix in [".snapshot/old/", ".snapshot/new/", ""] {
+        for name in om.names("vol", "bkt", prefix).await {
+            let mut key = om.info("vol", "bkt", &name).await;
+            // Where replicas are is asked of SCM each time.
+            key.key_location_list.iter_mut().for_each(|version| {
+                version.key_locations.iter_mut().for_each(|location| location.pipeline = None);
+            });
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_are_the_same_after_a_crash() {
+    let world = World::new().await;
+    let om = world.start().await;
+    om.bucket("vol", "bkt").await;
+    for i in 0..20 {
+        om.put("vol", "bkt", &format!("k{i:02}"), 10).await;
+    }
+    om.ok(create_snapshot("old")).await;
+    for i in 0..10 {
+        om.ok(delete_key("vol", "bkt", &format!("k{i:02}"))).await;
+    }
+    om.put("vol", "bkt", "k15", 100).await;
+    om.put("vol", "bkt", "between", 7).await;
+    om.ok(create_snapshot("new")).await;
+    om.ok(rename_key("vol", "bkt", "k16", "renamed")).await;
+    om.ok(delete_key("vol", "bkt", "between")).await;
+    let (before, all) = (snapshots(&om).await, shown(&om).await);
+    let sizes: Vec<_> = before.iter().map(|s| (s.name(), s.exclusive_size())).collect();
+    assert_eq!(sizes, [("new", 7), ("old", 110)], "`new` shows none of what was gone before it");
+    assert_eq!(all.len(), 20 + 11 + 10);
+
+    let image = world.crash_image();
+    let again = world.start_in(image.path()).await;
+    assert_eq!(snapshots(&again).await, before);
+    assert_eq!(shown(&again).await, all);
+    // And it goes on there.
+    again.ok(delete_snapshot("old")).await;
+    let only = |found: Vec<SnapshotInfo>| found.len() == 1 && found[0].exclusive_size() == 7;
+    loop {
+        again.handle.background().run("SnapshotDeletingService");
+        if only(snapshots(&again).await) {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    again.handle.shutdown().await;
+    om.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_is_taken_apart_by_one_leader_after_the_other() {
+    const KEYS: usize = 120;
+    let world = World::new()
+        .await
+        .with("ozone.snapshot.deleting.service.interval", "20ms")
+        .with("ozone.snapshot.key.deleting.limit.per.task", "3")
+        .with("trioxide.om.key.deleting.service.interval", "20ms");
+    let mut service = Service::start(world).await;
+    let client = service.client();
+    ok(&client, create_volume("vol")).await;
+    ok(&client, create_bucket("vol", "bkt")).await;
+    let mut written = HashSet::new();
+    for i in 0..KEYS {
+        let args = key_args("vol", "bkt", &format!("k{i:03}"), 10);
+        let made = ok(&client, create_key(args.clone())).await.create_key_response.unwrap();
+        let key = made.key_info.unwrap();
+        written.extend(blocks(&key));
+        let locations = key.key_location_list.last().unwrap().key_locations.clone();
+        let args = KeyArgs { key_locations: locations, ..args };
+        ok(&client, commit_key(args, made.id.unwrap())).await;
+    }
+    ok(&client, create_snapshot("snap")).await;
+    for i in 0..KEYS {
+        ok(&client, delete_key("vol", "bkt", &format!("k{i:03}"))).await;
+    }
+    assert!(service.world.scm.deleted_blocks.lock().unwrap().is_empty(), "the snapshot has them");
+    ok(&client, delete_snapshot("snap")).await;
+
+    let deleted = |service: &Service| service.world.scm.deleted_blocks.lock().unwrap().len();
+    let mut seen = 0;
+    for _ in 0..2 {
+        service.until("some more blocks go", async || deleted(&service) > seen).await;
+        let leader = service.leader().await;
+        service.kill(leader).await;
+        seen = deleted(&service);
+        service.revive(leader).await;
+        service.settled().await;
+    }
+    let all = || service.world.scm.deleted_blocks.lock().unwrap().clone();
+    eventually("all blocks are deleted", || all() == written).await;
+    service
+        .until("the snapshot has gone", async || {
+            let listed = ok(&client, list_snapshots()).await.list_snapshot_response.unwrap();
+            listed.snapshot_info.is_empty()
+        })
+        .await;
+    service.stop().await;
+}
