@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use metastore::compaction::{RangeCompactor, TablePlan};
+use metastore::compaction::{PATIENCE, RangeCompactor, TablePlan};
 use parking_lot::Mutex;
 use service::{BackgroundService, Progress};
 
@@ -45,7 +45,7 @@ impl BackgroundService for RangeCompaction {
         let run = move || {
             let of = |disk: &str| {
                 let mut disks = disks.lock();
-                let new = || Arc::new(RangeCompactor::new(limits, None));
+                let new = || Arc::new(RangeCompactor::new(limits, None).patient(PATIENCE));
                 Arc::clone(disks.entry(disk.to_owned()).or_insert_with(new))
             };
             compact(&store, of)

@@ -57,8 +57,11 @@ pub struct StoreOptions {
     pub skip_limit: u64,
     /// Whether table files say where in them their tombstones are.
     pub sample_deletions: bool,
-    /// When a file with tombstones is compacted without being asked for.
+    /// When a file of a [`Preset::Queue`] with tombstones is compacted without being asked for.
     pub deletion_trigger: Option<DeletionTrigger>,
+    /// The same for tables of other presets. Each look of the trigger rewrites what lies below its
+    /// file: ranges that are compacted on purpose cost a fraction (docs/benchmarks.md).
+    pub scan_deletion_trigger: Option<DeletionTrigger>,
 }
 
 /// RocksDB's CompactOnDeletionCollector: a file is compacted that has so many tombstones in a
@@ -90,6 +93,7 @@ impl Default for StoreOptions {
             skip_limit: 500,
             sample_deletions: true,
             deletion_trigger: Some(DeletionTrigger::default()),
+            scan_deletion_trigger: None,
         }
     }
 }
@@ -124,7 +128,11 @@ pub(crate) fn table_options(
     cf.set_max_write_buffer_number(4);
     cf.set_memtable_whole_key_filtering(true);
     cf.set_memtable_prefix_bloom_ratio(0.02);
-    if let Some(DeletionTrigger { window, trigger, ratio }) = options.deletion_trigger {
+    let deletion_trigger = match preset {
+        Preset::Queue => options.deletion_trigger,
+        Preset::Point | Preset::Scan => options.scan_deletion_trigger,
+    };
+    if let Some(DeletionTrigger { window, trigger, ratio }) = deletion_trigger {
         cf.add_compact_on_deletion_collector_factory(window, trigger, ratio);
     }
     if options.sample_deletions {

@@ -194,6 +194,34 @@ fn the_place_of_a_look_outlives_the_compactor() {
     assert!(looks > 1);
 }
 
+#[test]
+fn a_range_whose_tombstones_grow_is_left_until_they_do_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    put(&store, "a", 0..2_000);
+    let compactor = RangeCompactor::new(SMALL, None).patient(2);
+    let look = |bucket| compactor.look(&store, tables(&[bucket])).unwrap();
+    delete(&store, "a", 0..900);
+    assert_eq!(look("a"), 0, "it was not seen before");
+    delete(&store, "a", 900..1_000);
+    assert_eq!(look("a"), 0, "it grows");
+    assert_eq!(look("a"), 1, "nothing was deleted since the last look");
+    assert!(compactor.compact_next(&store).unwrap().outcome.unwrap().cleared());
+
+    // One that grows for ever is not left for ever, and one that is deleted as a whole not at all.
+    put(&store, "b", 0..4_000);
+    store.compact(TABLE, b"", None).unwrap();
+    let found = [0..1_900, 1_900..2_050, 2_050..2_200].map(|keys| {
+        delete(&store, "b", keys);
+        look("b")
+    });
+    assert_eq!(found, [0, 0, 1]);
+    while compactor.compact_next(&store).is_some() {}
+    put(&store, "c", 0..1_000);
+    delete(&store, "c", 0..1_000);
+    assert_eq!(look("c"), 1);
+}
+
 /// SST files below a directory, for what is done to their fsyncs.
 fn tables_of(dir: &std::path::Path) -> String {
     format!("{}*.sst", dir.display())

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use futures::StreamExt;
 use proto::ozone::*;
 
 use crate::support::requests::*;
@@ -99,45 +100,48 @@ async fn snapshots_are_the_same_after_a_crash() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_is_taken_apart_by_one_leader_after_the_other() {
-    const KEYS: usize = 120;
+    // Rows of the layer: two for each key, several portions of the service.
+    const KEYS: usize = 1_200;
     let world = World::new()
         .await
-        .with("ozone.snapshot.deleting.service.interval", "20ms")
-        .with("ozone.snapshot.key.deleting.limit.per.task", "3")
+        .with("ozone.snapshot.deleting.service.interval", "200ms")
+        .with("ozone.snapshot.key.deleting.limit.per.task", "500")
         .with("trioxide.om.key.deleting.service.interval", "20ms");
     let mut service = Service::start(world).await;
     let client = service.client();
     ok(&client, create_volume("vol")).await;
     ok(&client, create_bucket("vol", "bkt")).await;
-    let mut written = HashSet::new();
-    for i in 0..KEYS {
-        let args = key_args("vol", "bkt", &format!("k{i:03}"), 10);
+    let put = async |i: usize| {
+        let args = key_args("vol", "bkt", &format!("k{i:04}"), 10);
         let made = ok(&client, create_key(args.clone())).await.create_key_response.unwrap();
         let key = made.key_info.unwrap();
-        written.extend(blocks(&key));
         let locations = key.key_location_list.last().unwrap().key_locations.clone();
         let args = KeyArgs { key_locations: locations, ..args };
         ok(&client, commit_key(args, made.id.unwrap())).await;
-    }
+        blocks(&key)
+    };
+    let all = || futures::stream::iter(0..KEYS);
+    let written: HashSet<_> =
+        all().map(put).buffer_unordered(64).flat_map(futures::stream::iter).collect().await;
     ok(&client, create_snapshot("snap")).await;
-    for i in 0..KEYS {
-        ok(&client, delete_key("vol", "bkt", &format!("k{i:03}"))).await;
-    }
+    let delete = async |i: usize| ok(&client, delete_key("vol", "bkt", &format!("k{i:04}"))).await;
+    all().map(delete).buffer_unordered(64).for_each(async |_| ()).await;
     assert!(service.world.scm.deleted_blocks.lock().unwrap().is_empty(), "the snapshot has them");
     ok(&client, delete_snapshot("snap")).await;
 
     let deleted = |service: &Service| service.world.scm.deleted_blocks.lock().unwrap().len();
     let mut seen = 0;
     for _ in 0..2 {
-        service.until("some more blocks go", async || deleted(&service) > seen).await;
+        let more = async || deleted(&service) > seen || seen == KEYS;
+        service.until("some more blocks go", more).await;
         let leader = service.leader().await;
         service.kill(leader).await;
         seen = deleted(&service);
         service.revive(leader).await;
         service.settled().await;
     }
-    let all = || service.world.scm.deleted_blocks.lock().unwrap().clone();
-    eventually("all blocks are deleted", || all() == written).await;
+    let gone = || service.world.scm.deleted_blocks.lock().unwrap().clone();
+    eventually("all blocks are deleted", || gone() == written).await;
     service
         .until("the snapshot has gone", async || {
             let listed = ok(&client, list_snapshots()).await.list_snapshot_response.unwrap();

@@ -21,6 +21,13 @@ const PIECES_PER_LOOK: usize = 10_000;
 const MAX_FINISHED: usize = 64;
 /// Time between two looks at a table because of walls.
 const WALL_INTERVAL: Duration = Duration::from_secs(5);
+/// The same for a patient compactor: lists know the wall by then.
+const PATIENT_WALL_INTERVAL: Duration = Duration::from_secs(60);
+/// The share of tombstones among the entries of a range in which hardly a row is alive: each has a
+/// tombstone and the row that it deletes.
+const ALL_DELETED_PERCENTAGE: u64 = 45;
+/// Looks for which servers let a range grow.
+pub const PATIENCE: u32 = 10;
 
 /// A table to look at.
 pub struct TablePlan<'a> {
@@ -113,6 +120,8 @@ pub struct RangeCompactorStatus {
 #[derive(Debug)]
 pub struct RangeCompactor {
     limits: Limits,
+    /// Looks for which a range may wait whose tombstones still grow.
+    patience: u32,
     /// Where the places are kept over restarts.
     places: Option<PathBuf>,
     state: Mutex<State>,
@@ -125,6 +134,17 @@ struct State {
     finished: VecDeque<Finished>,
     places: BTreeMap<String, Vec<u8>>,
     walls: BTreeMap<&'static str, Instant>,
+    /// Ranges whose tombstones grow, by table and first key.
+    growing: BTreeMap<&'static str, BTreeMap<Vec<u8>, Growing>>,
+}
+
+/// A range that was left to grow.
+#[derive(Debug, Clone, Copy)]
+struct Growing {
+    /// Its tombstones at the last look.
+    deletions: u64,
+    /// Looks since the first one.
+    looks: u32,
 }
 
 impl RangeCompactor {
@@ -133,7 +153,15 @@ impl RangeCompactor {
     pub fn new(limits: Limits, places: Option<PathBuf>) -> Self {
         let kept = places.as_deref().map(read_places).unwrap_or_default();
         let state = State { places: kept, ..State::default() };
-        Self { limits, places, state: Mutex::new(state) }
+        Self { limits, patience: 0, places, state: Mutex::new(state) }
+    }
+
+    /// Leaves a range alone whose tombstones grow from look to look, for that many looks at most
+    /// and until hardly a row in it is alive: what is deleted piece by piece is rewritten once.
+    /// For stores whose lists go over tombstones that they know.
+    #[must_use]
+    pub fn patient(self, looks: u32) -> Self {
+        Self { patience: looks, ..self }
     }
 
     /// What makes a range worth it.
@@ -182,15 +210,37 @@ impl RangeCompactor {
         let planned = plan(files, groups, cut, &self.limits, &from, bounds);
         let mut state = self.state.lock();
         let mut found = 0_usize;
+        let before = state.growing.remove(table.name).unwrap_or_default();
+        let mut growing = BTreeMap::new();
         for range in planned.ranges {
+            if let Some(grows) = self.grows(&range, before.get(&range.start)) {
+                growing.insert(range.start, grows);
+                continue;
+            }
             let waiting = Waiting { table, range, reason: Reason::Tombstones };
             found = found.saturating_add(usize::from(state.queue(waiting)));
+        }
+        if !growing.is_empty() {
+            state.growing.insert(table.name, growing);
         }
         match planned.next {
             Some(next) => state.places.insert(table.name.to_owned(), next),
             None => state.places.remove(table.name),
         };
         found
+    }
+
+    /// What to remember of a range that is left to grow; `None` when it is compacted now.
+    fn grows(&self, range: &PlannedRange, before: Option<&Growing>) -> Option<Growing> {
+        let RangeStatistics { entries, deletions, .. } = range.statistics;
+        if deletions.saturating_mul(100) >= entries.saturating_mul(ALL_DELETED_PERCENTAGE) {
+            return None;
+        }
+        let Growing { deletions: last, looks } =
+            before.copied().unwrap_or(Growing { deletions: 0, looks: 0 });
+        let grows = deletions > last.saturating_add(last / 20);
+        (grows && looks < self.patience)
+            .then_some(Growing { deletions, looks: looks.saturating_add(1) })
     }
 
     /// Queues the ranges in which cursors met tombstones, as far as they are worth it.
@@ -207,7 +257,8 @@ impl RangeCompactor {
             let table = Table::named(name);
             let now = Instant::now();
             let last = self.state.lock().walls.get(name).copied();
-            if last.is_some_and(|last| now.duration_since(last) < WALL_INTERVAL) {
+            let interval = if self.patience > 0 { PATIENT_WALL_INTERVAL } else { WALL_INTERVAL };
+            if last.is_some_and(|last| now.duration_since(last) < interval) {
                 continue;
             }
             self.state.lock().walls.insert(name, now);

@@ -19,7 +19,9 @@ mod run;
 mod samples;
 
 pub(crate) use collector::collect_deletions;
-pub use compactor::{Finished, RangeCompactor, RangeCompactorStatus, Reason, TablePlan, Waiting};
+pub use compactor::{
+    Finished, PATIENCE, RangeCompactor, RangeCompactorStatus, Reason, TablePlan, Waiting,
+};
 pub(crate) use files::PropertiesByTable;
 pub use files::{RangeStatistics, TableFile};
 pub(crate) use jobs::{Jobs, Listener};

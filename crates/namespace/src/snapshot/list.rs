@@ -8,10 +8,10 @@ use proto::ozone::{ListSnapshotRequest, ListSnapshotResponse, OmResponse, Snapsh
 use super::find;
 use crate::audit::AuditParams;
 use crate::authorizer::{Right, Target};
-use crate::bucket;
 use crate::command::{Command, Read, Rights, request_part};
 use crate::context::ReadContext;
 use crate::error::OmError;
+use crate::find::bucket;
 use crate::layers::usage::Alone;
 use crate::response;
 use crate::row;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use metastore::Table as StoreTable;
-use metastore::compaction::{Finished, Limits, RangeCompactor};
+use metastore::compaction::{Finished, Limits, PATIENCE, RangeCompactor};
 use namespace::ViewError;
 use proto::om_admin::RangeCompactionRunRequest;
 
@@ -62,7 +62,7 @@ pub(crate) struct OmCompactor {
 impl OmCompactor {
     /// With places that are kept in `dir`.
     pub(crate) fn new(options: CompactionOptions, dir: &Path) -> Self {
-        let ranges = RangeCompactor::new(options.limits, Some(dir.join(PLACES)));
+        let ranges = RangeCompactor::new(options.limits, Some(dir.join(PLACES))).patient(PATIENCE);
         Self { ranges, options, asked: AtomicBool::new(false) }
     }
 

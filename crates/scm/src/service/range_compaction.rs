@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use metastore::Store;
-use metastore::compaction::{RangeCompactor, TablePlan};
+use metastore::compaction::{PATIENCE, RangeCompactor, TablePlan};
 use service::{BackgroundService, Progress};
 
 use crate::options::RangeCompactionOptions;
@@ -21,7 +21,7 @@ pub struct RangeCompaction {
 
 impl RangeCompaction {
     pub fn new(store: Store, options: &RangeCompactionOptions) -> Self {
-        let compactor = Arc::new(RangeCompactor::new(options.limits, None));
+        let compactor = Arc::new(RangeCompactor::new(options.limits, None).patient(PATIENCE));
         Self { store, compactor, interval: options.interval }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use metastore::Store;
-use metastore::compaction::{Cut, Limits, RangeCompactor, TablePlan};
+use metastore::compaction::{Cut, Limits, PATIENCE, RangeCompactor, TablePlan};
 
 use super::Compaction;
 use super::load::{TABLE, bucket_starts};
@@ -42,7 +42,7 @@ pub(super) fn maintain(
                 }
                 Ok(())
             });
-            ranges(args.interval(), store, done)?;
+            ranges(args.interval(), variant.gaps, store, done)?;
             gaps.join().unwrap_or(Ok(()))
         }),
     }
@@ -61,8 +61,15 @@ fn full(interval: Duration, store: &Store, done: &AtomicBool) -> metastore::Resu
 }
 
 /// As OM's RangeCompactionService, under load: it rests after a range for as long as that took.
-fn ranges(interval: Duration, store: &Store, done: &AtomicBool) -> metastore::Result<()> {
+fn ranges(
+    interval: Duration,
+    patient: bool,
+    store: &Store,
+    done: &AtomicBool,
+) -> metastore::Result<()> {
     let compactor = RangeCompactor::new(Limits::default(), None);
+    // As OM's: lists go over what is deleted meanwhile.
+    let compactor = compactor.patient(if patient { PATIENCE } else { 0 });
     let cut = Cut { merge: true, align: <[u8]>::len };
     let (mut last, mut walls) = (Instant::now(), Instant::now());
     while !done.load(Ordering::Relaxed) {

@@ -51,14 +51,13 @@ impl Variant {
                 return Ok(of(Some(trigger), false, false, Maintenance::None));
             }
         }
-        let default = Some(DeletionTrigger::default());
         match name {
             "none" => Ok(of(None, false, false, Maintenance::None)),
             "full" => Ok(of(None, false, false, Maintenance::Full)),
             "service" => Ok(of(None, false, false, Maintenance::Service)),
             "service-samples" => Ok(of(None, true, false, Maintenance::Service)),
             "gaps" => Ok(of(None, false, true, Maintenance::None)),
-            "all" => Ok(of(default, true, true, Maintenance::Service)),
+            "all" => Ok(of(None, true, true, Maintenance::Service)),
             _ => Err(FreonError::Bench(format!("there is no variant {name}"))),
         }
     }
@@ -72,6 +71,7 @@ impl Variant {
         let default = StoreOptions::default();
         StoreOptions {
             deletion_trigger: self.trigger,
+            scan_deletion_trigger: self.trigger,
             sample_deletions: self.samples,
             skip_limit: if self.gaps { default.skip_limit } else { u64::MAX },
             block_cache_bytes: 256 << 20,
