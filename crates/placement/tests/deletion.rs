@@ -117,19 +117,22 @@ fn a_replica_that_is_away_keeps_the_transaction_until_it_is_back() {
 }
 
 #[test]
-fn a_container_with_too_few_replicas_is_done_when_no_node_is_missing() {
+fn a_container_with_too_few_replicas_keeps_the_transaction_until_it_is_whole() {
     let mut cluster = one_transaction();
     report(&mut cluster, container(1), replica(3, ReplicaState::Deleted, 0, 0), START);
     cluster.send_deletions(START);
-    let later = START + cluster.settings.stale_after;
-    cluster.heartbeat(node(1), later);
-    cluster.heartbeat(node(2), later);
-    cluster.watch_nodes(later);
     assert_eq!(acknowledge(&mut cluster, 1, 1, true), []);
-    assert_eq!(acknowledge(&mut cluster, 2, 1, true), [], "node 3 is away, and may have one");
-    assert!(cluster.send_deletions(later).1.is_empty());
-    cluster.heartbeat(node(3), later);
-    assert_eq!(cluster.send_deletions(later).1.changes, [Change::RemoveDeletions(vec![1])]);
+    // All nodes that are known are HEALTHY: another one may come back with a replica.
+    assert_eq!(acknowledge(&mut cluster, 2, 1, true), []);
+    let later = START + cluster.settings.deletion.resend_after;
+    for n in 1..=3 {
+        cluster.heartbeat(node(n), later);
+    }
+    assert!(cluster.send_deletions(later).1.is_empty(), "nobody is asked again");
+    report(&mut cluster, container(1), replica(3, ReplicaState::Closed, 5, 5), later);
+    let (_, decision) = cluster.send_deletions(later);
+    assert_eq!(decision.orders, [to(3, OrderKind::DeleteBlocks(vec![1]))]);
+    assert_eq!(acknowledge(&mut cluster, 3, 1, true).len(), 1);
 }
 
 #[test]

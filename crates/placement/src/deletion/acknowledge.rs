@@ -2,15 +2,14 @@
 //!
 //! **Invariant:** a transaction leaves the log only when every replica known has confirmed it, and
 //! no other can be away: as many nodes have confirmed as the container ought to have replicas (if
-//! it is erasure coded, nodes with each of its indexes), or, for a closed container that has
-//! fewer, no node is missing.
+//! it is erasure coded, nodes with each of its indexes). One that has fewer keeps its transactions
+//! until it is whole again: an SCM that has just started does not know of a node that is away.
 
 use std::collections::BTreeSet;
 
 use types::DatanodeId;
 
-use crate::container::lifecycle::is_closed;
-use crate::{Change, Cluster, Decision, Health};
+use crate::{Change, Cluster, Decision};
 
 impl Cluster {
     /// `node` has (true) or has not (false) deleted the blocks of these transactions. One that it
@@ -53,16 +52,9 @@ impl Cluster {
             }
             false => acknowledged.len(),
         };
-        let all_there = confirmed >= required as usize
-            || (is_closed(container.state) && self.no_node_is_missing());
+        let all_there = confirmed >= required as usize;
         // A replica that is being copied may still have the blocks: it is asked when it is there.
         let copied = self.pending.copies_of(t.container);
         all_there && !copied && self.holders(t.container).iter().all(|n| acknowledged.contains(n))
-    }
-
-    /// Whether every node that SCM has heard of is HEALTHY, and enough of them to be the whole
-    /// cluster are known.
-    fn no_node_is_missing(&self) -> bool {
-        !self.safe_mode.is_on() && self.nodes.iter().all(|n| n.health == Health::Healthy)
     }
 }
