@@ -5,8 +5,8 @@ use proto::ozone::{OmRequest, OmResponse};
 use crate::context::{ApplyContext, TransactionPosition};
 use crate::effect::Effect;
 use crate::error::{OmError, ViewError};
+use crate::kept::Added;
 use crate::layers::keep::keep;
-use crate::layers::usage::Added;
 use crate::registry;
 use crate::view::View;
 

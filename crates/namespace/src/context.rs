@@ -4,7 +4,7 @@ use proto::hdds::ExcludeListProto;
 use types::ReplicationConfig;
 
 use crate::effect::Effect;
-use crate::layers::usage::Added;
+use crate::kept::Added;
 use crate::row::{self, Bucket};
 use crate::settings::Settings;
 use crate::tables::Table;

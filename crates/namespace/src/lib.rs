@@ -44,6 +44,7 @@ mod find;
 mod fso;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod kept;
 mod key;
 mod key_row;
 mod layers;

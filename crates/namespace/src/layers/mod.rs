@@ -11,9 +11,9 @@
 //! (`committedAt`) until the entry that discards it. The snapshots in between show it, however
 //! often its row was renamed or changed meanwhile. So a discarded version that the newest snapshot
 //! shows is kept for that one ([`retain`](retain::retain)), instead of going to the deletedTable;
-//! the sizes of what is kept are added up ([`usage`]). When the snapshot goes, the version moves on to the snapshot before it, if that shows it, too
-//! (`snapshot/purge.rs`). A snapshot can be deleted wherever it stands, and no snapshot needs
-//! another one's files.
+//! the sizes of what is kept are added up ([`usage`]). When the snapshot goes, the version moves
+//! on to the snapshot before it, if that shows it, too (`snapshot/purge.rs`). A snapshot can be
+//! deleted wherever it stands, and no snapshot needs another one's files.
 //!
 //! A deleted snapshot is taken apart in bounded steps. Until that is done its layer serves the
 //! snapshots before it; new changes go to the layers of active snapshots only.

@@ -151,7 +151,10 @@ impl Step {
             let Some(place) = GarbageKey::decode(&key) else { continue };
             if let Some(before) = self.before.filter(|before| place.since <= *before) {
                 let moved = GarbageKey { layer: before, ..place };
-                cx.kept.moved(layers, &moved, &row::decode(table, &key, value.clone())?);
+                let versions: RepeatedKeyInfo = row::decode(table, &key, value.clone())?;
+                for version in &versions.key_info {
+                    cx.kept.version(layers, before, place.since, version);
+                }
                 cx.effects.push(Effect::Put { table, key: moved.encode(), value });
                 continue;
             }
