@@ -69,6 +69,13 @@ def lookups(cluster, prefix, count):
     return report["testsPerSecond"], report["timers"]["HEAD_KEY"]["p99Ms"]
 
 
+def measured(cluster):
+    """Rate and p99 of lookups, and the CPU of the OM for each in microseconds."""
+    before = cluster.cpu("om1")
+    rate, p99 = lookups(cluster, "keys", FEW)
+    return rate, p99, (cluster.cpu("om1") - before) * 1e6 / (rate * float(SECONDS))
+
+
 def with_keys(o3, directory, count):
     """A cluster whose OM does not run and has so many keys of the prefix `keys`."""
     cluster = Cluster(o3, directory, 1)
@@ -100,9 +107,7 @@ def keys(o3, work, count):
         # In turns: this machine is not as fast at all times.
         for _ in range(ROUNDS):
             for number, cluster in clusters.items():
-                before = cluster.cpu("om1")
-                rate, p99 = lookups(cluster, "keys", FEW)
-                cpu = (cluster.cpu("om1") - before) * 1e6 / (rate * float(SECONDS))
+                rate, p99, cpu = measured(cluster)
                 rates[number].append(rate)
                 memory = resident(cluster.processes["om1"]) >> 20
                 print(
@@ -163,9 +168,7 @@ def acls(o3, work):
             freon(cluster, "ommg", "-o", "CREATE_KEY", "-n", str(FEW), "-t", CLIENTS, "-p", "keys")
         for _ in range(ROUNDS):
             for name, cluster in clusters.items():
-                before = cluster.cpu("om1")
-                rate, _ = lookups(cluster, "keys", FEW)
-                cpu = (cluster.cpu("om1") - before) * 1e6 / (rate * float(SECONDS))
+                rate, _, cpu = measured(cluster)
                 rates[name].append(rate)
                 print(f"ACLs and audit {name}: {rate:,.0f} lookups/s, {cpu:.1f} us each", flush=True)
         on, off = max(rates["on"]), max(rates["off"])

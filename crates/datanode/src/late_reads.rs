@@ -19,7 +19,7 @@ const REMEMBERED: Duration = Duration::from_secs(30);
 /// Refusals that are remembered at most.
 const MOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
 
-/// What was read: by whom, which block, from where on.
+/// A read: the client's address, the block, the offset.
 pub(crate) type Wanted = (Option<IpAddr>, BlockId, u64);
 
 /// The refusals of the last moment.

@@ -59,8 +59,8 @@ pub struct StoreOptions {
     pub sample_deletions: bool,
     /// When a file of a [`Preset::Queue`] with tombstones is compacted without being asked for.
     pub deletion_trigger: Option<DeletionTrigger>,
-    /// The same for tables of other presets. Each look of the trigger rewrites what lies below its
-    /// file: ranges that are compacted on purpose cost a fraction (docs/benchmarks.md).
+    /// The same for tables of other presets. It rewrites what lies below each
+    /// such file: ranges that are compacted on purpose take fewer bytes (docs/benchmarks.md).
     pub scan_deletion_trigger: Option<DeletionTrigger>,
 }
 

@@ -740,6 +740,33 @@ fn a_damaged_row_is_refused_alone() {
 }
 
 #[test]
+fn a_damaged_version_moves_on_to_the_snapshot_before() {
+    let mut om = Om::new();
+    om.put("a", 3);
+    om.ok(create_snapshot(false, "one"));
+    om.ok(create_snapshot(false, "two"));
+    om.put("a", 4);
+    let (table, mut kept) = (Table::SnapshotGarbageTable, Vec::new());
+    let rows = |om: &Om, kept: &mut Vec<Vec<u8>>| {
+        kept.clear();
+        let scanned = om.tables.scan(table, b"", None, &mut |key, _| {
+            kept.push(key.to_vec());
+            std::ops::ControlFlow::Continue(())
+        });
+        scanned.unwrap();
+    };
+    rows(&om, &mut kept);
+    let [before] = kept.clone().try_into().unwrap();
+    let value = vec![9].into();
+    om.tables.apply(namespace::Effect::Put { table, key: before.clone(), value });
+    om.ok(delete_snapshot(false, "two"));
+    om.ok(purge_snapshot(&format!("/{VOL}/{BUCKET}/two"), 10));
+    rows(&om, &mut kept);
+    assert_eq!((kept.len(), &kept[0][8..]), (1, &before[8..]), "kept for the snapshot before");
+    assert!(kept[0] < before);
+}
+
+#[test]
 fn a_diff_has_its_bounds() {
     let mut om = Om::new();
     om.ok(create_snapshot(false, "one"));

@@ -365,7 +365,7 @@ fn a_node_that_leaves_says_how_far_it_is_and_what_it_waits_for() {
     let refused = Refused { has_it: 3, no_room: 1, ..Refused::default() };
     assert_eq!(blocked(&cluster), Blocked::NoTarget(c, refused));
     register(&mut cluster, 5, &[], START);
-    assert_eq!(blocked(&cluster), Blocked::Turn(c));
+    assert_eq!(blocked(&cluster), Blocked::Queued(c));
     cluster.check_leaving_nodes(START);
     assert_eq!(copy_of(&repair(&mut cluster, START)[0]).1, 5);
     assert_eq!(blocked(&cluster), Blocked::Copying(c, vec![node(5)]));

@@ -69,7 +69,7 @@ pub struct Command {
     pub payload: Bytes,
     /// When the caller gives up.
     pub deadline: Option<Instant>,
-    /// Who asks, when the endpoint knows.
+    /// The client's address, where the endpoint knows it.
     pub peer: Option<IpAddr>,
     /// Verify here what is read: the client cannot tell when it finds damage.
     pub verify_reads: bool,

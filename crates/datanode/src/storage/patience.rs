@@ -13,7 +13,7 @@ use super::disk::Disk;
 pub enum Patience {
     /// For as long as it takes: there is no other replica to ask, or none was better.
     Wait,
-    /// As the limit for reads says: whoever asked can ask another replica.
+    /// No longer than the limit for reads: the client can ask another replica.
     Leave,
 }
 

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use prost::Message;
 use proto::ozone::{
     OmResponse, RepeatedKeyInfo, SnapshotInfo, SnapshotPurgeRequest, SnapshotPurgeResponse, Type,
 };
@@ -151,8 +152,9 @@ impl Step {
             let Some(place) = GarbageKey::decode(&key) else { continue };
             if let Some(before) = self.before.filter(|before| place.since <= *before) {
                 let moved = GarbageKey { layer: before, ..place };
-                let versions: RepeatedKeyInfo = row::decode(table, &key, value.clone())?;
-                for version in &versions.key_info {
+                // A damaged row moves on as it is, and counts nothing.
+                let kept = RepeatedKeyInfo::decode(value.as_ref()).unwrap_or_default();
+                for version in &kept.key_info {
                     cx.kept.version(layers, before, place.since, version);
                 }
                 cx.effects.push(Effect::Put { table, key: moved.encode(), value });

@@ -68,8 +68,8 @@ pub enum Blocked {
     /// A container that no node can send now: those that have it send as much as they may, or are
     /// not HEALTHY.
     NoSource(ContainerId),
-    /// A container whose turn has not come: as much is copied as may be.
-    Turn(ContainerId),
+    /// A container that is copied when others are done: as much is copied as may be.
+    Queued(ContainerId),
 }
 
 /// Nodes that cannot take a container, by reason.
@@ -115,7 +115,7 @@ impl fmt::Display for Blocked {
             Self::NoSource(id) => {
                 write!(f, "no node that has container {id} can send it now")
             }
-            Self::Turn(id) => write!(f, "container {id} waits for its turn to be copied"),
+            Self::Queued(id) => write!(f, "container {id} waits for its turn to be copied"),
         }
     }
 }
@@ -182,10 +182,10 @@ impl Cluster {
             *count = count.saturating_add(1);
         }
         match any {
-            false if refused.busy > 0 => Blocked::Turn(c.id),
+            false if refused.busy > 0 => Blocked::Queued(c.id),
             false => Blocked::NoTarget(c.id, refused),
             true if self.replicas.of(c.id).iter().any(|r| self.may_send(r.node)) => {
-                Blocked::Turn(c.id)
+                Blocked::Queued(c.id)
             }
             true => Blocked::NoSource(c.id),
         }

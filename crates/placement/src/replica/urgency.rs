@@ -25,20 +25,20 @@ pub struct Urgency {
     /// Whether one was left to a later round.
     left_out: bool,
     /// Replicas that are missing or misplaced.
-    under: Turn,
+    under: RoundInterval,
     /// Replicas that are too many.
-    over: Turn,
+    over: RoundInterval,
 }
 
-/// Whether a kind of repair is ordered in this round.
+/// The time between two rounds that order a kind of repair.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Turn {
+struct RoundInterval {
     is_due: bool,
     /// When the last round began in which it was.
     last: Option<Millis>,
 }
 
-impl Turn {
+impl RoundInterval {
     fn begin(&mut self, now: Millis, interval: u64) {
         self.is_due = self.last.is_none_or(|last| elapsed(last, now) >= interval);
         if self.is_due {
