@@ -146,6 +146,26 @@ pub const PROGRAMS: &[Program] = &[
         start: Start::Script("reconstruction/run", &[]),
     },
     Program {
+        name: "om-keys",
+        what: "start, lookups and memory of an OM with 1,000,000 keys beside one with 100,000",
+        start: Start::Script("metadata/run", &["keys", "1000000"]),
+    },
+    Program {
+        name: "om-mix",
+        what: "creates, deletes and lists of an OM for a minute, and the rate at the end",
+        start: Start::Script("metadata/run", &["mix", "60"]),
+    },
+    Program {
+        name: "om-acls",
+        what: "lookups with ACLs and audit, and without",
+        start: Start::Script("metadata/run", &["acls"]),
+    },
+    Program {
+        name: "om-snapshots",
+        what: "a snapshot of a bucket with 1,000,000 keys, and a diff of 1,000 changes",
+        start: Start::Script("metadata/run", &["snapshots", "1000000"]),
+    },
+    Program {
         name: "disks",
         what: "S3 PUTs over many slow disks (needs root, wrk and loop devices)",
         start: Start::Script("disks/run", &[]),
