@@ -69,6 +69,8 @@ impl Metrics {
         gauge("pipeline_restarts", "Restarts of running pipelines after a failure", |n| {
             n.pipelines.restarts() as f64
         });
+        let help = "Times that members of a pipeline to be closed were asked what they have";
+        gauge("pipeline_censuses", help, |n| n.pipelines.censuses() as f64);
         gauge("pipelines_led", "Pipelines led from here", |n| n.pipelines.led() as f64);
         gauge("containers", "Container replicas", |n| n.store.containers().len() as f64);
         gauge("disks_failed", "Disks that have failed or could not be opened", |n| {

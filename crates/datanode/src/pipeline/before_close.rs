@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use multiraft::{GroupHealth, Role};
@@ -93,11 +94,13 @@ async fn is_level(pipeline: &Pipeline) -> bool {
 
 /// Waits until it is known what becomes of the entries that the log has now, and that no other
 /// member has entries that may have been acknowledged and are not here. `me` is this node;
-/// `current` is asked again and again, for a pipeline whose members move is started anew.
+/// `current` is asked again and again, for a pipeline whose members move is started anew. Counts
+/// in `censuses` how often the other members were asked what they have.
 pub(super) async fn wait_for_decision(
     me: Uuid,
     current: impl Fn() -> Current,
     timeout: Duration,
+    censuses: &AtomicU64,
 ) -> Decision {
     let deadline = Instant::now() + timeout;
     let (mut target, mut ask_at) = (None, Instant::now() + ASK_INTERVAL);
@@ -121,6 +124,7 @@ pub(super) async fn wait_for_decision(
             }
             if !log.led && Instant::now() >= ask_at {
                 let census = Census::collect(pipeline.id, &pipeline.peers, me).await;
+                censuses.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(pipeline = %pipeline.id, ?census, "members of a pipeline to be closed");
                 if applied && census.vouches() {
                     return Decision::Made;

@@ -31,7 +31,8 @@ impl Pipelines {
                 _ => Current::Gone,
             },
         };
-        let decision = wait_for_decision(parts.me, current, parts.decision_timeout).await;
+        let (timeout, censuses) = (parts.decision_timeout, &self.inner.censuses);
+        let decision = wait_for_decision(parts.me, current, timeout, censuses).await;
         let _lock = self.inner.locks.lock(id).await;
         let Some(pipeline) = self.get(id) else { return Ok(()) };
         if !wait_for_replay(&pipeline).await {

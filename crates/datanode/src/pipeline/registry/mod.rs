@@ -8,6 +8,7 @@ mod report;
 mod start;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use dashmap::{DashMap, DashSet};
@@ -82,6 +83,8 @@ struct Inner {
     closed: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
     locks: PipelineLocks,
     reservations: DiskReservations,
+    /// Times that members of a pipeline to be closed were asked what they have.
+    censuses: AtomicU64,
 }
 
 /// What pipelines are made of.
@@ -116,6 +119,7 @@ impl Pipelines {
             closed: DashSet::default(),
             locks: PipelineLocks::default(),
             reservations: DiskReservations::default(),
+            censuses: AtomicU64::new(0),
         };
         Self { inner: Arc::new(inner) }
     }

@@ -1,6 +1,7 @@
 //! What is told of pipelines: to SCM, to metrics and to the status page.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use multiraft::GroupHealth;
 use proto::hdds::StorageTypeProto;
@@ -57,6 +58,12 @@ impl Pipelines {
     /// Times that groups of the running pipelines were started again after a failure.
     pub fn restarts(&self) -> u64 {
         self.inner.running.iter().map(|pipeline| pipeline.supervisor.restarts()).sum()
+    }
+
+    /// Times that the other members of a pipeline without a leader, which is to be closed, were
+    /// asked what they have of it.
+    pub fn censuses(&self) -> u64 {
+        self.inner.censuses.load(Ordering::Relaxed)
     }
 
     /// Pipelines led from here.
