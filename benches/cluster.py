@@ -9,6 +9,14 @@ import time
 CGROUPS = "/sys/fs/cgroup/cpu"
 TICKS = os.sysconf("SC_CLK_TCK")
 
+# Of clusters with erasure-coded keys: one container of a scheme at a time is enough, and what is
+# lost is rebuilt at once.
+ERASURE_CODED = {
+    "hdds.scm.wait.time.after.safemode.exit": "0s",
+    "ozone.scm.ec.pipeline.minimum": "1",
+    "hdds.datanode.volume.min.free.space": "1MB",
+}
+
 
 def free_ports(count):
     sockets = [socket.socket() for _ in range(count)]

@@ -16,5 +16,11 @@ def record(name, value, unit):
             file.write(json.dumps({"name": name, "value": value, "unit": unit}) + "\n")
 
 
+def shown(name, value, unit, digits=1):
+    """Prints a figure and records it."""
+    print(f"{name}: {value:.{digits}f} {unit}", flush=True)
+    record(name, value, unit)
+
+
 if __name__ == "__main__":
     record(sys.argv[1], float(sys.argv[2]), sys.argv[3])

@@ -18,9 +18,9 @@ import sys
 import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from cluster import Cluster  # noqa: E402
+from cluster import ERASURE_CODED, Cluster  # noqa: E402
 from held_disks import HeldDisks  # noqa: E402
-from record import record  # noqa: E402
+from record import shown  # noqa: E402
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 MEGABYTES = int(os.environ.get("MEGABYTES", "300"))
@@ -30,20 +30,12 @@ MBPS = int(os.environ.get("MBPS", "0"))
 DATANODES = 9
 READ = os.environ.get("READ", "ocklr")
 
-SETTINGS = {
+SETTINGS = ERASURE_CODED | {
     "ozone.scm.stale.node.interval": "5s",
     "ozone.scm.dead.node.interval": "10s",
     "hdds.scm.replication.thread.interval": "2s",
-    "hdds.scm.wait.time.after.safemode.exit": "0s",
-    "ozone.scm.ec.pipeline.minimum": "1",
-    "hdds.datanode.volume.min.free.space": "1MB",
     "ozone.scm.container.size": "1GB",
 }
-
-
-def shown(name, value, unit, digits=1):
-    print(f"{name}: {value:.{digits}f} {unit}", flush=True)
-    record(name, value, unit)
 
 
 class Bench:

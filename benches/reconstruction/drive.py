@@ -19,8 +19,8 @@ import time
 import urllib.request
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from cluster import Cluster, free_ports  # noqa: E402
-from record import record  # noqa: E402
+from cluster import ERASURE_CODED, Cluster, free_ports  # noqa: E402
+from record import shown  # noqa: E402
 
 SCHEME = os.environ.get("SCHEME", "rs-3-2")
 MEGABYTES = int(os.environ.get("MEGABYTES", "1000"))
@@ -29,14 +29,11 @@ DATA, PARITY = (int(number) for number in SCHEME.removeprefix("rs-").split("-"))
 DATANODES = DATA + PARITY + ROUNDS
 KEY_MIB = 100
 
-SETTINGS = {
+SETTINGS = ERASURE_CODED | {
     "ozone.scm.stale.node.interval": "3s",
     "ozone.scm.dead.node.interval": "6s",
     "hdds.scm.replication.thread.interval": "1s",
-    "hdds.scm.wait.time.after.safemode.exit": "0s",
     "hdds.heartbeat.interval": "1s",
-    "ozone.scm.ec.pipeline.minimum": "1",
-    "hdds.datanode.volume.min.free.space": "1MB",
     "ozone.scm.container.size": "5GB",
     # Scans would read the disk, too.
     "hdds.container.scrub.enabled": "false",
@@ -44,11 +41,6 @@ SETTINGS = {
 # The default limit, unless another one is asked for.
 if os.environ.get("BANDWIDTH"):
     SETTINGS["trioxide.datanode.replication.bandwidth"] = os.environ["BANDWIDTH"]
-
-
-def shown(name, value, unit, digits=1):
-    print(f"{name}: {value:.{digits}f} {unit}", flush=True)
-    record(name, value, unit)
 
 
 class Bench:

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use namespace::{
-    Effect, Fresh, MemoryTables, OmError, PrepareContext, ReadContext, Route, Settings, Table,
-    TransactionPosition, View, apply, assign_blocks, prepare, read, read_encoded, route,
+    Effect, Fresh, MemoryTables, OmError, Overlay, PrepareContext, ReadContext, Route, RowChange,
+    Settings, Table, TransactionPosition, View, apply, assign_blocks, prepare, read, read_encoded, route,
 };
 use prost::Message;
 use proto::hdds::{BlockId, ContainerBlockId, KeyValue, Pipeline, PipelineId};
@@ -199,6 +199,29 @@ impl Om {
     pub fn row<M: Message + Default>(&self, table: Table, key: &str) -> Option<M> {
         let value = self.tables.get(table, key.as_bytes()).unwrap()?;
         Some(M::decode(value).unwrap())
+    }
+
+    /// The tables after the log, applied in rounds of `round` entries.
+    pub fn replay(&self, round: usize) -> MemoryTables {
+        let mut tables = MemoryTables::default();
+        for entries in self.log.chunks(round) {
+            let mut overlay = Overlay::new(&tables);
+            for (tx, entry) in entries {
+                let applied = apply(entry.clone(), *tx, &overlay).unwrap();
+                overlay.absorb(applied.effects);
+            }
+            let changes: Vec<_> = overlay.drain_changes().collect();
+            for (table, key, change) in changes {
+                tables.apply(match change {
+                    RowChange::Deleted => Effect::Delete { table, key },
+                    change => {
+                        let value = change.value().unwrap();
+                        Effect::Put { table, key, value }
+                    }
+                });
+            }
+        }
+        tables
     }
 
     pub fn rows(&self, table: Table) -> Vec<String> {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use namespace::{MemoryTables, Overlay, RowChange, Table, View, apply, replicated_size};
+use namespace::{Table, View, replicated_size};
 use proptest::prelude::*;
 use prost::Message;
 use proto::ozone::*;
@@ -197,29 +197,6 @@ fn check_blocks(om: &Om, purged: &BTreeSet<i64>) {
     assert_eq!(known, given);
 }
 
-/// The tables after the log, applied in rounds of `round` entries.
-fn replay(om: &Om, round: usize) -> MemoryTables {
-    let mut tables = MemoryTables::default();
-    for entries in om.log.chunks(round) {
-        let mut overlay = Overlay::new(&tables);
-        for (tx, entry) in entries {
-            let applied = apply(entry.clone(), *tx, &overlay).unwrap();
-            overlay.absorb(applied.effects);
-        }
-        let changes: Vec<_> = overlay.drain_changes().collect();
-        for (table, key, change) in changes {
-            tables.apply(match change {
-                RowChange::Deleted => namespace::Effect::Delete { table, key },
-                change => {
-                    let value = change.value().unwrap();
-                    namespace::Effect::Put { table, key, value }
-                }
-            });
-        }
-    }
-    tables
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
@@ -234,7 +211,7 @@ proptest! {
         }
         check_blocks(&om, &sessions.purged);
         for round in [1, 3, 1000] {
-            prop_assert!(replay(&om, round) == om.tables, "rounds of {}", round);
+            prop_assert!(om.replay(round) == om.tables, "rounds of {}", round);
         }
     }
 }

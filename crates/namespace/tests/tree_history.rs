@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use namespace::{MemoryTables, Overlay, RowChange, Table, apply, replicated_size};
+use namespace::{Table, replicated_size};
 use proptest::prelude::*;
 use prost::Message;
 use proto::ozone::*;
@@ -217,29 +217,6 @@ fn recount(om: &Om) -> (u64, u64, u64, u64) {
     )
 }
 
-/// The tables after the log, applied in rounds of `round` entries.
-fn replay(om: &Om, round: usize) -> MemoryTables {
-    let mut tables = MemoryTables::default();
-    for entries in om.log.chunks(round) {
-        let mut overlay = Overlay::new(&tables);
-        for (tx, entry) in entries {
-            let applied = apply(entry.clone(), *tx, &overlay).unwrap();
-            overlay.absorb(applied.effects);
-        }
-        let changes: Vec<_> = overlay.drain_changes().collect();
-        for (table, key, change) in changes {
-            tables.apply(match change {
-                RowChange::Deleted => namespace::Effect::Delete { table, key },
-                change => {
-                    let value = change.value().unwrap();
-                    namespace::Effect::Put { table, key, value }
-                }
-            });
-        }
-    }
-    tables
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
@@ -254,7 +231,7 @@ proptest! {
         }
         prop_assert_eq!(&contents(&mut om), &model.0);
         for round in [1, 3, 1000] {
-            prop_assert!(replay(&om, round) == om.tables, "rounds of {}", round);
+            prop_assert!(om.replay(round) == om.tables, "rounds of {}", round);
         }
         // In the end, everything that was deleted goes.
         while purge_all_directories(&mut om, 2) > 0 {}
