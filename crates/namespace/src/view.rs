@@ -210,3 +210,14 @@ pub(crate) fn get<M: Message + Default>(
 ) -> Result<Option<M>, ViewError> {
     view.get(table, key)?.map(|value| row::decode(table, key, value)).transpose()
 }
+
+/// What was read, or nothing when its row is damaged. For what only cleans up: were it refused, it
+/// would be tried again for ever, and all that comes with it, too.
+pub(crate) fn unless_damaged<T>(
+    read: Result<Option<T>, ViewError>,
+) -> Result<Option<T>, ViewError> {
+    match read {
+        Err(ViewError::Damaged { .. }) => Ok(None),
+        other => other,
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use namespace::{DiffEnds, MemoryTables, Overlay, RowChange, Table, View, apply, diff};
+use namespace::{DiffEnds, MemoryTables, Table, View, apply, diff};
 use proptest::prelude::*;
 use proto::ozone::diff_report_entry_proto::DiffTypeProto;
 use proto::ozone::*;
@@ -566,29 +566,6 @@ fn naive(from: &Snapshot, to: &Snapshot) -> Changes {
     set
 }
 
-/// The tables after the log, applied in rounds.
-fn replay(om: &Om, round: usize) -> MemoryTables {
-    let mut tables = MemoryTables::default();
-    for entries in om.log.chunks(round) {
-        let mut overlay = Overlay::new(&tables);
-        for (tx, entry) in entries {
-            let applied = apply(entry.clone(), *tx, &overlay).unwrap();
-            overlay.absorb(applied.effects);
-        }
-        let changes: Vec<_> = overlay.drain_changes().collect();
-        for (table, key, change) in changes {
-            tables.apply(match change {
-                RowChange::Deleted => namespace::Effect::Delete { table, key },
-                change => {
-                    let value = change.value().unwrap();
-                    namespace::Effect::Put { table, key, value }
-                }
-            });
-        }
-    }
-    tables
-}
-
 fn run(steps: Vec<Step>) {
     let mut world = World::new();
     for step in steps {
@@ -596,7 +573,7 @@ fn run(steps: Vec<Step>) {
         world.check_blocks();
     }
     world.check_snapshots();
-    assert!(replay(&world.om, 7) == world.om.tables);
+    assert!(world.om.replay(7) == world.om.tables);
     // In the end everything goes.
     while !world.sessions.is_empty() {
         world.close(0, false);
@@ -710,16 +687,7 @@ fn a_damaged_row_is_refused_alone() {
     om.put("a", 4);
     om.ok(create_snapshot(false, "two"));
     om.put("a", 5);
-    let rows: Vec<Vec<u8>> = {
-        let mut rows = Vec::new();
-        om.tables
-            .scan(Table::SnapshotRowTable, b"", None, &mut |key, _| {
-                rows.push(key.to_vec());
-                std::ops::ControlFlow::Continue(())
-            })
-            .unwrap();
-        rows
-    };
+    let rows = rows_of(&om, Table::SnapshotRowTable);
     assert_eq!(rows.len(), 2);
     let (table, key) = (Table::SnapshotRowTable, rows[0].clone());
     om.tables.apply(namespace::Effect::Put { table, key, value: vec![9].into() });
@@ -737,6 +705,64 @@ fn a_damaged_row_is_refused_alone() {
     assert!(diff(&om.tables, &ends("two", "two"), 10, &|| true).is_ok());
     om.ok(delete_snapshot(false, "one"));
     om.ok(purge_snapshot(&format!("/{VOL}/{BUCKET}/one"), 10));
+}
+
+fn list_snapshots() -> OmRequest {
+    let list = ListSnapshotRequest {
+        volume_name: Some(VOL.to_owned()),
+        bucket_name: Some(BUCKET.to_owned()),
+        ..ListSnapshotRequest::default()
+    };
+    OmRequest { list_snapshot_request: Some(Box::new(list)), ..request(Type::ListSnapshot) }
+}
+
+#[test]
+fn a_snapshot_whose_row_is_damaged_is_missing_alone_and_goes_all_the_same() {
+    let mut om = Om::new();
+    for name in ["one", "two", "three"] {
+        om.put("a", 3);
+        om.ok(create_snapshot(false, name));
+    }
+    om.put("a", 4);
+    let info_key = |name: &str| format!("/{VOL}/{BUCKET}/{name}");
+    let damage = |om: &mut Om, table: Table, key: Vec<u8>| {
+        om.tables.apply(namespace::Effect::Put { table, key, value: vec![0xff; 3].into() });
+    };
+    om.ok(delete_snapshot(false, "one"));
+    om.ok(delete_snapshot(false, "two"));
+    damage(&mut om, Table::SnapshotInfoTable, info_key("one").into_bytes());
+    damage(&mut om, Table::SnapshotInfoTable, info_key("three").into_bytes());
+    let listed = |om: &mut Om| -> Vec<String> {
+        let list = om.ok(list_snapshots()).list_snapshot_response.unwrap();
+        list.snapshot_info.into_iter().map(|info| info.name.unwrap()).collect()
+    };
+    assert_eq!(listed(&mut om), ["two"]);
+    // What is kept for the oldest snapshot goes for good with it: it is counted there.
+    let kept = rows_of(&om, Table::SnapshotGarbageTable);
+    assert_eq!(kept.len(), 3);
+    damage(&mut om, Table::SnapshotGarbageTable, kept[0].clone());
+    let before = rows_of(&om, Table::DeletedTable).len();
+    for name in ["one", "two"] {
+        for _ in 0..4 {
+            om.ok(purge_snapshot(&info_key(name), 10));
+        }
+    }
+    assert_eq!(listed(&mut om), [""; 0]);
+    assert_eq!(rows_of(&om, Table::SnapshotInfoTable), [info_key("three").into_bytes()]);
+    assert_eq!(rows_of(&om, Table::SnapshotGarbageTable).len(), 1, "the last snapshot's");
+    assert_eq!(rows_of(&om, Table::DeletedTable).len(), before + 2);
+}
+
+/// The keys of a table.
+fn rows_of(om: &Om, table: Table) -> Vec<Vec<u8>> {
+    let mut rows = Vec::new();
+    om.tables
+        .scan(table, b"", None, &mut |key, _| {
+            rows.push(key.to_vec());
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    rows
 }
 
 #[test]

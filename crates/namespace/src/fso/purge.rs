@@ -19,6 +19,7 @@ use crate::row::Bucket;
 use crate::tables::{Table, bucket_key};
 use crate::tree::find::{Entry, Found};
 use crate::tree::{Tree, path};
+use crate::view;
 
 pub(crate) struct PurgeDirectories;
 
@@ -64,8 +65,8 @@ impl Write for PurgeDirectories {
 
 struct Purge {
     names: Vec<BucketNameInfo>,
-    /// Buckets by id, and where to put them when they are through; a bucket that is gone has
-    /// counters that are not read.
+    /// Buckets by id, and where to put them when they are through; a bucket that is gone, or whose
+    /// row is damaged, has counters that are not read.
     buckets: BTreeMap<u64, (Option<Vec<u8>>, Bucket)>,
     /// Rows that this transaction took away, which the view still shows.
     done: HashSet<Vec<u8>>,
@@ -100,7 +101,8 @@ impl Purge {
             None => return Err(OmError::missing("BucketNameInfo")),
         };
         let key = bucket_key(&volume, &name);
-        let live = cx.view.bucket(&key)?.filter(|bucket| bucket.object_id == Some(bucket_id));
+        let found = view::unless_damaged(cx.view.bucket(&key))?;
+        let live = found.filter(|bucket| bucket.object_id == Some(bucket_id));
         let entry = match live {
             Some(bucket) => (Some(key), bucket),
             None => {

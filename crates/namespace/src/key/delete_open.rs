@@ -8,7 +8,7 @@ use proto::ozone::{BucketLayoutProto, DeleteOpenKeysRequest, KeyInfo, OmResponse
 
 use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::context::ApplyContext;
-use crate::error::OmError;
+use crate::error::{OmError, ViewError};
 use crate::key_row::{KeyTables, garbage, hsync};
 use crate::locations::{self, block_id};
 use crate::metadata::{self, HSYNC_CLIENT_ID};
@@ -39,8 +39,8 @@ impl Write for DeleteOpenKeys {
         for in_bucket in request.open_keys_per_bucket {
             // The bucket may be gone: its open keys still have blocks.
             let bucket_key = tables::bucket_key(&in_bucket.volume_name, &in_bucket.bucket_name);
-            let bucket_id =
-                cx.view.bucket(&bucket_key)?.and_then(|b| b.object_id).unwrap_or_default();
+            let bucket = view::unless_damaged(cx.view.bucket(&bucket_key))?;
+            let bucket_id = bucket.and_then(|b| b.object_id).unwrap_or_default();
             for open_key in in_bucket.keys {
                 abandon(cx, key_tables, open_key.name.into_bytes(), bucket_id)?;
             }
@@ -73,7 +73,12 @@ fn abandon(
     if is_upload(session) {
         return Ok(());
     }
-    let synced = view::get::<KeyInfo>(cx.view, key_tables.committed(), &row)?
+    let committed = match view::get::<KeyInfo>(cx.view, key_tables.committed(), &row) {
+        // It may be this session's, with these blocks.
+        Err(ViewError::Damaged { .. }) => return Ok(()),
+        found => found?,
+    };
+    let synced = committed
         .filter(|key| hsync::writer(key).is_some_and(|id| tables::open_key(&row, id) == open_key));
     if let Some(mut synced) = synced {
         let kept: HashSet<_> = locations::of_key(&synced).map(block_id).collect();

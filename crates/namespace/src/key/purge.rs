@@ -124,7 +124,8 @@ fn release(cx: &mut ApplyContext<'_>, size: &BucketPurgeKeysSize) -> Result<(), 
     };
     let key = tables::bucket_key(volume, bucket);
     // A bucket that was deleted since, and perhaps made anew, has no such bytes.
-    let Some(mut found) = cx.view.bucket(&key)?.filter(|b| b.object_id == name.bucket_id) else {
+    let found = view::unless_damaged(cx.view.bucket(&key))?;
+    let Some(mut found) = found.filter(|b| b.object_id == name.bucket_id) else {
         return Ok(());
     };
     let bytes = size.purged_bytes.unwrap_or(0);

@@ -10,7 +10,7 @@ use proto::ozone::{
 use super::abort;
 use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::context::ApplyContext;
-use crate::error::OmError;
+use crate::error::{OmError, ViewError};
 use crate::response;
 use crate::tables::{self, Table};
 use crate::view;
@@ -36,7 +36,8 @@ impl Write for AbortExpiredMultiPartUploads {
             let bucket_key = tables::bucket_key(&in_bucket.volume_name, &in_bucket.bucket_name);
             // A bucket with uploads cannot be deleted; without the bucket there is nothing to
             // abort.
-            let Some(mut bucket) = cx.view.bucket(&bucket_key)? else { continue };
+            let found = view::unless_damaged(cx.view.bucket(&bucket_key))?;
+            let Some(mut bucket) = found else { continue };
             for expired in in_bucket.multipart_uploads {
                 let key = expired.name.into_bytes();
                 if !done.insert(key.clone()) {
@@ -52,7 +53,15 @@ impl Write for AbortExpiredMultiPartUploads {
                     key_name: upload.key_name.clone().unwrap_or_default(),
                     ..KeyArgs::default()
                 };
-                abort::remove(cx, &mut bucket, key, &upload, &names)?;
+                let before = (bucket.clone(), cx.effects.len());
+                match abort::remove(cx, &mut bucket, key, &upload, &names) {
+                    // An upload with a damaged row stays; the others go.
+                    Err(OmError::View(ViewError::Damaged { .. })) => {
+                        bucket = before.0;
+                        cx.effects.truncate(before.1);
+                    }
+                    removed => removed?,
+                }
             }
             cx.put_bucket(bucket_key, bucket);
         }

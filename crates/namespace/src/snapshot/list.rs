@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use prost::Message;
 use proto::ozone::{ListSnapshotRequest, ListSnapshotResponse, OmResponse, SnapshotInfo, Type};
 
 use super::find;
@@ -14,8 +15,6 @@ use crate::error::OmError;
 use crate::find::bucket;
 use crate::layers::usage::Alone;
 use crate::response;
-use crate::row;
-use crate::scan::try_scan;
 use crate::tables::{Table, prefix_end, snapshot_key};
 
 /// The most snapshots of one page.
@@ -53,19 +52,22 @@ impl Read for ListSnapshot {
             name => [snapshot_key(&volume, &bucket, name), vec![0]].concat(),
         };
         let (start, end) = (first.as_slice().max(&after), prefix_end(&first));
-        let mut found: Vec<SnapshotInfo> = Vec::new();
+        let mut found: Vec<(Vec<u8>, SnapshotInfo)> = Vec::new();
         let alone = Alone::of(cx.view, &bucket::find(cx.view, &volume, &bucket)?)?;
         let (mut more, table) = (false, Table::SnapshotInfoTable);
-        try_scan(cx.view, table, start, end.as_deref(), &mut |key, value| {
+        cx.view.scan(table, start, end.as_deref(), &mut |key, value| {
             if found.len() >= page {
                 more = true;
-                return Ok(ControlFlow::Break(()));
+                return ControlFlow::Break(());
             }
-            let mut info = row::decode_slice(table, key, value)?;
-            alone.tell(cx.view, key, &mut info)?;
-            found.push(info);
-            Ok(ControlFlow::Continue(()))
+            // A damaged row hides its own snapshot only; SnapshotDeletingService counts them.
+            found.extend(SnapshotInfo::decode(value).ok().map(|info| (key.to_vec(), info)));
+            ControlFlow::Continue(())
         })?;
+        for (key, info) in &mut found {
+            alone.tell(cx.view, key, info)?;
+        }
+        let found: Vec<SnapshotInfo> = found.into_iter().map(|(_, info)| info).collect();
         let last_snapshot = found.last().filter(|_| more).and_then(|last| last.name.clone());
         let mut r = response::ok(Type::ListSnapshot);
         r.list_snapshot_response =

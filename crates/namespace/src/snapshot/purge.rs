@@ -15,11 +15,10 @@ use crate::chain::{self, Chains, Layer};
 use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::context::{ApplyContext, PrepareContext};
 use crate::effect::Effect;
-use crate::error::OmError;
+use crate::error::{OmError, ViewError};
 use crate::layers::keep;
 use crate::layers::rows::{self, GarbageKey};
 use crate::response;
-use crate::row;
 use crate::tables::Table;
 use crate::view;
 
@@ -160,13 +159,20 @@ impl Step {
                 cx.effects.push(Effect::Put { table, key: moved.encode(), value });
                 continue;
             }
-            let version: RepeatedKeyInfo = row::decode(table, &key, value)?;
+            let Ok(version) = RepeatedKeyInfo::decode(value.clone()) else {
+                cx.effects.push(damaged_version(&place, value));
+                continue;
+            };
             let row = match deleted.get_mut(place.row) {
                 Some(row) => row,
-                None => {
-                    let there = view::get(cx.view, Table::DeletedTable, place.row)?;
-                    deleted.entry(place.row.to_vec()).or_insert(there.unwrap_or_default())
-                }
+                None => match view::get(cx.view, Table::DeletedTable, place.row) {
+                    // What is there stays as it is.
+                    Err(ViewError::Damaged { .. }) => {
+                        cx.effects.push(damaged_version(&place, value));
+                        continue;
+                    }
+                    there => deleted.entry(place.row.to_vec()).or_insert(there?.unwrap_or_default()),
+                },
             };
             row.bucket_id = row.bucket_id.or(version.bucket_id);
             row.key_info.extend(version.key_info);
@@ -176,6 +182,14 @@ impl Step {
         }
         Ok(())
     }
+}
+
+/// A version that cannot be added to its row in the deletedTable goes there under a key of its own:
+/// KeyDeletingService counts it when it does not decode, and frees its blocks when it does.
+fn damaged_version(place: &GarbageKey<'_>, value: bytes::Bytes) -> Effect {
+    let own = format!("/{}-{}", place.entry, place.number);
+    let key = [place.row, own.as_bytes()].concat();
+    Effect::Put { table: Table::DeletedTable, key, value }
 }
 
 /// Whether a layer has nothing any more.
@@ -198,8 +212,11 @@ fn forget(
     scope: &[u8],
     layer: &Layer,
 ) -> Result<(), OmError> {
-    let purged: Option<SnapshotInfo> =
-        view::get(cx.view, Table::SnapshotInfoTable, &layer.info_key)?;
+    let view = cx.view;
+    let info = |key: &[u8]| {
+        view::unless_damaged(view::get::<SnapshotInfo>(view, Table::SnapshotInfoTable, key))
+    };
+    let purged = info(&layer.info_key)?;
     cx.delete(Table::SnapshotInfoTable, layer.info_key.clone());
     cx.delete(Table::SnapshotTable, chain::key(scope, layer.index));
     let (first, end) = rows::layer_range(layer.index);
@@ -220,7 +237,7 @@ fn forget(
         let Some(key) = key else { continue };
         let info = match changed.remove(&key) {
             Some(info) => Some(info),
-            None => view::get(cx.view, Table::SnapshotInfoTable, &key)?,
+            None => info(&key)?,
         };
         let Some(mut info) = info else { continue };
         match in_bucket {

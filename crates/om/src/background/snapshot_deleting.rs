@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use namespace::{Layer, Table, View};
 use parking_lot::Mutex;
-use proto::ozone::{OmRequest, SnapshotPurgeRequest, Type};
+use prost::Message;
+use proto::ozone::{OmRequest, SnapshotInfo, SnapshotPurgeRequest, Type};
 use service::Progress;
 
 use super::BackgroundError;
@@ -149,6 +150,21 @@ fn rows(
     Ok(found)
 }
 
+/// How many rows of the snapshotInfoTable do not decode. Their snapshots are in no list, and can be
+/// neither read nor deleted by name; they hinder no other one.
+fn damaged(tables: &Tables) -> Result<u64, BackgroundError> {
+    let mut damaged = 0;
+    tables.scan(Table::SnapshotInfoTable, b"", None, &mut |key, value| {
+        if let Err(e) = SnapshotInfo::decode(value) {
+            let row = String::from_utf8_lossy(key);
+            tracing::warn!("the snapshotInfoTable is damaged: row {row}: {e}");
+            damaged += 1;
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(damaged)
+}
+
 #[async_trait::async_trait]
 impl LeaderWork for SnapshotDeletingService {
     fn name(&self) -> &'static str {
@@ -160,6 +176,7 @@ impl LeaderWork for SnapshotDeletingService {
     }
 
     async fn run(&self) -> Result<Progress, BackgroundError> {
-        self.take_apart().await
+        let skipped = damaged(&*self.dispatcher.tables()?)?;
+        Ok(self.take_apart().await?.and_skipped(skipped))
     }
 }

@@ -36,18 +36,25 @@ pub(super) struct Entry {
     pub(super) is_directory: bool,
 }
 
-/// The buckets that are file systems, each once: links lead to others.
-pub(super) fn buckets(dispatcher: &Dispatcher) -> Result<Vec<Bucket>, BackgroundError> {
+/// The buckets that are file systems, each once: links lead to others; and how many rows do not
+/// decode.
+pub(super) fn buckets(dispatcher: &Dispatcher) -> Result<(Vec<Bucket>, u64), BackgroundError> {
     let tables = dispatcher.tables()?;
-    let mut found = Vec::new();
-    tables.scan(Table::BucketTable, b"", None, &mut |_, value| {
-        let bucket = BucketInfo::decode(value).map(Bucket::new);
-        found.extend(bucket.ok().filter(|bucket| {
-            !bucket.is_link() && bucket.layout() != BucketLayoutProto::ObjectStore
-        }));
+    let (mut found, mut skipped) = (Vec::new(), 0);
+    tables.scan(Table::BucketTable, b"", None, &mut |key, value| {
+        match BucketInfo::decode(value).map(Bucket::new) {
+            Ok(bucket) if bucket.is_link() => {}
+            Ok(bucket) if bucket.layout() == BucketLayoutProto::ObjectStore => {}
+            Ok(bucket) => found.push(bucket),
+            Err(e) => {
+                let row = String::from_utf8_lossy(key);
+                tracing::warn!("the bucketTable is damaged: row {row}: {e}");
+                skipped += 1;
+            }
+        }
         ControlFlow::Continue(())
     })?;
-    Ok(found)
+    Ok((found, skipped))
 }
 
 /// The trash of each user in a bucket.

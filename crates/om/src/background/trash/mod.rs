@@ -76,8 +76,14 @@ impl TrashEmptier {
     /// fails does not keep the trash of others full.
     async fn empty_all(&self) -> Result<Progress, BackgroundError> {
         let mut progress = Progress::idle();
-        for bucket in files::buckets(&self.dispatcher)? {
-            for root in files::trash_roots(&self.dispatcher, &bucket)? {
+        let (buckets, skipped) = files::buckets(&self.dispatcher)?;
+        progress.skipped = skipped;
+        for bucket in buckets {
+            let roots = files::trash_roots(&self.dispatcher, &bucket).unwrap_or_else(|e| {
+                progress.failure.get_or_insert(e.to_string());
+                Vec::new()
+            });
+            for root in roots {
                 self.counts.roots.fetch_add(1, Ordering::Relaxed);
                 let now = chrono::Utc::now();
                 let emptied = empty::empty(&self.dispatcher, &root, &self.options, now).await;
