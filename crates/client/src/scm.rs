@@ -16,6 +16,7 @@ use crate::{ClientOptions, Error, ErrorKind, Result};
 #[derive(Clone)]
 pub struct ScmClient {
     transport: Transport,
+    user: String,
 }
 
 /// Which containers a listing shows.
@@ -39,10 +40,11 @@ impl ScmClient {
 
     /// A client with these options.
     pub fn new(options: &ClientOptions) -> Self {
-        Self { transport: Transport::scm(&options.scm_addresses, options.retry_policy()) }
+        let transport = Transport::scm(&options.scm_addresses, options.retry_policy());
+        Self { transport, user: options.user.clone() }
     }
 
-    /// Sends any request; an answer that is not `OK` is an error.
+    /// Sends any request, as the client's user; an answer that is not `OK` is an error.
     ///
     /// # Errors
     /// SCM's refusal, or a failure to reach it.
@@ -50,6 +52,8 @@ impl ScmClient {
         &self,
         request: &ScmContainerLocationRequest,
     ) -> Result<ScmContainerLocationResponse> {
+        let user = Some(self.user.clone());
+        let request = ScmContainerLocationRequest { user, ..request.clone() };
         let answer = self.transport.call(Bytes::from(request.encode_to_vec())).await?;
         let response = ScmContainerLocationResponse::decode(answer.bytes)
             .map_err(|e| Error::protocol("scm", e.to_string()))?;

@@ -1,6 +1,7 @@
 //! The native authorizer: rights of users, and how a refusal reads.
 
-use namespace::{Authorization, Principals};
+use namespace::Authorization;
+use types::Principals;
 use prost::Message;
 use prost::encoding::WireType;
 use proto::ozone::list_volume_request::Scope;

@@ -30,7 +30,6 @@ pub mod conformance;
 mod dispatch;
 mod error;
 mod first_start;
-mod groups;
 mod handle;
 mod identity;
 mod ids;

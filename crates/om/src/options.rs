@@ -8,7 +8,7 @@ use config::{ByteSize, Configuration, HostPort, Key, ScmNode};
 use limits::{CallQueueOptions, ConnectionOptions};
 use metastore::StoreOptions;
 use metastore::compaction::Limits as CompactionLimits;
-use namespace::{Authorization, Principals, Settings};
+use namespace::{Authorization, Settings};
 use proto::ozone::BucketLayoutProto;
 use service::AuditOptions;
 use types::ReplicationConfig;

@@ -12,7 +12,7 @@ use multiraft::RaftHost;
 use multiraft::framed::RaftEndpoint;
 use replicated::METHODS;
 use service::{
-    AuditLog, BackgroundServices, BindError, MetricsRegistry, Role, RpcMetrics, Shutdown,
+    AuditLog, BackgroundServices, BindError, Groups, MetricsRegistry, Role, RpcMetrics, Shutdown,
     StageMetrics, StatusServer,
 };
 use tokio::net::TcpListener;
@@ -27,7 +27,6 @@ use crate::background::{
 use crate::compaction::OmCompactor;
 use crate::dispatch::{Admission, Dispatcher, DispatcherParts, STAGES, ServerFacts};
 use crate::error::Error;
-use crate::groups::Groups;
 use crate::handle::{Addresses, Endpoints, OmHandle, Running, TriggerOnDrop};
 use crate::identity::{Identity, check_cluster};
 use crate::members::Members;
@@ -59,7 +58,8 @@ impl Om {
     pub async fn start(conf: &Configuration, options: OmOptions) -> Result<OmHandle, Error> {
         let setup = Setup::read(conf)?;
         let racks = Racks::from_configuration(conf)?;
-        let scm = ScmClient::new(setup.scm.clone(), setup.scm_timeout);
+        let user = Groups::default().own_user();
+        let scm = ScmClient::new(setup.scm.clone(), setup.scm_timeout, user);
         let identity = Identity::open(&setup, &options, &scm).await?;
         let state = State::open(&setup, &identity, options.bootstrap).await?;
         let raft = state.service.handle().clone();
@@ -79,7 +79,8 @@ impl Om {
         };
         let locations = Locations::new(scm.clone(), racks);
         let groups = Groups::default();
-        let default_user = default_user(&groups);
+        // Requests without a user are taken to be from the one that OM runs as.
+        let default_user = groups.own_user();
         let mut settings = setup.settings.clone();
         settings.authorization.admins.users.push(default_user.clone());
         let compactor = OmCompactor::new(setup.compaction.clone(), &setup.dir.join("om"));
@@ -396,13 +397,4 @@ fn watch_scms(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shutdo
             stop.trigger();
         }
     });
-}
-
-/// The user that requests without one are taken to be from: the user that OM runs as.
-fn default_user(groups: &Groups) -> String {
-    let name = |variable| std::env::var(variable).ok().filter(|v: &String| !v.is_empty());
-    name("USER")
-        .or_else(|| name("LOGNAME"))
-        .or_else(|| groups.own_user())
-        .unwrap_or_else(|| "ozone".to_owned())
 }

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, mpsc};
 use types::DatanodeId;
 use uuid::Uuid;
 
+use crate::admin::access::AdminAccess;
 use crate::clock::Clock;
 use crate::command::{self, CommandIds, Commands, Copies};
 use crate::error::RequestError;
@@ -62,6 +63,7 @@ pub struct Core {
     pub(crate) commands: Commands,
     pub(crate) copies: Copies,
     pub(crate) metrics: Metrics,
+    pub(crate) access: AdminAccess,
     pub(crate) edge: telemetry::Edge,
     pub(crate) services: BackgroundServices,
     pub(crate) shutdown: Shutdown,
@@ -102,6 +104,7 @@ impl Core {
             cluster: parts.cluster,
             raft: parts.raft,
             identity: parts.identity,
+            access: AdminAccess::new(parts.options.admin_policy.clone()),
             edge: telemetry::Edge::new("scm", parts.options.slow_request),
             options: parts.options,
             commands: Commands::default(),

@@ -113,6 +113,9 @@ pub enum RequestError {
     /// The change does not fit the present state.
     #[error("{0}")]
     Refused(String),
+    /// The user may not do that.
+    #[error("Access denied for user {0}. SCM superuser privilege is required.")]
+    AccessDenied(String),
     /// The request is known, and not offered.
     #[error("{0} is not supported")]
     Unsupported(String),
@@ -128,7 +131,7 @@ impl RequestError {
     /// As a refusal of the transport.
     pub fn to_status(&self) -> Status {
         let code = match self {
-            Self::Invalid(_) | Self::Refused(_) => Code::Invalid,
+            Self::Invalid(_) | Self::Refused(_) | Self::AccessDenied(_) => Code::Invalid,
             Self::NotLeader(hint) => {
                 return Status::not_leader(self.to_string(), hint.clone().unwrap_or_default());
             }
@@ -146,7 +149,9 @@ impl RequestError {
     /// As the block protocol says it in its answers; `None` when the transport has to.
     pub fn block_status(&self) -> Option<BlockStatus> {
         Some(match self {
-            Self::NotLeader(_) | Self::Busy | Self::Unsupported(_) => return None,
+            Self::NotLeader(_) | Self::Busy | Self::Unsupported(_) | Self::AccessDenied(_) => {
+                return None;
+            }
             Self::Invalid(_) => BlockStatus::InvalidBlockSize,
             Self::SafeMode(_) => BlockStatus::SafeModeException,
             Self::ContainerNotFound(_) => BlockStatus::ContainerNotFound,

@@ -14,6 +14,7 @@ use placement::{
 use topology::Racks;
 
 use crate::ScmError;
+use crate::admin::access::AdminPolicy;
 use crate::members::Members;
 
 /// Ids of containers and deletion transactions reserved at a time, at most. What is left of a batch
@@ -61,6 +62,8 @@ pub struct ScmOptions {
     pub cache_bytes: u64,
     /// Applied changes after which the tables are made durable and the Raft log is trimmed.
     pub trim_entries: u64,
+    /// Which users administer this SCM.
+    pub admin_policy: AdminPolicy,
     /// The other SCMs, if there are any.
     pub members: Option<Members>,
     /// Whether a service that runs already is to be joined.
@@ -171,6 +174,7 @@ impl ScmOptions {
             cache_bytes: conf.get(&trioxide::TRIOXIDE_SCM_CACHE_SIZE).bytes(),
             trim_entries: conf.get(&scm::OZONE_SCM_HA_RATIS_SNAPSHOT_THRESHOLD).max(1),
             election_timeout: conf.get(&trioxide::TRIOXIDE_SCM_ELECTION_TIMEOUT),
+            admin_policy: AdminPolicy::from_configuration(conf),
             members,
             bootstrap: false,
             connections: ConnectionOptions::from_configuration(conf),

@@ -322,3 +322,45 @@ async fn an_unknown_host_and_the_balancer_are_refused_by_name() {
     assert!(!balancer.start_container_balancer_response.unwrap().start);
     h.scm.shutdown().await;
 }
+
+/// As in Ozone, a user has to be among the administrators for what changes something, and for some
+/// of what only looks among the read-only ones; what clients need is for everyone.
+#[tokio::test(flavor = "multi_thread")]
+async fn users_have_the_rights_of_administrators_where_acls_are_on() {
+    let h = Harness::start_with(|conf| {
+        conf.with("ozone.acl.enabled", true)
+            .with("ozone.administrators", "ann")
+            .with("ozone.readonly.administrators", "reader")
+    })
+    .await;
+    let ask = async |kind, user: Option<&str>| {
+        let fill = |r: &mut ScmContainerLocationRequest| {
+            r.user = user.map(str::to_owned);
+            r.datanode_usage_info_request = Some(DatanodeUsageInfoRequestProto {
+                most_used: Some(true),
+                count: Some(1),
+                ..Default::default()
+            });
+        };
+        let response = h.location(kind, fill).await;
+        if response.success() { Ok(()) } else { Err(response.message.unwrap()) }
+    };
+    for user in [None, Some(""), Some("bob"), Some("reader")] {
+        assert!(ask(Type::InSafeMode, user).await.is_ok(), "{user:?}");
+        assert!(ask(Type::ListPipelines, user).await.is_ok(), "{user:?}");
+        for kind in [Type::ForceExitSafeMode, Type::StopReplicationManager] {
+            let told = format!(
+                "Access denied for user {}. SCM superuser privilege is required.",
+                user.unwrap_or_default()
+            );
+            assert_eq!(ask(kind, user).await, Err(told), "{kind:?}");
+        }
+        assert_eq!(ask(Type::DatanodeUsageInfo, user).await.is_ok(), user == Some("reader"));
+    }
+    let status = async || h.location(Type::InSafeMode, |_| ()).await.in_safe_mode_response.unwrap();
+    assert!(status().await.in_safe_mode, "nobody made it leave");
+    assert_eq!(ask(Type::DatanodeUsageInfo, Some("ann")).await, Ok(()));
+    assert_eq!(ask(Type::ForceExitSafeMode, Some("ann")).await, Ok(()));
+    assert!(!status().await.in_safe_mode);
+    h.scm.shutdown().await;
+}

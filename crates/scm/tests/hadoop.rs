@@ -20,10 +20,14 @@ struct Admin {
 
 impl Admin {
     fn new(h: &Harness) -> Self {
+        Self::named(h, "admin")
+    }
+
+    fn named(h: &Harness, user: &str) -> Self {
         let identity = Identity::random();
         let (address, options) = (h.scm.addresses().client, ClientOptions::default());
         let address = address.to_string();
-        let client = Client::new(address, (PROTOCOL, 1), "admin", identity.clone(), options);
+        let client = Client::new(address, (PROTOCOL, 1), user, identity.clone(), options);
         Self { client, identity }
     }
 
@@ -107,5 +111,25 @@ async fn a_creation_that_comes_again_makes_one_thing() {
     }
     assert_eq!(answers[0], answers[1]);
     assert_eq!(h.pipelines().await.len(), before + 1);
+    h.scm.shutdown().await;
+}
+
+/// The user is the connection's, whatever the request says.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_that_is_no_administrator_is_told_so_as_ozone_tells() {
+    let h = Harness::start_with(|conf| {
+        conf.with("ozone.acl.enabled", true).with("ozone.administrators", "ann")
+    })
+    .await;
+    let claims = |r: &mut ScmContainerLocationRequest| r.user = Some("ann".into());
+    let bob = Admin::named(&h, "bob");
+    let refused = bob.ask(Type::ForceExitSafeMode, claims).await.unwrap_err();
+    assert_eq!(class(&refused), "org.apache.hadoop.security.AccessControlException");
+    let told = "Access denied for user bob. SCM superuser privilege is required.";
+    assert_eq!(refused.fault().unwrap().message, told);
+    assert!(bob.ask(Type::ListPipelines, |_| ()).await.is_ok());
+    let ann = Admin::named(&h, "ann");
+    let left = ann.ask(Type::ForceExitSafeMode, |_| ()).await.unwrap();
+    assert!(left.force_exit_safe_mode_response.unwrap().exited_safe_mode);
     h.scm.shutdown().await;
 }

@@ -11,6 +11,7 @@
 //!   run and pause it.
 //! * [`DataDir`] and [`VersionFile`]: a directory that belongs to one process, one cluster and one
 //!   layout.
+//! * [`Groups`]: users and groups of this machine, from its account files.
 //! * [`grpc`]: connections of a gRPC port, within its limits.
 //! * [`BindError`]: a port that cannot be had, told with the key that names it.
 //! * [`logging`]: structured logs on stderr.
@@ -19,6 +20,7 @@ pub mod audit;
 pub mod background;
 mod bind;
 pub mod data_dir;
+mod groups;
 pub mod grpc;
 pub mod logging;
 pub mod metrics;
@@ -31,6 +33,7 @@ pub use audit::{AuditEvent, AuditLog, AuditOptions};
 pub use background::{BackgroundService, BackgroundServices, Progress, ServiceStatus};
 pub use bind::BindError;
 pub use data_dir::{DataDir, DataDirError, Expected, VersionFile};
+pub use groups::Groups;
 pub use metrics::{
     Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry,
     RpcCall, RpcMethod, RpcMetrics, Spread, StageMetrics, StagesOfVerb, Took, VerbTimes,

@@ -7,6 +7,7 @@
 //! * [`replication`]: how many copies and of which kind ([`ReplicationConfig`])
 //! * [`node`]: a DataNode and its ports ([`DatanodeDetails`])
 //! * [`pipeline`]: the group of DataNodes that a block is written through ([`Pipeline`])
+//! * [`Principals`]: users and groups that a rule is about
 //! * [`topology`]: racks, and how far apart nodes are
 
 // Numbers come out of messages, and an entry of the log that panics would do so on every replica:
@@ -27,6 +28,7 @@ pub mod fuzzing;
 pub mod ids;
 pub mod node;
 pub mod pipeline;
+mod principals;
 pub mod replication;
 pub mod topology;
 
@@ -34,4 +36,5 @@ pub use error::WireError;
 pub use ids::{BlockId, ContainerId, DatanodeId, LocalId, PipelineId};
 pub use node::{DatanodeDetails, OperationalState, Port, PortName};
 pub use pipeline::{Pipeline, PipelineState};
+pub use principals::Principals;
 pub use replication::{EcCodec, EcConfig, ReplicationConfig, ReplicationFactor};

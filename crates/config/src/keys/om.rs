@@ -152,10 +152,10 @@ keys! {
     OZONE_OM_LEASE_SOFT_LIMIT: Duration = "ozone.om.lease.soft.limit", "60s", [OM];
     /// Age at which OM itself closes a key that was synced and not closed.
     OZONE_OM_LEASE_HARD_LIMIT: Duration = "ozone.om.lease.hard.limit", "7d", [OM];
-    /// Judge every request by administrators, owners and ACLs. Ozone enforces ACLs only in a secure
-    /// cluster, or when ozone.acl.authorizer.class names the native authorizer; here this key is
-    /// enough.
-    OZONE_ACL_ENABLED: bool = "ozone.acl.enabled", "false", [OM];
+    /// Judge every request by administrators, owners and ACLs; SCM judges its verbs of
+    /// administration by administrators. Ozone enforces ACLs only in a secure cluster, or when
+    /// ozone.acl.authorizer.class names the native authorizer; here this key is enough.
+    OZONE_ACL_ENABLED: bool = "ozone.acl.enabled", "false", [OM, SCM];
     /// The judge when ACLs are enabled: `native` (also by its Java class name,
     /// OzoneNativeAuthorizer), or OzoneAccessAuthorizer, which allows everything.
     OZONE_ACL_AUTHORIZER_CLASS: String = "ozone.acl.authorizer.class", "native", [OM];
@@ -167,9 +167,9 @@ keys! {
     /// Groups whose members may see and change everybody's S3 secrets.
     OZONE_S3_ADMINISTRATORS_GROUPS: Vec<String> = "ozone.s3.administrators.groups", "", [OM];
     /// Users who may see everything, whatever ACLs say.
-    OZONE_READONLY_ADMINISTRATORS: Vec<String> = "ozone.readonly.administrators", "", [OM];
+    OZONE_READONLY_ADMINISTRATORS: Vec<String> = "ozone.readonly.administrators", "", [OM, SCM];
     /// Groups whose members may see everything, whatever ACLs say.
-    OZONE_READONLY_ADMINISTRATORS_GROUPS: Vec<String> = "ozone.readonly.administrators.groups", "", [OM];
+    OZONE_READONLY_ADMINISTRATORS_GROUPS: Vec<String> = "ozone.readonly.administrators.groups", "", [OM, SCM];
     /// Users who may do nothing, even if they are administrators.
     OZONE_BLACKLIST_USERS: Vec<String> = "ozone.blacklist.users", "", [OM];
     /// Groups whose members may do nothing.

@@ -7,7 +7,7 @@ use types::ReplicationConfig;
 
 use crate::row::Bucket;
 
-pub use authorization::{Authorization, Principals};
+pub use authorization::Authorization;
 
 /// Settings of the OM, used by `prepare` and `read` only: what `apply` needs of them stands in
 /// the prepared request.

@@ -52,7 +52,6 @@ use quota_repair::QuotaRepairs;
 use timer::{Stage, Timer};
 
 use crate::compaction::OmCompactor;
-use crate::groups::Groups;
 use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::{CallKey, CurrentTables, OmStateMachine, Tables};
 

@@ -80,6 +80,8 @@ pub(crate) struct ScmClient {
     /// The one that answered last.
     current: Arc<AtomicUsize>,
     timeout: Duration,
+    /// The user that OM runs as.
+    user: String,
 }
 
 /// One SCM.
@@ -97,14 +99,15 @@ enum ScmProtocol {
 }
 
 impl ScmClient {
-    /// A client of the SCMs of a service, or of the one there is.
-    pub(crate) fn new(addresses: Vec<ScmAddresses>, timeout: Duration) -> Self {
+    /// A client of the SCMs of a service, or of the one there is, for the user that OM runs as.
+    pub(crate) fn new(addresses: Vec<ScmAddresses>, timeout: Duration, user: String) -> Self {
         let targets: Vec<_> = addresses.into_iter().map(Target::new).map(Arc::new).collect();
         Self {
             targets: Arc::new(ArcSwap::from_pointee(targets)),
             heard: Arc::default(),
             current: Arc::default(),
             timeout,
+            user,
         }
     }
 
@@ -251,6 +254,7 @@ impl ScmClient {
         mut request: ScmContainerLocationRequest,
     ) -> Result<ScmContainerLocationResponse, ScmError> {
         request.trace_id = telemetry::current_trace_id();
+        request.user = Some(self.user.clone());
         let response: ScmContainerLocationResponse =
             self.call(ScmProtocol::Container, &request, self.timeout).await?;
         if response.success == Some(false) {

@@ -1,6 +1,7 @@
 //! What administrators, and OM for reading, ask: one file per noun. [`registry`] lists all
 //! commands.
 
+pub mod access;
 pub mod balancer;
 pub mod container;
 pub mod deletion;

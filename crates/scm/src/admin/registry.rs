@@ -1,7 +1,10 @@
 //! The one table of the commands of `StorageContainerLocationProtocol`: a line for each [`Type`]
-//! says which member answers it, whether it may come twice, which part of the request it reads,
-//! which part of the response it fills, and what answers. A [`Type`] without a line does not
-//! compile, nor does one with two.
+//! says which member answers it, whether it may come twice, what right it needs, which part of the
+//! request it reads, which part of the response it fills, and what answers. A [`Type`] without a
+//! line does not compile, nor does a line without a right, nor one that is there twice.
+//!
+//! Rights are those that `SCMClientProtocolServer` of Ozone 2.2.0 asks for, and the administrators'
+//! for all else that changes something (`ResetDeletedBlockRetryCount`).
 
 #![deny(unreachable_patterns)]
 
@@ -9,6 +12,7 @@ use std::sync::Arc;
 
 use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocationResponse, Type};
 
+use super::access::Right;
 use super::{
     balancer, container, deletion, info, leadership, members, node, pipeline, replication, report,
     safemode, upgrade, workflow,
@@ -50,7 +54,7 @@ macro_rules! part {
 macro_rules! commands {
     (
         |$kind:ident, $core:ident, $body:ident| {
-            $($command:ident: $member:ident, $retry:ident, $request:tt
+            $($command:ident: $member:ident, $retry:ident, $right:ident, $request:tt
                 => $response:ident = $answer:expr;)*
         }
         unsupported { $($unsupported:ident,)* }
@@ -66,6 +70,14 @@ macro_rules! commands {
             match kind {
                 $(Type::$command => Retry::$retry,)*
                 $(Type::$unsupported)|* => Retry::Repeatable,
+            }
+        }
+
+        fn right(kind: Type) -> Right {
+            match kind {
+                $(Type::$command => Right::$right,)*
+                // What is refused anyway is refused to others for that.
+                $(Type::$unsupported)|* => Right::Admin,
             }
         }
 
@@ -93,105 +105,105 @@ macro_rules! commands {
 
 commands! {
     |kind, core, body| {
-        AllocateContainer: Leader, Once, container_request
+        AllocateContainer: Leader, Once, Admin, container_request
             => container_response = container::create(core, &body).await?;
-        GetContainer: Leader, Repeatable, get_container_request
+        GetContainer: Leader, Repeatable, ReadOnlyAdmin, get_container_request
             => get_container_response = container::get(core, &body)?;
-        GetContainerWithPipeline: Leader, Repeatable, get_container_with_pipeline_request
+        GetContainerWithPipeline: Leader, Repeatable, Everyone, get_container_with_pipeline_request
             => get_container_with_pipeline_response = container::locate(core, &body)?;
-        GetContainerWithPipelineBatch: Leader, Repeatable, get_container_with_pipeline_batch_request
+        GetContainerWithPipelineBatch: Leader, Repeatable, Everyone, get_container_with_pipeline_batch_request
             => get_container_with_pipeline_batch_response = container::locate_batch(core, &body)?;
-        GetExistContainerWithPipelinesInBatch: Leader, Repeatable,
+        GetExistContainerWithPipelinesInBatch: Leader, Repeatable, Everyone,
             get_exist_container_with_pipelines_in_batch_request
             => get_exist_container_with_pipelines_in_batch_response =
                 container::locate_existing(core, &body);
-        ListContainer: Leader, Repeatable, scm_list_container_request
+        ListContainer: Leader, Repeatable, Everyone, scm_list_container_request
             => scm_list_container_response = container::list(core, &body)?;
-        ListContainerIDs: Leader, Repeatable, scm_list_container_i_ds_request
+        ListContainerIDs: Leader, Repeatable, Everyone, scm_list_container_i_ds_request
             => scm_list_container_i_ds_response = container::list_ids(core, &body);
-        GetContainerCount: Leader, Repeatable, (get_container_count_request)
+        GetContainerCount: Leader, Repeatable, Everyone, (get_container_count_request)
             => get_container_count_response =
                 container::count(core, kind, body.and_then(|body| body.state));
-        GetClosedContainerCount: Leader, Repeatable, (get_container_count_request)
+        GetClosedContainerCount: Leader, Repeatable, Everyone, (get_container_count_request)
             => get_container_count_response =
                 container::count(core, kind, body.and_then(|body| body.state));
-        GetContainerReplicas: Leader, Repeatable, get_container_replicas_request
+        GetContainerReplicas: Leader, Repeatable, Everyone, get_container_replicas_request
             => get_container_replicas_response = container::replicas(core, &body)?;
-        CloseContainer: Leader, Repeatable, scm_close_container_request
+        CloseContainer: Leader, Repeatable, Admin, scm_close_container_request
             => scm_close_container_response = container::close(core, &body).await?;
-        ReconcileContainer: Leader, Repeatable, reconcile_container_request
+        ReconcileContainer: Leader, Repeatable, Admin, reconcile_container_request
             => reconcile_container_response = container::reconcile(core, &body)?;
-        GetReplicationManagerReport: Leader, Repeatable, _
+        GetReplicationManagerReport: Leader, Repeatable, Everyone, _
             => get_replication_manager_report_response = report::report(core);
 
-        QueryNode: Leader, Repeatable, node_query_request
+        QueryNode: Leader, Repeatable, Everyone, node_query_request
             => node_query_response = node::query(core, &body);
-        SingleNodeQuery: Leader, Repeatable, single_node_query_request
+        SingleNodeQuery: Leader, Repeatable, Everyone, single_node_query_request
             => single_node_query_response = node::query_one(core, &body)?;
-        DatanodeUsageInfo: Leader, Repeatable, datanode_usage_info_request
+        DatanodeUsageInfo: Leader, Repeatable, ReadOnlyAdmin, datanode_usage_info_request
             => datanode_usage_info_response = node::usage(core, &body)?;
-        DecommissionNodes: Leader, Repeatable, decommission_nodes_request
+        DecommissionNodes: Leader, Repeatable, Admin, decommission_nodes_request
             => decommission_nodes_response = workflow::decommission(core, &body);
-        RecommissionNodes: Leader, Repeatable, recommission_nodes_request
+        RecommissionNodes: Leader, Repeatable, Admin, recommission_nodes_request
             => recommission_nodes_response = workflow::recommission(core, &body);
-        StartMaintenanceNodes: Leader, Repeatable, start_maintenance_nodes_request
+        StartMaintenanceNodes: Leader, Repeatable, Admin, start_maintenance_nodes_request
             => start_maintenance_nodes_response = workflow::maintenance(core, &body);
-        GetContainersOnDecomNode: Leader, Repeatable, get_containers_on_decom_node_request
+        GetContainersOnDecomNode: Leader, Repeatable, Everyone, get_containers_on_decom_node_request
             => get_containers_on_decom_node_response = workflow::containers(core, &body)?;
 
-        AllocatePipeline: Leader, Once, pipeline_request
+        AllocatePipeline: Leader, Once, Admin, pipeline_request
             => pipeline_response = pipeline::create(core, &body).await?;
-        ListPipelines: Leader, Repeatable, _ => list_pipeline_response = pipeline::list(core);
-        GetPipeline: Leader, Repeatable, get_pipeline_request
+        ListPipelines: Leader, Repeatable, Everyone, _ => list_pipeline_response = pipeline::list(core);
+        GetPipeline: Leader, Repeatable, Everyone, get_pipeline_request
             => get_pipeline_response = pipeline::get(core, &body)?;
-        ActivatePipeline: Leader, Repeatable, activate_pipeline_request
+        ActivatePipeline: Leader, Repeatable, Admin, activate_pipeline_request
             => activate_pipeline_response = pipeline::activate(core, &body.pipeline_id).await?;
-        DeactivatePipeline: Leader, Repeatable, deactivate_pipeline_request
+        DeactivatePipeline: Leader, Repeatable, Admin, deactivate_pipeline_request
             => deactivate_pipeline_response = pipeline::deactivate(core, &body.pipeline_id).await?;
-        ClosePipeline: Leader, Repeatable, close_pipeline_request
+        ClosePipeline: Leader, Repeatable, Admin, close_pipeline_request
             => close_pipeline_response = pipeline::close(core, &body.pipeline_id).await?;
 
-        GetScmInfo: Any, Repeatable, _ => get_scm_info_response = info::scm_info(core);
-        GetMetrics: Any, Repeatable, (get_metrics_request)
+        GetScmInfo: Any, Repeatable, Everyone, _ => get_scm_info_response = info::scm_info(core);
+        GetMetrics: Any, Repeatable, Everyone, (get_metrics_request)
             => get_metrics_response =
                 info::metrics(core, body.and_then(|body| body.query).as_deref());
-        TransferLeadership: Leader, Repeatable, transfer_scm_leadership_request
+        TransferLeadership: Leader, Repeatable, Admin, transfer_scm_leadership_request
             => transfer_scm_leadership_response = leadership::transfer(core, &body).await?;
-        DecommissionScm: Leader, Repeatable, decommission_scm_request
+        DecommissionScm: Leader, Repeatable, Admin, decommission_scm_request
             => decommission_scm_response = members::decommission(core, &body).await?;
 
-        InSafeMode: Any, Repeatable, _ => in_safe_mode_response = safemode::status(core);
-        ForceExitSafeMode: Any, Repeatable, _
+        InSafeMode: Any, Repeatable, Everyone, _ => in_safe_mode_response = safemode::status(core);
+        ForceExitSafeMode: Any, Repeatable, Admin, _
             => force_exit_safe_mode_response = safemode::exit(core);
-        GetSafeModeRuleStatuses: Any, Repeatable, _
+        GetSafeModeRuleStatuses: Any, Repeatable, Everyone, _
             => get_safe_mode_rule_statuses_response = safemode::rules(core);
 
-        GetDeletedBlocksTransactionSummary: Leader, Repeatable, _
+        GetDeletedBlocksTransactionSummary: Leader, Repeatable, Everyone, _
             => get_deleted_blocks_txn_summary_response = deletion::summary(core);
-        GetFailedDeletedBlocksTransaction: Leader, Repeatable, get_failed_deleted_blocks_txn_request
+        GetFailedDeletedBlocksTransaction: Leader, Repeatable, Everyone, get_failed_deleted_blocks_txn_request
             => get_failed_deleted_blocks_txn_response = deletion::failed(core, &body);
-        ResetDeletedBlockRetryCount: Leader, Repeatable, reset_deleted_block_retry_count_request
+        ResetDeletedBlockRetryCount: Leader, Repeatable, Admin, reset_deleted_block_retry_count_request
             => reset_deleted_block_retry_count_response = deletion::reset(core, &body);
 
-        StartReplicationManager: Any, Repeatable, _
+        StartReplicationManager: Any, Repeatable, Admin, _
             => start_replication_manager_response = replication::start(core);
-        StopReplicationManager: Any, Repeatable, _
+        StopReplicationManager: Any, Repeatable, Admin, _
             => stop_replication_manager_response = replication::stop(core);
-        GetReplicationManagerStatus: Leader, Repeatable, _
+        GetReplicationManagerStatus: Leader, Repeatable, Everyone, _
             => replication_manager_status_response = replication::status(core);
 
-        FinalizeScmUpgrade: Leader, Repeatable, _
+        FinalizeScmUpgrade: Leader, Repeatable, Admin, _
             => finalize_scm_upgrade_response = upgrade::finalize();
-        QueryUpgradeFinalizationProgress: Leader, Repeatable, _
+        QueryUpgradeFinalizationProgress: Leader, Repeatable, ReadOnlyAdmin, _
             => query_upgrade_finalization_progress_response = upgrade::progress();
 
-        StartContainerBalancer: Leader, Repeatable, _
+        StartContainerBalancer: Leader, Repeatable, Admin, _
             => start_container_balancer_response = balancer::start();
-        StopContainerBalancer: Leader, Repeatable, _
+        StopContainerBalancer: Leader, Repeatable, Admin, _
             => stop_container_balancer_response = balancer::stop();
-        GetContainerBalancerStatus: Leader, Repeatable, _
+        GetContainerBalancerStatus: Leader, Repeatable, Everyone, _
             => container_balancer_status_response = balancer::status();
-        GetContainerBalancerStatusInfo: Leader, Repeatable, _
+        GetContainerBalancerStatusInfo: Leader, Repeatable, Everyone, _
             => container_balancer_status_info_response = balancer::status_info();
     }
     unsupported { DeleteContainer, GetContainerToken, SuppressContainer, }
@@ -206,19 +218,47 @@ pub fn is_repeatable(kind: Type) -> bool {
     retry(kind) == Retry::Repeatable
 }
 
-/// Answers a command: fills its part of `response`.
+/// Answers a command of a user, if it is known whose it is: fills its part of `response`.
 ///
 /// # Errors
-/// When this member does not lead and the command is for the leader, the request has not what it
-/// must have, or the command refuses it.
+/// When this member does not lead and the command is for the leader, the user may not do it, the
+/// request has not what it must have, or the command refuses it.
 pub async fn answer(
     core: &Arc<Core>,
     kind: Type,
+    user: Option<&str>,
     request: ScmContainerLocationRequest,
     response: &mut ScmContainerLocationResponse,
 ) -> Result<(), RequestError> {
     if member(kind) == Member::Leader {
         core.check_leader()?;
     }
+    core.access.check(right(kind), user)?;
     fill(core, kind, request, response).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every number of the protocol has a right, and only what does not change anything is for
+    /// everyone.
+    #[test]
+    fn what_changes_something_is_for_administrators() {
+        let kinds: Vec<Type> = (0..200).filter_map(|number| Type::try_from(number).ok()).collect();
+        assert!(kinds.len() >= 46, "{}", kinds.len());
+        let reads = ["Get", "List", "Query", "InSafeMode", "SingleNodeQuery", "DatanodeUsageInfo"];
+        for kind in kinds {
+            let name = format!("{kind:?}");
+            let is_read = reads.iter().any(|read| name.starts_with(read));
+            assert_eq!(right(kind) != Right::Admin, is_read && kind != Type::GetContainerToken, "{name}");
+        }
+        for kind in [
+            Type::GetContainer,
+            Type::DatanodeUsageInfo,
+            Type::QueryUpgradeFinalizationProgress,
+        ] {
+            assert_eq!(right(kind), Right::ReadOnlyAdmin, "{kind:?}");
+        }
+    }
 }

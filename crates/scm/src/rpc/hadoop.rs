@@ -64,7 +64,8 @@ impl HadoopService {
         let repeatable = registry::is_repeatable(request.cmd_type());
         let core = Arc::clone(&self.core);
         let work = Box::pin(async move {
-            match location::respond(&core, request, call.peer, call.received).await {
+            let user = Some(&*call.user);
+            match location::respond(&core, request, user, call.peer, call.received).await {
                 Ok(response) => Ok(Bytes::from(response.encode_to_vec())),
                 Err(error) => Err(fault(&core, &error)),
             }
@@ -112,6 +113,7 @@ fn fault(core: &Core, error: &RequestError) -> Fault {
         RequestError::PipelineNotFound(_) => {
             "org.apache.hadoop.hdds.scm.pipeline.PipelineNotFoundException"
         }
+        RequestError::AccessDenied(_) => "org.apache.hadoop.security.AccessControlException",
         RequestError::Invalid(_)
         | RequestError::SafeMode(_)
         | RequestError::NoReplicas(_)

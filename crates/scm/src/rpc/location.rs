@@ -16,9 +16,10 @@ use crate::error::RequestError;
 
 /// Answers a framed call: a refusal is told in the answer where the protocol has words for it.
 pub async fn answer(core: &Arc<Core>, call: Call) -> Result<Reply, Refusal> {
-    let request: ScmContainerLocationRequest = decode(call.header)?;
+    let mut request: ScmContainerLocationRequest = decode(call.header)?;
+    let user = request.user.take();
     let (cmd_type, trace_id) = (request.cmd_type, request.trace_id.clone());
-    let error = match respond(core, request, call.peer, call.received).await {
+    let error = match respond(core, request, user.as_deref(), call.peer, call.received).await {
         Ok(response) => return Ok(reply(&response)),
         Err(error) => error,
     };
@@ -33,10 +34,12 @@ pub async fn answer(core: &Arc<Core>, call: Call) -> Result<Reply, Refusal> {
     }))
 }
 
-/// Answers a request, whatever endpoint it came through: each has its own way to tell of a refusal.
+/// Answers a request of a user, whatever endpoint it came through: each has its own way to tell of a
+/// refusal.
 pub async fn respond(
     core: &Arc<Core>,
     request: ScmContainerLocationRequest,
+    user: Option<&str>,
     peer: SocketAddr,
     received: Instant,
 ) -> Result<ScmContainerLocationResponse, RequestError> {
@@ -48,7 +51,7 @@ pub async fn respond(
         ScmContainerLocationResponse { trace_id: request.trace_id.clone(), ..Default::default() };
     response.set_cmd_type(kind);
     response.set_status(Status::Ok);
-    let result = span.run(pin!(registry::answer(core, kind, request, &mut response))).await;
+    let result = span.run(pin!(registry::answer(core, kind, user, request, &mut response))).await;
     if let Err(error) = &result {
         tracing::info!(%peer, method = kind.as_str_name(), %error, "request refused");
     }

@@ -1,6 +1,6 @@
-//! Users and groups of this machine, from its account files: which group a new volume, bucket or
-//! key is shared with, and which entries of an ACL are about a user, as Ozone's Unix group mapping
-//! tells.
+//! Users and groups of this machine, from its account files, as Ozone's Unix group mapping tells:
+//! which group a new volume, bucket or key is shared with, which entries of an ACL are about a user,
+//! and who administers a server.
 //!
 //! The files are read rather than the system's resolver asked: that one may wait for a directory
 //! server, and a request must not. A user that the files do not know is in no group.
@@ -19,7 +19,7 @@ const TIME_TO_LIVE: Duration = Duration::from_secs(300);
 
 /// Which users are in which groups.
 #[derive(Debug)]
-pub(crate) struct Groups {
+pub struct Groups {
     users: PathBuf,
     groups: PathBuf,
     known: Cache<String, Arc<[String]>>,
@@ -38,7 +38,7 @@ impl Groups {
     }
 
     /// The groups of a user, the primary one first.
-    pub(crate) fn of(&self, user: &str) -> Arc<[String]> {
+    pub fn of(&self, user: &str) -> Arc<[String]> {
         if let Some(known) = self.known.get(user) {
             return known;
         }
@@ -67,8 +67,14 @@ impl Groups {
         found
     }
 
-    /// The user that this process runs as.
-    pub(crate) fn own_user(&self) -> Option<String> {
+    /// The user that this process runs as, who administers its server.
+    pub fn own_user(&self) -> String {
+        let named = |variable| std::env::var(variable).ok().filter(|user| !user.is_empty());
+        let user = named("USER").or_else(|| named("LOGNAME")).or_else(|| self.process_user());
+        user.unwrap_or_else(|| "ozone".to_owned())
+    }
+
+    fn process_user(&self) -> Option<String> {
         let number = std::fs::metadata("/proc/self").ok()?.uid().to_string();
         name_of(&read(&self.users)?, &number)
     }
@@ -119,6 +125,6 @@ mod tests {
     fn without_files_nobody_has_a_group() {
         let groups = Groups::of_files("/nowhere/passwd".into(), "/nowhere/group".into());
         assert!(groups.of("root").is_empty());
-        assert_eq!(groups.own_user(), None);
+        assert_eq!(groups.process_user(), None);
     }
 }

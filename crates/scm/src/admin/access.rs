@@ -1,0 +1,118 @@
+//! Which users may do what. As in Ozone, users are judged where authorization is on; here
+//! `ozone.acl.enabled` says so for SCM as it does for OM.
+
+use config::Configuration;
+use config::keys::{hdds, om};
+use service::Groups;
+use types::Principals;
+
+use crate::error::RequestError;
+
+/// The right that a command needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// None.
+    Everyone,
+    /// To see everything: administrators and read-only administrators have it.
+    ReadOnlyAdmin,
+    /// To change anything: administrators have it.
+    Admin,
+}
+
+/// What the configuration says about users.
+#[derive(Debug, Clone, Default)]
+pub struct AdminPolicy {
+    /// Whether requests are judged by user at all: `ozone.acl.enabled`.
+    pub enabled: bool,
+    /// `ozone.administrators` and their groups.
+    pub admins: Principals,
+    /// `ozone.readonly.administrators` and their groups.
+    pub read_only_admins: Principals,
+}
+
+impl AdminPolicy {
+    /// Reads the policy from the configuration.
+    pub fn from_configuration(conf: &Configuration) -> Self {
+        let named = |users, groups| Principals { users: conf.get(users), groups: conf.get(groups) };
+        Self {
+            enabled: conf.get(&om::OZONE_ACL_ENABLED),
+            admins: named(&hdds::OZONE_ADMINISTRATORS, &hdds::OZONE_ADMINISTRATORS_GROUPS),
+            read_only_admins: named(
+                &om::OZONE_READONLY_ADMINISTRATORS,
+                &om::OZONE_READONLY_ADMINISTRATORS_GROUPS,
+            ),
+        }
+    }
+}
+
+/// Judges requests by user.
+#[derive(Debug)]
+pub struct AdminAccess {
+    policy: AdminPolicy,
+    groups: Groups,
+}
+
+impl AdminAccess {
+    /// Judges by `policy`; the user that this process runs as is an administrator, too.
+    pub fn new(mut policy: AdminPolicy) -> Self {
+        let groups = Groups::default();
+        policy.admins.users.push(groups.own_user());
+        Self { policy, groups }
+    }
+
+    /// Checks that a user has a right. A request without a user has none.
+    ///
+    /// # Errors
+    /// When the user does not have it.
+    pub fn check(&self, right: Right, user: Option<&str>) -> Result<(), RequestError> {
+        let policy = &self.policy;
+        if !policy.enabled || right == Right::Everyone {
+            return Ok(());
+        }
+        let user = user.unwrap_or_default();
+        let groups = self.groups.of(user);
+        let may_read = || {
+            right == Right::ReadOnlyAdmin && policy.read_only_admins.include(user, &groups)
+        };
+        if !user.is_empty() && (policy.admins.include(user, &groups) || may_read()) {
+            return Ok(());
+        }
+        Err(RequestError::AccessDenied(user.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(enabled: bool) -> AdminAccess {
+        let named = |name: &str| Principals { users: vec![name.to_owned()], groups: Vec::new() };
+        let policy =
+            AdminPolicy { enabled, admins: named("ann"), read_only_admins: named("reader") };
+        AdminAccess::new(policy)
+    }
+
+    #[test]
+    fn users_have_the_rights_that_the_configuration_gives() {
+        let (on, own) = (access(true), Groups::default().own_user());
+        for (right, may, may_not) in [
+            (Right::Everyone, vec!["ann", "reader", "bob", ""], vec![]),
+            (Right::ReadOnlyAdmin, vec!["ann", "reader", &own], vec!["bob", ""]),
+            (Right::Admin, vec!["ann", &own], vec!["reader", "bob", ""]),
+        ] {
+            for user in may {
+                assert!(on.check(right, Some(user)).is_ok(), "{right:?} {user}");
+            }
+            for user in may_not {
+                let refused = on.check(right, Some(user)).unwrap_err().to_string();
+                let told = format!(
+                    "Access denied for user {user}. SCM superuser privilege is required."
+                );
+                assert_eq!(refused, told, "{right:?}");
+                assert!(access(false).check(right, Some(user)).is_ok());
+            }
+        }
+        assert!(on.check(Right::Admin, None).is_err());
+        assert!(on.check(Right::Everyone, None).is_ok());
+    }
+}
