@@ -77,7 +77,7 @@ struct Inner {
     address: Arc<str>,
     options: ClientOptions,
     slots: Vec<Slot>,
-    turn: AtomicUsize,
+    next: AtomicUsize,
 }
 
 /// Calls one server over a few connections, made when first needed and again when lost.
@@ -107,7 +107,7 @@ impl Client {
         let slots = (0..options.connections.max(1))
             .map(|_| Slot { current: Mutex::new(None), connecting: tokio::sync::Mutex::new(()) })
             .collect();
-        let inner = Inner { address: address.into(), options, slots, turn: AtomicUsize::new(0) };
+        let inner = Inner { address: address.into(), options, slots, next: AtomicUsize::new(0) };
         Self { inner: Arc::new(inner) }
     }
 
@@ -168,8 +168,8 @@ impl Client {
         payload: Payload,
         timeout: Duration,
     ) -> Result<Reply, CallError> {
-        let turn = self.inner.turn.fetch_add(1, Ordering::Relaxed);
-        let slot = &self.inner.slots[turn % self.inner.slots.len()];
+        let next = self.inner.next.fetch_add(1, Ordering::Relaxed);
+        let slot = &self.inner.slots[next % self.inner.slots.len()];
         let connection = self.connection(slot).await?;
         let call = connection.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();

@@ -18,7 +18,7 @@ mod peer;
 
 pub use calls::{
     Asks, CallQueue, CallQueueOptions, CallQueueStats, Identity, OptionsError, Rank, Refused,
-    Shares, Turn,
+    Shares, Permit,
 };
 pub use connections::{ConnectionStats, Connections, Open};
 pub use fair::{FairPermit, FairSemaphore};

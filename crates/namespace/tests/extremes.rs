@@ -46,7 +46,7 @@ fn request_of(command: i32, extremes: &mut Extremes) -> OmRequest {
 }
 
 /// Opens sessions and uploads, and lets the requests to come name them.
-fn tell(om: &mut Om, extremes: &mut Extremes) {
+fn open_sessions(om: &mut Om, extremes: &mut Extremes) {
     let text = |text: &str| Known::Text(text.to_owned());
     for field in ["volumeName", "volume", "volName"] {
         extremes.know(field, text(VOL));
@@ -118,7 +118,7 @@ fn tell(om: &mut Om, extremes: &mut Extremes) {
 /// The server's way, and the way of an entry that another leader admitted.
 fn submit(om: &mut Om, request: OmRequest, admitted: bool) {
     match route(&request) {
-        Route::Read => drop(om.look(&request)),
+        Route::Read => drop(om.read(&request)),
         Route::Write if !admitted => drop(om.submit(request)),
         _ => drop(om.log_and_apply(request)),
     }
@@ -186,7 +186,7 @@ proptest! {
         for command in commands() {
             for _ in 0..2 {
                 if extremes.chance(20) {
-                    tell(&mut om, &mut extremes);
+                    open_sessions(&mut om, &mut extremes);
                 }
                 let request = request_of(*command, &mut extremes);
                 let admitted = extremes.chance(40);

@@ -26,7 +26,7 @@ fn carry_out(data: &[u8]) {
             (*om, *count) = (Om::with_paths(), 0);
         }
         match route(&request) {
-            Route::Read => drop(om.look(&request)),
+            Route::Read => drop(om.read(&request)),
             Route::Write => drop(om.submit(request.clone())),
             _ => {}
         }

@@ -81,7 +81,7 @@ impl Om {
         self.now += 1;
         match route(&request) {
             Route::Write => {}
-            _ => return self.look(&request),
+            _ => return self.read(&request),
         }
         match self.prepared(request.clone()) {
             Ok(entry) => self.log_and_apply(entry),
@@ -136,7 +136,7 @@ impl Om {
         applied.response
     }
 
-    pub fn look(&self, request: &OmRequest) -> OmResponse {
+    pub fn read(&self, request: &OmRequest) -> OmResponse {
         let (user, groups) = self.asker();
         let cx = ReadContext {
             view: &self.tables,

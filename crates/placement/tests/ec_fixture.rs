@@ -105,17 +105,17 @@ pub fn health(cluster: &Cluster, id: ContainerId) -> &'static str {
     cluster.health(cluster.containers.get(id).unwrap())
 }
 
-/// Heartbeats of all nodes that are HEALTHY, and a look at all containers.
+/// Heartbeats of all nodes that are HEALTHY, and a review of all containers.
 pub fn repair(cluster: &mut Cluster, now: u64) -> Vec<Order> {
     let healthy = cluster.nodes.iter().filter(|n| n.health == Health::Healthy);
     for id in healthy.map(|n| n.details.id).collect::<Vec<_>>() {
         cluster.heartbeat(id, now);
     }
-    look(cluster, now)
+    review(cluster, now)
 }
 
-/// A look at all containers.
-pub fn look(cluster: &mut Cluster, now: u64) -> Vec<Order> {
+/// A review of all containers.
+pub fn review(cluster: &mut Cluster, now: u64) -> Vec<Order> {
     let repairs = cluster.repair_containers(ContainerId(0), 1_000, now);
     assert_eq!(repairs.next, None);
     repairs.decision.orders

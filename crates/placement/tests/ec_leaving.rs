@@ -68,7 +68,7 @@ fn an_index_is_decoded_when_its_node_is_silent_or_its_replica_bad() {
     assert_eq!(reconstruction(&repair(&mut cluster, now)[0]).indexes(), [3]);
     let (mut cluster, _, leaving, _) = self::leaving();
     let later = make_stale(&mut cluster, leaving);
-    assert_eq!(reconstruction(&look(&mut cluster, later)[0]).indexes(), [3]);
+    assert_eq!(reconstruction(&review(&mut cluster, later)[0]).indexes(), [3]);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_node_in_maintenance_that_cannot_be_read_is_no_source() {
     let away = node_of(&cluster, c, 1);
     maintain(&mut cluster, away);
     let later = make_stale(&mut cluster, away);
-    let made = reconstruction(&look(&mut cluster, later)[0]);
+    let made = reconstruction(&review(&mut cluster, later)[0]);
     assert_eq!(made.indexes(), [1]);
     assert_eq!(made.sources.len(), 4);
 }

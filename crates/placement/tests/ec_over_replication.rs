@@ -137,20 +137,20 @@ fn the_choice_does_not_depend_on_the_order_of_reports_nor_on_what_else_is_delete
 fn a_replica_stays_while_the_other_one_is_not_sure_to_be_there() {
     let (mut cluster, c, nodes) = twice(1);
     let later = make_stale(&mut cluster, nodes[0]);
-    assert_eq!(look(&mut cluster, later), [], "the other one may be lost");
+    assert_eq!(review(&mut cluster, later), [], "the other one may be lost");
     cluster.heartbeat(nodes[0], later);
     cluster.nodes.doubt_all();
-    assert_eq!(look(&mut cluster, later), [], "an earlier leader may have ordered one away");
+    assert_eq!(review(&mut cluster, later), [], "an earlier leader may have ordered one away");
     cluster.nodes.set_confirmed(nodes[0], true);
-    assert_eq!(look(&mut cluster, later), []);
+    assert_eq!(review(&mut cluster, later), []);
     cluster.nodes.set_confirmed(nodes[1], true);
-    assert_eq!(deleted(&look(&mut cluster, later), c).len(), 1);
+    assert_eq!(deleted(&review(&mut cluster, later), c).len(), 1);
     // A third that is not heard of holds nothing up.
     let (mut cluster, c, nodes) = twice(2);
     let later = make_stale(&mut cluster, nodes[0]);
-    let gone = deleted(&look(&mut cluster, later), c);
+    let gone = deleted(&review(&mut cluster, later), c);
     assert!(gone.len() == 1 && gone[0] != nodes[0]);
-    assert_eq!(look(&mut cluster, later), [], "one of two that are heard of is left");
+    assert_eq!(review(&mut cluster, later), [], "one of two that are heard of is left");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_node_that_comes_back_gives_up_what_was_rebuilt_meanwhile() {
         let (_, c) = closed(&mut cluster);
         let dead = node_of(&cluster, c, 4);
         let later = make_dead(&mut cluster, dead);
-        let made = reconstruction(&look(&mut cluster, later)[0]);
+        let made = reconstruction(&review(&mut cluster, later)[0]);
         arrive(&mut cluster, &made);
         register_in(&mut cluster, dead.0.as_u128(), "/rack0", later);
         // It lacks a block, or has one that was deleted since.

@@ -173,9 +173,9 @@ fn nothing_is_decoded_from_fewer_than_it_takes() {
     // Nor does one that cannot be read now.
     say(&mut cluster, c, free[1], 3, ReplicaState::Closed);
     let later = make_stale(&mut cluster, free[1]);
-    assert_eq!(look(&mut cluster, later), []);
+    assert_eq!(review(&mut cluster, later), []);
     cluster.heartbeat(free[1], later);
-    let orders = look(&mut cluster, later);
+    let orders = review(&mut cluster, later);
     let made = orders.iter().find(|o| matches!(o.kind, OrderKind::ReconstructEcContainer { .. }));
     assert_eq!(reconstruction(made.unwrap()).indexes(), [1, 2]);
 }
@@ -192,7 +192,7 @@ fn damaged_replicas_are_read_when_too_few_good_ones_are_left() {
     // With one of three good ones silent the others wait for it: it is not lost.
     let silent = node_of(&cluster, c, 1);
     let later = make_stale(&mut cluster, silent);
-    assert_eq!(look(&mut cluster, later), []);
+    assert_eq!(review(&mut cluster, later), []);
     cluster.heartbeat(silent, later);
     cluster.watch_nodes(later);
     // Three good ones are enough: the others are decoded from them.
@@ -234,10 +234,10 @@ fn an_index_on_a_node_that_is_stale_is_not_decoded_before_the_node_is_dead() {
     let (_, c) = closed(&mut cluster);
     let silent = node_of(&cluster, c, 4);
     let later = make_stale(&mut cluster, silent);
-    assert_eq!(look(&mut cluster, later), []);
+    assert_eq!(review(&mut cluster, later), []);
     let rest = cluster.settings.dead_after - cluster.settings.stale_after;
     let later = silence(&mut cluster, silent, rest);
-    assert_eq!(reconstruction(&look(&mut cluster, later)[0]).indexes(), [4]);
+    assert_eq!(reconstruction(&review(&mut cluster, later)[0]).indexes(), [4]);
 }
 
 #[test]
@@ -274,10 +274,10 @@ fn a_bad_replica_is_replaced_before_it_goes() {
         assert_eq!(health(&cluster, c), "UNHEALTHY");
         // The good one is not heard of lately.
         let later = make_stale(&mut cluster, made.targets[0].0);
-        assert_eq!(look(&mut cluster, later), []);
+        assert_eq!(review(&mut cluster, later), []);
         cluster.heartbeat(made.targets[0].0, later);
         let delete = OrderKind::DeleteContainer { id: c, force: true };
-        assert_eq!(look(&mut cluster, later), [to(bad.0.as_u128(), delete)]);
+        assert_eq!(review(&mut cluster, later), [to(bad.0.as_u128(), delete)]);
         assert_eq!(repair(&mut cluster, later), []);
         say(&mut cluster, c, bad, index, ReplicaState::Deleted);
         assert_eq!(health(&cluster, c), "HEALTHY");
@@ -312,16 +312,16 @@ fn a_bad_replica_gives_way_when_there_is_no_other_node() {
     // With one more that is stale the others can hardly be read.
     let silent = node_of(&cluster, c, 1);
     let later = make_stale(&mut cluster, silent);
-    assert_eq!(look(&mut cluster, later), []);
+    assert_eq!(review(&mut cluster, later), []);
     cluster.heartbeat(silent, later);
     for _ in 0..2 {
-        let orders = look(&mut cluster, now);
+        let orders = review(&mut cluster, now);
         let delete = OrderKind::DeleteContainer { id: c, force: true };
         assert_eq!((orders.len(), &orders[0].kind), (1, &delete));
         assert!(bad.contains(&orders[0].node));
-        assert_eq!(look(&mut cluster, now), [], "one at a time");
+        assert_eq!(review(&mut cluster, now), [], "one at a time");
         say(&mut cluster, c, orders[0].node, 1, ReplicaState::Deleted);
-        let orders = look(&mut cluster, now);
+        let orders = review(&mut cluster, now);
         arrive(&mut cluster, &reconstruction(&orders[0]));
     }
     assert_eq!(health(&cluster, c), "HEALTHY");

@@ -442,7 +442,7 @@ impl World {
     }
 
     /// All nodes are back and serve, and nothing happens any more.
-    fn settle(&mut self) {
+    fn run_until_stable(&mut self) {
         (1..=NODES).for_each(|n| self.play(&Step::Revive(n)));
         for round in 0..160 {
             if round == 5 {
@@ -488,6 +488,6 @@ proptest! {
         for step in &steps {
             world.play(step);
         }
-        world.settle();
+        world.run_until_stable();
     }
 }

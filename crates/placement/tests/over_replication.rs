@@ -252,10 +252,10 @@ impl World {
         let has = self.nodes[&n].has;
         let replicas = if has { vec![(self.c, copy(n))] } else { Vec::new() };
         let decision = self.scms[scm].report_all_replicas(node(n), replicas, self.now);
-        self.give(&decision.orders);
+        self.deliver(&decision.orders);
     }
 
-    fn give(&mut self, orders: &[placement::Order]) {
+    fn deliver(&mut self, orders: &[placement::Order]) {
         for order in orders {
             if let Some(real) = self.nodes.get_mut(&order.node.0.as_u128()) {
                 real.orders.push((self.term, self.now, order.kind.clone()));
@@ -292,7 +292,7 @@ impl World {
             let sure = self.sure(victim);
             assert!(bad || sure >= REQUIRED, "{sure} besides {victim}: {:?}", self.nodes);
         }
-        self.give(&orders);
+        self.deliver(&orders);
     }
 
     fn obey(&mut self, n: u128) {

@@ -148,7 +148,7 @@ fn a_change_decided_too_late_is_refused() {
 
 /// Closes what the rules close for the sake of better pipelines and makes what they want, until
 /// nothing is left to do.
-fn settle_pipelines(cluster: &mut Cluster, mut next: u128) -> usize {
+fn open_and_close_pipelines(cluster: &mut Cluster, mut next: u128) -> usize {
     let mut closed = 0;
     for _ in 0..100 {
         next += make_pipelines(cluster, next, START).len() as u128;
@@ -189,7 +189,7 @@ fn a_node_that_comes_when_the_others_are_full_is_used() {
     make_pipelines(&mut cluster, 1, START);
     assert_eq!(open_sets(&cluster), [[1, 2, 3], [1, 2, 3]]);
     register(&mut cluster, 4, &[], START);
-    assert_eq!(settle_pipelines(&mut cluster, 10), 1, "pipelines closed");
+    assert_eq!(open_and_close_pipelines(&mut cluster, 10), 1, "pipelines closed");
     let sets = open_sets(&cluster);
     assert_eq!(sets.len(), 2);
     assert!(sets.iter().any(|s| s.contains(&4)), "{sets:?}");
@@ -229,7 +229,7 @@ fn two_members_are_in_one_rack_and_one_in_another() {
     for n in 4..=6 {
         in_rack(&mut cluster, n, "/r2");
     }
-    settle_pipelines(&mut cluster, 10);
+    open_and_close_pipelines(&mut cluster, 10);
     let mut sets = open_sets(&cluster);
     assert_eq!(sets.len(), 6, "{sets:?}");
     for set in &sets {
@@ -247,7 +247,7 @@ fn a_pipeline_is_not_made_in_one_rack_when_there_are_two() {
         in_rack(&mut cluster, n, "/r1");
     }
     in_rack(&mut cluster, 6, "/r2");
-    settle_pipelines(&mut cluster, 1);
+    open_and_close_pipelines(&mut cluster, 1);
     let sets = open_sets(&cluster);
     assert_eq!(sets.len(), 2);
     assert!(sets.iter().all(|s| s.contains(&6)), "{sets:?}");
@@ -310,7 +310,7 @@ proptest! {
         let mut next = 1;
         for n in 1..=nodes {
             in_rack(&mut cluster, n, &rack(n));
-            settle_pipelines(&mut cluster, next);
+            open_and_close_pipelines(&mut cluster, next);
             next += 1_000;
         }
         let sets = open_sets(&cluster);
@@ -350,7 +350,7 @@ proptest! {
             // Before anything is made better the next ones come.
             next += make_pipelines(&mut cluster, next, START).len() as u128;
         }
-        settle_pipelines(&mut cluster, next);
+        open_and_close_pipelines(&mut cluster, next);
         let mut sets = open_sets(&cluster);
         let count = sets.len();
         if racks == 1 {

@@ -488,7 +488,7 @@ impl World {
 
     /// All nodes are back and nothing new happens: everything comes to rest, every block can be
     /// read.
-    fn settle(&mut self) -> Result<(), TestCaseError> {
+    fn run_until_stable(&mut self) -> Result<(), TestCaseError> {
         for n in 1..=NODES {
             self.play(Step::Revive(n));
         }
@@ -595,6 +595,6 @@ proptest! {
             world.play(step);
             world.check()?;
         }
-        world.settle()?;
+        world.run_until_stable()?;
     }
 }

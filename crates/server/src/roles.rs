@@ -159,7 +159,7 @@ impl Roles {
                 }
             }
         };
-        let tell = async {
+        let report = async {
             loop {
                 tokio::time::sleep(LOG_INTERVAL).await;
                 let safe = self.scms.iter().any(ScmHandle::in_safe_mode);
@@ -170,7 +170,7 @@ impl Roles {
         tokio::select! {
             () = ready => Ok(()),
             error = self.failed() => Err(error),
-            () = tell => Ok(()),
+            () = report => Ok(()),
         }
     }
 

@@ -122,10 +122,10 @@ impl Sources {
         let lengths = plan.group.stripe(stripe)?;
         let needed = self.codec.scheme().data();
         // Those first that have nothing but padding; then each block begins with another one.
-        let turn = usize::try_from(plan.local.0 % self.all.len().max(1) as u64).unwrap_or(0);
+        let shift = usize::try_from(plan.local.0 % self.all.len().max(1) as u64).unwrap_or(0);
         let mut order: Vec<&Row> = plan.rows.iter().collect();
-        let turn = turn.min(order.len());
-        order.rotate_left(turn);
+        let shift = shift.min(order.len());
+        order.rotate_left(shift);
         order.sort_by_key(|row| !lengths.is_padding(row.index));
         let mut there: BTreeMap<usize, Bytes> = BTreeMap::new();
         let mut failed: BTreeMap<usize, SourceError> = BTreeMap::new();

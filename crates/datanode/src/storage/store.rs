@@ -56,7 +56,7 @@ struct Inner {
     changed: Mutex<BTreeSet<ContainerId>>,
     /// Containers that should be closed.
     full: Mutex<Vec<ContainerId>>,
-    turn: AtomicUsize,
+    next_disk: AtomicUsize,
     making: Making,
     suspects: Mutex<Suspects>,
 }
@@ -121,7 +121,7 @@ impl ContainerStore {
             begun: None,
             changed: Mutex::default(),
             full: Mutex::default(),
-            turn: AtomicUsize::new(0),
+            next_disk: AtomicUsize::new(0),
             making: Making::default(),
             options,
         };
@@ -195,7 +195,7 @@ impl ContainerStore {
     /// # Errors
     /// When none has.
     pub fn choose_disk(&self, needed: u64) -> Result<Arc<Disk>> {
-        disk::choose(&self.inner.disks, self.inner.options.choosing, needed, &self.inner.turn)
+        disk::choose(&self.inner.disks, self.inner.options.choosing, needed, &self.inner.next_disk)
     }
 
     /// Opens a pipeline's part of a disk, making it if it is new.

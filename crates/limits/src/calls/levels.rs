@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 #[derive(Debug)]
 pub(super) struct Levels<W> {
     levels: Vec<Level<W>>,
-    /// Whose turn it is, and how many calls of it are left.
-    turn: usize,
+    /// The level that is served, and how many calls of it are left.
+    current: usize,
     left: u32,
 }
 
@@ -45,7 +45,7 @@ impl<W> Levels<W> {
         });
         let levels: Vec<Level<W>> = levels.collect();
         let left = levels.first().map_or(1, |level| level.weight);
-        Self { levels, turn: 0, left }
+        Self { levels, current: 0, left }
     }
 
     /// Puts a call behind those of its level, user and verb; where there is no room, into the next
@@ -76,14 +76,14 @@ impl<W> Levels<W> {
         }
         for _ in 0..=self.levels.len() {
             if self.left > 0
-                && let Some(level) = self.levels.get_mut(self.turn)
+                && let Some(level) = self.levels.get_mut(self.current)
                 && let Some(call) = level.pop()
             {
                 self.left -= 1;
-                return Some((self.turn, call));
+                return Some((self.current, call));
             }
-            self.turn = (self.turn + 1) % self.levels.len().max(1);
-            self.left = self.levels.get(self.turn).map_or(1, |level| level.weight);
+            self.current = (self.current + 1) % self.levels.len().max(1);
+            self.left = self.levels.get(self.current).map_or(1, |level| level.weight);
         }
         None
     }

@@ -8,7 +8,7 @@
 //!
 //! * [`CallQueueOptions`]: Hadoop's settings, `ipc.PORT.…`
 //! * [`Shares`]: how much each user asked for lately; all queues of a server have one
-//! * [`CallQueue`], [`Turn`]: a bound on calls of a kind that are worked on at once
+//! * [`CallQueue`], [`Permit`]: a bound on calls of a kind that are worked on at once
 
 mod levels;
 mod options;
@@ -16,5 +16,5 @@ mod queue;
 mod shares;
 
 pub use options::{CallQueueOptions, Identity, OptionsError};
-pub use queue::{Asks, CallQueue, CallQueueStats, Refused, Turn};
+pub use queue::{Asks, CallQueue, CallQueueStats, Refused, Permit};
 pub use shares::{Rank, Shares};

@@ -44,7 +44,7 @@ pub struct CallQueue {
 pub struct CallQueueStats {
     /// Calls that found a place at once.
     pub at_once: AtomicU64,
-    /// Calls that waited, and then had their turn.
+    /// Calls that waited, and then were let in.
     pub waited: AtomicU64,
     /// Calls that were refused because too many waited.
     pub refused: AtomicU64,
@@ -76,7 +76,7 @@ pub enum Refused {
 
 /// A place; it goes to the next call when this is dropped.
 #[derive(Debug)]
-pub struct Turn {
+pub struct Permit {
     /// `None` once it was given back.
     queue: Option<Arc<CallQueue>>,
     heavy: bool,
@@ -84,7 +84,7 @@ pub struct Turn {
 
 #[derive(Debug)]
 struct Waiter {
-    give: oneshot::Sender<Turn>,
+    grant: oneshot::Sender<Permit>,
 }
 
 impl CallQueue {
@@ -125,30 +125,30 @@ impl CallQueue {
     ///
     /// # Errors
     /// When too many wait already, or the deadline is over.
-    pub async fn enter(self: &Arc<Self>, asks: Asks<'_>) -> Result<Turn, Refused> {
+    pub async fn enter(self: &Arc<Self>, asks: Asks<'_>) -> Result<Permit, Refused> {
         let rank = self.shares.charge(asks.user, asks.received);
-        if let Some(turn) = self.try_enter(rank) {
+        if let Some(permit) = self.try_enter(rank) {
             self.stats.at_once.fetch_add(1, Ordering::Relaxed);
-            return Ok(turn);
+            return Ok(permit);
         }
         let waited = self.wait(asks, rank);
-        let turn = match asks.deadline {
+        let permit = match asks.deadline {
             None => waited.await,
             Some(deadline) => {
                 let waited = tokio::time::timeout_at(deadline.into(), waited).await;
                 waited.unwrap_or(Err(Refused::TooLate))
             }
         };
-        match &turn {
+        match &permit {
             Ok(_) => self.stats.waited.fetch_add(1, Ordering::Relaxed),
             Err(Refused::Full) => self.stats.refused.fetch_add(1, Ordering::Relaxed),
             Err(Refused::TooLate) => 0,
         };
-        turn
+        permit
     }
 
     /// A place for a call that nobody stands in the way of.
-    fn try_enter(self: &Arc<Self>, rank: Rank) -> Option<Turn> {
+    fn try_enter(self: &Arc<Self>, rank: Rank) -> Option<Permit> {
         let heavy = rank.level > 0;
         let passes = match heavy {
             // Those of the first level pass the others that wait, not each other.
@@ -158,7 +158,7 @@ impl CallQueue {
         if passes { self.take(heavy) } else { None }
     }
 
-    fn take(self: &Arc<Self>, heavy: bool) -> Option<Turn> {
+    fn take(self: &Arc<Self>, heavy: bool) -> Option<Permit> {
         if !add_below(&self.taken, self.places) {
             return None;
         }
@@ -166,7 +166,7 @@ impl CallQueue {
             self.taken.fetch_sub(1, Ordering::SeqCst);
             return None;
         }
-        Some(Turn { queue: Some(Arc::clone(self)), heavy })
+        Some(Permit { queue: Some(Arc::clone(self)), heavy })
     }
 
     fn heavy_bound(&self) -> usize {
@@ -176,17 +176,17 @@ impl CallQueue {
         }
     }
 
-    async fn wait(self: &Arc<Self>, asks: Asks<'_>, rank: Rank) -> Result<Turn, Refused> {
+    async fn wait(self: &Arc<Self>, asks: Asks<'_>, rank: Rank) -> Result<Permit, Refused> {
         let _room = match &self.room {
             // It is never closed.
             Some(room) => room.acquire().await.ok(),
             None => None,
         };
-        let (give, given) = oneshot::channel();
+        let (grant, granted) = oneshot::channel();
         let first = rank.level == 0;
         let (user, verb) = if self.fair { (asks.user, asks.verb) } else { ("", 0) };
         self.note_waiting(first, true);
-        let pushed = self.levels.lock().push(rank.level, user, verb, Waiter { give });
+        let pushed = self.levels.lock().push(rank.level, user, verb, Waiter { grant });
         match pushed {
             Ok(0) => {}
             // It overflowed into a lower level.
@@ -197,14 +197,14 @@ impl CallQueue {
                 return Err(Refused::Full);
             }
         }
-        self.give_turns();
+        self.grant_permits();
         // The sender is dropped only with the queue, which this has.
-        let turn = given.await.map_err(|_| Refused::TooLate)?;
-        if turn.heavy && self.busy.load(Ordering::Relaxed) {
+        let permit = granted.await.map_err(|_| Refused::TooLate)?;
+        if permit.heavy && self.busy.load(Ordering::Relaxed) {
             // A task that is behind on this processor goes first, up to where it waits.
             tokio::task::yield_now().await;
         }
-        Ok(turn)
+        Ok(permit)
     }
 
     fn note_waiting(&self, first: bool, more: bool) {
@@ -219,21 +219,21 @@ impl CallQueue {
     }
 
     /// Gives free places to those that wait.
-    fn give_turns(self: &Arc<Self>) {
-        let mut given = Vec::new();
+    fn grant_permits(self: &Arc<Self>) {
+        let mut granted = Vec::new();
         loop {
             {
                 let mut levels = self.levels.lock();
                 while let Some(next) = self.next(&mut levels) {
-                    given.push(next);
+                    granted.push(next);
                 }
             }
-            if given.is_empty() {
+            if granted.is_empty() {
                 return;
             }
-            // Not under the lock. The turn of a caller that is gone by now is free again.
-            for (waiter, turn) in given.drain(..) {
-                if let Err(unwanted) = waiter.give.send(turn) {
+            // Not under the lock. The permit of a caller that is gone by now is free again.
+            for (waiter, permit) in granted.drain(..) {
+                if let Err(unwanted) = waiter.grant.send(permit) {
                     unwanted.give_back();
                 }
             }
@@ -241,7 +241,7 @@ impl CallQueue {
     }
 
     /// The call that is next, with its place, if there is one.
-    fn next(self: &Arc<Self>, levels: &mut Levels<Waiter>) -> Option<(Waiter, Turn)> {
+    fn next(self: &Arc<Self>, levels: &mut Levels<Waiter>) -> Option<(Waiter, Permit)> {
         if self.waiting.load(Ordering::SeqCst) == 0 || !add_below(&self.taken, self.places) {
             return None;
         }
@@ -249,7 +249,7 @@ impl CallQueue {
         let next = loop {
             let Some((level, waiter)) = levels.pop(heavy) else { break None };
             self.note_waiting(level == 0, false);
-            if !waiter.give.is_closed() {
+            if !waiter.grant.is_closed() {
                 break Some((level > 0, waiter));
             }
         };
@@ -257,7 +257,7 @@ impl CallQueue {
             self.heavy.fetch_sub(1, Ordering::SeqCst);
         }
         match next {
-            Some((heavy, waiter)) => Some((waiter, Turn { queue: Some(Arc::clone(self)), heavy })),
+            Some((heavy, waiter)) => Some((waiter, Permit { queue: Some(Arc::clone(self)), heavy })),
             None => {
                 self.taken.fetch_sub(1, Ordering::SeqCst);
                 None
@@ -275,7 +275,7 @@ impl CallQueue {
     /// Says whether the processor is what is short: tasks that could go on wait for it.
     pub fn set_busy(self: &Arc<Self>, busy: bool) {
         if self.busy.swap(busy, Ordering::Relaxed) != busy {
-            self.give_turns();
+            self.grant_permits();
         }
     }
 
@@ -295,7 +295,7 @@ impl CallQueue {
     }
 }
 
-impl Turn {
+impl Permit {
     /// Frees the place without giving it to anybody.
     fn give_back(mut self) {
         if let Some(queue) = self.queue.take() {
@@ -304,12 +304,12 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Permit {
     fn drop(&mut self) {
         let Some(queue) = self.queue.take() else { return };
         queue.free(self.heavy);
         if queue.waiting.load(Ordering::SeqCst) > 0 {
-            queue.give_turns();
+            queue.grant_permits();
         }
     }
 }

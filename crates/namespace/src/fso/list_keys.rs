@@ -3,7 +3,7 @@
 //!
 //! The order is that of the paths' bytes, as S3 wants it: `a-b` and `a.b` come before the
 //! directory `a/` and what is in it, though their rows come after the row of `a`. So a directory
-//! is held back while what follows in its own directory sorts before it.
+//! is deferred while what follows in its own directory sorts before it.
 
 use std::ops::ControlFlow;
 
@@ -86,15 +86,15 @@ impl List<'_, '_> {
         let range = Range { prefix: name_prefix, start };
         let base = path.len();
         let tree = self.tree;
-        let mut held = held_before(tree, id, start)?;
-        held.retain(|directory| directory.name.starts_with(name_prefix));
+        let mut deferred = deferred_before(tree, id, start)?;
+        deferred.retain(|directory| directory.name.starts_with(name_prefix));
         let mut flow = ControlFlow::Continue(());
         children(tree, id, &range, &mut |child| {
             let name = match &child {
                 Child::File { name, .. } => *name,
                 Child::Directory(directory) => &directory.name,
             };
-            flow = self.release(&mut held, Some(name), path)?;
+            flow = self.release(&mut deferred, Some(name), path)?;
             if flow.is_break() {
                 return Ok(flow);
             }
@@ -107,26 +107,26 @@ impl List<'_, '_> {
                     }
                     path.truncate(base);
                 }
-                Child::Directory(directory) => held.push(directory),
+                Child::Directory(directory) => deferred.push(directory),
             }
             Ok(flow)
         })?;
         if flow.is_continue() {
-            flow = self.release(&mut held, None, path)?;
+            flow = self.release(&mut deferred, None, path)?;
         }
         Ok(flow)
     }
 
-    /// Lists the held directories that come before `next`, the last held one first: it sorts
-    /// before those that are held because of it.
+    /// Lists the deferred directories that come before `next`, the last deferred one first: it sorts
+    /// before those that are deferred because of it.
     fn release(
         &mut self,
-        held: &mut Vec<DirectoryInfo>,
+        deferred: &mut Vec<DirectoryInfo>,
         next: Option<&str>,
         path: &mut String,
     ) -> Result<ControlFlow<()>, OmError> {
         while let Some(directory) =
-            held.pop_if(|held| next.is_none_or(|n| is_before(&held.name, n)))
+            deferred.pop_if(|deferred| next.is_none_or(|n| is_before(&deferred.name, n)))
         {
             let base = path.len();
             path.push_str(&directory.name);
@@ -159,15 +159,15 @@ fn is_before(name: &str, next: &str) -> bool {
     }
 }
 
-/// The directories that a list which goes on at `name` would have held back on its way there.
-fn held_before(tree: &Tree<'_>, id: u64, name: &str) -> Result<Vec<DirectoryInfo>, OmError> {
-    let mut held = Vec::new();
+/// The directories that a list which goes on at `name` would have deferred on its way there.
+fn deferred_before(tree: &Tree<'_>, id: u64, name: &str) -> Result<Vec<DirectoryInfo>, OmError> {
+    let mut deferred = Vec::new();
     for (at, _) in name.bytes().enumerate().filter(|(_, byte)| *byte < b'/') {
         if let Some(shorter) = name.get(..at).filter(|shorter| !shorter.is_empty())
             && let Some(directory) = tree.directory(id, shorter)?
         {
-            held.push(DirectoryInfo::clone(&directory));
+            deferred.push(DirectoryInfo::clone(&directory));
         }
     }
-    Ok(held)
+    Ok(deferred)
 }

@@ -165,7 +165,7 @@ impl Step {
             };
             let row = match deleted.get_mut(place.row) {
                 Some(row) => row,
-                None => match view::get(cx.view, Table::DeletedTable, place.row) {
+                None => match view::get::<RepeatedKeyInfo>(cx.view, Table::DeletedTable, place.row) {
                     // What is there stays as it is.
                     Err(ViewError::Damaged { .. }) => {
                         cx.effects.push(damaged_version(&place, value));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use framed::{Code, Status};
-use limits::{Asks, CallQueue, CallQueueOptions, Identity, Refused, Shares, Turn};
+use limits::{Asks, CallQueue, CallQueueOptions, Identity, Refused, Shares, Permit};
 use namespace::Route;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -35,7 +35,7 @@ pub(crate) struct Limits {
 
 /// A request may be worked on until this is dropped.
 pub(crate) enum Place<'a> {
-    Client(#[allow(dead_code)] Turn),
+    Client(#[allow(dead_code)] Permit),
     Own(#[allow(dead_code)] SemaphorePermit<'a>),
 }
 
@@ -96,7 +96,7 @@ impl Admission {
     }
 
     /// Waits for the place of a long list, on top of that of a read.
-    pub(crate) async fn enter_list(&self, asks: Asks<'_>) -> Result<Turn, Status> {
+    pub(crate) async fn enter_list(&self, asks: Asks<'_>) -> Result<Permit, Status> {
         self.lists.enter(asks).await.map_err(refused)
     }
 

@@ -63,8 +63,8 @@ impl Cluster {
     /// Finds room for blocks. Neither slots nor shortage means that there is no pipeline to write
     /// through.
     pub fn allocate(&mut self, wish: Wish<'_>) -> Allocation {
-        let turn = self.containers.next_round_start(wish.count);
-        let mut strict = self.gather(wish, turn, |e| {
+        let start = self.containers.next_round_start(wish.count);
+        let mut strict = self.gather(wish, start, |e| {
             !wish.exclude.pipelines.contains(&e.record.id)
                 && !e.record.members.iter().any(|m| wish.exclude.datanodes.contains(&m.id))
         });
@@ -80,13 +80,13 @@ impl Cluster {
         if wish.config.is_ec() && self.plan_ec_pipeline(wish.config, avoid, id).is_some() {
             return strict;
         }
-        self.gather(wish, turn, |_| true)
+        self.gather(wish, start, |_| true)
     }
 
     fn gather(
         &self,
         wish: Wish<'_>,
-        turn: usize,
+        start: usize,
         admits: impl Fn(&PipelineEntry) -> bool,
     ) -> Allocation {
         let mut allocation = Allocation::default();
@@ -119,13 +119,13 @@ impl Cluster {
             return allocation;
         }
         // Pipeline by pipeline, and of each its containers one after the other.
-        let at = |turn: usize| {
-            let (containers, pipeline) = usable.get(turn.checked_rem(usable.len())?)?;
-            let round = turn.checked_div(usable.len())?;
+        let at = |slot: usize| {
+            let (containers, pipeline) = usable.get(slot.checked_rem(usable.len())?)?;
+            let round = slot.checked_div(usable.len())?;
             let container = *containers.get(round.checked_rem(containers.len())?)?;
             Some(Slot { container, pipeline: Arc::clone(pipeline) })
         };
-        allocation.slots = (turn..).take(wish.count).filter_map(at).collect();
+        allocation.slots = (start..).take(wish.count).filter_map(at).collect();
         allocation
     }
 }

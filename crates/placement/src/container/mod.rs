@@ -110,7 +110,7 @@ pub struct Containers {
     open: FxHashMap<PipelineId, Vec<ContainerId>>,
     by_state: BTreeMap<i32, BTreeSet<ContainerId>>,
     /// Blocks handed out so far: where the next batch begins its round.
-    turn: usize,
+    next_round: usize,
 }
 
 impl Containers {
@@ -157,10 +157,10 @@ impl Containers {
 
     /// Where a batch of `count` blocks begins its round over the open containers.
     pub(crate) fn next_round_start(&mut self, count: usize) -> usize {
-        let turn = self.turn;
+        let start = self.next_round;
         // Far from the end of the range, so that a batch can count on from it.
-        self.turn = turn.wrapping_add(count) & (usize::MAX >> 8);
-        turn
+        self.next_round = start.wrapping_add(count) & (usize::MAX >> 8);
+        start
     }
 
     /// Adds a container, new or loaded.

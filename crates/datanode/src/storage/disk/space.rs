@@ -133,12 +133,12 @@ impl Disk {
     }
 }
 
-/// The disk for the next container of `needed` bytes. `turn` goes round over calls.
+/// The disk for the next container of `needed` bytes. `next` goes round over calls.
 pub(crate) fn choose(
     disks: &[Arc<Disk>],
     policy: ChoosingPolicy,
     needed: u64,
-    turn: &AtomicUsize,
+    next: &AtomicUsize,
 ) -> Result<Arc<Disk>> {
     let room = |disk: &Arc<Disk>| disk.space().available;
     let fits: Vec<&Arc<Disk>> = disks
@@ -146,7 +146,7 @@ pub(crate) fn choose(
         .filter(|disk| disk.failure().is_none())
         .filter(|disk| room(disk) >= disk.space.min_free.saturating_add(needed))
         .collect();
-    let at = turn.fetch_add(1, Ordering::Relaxed);
+    let at = next.fetch_add(1, Ordering::Relaxed);
     let nth = |i: usize| fits.get(i % fits.len().max(1)).copied();
     let best = match policy {
         ChoosingPolicy::RoundRobin => nth(at),

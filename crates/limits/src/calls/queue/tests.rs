@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Entering = Pin<Box<dyn Future<Output = Result<Turn, Refused>>>>;
+type Entering = Pin<Box<dyn Future<Output = Result<Permit, Refused>>>>;
 
 fn queue_of(options: &CallQueueOptions, places: usize, waiting: usize) -> Arc<CallQueue> {
     CallQueue::new(options, &Shares::new(options), places, waiting, 2)
@@ -29,7 +29,7 @@ fn entering(queue: &Arc<CallQueue>, user: &'static str, verb: u16) -> Entering {
 }
 
 /// A call that is worked on at once.
-fn enters(queue: &Arc<CallQueue>, user: &'static str) -> Turn {
+fn enters(queue: &Arc<CallQueue>, user: &'static str) -> Permit {
     entering(queue, user, 0).now_or_never().expect("it need not wait").unwrap()
 }
 
@@ -40,7 +40,7 @@ fn waits(queue: &Arc<CallQueue>, user: &'static str, verb: u16) -> Entering {
     entering
 }
 
-fn ready(entering: &mut Entering) -> Option<Turn> {
+fn ready(entering: &mut Entering) -> Option<Permit> {
     entering.as_mut().now_or_never().map(Result::unwrap)
 }
 
@@ -54,21 +54,21 @@ fn a_flood_takes_its_share_and_no_more_of_what_others_wait_for() {
         queue.shares.charge("flood", Instant::now());
     }
     let mut flood: Vec<Entering> = Vec::new();
-    let mut working: Vec<Turn> = (0..16).map(|_| enters(&queue, "flood")).collect();
+    let mut working: Vec<Permit> = (0..16).map(|_| enters(&queue, "flood")).collect();
     flood.extend((0..64).map(|_| waits(&queue, "flood", 0)));
     let (mut most, mut served) = (0, 0);
     for _ in 0..500 {
         let mut light = entering(&queue, "light", 1);
         let mut seen = 0;
-        let turn = loop {
-            if let Some(turn) = ready(&mut light) {
-                break turn;
+        let permit = loop {
+            if let Some(permit) = ready(&mut light) {
+                break permit;
             }
             // One call of the flood ends, and another one takes its place.
             drop(working.swap_remove(0));
             for waiting in &mut flood {
-                if let Some(turn) = ready(waiting) {
-                    working.push(turn);
+                if let Some(permit) = ready(waiting) {
+                    working.push(permit);
                     *waiting = entering(&queue, "flood", 0);
                     let _ = waiting.as_mut().now_or_never().map(|t| working.push(t.unwrap()));
                     seen += 1;
@@ -77,7 +77,7 @@ fn a_flood_takes_its_share_and_no_more_of_what_others_wait_for() {
             }
         };
         most = most.max(seen);
-        drop(turn);
+        drop(permit);
     }
     // Before the flood is known as one it holds all places, and has calls in the first level, too:
     // one of them, one of the last level, and one that began in the place of the call before.
@@ -88,12 +88,12 @@ fn a_flood_takes_its_share_and_no_more_of_what_others_wait_for() {
 fn a_flood_leaves_places_for_the_others() {
     let queue = queue(8);
     let light = enters(&queue, "light");
-    let mut flood: Vec<Turn> = Vec::new();
+    let mut flood: Vec<Permit> = Vec::new();
     let mut waiting = Vec::new();
     for _ in 0..20 {
         let mut one = entering(&queue, "flood", 0);
         match one.as_mut().now_or_never() {
-            Some(turn) => flood.push(turn.unwrap()),
+            Some(permit) => flood.push(permit.unwrap()),
             None => waiting.push(one),
         }
     }
@@ -119,12 +119,12 @@ async fn while_the_processor_is_short_a_flood_gives_way() {
     let mut first = waits(&queue, "flood", 0);
     let mut second = waits(&queue, "flood", 0);
     let mut third = waits(&queue, "flood", 0);
-    let _at_once: Vec<Turn> = (0..10).map(|_| enters(&queue, "light")).collect();
-    let turn = ready(&mut first).expect("it has yielded");
+    let _at_once: Vec<Permit> = (0..10).map(|_| enters(&queue, "light")).collect();
+    let permit = ready(&mut first).expect("it has yielded");
     let _second = ready(&mut second).expect("it has yielded");
     assert!(ready(&mut third).is_none());
-    drop(turn);
-    assert!(ready(&mut third).is_none(), "it has its turn, and yields");
+    drop(permit);
+    assert!(ready(&mut third).is_none(), "it has a permit, and yields");
     let _third = ready(&mut third).expect("it has yielded");
     let mut fourth = waits(&queue, "flood", 0);
     queue.set_busy(false);
@@ -135,7 +135,7 @@ async fn while_the_processor_is_short_a_flood_gives_way() {
 fn a_user_that_is_alone_is_not_held_back() {
     let queue = queue(4);
     queue.set_busy(true);
-    let _all: Vec<Turn> = (0..4).map(|_| enters(&queue, "only")).collect();
+    let _all: Vec<Permit> = (0..4).map(|_| enters(&queue, "only")).collect();
     let _next = waits(&queue, "only", 0);
     assert_eq!(queue.stats().at_once.load(Ordering::Relaxed), 4);
 }
@@ -143,27 +143,27 @@ fn a_user_that_is_alone_is_not_held_back() {
 #[test]
 fn one_verb_of_a_user_does_not_hold_up_another() {
     let queue = queue(1);
-    let turn = enters(&queue, "only");
+    let permit = enters(&queue, "only");
     let mut lists: Vec<Entering> = (0..50).map(|_| waits(&queue, "only", 7)).collect();
     let mut lookup = waits(&queue, "only", 8);
-    drop(turn);
-    let turn = ready(&mut lists[0]).expect("the first that came");
-    drop(turn);
+    drop(permit);
+    let permit = ready(&mut lists[0]).expect("the first that came");
+    drop(permit);
     assert!(ready(&mut lookup).is_some(), "the other verb's turn");
 }
 
 #[test]
 fn without_fairness_calls_go_in_the_order_in_which_they_came() {
     let queue = queue_of(&CallQueueOptions { fair: false, ..Default::default() }, 1, 100);
-    let mut turn = enters(&queue, "flood");
+    let mut permit = enters(&queue, "flood");
     let mut flood: Vec<Entering> = (0..9).map(|n| waits(&queue, "flood", n)).collect();
     let mut light = waits(&queue, "light", 0);
     for one in &mut flood {
         assert!(ready(&mut light).is_none());
-        drop(turn);
-        turn = ready(one).expect("it came before");
+        drop(permit);
+        permit = ready(one).expect("it came before");
     }
-    drop(turn);
+    drop(permit);
     assert!(ready(&mut light).is_some());
 }
 
@@ -176,7 +176,7 @@ async fn what_waits_has_bounds() {
         ..CallQueueOptions::default()
     };
     let queue = queue_of(&one_level, 1, 2);
-    let turn = enters(&queue, "a");
+    let permit = enters(&queue, "a");
     let mut first = waits(&queue, "a", 0);
     let second = waits(&queue, "b", 0);
     let full = queue.enter(asks("c", 0)).await;
@@ -184,19 +184,19 @@ async fn what_waits_has_bounds() {
     let soon = Some(Instant::now() + Duration::from_millis(1));
     drop(second);
     // What was given up makes room once it is met.
-    drop(turn);
-    let turn = ready(&mut first).unwrap();
+    drop(permit);
+    let permit = ready(&mut first).unwrap();
     let late = queue.enter(Asks { deadline: soon, ..asks("c", 0) }).await;
     assert_eq!(late.unwrap_err(), Refused::TooLate);
-    drop(turn);
+    drop(permit);
     assert_eq!(queue.taken(), 0);
     drop(enters(&queue, "d"));
     assert_eq!(queue.waiting().iter().sum::<usize>(), 0);
     // Without back-off the third one waits, too.
     let queue = queue_of(&CallQueueOptions { backoff: false, ..one_level }, 1, 2);
-    let turn = enters(&queue, "a");
+    let permit = enters(&queue, "a");
     let mut all: Vec<Entering> = (0..5).map(|_| waits(&queue, "a", 0)).collect();
-    drop(turn);
+    drop(permit);
     for one in &mut all {
         drop(ready(one).expect("its turn"));
     }
@@ -213,10 +213,10 @@ async fn all_are_served_in_the_end() {
                 if n % 17 == 0 {
                     queue.set_busy(n % 2 == 0);
                 }
-                let turn = queue.enter(asks(users[n % 7 % 3], (n % 5) as u16)).await.unwrap();
+                let permit = queue.enter(asks(users[n % 7 % 3], (n % 5) as u16)).await.unwrap();
                 assert!(queue.taken() <= 3);
                 tokio::task::yield_now().await;
-                drop(turn);
+                drop(permit);
             })
         })
         .collect();
@@ -237,7 +237,7 @@ proptest! {
     ) {
         const USERS: [&str; 3] = ["a", "b", "c"];
         let queue = queue(places);
-        let (mut held, mut waiting): (Vec<Turn>, Vec<Entering>) = (Vec::new(), Vec::new());
+        let (mut held, mut waiting): (Vec<Permit>, Vec<Entering>) = (Vec::new(), Vec::new());
         for (step, user, verb) in steps {
             match step {
                 0 | 1 => waiting.push(entering(&queue, USERS[user], verb)),
@@ -247,13 +247,13 @@ proptest! {
             }
             for mut one in std::mem::take(&mut waiting) {
                 match ready(&mut one) {
-                    Some(turn) => held.push(turn),
+                    Some(permit) => held.push(permit),
                     None => waiting.push(one),
                 }
             }
             prop_assert!(queue.taken() <= places);
             prop_assert_eq!(queue.taken(), held.len());
-            let heavy = held.iter().filter(|turn| turn.heavy).count();
+            let heavy = held.iter().filter(|permit| permit.heavy).count();
             prop_assert!(heavy <= queue.heavy_places);
             prop_assert!(
                 waiting.is_empty() || held.len() >= queue.heavy_places,

@@ -69,19 +69,19 @@ impl Dispatcher {
         })
     }
 
-    /// What `look` sees of the tables as they are.
-    async fn look<T>(
+    /// What `read` sees of the tables as they are.
+    async fn read<T>(
         &self,
         request: &OmRequest,
         user: &str,
-        look: impl FnOnce(&ReadContext<'_>) -> Result<T, namespace::OmError>,
+        read: impl FnOnce(&ReadContext<'_>) -> Result<T, namespace::OmError>,
     ) -> Result<T, Refused> {
         self.consistent(request).await?;
         let tables = self.tables()?;
         let groups = self.parts.groups.of(user);
         let settings = &self.parts.settings;
         let view = SnapshotView::of(&tables);
-        Ok(look(&ReadContext { view: &view, user, groups: &groups, settings })?)
+        Ok(read(&ReadContext { view: &view, user, groups: &groups, settings })?)
     }
 
     async fn ends(
@@ -90,7 +90,7 @@ impl Dispatcher {
         user: &str,
         named: DiffEnds,
     ) -> Result<FoundEnds, Refused> {
-        self.look(request, user, |cx| namespace::diff_ends(&named, cx)).await
+        self.read(request, user, |cx| namespace::diff_ends(&named, cx)).await
     }
 
     async fn submit_diff(
@@ -206,7 +206,7 @@ impl Dispatcher {
         let list = request.list_snapshot_diff_job_request.clone().unwrap_or_default();
         let (named, bucket) = (list.volume_name.clone(), list.bucket_name.clone());
         let bucket =
-            self.look(request, user, |cx| namespace::diff_bucket(&named, &bucket, cx)).await?;
+            self.read(request, user, |cx| namespace::diff_bucket(&named, &bucket, cx)).await?;
         let status = match list.list_all() {
             true => None,
             false => {

@@ -87,7 +87,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         fleet.start_all()?;
         let done = Arc::new(AtomicBool::new(false));
         let (of, here, seen) = (layout.clone(), board.clone(), done.clone());
-        node::start(first, "look", move || whole::look(&of, &here, is_last, &seen));
+        node::start(first, "verify", move || whole::verify(&of, &here, is_last, &seen));
         if !within(WHOLE, || fleet.start_all().is_ok() && done.load(Ordering::Acquire)) {
             let lacking = std::mem::take(&mut *board.lacking.lock());
             let told = format!("not all is whole {WHOLE} s after round {round} of {rounds}:");

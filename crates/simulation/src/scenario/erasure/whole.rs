@@ -38,7 +38,7 @@ struct Wanted {
 type Healthy = (u32, DatanodeDetails);
 
 /// Looks until all is whole.
-pub fn look(layout: &Layout, board: &Board, is_last: bool, done: &AtomicBool) {
+pub fn verify(layout: &Layout, board: &Board, is_last: bool, done: &AtomicBool) {
     on_runtime(async {
         let Ok(client) = connect(layout) else { return };
         let scm = ScmClient::connect(layout.client());
