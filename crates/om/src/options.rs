@@ -14,8 +14,7 @@ use service::AuditOptions;
 use types::ReplicationConfig;
 
 use crate::background::{
-    CleanupOptions, DirectoryDeletingOptions, FullCompactionOptions, KeyDeletingOptions,
-    SnapshotDeletingOptions, TrashOptions,
+    CleanupOptions, DeletingOptions, FullCompactionOptions, TrashOptions,
 };
 use crate::compaction::CompactionOptions;
 use crate::dispatch::{DiffOptions, Limits, LocalReads};
@@ -105,9 +104,9 @@ pub(crate) struct Setup {
     pub(crate) audit: Option<AuditOptions>,
     pub(crate) audit_reads: bool,
     pub(crate) caches: CacheSizes,
-    pub(crate) key_deleting: KeyDeletingOptions,
-    pub(crate) directory_deleting: DirectoryDeletingOptions,
-    pub(crate) snapshot_deleting: SnapshotDeletingOptions,
+    pub(crate) key_deleting: DeletingOptions,
+    pub(crate) directory_deleting: DeletingOptions,
+    pub(crate) snapshot_deleting: DeletingOptions,
     pub(crate) snapshot_diffs: DiffOptions,
     pub(crate) open_keys: CleanupOptions,
     /// Age at which OM closes a key that was synced and not closed.
@@ -176,15 +175,15 @@ impl Setup {
             settings,
             audit,
             audit_reads: conf.get(&trioxide::TRIOXIDE_AUDIT_READS),
-            key_deleting: KeyDeletingOptions {
+            key_deleting: DeletingOptions {
                 interval: conf.get(&keys::OZONE_OM_KEY_DELETING_SERVICE_INTERVAL),
                 limit: limit(conf.get(&keys::OZONE_KEY_DELETING_LIMIT_PER_TASK)),
             },
-            directory_deleting: DirectoryDeletingOptions {
+            directory_deleting: DeletingOptions {
                 interval: conf.get(&keys::OZONE_DIRECTORY_DELETING_SERVICE_INTERVAL),
                 limit: limit(conf.get(&keys::OZONE_PATH_DELETING_LIMIT_PER_TASK)),
             },
-            snapshot_deleting: SnapshotDeletingOptions {
+            snapshot_deleting: DeletingOptions {
                 interval: conf.get(&keys::OZONE_SNAPSHOT_DELETING_SERVICE_INTERVAL),
                 limit: limit(conf.get(&keys::OZONE_SNAPSHOT_KEY_DELETING_LIMIT_PER_TASK)),
             },

@@ -20,7 +20,7 @@ use proto::ozone::{
 };
 use service::Progress;
 
-use super::BackgroundError;
+use super::{BackgroundError, DeletingOptions};
 use super::submit::submit;
 use super::while_leading::LeaderWork;
 use crate::dispatch::Dispatcher;
@@ -31,19 +31,10 @@ pub(crate) const NAME: &str = "DirectoryDeletingService";
 /// Files and directories in one portion: what clients' writes may have to wait for.
 const PORTION: usize = 100;
 
-/// How the service works.
-#[derive(Debug, Clone)]
-pub(crate) struct DirectoryDeletingOptions {
-    /// How often it looks without being woken.
-    pub(crate) interval: Duration,
-    /// Most files and directories taken in one run.
-    pub(crate) limit: usize,
-}
-
 /// Takes deleted directories apart.
 pub(crate) struct DirectoryDeletingService {
     dispatcher: Arc<Dispatcher>,
-    options: DirectoryDeletingOptions,
+    options: DeletingOptions,
     at: Mutex<Position>,
 }
 
@@ -90,7 +81,7 @@ struct Portion {
 }
 
 impl DirectoryDeletingService {
-    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: DirectoryDeletingOptions) -> Arc<Self> {
+    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: DeletingOptions) -> Arc<Self> {
         Arc::new(Self { dispatcher, options, at: Mutex::default() })
     }
 

@@ -20,7 +20,7 @@ use proto::block_location::{KeyBlocks, delete_scm_block_result};
 use proto::ozone::{DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKeyInfo, Type};
 use service::Progress;
 
-use super::BackgroundError;
+use super::{BackgroundError, DeletingOptions};
 use super::names::bucket_of;
 use super::submit::submit;
 use super::while_leading::LeaderWork;
@@ -32,15 +32,6 @@ pub(crate) const NAME: &str = "KeyDeletingService";
 const BLOCKS_PER_CALL: usize = 10_000;
 /// Rows in one purge: bounds the log entry.
 const ROWS_PER_PURGE: usize = 2_000;
-
-/// How the service works.
-#[derive(Debug, Clone)]
-pub(crate) struct KeyDeletingOptions {
-    /// How often it looks without being woken.
-    pub(crate) interval: Duration,
-    /// Most rows taken in one run.
-    pub(crate) limit: usize,
-}
 
 /// A row of the deletedTable.
 struct Row {
@@ -61,7 +52,7 @@ struct Rows {
 /// Hands deleted keys over to SCM and purges them.
 pub(crate) struct KeyDeletingService {
     dispatcher: Arc<Dispatcher>,
-    options: KeyDeletingOptions,
+    options: DeletingOptions,
     round: Mutex<Round>,
 }
 
@@ -75,7 +66,7 @@ struct Round {
 }
 
 impl KeyDeletingService {
-    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: KeyDeletingOptions) -> Arc<Self> {
+    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: DeletingOptions) -> Arc<Self> {
         Arc::new(Self { dispatcher, options, round: Mutex::default() })
     }
 

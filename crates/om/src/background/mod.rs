@@ -27,15 +27,15 @@ mod trash;
 mod while_leading;
 
 pub(crate) use directory_deleting::{
-    DirectoryDeletingOptions, DirectoryDeletingService, NAME as DIRECTORY_DELETING,
+    DirectoryDeletingService, NAME as DIRECTORY_DELETING,
 };
 pub(crate) use error::BackgroundError;
-pub(crate) use key_deleting::{KeyDeletingOptions, KeyDeletingService, NAME as KEY_DELETING};
+pub(crate) use key_deleting::{KeyDeletingService, NAME as KEY_DELETING};
 pub(crate) use multipart_cleanup::MultipartUploadCleanupService;
 pub(crate) use open_key_cleanup::OpenKeyCleanupService;
 pub(crate) use range_compaction::RangeCompactionService;
 pub(crate) use snapshot_deleting::{
-    NAME as SNAPSHOT_DELETING, SnapshotDeletingOptions, SnapshotDeletingService,
+    NAME as SNAPSHOT_DELETING, SnapshotDeletingService,
 };
 pub(crate) use table_compaction::{CompactionService, FullCompactionOptions};
 pub(crate) use tombstones::TombstoneService;
@@ -59,6 +59,15 @@ impl Resume {
     fn stopped_at(&self, last: Option<Vec<u8>>) {
         *self.0.lock() = last;
     }
+}
+
+/// How a service works that takes apart what was deleted.
+#[derive(Debug, Clone)]
+pub(crate) struct DeletingOptions {
+    /// How often it looks without being woken.
+    pub(crate) interval: Duration,
+    /// Most rows taken in one run.
+    pub(crate) limit: usize,
 }
 
 /// How a cleanup by age works.

@@ -15,7 +15,7 @@ use prost::Message;
 use proto::ozone::{OmRequest, SnapshotInfo, SnapshotPurgeRequest, Type};
 use service::Progress;
 
-use super::BackgroundError;
+use super::{BackgroundError, DeletingOptions};
 use super::submit::submit;
 use super::while_leading::LeaderWork;
 use crate::dispatch::Dispatcher;
@@ -28,19 +28,10 @@ const PORTION: u32 = 500;
 /// Rest after a portion while clients write, in times of what the portion took.
 const REST: u32 = 3;
 
-/// How the service works.
-#[derive(Debug, Clone)]
-pub(crate) struct SnapshotDeletingOptions {
-    /// How often it looks without being woken.
-    pub(crate) interval: Duration,
-    /// Most rows taken in one run.
-    pub(crate) limit: usize,
-}
-
 /// Takes deleted snapshots apart.
 pub(crate) struct SnapshotDeletingService {
     dispatcher: Arc<Dispatcher>,
-    options: SnapshotDeletingOptions,
+    options: DeletingOptions,
     at: Mutex<Option<Position>>,
 }
 
@@ -55,7 +46,7 @@ struct Position {
 }
 
 impl SnapshotDeletingService {
-    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: SnapshotDeletingOptions) -> Arc<Self> {
+    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: DeletingOptions) -> Arc<Self> {
         Arc::new(Self { dispatcher, options, at: Mutex::default() })
     }
 
