@@ -7,8 +7,8 @@ use framed::Code;
 use proto::scm_datanode::container_replica_proto::State;
 use types::{DatanodeId, PipelineId};
 
-use crate::failing_group::{http, metric};
 use crate::failing_disk::{container_parents, disk_of};
+use crate::failing_group::{http, metric};
 use crate::support::{Cluster, block, bytes, until};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,8 +17,8 @@ mod options;
 mod peer;
 
 pub use calls::{
-    Asks, CallQueue, CallQueueOptions, CallQueueStats, Identity, OptionsError, Rank, Refused,
-    Shares, Permit,
+    Asks, CallQueue, CallQueueOptions, CallQueueStats, Identity, OptionsError, Permit, Rank,
+    Refused, Shares,
 };
 pub use connections::{ConnectionStats, Connections, Open};
 pub use fair::{FairPermit, FairSemaphore};

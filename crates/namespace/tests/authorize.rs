@@ -1,13 +1,13 @@
 //! The native authorizer: rights of users, and how a refusal reads.
 
 use namespace::Authorization;
-use types::Principals;
 use prost::Message;
 use prost::encoding::WireType;
 use proto::ozone::list_volume_request::Scope;
 use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
 use proto::ozone::ozone_obj::{ObjectType, StoreType};
 use proto::ozone::*;
+use types::Principals;
 
 use crate::harness::*;
 

@@ -4,7 +4,8 @@ use std::cell::Cell;
 
 use namespace::{
     Effect, Fresh, MemoryTables, OmError, Overlay, PrepareContext, ReadContext, Route, RowChange,
-    Settings, Table, TransactionPosition, View, apply, assign_blocks, prepare, read, read_encoded, route,
+    Settings, Table, TransactionPosition, View, apply, assign_blocks, prepare, read, read_encoded,
+    route,
 };
 use prost::Message;
 use proto::hdds::{BlockId, ContainerBlockId, KeyValue, Pipeline, PipelineId};

@@ -11,11 +11,9 @@ use metastore::compaction::Limits as CompactionLimits;
 use namespace::{Authorization, Settings};
 use proto::ozone::BucketLayoutProto;
 use service::AuditOptions;
-use types::ReplicationConfig;
+use types::{Principals, ReplicationConfig};
 
-use crate::background::{
-    CleanupOptions, DeletingOptions, FullCompactionOptions, TrashOptions,
-};
+use crate::background::{CleanupOptions, DeletingOptions, FullCompactionOptions, TrashOptions};
 use crate::compaction::CompactionOptions;
 use crate::dispatch::{DiffOptions, Limits, LocalReads};
 use crate::error::Error;

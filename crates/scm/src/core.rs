@@ -16,7 +16,7 @@ use tokio::sync::{Notify, mpsc};
 use types::DatanodeId;
 use uuid::Uuid;
 
-use crate::admin::access::AdminAccess;
+use crate::access::AdminAccess;
 use crate::clock::Clock;
 use crate::command::{self, CommandIds, Commands, Copies};
 use crate::error::RequestError;

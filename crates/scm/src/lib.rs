@@ -20,6 +20,7 @@
 //!
 //! Start reading at [`Scm::start`].
 
+mod access;
 mod admin;
 mod block;
 mod clock;

@@ -14,7 +14,7 @@ use placement::{
 use topology::Racks;
 
 use crate::ScmError;
-use crate::admin::access::AdminPolicy;
+use crate::access::AdminPolicy;
 use crate::members::Members;
 
 /// Ids of containers and deletion transactions reserved at a time, at most. What is left of a batch

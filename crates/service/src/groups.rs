@@ -1,6 +1,6 @@
 //! Users and groups of this machine, from its account files, as Ozone's Unix group mapping tells:
-//! which group a new volume, bucket or key is shared with, which entries of an ACL are about a user,
-//! and who administers a server.
+//! which group a new volume, bucket or key is shared with, which entries of an ACL are about a
+//! user, and who administers a server.
 //!
 //! The files are read rather than the system's resolver asked: that one may wait for a directory
 //! server, and a request must not. A user that the files do not know is in no group.

@@ -16,5 +16,5 @@ mod queue;
 mod shares;
 
 pub use options::{CallQueueOptions, Identity, OptionsError};
-pub use queue::{Asks, CallQueue, CallQueueStats, Refused, Permit};
+pub use queue::{Asks, CallQueue, CallQueueStats, Permit, Refused};
 pub use shares::{Rank, Shares};

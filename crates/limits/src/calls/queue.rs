@@ -257,7 +257,9 @@ impl CallQueue {
             self.heavy.fetch_sub(1, Ordering::SeqCst);
         }
         match next {
-            Some((heavy, waiter)) => Some((waiter, Permit { queue: Some(Arc::clone(self)), heavy })),
+            Some((heavy, waiter)) => {
+                Some((waiter, Permit { queue: Some(Arc::clone(self)), heavy }))
+            }
             None => {
                 self.taken.fetch_sub(1, Ordering::SeqCst);
                 None

@@ -117,8 +117,8 @@ impl List<'_, '_> {
         Ok(flow)
     }
 
-    /// Lists the deferred directories that come before `next`, the last deferred one first: it sorts
-    /// before those that are deferred because of it.
+    /// Lists the deferred directories that come before `next`, the last deferred one first: it
+    /// sorts before those that are deferred because of it.
     fn release(
         &mut self,
         deferred: &mut Vec<DirectoryInfo>,

@@ -165,13 +165,16 @@ impl Step {
             };
             let row = match deleted.get_mut(place.row) {
                 Some(row) => row,
-                None => match view::get::<RepeatedKeyInfo>(cx.view, Table::DeletedTable, place.row) {
+                None => match view::get::<RepeatedKeyInfo>(cx.view, Table::DeletedTable, place.row)
+                {
                     // What is there stays as it is.
                     Err(ViewError::Damaged { .. }) => {
                         cx.effects.push(damaged_version(&place, value));
                         continue;
                     }
-                    there => deleted.entry(place.row.to_vec()).or_insert(there?.unwrap_or_default()),
+                    there => {
+                        deleted.entry(place.row.to_vec()).or_insert(there?.unwrap_or_default())
+                    }
                 },
             };
             row.bucket_id = row.bucket_id.or(version.bucket_id);

@@ -20,9 +20,9 @@ use proto::ozone::{
 };
 use service::Progress;
 
-use super::{BackgroundError, DeletingOptions};
 use super::submit::submit;
 use super::while_leading::LeaderWork;
+use super::{BackgroundError, DeletingOptions};
 use crate::dispatch::Dispatcher;
 use crate::state::Tables;
 

@@ -20,10 +20,10 @@ use proto::block_location::{KeyBlocks, delete_scm_block_result};
 use proto::ozone::{DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKeyInfo, Type};
 use service::Progress;
 
-use super::{BackgroundError, DeletingOptions};
 use super::names::bucket_of;
 use super::submit::submit;
 use super::while_leading::LeaderWork;
+use super::{BackgroundError, DeletingOptions};
 use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics, Ozone's.

@@ -26,17 +26,13 @@ mod tombstones;
 mod trash;
 mod while_leading;
 
-pub(crate) use directory_deleting::{
-    DirectoryDeletingService, NAME as DIRECTORY_DELETING,
-};
+pub(crate) use directory_deleting::{DirectoryDeletingService, NAME as DIRECTORY_DELETING};
 pub(crate) use error::BackgroundError;
 pub(crate) use key_deleting::{KeyDeletingService, NAME as KEY_DELETING};
 pub(crate) use multipart_cleanup::MultipartUploadCleanupService;
 pub(crate) use open_key_cleanup::OpenKeyCleanupService;
 pub(crate) use range_compaction::RangeCompactionService;
-pub(crate) use snapshot_deleting::{
-    NAME as SNAPSHOT_DELETING, SnapshotDeletingService,
-};
+pub(crate) use snapshot_deleting::{NAME as SNAPSHOT_DELETING, SnapshotDeletingService};
 pub(crate) use table_compaction::{CompactionService, FullCompactionOptions};
 pub(crate) use tombstones::TombstoneService;
 pub(crate) use trash::{TrashEmptier, TrashOptions};

@@ -15,9 +15,9 @@ use prost::Message;
 use proto::ozone::{OmRequest, SnapshotInfo, SnapshotPurgeRequest, Type};
 use service::Progress;
 
-use super::{BackgroundError, DeletingOptions};
 use super::submit::submit;
 use super::while_leading::LeaderWork;
+use super::{BackgroundError, DeletingOptions};
 use crate::dispatch::Dispatcher;
 use crate::state::Tables;
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use framed::{Code, Status};
-use limits::{Asks, CallQueue, CallQueueOptions, Identity, Refused, Shares, Permit};
+use limits::{Asks, CallQueue, CallQueueOptions, Identity, Permit, Refused, Shares};
 use namespace::Route;
 use tokio::sync::{Semaphore, SemaphorePermit};
 

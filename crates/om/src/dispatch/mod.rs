@@ -35,7 +35,7 @@ use namespace::{Route, Settings};
 use prost::Message;
 use proto::ozone::{OmRequest, OmResponse, Type};
 use replicated::{Group, Handle};
-use service::{AuditLog, RpcMethod, RpcMetrics, StageMetrics, StagesOfVerb};
+use service::{AuditLog, Groups, RpcMethod, RpcMetrics, StageMetrics, StagesOfVerb};
 use tokio::sync::watch;
 
 pub(crate) use admission::{Admission, Limits};

@@ -1,7 +1,6 @@
 //! What administrators, and OM for reading, ask: one file per noun. [`registry`] lists all
 //! commands.
 
-pub mod access;
 pub mod balancer;
 pub mod container;
 pub mod deletion;

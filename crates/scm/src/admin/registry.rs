@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocationResponse, Type};
 
-use super::access::Right;
 use super::{
     balancer, container, deletion, info, leadership, members, node, pipeline, replication, report,
     safemode, upgrade, workflow,
 };
+use crate::access::Right;
 use crate::core::Core;
 use crate::error::RequestError;
 
@@ -251,13 +251,15 @@ mod tests {
         for kind in kinds {
             let name = format!("{kind:?}");
             let is_read = reads.iter().any(|read| name.starts_with(read));
-            assert_eq!(right(kind) != Right::Admin, is_read && kind != Type::GetContainerToken, "{name}");
+            assert_eq!(
+                right(kind) != Right::Admin,
+                is_read && kind != Type::GetContainerToken,
+                "{name}"
+            );
         }
-        for kind in [
-            Type::GetContainer,
-            Type::DatanodeUsageInfo,
-            Type::QueryUpgradeFinalizationProgress,
-        ] {
+        for kind in
+            [Type::GetContainer, Type::DatanodeUsageInfo, Type::QueryUpgradeFinalizationProgress]
+        {
             assert_eq!(right(kind), Right::ReadOnlyAdmin, "{kind:?}");
         }
     }

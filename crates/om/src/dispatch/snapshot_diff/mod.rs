@@ -70,7 +70,7 @@ impl Dispatcher {
     }
 
     /// What `read` sees of the tables as they are.
-    async fn read<T>(
+    async fn with_tables<T>(
         &self,
         request: &OmRequest,
         user: &str,
@@ -90,7 +90,7 @@ impl Dispatcher {
         user: &str,
         named: DiffEnds,
     ) -> Result<FoundEnds, Refused> {
-        self.read(request, user, |cx| namespace::diff_ends(&named, cx)).await
+        self.with_tables(request, user, |cx| namespace::diff_ends(&named, cx)).await
     }
 
     async fn submit_diff(
@@ -205,8 +205,9 @@ impl Dispatcher {
     ) -> Result<(), Refused> {
         let list = request.list_snapshot_diff_job_request.clone().unwrap_or_default();
         let (named, bucket) = (list.volume_name.clone(), list.bucket_name.clone());
-        let bucket =
-            self.read(request, user, |cx| namespace::diff_bucket(&named, &bucket, cx)).await?;
+        let bucket = self
+            .with_tables(request, user, |cx| namespace::diff_bucket(&named, &bucket, cx))
+            .await?;
         let status = match list.list_all() {
             true => None,
             false => {

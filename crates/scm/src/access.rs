@@ -71,9 +71,8 @@ impl AdminAccess {
         }
         let user = user.unwrap_or_default();
         let groups = self.groups.of(user);
-        let may_read = || {
-            right == Right::ReadOnlyAdmin && policy.read_only_admins.include(user, &groups)
-        };
+        let may_read =
+            || right == Right::ReadOnlyAdmin && policy.read_only_admins.include(user, &groups);
         if !user.is_empty() && (policy.admins.include(user, &groups) || may_read()) {
             return Ok(());
         }
@@ -105,9 +104,8 @@ mod tests {
             }
             for user in may_not {
                 let refused = on.check(right, Some(user)).unwrap_err().to_string();
-                let told = format!(
-                    "Access denied for user {user}. SCM superuser privilege is required."
-                );
+                let told =
+                    format!("Access denied for user {user}. SCM superuser privilege is required.");
                 assert_eq!(refused, told, "{right:?}");
                 assert!(access(false).check(right, Some(user)).is_ok());
             }
