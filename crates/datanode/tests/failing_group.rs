@@ -19,14 +19,7 @@ pub async fn get(address: SocketAddr, path: &str) -> String {
     answer
 }
 
-/// A figure of a DataNode's metrics.
-pub async fn metric(address: SocketAddr, name: &str) -> f64 {
-    let metrics = get(address, "/metrics").await;
-    let value = |line: &str| line.strip_prefix(name)?.trim().parse().ok();
-    metrics.lines().find_map(value).unwrap_or_else(|| panic!("no {name}: {metrics}"))
-}
-
-pub fn http(cluster: &mut Cluster, node: DatanodeId) -> SocketAddr {
+fn http(cluster: &mut Cluster, node: DatanodeId) -> SocketAddr {
     cluster.node(node).handle.as_ref().unwrap().addresses().http.unwrap()
 }
 
