@@ -6,7 +6,6 @@ mod delete;
 mod early;
 mod file;
 mod load;
-mod page;
 mod report;
 mod state;
 mod twins;
@@ -25,7 +24,6 @@ use types::{ContainerId, LocalId, PipelineId};
 pub use create::{InitialState, NewContainer};
 pub(crate) use early::Early;
 pub(crate) use load::{LoadedDisk, drop_rows, load_all};
-pub(in crate::storage) use page::{PAGE, READAHEAD, page};
 pub(crate) use twins::Loaded;
 
 use super::disk::Disk;
