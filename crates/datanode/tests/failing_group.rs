@@ -10,7 +10,7 @@ use types::{BlockId, DatanodeId, PipelineId};
 use crate::support::{Cluster, Pipe, block, bytes};
 
 /// What a DataNode's web port answers.
-pub async fn get(address: SocketAddr, path: &str) -> String {
+async fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -19,7 +19,14 @@ pub async fn get(address: SocketAddr, path: &str) -> String {
     answer
 }
 
-fn http(cluster: &mut Cluster, node: DatanodeId) -> SocketAddr {
+/// A figure of a DataNode's metrics.
+pub async fn metric(address: SocketAddr, name: &str) -> f64 {
+    let metrics = get(address, "/metrics").await;
+    let value = |line: &str| line.strip_prefix(name)?.trim().parse().ok();
+    metrics.lines().find_map(value).unwrap_or_else(|| panic!("no {name}: {metrics}"))
+}
+
+pub fn http(cluster: &mut Cluster, node: DatanodeId) -> SocketAddr {
     cluster.node(node).handle.as_ref().unwrap().addresses().http.unwrap()
 }
 

@@ -8,6 +8,7 @@ use proto::scm_datanode::container_replica_proto::State;
 use types::{DatanodeId, PipelineId};
 
 use crate::failing_disk::{container_parents, disk_of};
+use crate::failing_group::{http, metric};
 use crate::support::{Cluster, block, bytes, until};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -435,7 +436,12 @@ async fn a_member_that_lacks_blocks_closes_with_one_that_has_them(delay: Option<
     cluster.node(has).stop().await;
     cluster.node(lacks).restart().await;
     cluster.scm.scm.send_close_pipeline(lacks, id);
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    // It was alone at two rounds of asking, and could have left after each.
+    let address = http(&mut cluster, lacks);
+    crate::support::until_async("the other members to be asked", async || {
+        metric(address, "datanode_pipeline_censuses").await >= 2.0
+    })
+    .await;
     let closed = |known: &crate::support::scm::Known| {
         known.replicas.get(&(lacks, 1)).is_some_and(|replica| replica.state() == State::QuasiClosed)
     };

@@ -21,6 +21,8 @@ fn damage(dir: &Path) {
         ("deletedDirectoryTable", b"\x01\xff"),
         ("openKeyTable", b"/a/a/a/1"),
         ("multipartInfoTable", b"/a/a/a/1"),
+        ("bucketTable", b"/a/a"),
+        ("snapshotInfoTable", b"/a/a/a"),
     ] {
         batch.put(store.table(table).unwrap(), key, b"\xff\xff\xff".to_vec());
     }
@@ -56,6 +58,7 @@ async fn rows_that_do_not_decode_stop_no_deletion() {
         ("DirectoryDeletingService", 2),
         ("OpenKeyCleanupService", 1),
         ("MultipartUploadCleanupService", 1),
+        ("SnapshotDeletingService", 1),
     ] {
         let of = || om.handle.background().list().into_iter().find(|s| s.name == service).unwrap();
         om.handle.background().run(service);
