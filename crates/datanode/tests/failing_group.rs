@@ -10,7 +10,7 @@ use types::{BlockId, DatanodeId, PipelineId};
 use crate::support::{Cluster, Pipe, block, bytes};
 
 /// What a DataNode's web port answers.
-async fn get(address: SocketAddr, path: &str) -> String {
+pub async fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

@@ -20,6 +20,7 @@ mod multipart;
 mod overlay;
 mod quota;
 mod s3secret;
+mod snapshot_history;
 mod snapshots;
 mod tree;
 mod tree_history;
