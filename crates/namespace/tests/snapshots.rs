@@ -1,5 +1,5 @@
-//! Snapshots beside rows that are damaged, their number, and the bounds of a diff. What they show is
-//! tested over random histories in snapshot_history.rs.
+//! Snapshots beside rows that are damaged, their number, and the bounds of a diff. What they show
+//! is tested over random histories in snapshot_history.rs.
 
 use namespace::{DiffEnds, Table, View, diff};
 use proto::ozone::*;
