@@ -73,8 +73,7 @@ impl Store {
         let mut by_file = false;
         let cleared = |after: &RangeStatistics| after.deletions <= before.deletions / 10;
         if !cleared(&after) && jobs.failures() == failures {
-            by_file = true;
-            self.compact_files(table, wide_start, wide_end.as_deref())?;
+            by_file = self.compact_files(table, wide_start, wide_end.as_deref())?;
             after = self.left(table, start, end, newest)?;
         }
         if !cleared(&after) && jobs.failures() != failures {
@@ -148,18 +147,22 @@ impl Store {
         Ok(RangeStatistics::of(&files, start, end))
     }
 
-    /// Compacts the files of a range into the last level, by name.
-    fn compact_files(&self, table: Table, start: &[u8], end: Option<&[u8]>) -> Result<()> {
+    /// Compacts the files of a range into the last level, by name. False when RocksDB has begun to
+    /// compact one of them by itself meanwhile: a later look finds what that leaves.
+    fn compact_files(&self, table: Table, start: &[u8], end: Option<&[u8]>) -> Result<bool> {
         let files = self.overlapping(table, start, end)?;
         if files.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let family = self.family(table.name)?;
         let mut options = CompactionOptions::default();
         options.set_allow_trivial_move(false);
         let names = files.iter().map(|file| file.name.as_str());
         let done = self.inner.db.compact_files_cf(family, &options, names, LAST_LEVEL);
-        done.map(|_| ()).map_err(|e| Error::of("compact files", e))
+        match done {
+            Err(e) if e.kind() == rust_rocksdb::ErrorKind::Aborted => Ok(false),
+            done => done.map(|_| true).map_err(|e| Error::of("compact files", e)),
+        }
     }
 
     /// Refuses what could fill the disk.
