@@ -290,6 +290,44 @@ impl ScmClient {
         Ok(part(reply, "getReplicationManagerReportResponse")?.report)
     }
 
+    /// Starts the container balancer; what the request does not say is as configured. The answer
+    /// says whether it was started, or why not.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn start_container_balancer(
+        &self,
+        start: cl::StartContainerBalancerRequestProto,
+    ) -> Result<cl::StartContainerBalancerResponseProto> {
+        let mut request = request(Type::StartContainerBalancer);
+        request.start_container_balancer_request = Some(start);
+        let reply = self.submit(&request).await?.start_container_balancer_response;
+        part(reply, "startContainerBalancerResponse")
+    }
+
+    /// Stops the container balancer: no more moves begin.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn stop_container_balancer(&self) -> Result<()> {
+        let mut request = request(Type::StopContainerBalancer);
+        request.stop_container_balancer_request = Some(Default::default());
+        self.submit(&request).await.map(drop)
+    }
+
+    /// Whether the container balancer runs, and its iterations.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn container_balancer_status(
+        &self,
+    ) -> Result<cl::ContainerBalancerStatusInfoResponseProto> {
+        let mut request = request(Type::GetContainerBalancerStatusInfo);
+        request.container_balancer_status_info_request = Some(Default::default());
+        let reply = self.submit(&request).await?.container_balancer_status_info_response;
+        part(reply, "containerBalancerStatusInfoResponse")
+    }
+
     /// Closes a pipeline; SCM makes another when it can.
     ///
     /// # Errors

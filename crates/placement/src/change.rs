@@ -9,7 +9,7 @@ use types::{ContainerId, Pipeline, PipelineId, PipelineState};
 
 use crate::container::{Usage, lifecycle};
 use crate::deletion::Transaction;
-use crate::{Cluster, Container, Millis, Sequence};
+use crate::{Balancer, Cluster, Container, Millis, Sequence};
 
 /// One change of the replicated state.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +65,8 @@ pub enum Change {
     AddDeletions(Vec<Transaction>),
     /// Transactions that every replica has acknowledged.
     RemoveDeletions(Vec<u64>),
+    /// The container balancer was started or stopped, or has come to its next iteration.
+    SetBalancer(Balancer),
 }
 
 /// A row of the store that a change has written or removed.
@@ -78,6 +80,8 @@ pub enum Touched {
     Sequence(Sequence),
     /// Table `deletedBlocks`.
     Deletion(u64),
+    /// Table `statefulServiceConfig`: the container balancer's row.
+    Balancer,
 }
 
 /// What a change did: the rows to write, or why it was refused.
@@ -176,6 +180,10 @@ impl Cluster {
             Change::RemoveDeletions(ids) => {
                 let gone = ids.iter().copied().filter(|id| self.deletions.remove(*id));
                 Ok(gone.map(Touched::Deletion).collect())
+            }
+            Change::SetBalancer(balancer) => {
+                self.balancer = Some(balancer.clone());
+                Ok(vec![Touched::Balancer])
             }
         }
     }

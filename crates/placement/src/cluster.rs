@@ -3,8 +3,8 @@
 use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
 use crate::{
-    Change, Containers, DeletionLog, Millis, Nodes, PendingTasks, Pipelines, Repaired, Replicas,
-    SafeMode, Sequences, Settings, Urgency,
+    Balancer, Change, Containers, DeletionLog, Millis, Moves, Nodes, PendingTasks, Pipelines,
+    Repaired, Replicas, SafeMode, Sequences, Settings, Urgency,
 };
 
 /// Everything SCM knows. See the [crate] for how it changes.
@@ -22,6 +22,10 @@ pub struct Cluster {
     pub replicas: Replicas,
     /// Copies and deletions of replicas under way (soft).
     pub pending: PendingTasks,
+    /// Replicas on their way to another node (soft).
+    pub moves: Moves,
+    /// What the container balancer was asked to do; `None` before its first start (replicated).
+    pub balancer: Option<Balancer>,
     /// Which repairs go first when there are too many (soft).
     pub urgency: Urgency,
     /// What was repaired lately (soft).
@@ -71,6 +75,8 @@ impl Cluster {
             containers: Containers::default(),
             replicas: Replicas::default(),
             pending: PendingTasks::default(),
+            moves: Moves::default(),
+            balancer: None,
             urgency: Urgency::default(),
             repaired: Repaired::default(),
             deletions: DeletionLog::default(),
@@ -87,6 +93,7 @@ impl Cluster {
         self.containers = Containers::default();
         self.deletions = DeletionLog::default();
         self.sequences = Sequences::default();
+        self.balancer = None;
     }
 }
 

@@ -36,6 +36,7 @@
     )
 )]
 
+pub mod balance;
 pub mod block;
 mod change;
 mod cluster;
@@ -48,12 +49,14 @@ pub mod safemode;
 mod sequence;
 mod settings;
 
+pub use balance::Balancer;
 pub use change::{Applied, Change, Refused, Touched};
 pub use cluster::{Cluster, Decision, Order, OrderKind, RefusedChanges};
 pub use container::{Container, Containers, Usage};
 pub use deletion::{DeletionLog, Transaction};
 pub use node::{Health, Node, Nodes, Storage};
 pub use pipeline::{PipelineEntry, PipelinePlan, Pipelines};
+pub use replica::moving::Moves;
 pub use replica::pending::PendingTasks;
 pub use replica::progress::Repaired;
 pub use replica::urgency::Urgency;

@@ -1,9 +1,11 @@
 //! Every change with every number at its limits, and what DataNodes may report: nothing panics, and
 //! SCM goes on.
 
+use placement::balance::{Choice, Configuration, Iteration};
 use placement::deletion::{DeletedBlock, Draft};
 use placement::{
-    Change, Cluster, Container, Replica, ReplicaState, Sequence, Storage, Transaction, Usage,
+    Balancer, Change, Cluster, Container, Replica, ReplicaState, Sequence, Storage, Transaction,
+    Usage,
 };
 use proptest::prelude::*;
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
@@ -16,7 +18,7 @@ use types::{
 use crate::fixture::*;
 
 /// Kinds of change. A new one is missed here at compile time, and then by the test below.
-const KINDS: usize = 11;
+const KINDS: usize = 12;
 
 fn kind(change: &Change) -> usize {
     match change {
@@ -31,6 +33,7 @@ fn kind(change: &Change) -> usize {
         Change::ReserveIds { .. } => 8,
         Change::AddDeletions(_) => 9,
         Change::RemoveDeletions(_) => 10,
+        Change::SetBalancer(_) => 11,
     }
 }
 
@@ -128,7 +131,29 @@ fn change(x: &mut Extremes) -> Change {
             assert!(drafts.len() <= 4);
             Change::AddDeletions(vec![t])
         }
-        _ => Change::RemoveDeletions(vec![x.number(), x.number()]),
+        10 => Change::RemoveDeletions(vec![x.number(), x.number()]),
+        _ => Change::SetBalancer(Balancer {
+            configuration: configuration(x),
+            should_run: x.chance(50),
+            next_iteration: x.number() as u32,
+        }),
+    }
+}
+
+fn configuration(x: &mut Extremes) -> Configuration {
+    Configuration {
+        threshold: [0.0, 10.0, 99.9][x.below(3)],
+        max_datanodes_percentage: x.number() as u32,
+        max_size_per_iteration: x.number(),
+        max_size_entering_target: x.number(),
+        max_size_leaving_source: x.number(),
+        iterations: Some(x.number() as u32),
+        move_timeout: x.number(),
+        replication_timeout: x.number(),
+        interval: x.number(),
+        network_topology: x.chance(50),
+        include_non_standard: x.chance(50),
+        ..crate::balance::configuration()
     }
 }
 
@@ -181,6 +206,16 @@ fn everything(cluster: &mut Cluster, x: &mut Extremes) {
     let _ = cluster.send_deletions(now);
     let _ = cluster.check_leaving_nodes(now);
     let _ = cluster.plan_rebalance();
+    let _ = cluster.review_moves(now);
+    if let Some(balancer) = cluster.balancer.clone() {
+        let _ = balancer.configuration.check(&cluster.nodes, x.number(), x.number());
+        if let Ok(mut iteration) = Iteration::begin(cluster, balancer.configuration) {
+            while let Choice::Move(_) | Choice::More = iteration.next(cluster, now) {}
+            for (moved, result) in cluster.review_moves(x.number()) {
+                iteration.note(&moved, result);
+            }
+        }
+    }
     let _ = cluster.health_report();
     let _ = cluster.safe_mode_rules();
     let _ = cluster.deletions.summary();

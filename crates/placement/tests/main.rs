@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod allocation;
+mod balance;
 mod containers;
 mod deletion;
 mod ec_fixture;

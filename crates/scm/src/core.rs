@@ -17,6 +17,7 @@ use types::DatanodeId;
 use uuid::Uuid;
 
 use crate::access::AdminAccess;
+use crate::balancing::Balancing;
 use crate::clock::Clock;
 use crate::command::{self, CommandIds, Commands, Copies};
 use crate::error::RequestError;
@@ -66,6 +67,8 @@ pub struct Core {
     pub(crate) access: AdminAccess,
     pub(crate) edge: telemetry::Edge,
     pub(crate) services: BackgroundServices,
+    /// The run of the container balancer.
+    pub(crate) balancing: Mutex<Balancing>,
     pub(crate) shutdown: Shutdown,
     /// A caller waits for a pipeline, or for the end of safe mode.
     pub(crate) progress: Notify,
@@ -111,6 +114,7 @@ impl Core {
             copies: Copies::default(),
             metrics: parts.metrics,
             services: parts.services,
+            balancing: Mutex::default(),
             shutdown: parts.shutdown,
             progress: Notify::new(),
             replication_stopped: AtomicBool::new(false),
@@ -384,6 +388,9 @@ impl Core {
             }
             Change::RemoveDeletions(ids) => {
                 self.metrics.deletions_finished.inc_by(ids.len() as u64);
+            }
+            Change::SetBalancer(_) => {
+                self.services.run(names::CONTAINER_BALANCER);
             }
             Change::SetPipelineDormant(..) | Change::ReserveIds { .. } => {}
         }

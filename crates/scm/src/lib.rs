@@ -22,6 +22,7 @@
 
 mod access;
 mod admin;
+mod balancing;
 mod block;
 mod clock;
 mod command;

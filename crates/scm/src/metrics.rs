@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use placement::replica::moving::{Move, MoveResult};
 use placement::{Cluster, Health};
 use proto::hdds::LifeCycleState;
 use service::{Counter, MetricsRegistry, RpcMetrics};
@@ -26,6 +27,12 @@ pub struct Metrics {
     pub deletions_finished: Counter,
     /// Copies and deletions of replicas ordered.
     pub repairs: Counter,
+    /// Containers that the balancer has moved.
+    pub moves_completed: Counter,
+    /// Their bytes.
+    pub moved_bytes: Counter,
+    /// Moves that came to nothing.
+    pub moves_failed: Counter,
 }
 
 impl Metrics {
@@ -67,6 +74,12 @@ impl Metrics {
         watch(registry, "replica_deletions_pending", "Replicas being deleted", cluster, |c| {
             c.pending.deletions()
         });
+        watch(registry, "balancer_running", "Whether the container balancer runs", cluster, |c| {
+            usize::from(c.balancer.as_ref().is_some_and(|b| b.should_run))
+        });
+        watch(registry, "balancer_moves_pending", "Containers being moved", cluster, |c| {
+            c.moves.iter().count()
+        });
         watch(registry, "apply_panics", "Changes refused because of a bug", cluster, |c| {
             usize::try_from(c.refused.panics).unwrap_or(usize::MAX)
         });
@@ -87,8 +100,26 @@ impl Metrics {
                 .counter("deletions_sent", "Blocks sent to DataNodes for deletion"),
             repairs: registry
                 .counter("replica_repairs", "Copies and deletions of replicas ordered"),
+            moves_completed: registry
+                .counter("balancer_moves_completed", "Containers that the balancer has moved"),
+            moved_bytes: registry
+                .counter("balancer_moved_bytes", "Bytes of containers that the balancer has moved"),
+            moves_failed: registry.counter(
+                "balancer_moves_failed",
+                "Moves of the container balancer that failed or took too long",
+            ),
             deletions_finished: registry
                 .counter("deletions_finished", "Transactions that all replicas have acknowledged"),
+        }
+    }
+
+    /// A move of the container balancer has ended.
+    pub fn count_move(&self, moved: &Move, result: MoveResult) {
+        if result == MoveResult::Completed {
+            self.moves_completed.inc();
+            self.moved_bytes.inc_by(moved.bytes);
+        } else {
+            self.moves_failed.inc();
         }
     }
 }

@@ -9,7 +9,8 @@ use config::{Configuration, HostPort, Key, ScmNode};
 use limits::ConnectionOptions;
 use metastore::compaction::Limits;
 use placement::{
-    DeletionSettings, EcSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,
+    DeletionSettings, EcSettings, ReplicationSettings, SafeModeSettings, Settings,
+    UnknownContainer, balance,
 };
 use topology::Racks;
 
@@ -78,6 +79,8 @@ pub struct ScmOptions {
     pub shutdown_timeout: Duration,
     /// The configuration itself, for who looks at it.
     pub configuration: Configuration,
+    /// How the container balancer works when it is started, but for what its start says.
+    pub balancer: balance::Configuration,
     /// How ranges of the tables are compacted, if they are.
     pub range_compaction: Option<RangeCompactionOptions>,
 }
@@ -181,10 +184,58 @@ impl ScmOptions {
             slow_request: conf.get(&trioxide::TRIOXIDE_SLOW_REQUEST_THRESHOLD),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
             configuration: conf.clone(),
+            balancer: balancer(conf)?,
             range_compaction: RangeCompactionOptions::read(conf)?,
             dir,
         })
     }
+}
+
+fn balancer(conf: &Configuration) -> Result<balance::Configuration, ScmError> {
+    let ms = |key: &'static Key<Duration>| conf.get(key).as_millis() as u64;
+    let refused = |key: &'static str, reason: &'static str| ScmError::Setting { key, reason };
+    let ids = |key: &'static Key<String>| {
+        balance::container_ids(&conf.get(key))
+            .map_err(|_| refused(key.name(), "it is no list of container ids"))
+    };
+    let threshold = conf.get(&scm::HDDS_CONTAINER_BALANCER_UTILIZATION_THRESHOLD);
+    if !(0.0..100.0).contains(&threshold) {
+        let key = scm::HDDS_CONTAINER_BALANCER_UTILIZATION_THRESHOLD.name();
+        return Err(refused(key, "it is not in the range [0, 100)"));
+    }
+    let percentage = conf.get(&scm::HDDS_CONTAINER_BALANCER_DATANODES_INVOLVED_MAX_PERCENTAGE);
+    if percentage > 100 {
+        let key = scm::HDDS_CONTAINER_BALANCER_DATANODES_INVOLVED_MAX_PERCENTAGE.name();
+        return Err(refused(key, "it is no percentage up to 100"));
+    }
+    let iterations = conf.get(&scm::HDDS_CONTAINER_BALANCER_ITERATIONS);
+    if iterations == 0 || iterations < -1 {
+        let key = scm::HDDS_CONTAINER_BALANCER_ITERATIONS.name();
+        return Err(refused(key, "it is neither positive nor -1"));
+    }
+    Ok(balance::Configuration {
+        threshold,
+        max_datanodes_percentage: percentage,
+        max_size_per_iteration: conf.get(&scm::HDDS_CONTAINER_BALANCER_SIZE_MOVED_MAX).bytes(),
+        max_size_entering_target: conf
+            .get(&scm::HDDS_CONTAINER_BALANCER_SIZE_ENTERING_TARGET_MAX)
+            .bytes(),
+        max_size_leaving_source: conf
+            .get(&scm::HDDS_CONTAINER_BALANCER_SIZE_LEAVING_SOURCE_MAX)
+            .bytes(),
+        iterations: u32::try_from(iterations).ok(),
+        exclude_containers: ids(&scm::HDDS_CONTAINER_BALANCER_EXCLUDE_CONTAINERS)?,
+        include_containers: ids(&scm::HDDS_CONTAINER_BALANCER_INCLUDE_CONTAINERS)?,
+        move_timeout: ms(&scm::HDDS_CONTAINER_BALANCER_MOVE_TIMEOUT),
+        replication_timeout: ms(&scm::HDDS_CONTAINER_BALANCER_MOVE_REPLICATION_TIMEOUT),
+        interval: ms(&scm::HDDS_CONTAINER_BALANCER_BALANCING_ITERATION_INTERVAL),
+        include_nodes: balance::names(&conf.get(&scm::HDDS_CONTAINER_BALANCER_INCLUDE_DATANODES)),
+        exclude_nodes: balance::names(&conf.get(&scm::HDDS_CONTAINER_BALANCER_EXCLUDE_DATANODES)),
+        network_topology: conf.get(&scm::HDDS_CONTAINER_BALANCER_MOVE_NETWORK_TOPOLOGY_ENABLE),
+        trigger_du: conf.get(&scm::HDDS_CONTAINER_BALANCER_TRIGGER_DU_BEFORE_MOVE_ENABLE),
+        include_non_standard: conf
+            .get(&scm::HDDS_CONTAINER_BALANCER_INCLUDE_NON_STANDARD_CONTAINERS),
+    })
 }
 
 fn settings(conf: &Configuration) -> Result<Settings, ScmError> {

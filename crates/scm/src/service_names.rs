@@ -12,14 +12,17 @@ pub const REPLICATION_MANAGER: &str = "ReplicationManager";
 pub const ADMIN_MONITOR: &str = "DatanodeAdminMonitor";
 /// Sends the deletion log to DataNodes.
 pub const BLOCK_DELETION: &str = "SCMBlockDeletingService";
+/// Moves containers from full nodes to empty ones, when it was started.
+pub const CONTAINER_BALANCER: &str = "ContainerBalancer";
 /// Compacts what deletions left in the tables.
 pub const RANGE_COMPACTION: &str = "RangeCompactionService";
 /// All of them but the compaction, which concerns no other.
-pub const ALL: [&str; 6] = [
+pub const ALL: [&str; 7] = [
     NODE_STATE,
     PIPELINE_CREATOR,
     PIPELINE_SCRUBBER,
     REPLICATION_MANAGER,
     ADMIN_MONITOR,
     BLOCK_DELETION,
+    CONTAINER_BALANCER,
 ];

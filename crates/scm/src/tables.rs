@@ -7,23 +7,25 @@
 //! | `deletedBlocks` | transaction id, 8 bytes big-endian | `DeletedBlocksTransaction` |
 //! | `sequenceId` | name | last id of the last batch taken, 8 bytes big-endian |
 //! | `scmTransactionInfos` | `#TRANSACTIONINFO` | `term#index` |
+//! | `statefulServiceConfig` | name of a service | the service's own message; of `ContainerBalancer` a `ContainerBalancerConfigurationProto` |
 //! | `meta` | Ozone's; nothing is written to it | |
 
 use metastore::{KeyCodec, Preset, TableSpec, TypedTable, ValueCodec};
 use multiraft::LogPosition;
-use placement::{Container, Transaction};
+use placement::{Balancer, Container, Transaction};
 use prost::Message;
 use proto::{hdds, scm_datanode};
 use types::{ContainerId, Pipeline, PipelineId};
 use uuid::Uuid;
 
 /// Every table of the database.
-pub const ALL: [TableSpec; 6] = [
+pub const ALL: [TableSpec; 7] = [
     TableSpec::new("containers", Preset::Scan),
     TableSpec::new("pipelines", Preset::Scan),
     TableSpec::new("deletedBlocks", Preset::Queue),
     TableSpec::new("sequenceId", Preset::Point),
     TableSpec::new("scmTransactionInfos", Preset::Point),
+    TableSpec::new("statefulServiceConfig", Preset::Point),
     TableSpec::new("meta", Preset::Point),
 ];
 
@@ -38,6 +40,13 @@ pub const SEQUENCE_ID: TypedTable<String, NumberRow> = TypedTable::named("sequen
 /// How far the Raft log is applied.
 pub const TRANSACTION_INFO: TypedTable<String, PositionRow> =
     TypedTable::named("scmTransactionInfos");
+
+/// What services were asked to do.
+pub const SERVICE_CONFIG: TypedTable<String, BalancerRow> =
+    TypedTable::named("statefulServiceConfig");
+
+/// The key of [`SERVICE_CONFIG`] that the container balancer has.
+pub const BALANCER_KEY: &str = "ContainerBalancer";
 
 /// The only key of [`TRANSACTION_INFO`].
 pub const TRANSACTION_INFO_KEY: &str = "#TRANSACTIONINFO";
@@ -105,6 +114,20 @@ impl ValueCodec for DeletionRow {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let wire = scm_datanode::DeletedBlocksTransaction::decode(bytes).ok()?;
         Some(Self(Transaction::from_wire(&wire)))
+    }
+}
+
+/// What the container balancer was asked to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BalancerRow(pub Balancer);
+
+impl ValueCodec for BalancerRow {
+    fn encode(&self) -> Vec<u8> {
+        self.0.to_wire().encode_to_vec()
+    }
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let wire = hdds::ContainerBalancerConfigurationProto::decode(bytes).ok()?;
+        Balancer::from_wire(&wire).ok().map(Self)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::declare::keys;
-use crate::value::HostPort;
+use crate::value::{ByteSize, HostPort};
 
 keys! {
     /// The hosts SCM runs on; gives the host of the ozone.scm.*.address keys that are not set.
@@ -154,6 +154,42 @@ keys! {
     HDDS_SCM_REPLICATION_MAINTENANCE_REMAINING_REDUNDANCY: u32 = "hdds.scm.replication.maintenance.remaining.redundancy", "1", [SCM];
     /// Containers named per kind of trouble in the replication manager's report.
     HDDS_SCM_REPLICATION_CONTAINER_SAMPLE_LIMIT: u32 = "hdds.scm.replication.container.sample.limit", "100", [SCM];
+    /// How far the used share of a DataNode's capacity may be from that of the cluster, in per cent,
+    /// before the container balancer moves containers from it or to it.
+    HDDS_CONTAINER_BALANCER_UTILIZATION_THRESHOLD: f64 = "hdds.container.balancer.utilization.threshold", "10", [SCM];
+    /// DataNodes that send or get containers in one iteration of the balancer, in per cent of those
+    /// in service.
+    HDDS_CONTAINER_BALANCER_DATANODES_INVOLVED_MAX_PERCENTAGE: u32 = "hdds.container.balancer.datanodes.involved.max.percentage.per.iteration", "20", [SCM];
+    /// Bytes that the balancer moves in one iteration.
+    HDDS_CONTAINER_BALANCER_SIZE_MOVED_MAX: ByteSize = "hdds.container.balancer.size.moved.max.per.iteration", "500GB", [SCM];
+    /// Bytes that one DataNode gets in one iteration; more than ozone.scm.container.size.
+    HDDS_CONTAINER_BALANCER_SIZE_ENTERING_TARGET_MAX: ByteSize = "hdds.container.balancer.size.entering.target.max", "26GB", [SCM];
+    /// Bytes that one DataNode gives away in one iteration; more than ozone.scm.container.size.
+    HDDS_CONTAINER_BALANCER_SIZE_LEAVING_SOURCE_MAX: ByteSize = "hdds.container.balancer.size.leaving.source.max", "26GB", [SCM];
+    /// Iterations after which the balancer stops; -1 for no end.
+    HDDS_CONTAINER_BALANCER_ITERATIONS: i64 = "hdds.container.balancer.iterations", "10", [SCM];
+    /// Containers that the balancer leaves where they are: ids with commas.
+    HDDS_CONTAINER_BALANCER_EXCLUDE_CONTAINERS: String = "hdds.container.balancer.exclude.containers", "", [SCM];
+    /// The only containers that the balancer moves, if there are any: ids with commas.
+    HDDS_CONTAINER_BALANCER_INCLUDE_CONTAINERS: String = "hdds.container.balancer.include.containers", "", [SCM];
+    /// How long the balancer waits for a container to be on its target and gone from its source.
+    HDDS_CONTAINER_BALANCER_MOVE_TIMEOUT: Duration = "hdds.container.balancer.move.timeout", "65m", [SCM];
+    /// How much of that the copy may take.
+    HDDS_CONTAINER_BALANCER_MOVE_REPLICATION_TIMEOUT: Duration = "hdds.container.balancer.move.replication.timeout", "50m", [SCM];
+    /// Time from the end of one iteration of the balancer to the next.
+    HDDS_CONTAINER_BALANCER_BALANCING_ITERATION_INTERVAL: Duration = "hdds.container.balancer.balancing.iteration.interval", "70m", [SCM];
+    /// The only DataNodes that are balanced, if there are any: host names or addresses with commas.
+    HDDS_CONTAINER_BALANCER_INCLUDE_DATANODES: String = "hdds.container.balancer.include.datanodes", "", [SCM];
+    /// DataNodes that are not balanced: host names or addresses with commas.
+    HDDS_CONTAINER_BALANCER_EXCLUDE_DATANODES: String = "hdds.container.balancer.exclude.datanodes", "", [SCM];
+    /// Prefer targets in the rack of the source to emptier ones.
+    HDDS_CONTAINER_BALANCER_MOVE_NETWORK_TOPOLOGY_ENABLE: bool = "hdds.container.balancer.move.networkTopology.enable", "false", [SCM];
+    /// Ask DataNodes for their usage before an iteration. They report it with each heartbeat, as
+    /// what their replicas hold at that moment, so there is nothing to wait for either way.
+    HDDS_CONTAINER_BALANCER_TRIGGER_DU_BEFORE_MOVE_ENABLE: bool = "hdds.container.balancer.trigger.du.before.move.enable", "false", [SCM];
+    /// Move QUASI_CLOSED containers too. Those with replicas too many lose these first, and are
+    /// moved like others then.
+    HDDS_CONTAINER_BALANCER_INCLUDE_NON_STANDARD_CONTAINERS: bool = "hdds.container.balancer.include.non.standard.containers", "false", [SCM];
     /// How the places of new replicas are chosen: a class name of Ozone's. With RackAware in it,
     /// two replicas are in one rack and the others elsewhere; else racks do not matter.
     OZONE_SCM_CONTAINER_PLACEMENT_IMPL: String = "ozone.scm.container.placement.impl", "org.apache.hadoop.hdds.scm.container.placement.algorithms.SCMContainerPlacementRackAware", [SCM];

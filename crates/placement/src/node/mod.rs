@@ -7,6 +7,7 @@ mod serve;
 mod watch;
 
 pub use leave::{LeavingNode, Obstacles};
+pub(crate) use progress::Refuses;
 pub use progress::{Blocked, LeavingProgress, LeftBytes, Refused};
 pub use register::Registered;
 pub use serve::ServeError;

@@ -133,7 +133,7 @@ impl Cluster {
         self.ec_replica_count_at(c, None)
     }
 
-    pub(super) fn ec_replica_count_at(
+    pub(crate) fn ec_replica_count_at(
         &self,
         c: &Container,
         now: Option<Millis>,

@@ -32,8 +32,8 @@ impl Cluster {
     }
 
     /// Which replica of an index goes: the one that differs most from what the other indexes have,
-    /// because it lacks blocks, or has some that were deleted while it was away; then the one in
-    /// the rack with the most indexes.
+    /// because it lacks blocks, or has some that were deleted while it was away; then the one that
+    /// was moved; then the one in the rack with the most indexes.
     fn excess_victim(
         &self,
         c: &Container,
@@ -51,7 +51,10 @@ impl Cluster {
             let rack = self.nodes.get(*node).map(|n| n.details.network_location.as_str());
             rack.and_then(|rack| by_rack.get(rack)).copied().unwrap_or(0)
         };
-        let rank = |node: &&DatanodeId| (differs(node), crowd(node), mixed(c.id, **node));
+        let moved = self.moves.moved_from(c.id, nodes);
+        let rank = |node: &&DatanodeId| {
+            (differs(node), moved == Some(**node), crowd(node), mixed(c.id, **node))
+        };
         nodes.iter().max_by_key(rank).copied()
     }
 

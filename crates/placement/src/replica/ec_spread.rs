@@ -12,7 +12,7 @@ use crate::{Cluster, Container, Millis, Node};
 
 impl Cluster {
     /// How many of these nodes are in each rack; all are in one where racks do not matter.
-    pub(super) fn by_rack<'a>(
+    pub(crate) fn by_rack<'a>(
         &self,
         nodes: impl Iterator<Item = &'a DatanodeId>,
     ) -> BTreeMap<&str, usize> {
@@ -71,7 +71,7 @@ impl Cluster {
     }
 
     /// Whether a rack has more indexes than it should, and one of them could be in another.
-    pub(super) fn is_crowded(&self, c: &Container, s: &EcReplicaCount) -> bool {
+    pub(crate) fn is_crowded(&self, c: &Container, s: &EcReplicaCount) -> bool {
         self.crowded_rack(c, s).is_some_and(|(_, crowd, by_rack)| {
             let helps = |n: &Node| {
                 let there = by_rack.get(self.rack_of(n)).copied().unwrap_or(0);

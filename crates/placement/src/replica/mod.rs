@@ -6,6 +6,7 @@ mod ec_delete;
 mod ec_repair;
 mod ec_spread;
 pub mod health;
+pub mod moving;
 pub mod pending;
 pub mod progress;
 mod reconcile;

@@ -226,7 +226,7 @@ impl Cluster {
     }
 
     /// Whether as many copies are under way as may be in the whole cluster.
-    pub(super) fn is_copying_enough(&self) -> bool {
+    pub(crate) fn is_copying_enough(&self) -> bool {
         let r = &self.settings.replication;
         if r.in_flight_share <= 0.0 {
             return false;
@@ -317,14 +317,16 @@ impl Cluster {
 
     /// The replica that is one too many: not the only one of its rack, if that matters. One whose
     /// node has enough to delete is waited for: another one in its place would be a choice that
-    /// another leader does not make.
+    /// another leader does not make. One that was moved goes before the others.
     fn extra_victim(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
         let keeps_racks = |id: &DatanodeId| {
             let rest: Vec<_> = s.heard.iter().copied().filter(|n| n != id).collect();
             !self.in_one_rack_of_several(&rest) || self.in_one_rack_of_several(&s.heard)
         };
-        let mut candidates = s.heard.iter().filter(|id| !self.only_of_its_origin(c, **id));
-        candidates.find(|id| keeps_racks(id)).copied().filter(|id| self.may_delete(*id))
+        let may_go = |id: &DatanodeId| !self.only_of_its_origin(c, *id) && keeps_racks(id);
+        let moved = self.moves.moved_from(c.id, &s.heard).filter(may_go);
+        let victim = moved.or_else(|| s.heard.iter().copied().find(may_go));
+        victim.filter(|id| self.may_delete(*id))
     }
 
     pub(super) fn is_going(&self, id: ContainerId, node: DatanodeId) -> bool {

@@ -197,14 +197,14 @@ commands! {
         QueryUpgradeFinalizationProgress: Leader, Repeatable, ReadOnlyAdmin, _
             => query_upgrade_finalization_progress_response = upgrade::progress();
 
-        StartContainerBalancer: Leader, Repeatable, Admin, _
-            => start_container_balancer_response = balancer::start();
+        StartContainerBalancer: Leader, Repeatable, Admin, start_container_balancer_request
+            => start_container_balancer_response = balancer::start(core, &body).await?;
         StopContainerBalancer: Leader, Repeatable, Admin, _
-            => stop_container_balancer_response = balancer::stop();
+            => stop_container_balancer_response = balancer::stop(core).await?;
         GetContainerBalancerStatus: Leader, Repeatable, Everyone, _
-            => container_balancer_status_response = balancer::status();
+            => container_balancer_status_response = balancer::status(core);
         GetContainerBalancerStatusInfo: Leader, Repeatable, Everyone, _
-            => container_balancer_status_info_response = balancer::status_info();
+            => container_balancer_status_info_response = balancer::status_info(core);
     }
     unsupported { DeleteContainer, GetContainerToken, SuppressContainer, }
 }

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use multiraft::MachineError;
-use placement::{Change, Container, Refused, Sequence, Transaction, Usage};
+use placement::{Balancer, Change, Container, Refused, Sequence, Transaction, Usage};
 use prost::Message;
 use proto::hdds::{self, LifeCycleEvent};
 use proto::scm_datanode::DeletedBlocksTransaction;
@@ -19,7 +19,7 @@ struct EntryProto {
 
 #[derive(Clone, PartialEq, Message)]
 struct ChangeProto {
-    #[prost(oneof = "Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(oneof = "Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     kind: Option<Kind>,
 }
 
@@ -47,6 +47,8 @@ enum Kind {
     AddDeletions(AddDeletionsProto),
     #[prost(message, tag = "11")]
     RemoveDeletions(RemoveDeletionsProto),
+    #[prost(message, tag = "12")]
+    SetBalancer(hdds::ContainerBalancerConfigurationProto),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -163,6 +165,7 @@ fn kind_of(change: &Change) -> Kind {
         Change::RemoveDeletions(ids) => {
             Kind::RemoveDeletions(RemoveDeletionsProto { ids: ids.clone() })
         }
+        Change::SetBalancer(balancer) => Kind::SetBalancer(balancer.to_wire()),
     }
 }
 
@@ -207,11 +210,16 @@ fn change_of(kind: Kind) -> Result<Change, MachineError> {
             Change::AddDeletions(a.transactions.iter().map(Transaction::from_wire).collect())
         }
         Kind::RemoveDeletions(r) => Change::RemoveDeletions(r.ids),
+        Kind::SetBalancer(b) => {
+            Change::SetBalancer(Balancer::from_wire(&b).map_err(|e| e.to_string())?)
+        }
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use placement::balance::Configuration;
+
     use super::*;
     use types::{DatanodeDetails, DatanodeId, PipelineState, ReplicationConfig};
 
@@ -288,6 +296,28 @@ mod tests {
                 replicated_size: 30,
             }]),
             Change::RemoveDeletions(vec![1, 2]),
+            Change::SetBalancer(Balancer {
+                configuration: Configuration {
+                    threshold: 7.5,
+                    max_datanodes_percentage: 20,
+                    max_size_per_iteration: 1,
+                    max_size_entering_target: 2,
+                    max_size_leaving_source: 3,
+                    iterations: Some(4),
+                    exclude_containers: [ContainerId(1), ContainerId(12)].into(),
+                    include_containers: [ContainerId(3)].into(),
+                    move_timeout: 5,
+                    replication_timeout: 6,
+                    interval: 7,
+                    include_nodes: ["a".to_owned()].into(),
+                    exclude_nodes: ["b".to_owned(), "c".to_owned()].into(),
+                    network_topology: true,
+                    trigger_du: true,
+                    include_non_standard: true,
+                },
+                should_run: true,
+                next_iteration: 8,
+            }),
         ]
     }
 

@@ -6,8 +6,8 @@ use placement::{Cluster, Sequence};
 
 use crate::ScmError;
 use crate::tables::{
-    CONTAINERS, DELETED_BLOCKS, NumberRow, PIPELINES, SEQUENCE_ID, TRANSACTION_INFO,
-    TRANSACTION_INFO_KEY,
+    BALANCER_KEY, CONTAINERS, DELETED_BLOCKS, NumberRow, PIPELINES, SEQUENCE_ID, SERVICE_CONFIG,
+    TRANSACTION_INFO, TRANSACTION_INFO_KEY,
 };
 
 /// Loads every table into an empty cluster; returns how far the store has applied the log.
@@ -21,6 +21,9 @@ pub fn load(store: &Store, cluster: &mut Cluster) -> Result<LogPosition, ScmErro
         let last = SEQUENCE_ID.get(store, &sequence.name().to_owned())?;
         cluster.sequences.load(sequence, last.map_or(0, |NumberRow(n)| n));
     }
+    // Other rows are those of services of Ozone's.
+    let balancer = SERVICE_CONFIG.get(store, &BALANCER_KEY.to_owned())?;
+    cluster.balancer = balancer.map(|row| row.0);
     let position = TRANSACTION_INFO.get(store, &TRANSACTION_INFO_KEY.to_owned())?;
     Ok(position.map(|p| p.0).unwrap_or_default())
 }

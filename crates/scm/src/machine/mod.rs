@@ -35,8 +35,9 @@ pub use snapshot::{discard_sent, resume as resume_restore};
 
 use crate::error::ScmError;
 use crate::tables::{
-    CONTAINERS, ContainerKey, ContainerRow, DELETED_BLOCKS, DeletionRow, NumberRow, PIPELINES,
-    PipelineKey, PipelineRow, PositionRow, SEQUENCE_ID, TRANSACTION_INFO, TRANSACTION_INFO_KEY,
+    BALANCER_KEY, BalancerRow, CONTAINERS, ContainerKey, ContainerRow, DELETED_BLOCKS, DeletionRow,
+    NumberRow, PIPELINES, PipelineKey, PipelineRow, PositionRow, SEQUENCE_ID, SERVICE_CONFIG,
+    TRANSACTION_INFO, TRANSACTION_INFO_KEY,
 };
 
 /// The changes of an entry, as far as they are known.
@@ -214,6 +215,12 @@ fn put_row(batch: &mut Batch, cluster: &Cluster, touched: Touched) {
             Some(t) => DELETED_BLOCKS.put(batch, &id, &DeletionRow(t.clone())),
             None => DELETED_BLOCKS.delete(batch, &id),
         },
+        Touched::Balancer => {
+            if let Some(balancer) = &cluster.balancer {
+                let row = BalancerRow(balancer.clone());
+                SERVICE_CONFIG.put(batch, &BALANCER_KEY.to_owned(), &row);
+            }
+        }
         Touched::Sequence(sequence) => {
             let last = NumberRow(cluster.sequences.last(sequence));
             SEQUENCE_ID.put(batch, &sequence.name().to_owned(), &last);

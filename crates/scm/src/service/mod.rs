@@ -5,6 +5,7 @@
 //! that does not lead, they rest. Only the compaction of the tables goes on: every SCM has its own.
 
 mod admin_monitor;
+mod balancer;
 mod deletion;
 mod nodes;
 mod pipelines;
@@ -27,6 +28,7 @@ pub fn spawn(core: &Arc<Core>, store: &Store) {
     core.services.spawn(Arc::new(replication::ReplicationManager::new(core.clone())));
     core.services.spawn(Arc::new(admin_monitor::DatanodeAdminMonitor::new(core.clone())));
     core.services.spawn(Arc::new(deletion::BlockDeletingService(core.clone())));
+    core.services.spawn(Arc::new(balancer::ContainerBalancer(core.clone())));
     if let Some(options) = &core.options.range_compaction {
         core.services.spawn(Arc::new(RangeCompaction::new(store.clone(), options)));
     }

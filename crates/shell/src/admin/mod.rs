@@ -1,6 +1,7 @@
 //! `o3 admin`.
 
 mod container;
+mod containerbalancer;
 mod datanode;
 mod om;
 mod pipeline;
@@ -23,6 +24,9 @@ pub enum AdminCommand {
     Pipeline(Noun<pipeline::PipelineCommand>),
     /// Containers: list, info, create, close, report.
     Container(Noun<container::ContainerCommand>),
+    /// The container balancer: start, stop, status.
+    #[command(name = "containerbalancer")]
+    ContainerBalancer(Noun<containerbalancer::ContainerBalancerCommand>),
     /// Safe mode: status, wait, exit.
     Safemode(Noun<safemode::SafemodeCommand>),
     /// OM: roles, transfer, lag, prepare, decommission, compaction.
@@ -41,6 +45,7 @@ impl AdminCommand {
             Self::Datanode(noun) => noun.verbose,
             Self::Pipeline(noun) => noun.verbose,
             Self::Container(noun) => noun.verbose,
+            Self::ContainerBalancer(noun) => noun.verbose,
             Self::Safemode(noun) => noun.verbose,
             Self::Om(noun) => noun.verbose,
             Self::Scm(noun) => noun.verbose,
@@ -101,6 +106,9 @@ pub(crate) async fn run(command: AdminCommand, conf: &Configuration) -> Result<(
         AdminCommand::Datanode(noun) => datanode::run(noun.command, conf).await,
         AdminCommand::Pipeline(noun) => pipeline::run(noun.command, conf).await,
         AdminCommand::Container(noun) => container::run(noun.command, conf).await,
+        AdminCommand::ContainerBalancer(noun) => {
+            containerbalancer::run(noun.command, noun.verbose, conf).await
+        }
         AdminCommand::Safemode(noun) => safemode::run(noun.command, noun.verbose, conf).await,
         AdminCommand::Om(noun) => om::run(noun.command, conf).await,
         AdminCommand::Scm(noun) => scm::run(noun.command, conf).await,

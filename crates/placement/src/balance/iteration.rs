@@ -1,0 +1,352 @@
+//! One iteration of the container balancer: which replicas move where.
+//!
+//! Utilisation is what is used of a node's capacity, and the cluster's is that of all nodes that
+//! take part together. A node is over-utilised (under-utilised) when it is more than the threshold
+//! above (below) the cluster's. A replica moves from the fullest node to the emptiest that may get
+//! it when one of them is over- or under-utilised, neither becomes so by it, and the target stays
+//! emptier than the source was: the nodes become more even with every move, so an iteration ends.
+//!
+//! What nodes report while replicas move counts some of them on both. So the usage that an
+//! iteration goes by is what was reported when it began, and what it has moved since.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use types::{ContainerId, DatanodeId, OperationalState};
+
+use super::Configuration;
+use super::candidate::{NotThere, is_named};
+use crate::replica::moving::{Move, MoveResult};
+use crate::{Cluster, Health, Millis, Order};
+
+/// Replicas looked at under one lock.
+const PORTION: usize = 1_000;
+
+/// What an iteration does next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choice {
+    /// A replica moves: the order for its source.
+    Move(Order),
+    /// Nodes that could send or get one are busy.
+    Wait,
+    /// There is more to look at.
+    More,
+    /// Nothing more is moved in this iteration.
+    Exhausted,
+}
+
+/// How an iteration ended, with Ozone's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IterationResult {
+    /// All that its limits allow is moved.
+    Completed,
+    /// The balancer was stopped, or another SCM leads.
+    Interrupted,
+    /// Nodes are not even, and no replica can be moved.
+    CannotBalanceAnyMore,
+}
+
+impl IterationResult {
+    /// Ozone's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "ITERATION_COMPLETED",
+            Self::Interrupted => "ITERATION_INTERRUPTED",
+            Self::CannotBalanceAnyMore => "CAN_NOT_BALANCE_ANY_MORE",
+        }
+    }
+}
+
+/// Why an iteration does not begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotBegun {
+    /// No node takes part.
+    NoNodes,
+    /// Every node's utilisation is within the threshold.
+    Balanced,
+}
+
+/// What an iteration has done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Bytes of the moves that began.
+    pub scheduled_bytes: u64,
+    /// Bytes of those that completed.
+    pub moved_bytes: u64,
+    /// Moves that began.
+    pub scheduled: u64,
+    /// Moves that completed.
+    pub completed: u64,
+    /// Moves that failed.
+    pub failed: u64,
+    /// Moves that took too long.
+    pub timed_out: u64,
+    /// Bytes that nodes have got.
+    pub entered: BTreeMap<DatanodeId, u64>,
+    /// Bytes that nodes have given away.
+    pub left: BTreeMap<DatanodeId, u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Usage {
+    capacity: u64,
+    used: u64,
+}
+
+impl Usage {
+    /// Used share of the capacity with `more` bytes, or less, in per cent.
+    fn percent(self, more: u64, less: u64) -> f64 {
+        let used = self.used.saturating_add(more).saturating_sub(less);
+        used as f64 * 100.0 / self.capacity.max(1) as f64
+    }
+}
+
+/// One iteration.
+#[derive(Debug)]
+pub struct Iteration {
+    configuration: Configuration,
+    lower: f64,
+    upper: f64,
+    usage: BTreeMap<DatanodeId, Usage>,
+    max_involved: usize,
+    involved: BTreeSet<DatanodeId>,
+    leaving: BTreeMap<DatanodeId, u64>,
+    entering: BTreeMap<DatanodeId, u64>,
+    /// Replicas of the nodes that are or were sources, the largest last. Those that were looked at
+    /// are gone.
+    candidates: BTreeMap<DatanodeId, Vec<(u64, ContainerId)>>,
+    statistics: Statistics,
+}
+
+impl Iteration {
+    /// Begins one, with the usage that nodes have reported.
+    ///
+    /// # Errors
+    /// When there is nothing to do.
+    pub fn begin(cluster: &Cluster, configuration: Configuration) -> Result<Self, NotBegun> {
+        let in_service: Vec<_> = cluster
+            .nodes
+            .iter()
+            .filter(|n| n.health == Health::Healthy)
+            .filter(|n| n.details.op_state == OperationalState::InService)
+            .collect();
+        let (include, exclude) = (&configuration.include_nodes, &configuration.exclude_nodes);
+        let takes_part = |n: &&&crate::Node| {
+            (include.is_empty() || is_named(include, n))
+                && !is_named(exclude, n)
+                && n.total().capacity > 0
+        };
+        let usage: BTreeMap<DatanodeId, Usage> = in_service
+            .iter()
+            .filter(takes_part)
+            .map(|n| {
+                let total = n.total();
+                let used = total.capacity.saturating_sub(total.remaining);
+                (n.details.id, Usage { capacity: total.capacity, used })
+            })
+            .collect();
+        if usage.is_empty() {
+            return Err(NotBegun::NoNodes);
+        }
+        let sum = |of: fn(&Usage) -> u64| usage.values().map(of).fold(0, u64::saturating_add);
+        let (capacity, used) = (sum(|u| u.capacity), sum(|u| u.used));
+        let average = Usage { capacity, used }.percent(0, 0);
+        let (lower, upper) = (average - configuration.threshold, average + configuration.threshold);
+        if usage.values().all(|u| (lower..=upper).contains(&u.percent(0, 0))) {
+            return Err(NotBegun::Balanced);
+        }
+        let share =
+            in_service.len().saturating_mul(configuration.max_datanodes_percentage as usize);
+        Ok(Self {
+            configuration,
+            lower,
+            upper,
+            usage,
+            max_involved: share.checked_div(100).unwrap_or(0),
+            involved: BTreeSet::new(),
+            leaving: BTreeMap::new(),
+            entering: BTreeMap::new(),
+            candidates: BTreeMap::new(),
+            statistics: Statistics::default(),
+        })
+    }
+
+    /// What it has done so far.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// How it ends when there is nothing more to move.
+    pub fn result(&self) -> IterationResult {
+        match self.statistics.scheduled {
+            0 => IterationResult::CannotBalanceAnyMore,
+            _ => IterationResult::Completed,
+        }
+    }
+
+    /// Begins the next move, if there is one.
+    pub fn next(&mut self, cluster: &mut Cluster, now: Millis) -> Choice {
+        let mut waits = false;
+        let mut left = PORTION;
+        for source in self.sources() {
+            if !self.may_take_part(source, 2) {
+                continue;
+            }
+            if !cluster.may_send(source) || cluster.is_copying_enough() {
+                waits = true;
+                continue;
+            }
+            self.list(cluster, source);
+            let largest =
+                |this: &Self| this.candidates.get(&source).and_then(|c| c.last()).copied();
+            while let Some((bytes, id)) = largest(self) {
+                let Some(rest) = left.checked_sub(1) else { return Choice::More };
+                left = rest;
+                match self.target_for(cluster, (source, id, bytes), now) {
+                    Ok(target) => {
+                        self.drop_candidate(source);
+                        if let Some(order) = self.begin_move(cluster, id, (source, target), now) {
+                            return Choice::Move(order);
+                        }
+                    }
+                    Err(NotThere::Busy) => {
+                        waits = true;
+                        break;
+                    }
+                    Err(NotThere::Never) => self.drop_candidate(source),
+                }
+            }
+        }
+        if waits { Choice::Wait } else { Choice::Exhausted }
+    }
+
+    /// A move that this iteration began has ended.
+    pub fn note(&mut self, moved: &Move, result: MoveResult) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        let s = &mut self.statistics;
+        match result {
+            MoveResult::Completed => {
+                add(&mut s.completed, 1);
+                add(&mut s.moved_bytes, moved.bytes);
+                add(s.entered.entry(moved.target).or_default(), moved.bytes);
+                add(s.left.entry(moved.source).or_default(), moved.bytes);
+                return;
+            }
+            MoveResult::Failed => add(&mut s.failed, 1),
+            MoveResult::TimedOut => add(&mut s.timed_out, 1),
+        }
+        // The nodes are as if it had not begun.
+        if let Some(source) = self.usage.get_mut(&moved.source) {
+            source.used = source.used.saturating_add(moved.bytes);
+        }
+        if let Some(target) = self.usage.get_mut(&moved.target) {
+            target.used = target.used.saturating_sub(moved.bytes);
+        }
+    }
+
+    /// Nodes, the fullest first.
+    fn sources(&self) -> Vec<DatanodeId> {
+        let mut nodes: Vec<_> = self.usage.iter().map(|(id, u)| (u.percent(0, 0), *id)).collect();
+        nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        nodes.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Whether a node may take part, which did already or is one of as many as `with` that are new.
+    fn may_take_part(&self, node: DatanodeId, with: usize) -> bool {
+        // A new source needs a target, which may be one that takes part already.
+        let with = if self.involved.is_empty() { with } else { 1 };
+        self.involved.contains(&node)
+            || self.involved.len().saturating_add(with) <= self.max_involved
+    }
+
+    /// Lists the replicas of a node when it is looked at for the first time.
+    fn list(&mut self, cluster: &Cluster, source: DatanodeId) {
+        self.candidates.entry(source).or_insert_with(|| {
+            let sized = |id| Some((cluster.replicas.on(id, source)?.used_bytes, id));
+            let mut all: Vec<_> = cluster.replicas.on_node(source).filter_map(sized).collect();
+            all.sort_unstable();
+            all
+        });
+    }
+
+    fn drop_candidate(&mut self, source: DatanodeId) {
+        if let Some(candidates) = self.candidates.get_mut(&source) {
+            candidates.pop();
+        }
+    }
+
+    /// The node that gets a replica.
+    fn target_for(
+        &self,
+        cluster: &Cluster,
+        (source, id, bytes): (DatanodeId, ContainerId, u64),
+        now: Millis,
+    ) -> Result<DatanodeId, NotThere> {
+        let c = &self.configuration;
+        let of = |sums: &BTreeMap<DatanodeId, u64>, node| {
+            sums.get(&node).copied().unwrap_or(0).saturating_add(bytes)
+        };
+        let all = self.statistics.scheduled_bytes.saturating_add(bytes);
+        let from = self.usage.get(&source).copied().ok_or(NotThere::Never)?;
+        let before = from.percent(0, 0);
+        if all > c.max_size_per_iteration
+            || of(&self.leaving, source) > c.max_size_leaving_source
+            || from.percent(0, bytes) < self.lower
+        {
+            return Err(NotThere::Never);
+        }
+        let container = cluster.movable(c, id, source, now).ok_or(NotThere::Never)?;
+        let mut targets: Vec<(bool, f64, DatanodeId)> = Vec::new();
+        for (node, usage) in &self.usage {
+            let (emptier, after) = (usage.percent(0, 0), usage.percent(bytes, 0));
+            let helps = (before > self.upper || emptier < self.lower) && after < before;
+            let fits =
+                after <= self.upper && of(&self.entering, *node) <= c.max_size_entering_target;
+            // The source takes part by now.
+            let new = if self.involved.contains(&source) { 1 } else { 2 };
+            let room = self.involved.contains(node)
+                || self.involved.len().saturating_add(new) <= self.max_involved;
+            if *node != source && helps && fits && room {
+                let far = c.network_topology
+                    && !cluster.nodes.get(*node).is_some_and(|n| cluster.is_same_rack(source, n));
+                targets.push((far, emptier, *node));
+            }
+        }
+        targets.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+        let mut outcome = Err(NotThere::Never);
+        for (_, _, node) in targets {
+            let Some(target) = cluster.nodes.get(node) else { continue };
+            match cluster.may_get(container, source, target) {
+                Ok(()) => return Ok(node),
+                Err(NotThere::Busy) => outcome = Err(NotThere::Busy),
+                Err(NotThere::Never) => {}
+            }
+        }
+        outcome
+    }
+
+    fn begin_move(
+        &mut self,
+        cluster: &mut Cluster,
+        id: ContainerId,
+        (source, target): (DatanodeId, DatanodeId),
+        now: Millis,
+    ) -> Option<Order> {
+        let copy_until = now.saturating_add(self.configuration.replication_timeout);
+        let until = now.saturating_add(self.configuration.move_timeout);
+        let order = cluster.start_move(id, (source, target), copy_until, until)?;
+        let bytes = cluster.moves.of(id).map_or(0, |moved| moved.bytes);
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.statistics.scheduled, 1);
+        add(&mut self.statistics.scheduled_bytes, bytes);
+        add(self.leaving.entry(source).or_default(), bytes);
+        add(self.entering.entry(target).or_default(), bytes);
+        self.involved.extend([source, target]);
+        if let Some(source) = self.usage.get_mut(&source) {
+            source.used = source.used.saturating_sub(bytes);
+        }
+        if let Some(target) = self.usage.get_mut(&target) {
+            target.used = target.used.saturating_add(bytes);
+        }
+        Some(order)
+    }
+}

@@ -1,0 +1,135 @@
+//! Replicas that move from one node to another.
+//!
+//! A move is a copy to the target, as any other ([`pending`](super::pending)), and a preference:
+//! while it is under way the replica of the source is what goes of one that is there once too often
+//! (`repair.rs`, `ec_delete.rs`). It goes only under the conditions of every deletion. A move that
+//! is forgotten leaves a replica too many at worst.
+
+use std::collections::BTreeMap;
+
+use proto::hdds::LifeCycleState;
+use types::{ContainerId, DatanodeId};
+
+use super::repair::Repair;
+use crate::{Cluster, Millis, Order, ReplicaState};
+
+/// A replica on its way from one node to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Move {
+    /// Its container.
+    pub id: ContainerId,
+    /// Where it is.
+    pub source: DatanodeId,
+    /// Where it is to be.
+    pub target: DatanodeId,
+    /// Its bytes.
+    pub bytes: u64,
+    /// From when on it is not waited for.
+    pub until: Millis,
+    /// Whether the target has it.
+    pub copied: bool,
+}
+
+/// How a move ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MoveResult {
+    /// The target has it, the source does not.
+    Completed,
+    /// It could not be copied, or the container is not what it was.
+    Failed,
+    /// It took too long.
+    TimedOut,
+}
+
+/// The moves under way, one of a container.
+#[derive(Debug, Default)]
+pub struct Moves {
+    moves: BTreeMap<ContainerId, Move>,
+}
+
+impl Moves {
+    /// The move of a container.
+    pub fn of(&self, id: ContainerId) -> Option<&Move> {
+        self.moves.get(&id)
+    }
+
+    /// All of them, by container.
+    pub fn iter(&self) -> impl Iterator<Item = &Move> {
+        self.moves.values()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.moves.is_empty()
+    }
+
+    /// Another SCM leads, or the balancer was stopped: what is copied is a replica too many.
+    pub fn clear(&mut self) {
+        self.moves.clear();
+    }
+
+    /// Which of these nodes goes because its replica was moved to another one of them.
+    pub(super) fn moved_from(&self, id: ContainerId, nodes: &[DatanodeId]) -> Option<DatanodeId> {
+        let moved = self.moves.get(&id)?;
+        let both = nodes.contains(&moved.source) && nodes.contains(&moved.target);
+        both.then_some(moved.source)
+    }
+}
+
+impl Cluster {
+    /// Begins to move a replica; nothing when the source has none.
+    pub(crate) fn start_move(
+        &mut self,
+        id: ContainerId,
+        (source, target): (DatanodeId, DatanodeId),
+        copy_until: Millis,
+        until: Millis,
+    ) -> Option<Order> {
+        let replica = self.replicas.on(id, source)?;
+        let (bytes, index) = (replica.used_bytes, replica.replica_index);
+        let repair = Repair::copy(id, (source, index), target, copy_until);
+        repair.tasks.into_iter().for_each(|task| self.pending.add(id, task));
+        let moved = Move { id, source, target, bytes, until, copied: false };
+        self.moves.moves.insert(id, moved);
+        Some(repair.order)
+    }
+
+    /// The moves that ended since the last look.
+    pub fn review_moves(&mut self, now: Millis) -> Vec<(Move, MoveResult)> {
+        let mut ended = Vec::new();
+        let ids: Vec<ContainerId> = self.moves.moves.keys().copied().collect();
+        for id in ids {
+            let Some(mut moved) = self.moves.of(id).copied() else { continue };
+            match self.result_of(&mut moved, now) {
+                Some(result) => {
+                    self.moves.moves.remove(&id);
+                    ended.push((moved, result));
+                }
+                None => {
+                    self.moves.moves.insert(id, moved);
+                }
+            }
+        }
+        ended
+    }
+
+    fn result_of(&self, moved: &mut Move, now: Millis) -> Option<MoveResult> {
+        let (id, source, target) = (moved.id, moved.source, moved.target);
+        let state = self.containers.get(id).map(|c| c.state);
+        if !matches!(state, Some(LifeCycleState::Closed | LifeCycleState::QuasiClosed)) {
+            return Some(MoveResult::Failed);
+        }
+        let is_good = |state| matches!(state, ReplicaState::Closed | ReplicaState::QuasiClosed);
+        let arrived = self.replicas.on(id, target).is_some_and(|r| is_good(r.state));
+        if arrived && self.replicas.on(id, source).is_none() {
+            return Some(MoveResult::Completed);
+        }
+        if now >= moved.until {
+            return Some(MoveResult::TimedOut);
+        }
+        let comes =
+            self.pending.of(id).iter().any(|p| p.node == target && p.task.comes().is_some());
+        moved.copied |= arrived;
+        (!arrived && !comes).then_some(MoveResult::Failed)
+    }
+}

@@ -1,0 +1,84 @@
+//! One run of the container balancer on the SCM that leads: its iterations, for the service that
+//! drives them and for those who ask.
+//!
+//! What was asked for is in the replicated state ([`placement::Balancer`]); this is not. An SCM that
+//! becomes the leader begins with the iteration that is next.
+
+use std::collections::VecDeque;
+
+use placement::Millis;
+use placement::balance::{Iteration, IterationResult, Statistics};
+
+/// Ended iterations that are remembered.
+const HISTORY: usize = 100;
+
+/// The run of the balancer.
+#[derive(Debug, Default)]
+pub struct Balancing {
+    /// When it began on this SCM; `None` when it does not run.
+    pub started: Option<Millis>,
+    /// The iteration that is under way.
+    pub current: Option<Current>,
+    /// When the next iteration begins.
+    pub next_at: Millis,
+    /// Ended iterations of this run, the last one last.
+    pub history: VecDeque<Ended>,
+}
+
+/// An iteration under way.
+#[derive(Debug)]
+pub struct Current {
+    /// Its number, from 1 on.
+    pub number: u32,
+    /// When it began.
+    pub began: Millis,
+    /// What it does.
+    pub iteration: Iteration,
+}
+
+/// An iteration that has ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// Its number, from 1 on.
+    pub number: u32,
+    /// How.
+    pub result: IterationResult,
+    /// How long it took.
+    pub took: Millis,
+    /// What it did.
+    pub statistics: Statistics,
+}
+
+impl Balancing {
+    /// A run begins.
+    pub fn start(&mut self, now: Millis) {
+        *self = Self { started: Some(now), next_at: now, ..Self::default() };
+    }
+
+    /// The run is over, or another SCM leads.
+    pub fn stop(&mut self, now: Millis) {
+        self.end_iteration(IterationResult::Interrupted, now);
+        self.started = None;
+    }
+
+    /// The iteration that is under way has ended.
+    pub fn end_iteration(&mut self, result: IterationResult, now: Millis) {
+        let Some(current) = self.current.take() else { return };
+        let took = now.saturating_sub(current.began);
+        let statistics = current.iteration.statistics().clone();
+        tracing::info!(
+            iteration = current.number,
+            result = result.as_str(),
+            took_ms = took,
+            moved = statistics.completed,
+            moved_bytes = statistics.moved_bytes,
+            failed = statistics.failed,
+            timed_out = statistics.timed_out,
+            "container balancer"
+        );
+        if self.history.len() >= HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(Ended { number: current.number, result, took, statistics });
+    }
+}

@@ -1,0 +1,154 @@
+//! Moves containers from nodes that are fuller than the others to those that are emptier, when an
+//! operator has started it: iteration by iteration, within the limits that were asked for and those
+//! of the replication manager.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use placement::balance::{Choice, Iteration, IterationResult};
+use placement::{Balancer, Change, Millis, Order};
+use service::{BackgroundService, Progress};
+
+use crate::balancing::{Balancing, Current};
+use crate::core::Core;
+use crate::service_names as names;
+
+pub struct ContainerBalancer(pub Arc<Core>);
+
+/// What a look at the iterations came to.
+enum Step {
+    /// There is nothing to do for now.
+    Rest,
+    /// Replicas move; with more to look at, or not.
+    Moves(Vec<Order>, bool),
+    /// What is asked for changes: an iteration has ended, or the balancer stops.
+    Ended(Balancer, &'static str),
+}
+
+#[async_trait]
+impl BackgroundService for ContainerBalancer {
+    fn name(&self) -> &str {
+        names::CONTAINER_BALANCER
+    }
+
+    fn interval(&self) -> Duration {
+        self.0.options.watch_interval
+    }
+
+    async fn run_once(&self) -> Progress {
+        let core = &self.0;
+        let now = core.clock.now();
+        if core.check_leader().is_err() {
+            core.balancing.lock().stop(now);
+            core.cluster().moves.clear();
+            return Progress::idle();
+        }
+        // A copy without its deletion is a replica too many: both need the replication manager.
+        if core.replication_stopped.load(Ordering::Relaxed) || !core.knows_all_replicas() {
+            return Progress::idle();
+        }
+        match step(core, now) {
+            Step::Rest => Progress::idle(),
+            Step::Moves(orders, more) => {
+                let count = orders.len() as u64;
+                for order in &orders {
+                    tracing::info!(node = %order.node, order = ?order.kind, "a container moves");
+                }
+                core.commands.push(orders);
+                if more { Progress::more(count) } else { Progress::done(count) }
+            }
+            Step::Ended(balancer, why) => {
+                tracing::info!(
+                    next = balancer.next_iteration,
+                    runs = balancer.should_run,
+                    why,
+                    "container balancer"
+                );
+                match core.propose_one(Change::SetBalancer(balancer)).await {
+                    Ok(()) => Progress::more(1),
+                    Err(error) => Progress::failed(error),
+                }
+            }
+        }
+    }
+}
+
+fn step(core: &Core, now: Millis) -> Step {
+    let mut balancing = core.balancing.lock();
+    let mut cluster = core.cluster();
+    if cluster.safe_mode.is_on() {
+        return Step::Rest;
+    }
+    for (moved, result) in cluster.review_moves(now) {
+        tracing::info!(
+            container = %moved.id, source = %moved.source, target = %moved.target,
+            bytes = moved.bytes, ?result, "a container's move ended"
+        );
+        if let Some(current) = &mut balancing.current {
+            current.iteration.note(&moved, result);
+        }
+        core.metrics.count_move(&moved, result);
+    }
+    let Some(balancer) = cluster.balancer.clone().filter(|b| b.should_run) else {
+        // Replicas on their way arrive, and go from where they were.
+        balancing.stop(now);
+        return Step::Rest;
+    };
+    if balancing.started.is_none() {
+        balancing.start(now);
+    }
+    if balancing.current.is_none() {
+        if now < balancing.next_at {
+            return Step::Rest;
+        }
+        match Iteration::begin(&cluster, balancer.configuration.clone()) {
+            Ok(iteration) => {
+                let number = balancer.next_iteration.saturating_add(1);
+                balancing.current = Some(Current { number, began: now, iteration });
+            }
+            Err(why) => {
+                let why = match why {
+                    placement::balance::NotBegun::NoNodes => "no node takes part",
+                    placement::balance::NotBegun::Balanced => "all nodes are within the threshold",
+                };
+                return Step::Ended(Balancer { should_run: false, ..balancer }, why);
+            }
+        }
+    }
+    let Some(current) = &mut balancing.current else { return Step::Rest };
+    let mut orders = Vec::new();
+    loop {
+        match current.iteration.next(&mut cluster, now) {
+            Choice::Move(order) => orders.push(order),
+            Choice::More => return Step::Moves(orders, true),
+            Choice::Wait => return Step::Moves(orders, false),
+            Choice::Exhausted => break,
+        }
+    }
+    if !orders.is_empty() || !cluster.moves.is_empty() {
+        return Step::Moves(orders, false);
+    }
+    let result = current.iteration.result();
+    balancing.end_iteration(result, now);
+    after(&mut balancing, balancer, result, now)
+}
+
+/// An iteration has ended: the next one, or the end.
+fn after(
+    balancing: &mut Balancing,
+    balancer: Balancer,
+    result: IterationResult,
+    now: Millis,
+) -> Step {
+    let next_iteration = balancer.next_iteration.saturating_add(1);
+    let last = balancer.configuration.iterations.is_some_and(|n| next_iteration >= n);
+    balancing.next_at = now.saturating_add(balancer.configuration.interval);
+    let (should_run, why) = match result {
+        IterationResult::CannotBalanceAnyMore => (false, "no container can be moved"),
+        _ if last => (false, "all iterations are done"),
+        _ => (true, "an iteration is done"),
+    };
+    Step::Ended(Balancer { should_run, next_iteration, ..balancer }, why)
+}
