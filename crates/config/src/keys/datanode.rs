@@ -37,9 +37,10 @@ keys! {
     HDDS_DATANODE_HTTP_BIND_HOST: String = "hdds.datanode.http-bind-host", "", [DATANODE];
     /// Serve the DataNode's status page and metrics.
     HDDS_DATANODE_HTTP_ENABLED: bool = "hdds.datanode.http.enabled", "true", [DATANODE];
-    /// Space kept free on single disks: /dir1:100MB,/dir2:1GB.
+    /// Space that is for others on single disks, /dir1:100MB,/dir2:1GB; what they use already is a
+    /// part of it.
     HDDS_DATANODE_DIR_DU_RESERVED: Vec<String> = "hdds.datanode.dir.du.reserved", "", [DATANODE];
-    /// Share of every disk kept free, 0 to 1.
+    /// Share of every disk that is for others, 0 to 1.
     HDDS_DATANODE_DIR_DU_RESERVED_PERCENT: f64 = "hdds.datanode.dir.du.reserved.percent", "0.0001", [DATANODE];
     /// Free space below which a disk takes no more writes.
     HDDS_DATANODE_VOLUME_MIN_FREE_SPACE: ByteSize = "hdds.datanode.volume.min.free.space", "100MB", [DATANODE];

@@ -54,7 +54,8 @@ impl Cluster {
     pub fn start_with(nodes: usize, settings: &'static [(&'static str, &'static str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let racks = dir.path().join("racks");
-        let lines = (0..nodes).map(|n| format!("dn{n} /rack{}\n", n % 2));
+        // One more may come later.
+        let lines = (0..=nodes).map(|n| format!("dn{n} /rack{}\n", n % 2));
         std::fs::write(&racks, lines.collect::<String>()).unwrap();
         let scm = Daemon::start(role(
             "scm",
@@ -69,6 +70,7 @@ impl Cluster {
                 ("hdds.scm.replication.thread.interval", "1s".to_owned()),
                 ("hdds.scm.wait.time.after.safemode.exit", "0s".to_owned()),
                 ("ozone.scm.datanode.admin.monitor.interval", "1s".to_owned()),
+                ("hdds.container.balancer.balancing.iteration.interval", "1s".to_owned()),
                 (
                     "net.topology.node.switch.mapping.impl",
                     "org.apache.hadoop.net.TableMapping".to_owned(),

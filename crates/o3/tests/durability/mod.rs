@@ -2,6 +2,7 @@
 //!
 //! * [`kill_all`]: kill -9 of a whole cluster at random moments, again and again
 //! * [`lost_datanode`]: separate processes, one DataNode killed while clients write
+//! * [`balancing`]: containers move to a node that came later, under load and kills
 //! * [`bad_disks`]: disks that cannot be opened, replicas with flipped bits that are replaced
 //! * [`flipped_bits`]: stored bytes change behind our back
 //! * [`full_disk`]: no room, and room again
@@ -15,6 +16,7 @@
 //! * [`ledger`]: what writers were told, and whether a cluster still holds it
 
 mod bad_disks;
+mod balancing;
 mod cluster;
 mod erasure_coded;
 mod erasure_damage;

@@ -134,9 +134,9 @@ fn asked(
     }
     if let Some(percentage) = request.max_datanodes_percentage_to_involve_per_iteration {
         let fits = u32::try_from(percentage).ok().filter(|p| *p <= 100);
-        c.max_datanodes_percentage = fits.ok_or(RequestError::Invalid(
-            "Max Datanodes Percentage To Involve Per Iteration should be specified in the range [0, 100]".into(),
-        ))?;
+        let refused = "Max Datanodes Percentage To Involve Per Iteration must be lesser than equal \
+                       to hundred.";
+        c.max_datanodes_percentage = fits.ok_or(RequestError::Invalid(refused.into()))?;
     }
     match request.iterations {
         Some(-1) => c.iterations = None,

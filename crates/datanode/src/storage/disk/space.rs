@@ -21,13 +21,13 @@ const TIGHT: u64 = 2 << 30;
 /// Room on a disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Space {
-    /// Size of the disk without what is reserved.
+    /// Size of the disk without what is reserved for others.
     pub capacity: u64,
     /// Bytes that may still be used.
     pub available: u64,
     /// Bytes in use on the file system, by others and us.
     pub fs_used: u64,
-    /// Bytes never used.
+    /// Bytes that are for others; what they use already is a part of it.
     pub reserved: u64,
     /// Size of the file system.
     pub fs_capacity: u64,
@@ -41,6 +41,8 @@ pub(super) struct Gauge {
     reserved: u64,
     reserved_share: f64,
     min_free: u64,
+    /// What our containers held at the last report.
+    used: AtomicU64,
     started: Instant,
     looked_at: AtomicU64,
     available: AtomicU64,
@@ -53,6 +55,7 @@ impl Gauge {
             reserved,
             reserved_share: options.reserved_share.clamp(0.0, 1.0),
             min_free: options.min_free_space,
+            used: AtomicU64::new(0),
             started: Instant::now(),
             looked_at: AtomicU64::new(0),
             available: AtomicU64::new(0),
@@ -63,10 +66,12 @@ impl Gauge {
         let Ok(fs) = blockio::file_system_space(&self.path) else { return Space::default() };
         let (fs_capacity, fs_available) = (fs.capacity, fs.available);
         let reserved = self.reserved.max((fs_capacity as f64 * self.reserved_share) as u64);
+        let fs_used = fs_capacity.saturating_sub(fs_available);
+        let others = fs_used.saturating_sub(self.used.load(Ordering::Relaxed));
         Space {
             capacity: fs_capacity.saturating_sub(reserved),
-            available: fs_available.saturating_sub(reserved),
-            fs_used: fs_capacity.saturating_sub(fs_available),
+            available: fs_available.saturating_sub(reserved.saturating_sub(others)),
+            fs_used,
             reserved,
             fs_capacity,
             fs_available,
@@ -114,6 +119,7 @@ impl Disk {
     /// What SCM is told of the disk; `used` is what our containers hold, `committed` what open
     /// ones may still take.
     pub(crate) fn storage_report(&self, used: u64, committed: u64) -> StorageReportProto {
+        self.space.used.store(used, Ordering::Relaxed);
         let failed = self.failure().is_some();
         let space = if failed { Space::default() } else { self.space() };
         StorageReportProto {
