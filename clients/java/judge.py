@@ -76,13 +76,21 @@ OF_CONTENT_PASSED = 146
 
 
 def erasure(folder):
-    """Erasure-coded keys on five DataNodes: recorded tables, some of Hadoop's tests, keys of one client read by the
-    others in a bucket of rs-3-2-1024k; then two DataNodes lose the files of all blocks."""
+    """Erasure-coded keys on five DataNodes: recorded tables, some of Hadoop's tests, files that refuse to be synced and
+    have the checksums of replicated ones, keys of one client read by the others in a bucket of rs-3-2-1024k; then two
+    DataNodes lose the files of all blocks."""
 
     def judge(server, conf):
         status = java(folder / "tables", conf, "check", chosen([], "erasure"))
         status += contract_on_erasure(folder / "contract", conf, *OF_CONTENT, str(OF_CONTENT_PASSED))
+        status += beside_replicated(conf)
         return status + crossing_without_replicas(server, conf)
+
+    def beside_replicated(conf):
+        o3_sh(conf, "volume", "create", "/coded")
+        o3_sh(conf, "bucket", "create", "/coded/striped", "--layout", "fso", "-t", "EC", "-r", "rs-3-2-1024k")
+        o3_sh(conf, "bucket", "create", "/coded/replicated", "--layout", "fso", "-t", "RATIS", "-r", "THREE")
+        return filesystem(folder / "coded", conf, "HSYNC", "Coded", "/coded/striped", "/coded/replicated")
 
     def crossing_without_replicas(server, conf):
         o3_sh(conf, "bucket", "create", "/s3v/crossing", "--layout", "obs", "-t", "EC", "-r", "rs-3-2-1024k")
