@@ -54,7 +54,7 @@ fn simulate(runs: &Runs) -> (bool, String, String) {
 }
 
 /// Seeds that found something, with what it was.
-const FOUND: [(Runs, &str); 15] = [
+const FOUND: [(Runs, &str); 16] = [
     (
         Runs { scenario: "raft", faults: "usual", seed: 2, count: 16, seconds: 120 },
         "a log was refused after a full disk and a kill: the file made in vain was taken for the newest",
@@ -114,6 +114,10 @@ const FOUND: [(Runs, &str); 15] = [
     (
         Runs { scenario: "cluster", faults: "fsyncs", seed: 43001, count: 1, seconds: 120 },
         "a pipeline was closed before it had a leader again, and the log had the only copy of bytes",
+    ),
+    (
+        Runs { scenario: "erasure", faults: "usual", seed: 15, count: 1, seconds: 60 },
+        "an SCM that had just started forgot the deletions of a node that had not registered yet",
     ),
 ];
 
@@ -197,6 +201,11 @@ fn new_seeds_of_leaving_nodes_lose_nothing() {
 #[test]
 fn new_seeds_of_erasure_coded_keys_keep_every_index() {
     explore("cluster", "erasure", 1, 120);
+}
+
+#[test]
+fn new_seeds_of_disks_that_erasure_coded_keys_lose_leave_every_byte() {
+    explore("erasure", "usual", 1, 120);
 }
 
 #[test]
