@@ -204,11 +204,6 @@ fn new_seeds_of_erasure_coded_keys_keep_every_index() {
 }
 
 #[test]
-fn new_seeds_of_disks_that_erasure_coded_keys_lose_leave_every_byte() {
-    explore("erasure", "usual", 1, 120);
-}
-
-#[test]
 fn new_seeds_of_services_whose_members_come_and_go_lose_nothing() {
     explore("cluster", "services", 1, 120);
 }
