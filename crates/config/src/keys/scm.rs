@@ -154,8 +154,8 @@ keys! {
     HDDS_SCM_REPLICATION_MAINTENANCE_REMAINING_REDUNDANCY: u32 = "hdds.scm.replication.maintenance.remaining.redundancy", "1", [SCM];
     /// Containers named per kind of trouble in the replication manager's report.
     HDDS_SCM_REPLICATION_CONTAINER_SAMPLE_LIMIT: u32 = "hdds.scm.replication.container.sample.limit", "100", [SCM];
-    /// How far the used share of a DataNode's capacity may be from that of the cluster, in per cent,
-    /// before the container balancer moves containers from it or to it.
+    /// How far the used share of a DataNode's capacity may be from that of the cluster, in per
+    /// cent, before the container balancer moves containers from it or to it.
     HDDS_CONTAINER_BALANCER_UTILIZATION_THRESHOLD: f64 = "hdds.container.balancer.utilization.threshold", "10", [SCM];
     /// DataNodes that send or get containers in one iteration of the balancer, in per cent of those
     /// in service.
