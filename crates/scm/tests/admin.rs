@@ -304,7 +304,7 @@ async fn the_replication_manager_can_be_stopped_and_started() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_host_and_the_balancer_are_refused_by_name() {
+async fn an_unknown_host_is_refused_by_name() {
     let h = Harness::start().await;
     let _nodes = h.datanodes(1).await;
     let listed =
@@ -318,8 +318,31 @@ async fn an_unknown_host_and_the_balancer_are_refused_by_name() {
         refused.unwrap().failed_hosts.into_iter().map(|f| (f.host, f.error)).collect();
     assert_eq!(errors.len(), 1, "the other one is taken");
     assert_eq!(errors[0].1, "nowhere.example: Name or service not known");
-    let balancer = h.location(Type::StartContainerBalancer, |_| ()).await;
-    assert!(!balancer.start_container_balancer_response.unwrap().start);
+    h.scm.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_balancer_is_started_and_stopped_and_refuses_nodes_that_are_not_known() {
+    let h = Harness::start().await;
+    let _nodes = h.datanodes(1).await;
+    let start = async |exclude: Option<&str>| {
+        let body = StartContainerBalancerRequestProto {
+            exclude_nodes: exclude.map(str::to_owned),
+            ..Default::default()
+        };
+        let fill = |r: &mut ScmContainerLocationRequest| {
+            r.start_container_balancer_request = Some(body);
+        };
+        let response = h.location(Type::StartContainerBalancer, fill).await;
+        response.start_container_balancer_response.unwrap()
+    };
+    let refused = start(Some("nowhere.example")).await;
+    assert!(!refused.start);
+    assert!(refused.message().contains("'nowhere.example' does not exist"), "{refused:?}");
+    assert!(start(None).await.start);
+    h.location(Type::StopContainerBalancer, |_| ()).await;
+    let status = h.location(Type::GetContainerBalancerStatus, |_| ()).await;
+    assert!(!status.container_balancer_status_response.unwrap().is_running);
     h.scm.shutdown().await;
 }
 
