@@ -1,5 +1,5 @@
 //! One run of the container balancer on the SCM that leads: its iterations, for the service that
-//! drives them and for those who ask.
+//! drives them and for the status verb.
 //!
 //! What was asked for is in the replicated state ([`placement::Balancer`]); this is not. An SCM
 //! that becomes the leader begins with the iteration that is next.

@@ -1,6 +1,6 @@
 //! Users and groups of this machine, from its account files, as Ozone's Unix group mapping tells:
 //! which group a new volume, bucket or key is shared with, which entries of an ACL are about a
-//! user, and who administers a server.
+//! user, and which users administer a server.
 //!
 //! The files are read rather than the system's resolver asked: that one may wait for a directory
 //! server, and a request must not. A user that the files do not know is in no group.
@@ -67,7 +67,7 @@ impl Groups {
         found
     }
 
-    /// The user that this process runs as, who administers its server.
+    /// The user that this process runs as; an administrator of its server.
     pub fn own_user(&self) -> String {
         let named = |variable| std::env::var(variable).ok().filter(|user| !user.is_empty());
         let user = named("USER").or_else(|| named("LOGNAME")).or_else(|| self.process_user());
