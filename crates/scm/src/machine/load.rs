@@ -2,12 +2,12 @@
 
 use metastore::{Cursor, IterRange, KeyCodec, Store, TypedTable, ValueCodec};
 use multiraft::LogPosition;
-use placement::{Cluster, Sequence};
+use placement::{Balancer, Cluster, Sequence};
 
 use crate::ScmError;
 use crate::tables::{
-    BALANCER_KEY, CONTAINERS, DELETED_BLOCKS, NumberRow, PIPELINES, SEQUENCE_ID, SERVICE_CONFIG,
-    TRANSACTION_INFO, TRANSACTION_INFO_KEY,
+    BALANCER_KEY, BalancerRow, CONTAINERS, DELETED_BLOCKS, NumberRow, PIPELINES, SEQUENCE_ID,
+    SERVICE_CONFIG, TRANSACTION_INFO, TRANSACTION_INFO_KEY,
 };
 
 /// Loads every table into an empty cluster; returns how far the store has applied the log.
@@ -21,11 +21,22 @@ pub fn load(store: &Store, cluster: &mut Cluster) -> Result<LogPosition, ScmErro
         let last = SEQUENCE_ID.get(store, &sequence.name().to_owned())?;
         cluster.sequences.load(sequence, last.map_or(0, |NumberRow(n)| n));
     }
-    // Other rows are those of services of Ozone's.
-    let balancer = SERVICE_CONFIG.get(store, &BALANCER_KEY.to_owned())?;
-    cluster.balancer = balancer.map(|row| row.0);
+    cluster.balancer = load_balancer(store)?;
     let position = TRANSACTION_INFO.get(store, &TRANSACTION_INFO_KEY.to_owned())?;
     Ok(position.map(|p| p.0).unwrap_or_default())
+}
+
+/// What the container balancer was asked for. A row that makes no sense, as Ozone's own SCM takes
+/// some, keeps the balancer from running, and not SCM from starting.
+fn load_balancer(store: &Store) -> Result<Option<Balancer>, ScmError> {
+    let Some(row) = store.get(SERVICE_CONFIG.raw(), BALANCER_KEY.as_bytes())? else {
+        return Ok(None);
+    };
+    let balancer = BalancerRow::decode(&row);
+    if balancer.is_none() {
+        tracing::error!("the configuration of the container balancer cannot be read; it is off");
+    }
+    Ok(balancer.map(|row| row.0))
 }
 
 fn each<K: KeyCodec, V: ValueCodec>(

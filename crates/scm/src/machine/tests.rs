@@ -145,3 +145,31 @@ fn the_machine_conforms() {
     let dir = tempfile::tempdir().unwrap();
     crate::conformance::check(dir.path()).unwrap();
 }
+
+#[test]
+fn the_balancer_is_as_it_was_asked_for_after_a_start_and_off_when_its_row_makes_no_sense() {
+    let dir = tempfile::tempdir().unwrap();
+    let wire = proto::hdds::ContainerBalancerConfigurationProto {
+        utilization_threshold: Some("7.5".into()),
+        next_iteration_index: Some(3),
+        should_run: true,
+        ..Default::default()
+    };
+    let balancer = placement::Balancer::from_wire(&wire).unwrap();
+    let mut scm = machine(dir.path());
+    assert_eq!(apply(&mut scm, 1, &[Change::SetBalancer(balancer.clone())]), [None]);
+    drop(scm);
+    let scm = machine(dir.path());
+    assert_eq!(scm.cluster.lock().balancer.as_ref(), Some(&balancer));
+
+    // As Apache Ozone's SCM takes it: `start --include-containers x`.
+    let wire = proto::hdds::ContainerBalancerConfigurationProto {
+        include_containers: Some("x".into()),
+        ..wire
+    };
+    let mut batch = Batch::new();
+    batch.put(SERVICE_CONFIG.raw(), BALANCER_KEY, prost::Message::encode_to_vec(&wire));
+    scm.store.write(batch, Durability::Sync).unwrap();
+    drop(scm);
+    assert_eq!(machine(dir.path()).cluster.lock().balancer, None);
+}

@@ -41,7 +41,8 @@ pub(super) struct Gauge {
     reserved: u64,
     reserved_share: f64,
     min_free: u64,
-    /// What our containers held at the last report.
+    /// What our containers held at the last report, and what was written since; more than there
+    /// can be before the first report, so that nothing counts as others'.
     used: AtomicU64,
     started: Instant,
     looked_at: AtomicU64,
@@ -55,7 +56,7 @@ impl Gauge {
             reserved,
             reserved_share: options.reserved_share.clamp(0.0, 1.0),
             min_free: options.min_free_space,
-            used: AtomicU64::new(0),
+            used: AtomicU64::new(u64::MAX),
             started: Instant::now(),
             looked_at: AtomicU64::new(0),
             available: AtomicU64::new(0),
@@ -67,10 +68,10 @@ impl Gauge {
         let (fs_capacity, fs_available) = (fs.capacity, fs.available);
         let reserved = self.reserved.max((fs_capacity as f64 * self.reserved_share) as u64);
         let fs_used = fs_capacity.saturating_sub(fs_available);
-        let others = fs_used.saturating_sub(self.used.load(Ordering::Relaxed));
+        let kept_free = kept_free(reserved, fs_used, self.used.load(Ordering::Relaxed));
         Space {
             capacity: fs_capacity.saturating_sub(reserved),
-            available: fs_available.saturating_sub(reserved.saturating_sub(others)),
+            available: fs_available.saturating_sub(kept_free),
             fs_used,
             reserved,
             fs_capacity,
@@ -93,8 +94,16 @@ impl Gauge {
             return false;
         }
         self.available.fetch_sub(bytes.min(available), Ordering::Relaxed);
+        // Until the next report, however long SCM is away, this is not others' use.
+        let more = |used: u64| Some(used.saturating_add(bytes));
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         true
     }
+}
+
+/// What must stay free of what is reserved for others: they use a part of it already.
+fn kept_free(reserved: u64, fs_used: u64, ours: u64) -> u64 {
+    reserved.saturating_sub(fs_used.saturating_sub(ours))
 }
 
 impl Disk {
@@ -167,4 +176,20 @@ pub(crate) fn choose(
             disks.len()
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_use_is_a_part_of_what_is_reserved_for_them() {
+        // Of 100 reserved, others use 40 of the 70 that are used.
+        assert_eq!(kept_free(100, 70, 30), 60);
+        assert_eq!(kept_free(100, 500, 30), 0, "they have more than that");
+        assert_eq!(kept_free(100, 70, 70), 100, "all that is used is ours");
+        // Before the first report, and when files take less room than what is in them.
+        assert_eq!(kept_free(100, 70, u64::MAX), 100);
+        assert_eq!(kept_free(u64::MAX, u64::MAX, 0), 0);
+    }
 }
