@@ -68,6 +68,13 @@ def judge(folder, server, conf):
         keys = stats.get("numKey"), stats.get("numBucket")
         return None if keys == (ours["keys"], 3) else f"/films has {keys}, we list {ours}"
 
+    def followed():
+        """Nothing when Recon has all that was written since: counts alone may agree before that."""
+        keys = fetch(f"{api}/keys/listKeys?startPrefix=/films/obs&limit=100") or {}
+        listed = sorted(key["keyName"] for key in keys.get("keys", []))
+        expected = sorted(["old1/film", "old2/film", *(f"new{number}" for number in range(5))])
+        return counted() if listed == expected else f"it lists {listed} instead of {expected}"
+
     with OzoneServer("recon", home, settings) as recon:
         wrong = wait("the first counts", counted, 120, recon)
         if wrong is None:
@@ -76,17 +83,14 @@ def judge(folder, server, conf):
                 sh(conf, "key", "put", f"/films/obs/new{number}", small)
             sh(conf, "key", "delete", "/films/obs/old0/film")
             sh(conf, "key", "delete", "/films/legacy/old1/film")
-            wrong = wait("the counts of what was written since", counted, 60, recon)
-        keys = fetch(f"{api}/keys/listKeys?startPrefix=/films/obs&limit=100") or {}
-        listed = sorted(key["keyName"] for key in keys.get("keys", []))
+            wrong = wait("what was written since", followed, 60, recon)
         log = recon.log.read_text(errors="replace")
         if wrong:
             print(f"recon: {wrong}\n{recon.tail()}")
             return 1
-    expected = sorted(["old1/film", "old2/film", *(f"new{number}" for number in range(5))])
     copies = log.count("Attempting to update Recon OM DB with new snapshot")
-    if listed != expected or copies != 1:
-        print(f"recon: it lists {listed} instead of {expected}, after {copies} copies instead of one")
+    if copies != 1:
+        print(f"recon: it copied the tables {copies} times instead of once")
         return 1
     print(f"Recon counts as we do: {counts(conf)}, after one copy of the tables and the updates that followed")
     return 0

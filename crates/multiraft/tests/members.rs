@@ -50,12 +50,7 @@ async fn a_member_that_is_added_gets_everything_and_then_its_vote() {
     cluster.stop(leader, false).await;
     let left = [others[0], others[1], new];
     cluster.put(&left, "three of three").await;
-    until_async("the new one leads", || async {
-        let now = cluster.leader_of(&left).await;
-        cluster.group(now).transfer_leader(cluster.nodes[new].id);
-        cluster.group(new).leader().ready
-    })
-    .await;
+    cluster.hand_over(new).await;
     cluster.put(&left, "led by the new one").await;
     cluster.shutdown().await;
 }

@@ -124,9 +124,7 @@ async fn leadership_is_handed_over_on_request() {
     let old = cluster.leader().await;
     let to = (old + 1) % 3;
     let id = cluster.nodes[to].id;
-    let mut changes = cluster.group(to).leader_changes();
-    cluster.group(old).transfer_leader(id);
-    changes.wait_for(|l| l.leader == Some(id) && l.ready).await.unwrap();
+    cluster.hand_over(to).await;
     cluster.put(&[to], "two").await;
     cluster.agree(2).await;
     let error = cluster.group(old).propose(Proposal::new("x")).await.unwrap_err();
@@ -142,8 +140,7 @@ async fn the_first_leader_votes_for_the_next_while_the_third_is_not_there() {
     cluster.agree(1).await;
     let old = cluster.leader().await;
     let new = 1 - old;
-    cluster.group(old).transfer_leader(cluster.nodes[new].id);
-    until("the other leads", || cluster.group(new).leader().ready).await;
+    cluster.hand_over(new).await;
     cluster.put(&[new], "two").await;
     cluster.shutdown().await;
 }

@@ -319,6 +319,20 @@ impl Cluster {
         self.leader_of(&self.up()).await
     }
 
+    /// Has a node lead. A request is an attempt: leadership may be on its way elsewhere, and Raft
+    /// gives an attempt up after an election timeout.
+    pub async fn hand_over(&self, to: usize) {
+        until_async("it leads", || async {
+            let now = self.leader().await;
+            if now != to {
+                self.group(now).transfer_leader(self.nodes[to].id);
+                tokio::time::sleep(self.election_timeout / 10).await;
+            }
+            self.group(to).leader().ready
+        })
+        .await;
+    }
+
     /// Proposes until some leader takes it, as a client would.
     pub async fn put(&self, of: &[usize], header: &str) -> Applied {
         let started = Instant::now();
