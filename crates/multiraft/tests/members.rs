@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use multiraft::{Change, ChangeError, MemberRole, Proposal, TrimOptions};
 
-use crate::support::{Cluster, until, until_async};
+use crate::support::{Cluster, until};
 
 async fn settled(size: usize) -> Cluster {
     let mut cluster = Cluster::new(size);
