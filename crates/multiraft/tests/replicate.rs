@@ -333,6 +333,8 @@ async fn the_leader_hears_how_far_the_others_have_committed() {
 async fn followers_answer_reads_that_show_every_acknowledged_write() {
     let cluster = Cluster::started(3);
     cluster.put(&[0, 1, 2], "first").await;
+    // One that has heard of no leader yet cannot ask it.
+    cluster.agree(1).await;
     let leader = cluster.leader().await;
     let followers: Vec<usize> = (0..3).filter(|n| *n != leader).collect();
     for n in 0..50 {
