@@ -336,13 +336,20 @@ async fn the_balancer_is_started_and_stopped_and_refuses_nodes_that_are_not_know
         let response = h.location(Type::StartContainerBalancer, fill).await;
         response.start_container_balancer_response.unwrap()
     };
+    let running = async || {
+        let status = h.location(Type::GetContainerBalancerStatus, |_| ()).await;
+        status.container_balancer_status_response.unwrap().is_running
+    };
+    // Without it no iteration begins, and the run does not end by itself.
+    h.location(Type::StopReplicationManager, |_| ()).await;
     let refused = start(Some("nowhere.example")).await;
     assert!(!refused.start);
     assert!(refused.message().contains("'nowhere.example' does not exist"), "{refused:?}");
+    assert!(!running().await);
     assert!(start(None).await.start);
+    assert!(running().await);
     h.location(Type::StopContainerBalancer, |_| ()).await;
-    let status = h.location(Type::GetContainerBalancerStatus, |_| ()).await;
-    assert!(!status.container_balancer_status_response.unwrap().is_running);
+    assert!(!running().await);
     h.scm.shutdown().await;
 }
 
