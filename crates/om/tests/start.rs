@@ -105,3 +105,39 @@ async fn all_of_ozones_tables_and_its_version_file_are_there() {
     let (term, index) = text.split_once('#').unwrap();
     assert!(term.parse::<u64>().unwrap() >= 1 && index.parse::<u64>().unwrap() >= 1, "{text}");
 }
+
+/// A kill while the first start makes the tables, one after another.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_a_first_start_made_a_part_of_is_no_database_of_ozones() {
+    for tables in [0, 1, 3, namespace::Table::ALL.len()] {
+        let world = World::new().await;
+        begin_tables(world.dir.path(), tables);
+        let om = world.start().await;
+        om.ok(create_volume("vol")).await;
+        om.handle.shutdown().await;
+        world.start().await.handle.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_in_a_ratis_log_are_not_lost_because_the_tables_are_empty() {
+    let world = World::new().await;
+    begin_tables(world.dir.path(), namespace::Table::ALL.len());
+    let group = world.dir.path().join("om.ratis/group/current");
+    std::fs::create_dir_all(&group).unwrap();
+    // Term 1, index 3, a command of one byte; then a checksum.
+    let entry = [7, 0x08, 1, 0x10, 3, 0x1a, 1, b'x', 0, 0, 0, 0];
+    std::fs::write(group.join("log_inprogress_0"), [&b"RaftLog1"[..], &entry].concat()).unwrap();
+    let conf = world.conf(world.dir.path());
+    let refused = Om::start(&conf, OmOptions::default()).await.err().expect("a log is ahead");
+    assert!(refused.to_string().contains("goes to entry 3, the tables to 0"), "{refused}");
+}
+
+fn begin_tables(dir: &std::path::Path, count: usize) {
+    let specs: Vec<_> = namespace::Table::ALL[..count]
+        .iter()
+        .map(|table| metastore::TableSpec::new(table.name(), metastore::Preset::Point))
+        .collect();
+    metastore::Store::open(&dir.join("om.db"), &specs, &metastore::StoreOptions::default())
+        .unwrap();
+}

@@ -54,7 +54,7 @@ fn simulate(runs: &Runs) -> (bool, String, String) {
 }
 
 /// Seeds that found something, with what it was.
-const FOUND: [(Runs, &str); 16] = [
+const FOUND: [(Runs, &str); 17] = [
     (
         Runs { scenario: "raft", faults: "usual", seed: 2, count: 16, seconds: 120 },
         "a log was refused after a full disk and a kill: the file made in vain was taken for the newest",
@@ -118,6 +118,10 @@ const FOUND: [(Runs, &str); 16] = [
     (
         Runs { scenario: "erasure", faults: "usual", seed: 15, count: 1, seconds: 60 },
         "an SCM that had just started forgot the deletions of a node that had not registered yet",
+    ),
+    (
+        Runs { scenario: "cluster", faults: "services", seed: 289_694_363, count: 1, seconds: 120 },
+        "an OM that was killed while its first start made its tables took them for Apache Ozone's, and never started again",
     ),
 ];
 

@@ -10,7 +10,9 @@
 //! 4. The Raft log begins behind what the tables hold ([`replicated::takeover`]).
 //!
 //! A database is Ozone's when it lacks the table that this OM adds. That table is made when all of
-//! this is done and durable; until then a start that ends begins again. Nothing that Ozone needs is
+//! this is done and durable; until then a start that ends begins again. A database without a single
+//! row is nobody's: a first start, of either OM, ended before it had made all tables. Only the Ratis
+//! log counts there. Nothing that Ozone needs is
 //! removed, but its OM must not be started on the directory again: it would go on with its own log.
 
 mod uploads;
@@ -40,11 +42,27 @@ pub(crate) fn take_over(dir: &Path, raft_dir: &Path, home: &Path) -> Result<(), 
     if !path.join("CURRENT").exists() || takeover::has_log(home) {
         return Ok(());
     }
-    if OfflineStore::open_read_only(&path)?.tables().iter().any(|table| table == RETRY_TABLE) {
-        return Ok(());
+    let refuse = |reason: String| Error::TakeOver { path: path.clone(), reason };
+    let logs = [dir.join(RATIS), raft_dir.to_path_buf()];
+    let refuse_log_beyond = |index: u64| {
+        let ahead = takeover::ratis_ahead(&logs, index).map_err(|e| Error::io(dir, e))?;
+        let Some((log, last)) = ahead else { return Ok(()) };
+        Err(refuse(format!(
+            "the Ratis log in {} goes to entry {last}, the tables to {index}: start Ozone's OM again, \
+             stop it after 'ozone admin om prepare', and then start here",
+            log.display()
+        )))
+    };
+    {
+        let store = OfflineStore::open_read_only(&path)?;
+        if store.tables().iter().any(|table| table == RETRY_TABLE) {
+            return Ok(());
+        }
+        if !has_rows(&store)? {
+            return refuse_log_beyond(0);
+        }
     }
     tracing::info!(database = %path.display(), "Apache Ozone wrote this database: it is taken over");
-    let refuse = |reason: String| Error::TakeOver { path: path.clone(), reason };
     let store = OfflineStore::open(&path)?;
     for table in [Table::VolumeTable, Table::BucketTable, Table::TransactionInfoTable] {
         if !store.tables().iter().any(|name| name == table.name()) {
@@ -59,15 +77,7 @@ pub(crate) fn take_over(dir: &Path, raft_dir: &Path, home: &Path) -> Result<(), 
             String::from_utf8_lossy(&position)
         )));
     };
-    let logs = [dir.join(RATIS), raft_dir.to_path_buf()];
-    let ahead = takeover::ratis_ahead(&logs, index).map_err(|e| Error::io(dir, e))?;
-    if let Some((log, last)) = ahead {
-        return Err(refuse(format!(
-            "the Ratis log in {} goes to entry {last}, the tables to {index}: start Ozone's OM again, \
-             stop it after 'ozone admin om prepare', and then start here",
-            log.display()
-        )));
-    }
+    refuse_log_beyond(index)?;
     if let Some(snapshot) = first_key(&store, Table::SnapshotInfoTable.name())? {
         return Err(refuse(format!(
             "there are snapshots of buckets, such as {snapshot}, which are separate databases of Ozone's: \
@@ -91,6 +101,15 @@ fn refuse_row(refuse: &impl Fn(String) -> Error) -> impl Fn(uploads::ConvertErro
         uploads::ConvertError::Store(error) => error.into(),
         damaged => refuse(damaged.to_string()),
     }
+}
+
+fn has_rows(store: &OfflineStore) -> Result<bool, Error> {
+    for table in store.tables() {
+        if first_key(store, table)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn first_key(store: &OfflineStore, table: &str) -> Result<Option<String>, Error> {
