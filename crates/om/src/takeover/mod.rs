@@ -11,8 +11,8 @@
 //!
 //! A database is Ozone's when it lacks the table that this OM adds. That table is made when all of
 //! this is done and durable; until then a start that ends begins again. A database without a single
-//! row is nobody's: a first start, of either OM, ended before it had made all tables. Only the Ratis
-//! log counts there.
+//! row is nobody's: a first start, of either OM, ended before it had made all tables. Only the
+//! Ratis log counts there.
 //!
 //! Nothing that Ozone needs is removed, but its OM must not be started on the directory again: it
 //! would go on with its own log.
