@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "security.proto",
     "hdds.proto",
     "ozone.proto",
@@ -11,6 +11,7 @@ const FILES: [&str; 8] = [
     "container_location.proto",
     "block_location.proto",
     "scm_datanode.proto",
+    "background_service.proto",
 ];
 
 /// Numbers of `FieldDescriptorProto.Type.TYPE_MESSAGE` and `.Label.LABEL_OPTIONAL`.

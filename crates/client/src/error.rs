@@ -67,6 +67,16 @@ pub enum Error {
         /// SCM's words.
         message: String,
     },
+    /// The answer of a server that was asked about itself.
+    #[error("{address} refused: {message}")]
+    Server {
+        /// Which server.
+        address: String,
+        /// What to branch on.
+        kind: ErrorKind,
+        /// The server's words.
+        message: String,
+    },
     /// A server could not be reached or had no leader until the deadline.
     #[error("{service} is unavailable: {message}")]
     Unavailable {
@@ -165,7 +175,7 @@ impl Error {
         match self {
             Self::Om { status, .. } => om_kind(*status),
             Self::Container { result, .. } => container_kind(*result),
-            Self::Scm { kind, .. } => *kind,
+            Self::Scm { kind, .. } | Self::Server { kind, .. } => *kind,
             Self::Unavailable { .. } => ErrorKind::Unavailable,
             Self::Timeout { .. } => ErrorKind::Timeout,
             Self::Corrupt { .. } => ErrorKind::Corrupt,

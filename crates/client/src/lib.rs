@@ -10,7 +10,7 @@
 //!   replica costs a retry on the next one. It reads one version of a key or fails; [`newest()`]
 //!   goes on to the next version.
 //! * [`ReplicatedBlock`] reads each replica of a block by itself, for administrators.
-//! * [`ScmClient`] is for administration, [`DatanodeClient`] and [`ScmBlockClient`] for load on
+//! * [`ScmClient`] and [`BackgroundServicesClient`] are for administration, [`DatanodeClient`] and [`ScmBlockClient`] for load on
 //!   DataNodes and SCM by themselves.
 //!
 //! Every call returns [`Error`]; [`Error::kind`] is what a program branches on.
@@ -20,6 +20,7 @@
 //! a writer or reader is bounded by [`ClientOptions`], of an erasure-coded key by a few stripes and
 //! their parity, whatever the size of the key.
 
+mod background;
 mod client;
 mod datanode;
 mod error;
@@ -30,6 +31,7 @@ mod scm;
 mod scm_block;
 mod write;
 
+pub use background::BackgroundServicesClient;
 pub use client::Client;
 pub use datanode::DatanodeClient;
 pub use error::{Error, ErrorKind};

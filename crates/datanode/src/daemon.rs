@@ -9,7 +9,7 @@ use multiraft::RaftHost;
 use multiraft::framed::{FramedTransport, Methods};
 use parking_lot::Mutex;
 use proto::method;
-use service::{BackgroundServices, Shutdown};
+use service::{AdminAccess, BackgroundServices, Shutdown};
 use tokio::sync::watch;
 use types::OperationalState;
 
@@ -51,6 +51,8 @@ pub(crate) struct Daemon {
     pub metrics: Metrics,
     pub edge: telemetry::Edge,
     pub services: BackgroundServices,
+    /// Which users may administer this node.
+    pub access: AdminAccess,
     pub shutdown: Shutdown,
     pub stage: watch::Sender<Stage>,
     /// The latest term of a leading SCM that this node has heard of.
@@ -71,6 +73,7 @@ impl Daemon {
             pending_reports: Arc::default(),
             sessions: SessionTable::default(),
             services: BackgroundServices::new(&metrics.registry, shutdown.clone()),
+            access: AdminAccess::new(settings.admin_policy.clone()),
             metrics,
             edge: telemetry::Edge::new("datanode", settings.slow_command),
             identity: Mutex::new(identity),

@@ -42,7 +42,7 @@ pub(crate) fn watch(daemon: &Arc<Daemon>, node: &Arc<Node>) {
     let check = async move {
         loop {
             errors.notified().await;
-            services.run(crate::service_names::DISK_CHECK);
+            services.wake(crate::service_names::DISK_CHECK);
         }
     };
     let stopping = shutdown.clone();

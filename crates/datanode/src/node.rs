@@ -63,7 +63,7 @@ impl Node {
             self.pending_reports.container_changed(ContainerId::from_wire(replica.container_id));
         }
         if self.store.suspects() > 0 {
-            self.services.run(crate::service_names::ON_DEMAND_SCANNER);
+            self.services.wake(crate::service_names::ON_DEMAND_SCANNER);
         }
         for id in self.store.take_full() {
             self.pending_reports.container_full(id);
@@ -84,6 +84,6 @@ impl Node {
 
     /// Space can be given back.
     pub fn reclaim_soon(&self) {
-        self.services.run(crate::service_names::BLOCK_DELETING);
+        self.services.wake(crate::service_names::BLOCK_DELETING);
     }
 }

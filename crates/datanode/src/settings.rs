@@ -6,7 +6,7 @@ use std::time::Duration;
 use config::keys::{datanode as dn, hdds, scm, trioxide};
 use config::{Configuration, HostPort};
 use limits::{ConnectionOptions, MemoryBudget};
-use service::AuditOptions;
+use service::{AdminPolicy, AuditOptions};
 
 use crate::DatanodeError;
 use crate::check_settings::CheckSettings;
@@ -45,6 +45,8 @@ pub struct Settings {
     pub ratis_port: u16,
     /// Where the status page is served, if at all.
     pub http: Option<HostPort>,
+    /// Which users may administer this node.
+    pub admin_policy: AdminPolicy,
     /// SCMs to register with.
     pub scm: Vec<HostPort>,
     /// How long no SCM may be heard before the containers that this node leads are closed.
@@ -140,6 +142,7 @@ impl Settings {
         let container_size = conf.get(&hdds::OZONE_SCM_CONTAINER_SIZE).bytes();
         let block_size = conf.get(&hdds::OZONE_SCM_BLOCK_SIZE).bytes();
         Ok(Self {
+            admin_policy: AdminPolicy::from_configuration(conf),
             id_file: id_dir.join("datanode.id"),
             audit: audit(conf, &metadata_dir),
             metadata_dir,

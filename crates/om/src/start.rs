@@ -171,7 +171,7 @@ impl Om {
             grpc: listeners.grpc.as_ref().map(|(_, address)| *address),
             http: http.as_ref().map(StatusServer::local_addr),
         };
-        let endpoints = listeners.open(&setup, &dispatcher, raft_server, &shutdown)?;
+        let endpoints = listeners.open(&setup, &dispatcher, &background, raft_server, &shutdown)?;
         metrics::register_hadoop(&registry, &endpoints.hadoop);
         registry.connections("rpc", endpoints.framed.connections());
         registry.connections("grpc", &endpoints.grpc_connections);
@@ -275,10 +275,11 @@ impl Listeners {
         self,
         setup: &Setup,
         dispatcher: &Arc<Dispatcher>,
+        background: &BackgroundServices,
         raft: Option<Server>,
         shutdown: &Shutdown,
     ) -> Result<Endpoints, Error> {
-        let handler = FramedHandler::new(Arc::clone(dispatcher));
+        let handler = FramedHandler::new(Arc::clone(dispatcher), background.clone());
         let hadoop = HadoopService::serve(Arc::clone(dispatcher));
         let foreign = Some(Arc::new(hadoop.clone()) as _);
         let framed =
@@ -356,7 +357,7 @@ fn start_background(
                 loop {
                     event(&events).notified().await;
                     tokio::time::sleep(DELETION_BATCH_DELAY).await;
-                    woken.run(service);
+                    woken.wake(service);
                 }
             };
             stop.until::<_>(wake).await;

@@ -13,6 +13,7 @@
 //! | [`container_location`] | `hadoop.hdds.container` | `o3 admin` and OM to SCM |
 //! | [`block_location`] | `hadoop.hdds.block` | OM to SCM |
 //! | [`scm_datanode`] | `hadoop.hdds` (own package here) | DataNodes to SCM |
+//! | [`background_service`] | `hadoop.hdds.backgroundservice` (ours) | `o3 admin service` to every server |
 //! | [`common`] | `hadoop.common` | delegation-token parts of the OM protocol |
 
 // Generated code: doc comments and lints are prost's.
@@ -37,6 +38,9 @@ mod hadoop {
         pub mod block {
             tonic::include_proto!("hadoop.hdds.block");
         }
+        pub mod backgroundservice {
+            tonic::include_proto!("hadoop.hdds.backgroundservice");
+        }
         pub mod scmdatanode {
             tonic::include_proto!("hadoop.hdds.scmdatanode");
         }
@@ -50,7 +54,8 @@ mod hadoop {
 }
 
 pub use hadoop::hdds::{
-    block as block_location, container as container_location, datanode, scmdatanode as scm_datanode,
+    backgroundservice as background_service, block as block_location,
+    container as container_location, datanode, scmdatanode as scm_datanode,
 };
 pub use hadoop::ozone::admin as om_admin;
 pub use hadoop::{common, hdds, ozone};

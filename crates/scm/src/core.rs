@@ -2,7 +2,7 @@
 //! commands to DataNodes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -11,12 +11,11 @@ use proto::hdds::ScmPlacesProto;
 use proto::scm_datanode::ScmCommandProto;
 use replicated::{Group, Handle};
 use rustc_hash::FxHashMap;
-use service::{BackgroundServices, Shutdown};
+use service::{AdminAccess, BackgroundServices, Shutdown};
 use tokio::sync::{Notify, mpsc};
 use types::DatanodeId;
 use uuid::Uuid;
 
-use crate::access::AdminAccess;
 use crate::balancing::Balancing;
 use crate::clock::Clock;
 use crate::command::{self, CommandIds, Commands, Copies};
@@ -72,8 +71,6 @@ pub struct Core {
     pub(crate) shutdown: Shutdown,
     /// A caller waits for a pipeline, or for the end of safe mode.
     pub(crate) progress: Notify,
-    /// An operator has stopped the replication manager: nothing that happens starts it.
-    pub(crate) replication_stopped: AtomicBool,
     /// Since when this SCM leads and is out of safe mode, and in which term.
     serving_since: Mutex<Option<(i64, Instant)>>,
     /// One creation of containers at a time: the next one finds what the first has made.
@@ -117,7 +114,6 @@ impl Core {
             balancing: Mutex::default(),
             shutdown: parts.shutdown,
             progress: Notify::new(),
-            replication_stopped: AtomicBool::new(false),
             serving_since: Mutex::default(),
             creating: tokio::sync::Mutex::default(),
             reserving: tokio::sync::Mutex::default(),
@@ -208,7 +204,7 @@ impl Core {
     pub fn wake_services(&self) {
         self.progress.notify_waiters();
         for name in names::ALL {
-            self.services.run(name);
+            self.services.wake(name);
         }
     }
 
@@ -349,7 +345,7 @@ impl Core {
     /// A node came or went: look for missing pipelines now.
     pub fn nodes_changed(&self, node: DatanodeId, what: &str) {
         tracing::info!(%node, what, "datanode");
-        self.services.run(names::PIPELINE_CREATOR);
+        self.services.wake(names::PIPELINE_CREATOR);
         self.progress.notify_waiters();
     }
 
@@ -361,14 +357,14 @@ impl Core {
             }
             Change::OpenPipeline(id) => {
                 tracing::info!(pipeline = %id, "pipeline open");
-                self.services.run(names::PIPELINE_CREATOR);
+                self.services.wake(names::PIPELINE_CREATOR);
                 self.try_leave_safe_mode();
                 self.progress.notify_waiters();
             }
             Change::ClosePipeline { id, .. } => {
                 tracing::info!(pipeline = %id, "pipeline closed");
-                self.services.run(names::PIPELINE_CREATOR);
-                self.services.run(names::PIPELINE_SCRUBBER);
+                self.services.wake(names::PIPELINE_CREATOR);
+                self.services.wake(names::PIPELINE_SCRUBBER);
             }
             Change::RemovePipeline(id) => tracing::info!(pipeline = %id, "pipeline removed"),
             Change::AddContainer(c) => {
@@ -376,21 +372,21 @@ impl Core {
             }
             Change::MoveContainer { id, event, usage, .. } => {
                 tracing::info!(container = %id, event = event.as_str_name(), used_bytes = usage.used_bytes, keys = usage.keys, "container");
-                self.services.run(names::PIPELINE_SCRUBBER);
-                self.services.run(names::REPLICATION_MANAGER);
-                self.services.run(names::ADMIN_MONITOR);
+                self.services.wake(names::PIPELINE_SCRUBBER);
+                self.services.wake(names::REPLICATION_MANAGER);
+                self.services.wake(names::ADMIN_MONITOR);
             }
             Change::ReviveContainer { id, .. } => {
                 tracing::warn!(container = %id, "a replica with blocks turned up, the container is not deleted");
             }
             Change::AddDeletions(_) => {
-                self.services.run(names::BLOCK_DELETION);
+                self.services.wake(names::BLOCK_DELETION);
             }
             Change::RemoveDeletions(ids) => {
                 self.metrics.deletions_finished.inc_by(ids.len() as u64);
             }
             Change::SetBalancer(_) => {
-                self.services.run(names::CONTAINER_BALANCER);
+                self.services.wake(names::CONTAINER_BALANCER);
             }
             Change::SetPipelineDormant(..) | Change::ReserveIds { .. } => {}
         }

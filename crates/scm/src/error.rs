@@ -127,6 +127,12 @@ pub enum RequestError {
     Failed(String),
 }
 
+impl From<service::AccessDenied> for RequestError {
+    fn from(denied: service::AccessDenied) -> Self {
+        Self::AccessDenied(denied.user)
+    }
+}
+
 impl RequestError {
     /// As a refusal of the transport.
     pub fn to_status(&self) -> Status {

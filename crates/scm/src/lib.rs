@@ -20,7 +20,6 @@
 //!
 //! Start reading at [`Scm::start`].
 
-mod access;
 mod admin;
 mod balancing;
 mod block;

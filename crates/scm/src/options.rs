@@ -12,10 +12,10 @@ use placement::{
     DeletionSettings, EcSettings, ReplicationSettings, SafeModeSettings, Settings,
     UnknownContainer, balance,
 };
+use service::AdminPolicy;
 use topology::Racks;
 
 use crate::ScmError;
-use crate::access::AdminPolicy;
 use crate::members::Members;
 
 /// Ids of containers and deletion transactions reserved at a time, at most. What is left of a batch

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod admin;
+mod balancing;
 mod blocks;
 mod datanode;
 mod erasure_coded;

@@ -9,6 +9,7 @@
 //! * [`AuditLog`]: one line per operation, written in the background.
 //! * [`BackgroundService`]: work that goes on by itself, in [`BackgroundServices`] that can list,
 //!   run and pause it.
+//! * [`AdminAccess`]: which users may administer the server.
 //! * [`DataDir`] and [`VersionFile`]: a directory that belongs to one process, one cluster and one
 //!   layout.
 //! * [`Groups`]: users and groups of this machine, from its account files.
@@ -16,6 +17,7 @@
 //! * [`BindError`]: a port that cannot be had, told with the key that names it.
 //! * [`logging`]: structured logs on stderr.
 
+mod admin_access;
 pub mod audit;
 pub mod background;
 mod bind;
@@ -29,6 +31,7 @@ mod role;
 mod shutdown;
 pub mod status;
 
+pub use admin_access::{AccessDenied, AdminAccess, AdminPolicy, Right};
 pub use audit::{AuditEvent, AuditLog, AuditOptions};
 pub use background::{BackgroundService, BackgroundServices, Progress, ServiceStatus};
 pub use bind::BindError;

@@ -91,6 +91,39 @@ async fn a_paused_service_runs_only_when_told_to() {
     );
 }
 
+/// Lets the loop of the service do what it can.
+async fn let_run() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_paused_service_does_what_it_was_woken_for_once_it_is_resumed() {
+    let mut f = start(NEVER, |_| Progress::done(1));
+    assert!(f.services.pause("Probe"));
+    assert!(f.registry.encode().contains("om_background_paused{service=\"Probe\"} 1"));
+    assert!(f.services.wake("Probe"));
+    let_run().await;
+    assert!(f.seen.try_recv().is_err(), "paused, it ran because it was woken");
+    assert!(f.services.resume("Probe"));
+    assert_eq!(f.seen.recv().await, Some(1));
+    until(&f.services, |s| s.state == "idle" && !s.paused).await;
+    assert!(f.registry.encode().contains("om_background_paused{service=\"Probe\"} 0"));
+    assert!(f.services.pause("Probe") && f.services.resume("Probe"));
+    let_run().await;
+    assert!(f.seen.try_recv().is_err(), "it ran although no run was due");
+    // What somebody asked for was all that there was to do.
+    assert!(f.services.pause("Probe") && f.services.wake("Probe"));
+    let_run().await;
+    assert!(f.services.run("Probe"));
+    assert_eq!(f.seen.recv().await, Some(2));
+    until(&f.services, |s| s.runs == 2 && s.state == "paused").await;
+    assert!(f.services.resume("Probe"));
+    let_run().await;
+    assert!(f.seen.try_recv().is_err(), "it ran again");
+}
+
 #[tokio::test]
 async fn a_failure_is_listed_and_counted_and_the_service_goes_on() {
     let mut f = start(Duration::from_millis(1), |run| {

@@ -3,16 +3,20 @@
 //! applied.
 
 use std::path::Path;
+use std::time::Duration;
 
 use container::ContainerState;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use proto::datanode::BlockData;
+use proto::datanode::Result as ResultCode;
 use proto::datanode::container_data_proto::State;
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 use types::{BlockId, ContainerId};
 
 use super::payload::Payloads;
 use super::snapshot::{Item, Items, SnapshotError};
+use crate::command::Failure;
 use crate::storage::{ApplyBatch, ContainerStore, PipelineStore, Position};
 
 /// Blocks committed in one batch.
@@ -20,6 +24,13 @@ const BATCH: usize = 128;
 
 /// Chunks of a block fetched at a time.
 const FETCHES: usize = 4;
+
+/// How long a chunk is asked for that no member gives: members that start, or connections that are
+/// made, take moments, and a snapshot that is not restored stops the replica.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Pause before a chunk is asked for again.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Fetches what is missing of a snapshot.
 pub(crate) struct CatchUp<'a> {
@@ -90,7 +101,8 @@ impl CatchUp<'_> {
             && chunk.offset == 0
             && self.payloads.rides_in_log(chunk.len)
         {
-            match self.runtime.block_on(self.payloads.fetch_chunk(block, chunk)) {
+            let fetched = again(async || self.payloads.fetch_chunk(block, chunk).await);
+            match self.runtime.block_on(fetched) {
                 Ok(bytes) => _ = batch.put_small_file(at, block, chunk, bytes)?,
                 Err(failure) if failure.is_gone() => {}
                 Err(failure) => return Err(failure.into()),
@@ -98,7 +110,10 @@ impl CatchUp<'_> {
             return Ok(());
         }
         let fetched = self.runtime.block_on(async {
-            let fetching = block.chunks.iter().map(|chunk| self.payloads.refill(block, chunk));
+            let fetching = block
+                .chunks
+                .iter()
+                .map(|chunk| again(async || self.payloads.refill(block, chunk).await));
             stream::iter(fetching).buffered(FETCHES).try_collect::<Vec<()>>().await?;
             self.payloads.sync(block).await
         });
@@ -126,5 +141,74 @@ impl CatchUp<'_> {
         batch.commit()?;
         self.pipeline.flush()?;
         Ok(())
+    }
+}
+
+/// Fetches again, for [`FETCH_TIMEOUT`], what no member could give.
+async fn again<T>(fetch: impl AsyncFnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    again_until(Instant::now() + FETCH_TIMEOUT, fetch).await
+}
+
+async fn again_until<T>(
+    until: Instant,
+    mut fetch: impl AsyncFnMut() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    loop {
+        match fetch().await {
+            Err(failure)
+                if failure.code == ResultCode::UnableToFindChunk && Instant::now() < until =>
+            {
+                tracing::debug!(%failure, "a chunk is asked for again");
+                tokio::time::sleep(RETRY_DELAY).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(code: ResultCode) -> Failure {
+        Failure::new(code, "no")
+    }
+
+    /// What comes of answers one after the other within a time, and how often it was asked.
+    async fn ask(
+        time: Duration,
+        answers: impl Fn(u32) -> Result<u32, Failure>,
+    ) -> (Result<u32, ResultCode>, u32) {
+        let mut asked = 0;
+        let fetch = async || {
+            asked += 1;
+            answers(asked)
+        };
+        let answer = again_until(Instant::now() + time, fetch).await;
+        (answer.map_err(|failure| failure.code), asked)
+    }
+
+    #[tokio::test]
+    async fn a_chunk_that_no_member_gives_at_once_is_asked_for_again() {
+        let third = |asked| match asked {
+            3 => Ok(7),
+            _ => Err(refusal(ResultCode::UnableToFindChunk)),
+        };
+        assert_eq!(ask(FETCH_TIMEOUT, third).await, (Ok(7), 3));
+    }
+
+    #[tokio::test]
+    async fn a_chunk_that_no_member_has_is_not_asked_for_for_ever() {
+        let nobody = |_| Err(refusal(ResultCode::UnableToFindChunk));
+        let (answer, asked) = ask(3 * RETRY_DELAY, nobody).await;
+        assert_eq!(answer, Err(ResultCode::UnableToFindChunk));
+        assert!((2..=4).contains(&asked), "{asked}");
+    }
+
+    #[tokio::test]
+    async fn what_no_other_answer_can_change_is_not_asked_for_again() {
+        for code in [ResultCode::NoSuchBlock, ResultCode::IoException, ResultCode::DiskOutOfSpace] {
+            assert_eq!(ask(FETCH_TIMEOUT, |_| Err(refusal(code))).await, (Err(code), 1));
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Where requests come in.
 //!
 //! * [`native`]: framed, chunk bytes beside the message; also Raft between DataNodes
+//! * [`background`]: background services, on the framed endpoint
 //! * [`grpc`]: Ozone's `XceiverClientProtocolService`
 //! * [`stream`]: blocks read as streams, on the gRPC endpoint
 //! * [`ratis`]: Ratis' client protocol, by which published clients write into pipelines
 
+mod background;
 pub(crate) mod grpc;
 pub(crate) mod native;
 pub(crate) mod ratis;

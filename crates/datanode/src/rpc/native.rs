@@ -33,6 +33,7 @@ impl Handler for NativeHandler {
             method::RAFT | method::RAFT_SNAPSHOT | method::PAYLOAD_FETCH => self.raft(call),
             method::REPORT_DAMAGE => ready(damage(&self.daemon, &call)),
             method::PIPELINE_PRESENCE => ready(presence(&self.daemon, &call)),
+            method::BACKGROUND_SERVICES => ready(super::background::answer(&self.daemon, call)),
             method::ALIVE => ready(Ok(Reply::default())),
             method::CONTAINER_PUSH => push(self.daemon.clone(), call).boxed(),
             other => ready(Err(unknown(other))),
@@ -69,7 +70,7 @@ fn damage(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
     let why = format!("a client got bytes of block {local} without their checksums");
     node.store.suspect(ContainerId(container), &why);
     if node.store.suspects() > 0 {
-        node.services.run(crate::service_names::ON_DEMAND_SCANNER);
+        node.services.wake(crate::service_names::ON_DEMAND_SCANNER);
     }
     Ok(Reply::default())
 }

@@ -58,7 +58,7 @@ fn follow(
         }
         Ok(Verdict::DiskGone(reason)) => {
             tracing::error!(container = %id, reason, "the disk of a replica is not there");
-            node.services.run(service_names::DISK_CHECK);
+            node.services.wake(service_names::DISK_CHECK);
         }
         Ok(Verdict::Sound | Verdict::Moot) => {}
         Err(error) => tracing::error!(container = %id, %error, "a replica was not scanned"),

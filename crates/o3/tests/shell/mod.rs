@@ -2,4 +2,5 @@
 
 mod admin;
 mod debug;
+mod service;
 mod user;

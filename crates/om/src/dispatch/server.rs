@@ -159,6 +159,12 @@ impl Dispatcher {
         !policy.enabled || policy.admins.include(user, &self.parts.groups.of(user))
     }
 
+    /// Whether a user is a read-only administrator of this OM.
+    pub(crate) fn may_see_all(&self, user: &str) -> bool {
+        let policy = &self.parts.settings.authorization;
+        policy.read_only_admins.include(user, &self.parts.groups.of(user))
+    }
+
     pub(super) fn service_list(&self) -> ServiceListResponse {
         let facts = &self.parts.facts;
         let port = |kind: service_port::Type, value: u16| ServicePort {

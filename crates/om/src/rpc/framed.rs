@@ -6,23 +6,29 @@ use std::sync::Arc;
 use bytes::Bytes;
 use framed::{Call, Code, Handler, HandlerFuture, Reply, Status};
 use proto::method;
+use service::BackgroundServices;
 
-use super::admin;
+use super::{admin, background};
 use crate::dispatch::{Caller, Dispatcher};
 
 /// Takes framed calls to the dispatcher.
 pub(crate) struct FramedHandler {
     dispatcher: Arc<Dispatcher>,
+    services: BackgroundServices,
 }
 
 impl FramedHandler {
-    pub(crate) fn new(dispatcher: Arc<Dispatcher>) -> Arc<Self> {
-        Arc::new(Self { dispatcher })
+    pub(crate) fn new(dispatcher: Arc<Dispatcher>, services: BackgroundServices) -> Arc<Self> {
+        Arc::new(Self { dispatcher, services })
     }
 }
 
 impl Handler for FramedHandler {
     fn call(&self, call: Call) -> HandlerFuture {
+        if call.method == method::BACKGROUND_SERVICES {
+            let answer = background::answer(&self.dispatcher, &self.services, call.header);
+            return Box::pin(std::future::ready(answer));
+        }
         let dispatcher = Arc::clone(&self.dispatcher);
         Box::pin(async move {
             if call.method == method::OM_STATE {

@@ -7,6 +7,7 @@
 //!   endpoint
 
 mod admin;
+mod background;
 mod framed;
 pub(crate) mod grpc;
 mod hadoop;

@@ -11,12 +11,12 @@
 use std::sync::Arc;
 
 use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocationResponse, Type};
+use service::Right;
 
 use super::{
     balancer, container, deletion, info, leadership, members, node, pipeline, replication, report,
     safemode, upgrade, workflow,
 };
-use crate::access::Right;
 use crate::core::Core;
 use crate::error::RequestError;
 

@@ -3,8 +3,6 @@
 //! The switch is the pause of its background service. As Ozone's it is a matter of the process, not
 //! of the cluster's state: an SCM that starts has its replication manager running.
 
-use std::sync::atomic::Ordering;
-
 use proto::container_location::*;
 
 use crate::core::Core;
@@ -12,7 +10,6 @@ use crate::service_names::REPLICATION_MANAGER;
 
 /// StartReplicationManager.
 pub fn start(core: &Core) -> StartReplicationManagerResponseProto {
-    core.replication_stopped.store(false, Ordering::Relaxed);
     core.services.resume(REPLICATION_MANAGER);
     core.services.run(REPLICATION_MANAGER);
     StartReplicationManagerResponseProto {}
@@ -20,13 +17,12 @@ pub fn start(core: &Core) -> StartReplicationManagerResponseProto {
 
 /// StopReplicationManager.
 pub fn stop(core: &Core) -> StopReplicationManagerResponseProto {
-    core.replication_stopped.store(true, Ordering::Relaxed);
     core.services.pause(REPLICATION_MANAGER);
     StopReplicationManagerResponseProto {}
 }
 
 /// GetReplicationManagerStatus.
 pub fn status(core: &Core) -> ReplicationManagerStatusResponseProto {
-    let runs = |s: &service::ServiceStatus| s.name == REPLICATION_MANAGER && s.state != "paused";
-    ReplicationManagerStatusResponseProto { is_running: core.services.list().iter().any(runs) }
+    let is_running = !core.services.is_paused(REPLICATION_MANAGER);
+    ReplicationManagerStatusResponseProto { is_running }
 }

@@ -154,7 +154,7 @@ fn change(
     }
     core.carry_out(decision);
     for name in [names::PIPELINE_CREATOR, names::REPLICATION_MANAGER, names::ADMIN_MONITOR] {
-        core.services.run(name);
+        core.services.wake(name);
     }
     failed
 }

@@ -75,7 +75,7 @@ pub async fn allocate(
                     .await?;
             }
             Outcome::NoPipeline => {
-                core.services.run(names::PIPELINE_CREATOR);
+                core.services.wake(names::PIPELINE_CREATOR);
                 if tokio::time::timeout_at(deadline, progress).await.is_err() {
                     return Err(RequestError::NoRoom(no_pipeline(core, config, count)));
                 }

@@ -140,10 +140,10 @@ fn process_reports(
     let containers_may_go = !cluster.replicas.none_is_empty();
     drop(cluster);
     if settles && pipelines_on_their_way {
-        core.services.run(names::PIPELINE_SCRUBBER);
+        core.services.wake(names::PIPELINE_SCRUBBER);
     }
     if settles && containers_may_go {
-        core.services.run(names::REPLICATION_MANAGER);
+        core.services.wake(names::REPLICATION_MANAGER);
     }
     Ok(decision)
 }

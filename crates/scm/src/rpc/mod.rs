@@ -4,6 +4,7 @@
 //! the ports of clients and OM there is a fourth one, [`HadoopService`], for published Java
 //! programs.
 
+mod background;
 mod block;
 mod datanode;
 mod hadoop;
@@ -35,6 +36,7 @@ impl Handler for RpcHandler {
         let core = self.core.clone();
         Box::pin(async move {
             match call.method {
+                method::BACKGROUND_SERVICES => background::answer(&core, call),
                 method::SCM_BLOCK => block::answer(&core, call).await,
                 method::SCM_DATANODE => datanode::answer(&core, call).await,
                 method::SCM_CONTAINER_LOCATION => location::answer(&core, call).await,

@@ -3,7 +3,6 @@
 //! of the replication manager.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -46,7 +45,7 @@ impl BackgroundService for ContainerBalancer {
             return Progress::idle();
         }
         // A copy without its deletion is a replica too many: both need the replication manager.
-        if core.replication_stopped.load(Ordering::Relaxed) || !core.knows_all_replicas() {
+        if core.services.is_paused(names::REPLICATION_MANAGER) || !core.knows_all_replicas() {
             return Progress::idle();
         }
         match step(core, now) {

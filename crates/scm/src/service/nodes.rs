@@ -52,7 +52,7 @@ impl BackgroundService for NodeStateManager {
             return Progress::done(shifts.len() as u64);
         }
         if !shifts.is_empty() {
-            core.services.run(names::PIPELINE_CREATOR);
+            core.services.wake(names::PIPELINE_CREATOR);
         }
         for (name, wanted) in [
             (names::PIPELINE_SCRUBBER, pipelines),
@@ -61,7 +61,7 @@ impl BackgroundService for NodeStateManager {
             (names::BLOCK_DELETION, deletions),
         ] {
             if wanted {
-                core.services.run(name);
+                core.services.wake(name);
             }
         }
         core.try_leave_safe_mode();

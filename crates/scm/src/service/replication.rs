@@ -5,7 +5,6 @@
 //! lock.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -44,7 +43,7 @@ impl BackgroundService for ReplicationManager {
 
     async fn run_once(&self) -> Progress {
         let core = &self.core;
-        if core.replication_stopped.load(Ordering::Relaxed) {
+        if core.services.is_paused(names::REPLICATION_MANAGER) {
             return Progress::idle();
         }
         let start = *self.next.lock();

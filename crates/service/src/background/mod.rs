@@ -1,5 +1,6 @@
 //! Work that goes on by itself: deletion, cleanup, scanning, reporting.
 
+mod answer;
 mod run;
 mod services;
 
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+pub use answer::right;
 pub use services::{BackgroundServices, ServiceStatus};
 
 /// One kind of background work, run again and again.

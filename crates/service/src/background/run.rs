@@ -44,23 +44,29 @@ pub(super) async fn forever(
 ) {
     let mut more = false;
     loop {
-        let woken = if more {
+        if more {
             tokio::task::yield_now().await;
-            false
         } else {
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                () = control.wake.notified() => true,
-                () = tokio::time::sleep(service.interval()) => false,
+                () = control.wake.notified() => {}
+                () = tokio::time::sleep(service.interval()) => {}
             }
-        };
+        }
         if shutdown.is_triggered() {
             return;
         }
-        if control.paused.load(Ordering::Relaxed) && !woken {
-            more = false;
-            continue;
+        let asked = control.asked.swap(false, Ordering::SeqCst);
+        let is_paused = || control.paused.load(Ordering::SeqCst);
+        if is_paused() && !asked {
+            control.missed.store(true, Ordering::SeqCst);
+            // Resumed since: it did not see that a run was missed.
+            if is_paused() {
+                more = false;
+                continue;
+            }
         }
+        control.missed.store(false, Ordering::SeqCst);
         // A run is cut off at its next await when the shutdown comes: services keep what they need
         // in their store.
         match shutdown.until(once(service.as_ref(), &control, &metrics)).await {

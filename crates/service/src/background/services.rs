@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::BackgroundService;
 use super::run;
-use crate::metrics::{CounterFamily, HistogramFamily, MetricsRegistry};
+use crate::metrics::{CounterFamily, Gauge, GaugeFamily, HistogramFamily, MetricsRegistry};
 use crate::shutdown::Shutdown;
 
 /// The background services of one role; cheap to clone.
@@ -28,6 +28,7 @@ struct Inner {
 }
 
 pub(super) struct Metrics {
+    pub paused: GaugeFamily,
     pub runs: CounterFamily,
     pub failures: CounterFamily,
     pub items: CounterFamily,
@@ -39,6 +40,10 @@ pub(super) struct Metrics {
 #[derive(Debug)]
 pub(super) struct Control {
     pub paused: AtomicBool,
+    /// The next run takes place even while the service is paused.
+    pub asked: AtomicBool,
+    /// A run that was due did not take place because of the pause, and none has since.
+    pub missed: AtomicBool,
     pub wake: Notify,
     pub history: Mutex<History>,
 }
@@ -56,6 +61,7 @@ pub(super) struct History {
 
 struct Running {
     control: Arc<Control>,
+    paused: Gauge,
     interval_ms: u64,
     task: JoinHandle<()>,
 }
@@ -67,6 +73,8 @@ pub struct ServiceStatus {
     pub name: String,
     /// `idle`, `running` or `paused`.
     pub state: &'static str,
+    /// Whether it does not run by itself; a run that is under way goes on.
+    pub paused: bool,
     /// Milliseconds between two runs.
     pub interval_ms: u64,
     /// Runs since the start of the process.
@@ -85,6 +93,11 @@ impl BackgroundServices {
     /// None yet; all end with `shutdown`.
     pub fn new(registry: &MetricsRegistry, shutdown: Shutdown) -> Self {
         let metrics = Metrics {
+            paused: registry.gauges(
+                "background_paused",
+                "Whether a background service is paused",
+                "service",
+            ),
             runs: registry.counters("background_runs", "Runs of a background service", "service"),
             failures: registry.counters(
                 "background_failures",
@@ -119,18 +132,22 @@ impl BackgroundServices {
         let interval_ms = u64::try_from(service.interval().as_millis()).unwrap_or(u64::MAX);
         let control = Arc::new(Control {
             paused: AtomicBool::new(false),
+            asked: AtomicBool::new(false),
+            missed: AtomicBool::new(false),
             wake: Notify::new(),
             history: Mutex::default(),
         });
         let metrics = run::ServiceMetrics::of(&self.inner.metrics, &name);
+        let paused = self.inner.metrics.paused.with(&name);
+        paused.set(0);
         let task = tokio::spawn(run::forever(
             service,
             Arc::clone(&control),
             metrics,
             self.inner.shutdown.clone(),
         ));
-        let replaced =
-            self.inner.services.lock().insert(name, Running { control, interval_ms, task });
+        let running = Running { control, paused, interval_ms, task };
+        let replaced = self.inner.services.lock().insert(name, running);
         if let Some(old) = replaced {
             old.task.abort();
         }
@@ -143,8 +160,8 @@ impl BackgroundServices {
             .iter()
             .map(|(name, running)| {
                 let history = running.control.history.lock().clone();
-                let state = match (history.running, running.control.paused.load(Ordering::Relaxed))
-                {
+                let paused = running.control.paused.load(Ordering::SeqCst);
+                let state = match (history.running, paused) {
                     (true, _) => "running",
                     (false, true) => "paused",
                     (false, false) => "idle",
@@ -153,6 +170,7 @@ impl BackgroundServices {
                 ServiceStatus {
                     name: name.clone(),
                     state,
+                    paused,
                     interval_ms: running.interval_ms,
                     runs: history.runs,
                     items: history.items,
@@ -167,26 +185,61 @@ impl BackgroundServices {
             .collect()
     }
 
-    /// Makes a service run now, or again right after the present run; also while paused. False when
-    /// there is none.
+    /// Makes a service run now, or again right after the present run: there is something to do for
+    /// it. One that is paused does so when it is resumed. False when there is none of that name.
+    pub fn wake(&self, name: &str) -> bool {
+        self.with(name, |service| service.control.wake.notify_one())
+    }
+
+    /// The same at once, also while it is paused: somebody asks for it.
     pub fn run(&self, name: &str) -> bool {
-        self.with(name, |control| control.wake.notify_one())
+        self.with(name, |service| {
+            service.control.asked.store(true, Ordering::SeqCst);
+            service.control.wake.notify_one();
+        })
     }
 
-    /// Stops a service from running by itself. False when there is none of that name.
+    /// Stops a service from running by itself, until it is resumed or the process ends. A run that
+    /// is under way goes on. False when there is none of that name.
     pub fn pause(&self, name: &str) -> bool {
-        self.with(name, |control| control.paused.store(true, Ordering::Relaxed))
+        self.with(name, |service| {
+            service.control.paused.store(true, Ordering::SeqCst);
+            service.paused.set(1);
+        })
     }
 
-    /// Lets a paused service run again. False when there is none of that name.
+    /// Lets a paused service run again, at once when a run was due meanwhile. False when there is
+    /// none of that name.
     pub fn resume(&self, name: &str) -> bool {
-        self.with(name, |control| control.paused.store(false, Ordering::Relaxed))
+        self.with(name, |service| {
+            service.control.paused.store(false, Ordering::SeqCst);
+            service.paused.set(0);
+            if service.control.missed.swap(false, Ordering::SeqCst) {
+                service.control.wake.notify_one();
+            }
+        })
     }
 
-    fn with(&self, name: &str, change: impl FnOnce(&Control)) -> bool {
+    /// The names that `wanted` means: its own, or all that begin with it and a hyphen, such as those
+    /// of the disks.
+    pub(super) fn names(&self, wanted: &str) -> Vec<String> {
+        let is_meant = |name: &&String| {
+            let rest = name.strip_prefix(wanted);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        self.inner.services.lock().keys().filter(is_meant).cloned().collect()
+    }
+
+    /// Whether a service is paused. False when there is none of that name.
+    pub fn is_paused(&self, name: &str) -> bool {
+        let services = self.inner.services.lock();
+        services.get(name).is_some_and(|service| service.control.paused.load(Ordering::SeqCst))
+    }
+
+    fn with(&self, name: &str, change: impl FnOnce(&Running)) -> bool {
         match self.inner.services.lock().get(name) {
-            Some(running) => {
-                change(&running.control);
+            Some(service) => {
+                change(service);
                 true
             }
             None => false,

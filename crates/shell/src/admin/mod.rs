@@ -7,6 +7,7 @@ mod om;
 mod pipeline;
 mod safemode;
 mod scm;
+mod service;
 mod topology;
 
 use clap::{Args, Subcommand};
@@ -33,6 +34,8 @@ pub enum AdminCommand {
     Om(Noun<om::OmCommand>),
     /// SCM: roles.
     Scm(Noun<scm::ScmCommand>),
+    /// Background services of every server: list, run, pause, resume.
+    Service(Noun<service::ServiceCommand>),
     /// Which DataNodes are in which rack.
     #[command(name = "printTopology", visible_alias = "print-topology")]
     PrintTopology(topology::PrintTopology),
@@ -49,6 +52,7 @@ impl AdminCommand {
             Self::Safemode(noun) => noun.verbose,
             Self::Om(noun) => noun.verbose,
             Self::Scm(noun) => noun.verbose,
+            Self::Service(noun) => noun.verbose,
             Self::PrintTopology(args) => args.verbose,
         }
     }
@@ -112,6 +116,7 @@ pub(crate) async fn run(command: AdminCommand, conf: &Configuration) -> Result<(
         AdminCommand::Safemode(noun) => safemode::run(noun.command, noun.verbose, conf).await,
         AdminCommand::Om(noun) => om::run(noun.command, conf).await,
         AdminCommand::Scm(noun) => scm::run(noun.command, conf).await,
+        AdminCommand::Service(noun) => service::run(noun.command, conf).await,
         AdminCommand::PrintTopology(args) => topology::run(args, conf).await,
     }
 }

@@ -9,21 +9,24 @@ use rustc_hash::FxHashMap;
 use types::ContainerId;
 
 use super::file::ContainerFile;
-use super::{Container, Fixed, Sums};
+use super::{Container, Fixed, Sealed, Sums};
 use crate::storage::disk::Disk;
 use crate::storage::error::Result;
 use crate::storage::segments::Segments;
 
 impl Container {
-    /// Writes the `.container` file of a folder that is in its place.
+    /// Writes the `.container` file of a folder that is in its place. `sums` are what its rows say;
+    /// they are durable before the folder counts, also when the container has no blocks.
     pub(crate) fn adopt(
         disk: Arc<Disk>,
         id: ContainerId,
         state: ContainerState,
         fixed: Fixed,
+        sums: &Sums,
         infos: BTreeMap<u32, SegmentInfo>,
     ) -> Result<Arc<Self>> {
-        let file = ContainerFile { id, state, fixed };
+        let sealed = Some(Sealed { bcsid: sums.bcsid, delete_tx: sums.delete_tx });
+        let file = ContainerFile { id, state, fixed, sealed };
         file.write(&disk, &disk.container_dir(id))?;
         let highest = infos.last_key_value().map_or(0, |(number, _)| *number);
         let segments = Segments { infos, highest, ..Segments::default() };

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
 
 use super::file::ContainerFile;
-use super::{Container, Early, Fixed, Meta, Sums, Traffic};
+use super::{Container, Early, Fixed, Meta, Sealed, Sums, Traffic};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::scan::ScanTimes;
@@ -60,6 +60,7 @@ impl Container {
             fixed: file.fixed,
             meta: Mutex::new(Meta {
                 state: file.state,
+                sealed: file.sealed,
                 sums,
                 deleted_early,
                 finalized: FxHashSet::default(),
@@ -95,6 +96,7 @@ impl Container {
                 replica_index: new.replica_index,
                 max_size,
             },
+            sealed: None,
         };
         let dir = disk.container_dir(new.id);
         make_directories(&disk, &dir)?;
@@ -103,7 +105,24 @@ impl Container {
     }
 
     pub(super) fn write_file(&self, state: ContainerState) -> Result<()> {
-        ContainerFile { id: self.id, state, fixed: self.fixed.clone() }.write(&self.disk, &self.dir)
+        let (fixed, sealed) = (self.fixed.clone(), self.sealed());
+        ContainerFile { id: self.id, state, fixed, sealed }.write(&self.disk, &self.dir)
+    }
+
+    pub(super) fn sealed(&self) -> Option<Sealed> {
+        self.meta.lock().sealed
+    }
+
+    /// Makes the rows durable and notes what they say at least. No write may come any more. Blocks.
+    pub(super) fn seal(&self) -> Result<()> {
+        let sums = {
+            // What the sums say is in the tables.
+            let _commit = self.commit.lock();
+            self.sums()
+        };
+        self.disk.flush()?;
+        self.meta.lock().sealed = sums.seal();
+        Ok(())
     }
 
     pub(super) fn set_state(&self, state: ContainerState) {

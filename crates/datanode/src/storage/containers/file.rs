@@ -12,7 +12,7 @@ use container::ContainerState;
 use sha2::{Digest, Sha256};
 use types::{ContainerId, PipelineId};
 
-use super::{Container, Fixed};
+use super::{Container, Fixed, Sealed};
 use crate::storage::disk::Disk;
 use crate::storage::error::{ContainerFileFault, Result, StorageError};
 
@@ -25,7 +25,13 @@ pub(super) struct ContainerFile {
     pub id: ContainerId,
     pub state: ContainerState,
     pub fixed: Fixed,
+    /// In Ozone's field for what users note about a container.
+    pub sealed: Option<Sealed>,
 }
+
+/// Names of what is in `metadata` of a sealed container.
+const SEALED_BCSID: &str = "trioxide.bcsid";
+const SEALED_DELETE_TX: &str = "trioxide.deleteTransaction";
 
 impl ContainerFile {
     /// The document, for a container in `dir`.
@@ -36,6 +42,9 @@ impl ContainerFile {
             0 => String::new(),
             n => format!("replicaIndex: {n}\n"),
         };
+        let metadata = self.sealed.map_or_else(String::new, |Sealed { bcsid, delete_tx }| {
+            format!("{SEALED_BCSID}: '{bcsid}', {SEALED_DELETE_TX}: '{delete_tx}'")
+        });
         let text = format!(
             "{TAG}\n\
              checksum: {NO_CHECKSUM}\n\
@@ -45,7 +54,7 @@ impl ContainerFile {
              containerType: KeyValueContainer\n\
              layOutVersion: 2\n\
              maxSize: {max_size}\n\
-             metadata: {{}}\n\
+             metadata: {{{metadata}}}\n\
              metadataPath: {}\n\
              originNodeId: {}\n\
              originPipelineId: {}\n\
@@ -89,6 +98,7 @@ impl ContainerFile {
                 replica_index: file.replica_index,
                 max_size: file.max_size.ok_or(ContainerFileFault::Missing("maxSize"))?,
             },
+            sealed: file.sealed,
         })
     }
 
@@ -135,6 +145,7 @@ impl Container {
             (said.origin != here.origin, "origin"),
             (said.replica_index != here.replica_index, "replica index"),
             (said.max_size != here.max_size, "size limit"),
+            (file.sealed != self.sealed(), "extent"),
         ];
         let other = differs.into_iter().find(|(differs, _)| *differs);
         Ok(other.map(|(_, what)| format!("{} says another {what}", path.display())))
@@ -150,6 +161,7 @@ struct Fields {
     origin: Option<String>,
     replica_index: i32,
     max_size: Option<u64>,
+    sealed: Option<Sealed>,
 }
 
 impl Fields {
@@ -165,11 +177,27 @@ impl Fields {
             "originPipelineId" if !value.is_empty() => {
                 self.pipeline = Some(value.parse().map_err(|_| bad())?);
             }
+            "metadata" => self.sealed = sealed(value).map_err(|()| bad())?,
             "layOutVersion" if value != "2" => return Err(bad()),
             "schemaVersion" if value != "3" => return Err(bad()),
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// What `metadata` says of a sealed container, if anything. What else is in it is not ours.
+fn sealed(value: &str) -> Result<Option<Sealed>, ()> {
+    let inside = value.strip_prefix('{').and_then(|v| v.strip_suffix('}')).unwrap_or_default();
+    let number = |name: &str| {
+        let said =
+            inside.split(", ").find_map(|field| field.strip_prefix(name)?.strip_prefix(": "));
+        said.map(|said| unquote(said).parse::<u64>().map_err(|_| ())).transpose()
+    };
+    match (number(SEALED_BCSID)?, number(SEALED_DELETE_TX)?) {
+        (None, None) => Ok(None),
+        (Some(bcsid), Some(delete_tx)) => Ok(Some(Sealed { bcsid, delete_tx })),
+        _ => Err(()),
     }
 }
 
@@ -201,6 +229,7 @@ mod tests {
                 replica_index: 0,
                 max_size: 5 << 30,
             },
+            sealed: None,
         }
     }
 
@@ -255,7 +284,22 @@ mod tests {
         assert_eq!((read.id, read.state), (written.id, written.state));
         assert_eq!(read.fixed.pipeline, written.fixed.pipeline);
         assert_eq!(read.fixed.replica_index, 4);
-        assert_eq!(read.fixed.origin, "a-node");
+        assert_eq!((read.fixed.origin.as_str(), read.sealed), ("a-node", None));
+        written.sealed = Some(Sealed { bcsid: 7, delete_tx: u64::MAX });
+        let text = written.text(Path::new("/d"));
+        let line = "\nmetadata: {trioxide.bcsid: '7', trioxide.deleteTransaction: '18446744073709551615'}\n";
+        assert!(text.contains(line), "{text}");
+        assert_eq!(ContainerFile::parse(&text).unwrap().sealed, written.sealed);
+    }
+
+    #[test]
+    fn what_others_note_about_a_container_is_no_extent() {
+        assert_eq!(sealed("{}"), Ok(None));
+        assert_eq!(sealed("{OWNER: ann, VOLUME: 'a, b'}"), Ok(None));
+        let both = "{OWNER: ann, trioxide.bcsid: '1', trioxide.deleteTransaction: 2}";
+        assert_eq!(sealed(both), Ok(Some(Sealed { bcsid: 1, delete_tx: 2 })));
+        assert_eq!(sealed("{trioxide.bcsid: '1'}"), Err(()));
+        assert_eq!(sealed("{trioxide.bcsid: x, trioxide.deleteTransaction: 2}"), Err(()));
     }
 
     #[test]

@@ -11,11 +11,11 @@ use container::segment::SegmentInfo;
 use metastore::{Batch, Durability, IterRange};
 use prost::Message;
 use proto::scm_datanode::DeletedBlocksTransaction;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId};
 
 use super::file::ContainerFile;
-use super::{Container, Early, Sums};
+use super::{Container, Early, Sealed, Sums};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::segments::{Recovered, Segments, recover};
@@ -38,6 +38,8 @@ pub(crate) struct LoadedDisk {
 #[derive(Default)]
 struct Rows {
     sums: FxHashMap<ContainerId, Sums>,
+    /// Containers of which there is a row of the sums.
+    counted: FxHashSet<ContainerId>,
     segments: FxHashMap<ContainerId, BTreeMap<u32, SegmentInfo>>,
     deleted_early: FxHashMap<ContainerId, FxHashMap<LocalId, Early>>,
     /// When containers were last read as a whole.
@@ -154,16 +156,35 @@ fn load(
         }
     };
     let live = file.state.is_live();
+    let sealed = file.sealed;
+    let counted = rows.counted.remove(&id);
     let to_write = !segments.queue.is_empty();
     let container = Container::assemble(Arc::clone(disk), file, sums, segments, early);
     container.scanned.restore(rows.scanned.remove(&id).unwrap_or_default());
     if to_write {
         disk.mark_dirty(&container);
     }
-    if live && damage.is_none() {
-        damage = missing_bytes(&container)?;
+    if damage.is_none() {
+        damage = match (live, sealed) {
+            (true, _) => missing_bytes(&container)?,
+            (false, Some(sealed)) => lost_rows(sealed, counted, &container.sums()),
+            (false, None) => None,
+        };
     }
     Ok(Some((container, damage)))
+}
+
+/// What a disk lost of the rows that a container had when it was sealed.
+fn lost_rows(sealed: Sealed, counted: bool, sums: &Sums) -> Option<String> {
+    let Sealed { bcsid, delete_tx } = sealed;
+    if !counted {
+        return Some("its rows are gone, which were durable when it was closed".to_owned());
+    }
+    let fell = |name, was: u64, is: u64| {
+        (is < was).then(|| format!("its row {name} says {is}, it said {was} when it was closed"))
+    };
+    fell(tables::BCSID, bcsid, sums.bcsid)
+        .or_else(|| fell(tables::DELETE_TX, delete_tx, sums.delete_tx))
 }
 
 /// Looks for blocks whose files lack bytes. Only containers that could be written when the last
@@ -194,6 +215,7 @@ impl Rows {
     /// Rows of a replica that goes.
     fn forget(&mut self, id: ContainerId) {
         self.sums.remove(&id);
+        self.counted.remove(&id);
         self.segments.remove(&id);
         self.deleted_early.remove(&id);
         self.scanned.remove(&id);
@@ -226,6 +248,9 @@ impl Rows {
                 _ => return Ok(()),
             };
             *field = tables::read_number(id, value)?;
+            if !key.ends_with(tables::SCANNED.as_bytes()) {
+                rows.counted.insert(id);
+            }
             Ok(())
         })?;
         visit(SEGMENTS, &mut |key, value| {

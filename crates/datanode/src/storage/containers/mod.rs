@@ -65,8 +65,19 @@ pub(crate) struct Fixed {
     pub(crate) max_size: u64,
 }
 
+/// What a container's rows said at least when it was sealed: it takes no writes any more, and its
+/// rows were durable. Neither number ever falls, so rows that say less, or are not there, were lost
+/// by a disk that said that it had them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sealed {
+    pub(crate) bcsid: u64,
+    pub(crate) delete_tx: u64,
+}
+
 struct Meta {
     state: ContainerState,
+    /// Of a container that had rows when it was sealed.
+    sealed: Option<Sealed>,
     sums: Sums,
     deleted_early: FxHashMap<LocalId, Early>,
     /// Blocks finalized since the start: their writers are told early. The rows know for good.
@@ -278,6 +289,12 @@ impl Container {
 }
 
 impl Sums {
+    /// What a container with these sums is to have from now on; nothing when it has no rows.
+    pub(crate) fn seal(self) -> Option<Sealed> {
+        let Self { bcsid, delete_tx, .. } = self;
+        (self != Self::default()).then_some(Sealed { bcsid, delete_tx })
+    }
+
     /// Puts the rows that differ from what the container has.
     pub(crate) fn put_changed(&self, container: &Container, batch: &mut Batch) {
         let before = container.sums();

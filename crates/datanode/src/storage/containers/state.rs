@@ -105,7 +105,7 @@ impl ContainerStore {
         // replay could not put them into it any more.
         let seals = matches!(to, ContainerState::Closed | ContainerState::QuasiClosed);
         if seals && from.is_live() {
-            container.disk().flush()?;
+            container.seal()?;
         }
         container.write_file(to)?;
         container.set_state(to);

@@ -4,9 +4,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 use container::ContainerState;
+use metastore::{Batch, Durability};
 use proto::datanode::Result as ResultCode;
 
 use super::*;
+use crate::storage::tables;
 
 pub(super) fn flip(path: &Path, at: u64) {
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
@@ -159,4 +161,73 @@ fn a_compaction_that_is_tried_again_on_a_full_disk_holds_no_more_in_memory() {
     for local in 1..=40 {
         assert_eq!(node.read(local).unwrap(), pattern(local, 3000));
     }
+}
+
+/// Has the disk lose rows that it had said were durable.
+fn lose(node: &mut Node, lost: impl FnOnce(&mut Batch)) {
+    let mut batch = Batch::new();
+    lost(&mut batch);
+    let disk = Arc::clone(&node.store().disks()[0]);
+    disk.db.write(batch, Durability::Sync).unwrap();
+    drop(disk);
+    node.stop();
+    node.open();
+}
+
+fn all_rows(batch: &mut Batch) {
+    for table in tables::PER_CONTAINER {
+        batch.delete_range(table, tables::prefix(CONTAINER), tables::prefix_end(CONTAINER));
+    }
+}
+
+#[test]
+fn a_closed_container_whose_rows_are_gone_is_unhealthy_from_the_start() {
+    let mut node = Node::new();
+    node.put_large(1, &[pattern(1, 300_000)]);
+    node.close();
+    lose(&mut node, all_rows);
+    assert_eq!(node.container().state(), ContainerState::Unhealthy);
+    assert_eq!(node.store().take_changed().len(), 1);
+}
+
+#[test]
+fn a_closed_container_whose_rows_are_older_than_its_end_is_unhealthy_from_the_start() {
+    for (name, is_damage) in
+        [(tables::BCSID, true), (tables::DELETE_TX, true), (tables::BYTES_USED, false)]
+    {
+        let mut node = Node::new();
+        node.put_small(1, pattern(1, 3000));
+        node.put_small(2, pattern(2, 3000));
+        node.delete(7, &[1]);
+        node.close();
+        lose(&mut node, |batch| {
+            let key = tables::metadata_key(CONTAINER, name);
+            batch.put(tables::METADATA, key, 1u64.to_be_bytes());
+        });
+        let expected = if is_damage { ContainerState::Unhealthy } else { ContainerState::Closed };
+        assert_eq!(node.container().state(), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_closed_container_that_never_had_a_row_or_whose_blocks_were_all_deleted_is_sound() {
+    let mut node = Node::new();
+    node.ensure_container();
+    let block = block_data(1, &[pattern(1, 300_000)]);
+    block_on(node.store().write_chunk(id(1), &block.chunks[0], pattern(1, 300_000))).unwrap();
+    node.close();
+    node.stop();
+    node.open();
+    assert_eq!(node.container().state(), ContainerState::Closed);
+
+    let mut node = Node::new();
+    node.put_large(1, &[pattern(1, 300_000)]);
+    node.close();
+    node.delete(1, &[1]);
+    node.store().reclaim(1000).unwrap();
+    assert_eq!(node.container().info().blocks, 0);
+    node.stop();
+    node.open();
+    assert_eq!(node.container().state(), ContainerState::Closed);
+    assert!(node.store().take_changed().is_empty());
 }

@@ -84,7 +84,7 @@ impl Arrival {
         };
         let (state, infos) = (self.manifest.state, self.infos.clone());
         let disk = Arc::clone(&self.disk);
-        let container = Container::adopt(disk, self.id, state, fixed, infos)?;
+        let container = Container::adopt(disk, self.id, state, fixed, &self.sums, infos)?;
         let mut batch = Batch::new();
         self.sums.put_changed(&container, &mut batch);
         // Also when it has none: the rows of the sums are what says that a container was here.

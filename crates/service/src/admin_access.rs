@@ -1,12 +1,11 @@
-//! Which users may do what. As in Ozone, users are judged where authorization is on; here
-//! `ozone.acl.enabled` says so for SCM as it does for OM.
+//! Which users may administer a server. As in Ozone, users are judged where authorization is on;
+//! here `ozone.acl.enabled` says so for every role.
 
 use config::Configuration;
 use config::keys::{hdds, om};
-use service::Groups;
 use types::Principals;
 
-use crate::error::RequestError;
+use crate::groups::Groups;
 
 /// The right that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +44,14 @@ impl AdminPolicy {
     }
 }
 
+/// A user does not have the right that is needed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("Access denied for user {user}. Superuser privilege is required.")]
+pub struct AccessDenied {
+    /// The user; empty when the request names none.
+    pub user: String,
+}
+
 /// Judges requests by user.
 #[derive(Debug)]
 pub struct AdminAccess {
@@ -64,7 +71,7 @@ impl AdminAccess {
     ///
     /// # Errors
     /// When the user does not have it.
-    pub fn check(&self, right: Right, user: Option<&str>) -> Result<(), RequestError> {
+    pub fn check(&self, right: Right, user: Option<&str>) -> Result<(), AccessDenied> {
         let policy = &self.policy;
         if !policy.enabled || right == Right::Everyone {
             return Ok(());
@@ -76,7 +83,7 @@ impl AdminAccess {
         if !user.is_empty() && (policy.admins.include(user, &groups) || may_read()) {
             return Ok(());
         }
-        Err(RequestError::AccessDenied(user.to_owned()))
+        Err(AccessDenied { user: user.to_owned() })
     }
 }
 
@@ -103,10 +110,8 @@ mod tests {
                 assert!(on.check(right, Some(user)).is_ok(), "{right:?} {user}");
             }
             for user in may_not {
-                let refused = on.check(right, Some(user)).unwrap_err().to_string();
-                let told =
-                    format!("Access denied for user {user}. SCM superuser privilege is required.");
-                assert_eq!(refused, told, "{right:?}");
+                let refused = on.check(right, Some(user)).unwrap_err();
+                assert_eq!(refused, AccessDenied { user: user.to_owned() }, "{right:?}");
                 assert!(access(false).check(right, Some(user)).is_ok());
             }
         }

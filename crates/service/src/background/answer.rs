@@ -1,0 +1,61 @@
+//! What `o3 admin service` asks of a server.
+
+use proto::background_service::{
+    BackgroundServiceAction as Action, BackgroundServiceStatus, BackgroundServicesRequest,
+    BackgroundServicesResponse,
+};
+
+use super::{BackgroundServices, ServiceStatus};
+use crate::admin_access::Right;
+
+/// The right that a request of background services needs: who may see everything may see them, who
+/// may change everything may steer them.
+pub fn right(request: &BackgroundServicesRequest) -> Right {
+    match request.action() {
+        Action::List => Right::ReadOnlyAdmin,
+        Action::Run | Action::Pause | Action::Resume => Right::Admin,
+    }
+}
+
+impl BackgroundServices {
+    /// Does what a request asks for, and tells how the services are then that it names. One of
+    /// which there is none here is left out. `role` and `node_id` say which server this is.
+    pub fn answer(
+        &self,
+        request: &BackgroundServicesRequest,
+        role: &str,
+        node_id: String,
+    ) -> BackgroundServicesResponse {
+        let mut meant: Vec<String> = match request.names.is_empty() {
+            true => self.list().into_iter().map(|service| service.name).collect(),
+            false => request.names.iter().flat_map(|name| self.names(name)).collect(),
+        };
+        meant.sort();
+        meant.dedup();
+        for name in &meant {
+            match request.action() {
+                Action::List => continue,
+                Action::Run => self.run(name),
+                Action::Pause => self.pause(name),
+                Action::Resume => self.resume(name),
+            };
+        }
+        let is_meant = |service: &ServiceStatus| meant.binary_search(&service.name).is_ok();
+        let services = self.list().into_iter().filter(is_meant).map(to_wire).collect();
+        BackgroundServicesResponse { role: role.to_owned(), node_id, services }
+    }
+}
+
+fn to_wire(service: ServiceStatus) -> BackgroundServiceStatus {
+    BackgroundServiceStatus {
+        name: service.name,
+        state: service.state.to_owned(),
+        paused: service.paused,
+        interval_ms: service.interval_ms,
+        runs: service.runs,
+        items: service.items,
+        skipped: service.skipped,
+        last_run: service.last_run_ms,
+        last_failure: service.last_failure,
+    }
+}

@@ -1,0 +1,82 @@
+//! `o3 admin service run|pause|resume`.
+
+use clap::Args;
+use client::ClientOptions;
+use config::Configuration;
+use proto::background_service::BackgroundServiceAction;
+use serde_json::Value;
+
+use super::servers::{Answer, ServerArgs, ask};
+use crate::{ShellError, output};
+
+/// Which services, and of which servers.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  o3 admin service run KeyDeletingService\n  \
+    o3 admin service pause ContainerDataScanner --node dn7.example.com")]
+pub struct Act {
+    /// Services by name, as the list shows them; what stands before a hyphen means all that begin
+    /// so, such as ContainerDataScanner those of all disks.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    servers: ServerArgs,
+    /// As JSON: how the services are after that.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) async fn run(
+    args: Act,
+    action: BackgroundServiceAction,
+    conf: &Configuration,
+) -> Result<(), ShellError> {
+    let listed = args.servers.list(conf, &args.names).await?;
+    for name in &args.names {
+        if !listed.iter().any(|answer| has(answer, name)) {
+            let silent = listed.iter().filter(|answer| answer.told.is_err()).count();
+            let said = if silent == 0 { "" } else { ", as far as servers answer" };
+            return Err(ShellError::Refused(format!("no server has a service {name}{said}")));
+        }
+    }
+    let concerned = |answer: &Answer| answer.told.as_ref().is_ok_and(|t| !t.services.is_empty());
+    let (concerned, others): (Vec<_>, Vec<_>) = listed.into_iter().partition(concerned);
+    let options = ClientOptions::from_configuration(conf);
+    let servers = concerned.into_iter().map(|answer| answer.server).collect();
+    let mut answers = ask(&options, servers, action, &args.names).await;
+    // What could not be asked for its list may have such services, too.
+    answers.extend(others.into_iter().filter(|answer| answer.told.is_err()));
+    if args.json {
+        let all: Vec<Value> = answers.iter().map(Answer::json).collect();
+        output::value(&all.into())?;
+    }
+    let done = match action {
+        BackgroundServiceAction::Run => "runs",
+        BackgroundServiceAction::Pause => "paused",
+        BackgroundServiceAction::Resume => "resumed",
+        BackgroundServiceAction::List => "listed",
+    };
+    let mut refused = Vec::new();
+    for answer in &answers {
+        match &answer.told {
+            Ok(told) if !args.json => {
+                for service in &told.services {
+                    output::line(format!("{}: {} {done}", answer.heading(), service.name))?;
+                }
+            }
+            Ok(_) => {}
+            Err(error) => refused.push(format!("{}: {error}", answer.heading())),
+        }
+    }
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(ShellError::Refused(refused.join("; "))),
+    }
+}
+
+fn has(answer: &Answer, name: &str) -> bool {
+    let is = |service: &str| {
+        service.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    answer.told.as_ref().is_ok_and(|told| told.services.iter().any(|s| is(&s.name)))
+}

@@ -1,0 +1,131 @@
+//! `o3 admin service list`.
+
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use config::Configuration;
+use proto::background_service::BackgroundServiceStatus;
+use serde_json::Value;
+
+use super::servers::ServerArgs;
+use crate::{ShellError, output};
+
+/// What goes on by itself on every server.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  o3 admin service list\n  \
+    o3 admin service list --role datanode BlockDeletingService --json")]
+pub struct List {
+    /// Only services of these names; what stands before a hyphen means all that begin so.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    servers: ServerArgs,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) async fn run(args: List, conf: &Configuration) -> Result<(), ShellError> {
+    let answers = args.servers.list(conf, &args.names).await?;
+    if args.json {
+        let all: Vec<Value> = answers.iter().map(super::servers::Answer::json).collect();
+        output::value(&all.into())?;
+    } else {
+        let now = SystemTime::now();
+        for answer in &answers {
+            match &answer.told {
+                Ok(told) => {
+                    output::line(answer.heading())?;
+                    output::line(HEADER)?;
+                    let mut rows = told.services.iter().map(|service| row(service, now));
+                    rows.try_for_each(output::line)?;
+                }
+                Err(error) => output::line(format!("{}: {error}", answer.heading()))?,
+            }
+        }
+    }
+    match answers.iter().any(|answer| answer.told.is_ok()) {
+        true => Ok(()),
+        false => Err(ShellError::Refused("no server answered".to_owned())),
+    }
+}
+
+const HEADER: &str = "  SERVICE                                 STATE      INTERVAL      RUNS         \
+     ITEMS   SKIPPED  LAST RUN";
+
+fn row(service: &BackgroundServiceStatus, now: SystemTime) -> String {
+    let state = match (service.state.as_str(), service.paused) {
+        // A run that was under way, or that was asked for.
+        ("running", true) => "running*",
+        (state, _) => state,
+    };
+    let last = service.last_run.map(|at| SystemTime::UNIX_EPOCH + Duration::from_millis(at));
+    let last = match last {
+        None => "never".to_owned(),
+        Some(at) => {
+            let ago = now.duration_since(at).unwrap_or_default();
+            format!("{} ago", time(ago))
+        }
+    };
+    let failure = service.last_failure.as_ref().map_or_else(String::new, |f| format!(", {f}"));
+    format!(
+        "  {:<40}{:<11}{:>8}{:>10}{:>14}{:>10}  {last}{failure}",
+        service.name,
+        state,
+        time(Duration::from_millis(service.interval_ms)),
+        service.runs,
+        service.items,
+        service.skipped,
+    )
+}
+
+/// A time in the largest unit in which it is one or more.
+fn time(time: Duration) -> String {
+    let millis = time.as_millis();
+    match millis {
+        0..1_000 => format!("{millis} ms"),
+        1_000..120_000 => format!("{} s", millis / 1_000),
+        120_000..7_200_000 => format!("{} min", millis / 60_000),
+        7_200_000..172_800_000 => format!("{} h", millis / 3_600_000),
+        _ => format!("{} d", millis / 86_400_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_what_a_service_does() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
+        let mut service = BackgroundServiceStatus {
+            name: "KeyDeletingService".to_owned(),
+            state: "idle".to_owned(),
+            paused: false,
+            interval_ms: 60_000,
+            runs: 3,
+            items: 20,
+            skipped: 1,
+            last_run: Some(995_000),
+            last_failure: None,
+        };
+        let idle = row(&service, now);
+        assert!(idle.ends_with("60 s         3            20         1  5 s ago"), "{idle}");
+        service.paused = true;
+        service.state = "running".to_owned();
+        service.last_failure = Some("disk gone".to_owned());
+        let running = row(&service, now);
+        assert!(running.contains("running* ") && running.ends_with("ago, disk gone"), "{running}");
+        // A clock that went back.
+        service.last_run = Some(u64::MAX / 2_000_000);
+        assert!(row(&service, now).contains("0 ms ago"));
+    }
+
+    #[test]
+    fn times_have_the_unit_that_fits() {
+        let all = [0, 999, 1_000, 119_999, 120_000, 7_200_000, 172_800_000];
+        let told: Vec<String> = all.map(|ms| time(Duration::from_millis(ms))).into();
+        assert_eq!(told, ["0 ms", "999 ms", "1 s", "119 s", "2 min", "2 h", "2 d"]);
+    }
+}
