@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     "security.proto",
     "hdds.proto",
     "ozone.proto",
@@ -12,6 +12,7 @@ const FILES: [&str; 9] = [
     "block_location.proto",
     "scm_datanode.proto",
     "background_service.proto",
+    "deletion_status.proto",
 ];
 
 /// Numbers of `FieldDescriptorProto.Type.TYPE_MESSAGE` and `.Label.LABEL_OPTIONAL`.

@@ -10,8 +10,8 @@
 //!   replica costs a retry on the next one. It reads one version of a key or fails; [`newest()`]
 //!   goes on to the next version.
 //! * [`ReplicatedBlock`] reads each replica of a block by itself, for administrators.
-//! * [`ScmClient`] and [`BackgroundServicesClient`] are for administration, [`DatanodeClient`] and [`ScmBlockClient`] for load on
-//!   DataNodes and SCM by themselves.
+//! * [`ScmClient`] and [`ServerClient`] are for administration, [`DatanodeClient`] and
+//!   [`ScmBlockClient`] for load on DataNodes and SCM by themselves.
 //!
 //! Every call returns [`Error`]; [`Error::kind`] is what a program branches on.
 //!
@@ -20,7 +20,6 @@
 //! a writer or reader is bounded by [`ClientOptions`], of an erasure-coded key by a few stripes and
 //! their parity, whatever the size of the key.
 
-mod background;
 mod client;
 mod datanode;
 mod error;
@@ -29,9 +28,9 @@ mod options;
 mod read;
 mod scm;
 mod scm_block;
+mod server;
 mod write;
 
-pub use background::BackgroundServicesClient;
 pub use client::Client;
 pub use datanode::DatanodeClient;
 pub use error::{Error, ErrorKind};
@@ -45,6 +44,7 @@ pub use options::{Checksum, ClientOptions, configured_replication};
 pub use read::{BlockReplica, KeyReader, Pieces, ReplicatedBlock, newest};
 pub use scm::{ListContainers, ScmClient};
 pub use scm_block::ScmBlockClient;
+pub use server::ServerClient;
 pub use write::{FinishOptions, KeyWriter};
 
 /// Result of a client call.

@@ -26,6 +26,7 @@ mod command;
 mod container_list;
 mod daemon;
 mod deadline;
+mod deletion_status;
 mod disk_check;
 mod disks;
 mod dispatch;

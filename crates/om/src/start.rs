@@ -12,8 +12,8 @@ use multiraft::RaftHost;
 use multiraft::framed::RaftEndpoint;
 use replicated::METHODS;
 use service::{
-    AuditLog, BackgroundServices, BindError, Groups, MetricsRegistry, Role, RpcMetrics, Shutdown,
-    StageMetrics, StatusServer,
+    Ages, AuditLog, BackgroundServices, BindError, Groups, MetricsRegistry, Role, RpcMetrics,
+    Shutdown, StageMetrics, StatusServer,
 };
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -103,6 +103,7 @@ impl Om {
             admission: Admission::new(&setup.limits),
             facts: listeners.facts(&setup),
             compactor: Arc::new(compactor),
+            deletion_ages: Ages::default(),
             default_user,
             groups,
             root_access_key: OnceLock::new(),

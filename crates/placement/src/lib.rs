@@ -18,7 +18,7 @@
 //! | [`container`] | a container record | lifecycle, close, clean, locate |
 //! | [`replica`] | a copy of a container on a node | report, reconcile, count, repair, health |
 //! | [`block`] | a block handed out to a writer | allocate |
-//! | [`deletion`] | a transaction of the deletion log | add, send, acknowledge |
+//! | [`deletion`] | a transaction of the deletion log | add, send, acknowledge, status |
 //! | [`safemode`] | the wait for enough of the cluster after a start | evaluate |
 //!
 //! **Invariant:** a [`Change`] that was decided on an older view may arrive late; `apply` refuses

@@ -14,6 +14,7 @@
 //! | [`block_location`] | `hadoop.hdds.block` | OM to SCM |
 //! | [`scm_datanode`] | `hadoop.hdds` (own package here) | DataNodes to SCM |
 //! | [`background_service`] | `hadoop.hdds.backgroundservice` (ours) | `o3 admin service` to every server |
+//! | [`deletion_status`] | `hadoop.hdds.deletionstatus` (ours) | `o3 admin deletion` to every server |
 //! | [`common`] | `hadoop.common` | delegation-token parts of the OM protocol |
 
 // Generated code: doc comments and lints are prost's.
@@ -41,6 +42,9 @@ mod hadoop {
         pub mod backgroundservice {
             tonic::include_proto!("hadoop.hdds.backgroundservice");
         }
+        pub mod deletionstatus {
+            tonic::include_proto!("hadoop.hdds.deletionstatus");
+        }
         pub mod scmdatanode {
             tonic::include_proto!("hadoop.hdds.scmdatanode");
         }
@@ -55,7 +59,8 @@ mod hadoop {
 
 pub use hadoop::hdds::{
     backgroundservice as background_service, block as block_location,
-    container as container_location, datanode, scmdatanode as scm_datanode,
+    container as container_location, datanode, deletionstatus as deletion_status,
+    scmdatanode as scm_datanode,
 };
 pub use hadoop::ozone::admin as om_admin;
 pub use hadoop::{common, hdds, ozone};

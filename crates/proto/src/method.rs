@@ -20,6 +20,8 @@ pub const OM_STATE: u16 = 20;
 pub const OM_ADMIN: u16 = 21;
 /// `BackgroundServicesRequest` → `BackgroundServicesResponse`, answered by every role about itself.
 pub const BACKGROUND_SERVICES: u16 = 13;
+/// `DeletionStatusRequest` → `DeletionStatusResponse`, answered by every role about itself.
+pub const DELETION_STATUS: u16 = 14;
 /// Chunk bytes that a replica lacks, asked of a peer.
 pub const PAYLOAD_FETCH: u16 = 8;
 /// A piece of a container that one DataNode copies to another.

@@ -11,7 +11,7 @@ use proto::hdds::ScmPlacesProto;
 use proto::scm_datanode::ScmCommandProto;
 use replicated::{Group, Handle};
 use rustc_hash::FxHashMap;
-use service::{AdminAccess, BackgroundServices, Shutdown};
+use service::{AdminAccess, Ages, BackgroundServices, Shutdown};
 use tokio::sync::{Notify, mpsc};
 use types::DatanodeId;
 use uuid::Uuid;
@@ -66,6 +66,8 @@ pub struct Core {
     pub(crate) access: AdminAccess,
     pub(crate) edge: telemetry::Edge,
     pub(crate) services: BackgroundServices,
+    /// How old transactions of the deletion log are.
+    pub(crate) deletion_ages: Ages,
     /// The run of the container balancer.
     pub(crate) balancing: Mutex<Balancing>,
     pub(crate) shutdown: Shutdown,
@@ -111,6 +113,7 @@ impl Core {
             copies: Copies::default(),
             metrics: parts.metrics,
             services: parts.services,
+            deletion_ages: Ages::default(),
             balancing: Mutex::default(),
             shutdown: parts.shutdown,
             progress: Notify::new(),
@@ -155,6 +158,14 @@ impl Core {
             return Ok(());
         }
         Err(RequestError::NotLeader(leader.leader.and_then(|id| self.leader_hint(id))))
+    }
+
+    /// This SCM's id among the SCMs: its node id where there are several.
+    pub fn node_id(&self) -> String {
+        match &self.identity.members {
+            Some(members) => members.me.node.node_id.clone(),
+            None => self.identity.scm_id.to_string(),
+        }
     }
 
     /// What this SCM does among the SCMs, for people.

@@ -27,6 +27,7 @@ mod clock;
 mod command;
 pub mod conformance;
 mod core;
+mod deletion_status;
 mod directory;
 mod error;
 mod first_start;

@@ -6,6 +6,7 @@ mod admin;
 mod balancing;
 mod blocks;
 mod datanode;
+mod deletion_status;
 mod erasure_coded;
 mod failure;
 mod hadoop;

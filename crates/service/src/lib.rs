@@ -10,6 +10,7 @@
 //! * [`BackgroundService`]: work that goes on by itself, in [`BackgroundServices`] that can list,
 //!   run and pause it.
 //! * [`AdminAccess`]: which users may administer the server.
+//! * [`Ages`]: how old numbers are that only grow.
 //! * [`DataDir`] and [`VersionFile`]: a directory that belongs to one process, one cluster and one
 //!   layout.
 //! * [`Groups`]: users and groups of this machine, from its account files.
@@ -18,6 +19,7 @@
 //! * [`logging`]: structured logs on stderr.
 
 mod admin_access;
+mod ages;
 pub mod audit;
 pub mod background;
 mod bind;
@@ -32,6 +34,7 @@ mod shutdown;
 pub mod status;
 
 pub use admin_access::{AccessDenied, AdminAccess, AdminPolicy, Right};
+pub use ages::{Age, Ages};
 pub use audit::{AuditEvent, AuditLog, AuditOptions};
 pub use background::{BackgroundService, BackgroundServices, Progress, ServiceStatus};
 pub use bind::BindError;

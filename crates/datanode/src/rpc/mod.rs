@@ -2,11 +2,13 @@
 //!
 //! * [`native`]: framed, chunk bytes beside the message; also Raft between DataNodes
 //! * [`background`]: background services, on the framed endpoint
+//! * [`deletion_status`]: how far deletions are, on the framed endpoint
 //! * [`grpc`]: Ozone's `XceiverClientProtocolService`
 //! * [`stream`]: blocks read as streams, on the gRPC endpoint
 //! * [`ratis`]: Ratis' client protocol, by which published clients write into pipelines
 
 mod background;
+mod deletion_status;
 pub(crate) mod grpc;
 pub(crate) mod native;
 pub(crate) mod ratis;

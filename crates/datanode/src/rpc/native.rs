@@ -34,6 +34,9 @@ impl Handler for NativeHandler {
             method::REPORT_DAMAGE => ready(damage(&self.daemon, &call)),
             method::PIPELINE_PRESENCE => ready(presence(&self.daemon, &call)),
             method::BACKGROUND_SERVICES => ready(super::background::answer(&self.daemon, call)),
+            method::DELETION_STATUS => {
+                super::deletion_status::answer(self.daemon.clone(), call).boxed()
+            }
             method::ALIVE => ready(Ok(Reply::default())),
             method::CONTAINER_PUSH => push(self.daemon.clone(), call).boxed(),
             other => ready(Err(unknown(other))),

@@ -11,6 +11,7 @@ use container::ContainerState;
 use dashmap::DashMap;
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use service::Ages;
 use types::{ContainerId, PipelineId};
 
 use super::begun::Begun;
@@ -59,6 +60,8 @@ struct Inner {
     next_disk: AtomicUsize,
     making: Making,
     suspects: Mutex<Suspects>,
+    /// How old transactions of deletions are.
+    deletion_ages: Ages,
 }
 
 impl Inner {
@@ -96,6 +99,11 @@ struct Suspects {
 }
 
 impl ContainerStore {
+    /// How old transactions of deletions are, by their numbers.
+    pub(crate) fn deletion_ages(&self) -> &Ages {
+        &self.inner.deletion_ages
+    }
+
     /// Opens the disks and loads their containers. A disk that cannot be opened, or not in time, is
     /// left out, as long as there is another one. Blocks.
     ///
@@ -116,6 +124,7 @@ impl ContainerStore {
             disks: Vec::new(),
             unopened: Vec::new(),
             suspects: Mutex::default(),
+            deletion_ages: Ages::default(),
             containers: DashMap::default(),
             missing: Mutex::default(),
             begun: None,

@@ -2,5 +2,6 @@
 
 mod admin;
 mod debug;
+mod deletion;
 mod service;
 mod user;

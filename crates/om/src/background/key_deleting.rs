@@ -143,6 +143,8 @@ impl KeyDeletingService {
     }
 
     async fn delete(&self) -> Result<Progress, BackgroundError> {
+        let parts = self.dispatcher.parts();
+        parts.deletion_ages.note(parts.group.applied());
         // Taken, so that a run that fails leaves the next one to begin anew.
         let mut round = std::mem::take(&mut *self.round.lock());
         let began_within = round.last.is_some();

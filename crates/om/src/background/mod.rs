@@ -9,9 +9,12 @@
 //! * [`TombstoneService`]: lists go over what all of these leave in the database
 //! * [`RangeCompactionService`], [`CompactionService`]: that goes, too
 //!
+//! [`deletion_status`] says what the first ones have left to do.
+//!
 //! Each but the last ones works on the leader only ([`WhileLeading`]); what it finds it proposes
 //! like any client, so that all replicas change alike. Compaction is every OM's own affair.
 
+pub(crate) mod deletion_status;
 mod directory_deleting;
 mod error;
 mod key_deleting;

@@ -35,7 +35,7 @@ use namespace::{Route, Settings};
 use prost::Message;
 use proto::ozone::{OmRequest, OmResponse, Type};
 use replicated::{Group, Handle};
-use service::{AuditLog, Groups, RpcMethod, RpcMetrics, StageMetrics, StagesOfVerb};
+use service::{Ages, AuditLog, Groups, RpcMethod, RpcMetrics, StageMetrics, StagesOfVerb};
 use tokio::sync::watch;
 
 pub(crate) use admission::{Admission, Limits};
@@ -111,6 +111,8 @@ pub(crate) struct DispatcherParts {
     pub(crate) admission: Admission,
     pub(crate) facts: ServerFacts,
     pub(crate) compactor: Arc<OmCompactor>,
+    /// How old entries of the log are.
+    pub(crate) deletion_ages: Ages,
     pub(crate) groups: Groups,
     /// The user that requests without one are taken to be from.
     pub(crate) default_user: String,

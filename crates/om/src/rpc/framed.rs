@@ -8,7 +8,7 @@ use framed::{Call, Code, Handler, HandlerFuture, Reply, Status};
 use proto::method;
 use service::BackgroundServices;
 
-use super::{admin, background};
+use super::{admin, background, deletion_status};
 use crate::dispatch::{Caller, Dispatcher};
 
 /// Takes framed calls to the dispatcher.
@@ -30,6 +30,12 @@ impl Handler for FramedHandler {
             return Box::pin(std::future::ready(answer));
         }
         let dispatcher = Arc::clone(&self.dispatcher);
+        if call.method == method::DELETION_STATUS {
+            let services = self.services.clone();
+            return Box::pin(async move {
+                deletion_status::answer(&dispatcher, &services, call.header).await
+            });
+        }
         Box::pin(async move {
             if call.method == method::OM_STATE {
                 return Ok(framed::message::reply(&dispatcher.state()));

@@ -8,6 +8,7 @@
 
 mod admin;
 mod background;
+mod deletion_status;
 mod framed;
 pub(crate) mod grpc;
 mod hadoop;

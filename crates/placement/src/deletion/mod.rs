@@ -3,9 +3,11 @@
 mod acknowledge;
 mod add;
 mod send;
+mod status;
 
 pub use add::{DeletedBlock, Draft};
 pub use send::Round;
+pub use status::{LogStatus, Oldest, Unconfirmed};
 
 use std::collections::BTreeMap;
 
@@ -96,6 +98,11 @@ impl DeletionLog {
     /// The transaction of that number.
     pub fn get(&self, id: u64) -> Option<&Transaction> {
         self.transactions.get(&id)
+    }
+
+    /// The highest number of a transaction.
+    pub fn newest(&self) -> Option<u64> {
+        self.transactions.last_key_value().map(|(id, _)| *id)
     }
 
     /// Transactions from `start` on.

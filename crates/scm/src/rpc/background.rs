@@ -17,9 +17,5 @@ pub fn answer(core: &Core, call: Call) -> Result<Reply, Status> {
     core.access
         .check(background::right(&request), Some(&request.user))
         .map_err(|denied| RequestError::from(denied).to_status())?;
-    let node_id = match &core.identity.members {
-        Some(members) => members.me.node.node_id.clone(),
-        None => core.identity.scm_id.to_string(),
-    };
-    Ok(reply(&core.services.answer(&request, "scm", node_id)))
+    Ok(reply(&core.services.answer(&request, "scm", core.node_id())))
 }

@@ -7,6 +7,7 @@
 mod background;
 mod block;
 mod datanode;
+mod deletion_status;
 mod hadoop;
 mod location;
 
@@ -37,6 +38,7 @@ impl Handler for RpcHandler {
         Box::pin(async move {
             match call.method {
                 method::BACKGROUND_SERVICES => background::answer(&core, call),
+                method::DELETION_STATUS => deletion_status::answer(&core, call),
                 method::SCM_BLOCK => block::answer(&core, call).await,
                 method::SCM_DATANODE => datanode::answer(&core, call).await,
                 method::SCM_CONTAINER_LOCATION => location::answer(&core, call).await,

@@ -28,6 +28,9 @@ impl BackgroundService for BlockDeletingService {
             if core.check_leader().is_err() || cluster.safe_mode.is_on() {
                 return Progress::idle();
             }
+            if let Some(newest) = cluster.deletions.newest() {
+                core.deletion_ages.note(newest);
+            }
             cluster.send_deletions(core.clock.now())
         };
         core.metrics.deletions_sent.inc_by(round.blocks as u64);

@@ -220,14 +220,29 @@ impl BackgroundServices {
         })
     }
 
-    /// The names that `wanted` means: its own, or all that begin with it and a hyphen, such as those
-    /// of the disks.
+    /// The names that `wanted` means: its own, or all that begin with it and a hyphen, such as
+    /// those of the disks.
     pub(super) fn names(&self, wanted: &str) -> Vec<String> {
         let is_meant = |name: &&String| {
             let rest = name.strip_prefix(wanted);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         };
         self.inner.services.lock().keys().filter(is_meant).cloned().collect()
+    }
+
+    /// What is between now and the work of a service, for people.
+    pub fn waits_for(&self, name: &str) -> String {
+        let Some(service) = self.list().into_iter().find(|service| service.name == name) else {
+            return format!("{name}, which is not here");
+        };
+        match (service.paused, service.state, service.last_failure) {
+            (true, ..) => format!("{name}, which is paused"),
+            (false, "running", _) => format!("{name}, which is at work"),
+            (false, _, Some(failure)) => format!("{name}, which failed: {failure}"),
+            (false, _, None) => {
+                format!("the next run of {name}, in {} ms at most", service.interval_ms)
+            }
+        }
     }
 
     /// Whether a service is paused. False when there is none of that name.

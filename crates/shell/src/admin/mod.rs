@@ -3,10 +3,12 @@
 mod container;
 mod containerbalancer;
 mod datanode;
+mod deletion;
 mod om;
 mod pipeline;
 mod safemode;
 mod scm;
+mod servers;
 mod service;
 mod topology;
 
@@ -34,6 +36,8 @@ pub enum AdminCommand {
     Om(Noun<om::OmCommand>),
     /// SCM: roles.
     Scm(Noun<scm::ScmCommand>),
+    /// Deletions: status.
+    Deletion(Noun<deletion::DeletionCommand>),
     /// Background services of every server: list, run, pause, resume.
     Service(Noun<service::ServiceCommand>),
     /// Which DataNodes are in which rack.
@@ -52,6 +56,7 @@ impl AdminCommand {
             Self::Safemode(noun) => noun.verbose,
             Self::Om(noun) => noun.verbose,
             Self::Scm(noun) => noun.verbose,
+            Self::Deletion(noun) => noun.verbose,
             Self::Service(noun) => noun.verbose,
             Self::PrintTopology(args) => args.verbose,
         }
@@ -116,6 +121,7 @@ pub(crate) async fn run(command: AdminCommand, conf: &Configuration) -> Result<(
         AdminCommand::Safemode(noun) => safemode::run(noun.command, noun.verbose, conf).await,
         AdminCommand::Om(noun) => om::run(noun.command, conf).await,
         AdminCommand::Scm(noun) => scm::run(noun.command, conf).await,
+        AdminCommand::Deletion(noun) => deletion::run(noun.command, conf).await,
         AdminCommand::Service(noun) => service::run(noun.command, conf).await,
         AdminCommand::PrintTopology(args) => topology::run(args, conf).await,
     }

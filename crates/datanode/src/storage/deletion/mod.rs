@@ -15,6 +15,7 @@
 //! comes to depends on the log and this disk alone.
 
 mod free;
+mod pending;
 mod proof;
 mod reclaim;
 mod take;

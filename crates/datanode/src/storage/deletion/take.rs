@@ -21,6 +21,10 @@ impl ContainerStore {
         let mut by_container: BTreeMap<ContainerId, Vec<&DeletedBlocksTransaction>> =
             BTreeMap::new();
         let mut results = Vec::with_capacity(transactions.len());
+        let numbers = transactions.iter().filter_map(|tx| u64::try_from(tx.tx_id).ok());
+        if let Some(newest) = numbers.max() {
+            self.deletion_ages().note(newest);
+        }
         for tx in transactions {
             match deletion::check(tx) {
                 Ok(container) => by_container.entry(container).or_default().push(tx),

@@ -1,12 +1,13 @@
 //! `o3 admin service run|pause|resume`.
 
 use clap::Args;
-use client::ClientOptions;
+use client::{ClientOptions, ServerClient};
 use config::Configuration;
-use proto::background_service::BackgroundServiceAction;
+use proto::background_service::{BackgroundServiceAction, BackgroundServicesResponse};
 use serde_json::Value;
 
-use super::servers::{Answer, ServerArgs, ask};
+use super::{as_json, list_of};
+use crate::admin::servers::{Answer, ServerArgs, each};
 use crate::{ShellError, output};
 
 /// Which services, and of which servers.
@@ -25,13 +26,18 @@ pub struct Act {
     json: bool,
 }
 
+/// What a server told of its services.
+type Services = Answer<BackgroundServicesResponse>;
+
 /// Runs the command.
 pub(super) async fn run(
     args: Act,
     action: BackgroundServiceAction,
     conf: &Configuration,
 ) -> Result<(), ShellError> {
-    let listed = args.servers.list(conf, &args.names).await?;
+    let options = ClientOptions::from_configuration(conf);
+    let client = ServerClient::new(&options);
+    let listed = list_of(&args.servers, &client, &options, &args.names).await?;
     for name in &args.names {
         if !listed.iter().any(|answer| has(answer, name)) {
             let silent = listed.iter().filter(|answer| answer.told.is_err()).count();
@@ -39,15 +45,16 @@ pub(super) async fn run(
             return Err(ShellError::Refused(format!("no server has a service {name}{said}")));
         }
     }
-    let concerned = |answer: &Answer| answer.told.as_ref().is_ok_and(|t| !t.services.is_empty());
+    let concerned = |answer: &Services| answer.told.as_ref().is_ok_and(|t| !t.services.is_empty());
     let (concerned, others): (Vec<_>, Vec<_>) = listed.into_iter().partition(concerned);
-    let options = ClientOptions::from_configuration(conf);
     let servers = concerned.into_iter().map(|answer| answer.server).collect();
-    let mut answers = ask(&options, servers, action, &args.names).await;
+    let act =
+        async |address: String| client.background_services(&address, action, &args.names).await;
+    let mut answers = each(servers, act).await;
     // What could not be asked for its list may have such services, too.
     answers.extend(others.into_iter().filter(|answer| answer.told.is_err()));
     if args.json {
-        let all: Vec<Value> = answers.iter().map(Answer::json).collect();
+        let all: Vec<Value> = answers.iter().map(as_json).collect();
         output::value(&all.into())?;
     }
     let done = match action {
@@ -60,12 +67,13 @@ pub(super) async fn run(
     for answer in &answers {
         match &answer.told {
             Ok(told) if !args.json => {
+                let heading = answer.heading(Some(&told.node_id));
                 for service in &told.services {
-                    output::line(format!("{}: {} {done}", answer.heading(), service.name))?;
+                    output::line(format!("{heading}: {} {done}", service.name))?;
                 }
             }
             Ok(_) => {}
-            Err(error) => refused.push(format!("{}: {error}", answer.heading())),
+            Err(error) => refused.push(format!("{}: {error}", answer.heading(None))),
         }
     }
     match refused.is_empty() {
@@ -74,7 +82,7 @@ pub(super) async fn run(
     }
 }
 
-fn has(answer: &Answer, name: &str) -> bool {
+fn has(answer: &Services, name: &str) -> bool {
     let is = |service: &str| {
         service.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };

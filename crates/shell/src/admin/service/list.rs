@@ -3,11 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use client::{ClientOptions, ServerClient};
 use config::Configuration;
 use proto::background_service::BackgroundServiceStatus;
 use serde_json::Value;
 
-use super::servers::ServerArgs;
+use super::{as_json, list_of};
+use crate::admin::servers::{ServerArgs, duration};
 use crate::{ShellError, output};
 
 /// What goes on by itself on every server.
@@ -27,21 +29,23 @@ pub struct List {
 
 /// Runs the command.
 pub(super) async fn run(args: List, conf: &Configuration) -> Result<(), ShellError> {
-    let answers = args.servers.list(conf, &args.names).await?;
+    let options = ClientOptions::from_configuration(conf);
+    let client = ServerClient::new(&options);
+    let answers = list_of(&args.servers, &client, &options, &args.names).await?;
     if args.json {
-        let all: Vec<Value> = answers.iter().map(super::servers::Answer::json).collect();
+        let all: Vec<Value> = answers.iter().map(as_json).collect();
         output::value(&all.into())?;
     } else {
         let now = SystemTime::now();
         for answer in &answers {
             match &answer.told {
                 Ok(told) => {
-                    output::line(answer.heading())?;
+                    output::line(answer.heading(Some(&told.node_id)))?;
                     output::line(HEADER)?;
                     let mut rows = told.services.iter().map(|service| row(service, now));
                     rows.try_for_each(output::line)?;
                 }
-                Err(error) => output::line(format!("{}: {error}", answer.heading()))?,
+                Err(error) => output::line(format!("{}: {error}", answer.heading(None)))?,
             }
         }
     }
@@ -65,7 +69,7 @@ fn row(service: &BackgroundServiceStatus, now: SystemTime) -> String {
         None => "never".to_owned(),
         Some(at) => {
             let ago = now.duration_since(at).unwrap_or_default();
-            format!("{} ago", time(ago))
+            format!("{} ago", duration(ago))
         }
     };
     let failure = service.last_failure.as_ref().map_or_else(String::new, |f| format!(", {f}"));
@@ -73,23 +77,11 @@ fn row(service: &BackgroundServiceStatus, now: SystemTime) -> String {
         "  {:<40}{:<11}{:>8}{:>10}{:>14}{:>10}  {last}{failure}",
         service.name,
         state,
-        time(Duration::from_millis(service.interval_ms)),
+        duration(Duration::from_millis(service.interval_ms)),
         service.runs,
         service.items,
         service.skipped,
     )
-}
-
-/// A time in the largest unit in which it is one or more.
-fn time(time: Duration) -> String {
-    let millis = time.as_millis();
-    match millis {
-        0..1_000 => format!("{millis} ms"),
-        1_000..120_000 => format!("{} s", millis / 1_000),
-        120_000..7_200_000 => format!("{} min", millis / 60_000),
-        7_200_000..172_800_000 => format!("{} h", millis / 3_600_000),
-        _ => format!("{} d", millis / 86_400_000),
-    }
 }
 
 #[cfg(test)]
@@ -120,12 +112,5 @@ mod tests {
         // A clock that went back.
         service.last_run = Some(u64::MAX / 2_000_000);
         assert!(row(&service, now).contains("0 ms ago"));
-    }
-
-    #[test]
-    fn times_have_the_unit_that_fits() {
-        let all = [0, 999, 1_000, 119_999, 120_000, 7_200_000, 172_800_000];
-        let told: Vec<String> = all.map(|ms| time(Duration::from_millis(ms))).into();
-        assert_eq!(told, ["0 ms", "999 ms", "1 s", "119 s", "2 min", "2 h", "2 d"]);
     }
 }

@@ -1,26 +1,28 @@
-//! Background services of each server of a cluster.
+//! What each server of a cluster says of itself: its background services, how far deletions are.
 
 use std::time::Duration;
 
 use framed::{CallError, ClientPool, Code};
+use prost::Message;
 use proto::background_service::{
     BackgroundServiceAction, BackgroundServicesRequest, BackgroundServicesResponse,
 };
+use proto::deletion_status::{DeletionStatusRequest, DeletionStatusResponse};
 use proto::method;
 
 use crate::{ClientOptions, Error, ErrorKind, Result};
 
-/// How long a server may take: it answers from memory.
+/// How long a server may take: it answers from memory, or reads tables for a moment.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client of the background services of servers, whatever their role. Clones share connections.
+/// A client of servers of every role, each asked about itself. Clones share connections.
 #[derive(Clone)]
-pub struct BackgroundServicesClient {
+pub struct ServerClient {
     pool: ClientPool,
     user: String,
 }
 
-impl BackgroundServicesClient {
+impl ServerClient {
     /// A client that asks as the user of `options`.
     pub fn new(options: &ClientOptions) -> Self {
         let connect_timeout = options.connect_timeout;
@@ -32,13 +34,13 @@ impl BackgroundServicesClient {
         Self { pool, user: options.user.clone() }
     }
 
-    /// Lists the services of the server at `address` (`host:port` of its framed endpoint), or has
-    /// it run, pause or resume those that `names` names: one by its name, several by what stands
-    /// before a hyphen, all without names.
+    /// Lists the background services of the server at `address` (`host:port` of its framed
+    /// endpoint), or has it run, pause or resume those that `names` names: one by its name, several
+    /// by what stands before a hyphen, all without names.
     ///
     /// # Errors
     /// The server's refusal, or a failure to reach it.
-    pub async fn ask(
+    pub async fn background_services(
         &self,
         address: &str,
         action: BackgroundServiceAction,
@@ -49,8 +51,26 @@ impl BackgroundServicesClient {
             names: names.to_vec(),
             user: self.user.clone(),
         };
+        self.ask(address, method::BACKGROUND_SERVICES, &request).await
+    }
+
+    /// How far deletions are on the server at `address`.
+    ///
+    /// # Errors
+    /// The server's refusal, or a failure to reach it.
+    pub async fn deletion_status(&self, address: &str) -> Result<DeletionStatusResponse> {
+        let request = DeletionStatusRequest { user: self.user.clone() };
+        self.ask(address, method::DELETION_STATUS, &request).await
+    }
+
+    async fn ask<A: Message + Default>(
+        &self,
+        address: &str,
+        method: u16,
+        request: &impl Message,
+    ) -> Result<A> {
         let client = self.pool.get(address);
-        framed::message::call(&client, method::BACKGROUND_SERVICES, &request, TIMEOUT)
+        framed::message::call(&client, method, request, TIMEOUT)
             .await
             .map_err(|error| failure(address, &error))
     }

@@ -1,0 +1,29 @@
+//! How far deletions are in this OM: `o3 admin deletion status`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use framed::{Reply, Status};
+use proto::deletion_status::DeletionStatusRequest;
+use service::{AccessDenied, BackgroundServices};
+
+use crate::background::deletion_status;
+use crate::dispatch::Dispatcher;
+
+/// Answers, whether or not this OM leads.
+///
+/// # Errors
+/// When the request does not decode, the user may not ask that, or the tables cannot be read.
+pub(super) async fn answer(
+    dispatcher: &Arc<Dispatcher>,
+    services: &BackgroundServices,
+    request: Bytes,
+) -> Result<Reply, Status> {
+    let request: DeletionStatusRequest = framed::message::decode(request)?;
+    let user = request.user.as_str();
+    if !dispatcher.is_admin(user) && !dispatcher.may_see_all(user) {
+        return Err(Status::invalid(AccessDenied { user: user.to_owned() }.to_string()));
+    }
+    let status = deletion_status::status(dispatcher, services).await?;
+    Ok(framed::message::reply(&status))
+}

@@ -1,0 +1,90 @@
+//! What the deletion log waits for.
+
+use std::collections::BTreeMap;
+
+use types::{ContainerId, DatanodeId};
+
+use super::Summary;
+use crate::Cluster;
+
+/// What a node has not confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Unconfirmed {
+    /// Transactions.
+    pub transactions: u64,
+    /// Blocks in them.
+    pub blocks: u64,
+}
+
+/// The transaction that waits longest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oldest {
+    /// Its number.
+    pub id: u64,
+    /// Its container.
+    pub container: ContainerId,
+    /// Rounds in which it was sent.
+    pub retries: u32,
+    /// Whether it is not sent any more, because it was too often.
+    pub put_aside: bool,
+    /// Nodes with a replica that have not confirmed it.
+    pub waits_for: Vec<DatanodeId>,
+    /// Nodes that have.
+    pub confirmed: usize,
+    /// Nodes that must.
+    pub required: usize,
+}
+
+/// How far the deletion log is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LogStatus {
+    /// All of it.
+    pub summary: Summary,
+    /// The transaction that waits longest.
+    pub oldest: Option<Oldest>,
+    /// What nodes have not confirmed of the transactions that were looked at.
+    pub nodes: BTreeMap<DatanodeId, Unconfirmed>,
+    /// Whether not all transactions were looked at.
+    pub more: bool,
+}
+
+impl Cluster {
+    /// How far the deletion log is; `limit` transactions are looked at, the oldest first.
+    pub fn deletion_status(&self, limit: usize) -> LogStatus {
+        let log = &self.deletions;
+        let mut nodes: BTreeMap<DatanodeId, Unconfirmed> = BTreeMap::new();
+        for (id, t) in log.transactions.iter().take(limit) {
+            let blocks = u64::try_from(t.blocks.len()).unwrap_or(u64::MAX);
+            for node in self.unconfirmed(*id, t.container) {
+                let sum = nodes.entry(node).or_default();
+                sum.transactions = sum.transactions.saturating_add(1);
+                sum.blocks = sum.blocks.saturating_add(blocks);
+            }
+        }
+        let oldest = log.transactions.values().next().map(|t| {
+            let retries = log.retries(t.id);
+            let required =
+                self.containers.get(t.container).map_or(0, |c| c.config.required_nodes());
+            Oldest {
+                id: t.id,
+                container: t.container,
+                retries,
+                put_aside: retries > self.settings.deletion.max_retries,
+                waits_for: self.unconfirmed(t.id, t.container),
+                confirmed: log.progress.get(&t.id).map_or(0, |p| p.acknowledged.len()),
+                required: required as usize,
+            }
+        });
+        let more = log.transactions.len() > limit;
+        LogStatus { summary: log.summary(), oldest, nodes, more }
+    }
+
+    /// Nodes with a replica of the container that have not confirmed the transaction.
+    fn unconfirmed(&self, id: u64, container: ContainerId) -> Vec<DatanodeId> {
+        let mut nodes = self.holders(container);
+        if let Some(progress) = self.deletions.progress.get(&id) {
+            nodes.retain(|node| !progress.acknowledged.contains(node));
+        }
+        nodes
+    }
+}

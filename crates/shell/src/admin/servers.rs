@@ -1,0 +1,176 @@
+//! Servers of every role that are asked about themselves.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use client::{ClientOptions, ScmClient};
+use futures::{StreamExt, stream};
+use serde_json::{Value, json};
+use types::{DatanodeDetails, PortName};
+
+use crate::ShellError;
+use crate::admin::nonsense;
+
+/// Servers asked at a time.
+const AT_A_TIME: usize = 64;
+
+/// Roles of servers that answer about themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServerRole {
+    Om,
+    Scm,
+    Datanode,
+}
+
+/// Which servers.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServerArgs {
+    /// Only servers of this role; may be given several times.
+    #[arg(long, value_name = "ROLE")]
+    role: Vec<ServerRole>,
+    /// Only servers with this id, host name, IP address or host:port; may be given several times.
+    #[arg(long, value_name = "NODE")]
+    node: Vec<String>,
+}
+
+/// A server, by all that it may be called.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    pub(crate) role: ServerRole,
+    pub(crate) address: String,
+    names: Vec<String>,
+}
+
+/// What a server answered.
+pub(crate) struct Answer<T> {
+    pub(crate) server: Server,
+    pub(crate) told: client::Result<T>,
+}
+
+impl ServerRole {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Om => "om",
+            Self::Scm => "scm",
+            Self::Datanode => "datanode",
+        }
+    }
+}
+
+impl<T> Answer<T> {
+    /// The server, for people, with its id where it told it.
+    pub(crate) fn heading(&self, id: Option<&str>) -> String {
+        let Server { role, address, .. } = &self.server;
+        match id {
+            Some(id) => format!("{} {id} ({address})", role.name()),
+            None => format!("{} {address}", role.name()),
+        }
+    }
+
+    /// A server that did not answer.
+    pub(crate) fn failed_json(&self, error: &client::Error) -> Value {
+        let Server { role, address, .. } = &self.server;
+        json!({ "role": role.name(), "address": address, "error": error.to_string() })
+    }
+}
+
+impl ServerArgs {
+    /// Keeps the answers of the servers that `--node` names: OMs and SCMs tell their ids.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn retain<T>(
+        &self,
+        answers: &mut Vec<Answer<T>>,
+        id: impl Fn(&T) -> &str,
+    ) -> Result<(), ShellError> {
+        answers.retain(|answer| {
+            let id = answer.told.as_ref().ok().map(&id);
+            let is = |name: &String| {
+                answer.server.names.contains(name) || id.is_some_and(|id| id == name)
+            };
+            self.node.is_empty() || self.node.iter().any(is)
+        });
+        match answers.is_empty() {
+            true => {
+                let nodes = self.node.join(", ");
+                Err(ShellError::Usage(format!("there is no such server: --node {nodes}")))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// The servers of the roles that are meant, in the order of roles, then as servers are
+    /// configured or SCM lists them.
+    ///
+    /// # Errors
+    /// When SCM does not say which DataNodes there are.
+    pub(crate) async fn of_roles(
+        &self,
+        options: &ClientOptions,
+    ) -> Result<Vec<Server>, ShellError> {
+        let wanted = |role| self.role.is_empty() || self.role.contains(&role);
+        let mut servers = Vec::new();
+        let configured =
+            [(ServerRole::Om, &options.om_addresses), (ServerRole::Scm, &options.scm_addresses)];
+        for (role, addresses) in configured {
+            if wanted(role) {
+                servers.extend(addresses.iter().map(|address| {
+                    let host = address.rsplit_once(':').map_or(address.as_str(), |(h, _)| h);
+                    let names = vec![address.clone(), host.to_owned()];
+                    Server { role, address: address.clone(), names }
+                }));
+            }
+        }
+        if wanted(ServerRole::Datanode) {
+            for node in ScmClient::new(options).nodes(None, None).await? {
+                let details = DatanodeDetails::from_wire(&node.node_id).map_err(nonsense)?;
+                // One without the port is no server of ours.
+                let Some(address) = details.address(&PortName::Native) else { continue };
+                let named = details
+                    .port(&PortName::Native)
+                    .map_or_else(String::new, |port| format!("{}:{port}", details.host));
+                let id = details.id.to_string();
+                let names = vec![id, details.host, details.ip, address.clone(), named];
+                servers.push(Server { role: ServerRole::Datanode, address, names });
+            }
+        }
+        Ok(servers)
+    }
+}
+
+/// Asks servers, many at a time; the answers are in their order.
+pub(crate) async fn each<T, F: Future<Output = client::Result<T>>>(
+    servers: Vec<Server>,
+    ask: impl Fn(String) -> F,
+) -> Vec<Answer<T>> {
+    let asked = servers.into_iter().map(|server| {
+        let told = ask(server.address.clone());
+        async move { Answer { server, told: told.await } }
+    });
+    stream::iter(asked).buffered(AT_A_TIME).collect().await
+}
+
+/// A time in the largest unit in which it is one or more.
+pub(crate) fn duration(time: Duration) -> String {
+    let millis = time.as_millis();
+    match millis {
+        0..1_000 => format!("{millis} ms"),
+        1_000..120_000 => format!("{} s", millis / 1_000),
+        120_000..7_200_000 => format!("{} min", millis / 60_000),
+        7_200_000..172_800_000 => format!("{} h", millis / 3_600_000),
+        _ => format!("{} d", millis / 86_400_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_the_unit_that_fits() {
+        let all = [0, 999, 1_000, 119_999, 120_000, 7_200_000, 172_800_000];
+        let told: Vec<String> = all.map(|ms| duration(Duration::from_millis(ms))).into();
+        assert_eq!(told, ["0 ms", "999 ms", "1 s", "119 s", "2 min", "2 h", "2 d"]);
+    }
+}
