@@ -4,10 +4,12 @@
 //! * [`background`]: background services, on the framed endpoint
 //! * [`grpc`]: Ozone's `XceiverClientProtocolService`
 //! * [`stream`]: blocks read as streams, on the gRPC endpoint
+//! * [`hadoop`]: Hadoop RPC, by which administrators speak to one DataNode
 //! * [`ratis`]: Ratis' client protocol, by which published clients write into pipelines
 
 mod background;
 pub(crate) mod grpc;
+pub(crate) mod hadoop;
 pub(crate) mod native;
 pub(crate) mod ratis;
 mod stream;
