@@ -193,8 +193,10 @@ fn with_port(name: &str, port: u16) -> String {
     }
 }
 
+/// A host whose name is its address is not named twice.
 fn shown(host: &str, address: &str) -> String {
-    if host.is_empty() { address.to_owned() } else { format!("{host} ({address})") }
+    let is_named = address.strip_prefix(host).is_some_and(|rest| rest.starts_with(':'));
+    if host.is_empty() || is_named { address.to_owned() } else { format!("{host} ({address})") }
 }
 
 /// A DataNode by its own words.
@@ -234,6 +236,14 @@ pub(super) fn conclude<T>(outcomes: &[Outcome<T>], what: &str) -> Result<(), She
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_named_once() {
+        assert_eq!(shown("dn1", "10.0.0.1:7"), "dn1 (10.0.0.1:7)");
+        assert_eq!(shown("10.0.0.1", "10.0.0.1:7"), "10.0.0.1:7");
+        assert_eq!(shown("10.0.0.1", "10.0.0.11:7"), "10.0.0.1 (10.0.0.11:7)");
+        assert_eq!(shown("", "10.0.0.1:7"), "10.0.0.1:7");
+    }
 
     #[test]
     fn a_name_without_a_port_gets_the_default_one() {
