@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "security.proto",
     "hdds.proto",
     "ozone.proto",
     "om_admin.proto",
     "datanode.proto",
+    "disk_balancer.proto",
     "container_location.proto",
     "block_location.proto",
     "scm_datanode.proto",

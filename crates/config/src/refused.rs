@@ -84,6 +84,7 @@ pub static REFUSED: &[Refused] = &[
     refused("ozone.om.security.client.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
     refused("ozone.om.security.admin.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
     refused("hdds.security.client.datanode.container.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused("hdds.security.client.datanode.disk.balancer.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
     refused("hdds.security.client.scm.container.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
     refused("hdds.security.client.scm.block.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
     refused(

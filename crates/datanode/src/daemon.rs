@@ -121,9 +121,14 @@ impl Daemon {
         state: OperationalState,
         expiry: i64,
     ) -> Result<(), DatanodeError> {
-        let mut identity = self.identity.lock();
-        identity.set_op_state(state, expiry)?;
-        node.details.store(Arc::new(identity.details().clone()));
+        {
+            let mut identity = self.identity.lock();
+            identity.set_op_state(state, expiry)?;
+            node.details.store(Arc::new(identity.details().clone()));
+        }
+        if let Err(error) = node.disk_balancer.follow_service(node.is_in_service()) {
+            tracing::error!(%error, "the disk balancer does not follow the state of its node");
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::disk_balancer::ParameterError;
 use crate::identity::YamlError;
 use crate::storage::StorageError;
 
@@ -21,6 +22,9 @@ pub enum DatanodeError {
         /// What is expected.
         reason: &'static str,
     },
+    /// A setting of the disk balancer that makes no sense.
+    #[error("hdds.datanode.disk.balancer: {0}")]
+    DiskBalancer(ParameterError),
     /// A directory is in use, of another cluster or of a newer layout.
     #[error(transparent)]
     Directory(#[from] service::DataDirError),

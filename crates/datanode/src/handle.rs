@@ -22,6 +22,9 @@ pub(crate) struct Endpoints {
     pub grpc_address: SocketAddr,
     pub ratis: JoinHandle<()>,
     pub ratis_address: SocketAddr,
+    pub hadoop: hadoop_rpc::Server,
+    pub hadoop_listener: JoinHandle<()>,
+    pub hadoop_address: SocketAddr,
     pub http: Option<StatusServer>,
 }
 
@@ -46,6 +49,8 @@ pub struct Addresses {
     pub ratis: SocketAddr,
     /// Framed protocol (NATIVE).
     pub native: SocketAddr,
+    /// Hadoop RPC (CLIENT_RPC).
+    pub hadoop: SocketAddr,
     /// Status page and metrics.
     pub http: Option<SocketAddr>,
 }
@@ -77,6 +82,7 @@ impl DatanodeHandle {
             grpc: self.endpoints.grpc_address,
             ratis: self.endpoints.ratis_address,
             native: self.endpoints.native.local_addr(),
+            hadoop: self.endpoints.hadoop_address,
             http: self.endpoints.http.as_ref().map(StatusServer::local_addr),
         }
     }
@@ -137,6 +143,8 @@ impl DatanodeHandle {
     async fn stop(self) {
         self.daemon.shutdown.trigger();
         self.endpoints.native.shutdown().await;
+        self.endpoints.hadoop.shutdown().await;
+        self.endpoints.hadoop_listener.abort();
         self.daemon.sessions.join().await;
         let deadline = tokio::time::Instant::now() + Duration::from_secs(2);
         for mut server in [self.endpoints.grpc, self.endpoints.ratis] {

@@ -10,6 +10,7 @@
 //! | `pipeline` | Raft groups that replicate containers |
 //! | `push` | copies containers to other nodes, and takes them |
 //! | `reconstruct` | rebuilds lost replica indexes of erasure-coded containers |
+//! | `disk_balancer` | moves replicas from full disks to emptier ones |
 //! | `scan` | reads what lies on the disks in the background, to find what is damaged |
 //! | [`storage`] | disks, containers, blocks, chunks: everything on disk but the Raft log |
 //! | `scm` | register, report, carry SCM's commands out |
@@ -27,6 +28,8 @@ mod container_list;
 mod daemon;
 mod deadline;
 mod deletion_status;
+mod disk_balancer;
+mod disk_balancing;
 mod disk_check;
 mod disks;
 mod dispatch;
@@ -62,6 +65,7 @@ mod tolerated;
 mod under_way;
 
 pub use check_settings::CheckSettings;
+pub use disk_balancer::{DiskBalancerSettings, MovableStates, ParameterError, Parameters};
 pub use error::DatanodeError;
 pub use handle::{Addresses, DatanodeHandle};
 pub use identity::YamlError;

@@ -6,10 +6,12 @@ use std::sync::{Arc, Weak};
 use blockio::{OpKind, OpMetrics};
 use multiraft::{HostMetrics, LogHandle, LogMetrics, RaftHost};
 use proto::datanode::Type;
+use proto::disk_balancer::DiskBalancerRunningStatus;
 use service::{MetricsRegistry, Role, RpcMethod, RpcMetrics};
 use types::DatanodeId;
 
 use crate::command;
+use crate::disk_balancer::Counts as BalancerCounts;
 use crate::node::Node;
 use crate::reconstruct::Counts;
 use crate::storage::scan::ScanFigures;
@@ -102,6 +104,7 @@ impl Metrics {
             n.read_budget.used() as f64
         });
         self.watch_reconstructions(node);
+        self.watch_disk_balancer(node);
         self.watch_disks(node.store.disks());
         self.watch_used(node);
         self.watch_scans(node.store.disks());
@@ -141,6 +144,37 @@ impl Metrics {
         self.registry.gauge_fn("reconstruct_ec_running", help, move || {
             let node = node.upgrade();
             node.map_or(0.0, |n| n.reconstructions.running.load(Ordering::Relaxed) as f64)
+        });
+    }
+
+    /// What was moved between the disks.
+    fn watch_disk_balancer(&self, node: &Arc<Node>) {
+        let count = |name: &str, help: &str, value: fn(&BalancerCounts) -> &AtomicU64| {
+            let node: Weak<Node> = Arc::downgrade(node);
+            let read = move || {
+                let node = node.upgrade();
+                node.map_or(0, |n| value(&n.disk_balancer.counts).load(Ordering::Relaxed))
+            };
+            self.registry.counter_fn(&format!("disk_balancer_{name}"), help, read);
+        };
+        count("moves", "Containers moved from one disk to another", |c| &c.moves);
+        count("bytes", "Bytes of containers moved from one disk to another", |c| &c.bytes);
+        count("failures", "Containers that were to be moved to another disk and were not", |c| {
+            &c.failures
+        });
+        let gauge = |name: &str, help: &str, value: fn(&Node) -> f64| {
+            let node: Weak<Node> = Arc::downgrade(node);
+            let read = move || node.upgrade().map_or(0.0, |n| value(&n));
+            self.registry.gauge_fn(&format!("disk_balancer_{name}"), help, read);
+        };
+        gauge("running", "Whether the disks are being balanced: 1, else 0", |n| {
+            f64::from(u8::from(n.disk_balancer.status() == DiskBalancerRunningStatus::Running))
+        });
+        gauge("moving", "Containers that are being moved to another disk", |n| {
+            n.disk_balancer.running() as f64
+        });
+        gauge("retired", "Replicas that were moved and are still on their last disk", |n| {
+            n.store.retired() as f64
         });
     }
 

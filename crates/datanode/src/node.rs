@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use container::ContainerState;
+use proto::disk_balancer::DatanodeDiskBalancerInfoProto;
 use service::BackgroundServices;
-use types::{ContainerId, DatanodeDetails};
+use types::{ContainerId, DatanodeDetails, OperationalState};
 
 use crate::command::CommandContext;
 use crate::command::budget::Budget;
+use crate::disk_balancer::DiskBalancer;
 use crate::late_reads::LateReads;
 use crate::pending_reports::PendingReports;
 use crate::pipeline::Pipelines;
@@ -46,6 +48,8 @@ pub(crate) struct Node {
     pub audit: Audit,
     /// Containers that arrive from other nodes.
     pub arrivals: Arrivals,
+    /// Balances the disks.
+    pub disk_balancer: DiskBalancer,
     /// What goes on by itself.
     pub services: BackgroundServices,
 }
@@ -80,6 +84,16 @@ impl Node {
             })
         };
         self.pipelines.containers().into_iter().filter(is_full).collect()
+    }
+
+    /// Whether the operator has this node serve.
+    pub fn is_in_service(&self) -> bool {
+        self.details.load().op_state == OperationalState::InService
+    }
+
+    /// The disk balancer and the disks as they are now. Asks the file systems.
+    pub fn disk_balancer_report(&self) -> DatanodeDiskBalancerInfoProto {
+        self.disk_balancer.report(&self.details.load(), &self.store)
     }
 
     /// Space can be given back.

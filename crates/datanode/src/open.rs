@@ -13,6 +13,8 @@ use crate::close::Closing;
 use crate::command::budget::Budget;
 use crate::daemon::Daemon;
 use crate::deadline;
+use crate::disk_balancer::DiskBalancer;
+use crate::disk_balancing::DiskBalancing;
 use crate::disk_check::DiskCheck;
 use crate::node::Node;
 use crate::pipeline::{Parts, Pipelines};
@@ -61,6 +63,7 @@ pub(crate) async fn open(
     }
     daemon.services.spawn(Arc::new(SmallChunks::new(&node)));
     daemon.services.spawn(Arc::new(DiskCheck::new(&node)));
+    daemon.services.spawn(Arc::new(DiskBalancing::new(&node)));
     crate::scan::spawn(daemon, &node);
     daemon.services.spawn(Arc::new(Closing::new(daemon, &node)));
     daemon.metrics.watch(&node);
@@ -159,6 +162,7 @@ async fn assemble(daemon: &Daemon, store: ContainerStore) -> Result<Node, Datano
         reconstructions: Default::default(),
         audit: Audit(audit),
         arrivals: Default::default(),
+        disk_balancer: DiskBalancer::open(settings.disk_balancer.clone()),
         services: daemon.services.clone(),
     })
 }

@@ -21,3 +21,6 @@ pub(crate) fn data_scanner(index: usize) -> String {
 
 /// Tests the disks.
 pub(crate) const DISK_CHECK: &str = "DiskCheckService";
+
+/// Moves replicas from full disks to emptier ones.
+pub(crate) const DISK_BALANCER: &str = "DiskBalancerService";

@@ -10,6 +10,7 @@ use service::{AdminPolicy, AuditOptions};
 
 use crate::DatanodeError;
 use crate::check_settings::CheckSettings;
+use crate::disk_balancer::DiskBalancerSettings;
 use crate::range_compaction_settings::RangeCompactionSettings;
 use crate::scan_settings::ScanSettings;
 use crate::tolerated::Tolerated;
@@ -43,6 +44,8 @@ pub struct Settings {
     pub native_port: u16,
     /// RATIS port; 0 is any free one.
     pub ratis_port: u16,
+    /// Where Hadoop RPC is served.
+    pub client_rpc: ClientRpcAddress,
     /// Where the status page is served, if at all.
     pub http: Option<HostPort>,
     /// Which users may administer this node.
@@ -103,6 +106,8 @@ pub struct Settings {
     pub checks: CheckSettings,
     /// How containers are scanned.
     pub scans: ScanSettings,
+    /// How the disks are balanced.
+    pub disk_balancer: DiskBalancerSettings,
     /// Directories that may fail before the DataNode ends.
     pub tolerated: Tolerated,
     /// How many connections each endpoint takes, and how long they may be silent.
@@ -111,6 +116,35 @@ pub struct Settings {
     pub memory: MemoryBudget,
     /// How long shutdown may take.
     pub shutdown_timeout: Duration,
+}
+
+/// Where Hadoop RPC is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientRpcAddress {
+    /// Address it is bound to.
+    pub host: String,
+    /// Its port; 0 is any free one.
+    pub port: u16,
+    /// Whether any free port will do when that one is in use: the operator named none.
+    pub may_be_another: bool,
+}
+
+impl ClientRpcAddress {
+    fn read(conf: &Configuration) -> Self {
+        let host = conf.get(&dn::HDDS_DATANODE_CLIENT_BIND_HOST);
+        let host = if host.is_empty() { conf.get(&dn::HDDS_DATANODE_BIND_HOST) } else { host };
+        if let Some(address) = conf.get(&dn::HDDS_DATANODE_CLIENT_ADDRESS) {
+            return Self { host, port: address.port, may_be_another: false };
+        }
+        let named = conf.is_set(&dn::HDDS_DATANODE_CLIENT_PORT);
+        let random = conf.get(&dn::HDDS_CONTAINER_IPC_RANDOM_PORT)
+            || conf.get(&dn::HDDS_CONTAINER_RATIS_IPC_RANDOM_PORT);
+        let port = match random && !named {
+            true => 0,
+            false => conf.get(&dn::HDDS_DATANODE_CLIENT_PORT),
+        };
+        Self { host, port, may_be_another: !named }
+    }
 }
 
 fn audit(conf: &Configuration, metadata_dir: &Path) -> Option<AuditOptions> {
@@ -145,6 +179,8 @@ impl Settings {
             admin_policy: AdminPolicy::from_configuration(conf),
             id_file: id_dir.join("datanode.id"),
             audit: audit(conf, &metadata_dir),
+            disk_balancer: DiskBalancerSettings::read(conf, &metadata_dir)?,
+            client_rpc: ClientRpcAddress::read(conf),
             metadata_dir,
             raft_dirs: conf.get(&dn::HDDS_CONTAINER_RATIS_DATANODE_STORAGE_DIR),
             host_name: conf.get(&dn::HDDS_DATANODE_HOSTNAME),
@@ -242,6 +278,27 @@ mod tests {
         assert_eq!((settings.ipc_port, settings.native_port), (0, 77));
         assert_eq!(settings.data_dirs.len(), 2);
         assert_eq!(settings.id_file, PathBuf::from("/a/metadata/datanode.id"));
+    }
+
+    #[test]
+    fn hadoop_rpc_is_on_ozones_port_unless_ports_are_random() {
+        let rpc = |pairs: &[_]| {
+            let all = [&[("hdds.datanode.dir", "/a")], pairs].concat();
+            let ClientRpcAddress { host, port, may_be_another } =
+                Settings::read(&conf(&all)).unwrap().client_rpc;
+            (host, port, may_be_another)
+        };
+        let on = |host: &str, port, free| (host.to_owned(), port, free);
+        assert_eq!(rpc(&[]), on("0.0.0.0", 19864, true));
+        let bound = ("trioxide.datanode.bind.host", "127.0.0.1");
+        assert_eq!(rpc(&[bound]), on("127.0.0.1", 19864, true));
+        assert_eq!(rpc(&[bound, ("hdds.datanode.client.bind.host", "::")]), on("::", 19864, true));
+        let random = ("hdds.container.ipc.random.port", "true");
+        assert_eq!(rpc(&[random]), on("0.0.0.0", 0, true));
+        let named = ("hdds.datanode.client.port", "77");
+        assert_eq!(rpc(&[random, named]), on("0.0.0.0", 77, false));
+        let address = ("hdds.datanode.client.address", "h:78");
+        assert_eq!(rpc(&[named, address]), on("0.0.0.0", 78, false));
     }
 
     #[test]

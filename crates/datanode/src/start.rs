@@ -18,9 +18,10 @@ use crate::handle::{DatanodeHandle, Endpoints};
 use crate::identity::Identity;
 use crate::open::open;
 use crate::rpc::grpc::XceiverService;
+use crate::rpc::hadoop::HadoopService;
 use crate::rpc::native::NativeHandler;
 use crate::rpc::ratis::RatisServer;
-use crate::settings::{MAX_CHUNK, Settings};
+use crate::settings::{ClientRpcAddress, MAX_CHUNK, Settings};
 use crate::status::Page;
 use crate::{DatanodeError, DatanodeOptions};
 
@@ -68,6 +69,7 @@ struct Listeners {
     grpc: TcpListener,
     ratis: TcpListener,
     native: TcpListener,
+    hadoop: TcpListener,
 }
 
 impl Listeners {
@@ -96,6 +98,7 @@ impl Listeners {
                 "trioxide.datanode.port",
             )
             .await?,
+            hadoop: listen_for_administrators(settings, last(PortName::ClientRpc)).await?,
         })
     }
 }
@@ -119,19 +122,38 @@ async fn listen(
         .map_err(|source| service::BindError::new(key, format!("{host}:{port}"), source).into())
 }
 
+/// As [`listen`], for Hadoop RPC. On a host with several DataNodes only one gets the default port;
+/// SCM knows the ports of the others.
+async fn listen_for_administrators(
+    settings: &Settings,
+    last: u16,
+) -> Result<TcpListener, DatanodeError> {
+    let ClientRpcAddress { host, port, may_be_another } = &settings.client_rpc;
+    let key = "hdds.datanode.client.port";
+    match listen(host, *port, last, key).await {
+        Err(error) if *may_be_another => {
+            tracing::warn!(%error, "any free port is taken for Hadoop RPC");
+            listen(host, 0, last, key).await
+        }
+        other => other,
+    }
+}
+
 async fn open_endpoints(
     daemon: &Arc<Daemon>,
     listeners: Listeners,
 ) -> Result<Endpoints, DatanodeError> {
-    let Listeners { grpc, ratis, native } = listeners;
+    let Listeners { grpc, ratis, native, hadoop } = listeners;
     let grpc_address = local_address(&grpc, "hdds.container.ipc.port")?;
     let ratis_address = local_address(&ratis, "hdds.container.ratis.ipc.port")?;
     let native_address = local_address(&native, "trioxide.datanode.port")?;
+    let hadoop_address = local_address(&hadoop, "hdds.datanode.client.port")?;
     let http = open_status(daemon).await?;
     let mut ports = vec![
         (PortName::Standalone, grpc_address.port()),
         (PortName::Ratis, ratis_address.port()),
         (PortName::Native, native_address.port()),
+        (PortName::ClientRpc, hadoop_address.port()),
     ];
     if let Some(http) = &http {
         ports.push((PortName::Http, http.local_addr().port()));
@@ -156,7 +178,20 @@ async fn open_endpoints(
     let services = ratis_wire::RatisServices::new(Arc::new(RatisServer::new(daemon.clone())));
     let services = grpc_server().add_service(services.client()).add_service(services.admin());
     let ratis = serve_grpc(daemon, "ratis", ratis, services);
-    Ok(Endpoints { native, grpc, grpc_address, ratis, ratis_address, http })
+    let served = HadoopService::serve(daemon);
+    let listening = served.clone();
+    let hadoop_listener = tokio::spawn(async move { listening.listen(hadoop).await });
+    Ok(Endpoints {
+        native,
+        grpc,
+        grpc_address,
+        ratis,
+        ratis_address,
+        hadoop: served,
+        hadoop_listener,
+        hadoop_address,
+        http,
+    })
 }
 
 /// How every gRPC endpoint is set up: room for some chunks in flight on each connection.

@@ -43,6 +43,7 @@ impl StatusPage for Page {
         let mut sections = vec![about(&daemon)];
         if let Some(node) = daemon.node() {
             sections.push(disks(node));
+            sections.push(balancer(node));
             sections.push(scans(node));
             sections.push(pipelines(node));
         }
@@ -133,6 +134,39 @@ fn disks(node: &Node) -> Section {
         }))
         .collect();
     Section::table("Disks", &COLUMNS, rows)
+}
+
+/// The disk balancer, a line for each disk.
+fn balancer(node: &Node) -> Section {
+    let report = node.disk_balancer_report();
+    let (status, balancer) = (node.disk_balancer.status(), &node.disk_balancer);
+    let ideal = report.ideal_usage();
+    let percent = |share: f64| format!("{:.2} %", share * 100.0);
+    let rows = report.volume_info.iter().map(|volume| {
+        vec![
+            status.as_str_name().to_owned(),
+            volume.storage_path().to_owned(),
+            readable_bytes(volume.total_capacity()),
+            readable_bytes(volume.effective_used_space()),
+            percent(volume.utilization()),
+            percent((volume.utilization() - ideal).abs()),
+            balancer.running().to_string(),
+            report.success_move_count().to_string(),
+            report.failure_move_count().to_string(),
+        ]
+    });
+    let columns = [
+        "balancer",
+        "directory",
+        "capacity",
+        "used",
+        "utilization",
+        "differs from all by",
+        "moves under way",
+        "moved",
+        "failed",
+    ];
+    Section::table("Disk balancer", &columns, rows.collect())
 }
 
 fn scans(node: &Node) -> Section {

@@ -6,6 +6,7 @@ mod closing;
 mod copying;
 mod crash;
 mod deletion;
+mod disk_balancing;
 mod extremes;
 mod failing_disk;
 mod failing_group;

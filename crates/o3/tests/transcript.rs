@@ -16,7 +16,7 @@ const REDACTED: &[(&str, &str)] = &[
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "[UUID]"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+\d{4})?", "[TIME]"),
     (r"127\.0\.0\.1:\d{4,5}", "127.0.0.1:[PORT]"),
-    (r"\b(STANDALONE|RATIS|HTTP)=\d+", "$1=[PORT]"),
+    (r"\b(STANDALONE|RATIS|CLIENT_RPC|HTTP)=\d+", "$1=[PORT]"),
     (r#""value" : \d{4,5}"#, r#""value" : [PORT]"#),
     (r"\d+ B \([0-9.]+ [KMGTP]?B\)", "[SIZE]"),
     (r": \d+\.\d\d% \(", ": [PERCENT] ("),

@@ -10,6 +10,7 @@
 //! | [`ozone`] | `hadoop.ozone` | clients and OM; also the values of OM's tables |
 //! | [`om_admin`] | `hadoop.ozone.admin` (own package here) | `ozone admin om` to one OM |
 //! | [`datanode`] | `hadoop.hdds.datanode` | clients and DataNodes |
+//! | [`disk_balancer`] | `hadoop.hdds` (own package here) | `ozone admin datanode diskbalancer` to one DataNode |
 //! | [`container_location`] | `hadoop.hdds.container` | `o3 admin` and OM to SCM |
 //! | [`block_location`] | `hadoop.hdds.block` | OM to SCM |
 //! | [`scm_datanode`] | `hadoop.hdds` (own package here) | DataNodes to SCM |
@@ -45,6 +46,9 @@ mod hadoop {
         pub mod deletionstatus {
             tonic::include_proto!("hadoop.hdds.deletionstatus");
         }
+        pub mod diskbalancer {
+            tonic::include_proto!("hadoop.hdds.diskbalancer");
+        }
         pub mod scmdatanode {
             tonic::include_proto!("hadoop.hdds.scmdatanode");
         }
@@ -60,7 +64,7 @@ mod hadoop {
 pub use hadoop::hdds::{
     backgroundservice as background_service, block as block_location,
     container as container_location, datanode, deletionstatus as deletion_status,
-    scmdatanode as scm_datanode,
+    diskbalancer as disk_balancer, scmdatanode as scm_datanode,
 };
 pub use hadoop::ozone::admin as om_admin;
 pub use hadoop::{common, hdds, ozone};

@@ -168,6 +168,10 @@ impl Base {
                 conf = conf.with(port.name(), 0);
             }
         }
+        let hadoop = &datanode::HDDS_DATANODE_CLIENT_PORT;
+        if number > 1 || (self.free_ports && !conf.is_set(hadoop)) {
+            conf = conf.with(hadoop.name(), 0);
+        }
         if number > 1 {
             let http = HostPort::new(conf.get(&datanode::HDDS_DATANODE_HTTP_ADDRESS).host, 0);
             conf = conf.with(datanode::HDDS_DATANODE_HTTP_ADDRESS.name(), http);

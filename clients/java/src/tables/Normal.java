@@ -27,6 +27,8 @@ final class Normal {
     rules.add(new Rule("\\b[A-Z_]+=\\d+(,[A-Z_]+=\\d+)+", "<ports>"));
     rules.add(new Rule("\\b(127\\.0\\.0\\.1|localhost|" + Pattern.quote(host) + "):\\d+\\b", "<host>:<port>"));
     rules.add(new Rule("(?<![\\w.-])(127\\.0\\.0\\.1|localhost|" + Pattern.quote(host) + ")(?![\\w-])", "<host>"));
+    // A host whose name is its address is not named twice.
+    rules.add(new Rule("<host> \\(<host>:<port>\\)", "<host>:<port>"));
     rules.add(new Rule("(?<![\\w./-])" + Pattern.quote(user) + "(?![\\w/-])", "<user>"));
     rules.add(new Rule("(?<=/\\.Trash/)" + Pattern.quote(user) + "(?![\\w-])", "<user>"));
   }

@@ -37,6 +37,46 @@ keys! {
     HDDS_DATANODE_HTTP_BIND_HOST: String = "hdds.datanode.http-bind-host", "", [DATANODE];
     /// Serve the DataNode's status page and metrics.
     HDDS_DATANODE_HTTP_ENABLED: bool = "hdds.datanode.http.enabled", "true", [DATANODE];
+    /// Port of Hadoop RPC, by which ozone admin datanode diskbalancer reaches this DataNode; 0 for
+    /// any free one. Unset, any free one is taken when this one is in use or the other ports are
+    /// random; SCM knows it.
+    HDDS_DATANODE_CLIENT_PORT: u16 = "hdds.datanode.client.port", "19864", [DATANODE, CLIENT];
+    /// Host and port of Hadoop RPC, in the place of hdds.datanode.client.port.
+    HDDS_DATANODE_CLIENT_ADDRESS: Option<HostPort> = "hdds.datanode.client.address", "", [DATANODE];
+    /// The address that Hadoop RPC is bound to; trioxide.datanode.bind.host when unset. Ozone's
+    /// default is 0.0.0.0.
+    HDDS_DATANODE_CLIENT_BIND_HOST: String = "hdds.datanode.client.bind.host", "", [DATANODE];
+    /// Have the disks of a DataNode balanced on the word of ozone admin datanode diskbalancer.
+    /// Without it the commands are refused.
+    HDDS_DATANODE_DISK_BALANCER_ENABLED: bool = "hdds.datanode.disk.balancer.enabled", "true", [DATANODE, CLIENT];
+    /// Whether the disks are balanced before anybody has started or stopped it.
+    HDDS_DATANODE_DISK_BALANCER_SHOULD_RUN_DEFAULT: bool = "hdds.datanode.disk.balancer.should.run.default", "false", [DATANODE];
+    /// Where the file diskBalancer.info lies, which keeps over a restart whether disks are balanced
+    /// and how; the directory of metadata when unset.
+    HDDS_DATANODE_DISK_BALANCER_INFO_DIR: Option<PathBuf> = "hdds.datanode.disk.balancer.info.dir", "", [DATANODE];
+    /// How often a DataNode looks whether there is something to balance; while there is, it goes on
+    /// at once.
+    HDDS_DATANODE_DISK_BALANCER_SERVICE_INTERVAL: Duration = "hdds.datanode.disk.balancer.service.interval", "60s", [DATANODE];
+    /// Moves that take longer are logged.
+    HDDS_DATANODE_DISK_BALANCER_SERVICE_TIMEOUT: Duration = "hdds.datanode.disk.balancer.service.timeout", "300s", [DATANODE];
+    /// Percent by which a disk's use may differ from that of all disks of its DataNode, between 0
+    /// and 100; until start or update says otherwise.
+    HDDS_DATANODE_DISK_BALANCER_VOLUME_DENSITY_THRESHOLD_PERCENT: f64 = "hdds.datanode.disk.balancer.volume.density.threshold.percent", "10", [DATANODE];
+    /// Megabytes a second that are moved at most, all moves of a DataNode together; until start
+    /// or update says otherwise.
+    HDDS_DATANODE_DISK_BALANCER_MAX_DISK_THROUGHPUT: u64 = "hdds.datanode.disk.balancer.max.disk.throughputInMBPerSec", "10", [DATANODE];
+    /// Containers that a DataNode moves at a time; until start or update says otherwise.
+    HDDS_DATANODE_DISK_BALANCER_PARALLEL_THREAD: i32 = "hdds.datanode.disk.balancer.parallel.thread", "5", [DATANODE];
+    /// Stop when the disks are even, or nothing can be moved; until start or update says
+    /// otherwise.
+    HDDS_DATANODE_DISK_BALANCER_STOP_AFTER_DISK_EVEN: bool = "hdds.datanode.disk.balancer.stop.after.disk.even", "true", [DATANODE];
+    /// How long what a moved container leaves on its last disk stays there for those who read it.
+    HDDS_DATANODE_DISK_BALANCER_REPLICA_DELETION_DELAY: Duration = "hdds.datanode.disk.balancer.replica.deletion.delay", "5m", [DATANODE];
+    /// States of containers that are moved, CLOSED and QUASI_CLOSED; until start or update says
+    /// otherwise.
+    HDDS_DATANODE_DISK_BALANCER_CONTAINER_STATES: Vec<String> = "hdds.datanode.disk.balancer.container.states", "CLOSED,QUASI_CLOSED", [DATANODE];
+    /// How containers and disks are chosen.
+    HDDS_DATANODE_DISK_BALANCER_CONTAINER_CHOOSING_POLICY: String = "hdds.datanode.disk.balancer.container.choosing.policy", "org.apache.hadoop.ozone.container.diskbalancer.policy.DefaultContainerChoosingPolicy", [DATANODE], one of ["org.apache.hadoop.ozone.container.diskbalancer.policy.DefaultContainerChoosingPolicy", "DefaultContainerChoosingPolicy"];
     /// Space that is for others on single disks, /dir1:100MB,/dir2:1GB; what they use already is a
     /// part of it.
     HDDS_DATANODE_DIR_DU_RESERVED: Vec<String> = "hdds.datanode.dir.du.reserved", "", [DATANODE];

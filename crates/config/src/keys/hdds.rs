@@ -11,9 +11,9 @@ keys! {
     OZONE_METADATA_DIRS: Option<PathBuf> = "ozone.metadata.dirs", "", [OM, SCM, DATANODE];
     /// Users who may administer the cluster, separated by commas; the user who runs the server
     /// always may.
-    OZONE_ADMINISTRATORS: Vec<String> = "ozone.administrators", "", [OM, SCM];
+    OZONE_ADMINISTRATORS: Vec<String> = "ozone.administrators", "", [OM, SCM, DATANODE];
     /// Groups whose members may administer the cluster, separated by commas.
-    OZONE_ADMINISTRATORS_GROUPS: Vec<String> = "ozone.administrators.groups", "", [OM, SCM];
+    OZONE_ADMINISTRATORS_GROUPS: Vec<String> = "ozone.administrators.groups", "", [OM, SCM, DATANODE];
     /// Replication type of a key when neither the client nor the bucket says.
     OZONE_SERVER_DEFAULT_REPLICATION_TYPE: String = "ozone.server.default.replication.type", "RATIS", [OM, CLIENT, S3G], one of ["RATIS", "STAND_ALONE", "EC"];
     /// Replication of a key when neither the client nor the bucket says: 1 or 3 (also ONE, THREE)

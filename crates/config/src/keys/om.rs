@@ -152,10 +152,10 @@ keys! {
     OZONE_OM_LEASE_SOFT_LIMIT: Duration = "ozone.om.lease.soft.limit", "60s", [OM];
     /// Age at which OM itself closes a key that was synced and not closed.
     OZONE_OM_LEASE_HARD_LIMIT: Duration = "ozone.om.lease.hard.limit", "7d", [OM];
-    /// Judge every request by administrators, owners and ACLs; SCM judges its verbs of
-    /// administration by administrators. Ozone enforces ACLs only in a secure cluster, or when
+    /// Judge every request by administrators, owners and ACLs; SCM and DataNodes judge their verbs
+    /// of administration by administrators. Ozone enforces ACLs only in a secure cluster, or when
     /// ozone.acl.authorizer.class names the native authorizer; here this key is enough.
-    OZONE_ACL_ENABLED: bool = "ozone.acl.enabled", "false", [OM, SCM];
+    OZONE_ACL_ENABLED: bool = "ozone.acl.enabled", "false", [OM, SCM, DATANODE];
     /// The judge when ACLs are enabled: `native` (also by its Java class name,
     /// OzoneNativeAuthorizer), or OzoneAccessAuthorizer, which allows everything.
     OZONE_ACL_AUTHORIZER_CLASS: String = "ozone.acl.authorizer.class", "native", [OM];

@@ -5,11 +5,13 @@
 //! * [`deletion_status`]: how far deletions are, on the framed endpoint
 //! * [`grpc`]: Ozone's `XceiverClientProtocolService`
 //! * [`stream`]: blocks read as streams, on the gRPC endpoint
+//! * [`hadoop`]: Hadoop RPC, by which administrators speak to one DataNode
 //! * [`ratis`]: Ratis' client protocol, by which published clients write into pipelines
 
 mod background;
 mod deletion_status;
 pub(crate) mod grpc;
+pub(crate) mod hadoop;
 pub(crate) mod native;
 pub(crate) mod ratis;
 mod stream;

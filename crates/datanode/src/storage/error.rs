@@ -92,6 +92,14 @@ pub enum StorageError {
         /// Why.
         reason: String,
     },
+    /// A replica that stays on its disk.
+    #[error("container {id} is not moved to another disk: {reason}")]
+    NotRelocated {
+        /// The container.
+        id: ContainerId,
+        /// Why.
+        reason: String,
+    },
     /// A change of state that is not allowed.
     #[error("container {id}: {error}")]
     Transition {
@@ -270,7 +278,9 @@ impl StorageError {
                 ResultCode::InvalidContainerState
             }
             Self::AlreadyHere(_) => ResultCode::ContainerExists,
-            Self::NotArrived { .. } => ResultCode::ContainerInternalError,
+            Self::NotArrived { .. } | Self::NotRelocated { .. } => {
+                ResultCode::ContainerInternalError
+            }
             Self::ReplicaIndex { .. } => ResultCode::ContainerNotFound,
             Self::DeleteOnOpen(_) => ResultCode::DeleteOnOpenContainer,
             Self::DeleteOnNonEmpty { .. } => ResultCode::DeleteOnNonEmptyContainer,
@@ -305,6 +315,10 @@ impl StorageError {
             | Self::NoSuchDisk(_)
             | Self::ClosedBesideLog(_) => ResultCode::ContainerInternalError,
         }
+    }
+
+    pub(crate) fn not_relocated(id: ContainerId, reason: impl ToString) -> Self {
+        Self::NotRelocated { id, reason: reason.to_string() }
     }
 
     pub(crate) fn disk(path: &Path, error: impl ToString) -> Self {

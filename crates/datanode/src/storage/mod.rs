@@ -14,6 +14,7 @@
 //! | [`scan`] | looking replicas through for damage |
 //! | [`deletion`] | deletion transactions and getting space back |
 //! | [`transfer`] | containers on their way to another node |
+//! | [`relocation`] | containers on their way to another disk of this node |
 //! | [`begun`] | which erasure-coded replicas were here |
 //!
 //! # Invariants
@@ -39,6 +40,7 @@ mod making;
 mod options;
 mod patience;
 pub mod pipeline;
+pub mod relocation;
 pub mod scan;
 pub mod segments;
 mod store;
@@ -57,6 +59,7 @@ pub use error::{Result, StorageError};
 pub use options::{ChoosingPolicy, DataDirectory, StorageOptions};
 pub use patience::Patience;
 pub use pipeline::{ApplyBatch, PipelineStore, Position};
+pub use relocation::{Passage, Relocated};
 pub use scan::{Pace, ScanKind, Verdict};
 pub use store::{ContainerStore, Unopened};
 pub(crate) use tables::TABLES_WITH_DELETIONS;

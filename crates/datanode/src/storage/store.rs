@@ -21,6 +21,7 @@ use super::error::{Result, StorageError};
 use super::making::Making;
 use super::options::{DataDirectory, StorageOptions};
 use super::pipeline::PipelineStore;
+use super::relocation::Relocations;
 use super::scan::{ScanFigures, ScanKind};
 use crate::deadline;
 
@@ -59,6 +60,7 @@ struct Inner {
     full: Mutex<Vec<ContainerId>>,
     next_disk: AtomicUsize,
     making: Making,
+    relocations: Relocations,
     suspects: Mutex<Suspects>,
     /// How old transactions of deletions are.
     deletion_ages: Ages,
@@ -132,6 +134,7 @@ impl ContainerStore {
             full: Mutex::default(),
             next_disk: AtomicUsize::new(0),
             making: Making::default(),
+            relocations: Relocations::default(),
             options,
         };
         let (mut inner, mut all, mut damaged, mut last) =
@@ -274,6 +277,67 @@ impl ContainerStore {
         Ok(())
     }
 
+    /// Serves a copy on another disk instead of a replica: `move_in` puts it into its place, while
+    /// neither the state nor the rows of the replica change. Blocks.
+    pub(super) fn replace<T>(
+        &self,
+        old: &Arc<Container>,
+        move_in: impl FnOnce() -> Result<(Arc<Container>, T)>,
+    ) -> Result<T> {
+        let id = old.id();
+        let _claim = self.inner.making.claim(id);
+        let _one = old.changing.lock();
+        let _commit = old.commit.lock();
+        let (copy, moved) = move_in()?;
+        // Whoever waits for one of the locks sees by it that another replica is served.
+        old.set_state(ContainerState::Deleted);
+        let (from, to) = (old.disk(), Arc::clone(copy.disk()));
+        let deletes = copy.sums().pending_delete > 0;
+        copy.continue_counting(old);
+        self.inner.missing.lock().remove(&id);
+        self.inner.containers.insert(id, copy);
+        self.inner.relocations.retire(old);
+        from.deleting.lock().remove(&id);
+        from.dirty.lock().remove(&id);
+        if deletes {
+            to.deleting.lock().insert(id);
+        }
+        // SCM is told how many blocks it has: those that are deleted were not copied.
+        self.note_changed(id);
+        tracing::info!(container = %id, from = from.id(), to = to.id(), "container moved to another disk");
+        Ok(moved)
+    }
+
+    pub(super) fn relocations(&self) -> &Relocations {
+        &self.inner.relocations
+    }
+
+    /// Whether this very replica is the one that is served.
+    pub(crate) fn is_served(&self, container: &Arc<Container>) -> bool {
+        self.find(container.id()).is_some_and(|there| Arc::ptr_eq(&there, container))
+    }
+
+    /// Changes rows of a container, whose commit lock is held meanwhile: of the replica that is
+    /// served, also when it was moved to another disk just now. Blocks.
+    pub(crate) fn with_rows<T>(
+        &self,
+        id: ContainerId,
+        change: impl FnOnce(&Arc<Container>) -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            let container = self.container(id)?;
+            let commit = container.commit.lock();
+            if container.state() != ContainerState::Deleted {
+                return change(&container);
+            }
+            drop(commit);
+            if self.is_served(&container) {
+                // It is being removed.
+                return Err(StorageError::ContainerNotFound(id));
+            }
+        }
+    }
+
     /// A container.
     ///
     /// # Errors
@@ -359,8 +423,9 @@ impl ContainerStore {
         self.inner.containers.iter().map(|entry| Arc::clone(entry.value())).collect()
     }
 
-    pub(crate) fn forget(&self, id: ContainerId) {
-        let gone = self.inner.containers.remove(&id);
+    pub(crate) fn forget(&self, container: &Arc<Container>) {
+        let id = container.id();
+        let gone = self.inner.containers.remove_if(&id, |_, there| Arc::ptr_eq(there, container));
         if let (Some(begun), Some((_, container))) = (&self.inner.begun, gone)
             && container.replica_index() > 0
         {

@@ -34,6 +34,26 @@ fn datanodes_and_the_topology() {
 }
 
 #[test]
+fn the_balancer_of_disks() {
+    Transcript::of_cluster()
+        .run_all(
+            "admin datanode diskbalancer status --in-service-datanodes
+             admin datanode diskbalancer start --in-service-datanodes -t 5 -b 20 -s false
+             admin datanode diskbalancer status --in-service-datanodes
+             admin datanode diskbalancer update --in-service-datanodes -p 3 -c CLOSED --json
+             admin datanode diskbalancer status --in-service-datanodes --json
+             admin datanode diskbalancer stop --in-service-datanodes --json
+             admin datanode diskbalancer stop --in-service-datanodes
+             admin datanode diskbalancer status --in-service-datanodes
+             admin datanode diskbalancer update --in-service-datanodes
+             admin datanode diskbalancer start --in-service-datanodes -t 100
+             admin datanode diskbalancer start --in-service-datanodes -c OPEN --json
+             admin datanode diskbalancer status",
+        )
+        .check("admin_datanode_diskbalancer");
+}
+
+#[test]
 fn pipelines() {
     Transcript::of_cluster()
         .run_all(

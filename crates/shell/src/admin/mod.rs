@@ -21,7 +21,8 @@ use crate::{Noun, ShellError};
 /// What administrators do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AdminCommand {
-    /// DataNodes: list, info, usageinfo, decommission, maintenance, recommission, status.
+    /// DataNodes: list, info, usageinfo, decommission, maintenance, recommission, status,
+    /// diskbalancer.
     Datanode(Noun<datanode::DatanodeCommand>),
     /// Pipelines: list, create, close.
     Pipeline(Noun<pipeline::PipelineCommand>),

@@ -276,15 +276,19 @@ impl ContainerStore {
         if container.is_replaying() {
             return Err(StorageError::Recovering(block));
         }
-        self.distrust(container.id(), error.to_string());
+        self.distrust(container, error.to_string());
         Err(error)
     }
 
     /// Marks a container unhealthy without holding up the reader that found it out.
-    fn distrust(&self, id: ContainerId, reason: String) {
-        let store = self.clone();
+    fn distrust(&self, container: &Arc<Container>, reason: String) {
+        let (store, id, container) = (self.clone(), container.id(), Arc::clone(container));
         let mark = move || {
-            if let Err(error) = store.mark_unhealthy(id, &reason) {
+            if !store.is_served(&container) {
+                // It was removed, or moved to another disk, and what is served is another one.
+                return;
+            }
+            if let Err(error) = store.mark_replica_unhealthy(&container, &reason) {
                 tracing::error!(container = %id, %error, "cannot mark container unhealthy");
                 // The scan tells a disk that is gone from a replica that is.
                 store.suspect(id, &reason);

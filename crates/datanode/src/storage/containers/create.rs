@@ -125,7 +125,7 @@ impl Container {
         Ok(())
     }
 
-    pub(super) fn set_state(&self, state: ContainerState) {
+    pub(in crate::storage) fn set_state(&self, state: ContainerState) {
         self.meta.lock().state = state;
     }
 }

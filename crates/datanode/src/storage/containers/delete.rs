@@ -18,17 +18,26 @@ impl ContainerStore {
     /// # Errors
     /// When it is open or not empty and there is no force behind it, or the disk fails.
     pub fn delete_container(&self, id: ContainerId, force: bool) -> Result<()> {
-        let container = self.container(id)?;
-        let info = container.info();
-        if !force && info.state.is_live() {
-            return Err(StorageError::DeleteOnOpen(id));
+        loop {
+            let container = self.container(id)?;
+            let info = container.info();
+            if !force && info.state.is_live() {
+                return Err(StorageError::DeleteOnOpen(id));
+            }
+            if !force && info.blocks > 0 {
+                return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
+            }
+            self.remove_retired_of(id)?;
+            if remove(&container, || self.forget(&container))? {
+                tracing::info!(container = %id, state = %info.state, blocks = info.blocks, "container deleted");
+                return Ok(());
+            }
+            if self.is_served(&container) {
+                // An earlier attempt did not come to its end.
+                return take_away(&container, || self.forget(&container));
+            }
+            // It was moved to another disk just now.
         }
-        if !force && info.blocks > 0 {
-            return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
-        }
-        remove(&container, || self.forget(id))?;
-        tracing::info!(container = %id, state = %info.state, blocks = info.blocks, "container deleted");
-        Ok(())
     }
 
     /// Removes a container that is RECOVERING, and no other. Says whether it was there. Blocks.
@@ -37,6 +46,7 @@ impl ContainerStore {
     /// When the disk fails.
     pub fn delete_recovering(&self, id: ContainerId) -> Result<bool> {
         let Ok(container) = self.container(id) else { return Ok(false) };
+        container.disk().flush()?;
         {
             // The client that fills it may be about to close it.
             let _one = container.changing.lock();
@@ -45,21 +55,32 @@ impl ContainerStore {
             }
             container.set_state(ContainerState::Deleted);
         }
-        remove(&container, || self.forget(id))?;
+        take_away(&container, || self.forget(&container))?;
         tracing::info!(container = %id, "a replica that nobody finished to fill is removed");
         Ok(true)
     }
 }
 
-/// Removes a container from its disk; `forget` is called when it is out of its place. Blocks.
-pub(crate) fn remove(container: &Container, forget: impl FnOnce()) -> Result<()> {
-    let (id, disk) = (container.id(), container.disk());
+/// Removes a container from its disk; `forget` is called when it is out of its place. False when it
+/// is being removed already, or was moved to another disk. Blocks.
+pub(crate) fn remove(container: &Container, forget: impl FnOnce()) -> Result<bool> {
     // Replay must not find entries that would make it anew.
-    disk.flush()?;
+    container.disk().flush()?;
     {
         let _one = container.changing.lock();
+        // A row that comes behind the removal of the others would outlive the container.
+        let _commit = container.commit.lock();
+        if container.state() == ContainerState::Deleted {
+            return Ok(false);
+        }
         container.set_state(ContainerState::Deleted);
     }
+    take_away(container, forget).map(|()| true)
+}
+
+/// Removes a container that is DELETED from its disk. Blocks.
+pub(crate) fn take_away(container: &Container, forget: impl FnOnce()) -> Result<()> {
+    let (id, disk) = (container.id(), container.disk());
     let aside = disk.deleted_dir().join(id.to_string());
     disk.io.forget(container.path());
     set_aside(disk, container.path(), &aside)?;

@@ -22,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
 
 pub use create::{InitialState, NewContainer};
+pub(crate) use delete::take_away;
 pub(crate) use early::Early;
 pub(crate) use load::{LoadedDisk, drop_rows, load_all};
 pub(crate) use twins::Loaded;
@@ -274,6 +275,19 @@ impl Container {
             Ok(file) => Ok(file.len()),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
             Err(e) => Err(super::StorageError::disk(&path, e)),
+        }
+    }
+
+    /// Goes on counting where another replica of it stopped.
+    pub(crate) fn continue_counting(&self, other: &Self) {
+        let (to, from) = (&self.traffic, &other.traffic);
+        for (to, from) in [
+            (&to.reads, &from.reads),
+            (&to.read_bytes, &from.read_bytes),
+            (&to.writes, &from.writes),
+            (&to.written_bytes, &from.written_bytes),
+        ] {
+            to.fetch_add(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 

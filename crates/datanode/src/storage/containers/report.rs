@@ -54,7 +54,7 @@ impl ContainerStore {
     }
 
     /// Bytes that the replicas of each disk hold, and that its open ones may still take.
-    fn usage(&self) -> FxHashMap<String, (u64, u64)> {
+    pub(crate) fn usage(&self) -> FxHashMap<String, (u64, u64)> {
         let mut usage = FxHashMap::<String, (u64, u64)>::default();
         for container in self.containers().into_iter().filter_map(|id| self.container(id).ok()) {
             let info = container.info();

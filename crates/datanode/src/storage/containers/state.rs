@@ -27,11 +27,10 @@ impl ContainerStore {
     /// # Errors
     /// When its state forbids it, or the disk fails.
     pub fn quasi_close(&self, id: ContainerId) -> Result<()> {
-        let container = self.container(id)?;
-        if container.state() == ContainerState::Closed {
-            return Ok(());
-        }
-        self.change_state(&container, ContainerState::QuasiClosed)
+        self.change_served(id, |container| match container.state() {
+            ContainerState::Closed => Ok(()),
+            _ => self.change_state(container, ContainerState::QuasiClosed),
+        })
     }
 
     /// Closes a container that is complete. With `bcsid`, only if it is complete up to there.
@@ -39,14 +38,30 @@ impl ContainerStore {
     /// # Errors
     /// When its state forbids it, commits are missing, or the disk fails.
     pub fn close(&self, id: ContainerId, bcsid: Option<u64>) -> Result<()> {
-        let container = self.container(id)?;
-        let has = container.sums().bcsid;
-        if let Some(asked) = bcsid.filter(|asked| *asked > has) {
-            let block = types::BlockId { container: id, bcsid: asked, ..Default::default() };
-            let error = container::bcsid::BcsidError::Unknown { asked, container: has };
-            return Err(StorageError::Behind { block, error });
+        self.change_served(id, |container| {
+            let has = container.sums().bcsid;
+            if let Some(asked) = bcsid.filter(|asked| *asked > has) {
+                let block = types::BlockId { container: id, bcsid: asked, ..Default::default() };
+                let error = container::bcsid::BcsidError::Unknown { asked, container: has };
+                return Err(StorageError::Behind { block, error });
+            }
+            self.change_state(container, ContainerState::Closed)
+        })
+    }
+
+    /// Changes a container, and the copy of it again when it was moved to another disk meanwhile.
+    fn change_served(
+        &self,
+        id: ContainerId,
+        change: impl Fn(&Arc<Container>) -> Result<()>,
+    ) -> Result<()> {
+        loop {
+            let container = self.container(id)?;
+            let outcome = change(&container);
+            if outcome.is_ok() || self.is_served(&container) {
+                return outcome;
+            }
         }
-        self.change_state(&container, ContainerState::Closed)
     }
 
     /// Notes that a container lacks or distrusts bytes. It is reported and takes no more writes.
@@ -54,12 +69,24 @@ impl ContainerStore {
     /// # Errors
     /// When the disk fails.
     pub fn mark_unhealthy(&self, id: ContainerId, reason: &str) -> Result<()> {
-        let container = self.container(id)?;
+        self.mark_replica_unhealthy(&self.container(id)?, reason)
+    }
+
+    /// As [`mark_unhealthy`](Self::mark_unhealthy), of this very replica: a copy of it that has
+    /// taken its place on another disk is not accused.
+    ///
+    /// # Errors
+    /// When the disk fails, or the replica is not served any more.
+    pub(crate) fn mark_replica_unhealthy(
+        &self,
+        container: &Arc<Container>,
+        reason: &str,
+    ) -> Result<()> {
         if container.state() == ContainerState::Unhealthy {
             return Ok(());
         }
-        tracing::error!(container = %id, reason, "container is unhealthy");
-        self.change_state(&container, ContainerState::Unhealthy)
+        tracing::error!(container = %container.id(), reason, "container is unhealthy");
+        self.change_state(container, ContainerState::Unhealthy)
     }
 
     /// Notes that this replica was found damaged; false when it was removed meanwhile. What cannot

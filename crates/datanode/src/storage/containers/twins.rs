@@ -1,5 +1,6 @@
 //! Two replicas of one container on two disks of a node: one of the disks was away, or had failed,
-//! and a copy came to the other one meanwhile.
+//! and a copy came to the other one meanwhile; or the container was being moved from the one to the
+//! other when the last run ended.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use container::ContainerState;
 use types::ContainerId;
 
 use super::{Container, LoadedDisk, delete};
+use crate::storage::relocation::{has_left, stayed};
 
 /// The containers of all disks, one replica of each.
 #[derive(Default)]
@@ -31,6 +33,27 @@ impl Replica {
         let closed = info.state == ContainerState::Closed;
         (sound, closed, info.state == ContainerState::QuasiClosed, info.bcsid, info.blocks)
     }
+
+    fn is_sound(&self) -> bool {
+        self.worth().0
+    }
+
+    /// Whether a relocation left `other` for this one, which may know of more deletions.
+    fn replaced(&self, other: &Self) -> bool {
+        let (this, other) = (&*self.container, &*other.container);
+        has_left(other, this) || stayed(this, other)
+    }
+
+    /// Whether this one is served rather than `other`.
+    fn is_better(&self, other: &Self) -> bool {
+        if self.is_sound() && self.replaced(other) {
+            return true;
+        }
+        if other.is_sound() && other.replaced(self) {
+            return false;
+        }
+        self.worth() > other.worth()
+    }
 }
 
 impl Loaded {
@@ -41,7 +64,7 @@ impl Loaded {
             let id = container.id();
             let mut replica = Replica { damage: damage.remove(&id), container };
             if let Some(other) = self.containers.get_mut(&id) {
-                if other.worth() < replica.worth() {
+                if replica.is_better(other) {
                     std::mem::swap(other, &mut replica);
                 }
                 self.left.push(replica);
@@ -52,21 +75,21 @@ impl Loaded {
     }
 
     /// Hands over what is served, with what is wrong with it. The other one of two replicas is
-    /// removed when the one that is served is closed and not damaged, and stays unused on its disk
-    /// otherwise. Blocks.
+    /// removed when the one that is served is not damaged, and is closed or was moved from there;
+    /// it stays unused on its disk otherwise. Blocks.
     pub(crate) fn resolve(self) -> Vec<(Arc<Container>, Option<String>)> {
-        for Replica { container: left, .. } in self.left {
+        for other in self.left {
+            let left = &other.container;
             let (id, disk) = (left.id(), left.disk().id().to_owned());
             let Some(kept) = self.containers.get(&id) else { continue };
             let (sound, closed, ..) = kept.worth();
+            let moved = kept.replaced(&other);
+            let removed = sound && (closed || moved);
             tracing::warn!(
                 container = %id, kept = kept.container.disk().id(), left = disk, state = %left.state(),
-                removed = sound && closed, "a container is on two disks"
+                moved, removed, "a container is on two disks"
             );
-            if sound
-                && closed
-                && let Err(error) = delete::remove(&left, || {})
-            {
+            if removed && let Err(error) = delete::remove(left, || {}) {
                 tracing::error!(container = %id, disk, %error, "a second replica was not removed");
             }
         }

@@ -31,16 +31,17 @@ impl ContainerStore {
     /// # Errors
     /// When there is no such container, or its disk fails.
     pub fn note_deleted(&self, block: BlockId) -> Result<()> {
-        let container = self.container(block.container)?;
-        let _commit = container.commit.lock();
-        if container.deleted_early(block.local) == Some(Early::All) {
-            return Ok(());
-        }
-        let early = Early::Entry(block.bcsid);
-        let mut batch = Batch::new();
-        batch.put(DELETED_EARLY, tables::block_key(block.container, block.local), early.encode());
-        container.disk().db.write(batch, Durability::Sync)?;
-        container.note_deleted_early([block.local], early);
-        Ok(())
+        self.with_rows(block.container, |container| {
+            if container.deleted_early(block.local) == Some(Early::All) {
+                return Ok(());
+            }
+            let early = Early::Entry(block.bcsid);
+            let key = tables::block_key(block.container, block.local);
+            let mut batch = Batch::new();
+            batch.put(DELETED_EARLY, key, early.encode());
+            container.disk().db.write(batch, Durability::Sync)?;
+            container.note_deleted_early([block.local], early);
+            Ok(())
+        })
     }
 }

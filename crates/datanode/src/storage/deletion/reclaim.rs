@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use container::ContainerState;
 use container::deletion;
 use metastore::{Batch, Durability, IterRange};
 use prost::Message;
@@ -54,8 +55,13 @@ impl ContainerStore {
             }
             // Gone meanwhile, rows and all.
             let Ok(container) = self.container(id) else { continue };
+            if container.disk().id() != disk.id() {
+                // Moved meanwhile: that disk has its transactions.
+                continue;
+            }
             let (some, more) = match remove_rows(&container, left) {
-                Ok(some) => some,
+                Ok(Some(some)) => some,
+                Ok(None) => continue,
                 // One bad container does not keep the others from their space.
                 Err(error) => {
                     tracing::error!(container = %id, %error, "cannot delete blocks");
@@ -100,8 +106,9 @@ impl ContainerStore {
     }
 }
 
-/// Step two: the rows of the next blocks go. Says whether the container has more to do.
-fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<(Work, bool)> {
+/// Step two: the rows of the next blocks go. Says whether the container has more to do; `None` when
+/// it was removed or moved to another disk just now.
+fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<Option<(Work, bool)>> {
     let (id, disk) = (container.id(), container.disk());
     let pending = pending(container, limit)?;
     let portion = deletion::next_portion(&pending, limit);
@@ -110,6 +117,9 @@ fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<(Work, bool)>
     let more = portion.finished.len() < pending.len() || pending.len() >= limit;
 
     let _commit = container.commit.lock();
+    if container.state() == ContainerState::Deleted {
+        return Ok(None);
+    }
     let live = container.state().is_live();
     let (mut freed, mut batch) = (Freed::default(), Batch::new());
     let (mut sums, mut segments, mut early) = (container.sums(), BTreeSet::new(), Vec::new());
@@ -140,7 +150,7 @@ fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<(Work, bool)>
     container.set_sums(sums);
     container.note_deleted_early(early, Early::All);
     let container = Arc::clone(container);
-    Ok((Work { container, transactions, blocks: portion.blocks, freed }, more))
+    Ok(Some((Work { container, transactions, blocks: portion.blocks, freed }, more)))
 }
 
 /// Where a pipeline's log says what a container has, the database's says nothing of it. Blocks that
@@ -173,6 +183,9 @@ fn pending(container: &Container, limit: usize) -> Result<Vec<DeletedBlocksTrans
 fn finish(work: &Work) -> Result<()> {
     let (container, disk) = (&work.container, work.container.disk());
     let _commit = container.commit.lock();
+    if container.state() == ContainerState::Deleted {
+        return Ok(());
+    }
     let (mut sums, mut batch) = (container.sums(), Batch::new());
     for tx in &work.transactions {
         let key = tables::tx_key(container.id(), *tx);

@@ -36,7 +36,7 @@ impl ContainerStore {
             }
         }
         for (id, some) in by_container {
-            let outcome = self.container(id).and_then(|container| record(&container, &some));
+            let outcome = self.with_rows(id, |container| record(container, &some));
             results.extend(some.iter().map(|tx| DeletionResult {
                 tx_id: tx.tx_id,
                 container: id,
@@ -47,9 +47,9 @@ impl ContainerStore {
     }
 }
 
+/// The caller holds the commit lock.
 fn record(container: &Arc<Container>, transactions: &[&DeletedBlocksTransaction]) -> Result<()> {
     let (id, disk) = (container.id(), container.disk());
-    let _commit = container.commit.lock();
     let mut sums = container.sums();
     let mut batch = Batch::new();
     for tx in transactions {

@@ -125,6 +125,16 @@ impl Disk {
         )))
     }
 
+    /// Whether `bytes` more fit, and leave what must stay free.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        self.space().available >= self.min_free().saturating_add(bytes)
+    }
+
+    /// Bytes that must stay free of those that are available.
+    pub fn min_free(&self) -> u64 {
+        self.space.min_free
+    }
+
     /// What SCM is told of the disk; `used` is what our containers hold, `committed` what open
     /// ones may still take.
     pub(crate) fn storage_report(&self, used: u64, committed: u64) -> StorageReportProto {

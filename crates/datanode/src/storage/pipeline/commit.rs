@@ -60,7 +60,14 @@ impl ApplyBatch<'_> {
             remove_early(touched)?;
             pipeline.store.check_fullness(&touched.container);
             if touched.closed {
-                pipeline.store.change_state(&touched.container, ContainerState::Closed)?;
+                let closed =
+                    pipeline.store.change_state(&touched.container, ContainerState::Closed);
+                match closed {
+                    // It was closed before, and was moved to another disk or removed meanwhile.
+                    Err(StorageError::Transition { .. })
+                        if touched.container.state() == ContainerState::Deleted => {}
+                    other => other?,
+                }
             }
         }
         // Beyond the bound, packed bytes are written now (not synced: the log has them).

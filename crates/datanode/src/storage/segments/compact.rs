@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use blockio::block_on;
+use container::ContainerState;
 use metastore::{Batch, Durability, IterRange};
 use types::LocalId;
 
@@ -77,6 +78,9 @@ impl Container {
         let copies: Vec<_> = read.into_iter().map(append).collect();
         self.disk().flush_container(self)?;
         let _commit = self.commit.lock();
+        if self.state() == ContainerState::Deleted {
+            return Ok(());
+        }
         let mut batch = Batch::new();
         let mut touched = Vec::new();
         for (local, from, to) in copies {
@@ -98,6 +102,9 @@ impl Container {
     /// Removes the file and the row of a segment without live records.
     pub(crate) fn drop_segment(&self, number: u32) -> Result<u64> {
         let _commit = self.commit.lock();
+        if self.state() == ContainerState::Deleted {
+            return Ok(0);
+        }
         let info = {
             let mut segments = self.segments.lock();
             let Some(info) = segments.infos.get(&number).copied() else { return Ok(0) };

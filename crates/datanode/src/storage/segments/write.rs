@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use blockio::{WriteMode, block_on};
 use bytes::Bytes;
+use container::ContainerState;
 use metastore::{Batch, Durability};
 use types::LocalId;
 
@@ -140,6 +141,9 @@ impl Container {
             return Ok(());
         }
         let _commit = self.commit.lock();
+        if self.state() == ContainerState::Deleted {
+            return Ok(());
+        }
         let mut batch = Batch::new();
         {
             let mut segments = self.segments.lock();

@@ -9,6 +9,7 @@ mod deletion;
 mod histories;
 mod large_blocks;
 mod life;
+mod relocation;
 mod restart;
 mod scan_beside;
 mod scan_found;
@@ -41,7 +42,7 @@ pub(super) struct Node {
     pub store: Option<ContainerStore>,
     pub log: Vec<Entry>,
     /// Dropped last: a RocksDB that is closed when its files are gone waits for a second.
-    dir: TempDir,
+    _dir: TempDir,
 }
 
 /// What the log would replay.
@@ -68,7 +69,7 @@ impl Node {
         change(&mut options);
         let pipeline = PipelineId::random();
         let (faults, log) = (Faults::default(), Vec::new());
-        let mut node = Self { dir, options, faults, pipeline, store: None, log };
+        let mut node = Self { _dir: dir, options, faults, pipeline, store: None, log };
         node.open();
         node
     }
@@ -101,11 +102,14 @@ impl Node {
 
     /// Kills the node: what is on the disk at this moment is what is left.
     pub fn kill(&mut self) {
-        let (disk, copy) = (self.disk_dir(), self.dir.path().join("copy"));
-        copy_tree(&disk, &copy);
+        let disks: Vec<_> = self.options.dirs.iter().map(|dir| dir.path.clone()).collect();
+        let copies: Vec<_> = disks.iter().map(|disk| disk.with_extension("copy")).collect();
+        disks.iter().zip(&copies).for_each(|(disk, copy)| copy_tree(disk, copy));
         self.store = None;
-        fs::remove_dir_all(&disk).unwrap();
-        fs::rename(&copy, &disk).unwrap();
+        for (disk, copy) in disks.iter().zip(&copies) {
+            fs::remove_dir_all(disk).unwrap();
+            fs::rename(copy, disk).unwrap();
+        }
     }
 
     pub fn disk_dir(&self) -> PathBuf {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use container::checksum;
@@ -26,11 +26,11 @@ use crate::storage::tables::{self, BLOCK_DATA, Packed, StoredBlock};
 pub struct Arrival {
     pub(super) id: ContainerId,
     pub(super) manifest: Manifest,
-    pub(super) disk: Arc<Disk>,
+    pub(in crate::storage) disk: Arc<Disk>,
     /// Where it lies until it is complete.
-    pub(super) dir: PathBuf,
+    pub(in crate::storage) dir: PathBuf,
     pub(super) infos: BTreeMap<u32, SegmentInfo>,
-    pub(super) sums: Sums,
+    pub(in crate::storage) sums: Sums,
     segment: Option<(u32, File)>,
     segment_size: u64,
     /// Bytes that came, those of blocks that were left again included.
@@ -40,6 +40,8 @@ pub struct Arrival {
     /// The block that is arriving chunk by chunk.
     block: Option<Partial>,
     last: Option<LocalId>,
+    /// Deletion transactions that it comes with: keys and rows of `delete_txns`.
+    pub(in crate::storage) transactions: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// A block of which some chunks have come.
@@ -56,15 +58,26 @@ impl Arrival {
     /// # Errors
     /// When it is here, or no disk has room for it.
     pub fn begin(store: &ContainerStore, id: ContainerId, manifest: Manifest) -> Result<Self> {
-        if store.find(id).is_some() {
+        if store.find(id).is_some() || store.relocations().is_under_way(id) {
             return Err(StorageError::AlreadyHere(id));
         }
         let disk = store.choose_disk(manifest.used)?;
         let dir = disk.arrivals_dir().join(id.to_string());
-        let fail = |e: io::Error| StorageError::disk(&dir, e);
         if dir.exists() {
-            fs::remove_dir_all(&dir).map_err(fail)?;
+            fs::remove_dir_all(&dir).map_err(|e| StorageError::disk(&dir, e))?;
         }
+        Self::begin_on(store, disk, id, manifest)
+    }
+
+    /// Makes room on a disk that has nothing of the container.
+    pub(in crate::storage) fn begin_on(
+        store: &ContainerStore,
+        disk: Arc<Disk>,
+        id: ContainerId,
+        manifest: Manifest,
+    ) -> Result<Self> {
+        let dir = disk.arrivals_dir().join(id.to_string());
+        let fail = |e: io::Error| failed(&dir, e);
         drop_rows(&disk, id)?;
         fs::create_dir_all(dir.join("metadata")).map_err(fail)?;
         fs::create_dir_all(dir.join("chunks")).map_err(fail)?;
@@ -82,6 +95,7 @@ impl Arrival {
             most: store.options().most_in_container(),
             block: None,
             last: None,
+            transactions: Vec::new(),
         })
     }
 
@@ -273,7 +287,7 @@ impl Arrival {
         record.extend_from_slice(&header.encode(self.id, info.end));
         record.extend_from_slice(data);
         record.extend_from_slice(padding(header.len));
-        file.write_all_at(&record, info.end).map_err(|e| StorageError::disk(&self.dir, e))?;
+        file.write_all_at(&record, info.end).map_err(|e| failed(&self.dir, e))?;
         let packed = Packed { segment: *number, offset: info.end, len: header.len };
         info.end += record.len() as u64;
         info.live_bytes += record.len() as u64;
@@ -340,10 +354,7 @@ impl Arrival {
     }
 
     pub(super) fn failed(&self, error: io::Error) -> StorageError {
-        match error.kind() {
-            io::ErrorKind::StorageFull => StorageError::OutOfSpace(error.to_string()),
-            _ => StorageError::disk(&self.dir, error),
-        }
+        failed(&self.dir, error)
     }
 
     /// Gives up: what has come is removed.
@@ -357,5 +368,13 @@ impl Arrival {
         if let Err(error) = drop_rows(&disk, id) {
             tracing::warn!(container = %id, %error, "rows of an unfinished copy were not removed");
         }
+    }
+}
+
+/// A failure of the system in a folder of arrivals.
+pub(super) fn failed(dir: &Path, error: io::Error) -> StorageError {
+    match error.kind() {
+        io::ErrorKind::StorageFull => StorageError::OutOfSpace(error.to_string()),
+        _ => StorageError::disk(dir, error),
     }
 }

@@ -86,6 +86,16 @@ impl Export {
         self.rows.clear();
     }
 
+    /// The replica.
+    pub(in crate::storage) fn container(&self) -> &Arc<Container> {
+        &self.container
+    }
+
+    /// Blocks that are left out: they were deleted before it began.
+    pub(in crate::storage) fn deleted(&self) -> impl Iterator<Item = LocalId> {
+        self.deleted.iter().copied()
+    }
+
     /// What the copy has to amount to.
     pub fn manifest(&self) -> Manifest {
         let info = self.container.info();
@@ -209,7 +219,8 @@ impl Export {
     }
 
     fn damaged(&self, error: StorageError) -> StorageError {
-        if let Err(error) = self.store.mark_unhealthy(self.container.id(), &error.to_string()) {
+        let marked = self.store.mark_replica_unhealthy(&self.container, &error.to_string());
+        if let Err(error) = marked {
             tracing::error!(container = %self.container.id(), %error, "cannot mark container unhealthy");
         }
         error

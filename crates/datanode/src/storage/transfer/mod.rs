@@ -25,6 +25,7 @@ use types::PipelineId;
 pub use arrival::Arrival;
 pub use export::{Export, Part};
 pub(crate) use publish::discard_unfinished;
+pub(in crate::storage) use publish::{ARRIVED, discard_one};
 
 /// What does not change about a container that is copied, and what it must amount to in the end.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! or all of it.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,17 +13,18 @@ use metastore::{Batch, Durability};
 use types::ContainerId;
 
 use super::Arrival;
+use super::arrival::failed;
 use crate::storage::containers::{Container, Fixed, drop_rows};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
-use crate::storage::tables::{self, SEGMENTS};
+use crate::storage::tables::{self, DELETE_TXNS, SEGMENTS};
 
 /// Name of the marker, in the folder `metadata` of a container.
 const MARKER: &str = "arriving";
 
 /// Name of the file that says that a container came from another node, beside the marker; it stays.
-const ARRIVED: &str = "arrived";
+pub(in crate::storage) const ARRIVED: &str = "arrived";
 
 impl Container {
     /// Whether it came from another node: then its state says nothing about its pipeline's log.
@@ -43,25 +44,33 @@ impl Arrival {
             let reason = format!("{here:?} blocks and bytes came, {:?} were sent", (blocks, bytes));
             return Err(self.odd(&reason));
         }
-        self.leave_partial()?;
-        self.end_segment()?;
-        let metadata = self.dir.join("metadata");
-        let fail = |e: io::Error| StorageError::disk(&metadata, e);
-        for name in [MARKER, ARRIVED] {
-            let marker = metadata.join(name);
-            let file = File::create(&marker).map_err(fail)?;
-            self.disk.sync_file(&file, &marker)?;
-        }
-        for dir in [&self.dir.join("chunks"), &metadata, &self.dir] {
-            self.disk.sync_names(dir)?;
-        }
+        self.complete(&[(ARRIVED, "")])?;
         let (id, index) = (self.id, self.manifest.replica_index);
         store.publish(id, index, || self.move_in())?;
         tracing::info!(container = %id, blocks, bytes, "container arrived");
         Ok(())
     }
 
-    fn move_in(self) -> Result<Arc<Container>> {
+    /// Makes all that has come durable, with these files beside it. It stays invisible.
+    pub(in crate::storage) fn complete(&mut self, beside: &[(&str, &str)]) -> Result<()> {
+        self.leave_partial()?;
+        self.end_segment()?;
+        let metadata = self.dir.join("metadata");
+        for (name, text) in [(MARKER, "")].iter().chain(beside) {
+            let path = metadata.join(name);
+            let fail = |e: io::Error| failed(&path, e);
+            let mut file = File::create(&path).map_err(fail)?;
+            file.write_all(text.as_bytes()).map_err(fail)?;
+            self.disk.sync_file(&file, &path)?;
+        }
+        for dir in [&self.dir.join("chunks"), &metadata, &self.dir] {
+            self.disk.sync_names(dir)?;
+        }
+        Ok(())
+    }
+
+    /// Moves it to its place, durably. The disk has it from then on.
+    pub(in crate::storage) fn move_in(self) -> Result<Arc<Container>> {
         let place = self.disk.container_dir(self.id);
         let parent = place.parent().unwrap_or(&place);
         fs::create_dir_all(parent).map_err(|e| StorageError::disk(parent, e))?;
@@ -93,6 +102,9 @@ impl Arrival {
         for (number, info) in &self.infos {
             batch.put(SEGMENTS, tables::segment_key(self.id, *number), info.encode());
         }
+        for (key, row) in self.transactions {
+            batch.put(DELETE_TXNS, key, row);
+        }
         self.disk.db.write(batch, Durability::NoWal)?;
         self.disk.db.flush()?;
         container.set_sums(self.sums);
@@ -122,12 +134,26 @@ pub(crate) fn discard_unfinished(
     let marked = places.into_iter().filter(|(_, dir)| is_unfinished(dir));
     for (id, path) in arriving.chain(marked).collect::<Vec<_>>() {
         tracing::info!(container = %id, "a copy that did not arrive whole is removed");
-        // The marker goes last: without it the folder would count as a container.
-        drop_rows(disk, id)?;
-        let aside = disk.deleted_dir().join(id.to_string());
-        let _ = fs::remove_dir_all(&aside);
-        fs::rename(&path, &aside).map_err(|e| StorageError::disk(&path, e))?;
-        fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))?;
+        discard(disk, id, &path)?;
     }
     Ok(())
+}
+
+/// Removes what there is of a copy that is not published, wherever it lies. Blocks.
+pub(in crate::storage) fn discard_one(disk: &Disk, id: ContainerId) -> Result<()> {
+    let place = disk.container_dir(id);
+    if is_unfinished(&place) {
+        discard(disk, id, &place)?;
+    }
+    let arriving = disk.arrivals_dir().join(id.to_string());
+    if arriving.exists() { discard(disk, id, &arriving) } else { Ok(()) }
+}
+
+fn discard(disk: &Disk, id: ContainerId, path: &Path) -> Result<()> {
+    // The marker goes last: without it the folder would count as a container.
+    drop_rows(disk, id)?;
+    let aside = disk.deleted_dir().join(id.to_string());
+    let _ = fs::remove_dir_all(&aside);
+    fs::rename(path, &aside).map_err(|e| StorageError::disk(path, e))?;
+    fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))
 }

@@ -1,5 +1,6 @@
 //! `o3 admin datanode`.
 
+mod diskbalancer;
 mod leave;
 mod list;
 mod status;
@@ -26,6 +27,9 @@ pub enum DatanodeCommand {
     Recommission(leave::Recommission),
     /// What still keeps DataNodes from leaving.
     Status(status::Status),
+    /// The balancer of a DataNode's disks: start, stop, update, status, report.
+    #[command(name = "diskbalancer")]
+    DiskBalancer(diskbalancer::DiskBalancer),
 }
 
 /// Runs one.
@@ -37,5 +41,6 @@ pub(crate) async fn run(command: DatanodeCommand, conf: &Configuration) -> Resul
         DatanodeCommand::Maintenance(args) => leave::maintenance(args, conf).await,
         DatanodeCommand::Recommission(args) => leave::recommission(args, conf).await,
         DatanodeCommand::Status(args) => status::run(args, conf).await,
+        DatanodeCommand::DiskBalancer(args) => diskbalancer::run(args.command, conf).await,
     }
 }

@@ -1,0 +1,54 @@
+//! What the operator is told of the balancer.
+
+use std::sync::atomic::Ordering;
+
+use proto::disk_balancer::{DatanodeDiskBalancerInfoProto, VolumeReportProto};
+use types::{DatanodeDetails, PortName};
+
+use super::balancer::DiskBalancer;
+use super::rule::{Volume, bytes_to_move, density_sum, ideal_usage};
+use super::volumes::{DiskUsage, measure};
+use crate::storage::ContainerStore;
+
+impl DiskBalancer {
+    /// The balancer and the disks of the node as they are now. Asks the file systems.
+    pub fn report(
+        &self,
+        node: &DatanodeDetails,
+        store: &ContainerStore,
+    ) -> DatanodeDiskBalancerInfoProto {
+        let parameters = self.parameters();
+        let usage = measure(store, |disk| self.moves_of(disk));
+        let volumes: Vec<Volume> = usage.iter().map(|usage| usage.volume).collect();
+        let counts = &self.counts;
+        let mut node = node.to_wire();
+        // Clients of other makes do not know its name.
+        node.ports.retain(|port| port.name != PortName::Native.as_str());
+        DatanodeDiskBalancerInfoProto {
+            node,
+            current_volume_density_sum: density_sum(&volumes),
+            running_status: Some(self.status() as i32),
+            disk_balancer_conf: Some(parameters.to_wire()),
+            success_move_count: Some(counts.moves.load(Ordering::Relaxed)),
+            failure_move_count: Some(counts.failures.load(Ordering::Relaxed)),
+            bytes_to_move: Some(bytes_to_move(&volumes, parameters.threshold)),
+            bytes_moved: Some(counts.bytes.load(Ordering::Relaxed)),
+            ideal_usage: Some(ideal_usage(&volumes)),
+            volume_info: usage.iter().map(volume_report).collect(),
+        }
+    }
+}
+
+fn volume_report(usage: &DiskUsage) -> VolumeReportProto {
+    let DiskUsage { disk, held, volume } = usage;
+    VolumeReportProto {
+        storage_id: Some(disk.id().to_owned()),
+        storage_path: Some(disk.path().display().to_string()),
+        total_capacity: Some(volume.capacity),
+        used_space: Some(*held),
+        committed_bytes: Some(volume.committed),
+        effective_used_space: Some(volume.effective_used()),
+        utilization: Some(volume.utilization()),
+        ozone_available: Some(volume.capacity.saturating_sub(volume.used)),
+    }
+}
