@@ -380,8 +380,12 @@ async fn a_datanode_that_is_killed_while_it_balances_has_every_block() {
     drop(process);
     std::fs::write(home.join("go"), "").unwrap();
 
-    let mut moved = 0;
+    let are_even = |now: &BTreeMap<u64, Vec<usize>>| {
+        now.values().all(|disks| disks.len() == 1)
+            && now.values().filter(|disks| **disks != full).count() == 6
+    };
     for round in 0..6u64 {
+        let before = places(&home);
         let begun = scm.scm.with(|known| known.registrations[&node]);
         let process = Process::start(&home, scm.address);
         let again =
@@ -389,26 +393,24 @@ async fn a_datanode_that_is_killed_while_it_balances_has_every_block() {
         scm.scm.wait("the node to come back", again).await;
         let pipe = pipe_of(id);
         check(&pipe, node, &written).await;
-        // The moment of the kill: somewhere in a move.
-        tokio::time::sleep(Duration::from_millis(37 * round)).await;
+        until("a container to come or go", || {
+            let now = places(&home);
+            now != before || are_even(&now)
+        })
+        .await;
+        // The moment of the kill: somewhere in this move or the next one.
+        tokio::time::sleep(Duration::from_millis(17 * round)).await;
         drop(process);
         let now = places(&home);
         assert_eq!(now.len(), 12, "each container is somewhere: {now:?}");
-        moved = now.values().filter(|disks| disks.iter().any(|disk| *disk != full[0])).count();
     }
-    assert!(moved > 0, "nothing was moved at all");
     // Let it come to its end.
     let begun = scm.scm.with(|known| known.registrations[&node]);
     let process = Process::start(&home, scm.address);
     scm.scm
         .wait("the node to come back", |known| (known.registrations[&node] > begun).then_some(()))
         .await;
-    until("the containers to be on half of the disks each", || {
-        let now = places(&home);
-        let alone = now.values().all(|disks| disks.len() == 1);
-        alone && now.values().filter(|disks| **disks != full).count() == 6
-    })
-    .await;
+    until("half of the containers to be on each disk", || are_even(&places(&home))).await;
     check(&pipe_of(id), node, &written).await;
     drop(process);
 }
