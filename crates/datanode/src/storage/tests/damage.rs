@@ -190,6 +190,17 @@ fn a_closed_container_whose_rows_are_gone_is_unhealthy_from_the_start() {
     assert_eq!(node.store().take_changed().len(), 1);
 }
 
+/// No log gives its blocks an index, so that the rows alone tell.
+#[tokio::test]
+async fn a_closed_erasure_coded_replica_whose_rows_are_gone_is_unhealthy_from_the_start() {
+    let mut node = scan_found::striped();
+    scan_found::put_striped(&node, 3, &[pattern(1, 100_000)]).await;
+    node.store().close(CONTAINER, None).unwrap();
+    assert_eq!((node.container().info().bcsid, node.container().info().blocks), (0, 1));
+    lose(&mut node, all_rows);
+    assert_eq!(node.container().state(), ContainerState::Unhealthy);
+}
+
 #[test]
 fn a_closed_container_whose_rows_are_older_than_its_end_is_unhealthy_from_the_start() {
     for (name, is_damage) in

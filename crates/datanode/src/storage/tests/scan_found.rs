@@ -264,7 +264,7 @@ async fn a_replica_that_is_being_rebuilt_is_touched_by_no_scan() {
 }
 
 /// Puts a block of these chunks into an erasure-coded replica.
-async fn put_striped(node: &Node, local: u64, chunks: &[Bytes]) {
+pub(super) async fn put_striped(node: &Node, local: u64, chunks: &[Bytes]) {
     let mut block = block_data(local, chunks);
     for (chunk, data) in block.chunks.iter_mut().zip(chunks) {
         chunk.stripe_checksum = Some(pattern(9, 12));
@@ -273,7 +273,7 @@ async fn put_striped(node: &Node, local: u64, chunks: &[Bytes]) {
     node.store().put_block_direct(&block).await.unwrap();
 }
 
-fn striped() -> Node {
+pub(super) fn striped() -> Node {
     let node = Node::new();
     let new = NewContainer { id: CONTAINER, replica_index: 3, ..NewContainer::default() };
     node.store().create_container(new).unwrap();
