@@ -1,5 +1,4 @@
-//! How far deletions are on this DataNode: `o3 admin deletion status`, and a table of the status
-//! page.
+//! How far deletions are on this DataNode: `o3 admin deletion status`.
 
 use std::sync::Arc;
 
@@ -29,6 +28,7 @@ pub(crate) async fn status(daemon: &Daemon) -> Result<DeletionStatusResponse, St
         active: true,
         stages,
         nodes: Vec::new(),
+        nodes_more: None,
     })
 }
 

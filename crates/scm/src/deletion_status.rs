@@ -1,4 +1,4 @@
-//! How far deletions are in this SCM: `o3 admin deletion status`, and a table of the status page.
+//! How far deletions are in this SCM: `o3 admin deletion status`.
 
 use placement::deletion::{LogStatus, Oldest};
 use placement::{Cluster, Health};
@@ -48,6 +48,7 @@ pub fn status(core: &Core) -> DeletionStatusResponse {
         active: core.check_leader().is_ok(),
         stages: vec![stage],
         nodes: nodes.collect(),
+        nodes_more: Some(status.more),
     }
 }
 
@@ -58,11 +59,11 @@ fn waits_for(core: &Core, cluster: &Cluster, status: &LogStatus) -> Option<Strin
         return Some(core.services.waits_for(BLOCK_DELETION));
     }
     if cluster.safe_mode.is_on() {
-        return Some("SCM is in safe mode".to_owned());
+        return Some("the end of safe mode".to_owned());
     }
     if oldest.put_aside {
         let rounds = oldest.retries;
-        return Some(format!("it was sent {rounds} times, and is sent no more until it is reset"));
+        return Some(format!("a reset of its retry count: it was sent in {rounds} rounds"));
     }
     Some(of_nodes(cluster, oldest))
 }

@@ -70,7 +70,7 @@ keys! {
     /// Stop when the disks are even, or nothing can be moved; until start or update says
     /// otherwise.
     HDDS_DATANODE_DISK_BALANCER_STOP_AFTER_DISK_EVEN: bool = "hdds.datanode.disk.balancer.stop.after.disk.even", "true", [DATANODE];
-    /// How long what a moved container leaves on its last disk stays there for those who read it.
+    /// How long what a moved container leaves on its last disk stays, for reads that have begun.
     HDDS_DATANODE_DISK_BALANCER_REPLICA_DELETION_DELAY: Duration = "hdds.datanode.disk.balancer.replica.deletion.delay", "5m", [DATANODE];
     /// States of containers that are moved, CLOSED and QUASI_CLOSED; until start or update says
     /// otherwise.

@@ -1,6 +1,6 @@
 //! How full the disks of a node are.
 //!
-//! What is used of a disk is what is used on its file system, whoever uses it. Data directories
+//! What is used of a disk is what is used on its file system, by others too. Data directories
 //! that share a file system have an equal share of it each, and of what others use on it, and all
 //! of what their own replicas hold: otherwise they would look equally full whatever lies in them.
 

@@ -289,7 +289,7 @@ impl ContainerStore {
         let _one = old.changing.lock();
         let _commit = old.commit.lock();
         let (copy, moved) = move_in()?;
-        // Whoever waits for one of the locks sees by it that another replica is served.
+        // A thread that waits for one of the locks sees by it that another replica is served.
         old.set_state(ContainerState::Deleted);
         let (from, to) = (old.disk(), Arc::clone(copy.disk()));
         let deletes = copy.sums().pending_delete > 0;

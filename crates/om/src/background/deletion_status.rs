@@ -1,4 +1,4 @@
-//! How far deletions are in this OM: `o3 admin deletion status`, and a table of the status page.
+//! How far deletions are in this OM: `o3 admin deletion status`.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -75,6 +75,7 @@ pub(crate) async fn status(
             stage(Table::DeletedTable, keys, KEY_DELETING),
         ],
         nodes: Vec::new(),
+        nodes_more: None,
     })
 }
 

@@ -8,8 +8,8 @@ use proto::background_service::{
 use super::{BackgroundServices, ServiceStatus};
 use crate::admin_access::Right;
 
-/// The right that a request of background services needs: who may see everything may see them, who
-/// may change everything may steer them.
+/// The right that a request of background services needs: read-only administrators list them,
+/// administrators steer them.
 pub fn right(request: &BackgroundServicesRequest) -> Right {
     match request.action() {
         Action::List => Right::ReadOnlyAdmin,

@@ -4,13 +4,13 @@
 //!   each chunk is checked where it is read and where it is written;
 //! * [`switch`]: the copy takes the place of the replica, all of it or nothing;
 //! * [`marks`]: the files by which a start that finds both knows which one to serve;
-//! * [`retired`]: the replica that was left goes, when nobody reads it any more.
+//! * [`retired`]: the replica that was left goes, when no read of it is left.
 //!
 //! # Invariants
 //! * **There is one good replica on the disks at every moment**: the copy is durable, rows and all,
 //!   before the replica that it is of counts as left, and that one is removed later. A start that
 //!   finds both keeps the copy and removes the other one.
-//! * **What is deleted stays deleted.** Whoever changes the rows of a replica holds its commit lock
+//! * **What is deleted stays deleted.** A change of a replica's rows is made under its commit lock
 //!   and finds it DELETED once the copy has taken its place. Deletions that came while it was
 //!   copied are among the rows of the copy before that.
 //! * **A replica that changes is not moved**: one that is deleted, damaged, closed anew or replayed

@@ -1,5 +1,5 @@
-//! Replicas that were moved to another disk: what is left of them goes later, so that whoever reads
-//! one goes on.
+//! Replicas that were moved to another disk: what is left of them goes later, so that reads
+//! that have begun go on.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -60,9 +60,10 @@ fn show(answer: &Answer<DeletionStatusResponse>) -> Result<(), ShellError> {
     for stage in &told.stages {
         output::line(format!("  {}", line(stage)))?;
     }
+    let least = if told.nodes_more() { "at least " } else { "" };
     for node in &told.nodes {
         output::line(format!(
-            "  not confirmed by datanode {} ({}), {}: {} transactions, {} blocks",
+            "  not confirmed by datanode {} ({}), {}: {least}{} transactions, {} blocks",
             node.uuid, node.host, node.health, node.transactions, node.blocks
         ))?;
     }
@@ -136,6 +137,7 @@ fn as_json(answer: &Answer<DeletionStatusResponse>) -> Value {
         "active": told.active,
         "stages": stages,
         "notConfirmedBy": nodes,
+        "moreNotConfirmed": told.nodes_more(),
     })
 }
 
