@@ -1,17 +1,21 @@
 //! `dcg`: write chunks to DataNodes.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use config::Configuration;
-use futures::future::try_join_all;
+use futures::future::{join_all, try_join_all};
 use types::ReplicationConfig;
 
 use crate::FreonError;
 use crate::args::{ReplicationArgs, RunArgs};
-use crate::chunks::{Container, Layout, MAX_CHUNK_BYTES, MAX_CHUNKS};
+use crate::chunks::{BLOCKS, Container, Layout, MAX_CHUNK_BYTES, MAX_CHUNKS};
 use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
+
+/// How long members of the pipeline that are behind are waited for at the end.
+const SETTLE_FOR: Duration = Duration::from_secs(10);
+const SETTLE_POLL: Duration = Duration::from_millis(20);
 
 /// Write chunks to DataNodes, without OM. They go into 20 blocks of a container that SCM makes for
 /// the prefix, on a pipeline that it chooses; at the end the blocks are put, so that dcv can read
@@ -50,6 +54,7 @@ pub(crate) async fn run(args: Dcg, conf: &Configuration) -> Result<Report, Freon
     if report.failures == 0 {
         let written = report.successes.min(args.run.number_of_tests);
         chunks.put(written).await?;
+        chunks.settle(written).await;
     }
     Ok(report)
 }
@@ -62,6 +67,31 @@ impl Chunks {
         let puts = blocks.map(|(block, chunks)| client.put_block(pipeline, block, chunks));
         try_join_all(puts).await?;
         Ok(())
+    }
+
+    /// Waits until each member of the pipeline has the blocks: a majority is enough for a put, and
+    /// whoever reads next asks each member. One that is away is not waited for longer than
+    /// [`SETTLE_FOR`].
+    async fn settle(&self, count: u64) {
+        let members = 0..self.container.pipeline.members.len() as u64;
+        let waits = members.map(|member| async move {
+            // The last chunk of each block.
+            for number in count.saturating_sub(BLOCKS)..count {
+                self.wait_for(member, number).await;
+            }
+        });
+        if tokio::time::timeout(SETTLE_FOR, join_all(waits)).await.is_err() {
+            tracing::warn!(container = %self.container.id, "not every member of the pipeline has the chunks yet");
+        }
+    }
+
+    async fn wait_for(&self, member: u64, number: u64) {
+        let (block, mut chunk) = (self.layout.block(number), self.layout.chunk(number));
+        chunk.len = 1;
+        let (client, node) = (self.container.client(member), self.container.node(member));
+        while client.read_chunk(node, block, chunk.clone()).await.is_err() {
+            tokio::time::sleep(SETTLE_POLL).await;
+        }
     }
 }
 

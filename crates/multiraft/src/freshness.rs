@@ -60,6 +60,11 @@ impl Freshness {
         self.offset.saturating_add(now)
     }
 
+    /// Whether this process has sent that clock.
+    pub(crate) fn is_own(&self, stamp: u64, now: u64) -> bool {
+        stamp.checked_sub(self.offset).is_some_and(|at| at <= now)
+    }
+
     /// In `term` a leader said, after it had got `stamp`, that nothing behind `index` is committed.
     pub(crate) fn observe(&self, term: u64, index: u64, stamp: u64, now: u64, applied: u64) {
         let Some(after) = stamp.checked_sub(self.offset).filter(|at| *at > 0 && *at <= now) else {

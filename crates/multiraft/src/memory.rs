@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
+use raft::eraftpb::MessageType;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -28,6 +29,8 @@ struct State {
     loss: u32,
     /// Links that lose frames of more bytes.
     longest: FxHashMap<(Uuid, Uuid), usize>,
+    /// Hosts whose requests for votes are lost.
+    unheard: FxHashSet<Uuid>,
     seed: u64,
     frames: u64,
 }
@@ -91,6 +94,7 @@ impl MemoryNetwork {
         state.cut.clear();
         state.loss = 0;
         state.longest.clear();
+        state.unheard.clear();
         state.delay = Duration::ZERO;
     }
 
@@ -103,6 +107,11 @@ impl MemoryNetwork {
     /// wrong MTU does: heartbeats come, long entries do not.
     pub fn lose_long(&self, from: Uuid, to: Uuid, longest: usize) {
         self.state.lock().longest.insert((from, to), longest);
+    }
+
+    /// Loses the frames in which `from` asks for votes.
+    pub fn lose_requests_for_votes(&self, from: Uuid) {
+        self.state.lock().unheard.insert(from);
     }
 
     /// Delays every frame.
@@ -127,6 +136,17 @@ fn joined(mut parts: Vec<Bytes>) -> Bytes {
         1 => parts.swap_remove(0),
         _ => parts.concat().into(),
     }
+}
+
+fn asks_for_votes(frame: &Frame) -> bool {
+    let payload = joined(frame.payload.clone());
+    let messages = crate::transport::frame::decode(frame.header.clone(), &payload);
+    messages.is_ok_and(|(_, messages)| {
+        let mut kinds = messages.iter().map(|(_, message)| message.get_msg_type());
+        kinds.any(|kind| {
+            matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote)
+        })
+    })
 }
 
 /// Delivers the frames of one link in order.
@@ -168,7 +188,8 @@ impl Transport for MemoryTransport {
         let down = !state.hosts.contains_key(&to.node);
         let bytes = frame.header.len() + frame.payload.iter().map(Bytes::len).sum::<usize>();
         let long = state.longest.get(&(self.node, to.node)).is_some_and(|most| bytes > *most);
-        if down || long || state.cut.contains(&(self.node, to.node)) || state.loses() {
+        let unheard = state.unheard.contains(&self.node) && asks_for_votes(&frame);
+        if down || long || unheard || state.cut.contains(&(self.node, to.node)) || state.loses() {
             return;
         }
         let Some(runtime) = state.hosts.get(&to.node).map(RaftHost::runtime) else { return };

@@ -132,28 +132,72 @@ async fn a_wiped_replica_that_restarts_before_it_is_complete_gives_no_vote() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_lost_its_log_with_nothing_applied_does_not_vote_once_more() {
-    let mut cluster = Cluster::new(3);
-    cluster.start(0);
-    cluster.start(1);
-    cluster.leader_of(&[0, 1]).await;
-    // In the first term the two have elected a leader, and nothing else.
-    for n in [0, 1] {
+    let mut cluster = Cluster::started(3);
+    let leader = cluster.leader().await;
+    let (lost, wiped) = ((leader + 1) % 3, (leader + 2) % 3);
+    // In the first term they have elected a leader, and nothing else.
+    cluster.wipe(wiped).await;
+    for n in [leader, lost] {
         cluster.stop(n, true).await;
         assert_eq!(cluster.nodes[n].store.lock().live.at.index, 0);
     }
-    std::fs::remove_dir_all(cluster.log_dir(1)).unwrap();
-    cluster.start(1);
-    cluster.start(2);
+    std::fs::remove_dir_all(cluster.log_dir(lost)).unwrap();
+    cluster.start(lost);
+    cluster.start(wiped);
     // Both are empty, and would elect another leader in the same term.
-    cluster.nobody_leads(&[1, 2]).await;
-    // Nor does the one that has its log have a majority: the third might have been wiped, as far as
-    // anybody knows.
-    cluster.start(0);
+    cluster.nobody_leads(&[lost, wiped]).await;
+    // Nor does the one that has its log have a majority: the third was wiped, as far as anybody
+    // knows.
+    cluster.start(leader);
     cluster.nobody_leads(&[0, 1, 2]).await;
-    cluster.stop(1, true).await;
-    cluster.accept_loss(1);
+    cluster.stop(lost, true).await;
+    cluster.accept_loss(lost);
+    cluster.start(lost);
+    cluster.put(&[0, 1, 2], "first").await;
+    cluster.agree(1).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_group_begins_when_all_its_members_are_there() {
+    let mut cluster = Cluster::new(3);
+    cluster.start(0);
+    cluster.start(1);
+    // The third may have a log, as far as they know.
+    cluster.nobody_leads(&[0, 1]).await;
+    // What a member said to a process that is gone does not count.
+    cluster.stop(0, false).await;
+    cluster.start(2);
+    cluster.nobody_leads(&[1, 2]).await;
+    cluster.stop(1, false).await;
+    cluster.start(0);
+    cluster.nobody_leads(&[0, 2]).await;
     cluster.start(1);
     cluster.put(&[0, 1, 2], "first").await;
+    cluster.agree(1).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_empty_replicas_of_three_do_not_begin_the_group_anew() {
+    let mut cluster = Cluster::started(3);
+    cluster.put(&[0, 1, 2], "first").await;
+    cluster.agree(1).await;
+    let kept = cluster.leader().await;
+    let (wiped, new) = ((kept + 1) % 3, (kept + 2) % 3);
+    // One was wiped. The other one looks like a member that no leader has met yet.
+    cluster.wipe(new).await;
+    cluster.wipe(wiped).await;
+    cluster.stop(kept, false).await;
+    cluster.start(wiped);
+    cluster.start(new);
+    cluster.nobody_leads(&[wiped, new]).await;
+    // With the one that has a log there is none that is known to lack nothing and a majority.
+    cluster.start(kept);
+    cluster.nobody_leads(&[0, 1, 2]).await;
+    cluster.stop(new, false).await;
+    cluster.accept_loss(new);
+    cluster.start(new);
     cluster.agree(1).await;
     cluster.shutdown().await;
 }

@@ -56,6 +56,21 @@ async fn a_member_that_is_added_gets_everything_and_then_its_vote() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_wiped_replica_that_was_removed_hears_of_it() {
+    let mut cluster = settled(3).await;
+    let leader = cluster.leader().await;
+    let gone = (leader + 1) % 3;
+    cluster.wipe(gone).await;
+    let left = [leader, (leader + 2) % 3];
+    cluster.change(&left, Change::Remove(cluster.nodes[gone].id)).await;
+    // It takes itself for a member of the beginning.
+    cluster.start(gone);
+    let removed = cluster.group(gone).removed();
+    until("it hears of it", || *removed.borrow()).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_removes_itself_hands_over() {
     let cluster = settled(3).await;
     let leader = cluster.leader().await;

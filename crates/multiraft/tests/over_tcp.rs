@@ -50,16 +50,20 @@ async fn three_nodes_replicate_and_restore_over_tcp() {
     let id = Uuid::new_v4();
     let stores: Vec<Arc<parking_lot::Mutex<crate::support::Store>>> =
         (0..3).map(|_| Arc::default()).collect();
+    let open =
+        |n: usize| hosts[n].open_log(&dirs[n].path().join("log"), LogOptions::default()).unwrap();
+    let logs: Vec<_> = (0..3).map(open).collect();
     let start = |n: usize| -> Group {
-        let log = hosts[n].open_log(&dirs[n].path().join("log"), LogOptions::default()).unwrap();
-        let mut config = GroupConfig::new(id, peers[n].node, peers.clone(), log);
+        let mut config = GroupConfig::new(id, peers[n].node, peers.clone(), logs[n].clone());
         config.trim = TrimOptions { entries: 50, bytes: u64::MAX, keep: 5 };
         let machine = Recorder { store: stores[n].clone(), dir: None };
         hosts[n].start_group(config, Box::new(machine)).unwrap()
     };
-    let leader = start(0);
-    let _second = start(1);
+    let (leader, _second, third) = (start(0), start(1), start(2));
     until("a leader", || leader.leader().ready).await;
+    // A group begins when all are there.
+    until("it is met", || third.leader().leader.is_some()).await;
+    hosts[2].stop_group(id).await.unwrap();
     let put = |n: usize| leader.propose(Proposal::new(format!("entry number {n}")));
     for applied in join_all((0..500).map(put)).await {
         applied.unwrap();

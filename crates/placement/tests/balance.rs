@@ -12,7 +12,7 @@ use types::{ContainerId, DatanodeId, ReplicationConfig};
 use crate::ec_fixture::{RS_3_2, ec};
 use crate::fixture::*;
 
-const CAPACITY: u64 = 1_000_000;
+pub const CAPACITY: u64 = 1_000_000;
 const UNIT: u64 = 1_000;
 
 pub fn configuration() -> Configuration {
@@ -36,15 +36,17 @@ pub fn configuration() -> Configuration {
     }
 }
 
-struct World {
-    cluster: Cluster,
-    now: u64,
+pub struct World {
+    pub cluster: Cluster,
+    pub now: u64,
+    /// Of nodes that have not [`CAPACITY`].
+    pub capacities: BTreeMap<DatanodeId, u64>,
     containers: BTreeMap<ContainerId, ReplicationConfig>,
 }
 
 impl World {
     /// `racks` racks, `nodes` nodes in turn in one of them.
-    fn new(nodes: u128, racks: u128) -> Self {
+    pub fn new(nodes: u128, racks: u128) -> Self {
         let mut cluster = cluster(0, settings());
         for n in 1..=nodes {
             let mut details = details(n);
@@ -52,11 +54,11 @@ impl World {
             cluster.register(details, disks(1), &[], START);
             cluster.nodes.set_confirmed(node(n), true);
         }
-        Self { cluster, now: START, containers: BTreeMap::new() }
+        Self { cluster, now: START, capacities: BTreeMap::new(), containers: BTreeMap::new() }
     }
 
     /// A closed container of so many units on these nodes.
-    fn add(&mut self, config: ReplicationConfig, units: u64, nodes: &[u128]) -> ContainerId {
+    pub fn add(&mut self, config: ReplicationConfig, units: u64, nodes: &[u128]) -> ContainerId {
         let id = container(self.containers.len() as u64 + 1);
         let container = Container {
             id,
@@ -98,12 +100,13 @@ impl World {
     }
 
     /// All nodes are heard of, and report their usage.
-    fn beat(&mut self) {
+    pub fn beat(&mut self) {
         self.now += 1_000;
         for node in self.nodes() {
             let used = self.used(node);
-            let remaining = CAPACITY.saturating_sub(used);
-            let storage = Storage { capacity: CAPACITY, used, remaining, ..Storage::default() };
+            let capacity = self.capacities.get(&node).copied().unwrap_or(CAPACITY);
+            let remaining = capacity.saturating_sub(used);
+            let storage = Storage { capacity, used, remaining, ..Storage::default() };
             self.cluster.nodes.set_storage(node, vec![storage]);
             self.cluster.heartbeat(node, self.now);
         }

@@ -4,6 +4,7 @@
 
 mod allocation;
 mod balance;
+mod balance_rules;
 mod containers;
 mod deletion;
 mod ec_fixture;

@@ -54,7 +54,7 @@ fn simulate(runs: &Runs) -> (bool, String, String) {
 }
 
 /// Seeds that found something, with what it was.
-const FOUND: [(Runs, &str); 17] = [
+const FOUND: [(Runs, &str); 18] = [
     (
         Runs { scenario: "raft", faults: "usual", seed: 2, count: 16, seconds: 120 },
         "a log was refused after a full disk and a kill: the file made in vain was taken for the newest",
@@ -114,6 +114,10 @@ const FOUND: [(Runs, &str); 17] = [
     (
         Runs { scenario: "cluster", faults: "fsyncs", seed: 43001, count: 1, seconds: 120 },
         "a pipeline was closed before it had a leader again, and the log had the only copy of bytes",
+    ),
+    (
+        Runs { scenario: "raft", faults: "disks", seed: 2_223_330_368, count: 1, seconds: 120 },
+        "a member whose disk was replaced and one that no leader had met yet began the group anew",
     ),
     (
         Runs { scenario: "erasure", faults: "usual", seed: 15, count: 1, seconds: 60 },

@@ -29,6 +29,10 @@ const LEAVE_DELAY: Duration = Duration::from_millis(500);
 /// often they are asked.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long a member without a log waits for a leader. A group begins when all its members are
+/// there, so it may never have one; and there is nothing here that others could be missing.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How long a member waits for its leader's word on what is acknowledged, before it looks again
 /// whether there is a leader.
 const LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -49,7 +53,7 @@ pub(super) enum Decision {
     /// It is known what becomes of all entries that the log had, and no other member has more.
     Made,
     /// That will never be known: the group is lost here, so many members are gone that the others
-    /// can decide nothing, or they were waited for for too long.
+    /// can decide nothing, the group never began, or they were waited for for too long.
     Never,
 }
 
@@ -104,6 +108,7 @@ pub(super) async fn wait_for_decision(
 ) -> Decision {
     let deadline = Instant::now() + timeout;
     let (mut target, mut ask_at) = (None, Instant::now() + ASK_INTERVAL);
+    let mut begin_by = Instant::now() + BEGIN_TIMEOUT;
     loop {
         let pipeline = match current() {
             Current::Runs(pipeline) => pipeline,
@@ -121,6 +126,12 @@ pub(super) async fn wait_for_decision(
             }
             if log.led && applied && is_level(&pipeline).await {
                 return Decision::Made;
+            }
+            if log.led || log.undecided.end > 0 {
+                begin_by = Instant::now() + BEGIN_TIMEOUT;
+            } else if Instant::now() >= begin_by {
+                tracing::info!(pipeline = %pipeline.id, "a pipeline ends that never had a leader");
+                return Decision::Never;
             }
             if !log.led && Instant::now() >= ask_at {
                 let census = Census::collect(pipeline.id, &pipeline.peers, me).await;

@@ -6,8 +6,8 @@
 //! * It believes no heartbeat about what is committed beyond what it got from that leader in its
 //!   term: the leader may still count on entries that are gone. It says in each answer where its
 //!   log ends, so that the leader begins anew.
-//! * Only when all are new, so that no member has a log, do they elect one of them. A replica that
-//!   is known to have lost its log takes no part even in that.
+//! * Only when all are new, so that no member has a log, do they elect one of them (`greeting.rs`).
+//!   A replica that is known to have lost its log takes no part even in that.
 //! * A replica that lost its log answers no leader for two election timeouts: one that was replaced
 //!   with a vote of this replica, and has not noticed yet, counts on its answers and gives up in
 //!   that time.
@@ -15,8 +15,6 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use raft::eraftpb::{Message, MessageType};
-use raft::{INVALID_ID, StateRole};
 use uuid::Uuid;
 
 use super::core::GroupCore;
@@ -66,19 +64,24 @@ impl CatchUp {
         !matches!(self.completeness, Completeness::Complete | Completeness::Accepted)
     }
 
+    pub(crate) fn completeness(&self) -> Completeness {
+        self.completeness
+    }
+
     /// Whether it counts in the election of a candidate whose log ends at `last`: as a voter, or as
-    /// the candidate.
-    pub(crate) fn may_elect(&self, last: u64) -> bool {
+    /// the candidate. `all_new` says whether each other voter is known to be new.
+    pub(crate) fn may_elect(&self, last: u64, all_new: bool) -> bool {
         match self.completeness {
             Completeness::Complete | Completeness::Accepted => true,
-            Completeness::Unknown { lost } => last == 0 && !lost,
+            Completeness::Unknown { lost } => last == 0 && !lost && all_new,
             Completeness::Until(_) => false,
         }
     }
 
-    /// Logs, once, that a vote was refused: an operator may wonder why no member leads.
+    /// Logs, once, that a vote was refused: an operator may wonder why no member leads. In a group
+    /// that is about to begin there is nothing to wonder at.
     pub(crate) fn log_refusal(&mut self, group: Uuid, last: u64) {
-        if !self.may_elect(last) && !std::mem::replace(&mut self.refusal_logged, true) {
+        if !self.may_elect(last, true) && !std::mem::replace(&mut self.refusal_logged, true) {
             tracing::warn!(%group, completeness = ?self.completeness, "a new, emptied or lost raft log: no vote before it holds what a leader has committed");
         }
     }
@@ -175,25 +178,6 @@ impl GroupCore {
         self.log_stuck();
     }
 
-    /// A replica that no leader has spoken to says that it is there. A leader that missed it does
-    /// not wait for its next heartbeat then: until they have met this replica votes for no member
-    /// that has a log.
-    fn greet(&mut self, out: &mut Out) {
-        let raft = &self.node.raft;
-        let follows = raft.state == StateRole::Follower && raft.leader_id == INVALID_ID;
-        let waits = matches!(self.catch_up.completeness, Completeness::Unknown { .. });
-        if !waits || !follows || self.is_removed() || self.catch_up.is_silent() {
-            return;
-        }
-        let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
-        for to in others.map(|m| m.raft_id).collect::<Vec<_>>() {
-            // An answer to no heartbeat; without a term it counts in every term.
-            let mut greeting = Message { to, from: self.my_id, ..Message::default() };
-            greeting.set_msg_type(MessageType::MsgHeartbeatResponse);
-            self.send(greeting, out);
-        }
-    }
-
     /// Logs, once, that this replica waits in vain for a leader.
     fn log_stuck(&mut self) {
         if self.catch_up.ticks_until_logged == 0 {
@@ -208,7 +192,7 @@ impl GroupCore {
             tracing::error!(
                 group = %self.shared.id, completeness = ?self.catch_up.completeness,
                 applied = self.shared.applied.load(Ordering::Relaxed), accept = %self.log.accept_path().display(),
-                "no member leads, and this replica gives no vote: its raft log is new or was lost. Start the members that have theirs, or restore it. When the logs of a majority are lost for good, stop the members, create the file `accept` for each such log and start them: what was acknowledged and not applied is lost then"
+                "no member leads, and this replica gives no vote: its raft log is new or was lost. A new group begins when all its members are there. Start the members that are down, or restore their logs. When the logs of a majority are lost for good, stop the members, create the file `accept` for each such log and start them: what was acknowledged and not applied is lost then"
             );
         }
     }
@@ -218,18 +202,20 @@ impl GroupCore {
 mod tests {
     use super::*;
 
-    fn may_elect(catch_up: &CatchUp) -> (bool, bool) {
-        (catch_up.may_elect(0), catch_up.may_elect(7))
+    /// Of a candidate without a log, when all others are new and when they are not, and of one with
+    /// a log.
+    fn may_elect(catch_up: &CatchUp) -> (bool, bool, bool) {
+        (catch_up.may_elect(0, true), catch_up.may_elect(0, false), catch_up.may_elect(7, true))
     }
 
     #[test]
     fn a_replica_that_may_lack_entries_elects_none_that_has_a_log() {
         let new = |completeness| CatchUp::new(completeness, 10);
-        assert_eq!(may_elect(&new(Completeness::Complete)), (true, true));
-        assert_eq!(may_elect(&new(Completeness::Accepted)), (true, true));
-        assert_eq!(may_elect(&new(Completeness::Unknown { lost: false })), (true, false));
-        assert_eq!(may_elect(&new(Completeness::Unknown { lost: true })), (false, false));
-        assert_eq!(may_elect(&new(Completeness::Until(0))), (false, false));
+        assert_eq!(may_elect(&new(Completeness::Complete)), (true, true, true));
+        assert_eq!(may_elect(&new(Completeness::Accepted)), (true, true, true));
+        assert_eq!(may_elect(&new(Completeness::Unknown { lost: false })), (true, false, false));
+        assert_eq!(may_elect(&new(Completeness::Unknown { lost: true })), (false, false, false));
+        assert_eq!(may_elect(&new(Completeness::Until(0))), (false, false, false));
         assert!(new(Completeness::Unknown { lost: true }).is_silent());
         assert!(!new(Completeness::Unknown { lost: false }).is_silent());
     }

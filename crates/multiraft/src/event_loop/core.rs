@@ -41,6 +41,8 @@ pub(crate) struct MemberCore {
     pub(crate) role: MemberRole,
     /// Its clock as it last came with an answer, 0 when it never did; see `freshness.rs`.
     pub(crate) stamp: u64,
+    /// It has said to this process that it has no log; see `greeting.rs`.
+    pub(crate) is_new: bool,
 }
 
 /// A proposal in the log that is not applied yet.
@@ -134,6 +136,7 @@ pub(crate) fn member_cores(membership: &Membership) -> Vec<MemberCore> {
         priority: member.peer.priority,
         role: member.role,
         stamp: 0,
+        is_new: false,
     };
     membership.members.iter().map(core).collect()
 }

@@ -100,7 +100,7 @@ impl Leadership {
 }
 
 impl GroupCore {
-    /// Right after the start.
+    /// Right after the start, or when all others are known to be new.
     pub(crate) fn first_campaign(&mut self) {
         if self.lead.eager && self.may_campaign() {
             let _ = self.node.campaign();
@@ -178,7 +178,7 @@ impl GroupCore {
 
     /// Whether this replica counts in the election of a candidate whose log ends at `last`.
     pub(crate) fn may_elect(&self, last: u64) -> bool {
-        !self.lead.locked_out() && self.catch_up.may_elect(last)
+        !self.lead.locked_out() && self.catch_up.may_elect(last, self.all_are_new())
     }
 
     /// Whether this replica may ask for votes now.

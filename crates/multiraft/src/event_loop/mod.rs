@@ -4,6 +4,7 @@ mod catch_up;
 pub(crate) mod change;
 pub(crate) mod core;
 mod fetch;
+mod greeting;
 mod lead;
 mod out;
 mod propose;
@@ -250,7 +251,10 @@ impl Loop {
         let number = group.region();
         self.groups.insert(number, group);
         self.metrics.groups.fetch_add(1, Ordering::Relaxed);
-        self.with(number, |g, _| g.first_campaign());
+        self.with(number, |g, out| {
+            g.greet(out);
+            g.first_campaign();
+        });
     }
 
     fn stop(&mut self, number: u64, done: tokio::sync::oneshot::Sender<bool>) {

@@ -68,6 +68,7 @@ impl GroupCore {
             if let Some(from) = from {
                 from.stamp = message.index;
             }
+            self.on_greeting(&message, out);
         }
         match message.get_msg_type() {
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote

@@ -114,6 +114,8 @@ pub struct Iteration {
     /// Replicas of the nodes that are or were sources, the largest last. Those that were looked at
     /// are gone.
     candidates: BTreeMap<DatanodeId, Vec<(u64, ContainerId)>>,
+    /// Containers whose move has failed: they are left to the next iteration.
+    failed: BTreeSet<ContainerId>,
     statistics: Statistics,
 }
 
@@ -166,6 +168,7 @@ impl Iteration {
             leaving: BTreeMap::new(),
             entering: BTreeMap::new(),
             candidates: BTreeMap::new(),
+            failed: BTreeSet::new(),
             statistics: Statistics::default(),
         })
     }
@@ -234,7 +237,9 @@ impl Iteration {
             MoveResult::Failed => add(&mut s.failed, 1),
             MoveResult::TimedOut => add(&mut s.timed_out, 1),
         }
-        // The nodes are as if it had not begun.
+        // The nodes are as if it had not begun: what would not have helped beside it may help now.
+        self.failed.insert(moved.id);
+        self.candidates.clear();
         if let Some(source) = self.usage.get_mut(&moved.source) {
             source.used = source.used.saturating_add(moved.bytes);
         }
@@ -258,11 +263,14 @@ impl Iteration {
             || self.involved.len().saturating_add(with) <= self.max_involved
     }
 
-    /// Lists the replicas of a node when it is looked at for the first time.
+    /// Lists the replicas of a node when it is looked at for the first time, or again after a move
+    /// failed.
     fn list(&mut self, cluster: &Cluster, source: DatanodeId) {
+        let failed = &self.failed;
         self.candidates.entry(source).or_insert_with(|| {
             let sized = |id| Some((cluster.replicas.on(id, source)?.used_bytes, id));
-            let mut all: Vec<_> = cluster.replicas.on_node(source).filter_map(sized).collect();
+            let ids = cluster.replicas.on_node(source).filter(|id| !failed.contains(id));
+            let mut all: Vec<_> = ids.filter_map(sized).collect();
             all.sort_unstable();
             all
         });
