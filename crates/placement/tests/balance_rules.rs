@@ -129,7 +129,9 @@ fn replicas_do_not_gather_in_a_rack() {
     // As many as there are parities may be lost with a rack, or as few as can be.
     let mut world = World::new(8, 2);
     let id = world.add(ec(RS_3_2), 100, &[1, 2, 3, 4, 6]);
-    [1, 2].map(|n| world.add(ONE, 150, &[n]));
+    for n in [1, 2] {
+        world.add(ONE, 150, &[n]);
+    }
     assert!(!between(&mut world, id, 1, 8), "four of five would be in one rack");
     assert!(between(&mut world, id, 2, 8));
 }
