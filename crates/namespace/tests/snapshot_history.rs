@@ -599,6 +599,22 @@ fn allocated(om: &Om) -> BTreeSet<i64> {
     all
 }
 
+/// What is below a directory that was moved into one that was deleted went with it, although its
+/// row stays until that one is purged.
+#[test]
+fn a_directory_that_is_deleted_with_another_is_one_change() {
+    let path = |path: &str| path.to_owned();
+    run(vec![
+        Step::Mkdir(path("c")),
+        Step::Sync(true, path("b/a/a"), 1),
+        Step::Snapshot(true),
+        Step::Rename(true, path("b"), path("c")),
+        Step::Delete(true, path("c")),
+        Step::Close(0, false),
+        Step::Snapshot(true),
+    ]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 

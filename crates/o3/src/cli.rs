@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
-use crate::client_command::{AdminArgs, DebugArgs, FreonArgs, RepairArgs, ShArgs};
+use crate::client_command::{AdminArgs, DebugArgs, FreonArgs, RepairArgs, ShArgs, WhyArgs};
 use crate::config_command::ConfigCommand;
 use crate::reference_command::ReferenceCommand;
 use crate::roles::RoleCommand;
@@ -44,6 +44,7 @@ pub enum Command {
     Role(RoleCommand),
     Sh(ShArgs),
     Admin(AdminArgs),
+    Why(WhyArgs),
     Debug(DebugArgs),
     Repair(RepairArgs),
     Freon(FreonArgs),

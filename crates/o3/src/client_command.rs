@@ -1,4 +1,4 @@
-//! Commands that use a running cluster: `o3 sh`, `o3 admin`, `o3 debug`, `o3 freon`.
+//! Commands that use a running cluster: `o3 sh`, `o3 admin`, `o3 why`, `o3 debug`, `o3 freon`.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use clap::Args;
 use config::Configuration;
 use freon::FreonCommand;
 use service::logging;
-use shell::{AdminCommand, DebugCommand, RepairCommand, ShCommand};
+use shell::{AdminCommand, DebugCommand, RepairCommand, ShCommand, WhyCommand};
 
 use crate::daemon::start_exporter;
 use crate::settings::Settings;
@@ -40,6 +40,19 @@ pub struct AdminArgs {
     settings: Settings,
     #[command(subcommand)]
     command: AdminCommand,
+}
+
+/// Why a container, a DataNode or safe mode is as it is, in words, and what is waited for
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    o3 why safemode\n  \
+    o3 why container 5\n  \
+    o3 why datanode host7 --json")]
+pub struct WhyArgs {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: WhyCommand,
 }
 
 /// What is stored where, and whether it is right, with Ozone's verbs
@@ -90,6 +103,10 @@ pub fn admin(args: AdminArgs) -> anyhow::Result<ExitCode> {
     with_runtime("o3 admin", &args.settings, async |conf| {
         shell::run_admin(args.command, conf).await
     })
+}
+
+pub fn why(args: WhyArgs) -> anyhow::Result<ExitCode> {
+    with_runtime("o3 why", &args.settings, async |conf| shell::run_why(args.command, conf).await)
 }
 
 pub fn debug(args: DebugArgs) -> anyhow::Result<ExitCode> {

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Role(role) => roles::run(role, began),
         Command::Sh(args) => client_command::sh(args),
         Command::Admin(args) => client_command::admin(args),
+        Command::Why(args) => client_command::why(args),
         Command::Debug(args) => client_command::debug(args),
         Command::Repair(args) => client_command::repair(args),
         Command::Freon(args) => client_command::freon(args),

@@ -4,6 +4,7 @@
 //! * [`AdminCommand`], [`run_admin`]: `o3 admin datanode|pipeline|container|safemode|scm`
 //! * [`DebugCommand`], [`run_debug`]: `o3 debug replicas|ldb`
 //! * [`RepairCommand`], [`run_repair`]: `o3 repair ldb|om|scm|datanode`
+//! * [`WhyCommand`], [`run_why`]: `o3 why container|datanode|safemode`
 //! * `volume/`, `bucket/`, `key/`, `acl/`, `admin/`, `debug/`: a folder is a noun, a file is a verb
 //! * `render/`: what a thing looks like as JSON, in Ozone's order of fields
 //! * `json`: JSON as Jackson's default pretty printer writes it, which scripts have come to read
@@ -28,6 +29,7 @@ mod repair;
 mod replication;
 mod snapshot;
 mod volume;
+mod why;
 
 use std::process::ExitCode;
 
@@ -38,6 +40,7 @@ pub use admin::AdminCommand;
 pub use debug::DebugCommand;
 pub use error::ShellError;
 pub use repair::RepairCommand;
+pub use why::WhyCommand;
 
 /// The exit status of a command that fails: Ozone's shell exits with -1.
 const FAILED: u8 = 255;
@@ -80,6 +83,11 @@ pub async fn run_sh(command: ShCommand, conf: Configuration) -> ExitCode {
 pub async fn run_admin(command: AdminCommand, conf: Configuration) -> ExitCode {
     let verbose = command.is_verbose();
     finish(admin::run(command, &conf).await, verbose)
+}
+
+/// Answers why something is as it is.
+pub async fn run_why(command: WhyCommand, conf: Configuration) -> ExitCode {
+    finish(why::run(command, &conf).await, false)
 }
 
 /// Runs a command that looks at what is stored.

@@ -24,7 +24,7 @@ pub struct Cluster {
     settings: &'static [(&'static str, &'static str)],
 }
 
-fn role(kind: &str, definitions: &[(&str, String)]) -> Command {
+pub fn role(kind: &str, definitions: &[(&str, String)]) -> Command {
     let mut command = o3(&[kind, "--json"]);
     for (key, value) in definitions {
         command.args(["-D", &format!("{key}={value}")]);
@@ -37,7 +37,7 @@ fn folders_of(folder: &Path) -> Vec<std::path::PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-fn free() -> String {
+pub fn free() -> String {
     "127.0.0.1:0".to_owned()
 }
 

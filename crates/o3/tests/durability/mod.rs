@@ -27,6 +27,7 @@ mod kill_all;
 mod ledger;
 mod lost_datanode;
 mod reconstruction;
+mod why;
 
 use client::{BucketSpec, Client};
 use config::Configuration;

@@ -2,11 +2,11 @@
 
 mod container;
 mod containerbalancer;
-mod datanode;
+pub(crate) mod datanode;
 mod deletion;
 mod om;
 mod pipeline;
-mod safemode;
+pub(crate) mod safemode;
 mod scm;
 mod servers;
 mod service;

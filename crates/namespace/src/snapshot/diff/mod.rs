@@ -202,7 +202,10 @@ fn report(before: &Objects, after: &Objects, names: &Names) -> Vec<DiffReportEnt
             target_path: target,
         };
     let add = |list: &mut Vec<_>, kind, source| list.push(entry(kind, source, None));
-    let is_gone = |id: u64| before.contains_key(&id) && !after.contains_key(&id);
+    // The row of a directory that was moved into one that is deleted stays until that is purged.
+    let is_visible = |id: &u64| after.get(id).is_some_and(|o| names.of(&names.new, o).is_some());
+    let gone: BTreeSet<u64> = before.keys().filter(|id| !is_visible(id)).copied().collect();
+    let is_gone = |id: u64| gone.contains(&id);
     let ids: BTreeSet<u64> = before.keys().chain(after.keys()).copied().collect();
     for id in ids {
         let (was, is) = (before.get(&id), after.get(&id));

@@ -6,6 +6,8 @@ mod list;
 mod status;
 mod usageinfo;
 
+pub(crate) use status::{Progress, progress_of_all};
+
 use clap::Subcommand;
 use config::Configuration;
 

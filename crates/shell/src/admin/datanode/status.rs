@@ -39,12 +39,12 @@ const NAMED: usize = 20;
 
 /// How far a node is, as SCM says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Progress {
+pub(crate) struct Progress {
     bytes_done: u64,
     bytes_left: u64,
     bytes_per_second: Option<u64>,
     millis_left: Option<u64>,
-    blocked_by: Option<String>,
+    pub(crate) blocked_by: Option<String>,
 }
 
 impl Progress {
@@ -58,7 +58,8 @@ impl Progress {
         })
     }
 
-    fn lines(&self) -> Vec<String> {
+    /// For a person.
+    pub(crate) fn lines(&self) -> Vec<String> {
         let all = self.bytes_done.saturating_add(self.bytes_left);
         let (done, all) = (readable_bytes(self.bytes_done), readable_bytes(all));
         let rate = match self.bytes_per_second {
@@ -76,7 +77,7 @@ impl Progress {
 }
 
 /// What SCM's metrics have of each node that leaves, by the node's id.
-fn progress_of_all(metrics: &str) -> Result<BTreeMap<String, Progress>, ShellError> {
+pub(crate) fn progress_of_all(metrics: &str) -> Result<BTreeMap<String, Progress>, ShellError> {
     let document: Value = serde_json::from_str(metrics).map_err(|error| {
         ShellError::Refused(format!("SCM sent metrics that are no JSON: {error}"))
     })?;

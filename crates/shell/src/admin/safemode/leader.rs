@@ -37,7 +37,7 @@ pub(super) async fn find<'a>(
 ///
 /// # Errors
 /// As [`find`].
-pub(super) async fn or_named(
+pub(crate) async fn or_named(
     args: &ScmArgs,
     conf: &Configuration,
 ) -> Result<ScmClient, ShellError> {

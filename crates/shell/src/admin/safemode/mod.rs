@@ -1,7 +1,7 @@
 //! `o3 admin safemode`.
 
 mod exit;
-mod leader;
+pub(crate) mod leader;
 mod status;
 mod wait;
 
