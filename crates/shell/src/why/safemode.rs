@@ -135,7 +135,7 @@ async fn lacks(
     .map_err(nonsense)?;
     let id = ContainerId::from_wire(info.container_id);
     let replicas = scm.replicas(id).await?;
-    let indexes: BTreeSet<i32> = replicas.iter().map(|r| r.replica_index()).collect();
+    let indexes: BTreeSet<i64> = replicas.iter().map(|r| r.replica_index()).collect();
     Ok(match config {
         ReplicationConfig::Ec(ec) if indexes.len() < ec.data as usize => {
             Some(("EC", format!("#{id} ({} of {} indexes)", indexes.len(), ec.data)))
