@@ -40,10 +40,10 @@ const NAMED: usize = 20;
 /// How far a node is, as SCM says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    bytes_done: u64,
-    bytes_left: u64,
-    bytes_per_second: Option<u64>,
-    millis_left: Option<u64>,
+    pub(crate) bytes_done: u64,
+    pub(crate) bytes_left: u64,
+    pub(crate) bytes_per_second: Option<u64>,
+    pub(crate) millis_left: Option<u64>,
     pub(crate) blocked_by: Option<String>,
 }
 
