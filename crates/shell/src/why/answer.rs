@@ -45,6 +45,12 @@ impl Answer {
     }
 }
 
+/// `1 replica`, `2 replicas`.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
 /// The first of many, and how many more there are: `a, b and 3 more`.
 pub(super) fn some_of(names: &[String], at_most: usize) -> String {
     let shown = names.iter().take(at_most).cloned().collect::<Vec<_>>().join(", ");
@@ -67,6 +73,11 @@ mod tests {
         assert_eq!(answer.lines(), ["It is so.", "Waits for: a copy"]);
         let wanted = json!({ "about": "x", "says": ["It is so."], "waitsFor": ["a copy"] });
         assert_eq!(answer.json("x"), wanted);
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([count(1, "replica"), count(0, "disk")], ["1 replica", "0 disks"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use proto::hdds::{ContainerInfoProto, LifeCycleState, ScmContainerReplicaProto};
 use service::readable_bytes;
 use types::{ContainerId, DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig};
 
+use super::answer::count;
 use super::{Answer, KnownNode, known_nodes};
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, render};
@@ -263,14 +264,14 @@ fn closed(facts: &Facts, state: &str, answer: &mut Answer) {
     } else if good < required && !facts.replicas.iter().any(Replica::is_readable) {
         answer.wait_for("a node that comes back with a replica: none can be read");
     } else if good < required {
-        let count = required - good;
         answer.wait_for(format!(
-            "{count} more good replicas: SCM has them copied at its next look, if a node has room \
-             and the racks allow it"
+            "{} to be copied: SCM orders it at its next look, if a node has room and the racks \
+             allow it",
+            count(required - good, "more replica")
         ));
     } else if good > required {
-        let count = good - required;
-        answer.wait_for(format!("{count} replicas too many to be deleted, at SCM's next look"));
+        let more = count(good - required, "replica");
+        answer.wait_for(format!("{more} too many to be deleted, at SCM's next look"));
     }
 }
 
@@ -357,7 +358,7 @@ mod tests {
                 "At its last look SCM counted it as UNDER_REPLICATED.",
             ]
         );
-        assert!(answer.waits_for[0].starts_with("2 more good replicas"), "{answer:?}");
+        assert!(answer.waits_for[0].starts_with("2 more replicas to be copied"), "{answer:?}");
         facts.replicas.remove(0);
         facts.in_safe_mode = true;
         let answer = explain(&facts);
@@ -381,7 +382,7 @@ mod tests {
         facts.replicas = ["a", "b"].map(|n| replica(n, "CLOSED", "HEALTHY", 0)).into();
         assert_eq!(
             explain(&facts).waits_for,
-            ["1 replicas too many to be deleted, at SCM's next look"]
+            ["1 replica too many to be deleted, at SCM's next look"]
         );
     }
 

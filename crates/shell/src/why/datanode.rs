@@ -82,10 +82,10 @@ fn explain(facts: &Facts) -> Answer {
         "DataNode {host} ({}) in {} is {health} and {operational}.",
         d.id, d.network_location
     ));
-    if let Some(usage) = &facts.usage {
+    if let Some(usage) = facts.usage.as_ref().filter(|_| health != "DEAD") {
         let bytes = |n: Option<i64>| readable_bytes(u64::try_from(n.unwrap_or(0)).unwrap_or(0));
         answer.say(format!(
-            "It has {} containers and {} pipelines; {} of {} are used, {} are left.",
+            "Containers: {}, pipelines: {}; {} of {} are used, {} are left.",
             usage.container_count(),
             usage.pipeline_count(),
             bytes(usage.used),

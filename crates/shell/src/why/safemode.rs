@@ -169,7 +169,7 @@ fn wanted_by(rule: &str, facts: &Facts) -> String {
         "DataNodeSafeModeRule" => {
             let registered = match &facts.registered[..] {
                 [] => "none has registered".to_owned(),
-                hosts => format!("{} have registered", some_of(hosts, NAMED)),
+                hosts => format!("registered: {}", some_of(hosts, NAMED)),
             };
             format!("more DataNodes (hdds.scm.safemode.min.datanode); {registered}")
         }
@@ -229,7 +229,7 @@ mod tests {
             ..Facts::default()
         };
         let wanted = |rule| wanted_by(rule, &facts);
-        assert!(wanted("DataNodeSafeModeRule").ends_with("host1 have registered"));
+        assert!(wanted("DataNodeSafeModeRule").ends_with("; registered: host1"));
         assert_eq!(wanted("RatisContainerSafeModeRule"), "DataNodes that report containers #4");
         let pipelines = "heartbeats of host2 and host3 of pipeline p1";
         assert_eq!(wanted("HealthyPipelineSafeModeRule"), pipelines);
