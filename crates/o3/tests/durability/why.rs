@@ -27,7 +27,7 @@ fn a_container_that_lacks_a_replica_names_the_node_that_has_gone() {
     let first = runtime.block_on(async {
         until("the nodes form a pipeline", async || {
             let pipelines = scm.pipelines().await.unwrap();
-            pipelines.iter().any(|p| p.members.len() == 3 && p.leader_id128.is_some())
+            pipelines.iter().any(|p| p.members.len() == 3 && p.leader_datanode_id.is_some())
         })
         .await;
         make_bucket(&client).await;
