@@ -241,12 +241,17 @@ async fn a_log_that_is_free_a_moment_later_is_waited_for() {
     cluster.shutdown().await;
 }
 
+/// The files of a node's log, and not the manifest beside them: that is written again when a sync
+/// of it fails.
+fn synced_files(cluster: &Cluster, n: usize) -> String {
+    format!("{}/*.raftlog", cluster.log_dir(n).display())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_whose_fsync_failed_once_acknowledges_nothing_any_more() {
     let mut cluster = Cluster::started(1);
     let kept = cluster.put(&[0], "before").await;
-    let dir = cluster.nodes[0].dir.path().join("log").display().to_string();
-    let failing = testkit::fail_syncs(&dir, 1);
+    let failing = testkit::fail_syncs(&synced_files(&cluster, 0), 1);
     let group = cluster.group(0);
     assert!(group.propose(Proposal::new("struck")).await.is_err());
     assert_eq!(failing.struck(), 1);
@@ -275,8 +280,7 @@ async fn a_follower_whose_log_cannot_be_synced_votes_for_nothing() {
     cluster.put(&[0, 1, 2], "before").await;
     let leader = cluster.leader().await;
     let [second, third] = [(leader + 1) % 3, (leader + 2) % 3];
-    let dir = |n: usize| cluster.nodes[n].dir.path().join("log").display().to_string();
-    let failing = [second, third].map(|n| testkit::fail_syncs(&dir(n), 1));
+    let failing = [second, third].map(|n| testkit::fail_syncs(&synced_files(&cluster, n), 1));
     let proposal = cluster.group(leader).submit(Proposal::new("struck")).unwrap();
     // Neither of the two may stand for the entry, so it is never acknowledged.
     until("both fsyncs to fail", || failing.iter().all(|f| f.struck() == 1)).await;
