@@ -363,23 +363,22 @@ async fn a_pipeline_whose_members_never_decide_what_its_log_has_is_closed_at_las
     cluster.stop().await;
 }
 
-/// A group begins when all its members are there. One that never did has nothing to wait for.
+/// A group that too few members were there to begin has nothing to wait for.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pipeline_that_never_began_is_closed_without_its_last_member() {
+async fn a_pipeline_that_never_began_is_closed_without_its_other_members() {
     // Longer than the test waits for anything.
     let mut cluster = Cluster::start_with(3, lost_after("300s")).await;
     let members = cluster.ids();
-    cluster.node(members[2]).stop().await;
+    for node in &members[1..] {
+        cluster.node(*node).stop().await;
+    }
     let id = PipelineId::random();
     let scm = cluster.scm.scm.clone();
     scm.send_create_pipeline(id, &members);
-    scm.wait("two members", |known| (known.pipelines.get(&id)?.len() == 2).then_some(())).await;
-    members[..2].iter().for_each(|node| scm.send_close_pipeline(*node, id));
-    for node in &members[..2] {
-        let address = cluster.node(*node).address();
-        crate::support::until_async("it is closed", async || presence(&address, id).await == 2)
-            .await;
-    }
+    scm.wait("one member", |known| known.pipelines.get(&id).map(|_| ())).await;
+    scm.send_close_pipeline(members[0], id);
+    let address = cluster.node(members[0]).address();
+    crate::support::until_async("it is closed", async || presence(&address, id).await == 2).await;
     cluster.stop().await;
 }
 

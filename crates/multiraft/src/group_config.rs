@@ -33,13 +33,34 @@ pub struct GroupConfig {
     /// election timeout, so that most reads cost no network. The price: a member that restarts
     /// takes no part in elections for that long. The same on every member.
     pub lease_reads: bool,
+    /// Whether a majority of new members may begin the group, so that one that never comes holds up
+    /// nothing. The price: a member whose disk was replaced looks like a new one, and with another
+    /// one that no leader has met it begins the group anew. Without it all first members must be
+    /// there. The same on every member.
+    pub majority_begins: bool,
 }
 
 impl GroupConfig {
     /// A group with the default thresholds and all payloads in the log.
     pub fn new(id: Uuid, me: Uuid, peers: Vec<Peer>, log: LogHandle) -> Self {
         let trim = TrimOptions::default();
-        Self { id, me, peers, joined: None, log, trim, payloads: None, lease_reads: true }
+        Self {
+            id,
+            me,
+            peers,
+            joined: None,
+            log,
+            trim,
+            payloads: None,
+            lease_reads: true,
+            majority_begins: false,
+        }
+    }
+
+    /// Lets a majority of new members begin the group.
+    pub fn begun_by_majority(mut self) -> Self {
+        self.majority_begins = true;
+        self
     }
 
     /// Does without read leases: elections after a restart begin at once.

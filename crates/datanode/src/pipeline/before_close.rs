@@ -29,8 +29,8 @@ const LEAVE_DELAY: Duration = Duration::from_millis(500);
 /// often they are asked.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a member without a log waits for a leader. A group begins when all its members are
-/// there, so it may never have one; and there is nothing here that others could be missing.
+/// How long a member without a log waits for a leader. A group that too few members were there to
+/// begin never has one; and there is nothing here that others could be missing.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a member waits for its leader's word on what is acknowledged, before it looks again

@@ -10,6 +10,7 @@ use futures::FutureExt;
 use parking_lot::Mutex;
 use proto::scm_datanode as wire;
 use proto::scm_datanode::container_replica_proto::State as ReplicaState;
+use tokio::net::TcpSocket;
 use tokio::sync::watch;
 use types::{DatanodeDetails, DatanodeId, PipelineId, ReplicationFactor};
 
@@ -53,6 +54,8 @@ pub struct RunningScm {
     pub scm: Scm,
     server: Option<Server>,
     pub address: SocketAddr,
+    /// Bound while nothing listens there, so that no other test gets the port.
+    reserved: Option<TcpSocket>,
 }
 
 impl RunningScm {
@@ -64,7 +67,7 @@ impl RunningScm {
         let changed = watch::Sender::new(0);
         let scm = Scm { known: Arc::default(), changed, cluster: cluster.to_owned() };
         let server = Self::serve(&scm, "127.0.0.1:0").await;
-        Self { address: server.local_addr(), server: Some(server), scm }
+        Self { address: server.local_addr(), server: Some(server), scm, reserved: None }
     }
 
     async fn serve(scm: &Scm, address: &str) -> Server {
@@ -75,11 +78,16 @@ impl RunningScm {
     /// Goes away; what it knew is lost.
     pub async fn stop(&mut self) {
         self.server.take().unwrap().shutdown().await;
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind(self.address).unwrap();
+        self.reserved = Some(socket);
         *self.scm.known.lock() = Known::default();
     }
 
     /// Comes back at the same address.
     pub async fn restart(&mut self) {
+        self.reserved = None;
         self.server = Some(Self::serve(&self.scm, &self.address.to_string()).await);
     }
 }

@@ -104,6 +104,8 @@ pub(crate) struct GroupCore {
     pub(crate) reads: Reads,
     pub(crate) lead: Leadership,
     pub(crate) catch_up: CatchUp,
+    /// A majority of new members may begin the group.
+    pub(crate) majority_begins: bool,
     pub(crate) search: Search,
 
     pub(crate) trim: TrimOptions,
@@ -228,6 +230,7 @@ impl GroupCore {
             search: Search::default(),
             lead: Leadership::new(&members, my_id, options, config.lease_reads, known_before),
             catch_up: CatchUp::new(*completeness, options.election_ticks() as u64),
+            majority_begins: config.majority_begins,
             shared,
             log,
             apply,

@@ -9,7 +9,8 @@
 //! each process begins at another number. What a member said before this replica lost its disks
 //! counts for nothing therefore.
 //!
-//! The price: a group begins when all its first members are there, not a majority of them.
+//! The price: a group begins when all its first members are there, not a majority of them. A group
+//! that cannot pay it says so ([`crate::GroupConfig::majority_begins`]).
 
 use raft::eraftpb::{Message, MessageType};
 use raft::{INVALID_ID, StateRole};
@@ -81,8 +82,11 @@ impl GroupCore {
         }
     }
 
-    /// Whether each other voter is known to be new.
+    /// Whether each other voter is known to be new, or need not be.
     pub(crate) fn all_are_new(&self) -> bool {
+        if self.majority_begins {
+            return true;
+        }
         let mut others = self.members.iter().filter(|m| m.role.votes() && m.raft_id != self.my_id);
         others.all(|member| member.is_new)
     }

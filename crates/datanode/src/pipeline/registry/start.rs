@@ -36,7 +36,10 @@ impl Pipelines {
         let mut config = GroupConfig::new(id.0, parts.me, peers.clone(), log.clone())
             .with_payloads(Arc::new(payloads.clone()))
             // Pipelines read no index, so nothing is lost, and a restarted one elects at once.
-            .without_leases();
+            .without_leases()
+            // A member that loses its disk before the group begins forgets the pipeline, and SCM
+            // would not know that the others wait for it.
+            .begun_by_majority();
         let (entries, keep) = (parts.trim_entries, parts.trim_entries.min(KEEP));
         config.trim = TrimOptions { entries, keep, bytes: TRIM_BYTES };
         let machine = Machine {
