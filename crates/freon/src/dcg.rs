@@ -14,8 +14,8 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 
 /// How long members of the pipeline that are behind are waited for at the end.
-const SETTLE_FOR: Duration = Duration::from_secs(10);
-const SETTLE_POLL: Duration = Duration::from_millis(20);
+const MEMBERS_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Write chunks to DataNodes, without OM. They go into 20 blocks of a container that SCM makes for
 /// the prefix, on a pipeline that it chooses; at the end the blocks are put, so that dcv can read
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Dcg, conf: &Configuration) -> Result<Report, Freon
     if report.failures == 0 {
         let written = report.successes.min(args.run.number_of_tests);
         chunks.put(written).await?;
-        chunks.settle(written).await;
+        chunks.wait_for_members(written).await;
     }
     Ok(report)
 }
@@ -70,27 +70,26 @@ impl Chunks {
     }
 
     /// Waits until each member of the pipeline has the blocks: a majority is enough for a put, and
-    /// whoever reads next asks each member. One that is away is not waited for longer than
-    /// [`SETTLE_FOR`].
-    async fn settle(&self, count: u64) {
+    /// `dcv` reads from each member. For one that is away, [`MEMBERS_TIMEOUT`].
+    async fn wait_for_members(&self, count: u64) {
         let members = 0..self.container.pipeline.members.len() as u64;
         let waits = members.map(|member| async move {
             // The last chunk of each block.
             for number in count.saturating_sub(BLOCKS)..count {
-                self.wait_for(member, number).await;
+                self.wait_for_chunk(member, number).await;
             }
         });
-        if tokio::time::timeout(SETTLE_FOR, join_all(waits)).await.is_err() {
+        if tokio::time::timeout(MEMBERS_TIMEOUT, join_all(waits)).await.is_err() {
             tracing::warn!(container = %self.container.id, "not every member of the pipeline has the chunks yet");
         }
     }
 
-    async fn wait_for(&self, member: u64, number: u64) {
+    async fn wait_for_chunk(&self, member: u64, number: u64) {
         let (block, mut chunk) = (self.layout.block(number), self.layout.chunk(number));
         chunk.len = 1;
         let (client, node) = (self.container.client(member), self.container.node(member));
         while client.read_chunk(node, block, chunk.clone()).await.is_err() {
-            tokio::time::sleep(SETTLE_POLL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }

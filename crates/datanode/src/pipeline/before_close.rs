@@ -29,8 +29,8 @@ const LEAVE_DELAY: Duration = Duration::from_millis(500);
 /// often they are asked.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a member without a log waits for a leader. A group that too few members were there to
-/// begin never has one; and there is nothing here that others could be missing.
+/// How long a member that never had an entry waits for a leader. A group that too few members were
+/// there to begin never has one; and there is nothing here that others could be missing.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a member waits for its leader's word on what is acknowledged, before it looks again
@@ -75,6 +75,14 @@ struct LogState {
     led: bool,
     /// The group is lost.
     failed: bool,
+}
+
+impl LogState {
+    /// No leader, nothing in the log, nothing applied. A member that lost its log has applied
+    /// something: it waits for the leader that gives it what it lacks.
+    fn never_began(&self) -> bool {
+        !self.led && self.undecided == (0..0)
+    }
 }
 
 /// `None` while the group cannot tell.
@@ -127,7 +135,7 @@ pub(super) async fn wait_for_decision(
             if log.led && applied && is_level(&pipeline).await {
                 return Decision::Made;
             }
-            if log.led || log.undecided.end > 0 {
+            if !log.never_began() {
                 begin_by = Instant::now() + BEGIN_TIMEOUT;
             } else if Instant::now() >= begin_by {
                 tracing::info!(pipeline = %pipeline.id, "a pipeline ends that never had a leader");
@@ -236,6 +244,16 @@ mod tests {
             std::future::ready(positions[at.min(positions.len() - 1)])
         };
         (wait_for_end(replay, Duration::ZERO).await, looks.get())
+    }
+
+    #[test]
+    fn a_group_never_began_that_has_no_leader_no_entry_and_nothing_applied() {
+        let never_began = |led, undecided| LogState { undecided, led, failed: false }.never_began();
+        assert!(never_began(false, 0..0));
+        assert!(!never_began(true, 0..0));
+        assert!(!never_began(false, 0..3), "entries that are not decided");
+        assert!(!never_began(false, 3..3), "entries that were applied");
+        assert!(!never_began(false, Range { start: 7, end: 0 }), "its log was lost");
     }
 
     #[tokio::test]
