@@ -73,6 +73,14 @@ impl FakeDatanode {
         Self::start_as(address, details, Arc::new(Mutex::new(disk))).await
     }
 
+    /// A new node of that host name and that port for Ratis.
+    pub async fn start_at(address: std::net::SocketAddr, host: &str, ratis: u16) -> Self {
+        let disk = Disk { acknowledges: true, ..Disk::default() };
+        let mut details = DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", host);
+        details.set_port(PortName::Ratis, ratis);
+        Self::start_as(address, details, Arc::new(Mutex::new(disk))).await
+    }
+
     async fn start_as(
         address: std::net::SocketAddr,
         mut details: DatanodeDetails,

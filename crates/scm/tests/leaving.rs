@@ -150,6 +150,29 @@ async fn too_few_nodes_would_stay_unless_that_is_wanted() {
     h.scm.shutdown().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_whose_node_came_back_under_another_id_is_the_one_heard_of_last() {
+    let h = Harness::start().await;
+    let _others = h.datanodes(3).await;
+    let address = h.scm.addresses().datanode;
+    let before = FakeDatanode::start_at(address, "dn-a.example", 9858).await;
+    let old = before.id;
+    drop(before);
+    // Heartbeats of one millisecond are equally new.
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    let now = FakeDatanode::start_at(address, "dn-a.example", 9858).await;
+    assert_eq!(decommission(&h, "dn-a.example", true).await, []);
+    assert_ne!(op_state(&h, now.id).await, NodeOperationalState::InService);
+    assert_eq!(op_state(&h, old).await, NodeOperationalState::InService);
+
+    let _beside = FakeDatanode::start_at(address, "dn-a.example", 9859).await;
+    let failed = decommission(&h, "dn-a.example", true).await;
+    assert!(failed[0].error.contains("multiple datanodes"), "{failed:?}");
+    let failed = decommission(&h, "dn-a.example:9858", true).await;
+    assert_eq!(failed, [], "a port leaves the two ids of one process");
+    h.scm.shutdown().await;
+}
+
 #[test]
 fn how_long_a_node_has_to_begin_is_a_part_of_how_long_it_is_waited_for() {
     let settings = |offset: Option<&str>| {

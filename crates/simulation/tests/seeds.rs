@@ -54,7 +54,7 @@ fn simulate(runs: &Runs) -> (bool, String, String) {
 }
 
 /// Seeds that found something, with what it was.
-const FOUND: [(Runs, &str); 18] = [
+const FOUND: [(Runs, &str); 19] = [
     (
         Runs { scenario: "raft", faults: "usual", seed: 2, count: 16, seconds: 120 },
         "a log was refused after a full disk and a kill: the file made in vain was taken for the newest",
@@ -126,6 +126,10 @@ const FOUND: [(Runs, &str); 18] = [
     (
         Runs { scenario: "cluster", faults: "services", seed: 289_694_363, count: 1, seconds: 120 },
         "an OM that was killed while its first start made its tables took them for Apache Ozone's, and never started again",
+    ),
+    (
+        Runs { scenario: "cluster", faults: "erasure", seed: 4266624967, count: 1, seconds: 120 },
+        "a host whose DataNode came back under another id could not be put back in service by its name",
     ),
 ];
 

@@ -7,7 +7,7 @@ use placement::node::{Obstacles, ServeError};
 use placement::{Cluster, Decision, Health};
 use proto::container_location::*;
 use proto::hdds::LifeCycleState;
-use types::{DatanodeDetails, DatanodeId, OperationalState};
+use types::{DatanodeDetails, DatanodeId, OperationalState, PortName};
 
 use crate::core::Core;
 use crate::error::RequestError;
@@ -96,6 +96,11 @@ enum WorkflowError {
     )]
     SeveralNodes(String),
     #[error(
+        "Host {0} has multiple datanodes registered with SCM. All have identical ports, but none \
+         have a newest heartbeat."
+    )]
+    SeveralIdentities(String),
+    #[error(
         "Insufficient nodes. Tried to {verb} {tried} nodes out of {serving} IN-SERVICE HEALTHY and \
          {others} not IN-SERVICE or not HEALTHY nodes. Cannot {} as a minimum of {minimum} \
          IN-SERVICE HEALTHY nodes are required to maintain replication after {goal}. ",
@@ -164,7 +169,8 @@ fn refusal(host: &str, error: &WorkflowError) -> DatanodeAdminErrorResponseProto
 }
 
 /// The node on a host; a port may follow the name, where a host has several nodes. A node's id will
-/// do, too.
+/// do, too. A DataNode whose disks were replaced registers under another id on the same port: then
+/// the id heard of last is meant, as in Ozone's `NodeDecommissionManager`.
 fn find(
     cluster: &Cluster,
     host: &str,
@@ -189,7 +195,28 @@ fn find(
         ([], _) => Err(WorkflowError::UnknownHost(unknown(host))),
         (_, [node]) => Ok(node.details.id),
         ([_], []) => Err(WorkflowError::Port(host.to_owned())),
+        (_, [first, others @ ..]) if others.iter().all(|n| same_process(first, n)) => {
+            newest(&fitting).ok_or_else(|| WorkflowError::SeveralIdentities(host.to_owned()))
+        }
         _ => Err(WorkflowError::SeveralNodes(host.to_owned())),
+    }
+}
+
+/// Whether two nodes of one host listen where only one process can.
+fn same_process(a: &placement::Node, b: &placement::Node) -> bool {
+    let port = |n: &placement::Node| {
+        n.details.port(&PortName::Ratis).or_else(|| n.details.port(&PortName::Native))
+    };
+    port(a).is_some() && port(a) == port(b)
+}
+
+/// The node whose heartbeat is later than that of every other.
+fn newest(nodes: &[&&placement::Node]) -> Option<DatanodeId> {
+    let last = nodes.iter().map(|n| n.last_heartbeat).max()?;
+    let mut newest = nodes.iter().filter(|n| n.last_heartbeat == last);
+    match (newest.next(), newest.next()) {
+        (Some(node), None) => Some(node.details.id),
+        _ => None,
     }
 }
 
