@@ -151,6 +151,11 @@ pub(crate) async fn write_frames(
 ) -> io::Result<()> {
     let mut batch = WriteBatch::default();
     while let Some(frame) = frames.recv().await {
+        // This task often runs right behind the one that queued a frame. Others that are ready
+        // queue theirs meanwhile, and all go in one write.
+        if frames.is_empty() {
+            tokio::task::yield_now().await;
+        }
         batch.fill(frame, &mut frames);
         batch.write(&mut socket, &mut written).await?;
     }

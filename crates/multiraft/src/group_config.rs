@@ -34,9 +34,9 @@ pub struct GroupConfig {
     /// takes no part in elections for that long. The same on every member.
     pub lease_reads: bool,
     /// Whether a majority of new members may begin the group, so that one that never comes holds up
-    /// nothing. The price: a member whose disk was replaced looks like a new one, and with another
-    /// one that no leader has met it begins the group anew. Without it all first members must be
-    /// there. The same on every member.
+    /// nothing. A member whose disk was replaced looks like a new one, and with another one that no
+    /// leader has met it would begin the group anew: only for groups whose manager makes sure that
+    /// no such member joins. Without it all first members must be there. The same on every member.
     pub majority_begins: bool,
 }
 

@@ -126,3 +126,16 @@ fn a_node_that_lost_the_log_of_an_open_pipeline_may_not_vote_in_it_again() {
     assert_eq!(decision.changes, [Change::ClosePipeline { id, now: START + 5 }]);
     assert_eq!(decision.orders, []);
 }
+
+#[test]
+fn a_node_that_lost_an_open_pipeline_is_not_told_to_begin_it_when_another_moves() {
+    let (mut cluster, id) = trio();
+    // The pipeline is about to be closed.
+    register(&mut cluster, 1, &[], START + 5);
+    let mut moved = details(2);
+    moved.set_port(PortName::Native, 4_711);
+    let (_, decision) = cluster.register(moved, disks(1), &[id], START + 5);
+    let mut nodes: Vec<_> = decision.orders.iter().map(|o| o.node).collect();
+    nodes.sort_unstable();
+    assert_eq!(nodes, [node(2), node(3)]);
+}

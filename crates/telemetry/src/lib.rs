@@ -27,7 +27,7 @@ pub use edge::{Edge, RequestSpan, break_down, name_request};
 pub use export::{ExportError, ExportLayer, Exporter};
 pub use root::root;
 pub use settings::{SettingsError, TracingSettings};
-pub use stage::{stage, stage_sync, stage_under, wait};
+pub use stage::{Stage, stage, stage_sync, stage_under, wait};
 
 /// The target of all spans. Their level is TRACE, so that a log filter such as `info` leaves them
 /// out.

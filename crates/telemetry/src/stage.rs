@@ -1,23 +1,77 @@
 //! A part of a request.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use tracing::{Instrument, Level, Span, span};
 
-use crate::record::CURRENT;
+use crate::record::{CURRENT, UnderWay};
 use crate::{TARGET, context};
+
+pin_project_lite::pin_project! {
+    /// What [`stage`] and [`wait`] return. As large as the future, which an `async fn` around it
+    /// would hold twice.
+    pub struct Stage<F> {
+        name: &'static str,
+        // Noted only once it had to wait.
+        if_it_waits: bool,
+        begun: Option<Begun>,
+        #[pin]
+        future: F,
+    }
+}
+
+/// A stage that is noted.
+struct Begun {
+    span: Span,
+    under_way: Option<UnderWay>,
+}
+
+impl Begun {
+    fn new(name: &'static str) -> Self {
+        let under_way = CURRENT.try_with(|record| record.begin(name)).ok();
+        Self { span: span_of(name), under_way }
+    }
+}
+
+impl<F: Future> Future for Stage<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        if this.begun.is_none() {
+            if *this.if_it_waits {
+                let polled = this.future.poll(cx);
+                if polled.is_pending() {
+                    *this.begun = Some(Begun::new(this.name));
+                }
+                return polled;
+            }
+            *this.begun = Some(Begun::new(this.name));
+        }
+        let polled = match this.begun {
+            Some(begun) => begun.span.in_scope(|| this.future.poll(cx)),
+            None => this.future.poll(cx),
+        };
+        if polled.is_ready()
+            && let Some(under_way) = this.begun.take().and_then(|begun| begun.under_way)
+        {
+            under_way.finish();
+        }
+        polled
+    }
+}
 
 /// Does `future` as a stage of the request that this task works on, if any: noted for the case
 /// that the request is slow, and a span while spans are exported.
-pub async fn stage<F: Future>(name: &'static str, future: F) -> F::Output {
-    let under_way = CURRENT.try_with(|record| record.begin(name)).ok();
-    let output = pin!(future).instrument(span_of(name)).await;
-    if let Some(under_way) = under_way {
-        under_way.finish();
-    }
-    output
+pub fn stage<F: Future>(name: &'static str, future: F) -> Stage<F> {
+    Stage { name, if_it_waits: false, begun: None, future }
+}
+
+/// The same for what seldom waits: one that is done at once is not noted, and costs nothing.
+pub fn wait<F: Future>(name: &'static str, future: F) -> Stage<F> {
+    Stage { name, if_it_waits: true, begun: None, future }
 }
 
 /// The same for work that does not wait, but may take long.
@@ -28,15 +82,6 @@ pub fn stage_sync<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
         under_way.finish();
     }
     output
-}
-
-/// The same for what seldom waits: one that is done at once is not noted, and costs nothing.
-pub async fn wait<F: Future>(name: &'static str, future: F) -> F::Output {
-    let mut future = pin!(future);
-    match poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
-        Poll::Ready(output) => output,
-        Poll::Pending => stage(name, future).await,
-    }
 }
 
 /// Does `future` as a stage of a request that another process, or another task, works on: the one

@@ -6,7 +6,8 @@
 //! no disk has any more are lost, and are not begun again; they come back as whole copies.
 //!
 //! The file has a line for each, `ID` or, when it was deleted, `-ID`. It is written anew at each
-//! start. A last line without its end was never acknowledged, and does not count.
+//! start. Each line is durable before the next one is written, so a loss of power leaves at most
+//! the last one half written, or as zeros. That one was never acknowledged, and does not count.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -59,21 +60,21 @@ impl Begun {
     /// # Errors
     /// When it cannot be written, or could not be once before.
     pub fn add(&self, id: ContainerId) -> Result<()> {
-        self.append(&format!("{id}\n"), File::sync_data)
+        self.append(&format!("{id}\n"))
     }
 
-    /// A replica was deleted on purpose. It need not be durable: it would count as lost, and no
-    /// container has its id again.
+    /// A replica was deleted on purpose. If that does not become durable it counts as lost, and no
+    /// container has its id again. Blocks.
     pub fn remove(&self, id: ContainerId) {
-        if let Err(error) = self.append(&format!("-{id}\n"), |_| Ok(())) {
+        if let Err(error) = self.append(&format!("-{id}\n")) {
             tracing::warn!(container = %id, %error, "a deleted replica still counts as begun");
         }
     }
 
-    fn append(&self, line: &str, sync: impl Fn(&File) -> io::Result<()>) -> Result<()> {
+    fn append(&self, line: &str) -> Result<()> {
         let mut open = self.file.lock();
         let written = match open.as_mut() {
-            Some(file) => file.write_all(line.as_bytes()).and_then(|()| sync(file)),
+            Some(file) => file.write_all(line.as_bytes()).and_then(|()| file.sync_data()),
             None => Err(io::Error::other("it could not be written before")),
         };
         if written.is_err() {
@@ -87,18 +88,29 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_extension("new")
 }
 
-/// What the lines say; `None` when one says nothing.
+/// What the lines say; `None` when one before the last says nothing.
 fn read(text: &[u8]) -> Option<BTreeSet<ContainerId>> {
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at.saturating_add(1));
-    let text = std::str::from_utf8(text.get(..whole)?).ok()?;
+    let mut lines = text.get(..whole)?.split_inclusive(|byte| *byte == b'\n').peekable();
     let mut all = BTreeSet::new();
-    for line in text.lines() {
-        match line.strip_prefix('-') {
-            Some(gone) => _ = all.remove(&ContainerId(gone.parse().ok()?)),
-            None => _ = all.insert(ContainerId(line.parse().ok()?)),
+    while let Some(line) = lines.next() {
+        match change(line) {
+            Some((id, true)) => _ = all.insert(id),
+            Some((id, false)) => _ = all.remove(&id),
+            None if lines.peek().is_none() => {}
+            None => return None,
         }
     }
     Some(all)
+}
+
+/// What a line says: whether a replica was begun here, or deleted.
+fn change(line: &[u8]) -> Option<(ContainerId, bool)> {
+    let line = std::str::from_utf8(line).ok()?.trim_end_matches('\n');
+    match line.strip_prefix('-') {
+        Some(gone) => Some((ContainerId(gone.parse().ok()?), false)),
+        None => Some((ContainerId(line.parse().ok()?), true)),
+    }
 }
 
 #[cfg(test)]
@@ -132,7 +144,29 @@ mod tests {
         assert!(begun.add(ContainerId(6)).is_err(), "it is open for reading only");
         assert!(begun.file.lock().is_none());
         assert!(begun.add(ContainerId(7)).is_err());
-        fs::write(&path, b"4\nfive\n").unwrap();
+        fs::write(&path, b"4\nfive\n6\n").unwrap();
         assert!(Begun::open(path, &ids(&[])).is_err());
+    }
+
+    #[test]
+    fn a_last_line_that_a_loss_of_power_spoilt_does_not_count() {
+        for torn in [&b"4\n\0\0\0\n"[..], b"4\n\0\0\0", b"4\n\0\x005\n", b"4\n-\n", b"4\n5"] {
+            assert_eq!(read(torn), Some(ids(&[4])), "{torn:?}");
+        }
+        assert_eq!(read(b"4\n\0\0\n5\n"), None, "what was durable is damaged");
+        assert_eq!(read(b"4\n\n-4\n"), None);
+    }
+
+    #[test]
+    fn a_deletion_is_durable_before_the_next_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        let (begun, _) = Begun::open(path.clone(), &ids(&[1])).unwrap();
+        begun.remove(ContainerId(1));
+        // What cannot be synced, such as a pipe, takes no more lines.
+        let (_reader, writer) = io::pipe().unwrap();
+        *begun.file.lock() = Some(File::from(std::os::fd::OwnedFd::from(writer)));
+        begun.remove(ContainerId(2));
+        assert!(begun.add(ContainerId(3)).is_err());
     }
 }

@@ -189,10 +189,11 @@ impl GroupCore {
             self.catch_up.ticks_until_logged -= 1;
         } else if silent > self.lead.election_timeout * STUCK_AFTER {
             self.catch_up.ticks_until_logged = 0;
+            let first = if self.majority_begins { "a majority of" } else { "all" };
             tracing::error!(
                 group = %self.shared.id, completeness = ?self.catch_up.completeness,
                 applied = self.shared.applied.load(Ordering::Relaxed), accept = %self.log.accept_path().display(),
-                "no member leads, and this replica gives no vote: its raft log is new or was lost. A new group begins when all its members are there. Start the members that are down, or restore their logs. When the logs of a majority are lost for good, stop the members, create the file `accept` for each such log and start them: what was acknowledged and not applied is lost then"
+                "no member leads, and this replica gives no vote: its raft log is new or was lost. A new group begins when {first} its members are there. Start the members that are down, or restore their logs. When the logs of a majority are lost for good, stop the members, create the file `accept` for each such log and start them: what was acknowledged and not applied is lost then"
             );
         }
     }

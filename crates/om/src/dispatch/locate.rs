@@ -31,7 +31,7 @@ impl Dispatcher {
         if !any || unknown.is_empty() {
             return Ok(());
         }
-        if let Err(e) = locations.fetch(unknown).await {
+        if let Err(e) = Box::pin(locations.fetch(unknown)).await {
             let status = OmStatus::ScmGetPipelineException;
             let trace = response.trace_id.take();
             return Err(refusal(response.cmd_type, trace, status, e.to_string()));

@@ -151,19 +151,20 @@ impl Dispatcher {
     ) -> Result<Bytes, Status> {
         let request = OmRequest::decode(request)
             .map_err(|e| Status::invalid(format!("OMRequest does not decode: {e}")))?;
-        self.submit(request, caller).await
+        self.submit(Box::new(request), caller).await
     }
 
-    /// Answers a request.
+    /// Answers a request. It is boxed, since it would be moved, or kept twice, by each `async fn`
+    /// on its way.
     pub(crate) async fn submit(
         self: &Arc<Self>,
-        mut request: OmRequest,
+        mut request: Box<OmRequest>,
         caller: Caller,
     ) -> Result<Bytes, Status> {
         let command = Type::try_from(request.cmd_type).unwrap_or(Type::UnknownCommand);
         let name = command.as_str_name();
         if caller.is_om {
-            return telemetry::stage(name, self.carry_out(request, caller)).await;
+            return telemetry::stage(name, Box::pin(self.carry_out(request, caller))).await;
         }
         // It would go to the log and into answers that are kept.
         request.trace_id.take_if(|id| id.len() > telemetry::MAX_TRACE_ID);
@@ -174,7 +175,7 @@ impl Dispatcher {
 
     async fn carry_out(
         self: &Arc<Self>,
-        request: OmRequest,
+        request: Box<OmRequest>,
         caller: Caller,
     ) -> Result<Bytes, Status> {
         let verb = self.verb(request.cmd_type);
@@ -200,7 +201,7 @@ impl Dispatcher {
                 Ok(outcome::refusal(request.cmd_type, request.trace_id, status, message))
             }
             Route::Write => self.write(request, &user, &caller, &mut timer).await,
-            Route::Server => self.about_server(request, &user).await,
+            Route::Server => Box::pin(self.about_server(*request, &user)).await,
             Route::Unsupported => Ok(absent::refuse(&request)),
         };
         let outcome = match &answer {
@@ -255,7 +256,7 @@ impl Dispatcher {
         self: &Arc<Self>,
         request: OmRequest,
     ) -> Result<OmResponse, Status> {
-        let bytes = self.submit(request, Caller::internal()).await?;
+        let bytes = self.submit(Box::new(request), Caller::internal()).await?;
         OmResponse::decode(bytes).map_err(|e| Status::internal(format!("own answer: {e}")))
     }
 

@@ -24,19 +24,20 @@ impl Dispatcher {
     /// Answers a read of the leader's tables.
     pub(super) async fn read(
         self: &Arc<Self>,
-        request: OmRequest,
+        request: Box<OmRequest>,
         user: &str,
         caller: &Caller,
         timer: &mut Timer,
     ) -> Result<Bytes, Status> {
         if !self.parts.group.can_read_now() || request.read_from.is_some() {
-            telemetry::wait("read index", self.consistent(&request)).await?;
+            telemetry::wait("read index", Box::pin(self.consistent(&request))).await?;
             timer.end(Stage::Replicate);
         }
         if is_long(&request) {
             let asks = self.asks(request.cmd_type, user, caller);
             let _place =
-                telemetry::wait("admission", self.parts.admission.enter_list(asks)).await?;
+                telemetry::wait("admission", Box::pin(self.parts.admission.enter_list(asks)))
+                    .await?;
             timer.end(Stage::Queue);
             let (dispatcher, user) = (Arc::clone(self), user.to_owned());
             let listed =

@@ -42,7 +42,7 @@ impl Dispatcher {
     /// durable and applied.
     pub(super) async fn write(
         self: &Arc<Self>,
-        mut request: OmRequest,
+        mut request: Box<OmRequest>,
         user: &str,
         caller: &Caller,
         timer: &mut Timer,
@@ -56,7 +56,7 @@ impl Dispatcher {
             && let Some(answer) =
                 self.tables()?.answered(call).map_err(|e| Status::internal(e.to_string()))?
         {
-            return self.with_places(answer, caller).await;
+            return Box::pin(self.with_places(answer, caller)).await;
         }
         if let Some(refused) = self.refuse_prepared(&request) {
             self.still_led(parts.group.leader().term).await?;
@@ -76,7 +76,7 @@ impl Dispatcher {
         let term = parts.group.leader().term;
         let clock = self.authorization_clock();
         let decided =
-            telemetry::stage_sync("prepare", || self.decide(request, user, || clock.stop()))?;
+            telemetry::stage_sync("prepare", || self.decide(*request, user, || clock.stop()))?;
         timer.end_read(clock.stopped());
         let Prepared { mut request, blocks: demand } = match decided {
             Ok(prepared) => prepared,
@@ -90,7 +90,7 @@ impl Dispatcher {
                         .answered(call)
                         .map_err(|e| Status::internal(e.to_string()))?
                 {
-                    return self.with_places(answer, caller).await;
+                    return Box::pin(self.with_places(answer, caller)).await;
                 }
                 let (status, message) = (refused.status(), refused.to_string());
                 return Ok(refusal(cmd_type, trace_id, status, message));
@@ -99,7 +99,8 @@ impl Dispatcher {
         let mut blocks = Vec::new();
         if let Some(demand) = demand {
             let size = demand.size;
-            let allocated = telemetry::wait("allocate blocks", self.allocate(demand)).await;
+            let allocated =
+                telemetry::wait("allocate blocks", Box::pin(self.allocate(demand))).await;
             timer.end(Stage::Scm);
             blocks = match allocated {
                 Ok(blocks) => blocks,
@@ -119,7 +120,7 @@ impl Dispatcher {
         timer.end_at(Stage::Replicate, answer.round.began);
         timer.end_at(Stage::Apply, answer.round.ended);
         if cmd_type == Type::RecoverLease as i32 || answer.repeated {
-            return self.with_places(answer.response, caller).await;
+            return Box::pin(self.with_places(answer.response, caller)).await;
         }
         Ok(answer.response)
     }
@@ -129,7 +130,7 @@ impl Dispatcher {
     async fn still_led(&self, term: u64) -> Result<(), Status> {
         let group = &self.parts.group;
         if !group.holds_lease() {
-            group.read_index().await.map_err(|e| self.read_status(&e))?;
+            Box::pin(group.read_index()).await.map_err(|e| self.read_status(&e))?;
         }
         if group.leader().term == term { Ok(()) } else { Err(not_leader(self)) }
     }

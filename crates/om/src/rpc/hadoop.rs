@@ -77,7 +77,10 @@ impl Service for HadoopService {
         };
         let writes = namespace::route(&request) == Route::Write;
         let dispatcher = Arc::clone(&self.dispatcher);
-        let work = Box::pin(async move { dispatcher.submit(request, caller).await.map_err(fault) });
+        let work =
+            Box::pin(
+                async move { dispatcher.submit(Box::new(request), caller).await.map_err(fault) },
+            );
         if writes { Work::Once(work) } else { Work::Repeatable(work) }
     }
 }

@@ -94,7 +94,8 @@ impl Cluster {
         // Of one without a group there is nothing to rejoin.
         let entry = self.pipelines.get(id).filter(|e| !e.record.config.is_ec());
         let Some(entry) = entry else { return };
-        let members: Vec<_> = entry.record.members.iter().map(|m| m.id).collect();
+        // Those that have not reported it are told when they register, or have lost it.
+        let members = entry.reported.clone();
         let listed = on_disk.contains(&id);
         match entry.record.state {
             PipelineState::Closed => {}
@@ -103,7 +104,12 @@ impl Cluster {
                 self.pipelines.forget_report(id, node);
                 decision.order(node, OrderKind::CreatePipeline(id));
             }
-            _ if !listed => decision.changes.push(crate::Change::ClosePipeline { id, now }),
+            // Until it is closed nothing may have the node begin it anew: the group it lost may
+            // have decided something.
+            _ if !listed => {
+                self.pipelines.forget_report(id, node);
+                decision.changes.push(crate::Change::ClosePipeline { id, now });
+            }
             // The node itself may hold old addresses of the others; they may hold an old one of it.
             _ => {
                 decision.order(node, OrderKind::CreatePipeline(id));

@@ -45,6 +45,7 @@ fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
     command.args(["--seed", &seed.to_string()]);
     // The same name in each run: names are in files and logs.
     command.args(["--seconds", &one.seconds.to_string(), "--dir", CURRENT_DIR]).current_dir(&dir);
+    command.args(["--log-from", &one.log_from.to_string()]);
     if let Some(picks) = &one.picks {
         command.arg("--picks").arg(std::path::absolute(picks)?);
     }

@@ -52,6 +52,10 @@ pub struct One {
     /// millions.
     #[arg(long)]
     picks: Option<PathBuf>,
+    /// The simulated second from which on `RUST_LOG` counts. A run that logs differs from one that
+    /// does not, since some hashes are of addresses; up to here it does not.
+    #[arg(long, default_value_t = 0)]
+    log_from: u64,
     /// Where the simulated disks are.
     #[arg(long)]
     dir: Option<PathBuf>,

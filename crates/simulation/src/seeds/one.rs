@@ -4,8 +4,10 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
+use tracing_subscriber::filter::{FilterExt, dynamic_filter_fn};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::prelude::*;
 
 use super::{One, Scenario};
 use crate::scenario::{Outcome, Plan, cluster, erasure, machines, raft};
@@ -67,12 +69,13 @@ pub fn run(one: &One) -> anyhow::Result<bool> {
 fn live(one: &One) -> anyhow::Result<bool> {
     let dir = one.dir.clone().context("--dir is needed")?;
     let level = tracing_subscriber::EnvFilter::from_default_env();
-    tracing_subscriber::fmt()
-        .with_env_filter(level)
+    let from = one.log_from.saturating_mul(SECOND);
+    let lines = tracing_subscriber::fmt::layer()
         .with_timer(WorldTime)
         .with_writer(|| Aside)
         .with_ansi(false)
-        .init();
+        .with_filter(dynamic_filter_fn(move |_, _| from == 0 || world().now >= from).and(level));
+    tracing_subscriber::registry().with(lines).init();
     std::panic::set_hook(Box::new(|info| {
         if !is_of_disk(info) {
             PANICS.fetch_add(1, Ordering::Relaxed);

@@ -37,8 +37,8 @@ impl Pipelines {
             .with_payloads(Arc::new(payloads.clone()))
             // Pipelines read no index, so nothing is lost, and a restarted one elects at once.
             .without_leases()
-            // A member that loses its disk before the group begins forgets the pipeline, and SCM
-            // would not know that the others wait for it.
+            // Waiting for all would keep a pipeline from its first leader for as long as one link
+            // is cut. SCM has no member that lost the pipeline make it again, once clients know it.
             .begun_by_majority();
         let (entries, keep) = (parts.trim_entries, parts.trim_entries.min(KEEP));
         config.trim = TrimOptions { entries, keep, bytes: TRIM_BYTES };
