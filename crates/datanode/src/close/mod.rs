@@ -152,7 +152,7 @@ impl Node {
         let deadline = Some(deadline.into_std());
         let command = Command {
             header,
-            request,
+            request: Box::new(request),
             payload: Bytes::new(),
             deadline,
             peer: None,

@@ -63,8 +63,8 @@ pub(crate) type Read = Result<Result<Answer, Failure>, Refusal>;
 pub struct Command {
     /// The message as received, without chunk bytes: what goes into the Raft log.
     pub header: Bytes,
-    /// The same, decoded.
-    pub request: ContainerCommandRequestProto,
+    /// The same, decoded. Boxed, since each `async fn` on a command's way would hold it twice.
+    pub request: Box<ContainerCommandRequestProto>,
     /// The chunk bytes.
     pub payload: Bytes,
     /// When the caller gives up.

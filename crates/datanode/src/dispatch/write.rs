@@ -36,7 +36,7 @@ pub(super) async fn execute(node: &Node, command: Command) -> Result<Answer, Ref
         Route::Direct => {
             let room = node.write_budget.acquire(command.payload.len(), command.deadline);
             let _room = telemetry::wait("write budget", room).await?;
-            Ok(telemetry::stage("write", direct(node, &command)).await)
+            Ok(telemetry::stage("write", Box::pin(direct(node, &command))).await)
         }
     }
 }
@@ -116,7 +116,7 @@ pub(crate) async fn begin(
 /// A command on its way through the Raft group.
 pub(crate) struct Proposed {
     pipeline: PipelineId,
-    request: ContainerCommandRequestProto,
+    request: Box<ContainerCommandRequestProto>,
     receiver: oneshot::Receiver<Result<Applied, ProposeError>>,
     deadline: Instant,
     _room: Option<OwnedSemaphorePermit>,

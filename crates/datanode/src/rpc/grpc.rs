@@ -74,7 +74,7 @@ pub(super) async fn answer(
         ..Default::default()
     };
     // The caller's deadline ends the whole call, so it is not looked at again.
-    let command: Command = super::split_payload(request, None, peer);
+    let command: Command = super::split_payload(Box::new(request), None, peer);
     let Answer { response, payload } = match super::serve(daemon, command, Instant::now()).await {
         Ok(answer) => answer,
         Err(refusal) => return refusal.to_failure().response(&frame),

@@ -70,7 +70,7 @@ pub(crate) async fn serve(
 /// A command of a published client, from a message that has its chunk bytes inside: they are moved
 /// out of it.
 pub(crate) fn split_payload(
-    mut request: ContainerCommandRequestProto,
+    mut request: Box<ContainerCommandRequestProto>,
     deadline: Option<Instant>,
     peer: Option<IpAddr>,
 ) -> Command {

@@ -1,5 +1,6 @@
 //! The framed endpoint: container commands of our own clients, and Raft between DataNodes.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -102,7 +103,8 @@ async fn push(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
 async fn container(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
     let Call { header, payload, peer, deadline, received, mut caller, .. } = call;
     let peer = Some(peer.ip());
-    let mut request: ContainerCommandRequestProto = framed::message::decode(header.clone())?;
+    let mut request: Box<ContainerCommandRequestProto> =
+        Box::new(framed::message::decode(header.clone())?);
     let inside = super::take_payload(&mut request);
     let command = if inside.is_empty() {
         Command { header, request, payload, deadline, peer, verify_reads: false }
@@ -117,10 +119,10 @@ async fn container(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
         return Err(Status::invalid("chunk bytes both in the message and beside it"));
     };
     let is_read = command.class() == Some(Class::Read);
-    let serve = super::serve(&daemon, command, received);
+    let mut serve = pin!(super::serve(&daemon, command, received));
     let answer = tokio::select! {
         biased;
-        answer = serve => answer,
+        answer = &mut serve => answer,
         // What was read would be read for nobody. Dropped, it counts.
         () = caller.gone(), if is_read => return Err(Refusal::Late.to_status()),
     };

@@ -87,8 +87,14 @@ impl PipelineGroup {
             content::split(content).map_err(|error| Refusal::Invalid(error.to_string()))?;
         let request = decode(header.clone())?;
         let deadline = timeout.map(|timeout| received + timeout);
-        let command =
-            Command { header, request, payload, deadline, peer: None, verify_reads: true };
+        let command = Command {
+            header,
+            request: Box::new(request),
+            payload,
+            deadline,
+            peer: None,
+            verify_reads: true,
+        };
         let metrics = self.daemon.metrics.commands.of(command.kind());
         let mut measured = metrics.map(|metrics| metrics.call(received));
         if let Some(measured) = &mut measured {

@@ -4,10 +4,11 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
-use tracing_subscriber::filter::{FilterExt, dynamic_filter_fn};
+use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::prelude::*;
+use tracing_subscriber::reload;
 
 use super::{One, Scenario};
 use crate::scenario::{Outcome, Plan, cluster, erasure, machines, raft};
@@ -68,14 +69,15 @@ pub fn run(one: &One) -> anyhow::Result<bool> {
 
 fn live(one: &One) -> anyhow::Result<bool> {
     let dir = one.dir.clone().context("--dir is needed")?;
-    let level = tracing_subscriber::EnvFilter::from_default_env();
-    let from = one.log_from.saturating_mul(SECOND);
+    let (level, wanted) = reload::Layer::new(match one.log_from {
+        0 => EnvFilter::from_default_env(),
+        _ => EnvFilter::new("error"),
+    });
     let lines = tracing_subscriber::fmt::layer()
         .with_timer(WorldTime)
         .with_writer(|| Aside)
-        .with_ansi(false)
-        .with_filter(dynamic_filter_fn(move |_, _| from == 0 || world().now >= from).and(level));
-    tracing_subscriber::registry().with(lines).init();
+        .with_ansi(false);
+    tracing_subscriber::registry().with(level).with(lines).init();
     std::panic::set_hook(Box::new(|info| {
         if !is_of_disk(info) {
             PANICS.fetch_add(1, Ordering::Relaxed);
@@ -92,6 +94,13 @@ fn live(one: &One) -> anyhow::Result<bool> {
     create(one.seed, &dir);
     if let Some(file) = &picks {
         world().trace_picks(file.as_raw_fd());
+    }
+    if one.log_from > 0 {
+        world().at(one.log_from.saturating_mul(SECOND), move |_| {
+            if let Err(error) = wanted.reload(EnvFilter::from_default_env()) {
+                real::say(&format!("RUST_LOG does not count: {error}\n"));
+            }
+        });
     }
     let plan = Plan { seed: one.seed, seconds: one.seconds, faults: one.faults };
     let mut outcome = match one.scenario {

@@ -28,9 +28,14 @@ impl ContainerStore {
         data: Bytes,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         let begun = self.begin_write(block, chunk, data);
+        let range = chunk.offset..chunk.offset.saturating_add(chunk.len);
         async move {
             let (container, write) = begun?;
-            write.await.map_err(StorageError::io(container.id()))
+            write.await.map_err(StorageError::io(container.id()))?;
+            if container.pipeline().is_none() {
+                container.written.note(block.local, range);
+            }
+            Ok(())
         }
     }
 

@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
 
 use super::file::ContainerFile;
+use super::written::Written;
 use super::{Container, Early, Fixed, Meta, Sealed, Sums, Traffic};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
@@ -70,6 +71,7 @@ impl Container {
             segments: Mutex::new(segments),
             writing: Mutex::default(),
             traffic: Traffic::default(),
+            written: Written::default(),
             scanned: ScanTimes::default(),
             full: AtomicBool::new(false),
         })

@@ -9,6 +9,7 @@ mod load;
 mod report;
 mod state;
 mod twins;
+mod written;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use super::patience::Patience;
 use super::scan::ScanTimes;
 use super::segments::Segments;
 use super::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
+use written::Written;
 
 /// One replica of a container.
 pub struct Container {
@@ -51,6 +53,8 @@ pub struct Container {
     /// One writer of queued records at a time, so that a sync covers what was queued before.
     pub(crate) writing: Mutex<()>,
     traffic: Traffic,
+    /// Chunks that came without a log and are in no row yet.
+    pub(crate) written: Written,
     /// When it was scanned.
     pub(crate) scanned: ScanTimes,
     /// SCM was told that it is full.

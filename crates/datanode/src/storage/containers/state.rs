@@ -133,6 +133,7 @@ impl ContainerStore {
         let seals = matches!(to, ContainerState::Closed | ContainerState::QuasiClosed);
         if seals && from.is_live() {
             container.seal()?;
+            container.written.clear();
         }
         container.write_file(to)?;
         container.set_state(to);

@@ -3,6 +3,7 @@
 use blockio::{Op, Strike};
 use proto::datanode::{ChecksumType, Result as ResultCode};
 
+use super::scan_found::striped;
 use super::*;
 
 #[test]
@@ -169,4 +170,55 @@ async fn a_direct_put_is_durable_when_it_returns() {
     node.open();
     assert_eq!(node.store().get_block(id(7)).unwrap().size, Some(100_000));
     assert_eq!(node.container().info().used, 100_000);
+}
+
+/// A block of two chunks, and those of them written that are wanted.
+async fn write_some(node: &Node, wanted: [bool; 2]) -> BlockData {
+    let data = [pattern(1, 100_000), pattern(2, 50_000)];
+    let block = block_data(7, &data);
+    for ((chunk, data), wanted) in block.chunks.iter().zip(data).zip(wanted) {
+        if wanted {
+            node.store().write_chunk(id(7), chunk, data).await.unwrap();
+        }
+    }
+    block
+}
+
+#[tokio::test]
+async fn a_direct_put_of_a_chunk_that_is_not_here_is_refused() {
+    let node = striped();
+    // The file is as long as it should be, with a hole in the front.
+    let block = write_some(&node, [false, true]).await;
+    let refused = node.store().put_block_direct(&block).await.unwrap_err();
+    assert_eq!(refused.result(), ResultCode::UnableToFindChunk, "{refused}");
+    assert!(node.store().get_block(id(7)).is_err());
+    write_some(&node, [true, false]).await;
+    node.store().put_block_direct(&block).await.unwrap();
+    // The reply was lost: it comes again.
+    node.store().put_block_direct(&block).await.unwrap();
+    assert_eq!(node.read(7).unwrap().len(), 150_000);
+}
+
+#[tokio::test]
+async fn what_was_written_before_its_container_was_deleted_is_not_put_into_the_next_one() {
+    let node = striped();
+    write_some(&node, [true, false]).await;
+    node.store().close(CONTAINER, None).unwrap();
+    node.store().delete_container(CONTAINER, false).unwrap();
+    let new = NewContainer { id: CONTAINER, replica_index: 3, ..NewContainer::default() };
+    node.store().create_container(new).unwrap();
+    let block = write_some(&node, [false, true]).await;
+    let refused = node.store().put_block_direct(&block).await.unwrap_err();
+    assert_eq!(refused.result(), ResultCode::UnableToFindChunk, "{refused}");
+}
+
+#[tokio::test]
+async fn a_direct_put_finds_what_was_written_before_a_restart() {
+    let mut node = striped();
+    write_some(&node, [true, true]).await;
+    node.stop();
+    node.open();
+    let block = write_some(&node, [false, false]).await;
+    node.store().put_block_direct(&block).await.unwrap();
+    assert_eq!(node.read(7).unwrap().len(), 150_000);
 }
