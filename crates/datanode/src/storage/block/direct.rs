@@ -25,8 +25,9 @@ impl ContainerStore {
         if !chunks::is_incremental(block) {
             validate(id, block)?;
         }
-        self.check_written(&container, id, block).await?;
+        // Writes that began before this are done when the sync is.
         self.sync_chunks(id, block).await?;
+        self.check_written(&container, id, block).await?;
         let (store, block) = (self.clone(), block.clone());
         let put = move || store.put_row_direct(&block, id);
         let joined = tokio::task::spawn_blocking(put).await;
