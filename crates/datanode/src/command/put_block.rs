@@ -44,8 +44,10 @@ pub(super) async fn direct(context: &CommandContext<'_>, command: &Command) -> D
     let block = &put.block_data.block_id;
     // A replica of an erasure-coded group that has none of a short block's bytes is begun by this.
     // One whose bytes came has its container: if it was deleted meanwhile, the bytes went with it.
-    if put.block_data.chunks.iter().all(|chunk| chunk.len == 0) {
-        let container = ContainerId::from_wire(block.container_id);
+    let container = ContainerId::from_wire(block.container_id);
+    let is_begun_by_this = put.block_data.chunks.iter().all(|chunk| chunk.len == 0);
+    if is_begun_by_this || context.store.container(container).is_ok() {
+        // Checks the index of the replica, too.
         ensure(context, container, block.replica_index(), InitialState::Open)?;
     }
     let committed = context.store.put_block_direct(&put.block_data).await?;
