@@ -1,7 +1,7 @@
 //! Stage three of a deletion: the space of deleted blocks is given back, in the background.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use service::{BackgroundService, Progress};
@@ -11,6 +11,10 @@ use crate::service_names;
 
 /// Blocks per run, so that a run stays short.
 const BLOCKS: usize = 1_000;
+
+/// A block that was not written to for this long is no longer tracked; see
+/// [`Tracker::forget_idle`](crate::storage::tracker::Tracker::forget_idle).
+const BLOCK_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Ozone's `BlockDeletingService`.
 pub(crate) struct Reclaim {
@@ -36,7 +40,10 @@ impl BackgroundService for Reclaim {
 
     async fn run_once(&self) -> Progress {
         let Some(node) = self.node.upgrade() else { return Progress::idle() };
-        node.pipelines.forget_idle();
+        if let Some(before) = Instant::now().checked_sub(BLOCK_IDLE_TIMEOUT) {
+            node.pipelines.forget_idle(before);
+            node.store.forget_idle(before);
+        }
         node.arrivals.forget_old();
         let store = node.store.clone();
         match tokio::task::spawn_blocking(move || store.reclaim(BLOCKS)).await {

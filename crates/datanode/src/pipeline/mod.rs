@@ -8,7 +8,6 @@
 //! * [`before_close`], [`presence`]: what a pipeline waits for before its log is erased
 //! * [`machine`]: applying entries
 //! * [`payload`]: chunk bytes outside of the log
-//! * [`tracker`]: chunk writes under way
 //! * [`withheld`]: entries that this replica cannot store and does not confirm
 //! * [`buffered_chunks`]: small chunks that wait for their PutBlock
 //! * [`snapshot`], [`catch_up`]: a replica that lags behind the trimmed log
@@ -25,7 +24,6 @@ mod presence;
 mod proof;
 mod registry;
 mod snapshot;
-mod tracker;
 mod withheld;
 
 use std::sync::Arc;

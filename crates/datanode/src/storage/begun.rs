@@ -167,6 +167,7 @@ mod tests {
         let (_reader, writer) = io::pipe().unwrap();
         *begun.file.lock() = Some(File::from(std::os::fd::OwnedFd::from(writer)));
         begun.remove(ContainerId(2));
+        assert!(begun.file.lock().is_none(), "the deletion was not synced");
         assert!(begun.add(ContainerId(3)).is_err());
     }
 }

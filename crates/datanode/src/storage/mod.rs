@@ -16,6 +16,7 @@
 //! | [`transfer`] | containers on their way to another node |
 //! | [`relocation`] | containers on their way to another disk of this node |
 //! | [`begun`] | which erasure-coded replicas were here |
+//! | [`tracker`] | chunk writes under way and done |
 //!
 //! # Invariants
 //! * **The Raft log is the write-ahead log.** Applying writes to RocksDB without its log, one batch
@@ -47,6 +48,7 @@ mod store;
 mod tables;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tracker;
 pub mod transfer;
 
 pub(crate) use begun::FILE as BEGUN_FILE;

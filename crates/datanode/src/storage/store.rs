@@ -419,6 +419,12 @@ impl ContainerStore {
         self.inner.containers.get(&id).map(|entry| Arc::clone(entry.value()))
     }
 
+    /// Forgets chunk writes, of containers that no pipeline replicates, whose writers went away:
+    /// blocks that nothing was written to since `before`.
+    pub fn forget_idle(&self, before: Instant) {
+        self.inner.containers.iter().for_each(|container| container.forget_idle_writes(before));
+    }
+
     pub(crate) fn all(&self) -> Vec<Arc<Container>> {
         self.inner.containers.iter().map(|entry| Arc::clone(entry.value())).collect()
     }

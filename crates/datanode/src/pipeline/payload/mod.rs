@@ -40,10 +40,10 @@ use types::{BlockId, ContainerId};
 use self::elsewhere::write_command;
 use self::work::Work;
 use super::proof;
-use super::tracker::Tracker;
 use super::withheld::Withheld;
 use crate::command::{Failure, peek};
 use crate::pending_reports::PendingReports;
+use crate::storage::tracker::Tracker;
 use crate::storage::{
     ContainerStore, Disk, InitialState, NewContainer, PipelineStore, StorageError,
 };

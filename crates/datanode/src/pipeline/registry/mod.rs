@@ -25,10 +25,6 @@ use super::{Membership, Pipeline};
 use crate::pending_reports::PendingReports;
 use crate::storage::{ContainerStore, Disk, StorageError};
 
-/// A block that was not written to for this long is no longer tracked; see
-/// [`Tracker::forget_idle`](super::tracker::Tracker::forget_idle).
-const BLOCK_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
-
 /// Entries that stay in the log behind what is durable, for replicas that were away: small files
 /// ride in it.
 const KEEP: u64 = 10_000;
@@ -189,9 +185,9 @@ impl Pipelines {
         self.inner.running.iter().map(|entry| entry.value().clone()).collect()
     }
 
-    /// Forgets chunk writes of writers that went away.
-    pub fn forget_idle(&self) {
-        let Some(before) = Instant::now().checked_sub(BLOCK_IDLE_TIMEOUT) else { return };
+    /// Forgets chunk writes of writers that went away: blocks that nothing was written to since
+    /// `before`.
+    pub fn forget_idle(&self, before: Instant) {
         for pipeline in self.inner.running.iter() {
             pipeline.payloads.tracker().forget_idle(before);
         }

@@ -3,7 +3,7 @@
 use container::chunks;
 use metastore::{Batch, Durability};
 use prost::Message;
-use proto::datanode::{BlockData, ChunkInfo};
+use proto::datanode::BlockData;
 use types::BlockId;
 
 use super::Committed;
@@ -25,42 +25,33 @@ impl ContainerStore {
         if !chunks::is_incremental(block) {
             validate(id, block)?;
         }
-        // Writes that began before this are done when the sync is.
-        self.sync_chunks(id, block).await?;
+        container.writes().earlier(id.local).wait().await;
         self.check_written(&container, id, block).await?;
+        self.sync_chunks(id, block).await?;
         let (store, block) = (self.clone(), block.clone());
         let put = move || store.put_row_direct(&block, id);
         let joined = tokio::task::spawn_blocking(put).await;
         joined.map_err(|e| StorageError::disk(container.path(), e))?
     }
 
-    /// Checks that the bytes of every chunk are here: they are in the block's row, were written
-    /// since the container was made or opened, or are on the disk with their checksums.
+    /// Checks that the bytes of every chunk are here: written since the container was made or
+    /// opened, or on the disk with their checksums.
     async fn check_written(
         &self,
         container: &Container,
         id: BlockId,
         block: &BlockData,
     ) -> Result<()> {
-        let row = container.block_row(id.local)?;
-        let known = row.as_ref().map_or(&[][..], |row| &row.chunks);
-        let is_known = |chunk: &ChunkInfo| {
-            let same = |k: &ChunkInfo| {
-                (k.offset, k.len) == (chunk.offset, chunk.len)
-                    && k.checksum_data == chunk.checksum_data
-            };
-            // Lists grow at their end: the row's chunks are at the beginning.
-            known.binary_search_by_key(&chunk.offset, |k| k.offset).is_ok_and(|at| same(&known[at]))
-        };
         for chunk in &block.chunks {
-            let is_here = chunk.len == 0
-                || container.written.has(id.local, chunk)
-                || is_known(chunk)
-                || self.has_payload(id, chunk).await?;
-            if !is_here {
-                let (offset, len) = (chunk.offset, chunk.len);
+            let (offset, len) = (chunk.offset, chunk.len);
+            let range = offset..offset.saturating_add(len);
+            if container.writes().has(id.local, &range) {
+                continue;
+            }
+            if !self.has_payload(id, chunk).await? {
                 return Err(StorageError::NoSuchChunk { block: id, offset, len });
             }
+            container.writes().found(id.local, range);
         }
         Ok(())
     }
@@ -101,7 +92,6 @@ impl ContainerStore {
         sums.put_changed(&container, &mut batch);
         container.disk().db.write(batch, Durability::Sync)?;
         container.set_sums(sums);
-        container.written.forget(id.local, length);
         self.check_fullness(&container);
         let replica_index = block.block_id.replica_index();
         Ok(Committed { block: BlockId { bcsid, ..id }, length, replica_index })

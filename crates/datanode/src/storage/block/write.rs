@@ -29,11 +29,14 @@ impl ContainerStore {
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         let begun = self.begin_write(block, chunk, data);
         let range = chunk.offset..chunk.offset.saturating_add(chunk.len);
+        // A pipeline tracks its writes itself.
+        let tracked = begun.as_ref().ok().filter(|(container, _)| container.pipeline().is_none());
+        let tracked = tracked.map(|(container, _)| container.writes().begin(block.local, range));
         async move {
             let (container, write) = begun?;
             write.await.map_err(StorageError::io(container.id()))?;
-            if container.pipeline().is_none() {
-                container.written.note(block.local, range);
+            if let Some(tracked) = tracked {
+                tracked.done();
             }
             Ok(())
         }

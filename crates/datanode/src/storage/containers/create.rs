@@ -3,8 +3,8 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use container::ContainerState;
 use parking_lot::Mutex;
@@ -12,7 +12,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
 
 use super::file::ContainerFile;
-use super::written::Written;
 use super::{Container, Early, Fixed, Meta, Sealed, Sums, Traffic};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
@@ -71,7 +70,7 @@ impl Container {
             segments: Mutex::new(segments),
             writing: Mutex::default(),
             traffic: Traffic::default(),
-            written: Written::default(),
+            writes: OnceLock::new(),
             scanned: ScanTimes::default(),
             full: AtomicBool::new(false),
         })

@@ -9,11 +9,11 @@ mod load;
 mod report;
 mod state;
 mod twins;
-mod written;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use container::ContainerState;
 use metastore::{Batch, Cached};
@@ -34,7 +34,7 @@ use super::patience::Patience;
 use super::scan::ScanTimes;
 use super::segments::Segments;
 use super::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
-use written::Written;
+use super::tracker::Tracker;
 
 /// One replica of a container.
 pub struct Container {
@@ -53,8 +53,8 @@ pub struct Container {
     /// One writer of queued records at a time, so that a sync covers what was queued before.
     pub(crate) writing: Mutex<()>,
     traffic: Traffic,
-    /// Chunks that came without a log and are in no row yet.
-    pub(crate) written: Written,
+    /// Of chunks that came without a log since it was made or opened; few containers have any.
+    writes: OnceLock<Tracker>,
     /// When it was scanned.
     pub(crate) scanned: ScanTimes,
     /// SCM was told that it is full.
@@ -191,6 +191,18 @@ impl Container {
             block_count: number(info.blocks),
             state: Some(info.state.to_data() as i32),
             container_type: Some(ContainerType::KeyValueContainer as i32),
+        }
+    }
+
+    /// The chunk writes that no log orders.
+    pub(crate) fn writes(&self) -> &Tracker {
+        self.writes.get_or_init(Tracker::default)
+    }
+
+    /// Forgets blocks that nothing was written to since `before`.
+    pub(crate) fn forget_idle_writes(&self, before: Instant) {
+        if let Some(writes) = self.writes.get() {
+            writes.forget_idle(before);
         }
     }
 

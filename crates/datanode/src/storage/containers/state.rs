@@ -1,6 +1,7 @@
 //! Changes of a container's state.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use container::ContainerState;
 use types::ContainerId;
@@ -133,7 +134,7 @@ impl ContainerStore {
         let seals = matches!(to, ContainerState::Closed | ContainerState::QuasiClosed);
         if seals && from.is_live() {
             container.seal()?;
-            container.written.clear();
+            container.forget_idle_writes(Instant::now());
         }
         container.write_file(to)?;
         container.set_state(to);

@@ -1,9 +1,11 @@
 //! Which chunks of a block are on their way to disk, and which ones this process has written.
 //!
-//! A PutBlock makes a block durable. Before it enters the log its block's earlier chunk writes must
-//! have ended, and every chunk that it lists must really be here: a chunk written before a crash
-//! may be lost although its header is in the log. Chunks written by this process are known to be
-//! here; of the others the caller asks the disk.
+//! A PutBlock makes a block durable. Before it enters the log, or is carried out where there is no
+//! log, its block's earlier chunk writes must have ended, and every chunk that it lists must really
+//! be here. A chunk written before a crash may be lost although its header is in the log; one of an
+//! erasure-coded block may have gone with its container, which was deleted as empty and begun anew
+//! by the writer's next chunk. Chunks written by this process are known to be here; of the others
+//! the caller asks the disk.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,7 +17,8 @@ use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 use types::LocalId;
 
-/// Writes under way and done, per block of one pipeline. Cheap to clone.
+/// Writes under way and done, per block of a pipeline or, where there is none, of a container.
+/// Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tracker {
     blocks: Arc<Mutex<FxHashMap<LocalId, Arc<Block>>>>,
