@@ -40,20 +40,15 @@ impl<F: Future> Future for Stage<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        if this.begun.is_none() {
-            if *this.if_it_waits {
-                let polled = this.future.poll(cx);
-                if polled.is_pending() {
-                    *this.begun = Some(Begun::new(this.name));
-                }
-                return polled;
+        if this.begun.is_none() && *this.if_it_waits {
+            let polled = this.future.poll(cx);
+            if polled.is_pending() {
+                *this.begun = Some(Begun::new(this.name));
             }
-            *this.begun = Some(Begun::new(this.name));
+            return polled;
         }
-        let polled = match this.begun {
-            Some(begun) => begun.span.in_scope(|| this.future.poll(cx)),
-            None => this.future.poll(cx),
-        };
+        let begun = this.begun.get_or_insert_with(|| Begun::new(this.name));
+        let polled = begun.span.in_scope(|| this.future.poll(cx));
         if polled.is_ready()
             && let Some(under_way) = this.begun.take().and_then(|begun| begun.under_way)
         {

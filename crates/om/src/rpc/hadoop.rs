@@ -77,10 +77,8 @@ impl Service for HadoopService {
         };
         let writes = namespace::route(&request) == Route::Write;
         let dispatcher = Arc::clone(&self.dispatcher);
-        let work =
-            Box::pin(
-                async move { dispatcher.submit(Box::new(request), caller).await.map_err(fault) },
-            );
+        let request = Box::new(request);
+        let work = Box::pin(async move { dispatcher.submit(request, caller).await.map_err(fault) });
         if writes { Work::Once(work) } else { Work::Repeatable(work) }
     }
 }

@@ -204,10 +204,10 @@ fn find(
 
 /// Whether two nodes of one host listen where only one process can.
 fn same_process(a: &placement::Node, b: &placement::Node) -> bool {
-    let port = |n: &placement::Node| {
-        n.details.port(&PortName::Ratis).or_else(|| n.details.port(&PortName::Native))
-    };
-    port(a).is_some() && port(a) == port(b)
+    [PortName::Ratis, PortName::Native].iter().any(|name| {
+        let port = a.details.port(name);
+        port.is_some() && port == b.details.port(name)
+    })
 }
 
 /// The node whose heartbeat is later than that of every other.

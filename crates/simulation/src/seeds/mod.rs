@@ -52,8 +52,9 @@ pub struct One {
     /// millions.
     #[arg(long)]
     picks: Option<PathBuf>,
-    /// The simulated second from which on `RUST_LOG` counts. A run that logs differs from one that
-    /// does not, since some hashes are of addresses; up to here it does not.
+    /// The simulated second from which on `RUST_LOG` counts. A run that logs may go another way
+    /// than one that does not, since some hashes are of addresses. Runs with this option go the
+    /// same way up to here: look for a seed with a number that is never reached.
     #[arg(long, default_value_t = 0)]
     log_from: u64,
     /// Where the simulated disks are.

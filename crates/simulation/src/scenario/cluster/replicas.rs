@@ -19,9 +19,9 @@ use crate::scenario::replica::{Absent, read, striped};
 /// Replicas that a block is to have.
 const REPLICAS: usize = 3;
 
-/// Looks after which an operator has SCM leave safe mode. It waits for a share of all closed
-/// containers, and of a few, one whose replicas went with lost disks is more than that share. SCM
-/// cannot know that nothing in it was acknowledged; what is counted here shows that.
+/// Looks after which an operator has SCM leave safe mode. SCM waits for a share of all closed
+/// containers, and of a few, one whose replicas went with lost disks is more than that share. It
+/// cannot know that nothing in that one was acknowledged; what is counted here shows that.
 const SAFE_MODE_PATIENCE: u32 = 60;
 
 /// A block that was acknowledged.
@@ -106,7 +106,7 @@ pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
             }
             let open_rules = if left.is_empty() { Vec::new() } else { safe_mode(&scm).await };
             in_safe_mode = if open_rules.is_empty() { 0 } else { in_safe_mode + 1 };
-            if in_safe_mode == SAFE_MODE_PATIENCE {
+            if in_safe_mode >= SAFE_MODE_PATIENCE {
                 let _ = scm.exit_safe_mode().await;
             }
             lacking.extend(open_rules);
