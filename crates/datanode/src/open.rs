@@ -18,6 +18,7 @@ use crate::disk_balancing::DiskBalancing;
 use crate::disk_check::DiskCheck;
 use crate::node::Node;
 use crate::pipeline::{Parts, Pipelines};
+use crate::pipeline_liveness::PipelineLiveness;
 use crate::push::Pusher;
 use crate::range_compaction::RangeCompaction;
 use crate::reclaim::Reclaim;
@@ -63,6 +64,7 @@ pub(crate) async fn open(
     }
     daemon.services.spawn(Arc::new(SmallChunks::new(&node)));
     daemon.services.spawn(Arc::new(DiskCheck::new(&node)));
+    daemon.services.spawn(Arc::new(PipelineLiveness::new(&node, daemon.settings.liveness)));
     daemon.services.spawn(Arc::new(DiskBalancing::new(&node)));
     crate::scan::spawn(daemon, &node);
     daemon.services.spawn(Arc::new(Closing::new(daemon, &node)));

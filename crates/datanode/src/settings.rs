@@ -11,6 +11,7 @@ use service::{AdminPolicy, AuditOptions};
 use crate::DatanodeError;
 use crate::check_settings::CheckSettings;
 use crate::disk_balancer::DiskBalancerSettings;
+use crate::liveness_limits::LivenessLimits;
 use crate::range_compaction_settings::RangeCompactionSettings;
 use crate::scan_settings::ScanSettings;
 use crate::tolerated::Tolerated;
@@ -84,6 +85,8 @@ pub struct Settings {
     pub election_timeout: Duration,
     /// How long an entry may take to come as far as a client's watch asks.
     pub watch_timeout: Duration,
+    /// How long the members of a pipeline may not reach each other until SCM is asked to close it.
+    pub liveness: LivenessLimits,
     /// Containers copied to other nodes at a time.
     pub copy_streams: usize,
     /// Copies that may wait.
@@ -195,6 +198,10 @@ impl Settings {
                 &dn::HDDS_CONTAINER_RATIS_IPC_RANDOM_PORT,
             ),
             watch_timeout: conf.get(&dn::HDDS_RATIS_RAFT_SERVER_WATCH_TIMEOUT),
+            liveness: LivenessLimits {
+                no_leader: conf.get(&dn::HDDS_RATIS_RAFT_SERVER_NOTIFICATION_NO_LEADER_TIMEOUT),
+                silent_follower: conf.get(&dn::HDDS_RATIS_RAFT_SERVER_RPC_SLOWNESS_TIMEOUT),
+            },
             http: http_enabled.then(|| {
                 let host = conf.get(&dn::HDDS_DATANODE_BIND_HOST);
                 let address = conf.web_address(&dn::HDDS_DATANODE_HTTP_ADDRESS, "", &host);

@@ -154,6 +154,11 @@ keys! {
     /// The shortest time without a leader after which a member of a pipeline stands for election.
     /// Ozone's default is 5s.
     HDDS_RATIS_LEADER_ELECTION_MINIMUM_TIMEOUT_DURATION: Duration = "hdds.ratis.leader.election.minimum.timeout.duration", "1s", [DATANODE];
+    /// How long a pipeline may be without a leader until a member asks SCM to close it.
+    HDDS_RATIS_RAFT_SERVER_NOTIFICATION_NO_LEADER_TIMEOUT: Duration = "hdds.ratis.raft.server.notification.no-leader.timeout", "300s", [DATANODE];
+    /// How long a member of a pipeline may not answer its leader until that asks SCM to close the
+    /// pipeline.
+    HDDS_RATIS_RAFT_SERVER_RPC_SLOWNESS_TIMEOUT: Duration = "hdds.ratis.raft.server.rpc.slowness.timeout", "300s", [DATANODE];
     /// How long a client's watch may take until it is told which members of the pipeline are
     /// behind.
     HDDS_RATIS_RAFT_SERVER_WATCH_TIMEOUT: Duration = "hdds.ratis.raft.server.watch.timeout", "30s", [DATANODE];
