@@ -131,7 +131,8 @@ impl CallQueue {
             self.stats.at_once.fetch_add(1, Ordering::Relaxed);
             return Ok(permit);
         }
-        let waited = self.wait(asks, rank);
+        // Boxed, since most calls do not wait and would carry its state.
+        let waited = Box::pin(self.wait(asks, rank));
         let permit = match asks.deadline {
             None => waited.await,
             Some(deadline) => {

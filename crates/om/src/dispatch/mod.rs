@@ -129,6 +129,19 @@ pub(crate) struct Dispatcher {
     verbs: Vec<OnceLock<Verb>>,
 }
 
+/// A request, decoded where it stays: it would be moved, or kept twice, by each `async fn` on its
+/// way.
+///
+/// # Errors
+/// The bytes are no `OMRequest`.
+pub(crate) fn decode(encoded: Bytes) -> Result<Box<OmRequest>, Status> {
+    let mut request = Box::<OmRequest>::default();
+    match request.merge(encoded) {
+        Ok(()) => Ok(request),
+        Err(e) => Err(Status::invalid(format!("OMRequest does not decode: {e}"))),
+    }
+}
+
 /// What is measured of a command.
 struct Verb {
     calls: RpcMethod,
@@ -143,19 +156,7 @@ impl Dispatcher {
         Arc::new(Self { parts, ids, repairs, diffs, verbs })
     }
 
-    /// Answers an encoded request with the encoded answer.
-    pub(crate) async fn answer(
-        self: &Arc<Self>,
-        request: Bytes,
-        caller: Caller,
-    ) -> Result<Bytes, Status> {
-        let request = OmRequest::decode(request)
-            .map_err(|e| Status::invalid(format!("OMRequest does not decode: {e}")))?;
-        self.submit(Box::new(request), caller).await
-    }
-
-    /// Answers a request. It is boxed, since it would be moved, or kept twice, by each `async fn`
-    /// on its way.
+    /// Answers a request with the encoded answer.
     pub(crate) async fn submit(
         self: &Arc<Self>,
         mut request: Box<OmRequest>,
@@ -200,7 +201,8 @@ impl Dispatcher {
                 let status = proto::ozone::Status::PermissionDenied;
                 Ok(outcome::refusal(request.cmd_type, request.trace_id, status, message))
             }
-            Route::Write => self.write(request, &user, &caller, &mut timer).await,
+            // Boxed, since a read would otherwise be a future as large as that of a write.
+            Route::Write => Box::pin(self.write(request, &user, &caller, &mut timer)).await,
             Route::Server => Box::pin(self.about_server(*request, &user)).await,
             Route::Unsupported => Ok(absent::refuse(&request)),
         };

@@ -48,7 +48,8 @@ impl Dispatcher {
             return Ok(answer);
         }
         match located_key(&request) {
-            Some(wish) => self.read_located(&request, user, caller, wish, timer).await,
+            // Boxed, since the reads of tables alone would be as large a future otherwise.
+            Some(wish) => Box::pin(self.read_located(&request, user, caller, wish, timer)).await,
             None => {
                 let (answer, authorized) = self.read_tables(&request, user)?;
                 timer.end_read(authorized);

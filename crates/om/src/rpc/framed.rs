@@ -1,6 +1,7 @@
 //! The framed endpoint. A call is polled once where it was received: a read that finds everything
 //! in memory is answered without a task of its own.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use proto::method;
 use service::BackgroundServices;
 
 use super::{admin, background, deletion_status};
-use crate::dispatch::{Caller, Dispatcher};
+use crate::dispatch::{self, Caller, Dispatcher};
 
 /// Takes framed calls to the dispatcher.
 pub(crate) struct FramedHandler {
@@ -27,36 +28,46 @@ impl Handler for FramedHandler {
     fn call(&self, call: Call) -> HandlerFuture {
         if call.method == method::BACKGROUND_SERVICES {
             let answer = background::answer(&self.dispatcher, &self.services, call.header);
-            return Box::pin(std::future::ready(answer));
+            return Box::pin(ready(answer));
         }
         let dispatcher = Arc::clone(&self.dispatcher);
-        if call.method == method::DELETION_STATUS {
-            let services = self.services.clone();
-            return Box::pin(async move {
-                deletion_status::answer(&dispatcher, &services, call.header).await
-            });
-        }
-        Box::pin(async move {
-            if call.method == method::OM_STATE {
-                return Ok(framed::message::reply(&dispatcher.state()));
+        match call.method {
+            method::OM => request(dispatcher, call),
+            method::DELETION_STATUS => {
+                let services = self.services.clone();
+                Box::pin(async move {
+                    deletion_status::answer(&dispatcher, &services, call.header).await
+                })
             }
-            if call.method == method::OM_ADMIN {
-                return admin::answer_framed(&dispatcher, call.header).await;
+            method::OM_STATE => Box::pin(ready(Ok(framed::message::reply(&dispatcher.state())))),
+            method::OM_ADMIN => {
+                Box::pin(async move { admin::answer_framed(&dispatcher, call.header).await })
             }
-            if call.method != method::OM {
+            _ => {
                 let message = format!("OM does not serve method {}", call.method);
-                return Err(Status::new(Code::Unimplemented, message));
+                Box::pin(ready(Err(Status::new(Code::Unimplemented, message))))
             }
-            let caller = Caller {
-                is_om: false,
-                ip: call.peer.ip(),
-                user: None,
-                call: None,
-                received: call.received,
-                deadline: call.deadline,
-            };
-            let header = dispatcher.answer(call.header, caller).await?;
-            Ok(Reply { header, payload: Bytes::new() })
-        })
+        }
     }
+}
+
+/// Decoded before the future of its work is made, which is as small as can be: it is on the way of
+/// each lookup.
+fn request(dispatcher: Arc<Dispatcher>, call: Call) -> HandlerFuture {
+    let request = match dispatch::decode(call.header) {
+        Ok(request) => request,
+        Err(status) => return Box::pin(ready(Err(status))),
+    };
+    let caller = Caller {
+        is_om: false,
+        ip: call.peer.ip(),
+        user: None,
+        call: None,
+        received: call.received,
+        deadline: call.deadline,
+    };
+    Box::pin(async move {
+        let header = dispatcher.submit(request, caller).await?;
+        Ok(Reply { header, payload: Bytes::new() })
+    })
 }

@@ -21,7 +21,7 @@ use tonic::server::{Grpc, NamedService, UnaryService};
 use tonic::transport::Server;
 use tonic::transport::server::TcpConnectInfo;
 
-use crate::dispatch::{Caller, Dispatcher};
+use crate::dispatch::{self, Caller, Dispatcher};
 
 const SUBMIT: &str = "/hadoop.ozone.OzoneManagerService/submitRequest";
 /// Ozone's client names its own address in this header.
@@ -100,7 +100,8 @@ impl UnaryService<Bytes> for Submit {
                 received,
                 deadline: timeout(&request).map(|t| received + t),
             };
-            let answer = dispatcher.answer(request.into_inner(), caller).await;
+            let request = dispatch::decode(request.into_inner()).map_err(status)?;
+            let answer = dispatcher.submit(request, caller).await;
             answer.map(tonic::Response::new).map_err(status)
         })
     }

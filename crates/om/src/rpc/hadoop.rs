@@ -11,11 +11,9 @@ use std::sync::Arc;
 use framed::{Code, Status};
 use hadoop_rpc::{Call, Fault, Server, ServerOptions, Service, Work};
 use namespace::Route;
-use prost::Message;
-use proto::ozone::OmRequest;
 
 use super::admin;
-use crate::dispatch::{Caller, Dispatcher};
+use crate::dispatch::{self, Caller, Dispatcher};
 use crate::state::CallKey;
 
 const PROTOCOL: &str = "org.apache.hadoop.ozone.om.protocol.OzoneManagerProtocol";
@@ -63,9 +61,9 @@ impl Service for HadoopService {
         if call.method != SUBMIT {
             return refuse(Fault::no_such_method(&call.protocol, &call.method));
         }
-        let request = match OmRequest::decode(call.body) {
+        let request = match dispatch::decode(call.body) {
             Ok(request) => request,
-            Err(e) => return refuse(Fault::undecodable(format!("OMRequest: {e}"))),
+            Err(status) => return refuse(fault(status)),
         };
         let caller = Caller {
             is_om: false,
@@ -77,7 +75,6 @@ impl Service for HadoopService {
         };
         let writes = namespace::route(&request) == Route::Write;
         let dispatcher = Arc::clone(&self.dispatcher);
-        let request = Box::new(request);
         let work = Box::pin(async move { dispatcher.submit(request, caller).await.map_err(fault) });
         if writes { Work::Once(work) } else { Work::Repeatable(work) }
     }
