@@ -9,6 +9,7 @@ pub mod nemesis;
 mod process;
 pub mod raft;
 mod replica;
+mod safe_mode;
 
 use std::time::Duration;
 

@@ -15,14 +15,10 @@ use super::client::{Reads, bytes_of, connect, path};
 use super::configuration::Layout;
 use crate::scenario::process::on_runtime;
 use crate::scenario::replica::{Absent, read, striped};
+use crate::scenario::safe_mode::Operator;
 
 /// Replicas that a block is to have.
 const REPLICAS: usize = 3;
-
-/// Looks after which an operator has SCM leave safe mode. SCM waits for a share of all closed
-/// containers, and of a few, one whose replicas went with lost disks is more than that share. It
-/// cannot know that nothing in that one was acknowledged; what is counted here shows that.
-const SAFE_MODE_PATIENCE: u32 = 60;
 
 /// A block that was acknowledged.
 struct Wanted {
@@ -63,7 +59,7 @@ pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
         let mut wanted = wanted(&client, board).await;
         let scm = ScmClient::connect(layout.client());
         let pool = ClientPool::new(framed::ClientOptions::default());
-        let mut in_safe_mode = 0;
+        let mut operator = Operator::default();
         while !wanted.is_empty() {
             tokio::time::sleep(Duration::from_secs(1)).await;
             let Ok(nodes) = scm.nodes(None, None).await else { continue };
@@ -104,27 +100,14 @@ pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
                     left.push(block);
                 }
             }
-            let open_rules = if left.is_empty() { Vec::new() } else { safe_mode(&scm).await };
-            in_safe_mode = if open_rules.is_empty() { 0 } else { in_safe_mode + 1 };
-            if in_safe_mode >= SAFE_MODE_PATIENCE {
-                let _ = scm.exit_safe_mode().await;
+            if !left.is_empty() {
+                lacking.extend(operator.look(&scm).await);
             }
-            lacking.extend(open_rules);
             *board.lacking.lock() = lacking;
             wanted = left;
         }
         done.store(true, Ordering::Release);
     });
-}
-
-/// What keeps SCM in safe mode, where it repairs nothing.
-async fn safe_mode(scm: &ScmClient) -> Vec<String> {
-    if !matches!(scm.in_safe_mode().await, Ok(true)) {
-        return Vec::new();
-    }
-    let rules = scm.safe_mode_rules().await.unwrap_or_default();
-    let open = rules.into_iter().filter(|rule| !rule.validate);
-    open.map(|rule| format!("safe mode: {}", rule.status_text)).collect()
 }
 
 /// The blocks of all keys, as OM knows them, with what was read of them last.

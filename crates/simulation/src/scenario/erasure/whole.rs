@@ -18,6 +18,7 @@ use super::board::{Board, bytes_of, connect, path};
 use super::layout::{DATANODES, Layout, machine};
 use crate::scenario::process::on_runtime;
 use crate::scenario::replica::{Absent, read, striped};
+use crate::scenario::safe_mode::Operator;
 use crate::world::disk::damage::DATA;
 use crate::world::node;
 
@@ -44,8 +45,12 @@ pub fn verify(layout: &Layout, board: &Board, is_last: bool, done: &AtomicBool) 
         let scm = ScmClient::connect(layout.client());
         let pool = ClientPool::new(framed::ClientOptions::default());
         let looker = Looker { client, scm, pool, board };
+        let mut operator = Operator::default();
         loop {
             let mut lacking = looker.lacking().await;
+            if !lacking.is_empty() {
+                lacking.extend(operator.look(&looker.scm).await);
+            }
             if is_last && lacking.is_empty() {
                 lacking = looker.left_over().await;
             }
@@ -226,9 +231,16 @@ impl Looker<'_> {
         let nodes = nodes.iter().filter_map(|node| DatanodeDetails::from_wire(&node.node_id).ok());
         let nodes: Vec<DatanodeDetails> = nodes.collect();
         let gone = self.board.gone.lock().clone();
+        let liars = self.board.liars.lock().clone();
+        let mut forgotten = 0;
         for block in gone {
             for node in &nodes {
                 match read(&self.pool, node, block).await {
+                    // A disk that lost the deletion after it had synced it has the whole block,
+                    // and nothing says so: space is lost, and no byte that anybody wants.
+                    Ok(_) | Err(Absent::Wrong(_)) if liars.contains(&node.host) => {
+                        forgotten += 1;
+                    }
                     Ok(_) | Err(Absent::Wrong(_)) => {
                         left.push(format!("block {block} was deleted, and is on {}", node.host));
                     }
@@ -236,6 +248,7 @@ impl Looker<'_> {
                 }
             }
         }
+        self.board.forgotten.store(forgotten, Ordering::Relaxed);
         left
     }
 }
