@@ -197,7 +197,8 @@ impl ScmClient {
     }
 
     /// Begins to empty DataNodes; returns which could not be taken, and why. With `force` also when
-    /// too few would stay.
+    /// too few would stay. `to` is where their replicas go: a host, `auto` or `any`; without it, as
+    /// SCM's configuration says.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -205,9 +206,11 @@ impl ScmClient {
         &self,
         hosts: &[String],
         force: bool,
+        to: Option<&str>,
     ) -> Result<Vec<cl::DatanodeAdminErrorResponseProto>> {
         let mut request = request(Type::DecommissionNodes);
-        let body = cl::DecommissionNodesRequestProto { hosts: hosts.to_vec(), force: Some(force) };
+        let (hosts, to) = (hosts.to_vec(), to.map(str::to_owned));
+        let body = cl::DecommissionNodesRequestProto { hosts, force: Some(force), to };
         request.decommission_nodes_request = Some(body);
         let reply = self.submit(&request).await?.decommission_nodes_response;
         Ok(part(reply, "decommissionNodesResponse")?.failed_hosts)
@@ -229,7 +232,7 @@ impl ScmClient {
     }
 
     /// Prepares DataNodes for being away, for so many hours if not 0; returns which could not be
-    /// taken, and why.
+    /// taken, and why. `force` and `to` are as of [`ScmClient::decommission`].
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -238,12 +241,14 @@ impl ScmClient {
         hosts: &[String],
         hours: u32,
         force: bool,
+        to: Option<&str>,
     ) -> Result<Vec<cl::DatanodeAdminErrorResponseProto>> {
         let mut request = request(Type::StartMaintenanceNodes);
         request.start_maintenance_nodes_request = Some(cl::StartMaintenanceNodesRequestProto {
             hosts: hosts.to_vec(),
             end_in_hours: Some(hours.into()),
             force: Some(force),
+            to: to.map(str::to_owned),
         });
         let reply = self.submit(&request).await?.start_maintenance_nodes_response;
         Ok(part(reply, "startMaintenanceNodesResponse")?.failed_hosts)

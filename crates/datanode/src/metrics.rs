@@ -103,6 +103,7 @@ impl Metrics {
         gauge("read_bytes_in_flight", "Bytes of reads being worked on", |n| {
             n.read_budget.used() as f64
         });
+        self.watch_copies(node);
         self.watch_reconstructions(node);
         self.watch_disk_balancer(node);
         self.watch_disks(node.store.disks());
@@ -122,6 +123,22 @@ impl Metrics {
             count("bytes", "Bytes of blocks that this kind of scan read", |f| f.bytes);
             count("damaged", "Damaged replicas that this kind of scan found", |f| f.damaged);
         }
+    }
+
+    /// Containers that were copied from here and to here.
+    fn watch_copies(&self, node: &Arc<Node>) {
+        let count = |name: &str, help: &str, value: fn(&Node) -> &AtomicU64| {
+            let node: Weak<Node> = Arc::downgrade(node);
+            let read = move || node.upgrade().map_or(0, |n| value(&n).load(Ordering::Relaxed));
+            self.registry.counter_fn(&format!("copies_{name}"), help, read);
+        };
+        let (sent, received) = ("Containers copied from here", "Containers copied to here");
+        count("sent", sent, |n| &n.pusher.counts().done);
+        count("sent_failed", "Copies from here that failed", |n| &n.pusher.counts().failed);
+        count("sent_bytes", "Bytes of chunks copied from here", |n| &n.pusher.counts().bytes);
+        count("received", received, |n| &n.arrivals.counts().done);
+        count("received_failed", "Copies to here that failed", |n| &n.arrivals.counts().failed);
+        count("received_bytes", "Bytes of chunks copied to here", |n| &n.arrivals.counts().bytes);
     }
 
     /// What was rebuilt from here.

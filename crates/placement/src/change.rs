@@ -5,7 +5,7 @@
 //! batch as the applied index.
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
-use types::{ContainerId, Pipeline, PipelineId, PipelineState};
+use types::{ContainerId, DatanodeId, Pipeline, PipelineId, PipelineState};
 
 use crate::container::{Usage, lifecycle};
 use crate::deletion::Transaction;
@@ -67,6 +67,13 @@ pub enum Change {
     RemoveDeletions(Vec<u64>),
     /// The container balancer was started or stopped, or has come to its next iteration.
     SetBalancer(Balancer),
+    /// Where the replicas of a node that leaves go to; `None`: to any nodes.
+    SetDestination {
+        /// The node that leaves.
+        node: DatanodeId,
+        /// The node that gets them.
+        destination: Option<DatanodeId>,
+    },
 }
 
 /// A row of the store that a change has written or removed.
@@ -82,6 +89,8 @@ pub enum Touched {
     Deletion(u64),
     /// Table `statefulServiceConfig`: the container balancer's row.
     Balancer,
+    /// Table `statefulServiceConfig`: the row of the nodes' destinations.
+    Destinations,
 }
 
 /// What a change did: the rows to write, or why it was refused.
@@ -184,6 +193,13 @@ impl Cluster {
             Change::SetBalancer(balancer) => {
                 self.balancer = Some(balancer.clone());
                 Ok(vec![Touched::Balancer])
+            }
+            Change::SetDestination { node, destination } => {
+                match destination {
+                    Some(destination) => self.destinations.insert(*node, *destination),
+                    None => self.destinations.remove(node),
+                };
+                Ok(vec![Touched::Destinations])
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
+use crate::node::Destinations;
 use crate::{
     Balancer, Change, Containers, DeletionLog, Millis, Moves, Nodes, PendingTasks, Pipelines,
     Repaired, Replicas, SafeMode, Sequences, Settings, Urgency,
@@ -26,6 +27,8 @@ pub struct Cluster {
     pub moves: Moves,
     /// What the container balancer was asked to do; `None` before its first start (replicated).
     pub balancer: Option<Balancer>,
+    /// Where the replicas of nodes that leave go to (replicated).
+    pub destinations: Destinations,
     /// Which repairs go first when there are too many (soft).
     pub urgency: Urgency,
     /// What was repaired lately (soft).
@@ -77,6 +80,7 @@ impl Cluster {
             pending: PendingTasks::default(),
             moves: Moves::default(),
             balancer: None,
+            destinations: Destinations::default(),
             urgency: Urgency::default(),
             repaired: Repaired::default(),
             deletions: DeletionLog::default(),
@@ -94,6 +98,7 @@ impl Cluster {
         self.deletions = DeletionLog::default();
         self.sequences = Sequences::default();
         self.balancer = None;
+        self.destinations = Destinations::default();
     }
 }
 

@@ -86,6 +86,8 @@ pub struct ReplicationSettings {
     pub reconstruction_weight: u32,
     /// Whether replicas are to be in two racks at least.
     pub rack_aware: bool,
+    /// Whether what a node has that leaves goes to one other node, if nothing else is asked for.
+    pub point_to_point: bool,
     /// Containers named per kind of trouble in the report.
     pub sample_limit: usize,
 }
@@ -162,6 +164,7 @@ impl Default for Settings {
                 maintenance_redundancy: 1,
                 reconstruction_weight: 3,
                 rack_aware: true,
+                point_to_point: false,
                 sample_limit: 100,
             },
             ec: EcSettings { pipeline_minimum: 5, pipelines_per_disk: 1.0 },

@@ -376,6 +376,7 @@ impl World {
         for e in self.cluster.pipelines.iter() {
             fresh.pipelines.insert((*e.record).clone());
         }
+        fresh.destinations = self.cluster.destinations.clone();
         fresh.begin_safe_mode();
         fresh.note_state_machine_ready();
         self.cluster = fresh;
@@ -418,11 +419,13 @@ impl World {
             Step::Kill(_) | Step::Revive(_) | Step::Wipe(_) | Step::Damage(..) => {}
             // Unknown to an SCM that has just started, or in a state that does not allow it.
             Step::Decommission(n) => {
+                choose_destination(&mut self.cluster, n);
                 if let Ok(decision) = self.cluster.decommission(node(n), self.now) {
                     self.carry_out(decision);
                 }
             }
             Step::Maintain(n) => {
+                choose_destination(&mut self.cluster, n);
                 if let Ok(decision) = self.cluster.begin_maintenance(node(n), 0, self.now) {
                     self.carry_out(decision);
                 }

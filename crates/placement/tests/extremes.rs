@@ -3,6 +3,7 @@
 
 use placement::balance::{Choice, Configuration, Iteration};
 use placement::deletion::{DeletedBlock, Draft};
+use placement::node::DestinationChoice;
 use placement::{
     Balancer, Change, Cluster, Container, Replica, ReplicaState, Sequence, Storage, Transaction,
     Usage,
@@ -18,7 +19,7 @@ use types::{
 use crate::fixture::*;
 
 /// Kinds of change. A new one is missed here at compile time, and then by the test below.
-const KINDS: usize = 12;
+const KINDS: usize = 13;
 
 fn kind(change: &Change) -> usize {
     match change {
@@ -34,6 +35,7 @@ fn kind(change: &Change) -> usize {
         Change::AddDeletions(_) => 9,
         Change::RemoveDeletions(_) => 10,
         Change::SetBalancer(_) => 11,
+        Change::SetDestination { .. } => 12,
     }
 }
 
@@ -132,6 +134,10 @@ fn change(x: &mut Extremes) -> Change {
             Change::AddDeletions(vec![t])
         }
         10 => Change::RemoveDeletions(vec![x.number(), x.number()]),
+        12 => Change::SetDestination {
+            node: node(1 + x.below(5) as u128),
+            destination: x.chance(80).then(|| node(1 + x.below(6) as u128)),
+        },
         _ => Change::SetBalancer(Balancer {
             configuration: configuration(x),
             should_run: x.chance(50),
@@ -206,6 +212,9 @@ fn everything(cluster: &mut Cluster, x: &mut Extremes) {
     let _ = cluster.send_deletions(now);
     let _ = cluster.check_leaving_nodes(now);
     let _ = cluster.plan_rebalance();
+    for choice in [DestinationChoice::Auto, DestinationChoice::Node(node(2))] {
+        let _ = cluster.plan_destinations(&[node(1), node(3)], choice);
+    }
     let _ = cluster.review_moves(now);
     if let Some(balancer) = cluster.balancer.clone() {
         let _ = balancer.configuration.check(&cluster.nodes, x.number(), x.number());

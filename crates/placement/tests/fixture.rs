@@ -1,5 +1,6 @@
 //! A small cluster to put rules to the test.
 
+use placement::node::DestinationChoice;
 use placement::{
     Change, Cluster, Container, Decision, Order, OrderKind, Replica, ReplicaState, Settings,
     Storage,
@@ -152,6 +153,18 @@ pub fn close(cluster: &mut Cluster, id: ContainerId, keys: u64, now: u64) {
         report(cluster, id, replica(n, ReplicaState::Closed, keys, keys), now);
     }
     assert_eq!(state(cluster, id), LifeCycleState::Closed);
+}
+
+/// Where the replicas of a node go that is about to leave: of every second one to one node that the
+/// rules choose, of the others to any.
+pub fn choose_destination(cluster: &mut Cluster, n: u128) {
+    let choice = match n.is_multiple_of(2) {
+        true => DestinationChoice::Auto,
+        false => DestinationChoice::Any,
+    };
+    for change in cluster.plan_destinations(&[node(n)], choice).unwrap() {
+        cluster.apply(&change).unwrap();
+    }
 }
 
 pub fn to(n: u128, kind: OrderKind) -> Order {

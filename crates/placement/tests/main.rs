@@ -18,6 +18,7 @@ mod fixture;
 mod nodes;
 mod over_replication;
 mod pipelines;
+mod point_to_point;
 mod repairs;
 mod replicas;
 mod safemode;

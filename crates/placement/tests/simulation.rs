@@ -396,6 +396,7 @@ impl World {
         for s in Sequence::ALL {
             fresh.sequences.load(s, self.cluster.sequences.last(s));
         }
+        fresh.destinations = self.cluster.destinations.clone();
         fresh.begin_safe_mode();
         fresh.note_state_machine_ready();
         self.cluster = fresh;
@@ -432,11 +433,13 @@ impl World {
             Step::Wipe(_) => {}
             // Unknown to an SCM that has just started, or in a state that does not allow it.
             Step::Decommission(n) => {
+                choose_destination(&mut self.cluster, n);
                 if let Ok(decision) = self.cluster.decommission(node(n), self.now) {
                     self.carry_out(decision);
                 }
             }
             Step::Maintain(n) => {
+                choose_destination(&mut self.cluster, n);
                 if let Ok(decision) = self.cluster.begin_maintenance(node(n), 0, self.now) {
                     self.carry_out(decision);
                 }

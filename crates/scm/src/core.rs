@@ -399,7 +399,12 @@ impl Core {
             Change::SetBalancer(_) => {
                 self.services.wake(names::CONTAINER_BALANCER);
             }
-            Change::SetPipelineDormant(..) | Change::ReserveIds { .. } => {}
+            Change::SetDestination { node, destination: Some(to) } => {
+                tracing::info!(%node, %to, "what the datanode has goes to one other");
+            }
+            Change::SetDestination { .. }
+            | Change::SetPipelineDormant(..)
+            | Change::ReserveIds { .. } => {}
         }
     }
 }

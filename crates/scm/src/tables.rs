@@ -7,15 +7,17 @@
 //! | `deletedBlocks` | transaction id, 8 bytes big-endian | `DeletedBlocksTransaction` |
 //! | `sequenceId` | name | last id of the last batch taken, 8 bytes big-endian |
 //! | `scmTransactionInfos` | `#TRANSACTIONINFO` | `term#index` |
-//! | `statefulServiceConfig` | name of a service | the service's own message; of `ContainerBalancer` a `ContainerBalancerConfigurationProto` |
+//! | `statefulServiceConfig` | name of a service | the service's own message; of `ContainerBalancer` a `ContainerBalancerConfigurationProto`; ours is `DatanodeDestinations` |
 //! | `meta` | Ozone's; nothing is written to it | |
 
 use metastore::{KeyCodec, Preset, TableSpec, TypedTable, ValueCodec};
 use multiraft::LogPosition;
+use placement::node::Destinations;
 use placement::{Balancer, Container, Transaction};
 use prost::Message;
 use proto::{hdds, scm_datanode};
-use types::{ContainerId, Pipeline, PipelineId};
+use types::ids::{uuid_from_wire, uuid_to_wire};
+use types::{ContainerId, DatanodeId, Pipeline, PipelineId};
 use uuid::Uuid;
 
 /// Every table of the database.
@@ -47,6 +49,13 @@ pub const SERVICE_CONFIG: TypedTable<String, BalancerRow> =
 
 /// The key of [`SERVICE_CONFIG`] that the container balancer has.
 pub const BALANCER_KEY: &str = "ContainerBalancer";
+
+/// Where the replicas of DataNodes that leave go to.
+pub const DESTINATIONS: TypedTable<String, DestinationsRow> =
+    TypedTable::named("statefulServiceConfig");
+
+/// The only key of [`DESTINATIONS`].
+pub const DESTINATIONS_KEY: &str = "DatanodeDestinations";
 
 /// The only key of [`TRANSACTION_INFO`].
 pub const TRANSACTION_INFO_KEY: &str = "#TRANSACTIONINFO";
@@ -128,6 +137,39 @@ impl ValueCodec for BalancerRow {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let wire = hdds::ContainerBalancerConfigurationProto::decode(bytes).ok()?;
         Balancer::from_wire(&wire).ok().map(Self)
+    }
+}
+
+/// The destinations of all DataNodes that have one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DestinationsRow(pub Destinations);
+
+#[derive(Clone, PartialEq, Message)]
+struct DestinationsProto {
+    #[prost(message, repeated, tag = "1")]
+    pairs: Vec<DestinationProto>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct DestinationProto {
+    #[prost(message, required, tag = "1")]
+    node: hdds::Uuid,
+    #[prost(message, required, tag = "2")]
+    destination: hdds::Uuid,
+}
+
+impl ValueCodec for DestinationsRow {
+    fn encode(&self) -> Vec<u8> {
+        let pair = |(node, to): (&DatanodeId, &DatanodeId)| DestinationProto {
+            node: uuid_to_wire(node.0),
+            destination: uuid_to_wire(to.0),
+        };
+        DestinationsProto { pairs: self.0.iter().map(pair).collect() }.encode_to_vec()
+    }
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let id = |uuid: &hdds::Uuid| DatanodeId(uuid_from_wire(uuid));
+        let pairs = DestinationsProto::decode(bytes).ok()?.pairs;
+        Some(Self(pairs.iter().map(|pair| (id(&pair.node), id(&pair.destination))).collect()))
     }
 }
 

@@ -73,6 +73,7 @@ async fn decommission(
             r.decommission_nodes_request = Some(cl::DecommissionNodesRequestProto {
                 hosts: vec![host.to_owned()],
                 force: Some(force),
+                to: None,
             });
         })
         .await;

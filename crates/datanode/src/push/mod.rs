@@ -5,9 +5,11 @@
 //! * [`stream`]: the steps of one attempt;
 //! * [`receive`]: takes it and makes it visible when it is whole;
 //! * [`wire`]: the messages;
+//! * [`counts`]: what was copied, for metrics;
 //! * [`throttle`]: bytes per second of all copies together.
 
 mod admit;
+mod counts;
 pub(crate) mod receive;
 mod send;
 mod stream;

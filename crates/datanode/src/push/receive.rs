@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use types::{ContainerId, LocalId};
 
 use super::admit;
+use super::counts::Counts;
 use super::wire::{self, PushRequest, PushResponse};
 use crate::pending_reports::PendingReports;
 use crate::storage::transfer::{Arrival, Manifest};
@@ -25,6 +26,7 @@ const MOST: usize = 64;
 #[derive(Default)]
 pub(crate) struct Arrivals {
     slots: Mutex<FxHashMap<ContainerId, Arc<tokio::sync::Mutex<Slot>>>>,
+    counts: Counts,
 }
 
 struct Slot {
@@ -58,7 +60,9 @@ pub(crate) async fn receive(receiver: Receiver<'_>, call: Call) -> Result<Reply,
         } else if !request.dropped.is_empty() {
             Step::LeaveOut(request.dropped.into_iter().map(LocalId).collect())
         } else {
+            let bytes = call.payload.len();
             let parts = wire::parts(request.parts, call.payload);
+            receiver.arrivals.counts.note_bytes(bytes);
             Step::Parts(parts.ok_or_else(|| Status::invalid("parts without their bytes"))?)
         };
         go_on(receiver, id, request.attempt, step).await?
@@ -152,6 +156,7 @@ async fn go_on(
     });
     let done = done.await;
     if finishes || done.is_err() {
+        receiver.arrivals.counts.note_end(done.is_ok());
         receiver.arrivals.slots.lock().remove(&id);
     }
     if finishes && done.is_ok() {
@@ -223,6 +228,11 @@ impl Arrivals {
         if !old.is_empty() {
             tokio::task::spawn_blocking(move || old.into_iter().for_each(Arrival::discard));
         }
+    }
+
+    /// What was copied to here.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Number of containers that are arriving.

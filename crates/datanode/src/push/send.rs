@@ -8,6 +8,7 @@ use prost::Message;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use types::{ContainerId, DatanodeDetails, PortName};
 
+use super::counts::Counts;
 use super::stream::{PushStream, STEP};
 use super::throttle::Throttle;
 use crate::storage::transfer::Export;
@@ -58,6 +59,7 @@ pub(crate) struct Pusher {
     queue: usize,
     throttle: Throttle,
     peers: ClientPool,
+    counts: Counts,
 }
 
 /// One of the copies that may be under way at a time.
@@ -75,6 +77,7 @@ impl Pusher {
             queue,
             throttle: Throttle::new(rate),
             peers: ClientPool::new(ClientOptions::default()),
+            counts: Counts::default(),
         }
     }
 
@@ -95,8 +98,24 @@ impl Pusher {
         &self.throttle
     }
 
+    /// What was copied from here.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
     /// Copies a container; it is visible on the other node, and durable, when this returns.
     pub async fn push(
+        &self,
+        store: &ContainerStore,
+        id: ContainerId,
+        target: &DatanodeDetails,
+    ) -> Result<(), PushError> {
+        let pushed = self.attempts(store, id, target).await;
+        self.counts.note_end(pushed.is_ok());
+        pushed
+    }
+
+    async fn attempts(
         &self,
         store: &ContainerStore,
         id: ContainerId,
@@ -161,12 +180,14 @@ impl Pusher {
             if parts.is_empty() {
                 break;
             }
-            sent += parts.iter().map(|part| part.data.len() as u64).sum::<u64>();
+            let step: usize = parts.iter().map(|part| part.data.len()).sum();
+            sent += step;
             for row in parts.iter().filter_map(|p| p.row.as_ref()) {
                 blocks += 1;
                 bytes += row_length(id, row)?;
             }
             stream.send(&parts, &self.throttle).await?;
+            self.counts.note_bytes(step);
         }
         stream.finish(blocks, bytes).await?;
         tracing::info!(

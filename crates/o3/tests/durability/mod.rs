@@ -11,6 +11,7 @@
 //!   rebuilt
 //! * [`cluster`]: separate processes in two racks
 //! * [`healing`]: six processes in two racks: dead, wiped, returning nodes and a replaced disk
+//! * [`point_to_point`]: a node is emptied to one other
 //! * [`reconstruction`]: seven processes: erasure-coded keys whose indexes are lost, rebuilt, come
 //!   back
 //! * [`ledger`]: what writers were told, and whether a cluster still holds it
@@ -26,6 +27,7 @@ mod healing;
 mod kill_all;
 mod ledger;
 mod lost_datanode;
+mod point_to_point;
 mod reconstruction;
 mod why;
 

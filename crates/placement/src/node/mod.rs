@@ -1,11 +1,13 @@
 //! DataNodes: their identities, their health, their space.
 
+mod destination;
 mod leave;
 mod progress;
 mod register;
 mod serve;
 mod watch;
 
+pub use destination::{DestinationChoice, DestinationError, Destinations};
 pub use leave::{LeavingNode, Obstacles};
 pub(crate) use progress::Refuses;
 pub use progress::{Blocked, LeavingProgress, LeftBytes, Refused};
@@ -123,6 +125,13 @@ impl Node {
         self.storage
             .iter()
             .any(|s| !s.failed && s.remaining > bytes.saturating_add(s.free_space_to_spare))
+    }
+
+    /// Bytes that its disks take besides what they keep free.
+    pub fn room(&self) -> u64 {
+        let works = self.storage.iter().filter(|s| !s.failed);
+        let of_disk = |s: &Storage| s.remaining.saturating_sub(s.free_space_to_spare);
+        works.map(of_disk).fold(0, u64::saturating_add)
     }
 
     /// Used share of its data directories, in per cent.

@@ -20,6 +20,7 @@ use types::{ContainerId, DatanodeId};
 
 use super::count::mixed;
 use super::ec_count::EcReplicaCount;
+use super::pair::Pair;
 use super::pending::{Pending, Task};
 use super::repair::Repair;
 use super::urgency::{Left, Urgency};
@@ -89,6 +90,23 @@ impl Cluster {
         }
         if (copied.is_empty() && decoded.is_empty()) || self.is_copying_enough() {
             return Bring::Waits;
+        }
+        if decoded.is_empty() {
+            let pairs = copied.iter().map(|index| (*index, self.pair_of_index(c, s, *index)));
+            let mut waits = false;
+            for (index, pair) in pairs {
+                match pair {
+                    Pair::Copy(source, target) => {
+                        let repair = Repair::copy(c.id, (source, index), target, until);
+                        return Bring::Ordered(repair);
+                    }
+                    Pair::Wait => waits = true,
+                    Pair::None => {}
+                }
+            }
+            if waits {
+                return Bring::Waits;
+            }
         }
         let targets = self.choose_ec_targets(c, s, needed.len());
         let Some(target) = targets.first().copied() else {

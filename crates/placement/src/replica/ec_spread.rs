@@ -81,6 +81,15 @@ impl Cluster {
         })
     }
 
+    /// Whether a rack would have more indexes than it should with one on this node.
+    pub(super) fn would_crowd(&self, c: &Container, s: &EcReplicaCount, node: DatanodeId) -> bool {
+        let ReplicationConfig::Ec(EcConfig { parity, .. }) = c.config else { return false };
+        let Some(node) = self.nodes.get(node) else { return true };
+        let there = self.by_rack(placed(s)).get(self.rack_of(node)).copied().unwrap_or(0);
+        let share = (s.required as usize).div_ceil(self.nodes.racks().max(1));
+        self.settings.replication.rack_aware && there >= share.max(parity as usize)
+    }
+
     /// Copies an index out of a rack that has too many; the copy there is the one too many then.
     pub(super) fn spread(
         &self,

@@ -7,6 +7,7 @@ mod ec_repair;
 mod ec_spread;
 pub mod health;
 pub mod moving;
+mod pair;
 pub mod pending;
 pub mod progress;
 mod reconcile;

@@ -24,6 +24,7 @@ use smallvec::{SmallVec, smallvec};
 use types::{ContainerId, DatanodeId, OperationalState};
 
 use super::count::{ReplicaCount, mixed};
+use super::pair::Pair;
 use super::pending::{Pending, Task};
 use super::urgency::{Left, Urgency};
 use crate::settings::whole;
@@ -219,6 +220,15 @@ impl Cluster {
     ) -> Option<Repair> {
         if self.is_copying_enough() {
             return None;
+        }
+        if !elsewhere {
+            match self.pair_of(c, s) {
+                Pair::Copy(source, target) => {
+                    return Some(Repair::copy(c.id, (source, 0), target, until));
+                }
+                Pair::Wait => return None,
+                Pair::None => {}
+            }
         }
         let target = self.choose_target(c, s, elsewhere)?;
         let source = self.choose_source(c, s)?;

@@ -87,6 +87,9 @@ fn leaving(cluster: &placement::Cluster, bean: &mut serde_json::Map<String, serd
         bean.insert(format!("UuidDN.{at}"), node.details.id.to_string().into());
         bean.insert(format!("BytesDoneDN.{at}"), progress.bytes_done.into());
         bean.insert(format!("BytesLeftDN.{at}"), progress.bytes_left.into());
+        if let Some(to) = cluster.destination(node.details.id) {
+            bean.insert(format!("DestinationDN.{at}"), to.to_string().into());
+        }
         if let Some(rate) = progress.bytes_per_second {
             bean.insert(format!("BytesPerSecondDN.{at}"), rate.into());
         }

@@ -143,11 +143,11 @@ commands! {
         DatanodeUsageInfo: Leader, Repeatable, ReadOnlyAdmin, datanode_usage_info_request
             => datanode_usage_info_response = node::usage(core, &body)?;
         DecommissionNodes: Leader, Repeatable, Admin, decommission_nodes_request
-            => decommission_nodes_response = workflow::decommission(core, &body);
+            => decommission_nodes_response = workflow::decommission(core, &body).await?;
         RecommissionNodes: Leader, Repeatable, Admin, recommission_nodes_request
-            => recommission_nodes_response = workflow::recommission(core, &body);
+            => recommission_nodes_response = workflow::recommission(core, &body).await?;
         StartMaintenanceNodes: Leader, Repeatable, Admin, start_maintenance_nodes_request
-            => start_maintenance_nodes_response = workflow::maintenance(core, &body);
+            => start_maintenance_nodes_response = workflow::maintenance(core, &body).await?;
         GetContainersOnDecomNode: Leader, Repeatable, Everyone, get_containers_on_decom_node_request
             => get_containers_on_decom_node_response = workflow::containers(core, &body)?;
 

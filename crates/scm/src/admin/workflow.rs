@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use placement::node::{Obstacles, ServeError};
-use placement::{Cluster, Decision, Health};
+use placement::node::{DestinationChoice, DestinationError, Obstacles, ServeError};
+use placement::{Change, Cluster, Decision, Health};
 use proto::container_location::*;
 use proto::hdds::LifeCycleState;
 use types::{DatanodeDetails, DatanodeId, OperationalState, PortName};
@@ -16,34 +16,36 @@ use crate::service_names as names;
 type Failed = Vec<DatanodeAdminErrorResponseProto>;
 
 /// DecommissionNodes.
-pub fn decommission(
+pub async fn decommission(
     core: &Core,
     r: &DecommissionNodesRequestProto,
-) -> DecommissionNodesResponseProto {
+) -> Result<DecommissionNodesResponseProto, RequestError> {
     let unknown = |host: &str| format!("{host}: Name or service not known");
-    let leaving = Leaving { verb: "decommission", goal: "decommission" };
+    let (verb, goal) = ("decommission", "decommission");
+    let leaving = Leaving { verb, goal, force: r.force(), to: r.to.as_deref() };
     let begin = |cluster: &mut Cluster, id, now| cluster.decommission(id, now);
-    let failed_hosts = change(core, &r.hosts, unknown, Some((leaving, r.force())), begin);
-    DecommissionNodesResponseProto { failed_hosts }
+    let failed_hosts = change(core, &r.hosts, unknown, Some(leaving), begin).await?;
+    Ok(DecommissionNodesResponseProto { failed_hosts })
 }
 
 /// RecommissionNodes.
-pub fn recommission(
+pub async fn recommission(
     core: &Core,
     r: &RecommissionNodesRequestProto,
-) -> RecommissionNodesResponseProto {
+) -> Result<RecommissionNodesResponseProto, RequestError> {
     let begin = |cluster: &mut Cluster, id, now| cluster.recommission(id, now);
-    let failed_hosts = change(core, &r.hosts, str::to_owned, None, begin);
-    RecommissionNodesResponseProto { failed_hosts }
+    let failed_hosts = change(core, &r.hosts, str::to_owned, None, begin).await?;
+    Ok(RecommissionNodesResponseProto { failed_hosts })
 }
 
 /// StartMaintenanceNodes.
-pub fn maintenance(
+pub async fn maintenance(
     core: &Core,
     r: &StartMaintenanceNodesRequestProto,
-) -> StartMaintenanceNodesResponseProto {
+) -> Result<StartMaintenanceNodesResponseProto, RequestError> {
     let hours = r.end_in_hours().max(0) as u64;
-    let leaving = Leaving { verb: "start maintenance for", goal: "maintenance" };
+    let (verb, goal) = ("start maintenance for", "maintenance");
+    let leaving = Leaving { verb, goal, force: r.force(), to: r.to.as_deref() };
     let begin = |cluster: &mut Cluster, id, now: u64| {
         let expiry = if hours == 0 {
             0
@@ -53,8 +55,8 @@ pub fn maintenance(
         };
         cluster.begin_maintenance(id, expiry, now)
     };
-    let failed_hosts = change(core, &r.hosts, str::to_owned, Some((leaving, r.force())), begin);
-    StartMaintenanceNodesResponseProto { failed_hosts }
+    let failed_hosts = change(core, &r.hosts, str::to_owned, Some(leaving), begin).await?;
+    Ok(StartMaintenanceNodesResponseProto { failed_hosts })
 }
 
 /// GetContainersOnDecomNode: what keeps a node from leaving.
@@ -116,40 +118,67 @@ enum WorkflowError {
     },
     #[error(transparent)]
     State(#[from] ServeError),
+    #[error(transparent)]
+    Destination(#[from] DestinationError),
 }
 
-/// How a wish is worded when there are too few nodes for it.
-struct Leaving {
+/// How nodes are to leave.
+struct Leaving<'a> {
+    /// As it is worded when there are too few nodes for it.
     verb: &'static str,
     goal: &'static str,
+    /// Also when there are too few.
+    force: bool,
+    /// Where the replicas go to: a host, [`AUTO`] or [`ANY`].
+    to: Option<&'a str>,
 }
 
-fn change(
+/// To one node that SCM chooses.
+const AUTO: &str = "auto";
+/// To as many nodes as take them.
+const ANY: &str = "any";
+
+async fn change(
     core: &Core,
     hosts: &[String],
     unknown: impl Fn(&str) -> String,
-    leaving: Option<(Leaving, bool)>,
+    leaving: Option<Leaving<'_>>,
     begin: impl Fn(&mut Cluster, DatanodeId, u64) -> Result<Decision, ServeError>,
-) -> Failed {
+) -> Result<Failed, RequestError> {
     let now = core.clock.now();
     let mut failed = Failed::new();
     let mut decision = Decision::default();
+    let mut ids = Vec::new();
+    let mut destinations = Vec::new();
     {
-        let mut cluster = core.cluster();
-        let mut ids = Vec::new();
+        let cluster = core.cluster();
         for host in hosts {
             match find(&cluster, host, &unknown) {
                 Ok(id) => ids.push((host, id)),
                 Err(error) => failed.push(refusal(host, &error)),
             }
         }
-        if let Some((leaving, force)) = leaving
-            && !force
-            && let Err(error) = enough_stay(&cluster, &ids, &leaving)
-        {
-            failed.push(refusal("AllHosts", &error));
-            return failed;
+        if let Some(leaving) = leaving {
+            if !leaving.force
+                && let Err(error) = enough_stay(&cluster, &ids, &leaving)
+            {
+                failed.push(refusal("AllHosts", &error));
+                return Ok(failed);
+            }
+            match plan_destinations(&cluster, &ids, leaving.to, &unknown) {
+                Ok(changes) => destinations = changes,
+                Err(error) => {
+                    failed.push(refusal(leaving.to.unwrap_or("AllHosts"), &error));
+                    return Ok(failed);
+                }
+            }
         }
+    }
+    if !destinations.is_empty() {
+        core.propose(destinations).await?;
+    }
+    {
+        let mut cluster = core.cluster();
         for (host, id) in ids {
             match begin(&mut cluster, id, now) {
                 Ok(more) => decision.merge(more),
@@ -161,7 +190,24 @@ fn change(
     for name in [names::PIPELINE_CREATOR, names::REPLICATION_MANAGER, names::ADMIN_MONITOR] {
         core.services.wake(name);
     }
-    failed
+    Ok(failed)
+}
+
+/// Where what these nodes have goes to. Without a wish it is as the configuration says.
+fn plan_destinations(
+    cluster: &Cluster,
+    leaving: &[(&String, DatanodeId)],
+    to: Option<&str>,
+    unknown: impl Fn(&str) -> String,
+) -> Result<Vec<Change>, WorkflowError> {
+    let wish = match to {
+        None if cluster.settings.replication.point_to_point => DestinationChoice::Auto,
+        None | Some(ANY) => DestinationChoice::Any,
+        Some(AUTO) => DestinationChoice::Auto,
+        Some(host) => DestinationChoice::Node(find(cluster, host, unknown)?),
+    };
+    let ids: Vec<_> = leaving.iter().map(|(_, id)| *id).collect();
+    Ok(cluster.plan_destinations(&ids, wish)?)
 }
 
 fn refusal(host: &str, error: &WorkflowError) -> DatanodeAdminErrorResponseProto {
@@ -224,7 +270,7 @@ fn newest(nodes: &[&&placement::Node]) -> Option<DatanodeId> {
 fn enough_stay(
     cluster: &Cluster,
     leaving: &[(&String, DatanodeId)],
-    wish: &Leaving,
+    wish: &Leaving<'_>,
 ) -> Result<(), WorkflowError> {
     let serves = |n: &&placement::Node| {
         n.health == Health::Healthy && n.details.op_state == OperationalState::InService
@@ -258,6 +304,6 @@ fn enough_stay(
         return Ok(());
     }
     let (tried, others) = (ids.len(), cluster.nodes.len() - serving);
-    let Leaving { verb, goal } = *wish;
+    let Leaving { verb, goal, .. } = *wish;
     Err(WorkflowError::InsufficientNodes { verb, goal, tried, serving, others, minimum })
 }

@@ -9,7 +9,8 @@ use placement::{Balancer, Change, Container, Refused, Sequence, Transaction, Usa
 use prost::Message;
 use proto::hdds::{self, LifeCycleEvent};
 use proto::scm_datanode::DeletedBlocksTransaction;
-use types::{ContainerId, Pipeline, PipelineId};
+use types::ids::{uuid_from_wire, uuid_to_wire};
+use types::{ContainerId, DatanodeId, Pipeline, PipelineId};
 
 #[derive(Clone, PartialEq, Message)]
 struct EntryProto {
@@ -19,7 +20,7 @@ struct EntryProto {
 
 #[derive(Clone, PartialEq, Message)]
 struct ChangeProto {
-    #[prost(oneof = "Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(oneof = "Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
     kind: Option<Kind>,
 }
 
@@ -49,6 +50,8 @@ enum Kind {
     RemoveDeletions(RemoveDeletionsProto),
     #[prost(message, tag = "12")]
     SetBalancer(hdds::ContainerBalancerConfigurationProto),
+    #[prost(message, tag = "13")]
+    SetDestination(SetDestinationProto),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -57,6 +60,15 @@ struct ClosePipelineProto {
     id: hdds::PipelineId,
     #[prost(uint64, tag = "2")]
     now: u64,
+}
+
+/// Without a destination, what the node has goes to any nodes.
+#[derive(Clone, PartialEq, Message)]
+struct SetDestinationProto {
+    #[prost(message, required, tag = "1")]
+    node: hdds::Uuid,
+    #[prost(message, optional, tag = "2")]
+    destination: Option<hdds::Uuid>,
 }
 
 /// An event of 0 or -1 revives a container, as CLOSED or QUASI_CLOSED.
@@ -166,6 +178,10 @@ fn kind_of(change: &Change) -> Kind {
             Kind::RemoveDeletions(RemoveDeletionsProto { ids: ids.clone() })
         }
         Change::SetBalancer(balancer) => Kind::SetBalancer(balancer.to_wire()),
+        Change::SetDestination { node, destination } => Kind::SetDestination(SetDestinationProto {
+            node: uuid_to_wire(node.0),
+            destination: destination.map(|id| uuid_to_wire(id.0)),
+        }),
     }
 }
 
@@ -213,6 +229,10 @@ fn change_of(kind: Kind) -> Result<Change, MachineError> {
         Kind::SetBalancer(b) => {
             Change::SetBalancer(Balancer::from_wire(&b).map_err(|e| e.to_string())?)
         }
+        Kind::SetDestination(d) => Change::SetDestination {
+            node: DatanodeId(uuid_from_wire(&d.node)),
+            destination: d.destination.map(|id| DatanodeId(uuid_from_wire(&id))),
+        },
     })
 }
 
@@ -221,7 +241,7 @@ mod tests {
     use placement::balance::Configuration;
 
     use super::*;
-    use types::{DatanodeDetails, DatanodeId, PipelineState, ReplicationConfig};
+    use types::{DatanodeDetails, PipelineState, ReplicationConfig};
 
     #[test]
     fn any_bytes_are_changes_or_refused() {
@@ -318,6 +338,11 @@ mod tests {
                 should_run: true,
                 next_iteration: 8,
             }),
+            Change::SetDestination {
+                node: DatanodeId::random(),
+                destination: Some(DatanodeId::random()),
+            },
+            Change::SetDestination { node: DatanodeId::random(), destination: None },
         ]
     }
 

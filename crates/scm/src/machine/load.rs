@@ -6,8 +6,8 @@ use placement::{Balancer, Cluster, Sequence};
 
 use crate::ScmError;
 use crate::tables::{
-    BALANCER_KEY, BalancerRow, CONTAINERS, DELETED_BLOCKS, NumberRow, PIPELINES, SEQUENCE_ID,
-    SERVICE_CONFIG, TRANSACTION_INFO, TRANSACTION_INFO_KEY,
+    BALANCER_KEY, BalancerRow, CONTAINERS, DELETED_BLOCKS, DESTINATIONS, DESTINATIONS_KEY,
+    NumberRow, PIPELINES, SEQUENCE_ID, SERVICE_CONFIG, TRANSACTION_INFO, TRANSACTION_INFO_KEY,
 };
 
 /// Loads every table into an empty cluster; returns how far the store has applied the log.
@@ -22,6 +22,8 @@ pub fn load(store: &Store, cluster: &mut Cluster) -> Result<LogPosition, ScmErro
         cluster.sequences.load(sequence, last.map_or(0, |NumberRow(n)| n));
     }
     cluster.balancer = load_balancer(store)?;
+    let destinations = DESTINATIONS.get(store, &DESTINATIONS_KEY.to_owned())?;
+    cluster.destinations = destinations.map(|row| row.0).unwrap_or_default();
     let position = TRANSACTION_INFO.get(store, &TRANSACTION_INFO_KEY.to_owned())?;
     Ok(position.map(|p| p.0).unwrap_or_default())
 }

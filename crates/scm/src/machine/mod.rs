@@ -35,9 +35,10 @@ pub use snapshot::{discard_sent, resume as resume_restore};
 
 use crate::error::ScmError;
 use crate::tables::{
-    BALANCER_KEY, BalancerRow, CONTAINERS, ContainerKey, ContainerRow, DELETED_BLOCKS, DeletionRow,
-    NumberRow, PIPELINES, PipelineKey, PipelineRow, PositionRow, SEQUENCE_ID, SERVICE_CONFIG,
-    TRANSACTION_INFO, TRANSACTION_INFO_KEY,
+    BALANCER_KEY, BalancerRow, CONTAINERS, ContainerKey, ContainerRow, DELETED_BLOCKS,
+    DESTINATIONS, DESTINATIONS_KEY, DeletionRow, DestinationsRow, NumberRow, PIPELINES,
+    PipelineKey, PipelineRow, PositionRow, SEQUENCE_ID, SERVICE_CONFIG, TRANSACTION_INFO,
+    TRANSACTION_INFO_KEY,
 };
 
 /// The changes of an entry, as far as they are known.
@@ -220,6 +221,10 @@ fn put_row(batch: &mut Batch, cluster: &Cluster, touched: Touched) {
                 let row = BalancerRow(balancer.clone());
                 SERVICE_CONFIG.put(batch, &BALANCER_KEY.to_owned(), &row);
             }
+        }
+        Touched::Destinations => {
+            let row = DestinationsRow(cluster.destinations.clone());
+            DESTINATIONS.put(batch, &DESTINATIONS_KEY.to_owned(), &row);
         }
         Touched::Sequence(sequence) => {
             let last = NumberRow(cluster.sequences.last(sequence));

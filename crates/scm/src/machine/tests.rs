@@ -7,6 +7,7 @@ use multiraft::LogPosition;
 use parking_lot::Mutex;
 use placement::{Change, Sequence, Settings};
 use replicated::conformance::check;
+use types::DatanodeId;
 
 use super::*;
 use crate::conformance::{FAULTY_TRANSACTION, Subject, deletion};
@@ -172,4 +173,17 @@ fn the_balancer_is_as_it_was_asked_for_after_a_start_and_off_when_its_row_makes_
     scm.store.write(batch, Durability::Sync).unwrap();
     drop(scm);
     assert_eq!(machine(dir.path()).cluster.lock().balancer, None);
+}
+
+#[test]
+fn where_the_replicas_of_a_node_go_is_known_after_a_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, to, other) = (DatanodeId::random(), DatanodeId::random(), DatanodeId::random());
+    let set = |node, destination| Change::SetDestination { node, destination };
+    let mut scm = machine(dir.path());
+    assert_eq!(apply(&mut scm, 1, &[set(node, Some(to)), set(other, Some(to))]), [None, None]);
+    assert_eq!(apply(&mut scm, 2, &[set(other, None)]), [None]);
+    drop(scm);
+    let scm = machine(dir.path());
+    assert_eq!(scm.cluster.lock().destinations, [(node, to)].into());
 }

@@ -24,6 +24,7 @@ pub(crate) struct Hosts {
 /// Empty DataNodes, to be taken away for good.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin datanode decommission dn7.example.com\n  \
+    o3 admin datanode decommission dn7.example.com --to auto\n  \
     o3 admin datanode status decommission")]
 pub struct Decommission {
     #[command(flatten)]
@@ -31,6 +32,10 @@ pub struct Decommission {
     /// Also when too few DataNodes would stay.
     #[arg(long)]
     force: bool,
+    /// Where the replicas go: to one DataNode (a host or id), to an idle one that SCM chooses, or
+    /// to any. Without it, as hdds.scm.datanode.decommission.point.to.point says.
+    #[arg(long, value_name = "HOST|auto|any")]
+    to: Option<String>,
 }
 
 /// Prepare DataNodes for being away for a while.
@@ -45,6 +50,10 @@ pub struct Maintenance {
     /// Also when too few DataNodes would stay.
     #[arg(long)]
     force: bool,
+    /// Where the replicas go: to one DataNode (a host or id), to an idle one that SCM chooses, or
+    /// to any. Without it, as hdds.scm.datanode.decommission.point.to.point says.
+    #[arg(long, value_name = "HOST|auto|any")]
+    to: Option<String>,
 }
 
 /// Take DataNodes back into service.
@@ -59,8 +68,8 @@ pub(crate) async fn decommission(
     args: Decommission,
     conf: &Configuration,
 ) -> Result<(), ShellError> {
-    let Decommission { nodes, force } = args;
-    let failed = nodes.scm.client(conf).decommission(&nodes.hosts, force).await?;
+    let Decommission { nodes, force, to } = args;
+    let failed = nodes.scm.client(conf).decommission(&nodes.hosts, force, to.as_deref()).await?;
     print_outcome(
         &nodes,
         failed,
@@ -71,8 +80,9 @@ pub(crate) async fn decommission(
 
 /// Runs `maintenance`.
 pub(crate) async fn maintenance(args: Maintenance, conf: &Configuration) -> Result<(), ShellError> {
-    let Maintenance { nodes, end, force } = args;
-    let failed = nodes.scm.client(conf).start_maintenance(&nodes.hosts, end, force).await?;
+    let Maintenance { nodes, end, force, to } = args;
+    let scm = nodes.scm.client(conf);
+    let failed = scm.start_maintenance(&nodes.hosts, end, force, to.as_deref()).await?;
     print_outcome(
         &nodes,
         failed,

@@ -45,6 +45,8 @@ pub(crate) struct Progress {
     pub(crate) bytes_per_second: Option<u64>,
     pub(crate) millis_left: Option<u64>,
     pub(crate) blocked_by: Option<String>,
+    /// The id of the node that its replicas go to, if it is one.
+    pub(crate) destination: Option<String>,
 }
 
 impl Progress {
@@ -55,6 +57,7 @@ impl Progress {
             "bytesPerSecond": self.bytes_per_second,
             "millisLeft": self.millis_left,
             "waitsFor": self.blocked_by,
+            "destination": self.destination,
         })
     }
 
@@ -71,6 +74,7 @@ impl Progress {
             None => "time left not known".to_owned(),
         };
         let mut lines = vec![format!("Data elsewhere: {done} of {all}, {rate}, {left}")];
+        lines.extend(self.destination.as_ref().map(|node| format!("Goes to: {node}")));
         lines.extend(self.blocked_by.as_ref().map(|what| format!("Waits for: {what}")));
         lines
     }
@@ -88,12 +92,14 @@ pub(crate) fn progress_of_all(metrics: &str) -> Result<BTreeMap<String, Progress
     let of_one = |number: &str| {
         let value = |name: &str| bean.get(&format!("{name}DN.{number}"));
         let count = |name: &str| value(name).and_then(Value::as_u64);
+        let text = |name: &str| value(name).and_then(Value::as_str).map(str::to_owned);
         let progress = Progress {
             bytes_done: count("BytesDone").unwrap_or_default(),
             bytes_left: count("BytesLeft").unwrap_or_default(),
             bytes_per_second: count("BytesPerSecond"),
             millis_left: count("MillisLeft"),
-            blocked_by: value("BlockedBy").and_then(Value::as_str).map(str::to_owned),
+            blocked_by: text("BlockedBy"),
+            destination: text("Destination"),
         };
         Some((value("Uuid")?.as_str()?.to_owned(), progress))
     };

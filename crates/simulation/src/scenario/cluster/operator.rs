@@ -24,9 +24,11 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
             board.pass(random.below(MAX_INTERVAL)).await;
             let number = random.below(DATANODES as u64) as usize;
             let hosts = [address(1 + SCMS + OMS + number)];
+            // Point to point for every other node.
+            let to = number.is_multiple_of(2).then_some("auto");
             let left = match random.one_in(2) {
-                true => scm.decommission(&hosts, true).await,
-                false => scm.start_maintenance(&hosts, 0, true).await,
+                true => scm.decommission(&hosts, true, to).await,
+                false => scm.start_maintenance(&hosts, 0, true, to).await,
             };
             tracing::info!(number, ?left, "a node is taken out of service");
             board.pass(random.range(OUT_OF_SERVICE.0, OUT_OF_SERVICE.0 + OUT_OF_SERVICE.1)).await;

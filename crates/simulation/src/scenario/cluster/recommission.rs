@@ -42,7 +42,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
             for _ in 0..KEYS {
                 write_once::put(&client, board, Size::Large).await;
             }
-            let asked = scm.decommission(&hosts, true).await;
+            let asked = scm.decommission(&hosts, true, None).await;
             tracing::info!(first, ?asked, "a node is to leave");
             for _ in 0..LEAVE_TIMEOUT {
                 if board.stop.load(Ordering::Acquire) || has_left(&scm, &hosts[0]).await {

@@ -1,0 +1,164 @@
+//! Point-to-point decommission: what a node that leaves has goes to one other node, its
+//! destination, so that no third node's disks and links are busy with it.
+//!
+//! The destination is a preference, and replicated: the next leader goes on. What of it goes
+//! elsewhere says `replica/pair.rs`.
+
+use std::collections::BTreeMap;
+
+use types::{DatanodeId, OperationalState};
+
+use super::{Health, Node};
+use crate::{Change, Cluster};
+
+/// The destinations of nodes, by the node that leaves.
+pub type Destinations = BTreeMap<DatanodeId, DatanodeId>;
+
+/// Where an operator wants a node's replicas to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DestinationChoice {
+    /// To any nodes.
+    Any,
+    /// To one node that the rules choose, or to any nodes when none could take all of it.
+    Auto,
+    /// To this node.
+    Node(DatanodeId),
+}
+
+/// Why a node cannot be a destination.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DestinationError {
+    /// No such node.
+    #[error("destination {0} is not known")]
+    Unknown(DatanodeId),
+    /// It is one of those that leave.
+    #[error("{0} leaves, and cannot be the destination")]
+    Leaves(String),
+    /// It takes no replicas.
+    #[error("destination {node} is {health} and {}, and takes no replicas", .state.to_wire().as_str_name())]
+    State {
+        /// The destination.
+        node: String,
+        /// Its health.
+        health: Health,
+        /// Its state.
+        state: OperationalState,
+    },
+    /// Its disks have not enough room.
+    #[error("destination {node} has {room} bytes left, and {needed} are to go there")]
+    Room {
+        /// The destination.
+        node: String,
+        /// What its disks have left.
+        room: u64,
+        /// What the nodes have that leave.
+        needed: u64,
+    },
+}
+
+impl Cluster {
+    /// The destination of a node that leaves.
+    pub fn destination(&self, node: DatanodeId) -> Option<DatanodeId> {
+        self.destinations.get(&node).copied()
+    }
+
+    /// The changes that make what is wished of nodes that begin to leave together.
+    ///
+    /// # Errors
+    /// When the node that is wished for cannot be the destination.
+    pub fn plan_destinations(
+        &self,
+        leaving: &[DatanodeId],
+        wish: DestinationChoice,
+    ) -> Result<Vec<Change>, DestinationError> {
+        if let DestinationChoice::Node(id) = wish {
+            self.check_destination(leaving, id)?;
+        }
+        let mut taken: Vec<DatanodeId> = self.destinations.values().copied().collect();
+        let mut changes = Vec::new();
+        for node in leaving {
+            let destination = match wish {
+                DestinationChoice::Any => None,
+                DestinationChoice::Node(id) => Some(id),
+                DestinationChoice::Auto => self.choose_destination(leaving, *node, &taken),
+            };
+            taken.extend(destination);
+            if self.destination(*node) != destination {
+                changes.push(Change::SetDestination { node: *node, destination });
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Whether what these nodes have can go to that one.
+    fn check_destination(
+        &self,
+        leaving: &[DatanodeId],
+        id: DatanodeId,
+    ) -> Result<(), DestinationError> {
+        let node = self.nodes.get(id).ok_or(DestinationError::Unknown(id))?;
+        let name = || node.details.to_string();
+        if leaving.contains(&id) {
+            return Err(DestinationError::Leaves(name()));
+        }
+        if !node.accepts_writes() {
+            let (health, state) = (node.health, node.details.op_state);
+            return Err(DestinationError::State { node: name(), health, state });
+        }
+        let needed = leaving.iter().map(|n| self.bytes_on(*n)).fold(0, u64::saturating_add);
+        let room = node.room();
+        match needed <= room {
+            true => Ok(()),
+            false => Err(DestinationError::Room { node: name(), room, needed }),
+        }
+    }
+
+    /// The idlest node that has room for all and could take most of it: in another rack if there is
+    /// one, nobody else's destination if there is one, then the one that has the fewest of the
+    /// containers already, the least to send and to get, and is the emptiest.
+    fn choose_destination(
+        &self,
+        leaving: &[DatanodeId],
+        node: DatanodeId,
+        taken: &[DatanodeId],
+    ) -> Option<DatanodeId> {
+        let rack = self.nodes.get(node)?.details.network_location.as_str();
+        let needed = self.bytes_on(node);
+        let mut count = 0_usize;
+        let mut shared: BTreeMap<DatanodeId, usize> = BTreeMap::new();
+        for container in self.replicas.on_node(node) {
+            count = count.saturating_add(1);
+            for replica in self.replicas.of(container) {
+                let of_node = shared.entry(replica.node).or_default();
+                *of_node = of_node.saturating_add(1);
+            }
+        }
+        let shared = |id| shared.get(&id).copied().unwrap_or(0);
+        let fits = |n: &&Node| {
+            n.accepts_writes()
+                && !leaving.contains(&n.details.id)
+                && n.room() >= needed
+                && shared(n.details.id) <= count / 2
+        };
+        let rank = |n: &&Node| {
+            let id = n.details.id;
+            let same_rack =
+                self.settings.replication.rack_aware && n.details.network_location == rack;
+            let work = self.pending.receiving(id).saturating_add(self.pending.sending(id));
+            let others = taken.iter().filter(|other| **other == id).count();
+            (same_rack, others, shared(id), work, n.used_percent(), id)
+        };
+        self.nodes.iter().filter(fits).min_by_key(rank).map(|n| n.details.id)
+    }
+
+    fn bytes_on(&self, node: DatanodeId) -> u64 {
+        let bytes = |id| self.replicas.on(id, node).map_or(0, |replica| replica.used_bytes);
+        self.replicas.on_node(node).map(bytes).fold(0, u64::saturating_add)
+    }
+
+    /// A node does not leave any more, or has left.
+    pub(super) fn forget_destination(&self, node: DatanodeId) -> Option<Change> {
+        self.destination(node)?;
+        Some(Change::SetDestination { node, destination: None })
+    }
+}

@@ -1,0 +1,75 @@
+//! A node that leaves and its destination ([`Cluster::destination`]): whether a missing replica goes
+//! from the one to the other.
+//!
+//! It goes the usual way when the destination cannot take it (it has one already, has no room, is
+//! not in service), when all replicas would be in one rack or too many indexes, and when the node
+//! that leaves is not HEALTHY. It waits while one of the two has enough to do, since both are there
+//! and nothing is lost meanwhile.
+
+use types::DatanodeId;
+
+use super::count::ReplicaCount;
+use super::ec_count::EcReplicaCount;
+use crate::{Cluster, Container};
+
+/// How a node's destination bears on a container.
+pub(super) enum Pair {
+    /// Its replica is to go from one node to the other now.
+    Copy(DatanodeId, DatanodeId),
+    /// It is to do so when one of the two has time.
+    Wait,
+    /// It goes the usual way.
+    None,
+}
+
+impl Cluster {
+    /// Whether the copy of a replicated container that is missing goes from a node to its
+    /// destination.
+    pub(super) fn pair_of(&self, c: &Container, s: &ReplicaCount) -> Pair {
+        // What is missing for another reason does not wait for two nodes.
+        if self.destinations.is_empty() || s.missing(true) > s.leaving.len() {
+            return Pair::None;
+        }
+        let newest = |id: &DatanodeId| self.replicas.on(c.id, *id).map_or(0, |r| r.sequence_id);
+        let all = || s.serving.iter().chain(&s.leaving).chain(&s.maintenance);
+        let best = all().map(newest).max();
+        let placed: Vec<DatanodeId> =
+            s.serving.iter().chain(&s.closing).chain(&s.coming).copied().collect();
+        let from = s.leaving.iter().chain(&s.maintenance).filter(|id| Some(newest(id)) == best);
+        self.first_pair(c, from.copied(), |target| {
+            let mut with: Vec<DatanodeId> = placed.clone();
+            with.push(target);
+            !self.in_one_rack_of_several(&with)
+        })
+    }
+
+    /// The same of an index of an erasure coded container.
+    pub(super) fn pair_of_index(&self, c: &Container, s: &EcReplicaCount, index: u32) -> Pair {
+        if self.destinations.is_empty() {
+            return Pair::None;
+        }
+        let from = [&s.leaving, &s.maintenance].into_iter().filter_map(|of| of.get(&index));
+        let from = from.flatten().copied().filter(|id| !self.pending.failed_lately(c.id, *id));
+        self.first_pair(c, from, |target| !self.would_crowd(c, s, target))
+    }
+
+    fn first_pair(
+        &self,
+        c: &Container,
+        from: impl Iterator<Item = DatanodeId>,
+        racks_allow: impl Fn(DatanodeId) -> bool,
+    ) -> Pair {
+        for source in from.filter(|id| self.nodes.is_healthy(*id)) {
+            let Some(target) = self.destination(source) else { continue };
+            let Some(node) = self.nodes.get(target) else { continue };
+            if !self.can_get(c, node) || !racks_allow(target) {
+                continue;
+            }
+            return match self.refuses(c, node).is_none() && self.may_send(source) {
+                true => Pair::Copy(source, target),
+                false => Pair::Wait,
+            };
+        }
+        Pair::None
+    }
+}
