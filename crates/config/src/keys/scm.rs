@@ -193,9 +193,10 @@ keys! {
     /// How the places of new replicas are chosen: a class name of Ozone's. With RackAware in it,
     /// two replicas are in one rack and the others elsewhere; else racks do not matter.
     OZONE_SCM_CONTAINER_PLACEMENT_IMPL: String = "ozone.scm.container.placement.impl", "org.apache.hadoop.hdds.scm.container.placement.algorithms.SCMContainerPlacementRackAware", [SCM];
-    /// Whether what a DataNode has that leaves goes to one other DataNode, an idle one with room for
-    /// all of it and in another rack if there is one, so that only these two have work with it; else
-    /// it goes to as many as take it. `--to` of `o3 admin datanode decommission` says it for one.
+    /// Whether what a DataNode has that leaves goes to one other DataNode, an idle one with room
+    /// for all of it and in another rack if there is one, so that only these two have work with
+    /// it; else it goes to as many as take it. `--to` of `o3 admin datanode decommission` says it
+    /// for one.
     HDDS_SCM_DATANODE_DECOMMISSION_POINT_TO_POINT: bool = "hdds.scm.datanode.decommission.point.to.point", "false", [SCM];
     /// How often SCM looks how far nodes are that are being decommissioned or enter maintenance.
     OZONE_SCM_DATANODE_ADMIN_MONITOR_INTERVAL: Duration = "ozone.scm.datanode.admin.monitor.interval", "30s", [SCM];

@@ -182,14 +182,15 @@ impl Dispatcher {
         let verb = self.verb(request.cmd_type);
         let mut call = verb.calls.call(caller.received);
         let mut timer = Timer::new(caller.received);
-        if caller.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            return Err(Status::new(Code::DeadlineExceeded, "the client gave up meanwhile"));
-        }
         let route = namespace::route(&request);
         let user = self.identify(&request, &caller);
         let admitted = self.admit(route, request.cmd_type, &user, &caller);
         let _place = telemetry::wait("admission", admitted).await?;
-        call.started_at(timer.end(Stage::Queue));
+        let admitted_at = timer.end(Stage::Queue);
+        call.started_at(admitted_at);
+        if caller.deadline.is_some_and(|deadline| deadline <= admitted_at) {
+            return Err(Status::new(Code::DeadlineExceeded, "the client gave up meanwhile"));
+        }
         let wanted =
             self.parts.audit.is_enabled() && (route == Route::Write || self.parts.audit_reads);
         let note = wanted.then(|| audit::note(&request));

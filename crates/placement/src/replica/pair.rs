@@ -1,5 +1,5 @@
-//! A node that leaves and its destination ([`Cluster::destination`]): whether a missing replica goes
-//! from the one to the other.
+//! A node that leaves and its destination ([`Cluster::destination`]): whether a missing replica
+//! goes from the one to the other.
 //!
 //! It goes the usual way when the destination cannot take it (it has one already, has no room, is
 //! not in service), when all replicas would be in one rack or too many indexes, and when the node
