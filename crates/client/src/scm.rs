@@ -283,6 +283,39 @@ impl ScmClient {
         Ok(part(reply, "getMetricsResponse")?.metrics_json.unwrap_or_default())
     }
 
+    /// Starts SCM's replication manager.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn start_replication_manager(&self) -> Result<()> {
+        let mut request = request(Type::StartReplicationManager);
+        request.start_replication_manager_request = Some(Default::default());
+        let reply = self.submit(&request).await?.start_replication_manager_response;
+        part(reply, "startReplicationManagerResponse").map(drop)
+    }
+
+    /// Stops SCM's replication manager.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn stop_replication_manager(&self) -> Result<()> {
+        let mut request = request(Type::StopReplicationManager);
+        request.stop_replication_manager_request = Some(Default::default());
+        let reply = self.submit(&request).await?.stop_replication_manager_response;
+        part(reply, "stopReplicationManagerResponse").map(drop)
+    }
+
+    /// Whether SCM's replication manager runs.
+    ///
+    /// # Errors
+    /// As [`ScmClient::submit`].
+    pub async fn replication_manager_runs(&self) -> Result<bool> {
+        let mut request = request(Type::GetReplicationManagerStatus);
+        request.seplication_manager_status_request = Some(Default::default());
+        let reply = self.submit(&request).await?.replication_manager_status_response;
+        Ok(part(reply, "replicationManagerStatusResponse")?.is_running)
+    }
+
     /// How the containers are, as the replication manager found them: numbers by state and by
     /// trouble, and some of them by name.
     ///

@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
+use futures::future::BoxFuture;
 use service::{Section, StatusPage, readable_bytes};
 
 use crate::container_list::time;
 use crate::daemon::{Daemon, Stage};
+use crate::deletion_status;
 use crate::node::Node;
 use crate::storage::scan::{FoundDamage, ScanFigures, ScanOverview};
 use crate::storage::{ScanKind, Space};
@@ -51,6 +53,18 @@ impl StatusPage for Page {
         sections.push(Section::rpc("Container commands", &daemon.metrics.commands.rpc));
         sections.push(Section::background(&daemon.services.list()));
         sections
+    }
+
+    fn slow_sections(&self) -> BoxFuture<'_, Vec<Section>> {
+        Box::pin(async {
+            let Some(daemon) = self.daemon.upgrade() else { return Vec::new() };
+            match deletion_status::status(&daemon).await {
+                Ok(told) => Section::deletions(&told),
+                Err(error) => {
+                    vec![Section::facts("Deletions", [("not known", error.to_string())])]
+                }
+            }
+        })
     }
 }
 

@@ -3,10 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use futures::future::BoxFuture;
 use multiraft::{LogHandle, Supervisor};
 use namespace::Table;
 use service::{BackgroundServices, RpcMetrics, Section, StageMetrics, StatusPage};
 
+use crate::background::deletion_status;
 use crate::dispatch::Dispatcher;
 use crate::tables::stored;
 
@@ -67,6 +69,16 @@ impl StatusPage for OmPage {
         sections.push(Section::stages("Where time goes", &self.stages));
         sections.push(Section::background(&self.background.list()));
         sections
+    }
+
+    fn slow_sections(&self) -> BoxFuture<'_, Vec<Section>> {
+        Box::pin(async {
+            let Some(dispatcher) = self.dispatcher.upgrade() else { return Vec::new() };
+            match deletion_status::status(&dispatcher, &self.background).await {
+                Ok(told) => Section::deletions(&told),
+                Err(status) => vec![Section::facts("Deletions", [("not known", status.message)])],
+            }
+        })
     }
 }
 

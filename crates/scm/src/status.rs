@@ -1,17 +1,22 @@
 //! The status page.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::future::BoxFuture;
 use multiraft::{LogHandle, Supervisor};
 use placement::replica::health::STATES;
-use service::{Section, StatusPage};
+use service::{Section, StatusPage, readable_bytes, readable_duration};
 
 use crate::core::Core;
+use crate::deletion_status;
 use crate::handle::ScmAddresses;
 use crate::raft::State;
 
 /// Rows of a table on the page at most.
 const ROWS: usize = 200;
+/// Nodes that leave on the page at most: all containers of each are looked at.
+const LEAVING_ROWS: usize = 10;
 
 pub struct Status {
     core: Arc<Core>,
@@ -118,6 +123,30 @@ impl Status {
         )
     }
 
+    /// Nodes on their way out of service, and what they wait for.
+    fn leaving(&self) -> Section {
+        let cluster = self.core.cluster();
+        let nodes = cluster.nodes.iter().filter(|n| n.leaving_since.is_some()).take(LEAVING_ROWS);
+        let rows = nodes.map(|n| {
+            let id = n.details.id;
+            let progress = cluster.leaving_progress(id);
+            let none = String::new;
+            vec![
+                format!("{id} ({})", n.details.host),
+                n.details.op_state.to_wire().as_str_name().to_owned(),
+                readable_bytes(progress.bytes_done),
+                readable_bytes(progress.bytes_left),
+                progress.bytes_per_second.map_or_else(none, readable_bytes),
+                progress.left.map_or_else(none, |ms| readable_duration(Duration::from_millis(ms))),
+                cluster.destination(id).map_or_else(|| "any".to_owned(), |to| to.to_string()),
+                progress.blocked_by.map_or_else(none, |what| what.to_string()),
+            ]
+        });
+        let columns =
+            ["datanode", "state", "elsewhere", "left", "a second", "takes", "goes to", "waits for"];
+        Section::table("DataNodes that leave", &columns, rows.collect())
+    }
+
     fn containers(&self) -> Section {
         let cluster = self.core.cluster();
         let facts = STATES.map(|s| (s.as_str_name(), cluster.containers.count(s).to_string()));
@@ -147,5 +176,13 @@ impl StatusPage for Status {
             Section::rpc("Calls of OM", &self.core.metrics.block),
             Section::rpc("Calls of DataNodes", &self.core.metrics.datanode),
         ]
+    }
+
+    fn slow_sections(&self) -> BoxFuture<'_, Vec<Section>> {
+        Box::pin(async {
+            let mut sections = Section::deletions(&deletion_status::status(&self.core));
+            sections.push(self.leaving());
+            sections
+        })
     }
 }

@@ -44,7 +44,7 @@ pub use metrics::{
     Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry,
     RpcCall, RpcMethod, RpcMetrics, Spread, StageMetrics, StagesOfVerb, Took, VerbTimes,
 };
-pub use readable::readable_bytes;
+pub use readable::{readable_bytes, readable_duration};
 pub use role::Role;
 pub use shutdown::Shutdown;
 pub use status::{Section, StatusPage, StatusServer};

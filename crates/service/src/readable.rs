@@ -1,4 +1,6 @@
-//! Numbers as people read them.
+//! Numbers and times as people read them.
+
+use std::time::Duration;
 
 /// Bytes with a binary unit and three digits or so: `1.50 GB`, as Ozone's tools write them.
 pub fn readable_bytes(bytes: u64) -> String {
@@ -12,6 +14,18 @@ pub fn readable_bytes(bytes: u64) -> String {
         unit = next;
     }
     if bytes < 1024 { format!("{bytes} B") } else { format!("{scaled:.2} {unit}") }
+}
+
+/// A time with one unit: `61 s`, `5 h`.
+pub fn readable_duration(time: Duration) -> String {
+    let millis = time.as_millis();
+    match millis {
+        0..1_000 => format!("{millis} ms"),
+        1_000..120_000 => format!("{} s", millis / 1_000),
+        120_000..7_200_000 => format!("{} min", millis / 60_000),
+        7_200_000..172_800_000 => format!("{} h", millis / 3_600_000),
+        _ => format!("{} d", millis / 86_400_000),
+    }
 }
 
 #[cfg(test)]
@@ -30,5 +44,12 @@ mod tests {
         for (bytes, text) in cases {
             assert_eq!(readable_bytes(bytes), text);
         }
+    }
+
+    #[test]
+    fn times_have_the_unit_that_fits() {
+        let all = [0, 999, 1_000, 119_999, 120_000, 7_200_000, 172_800_000];
+        let told: Vec<String> = all.map(|ms| readable_duration(Duration::from_millis(ms))).into();
+        assert_eq!(told, ["0 ms", "999 ms", "1 s", "119 s", "2 min", "2 h", "2 d"]);
     }
 }

@@ -108,6 +108,11 @@ fn safe_mode_and_roles() {
              admin safemode status --json
              admin safemode wait -t 5
              admin safemode exit
+             admin replicationmanager status
+             admin replicationmanager stop
+             admin replicationmanager status --json
+             admin replicationmanager start
+             admin replicationmanager status
              admin om roles
              admin om roles --json
              admin om transfer -n om7

@@ -2,20 +2,20 @@
 
 use std::fmt::Write;
 
-use super::{Section, StatusPage};
+use super::Section;
 
 const STYLE: &str = "body{font:14px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}\
 h1{font-size:1.4em}h2{font-size:1.1em;margin:1.6em 0 .4em}table{border-collapse:collapse}\
 td,th{text-align:left;padding:.15em 1.2em .15em 0;border-bottom:1px solid #eee;vertical-align:top}th{color:#666;font-weight:normal}\
 nav a{margin-right:1em}";
 
-pub(super) fn page(page: &dyn StatusPage) -> String {
-    let title = escape(&page.title());
+pub(super) fn page(title: &str, sections: Vec<Section>) -> String {
+    let title = escape(title);
     let mut html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style></head>\
          <body><h1>{title}</h1><nav><a href=\"/metrics\">metrics</a><a href=\"/status.json\">status.json</a></nav>\n"
     );
-    for section in page.sections() {
+    for section in sections {
         match section {
             Section::Facts { title, facts } => {
                 let _ = writeln!(html, "<h2>{}</h2><table>", escape(&title));

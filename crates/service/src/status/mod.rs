@@ -6,13 +6,16 @@
 //! its work.
 
 mod configuration;
+mod deletions;
 mod html;
 mod log_level;
 mod server;
+mod slow;
 
 pub use configuration::configuration;
 pub use server::StatusServer;
 
+use futures::future::BoxFuture;
 use limits::{MemoryBudget, MemoryClass};
 
 use crate::background::ServiceStatus;
@@ -25,6 +28,11 @@ pub trait StatusPage: Send + Sync + 'static {
     fn title(&self) -> String;
     /// The parts of the page, in order.
     fn sections(&self) -> Vec<Section>;
+    /// The parts behind them that tables are read for. They are made once in a few seconds, however
+    /// often the page is asked for.
+    fn slow_sections(&self) -> BoxFuture<'_, Vec<Section>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
     /// Why the role cannot do its work now, when it cannot: what `/health` answers.
     fn trouble(&self) -> Option<String> {
         None
@@ -172,11 +180,11 @@ impl Section {
 }
 
 /// A page as JSON: facts as objects, tables as lists of objects.
-pub(crate) fn json(page: &dyn StatusPage) -> serde_json::Value {
+fn json(title: String, sections: Vec<Section>) -> serde_json::Value {
     use serde_json::{Map, Value};
     let mut whole = Map::new();
-    whole.insert("title".into(), Value::String(page.title()));
-    for section in page.sections() {
+    whole.insert("title".into(), Value::String(title));
+    for section in sections {
         let (title, value) = match section {
             Section::Facts { title, facts } => (
                 title,

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::extract::State;
@@ -13,7 +14,8 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::{StatusPage, html, json, log_level};
+use super::slow::SlowSections;
+use super::{Section, StatusPage, html, json, log_level};
 use crate::metrics::MetricsRegistry;
 use crate::shutdown::Shutdown;
 
@@ -32,6 +34,15 @@ pub struct StatusServer {
 struct Shown {
     registry: MetricsRegistry,
     page: Arc<dyn StatusPage>,
+    slow: Arc<SlowSections>,
+}
+
+impl Shown {
+    async fn sections(&self) -> Vec<Section> {
+        let mut sections = self.page.sections();
+        sections.extend(self.slow.of(self.page.as_ref(), Instant::now()).await);
+        sections
+    }
 }
 
 impl StatusServer {
@@ -66,7 +77,7 @@ impl StatusServer {
             .route("/status.json", get(show_json))
             .route("/health", get(show_health))
             .route("/logLevel", get(log_level::show))
-            .with_state(Shown { registry, page });
+            .with_state(Shown { registry, page, slow: Arc::default() });
         let stop = Shutdown::new();
         let stopped = stop.clone();
         let task = tokio::spawn(async move {
@@ -98,11 +109,11 @@ impl Drop for StatusServer {
 }
 
 async fn show_page(State(shown): State<Shown>) -> impl IntoResponse {
-    Html(html::page(shown.page.as_ref()))
+    Html(html::page(&shown.page.title(), shown.sections().await))
 }
 
 async fn show_json(State(shown): State<Shown>) -> impl IntoResponse {
-    Json(json(shown.page.as_ref()))
+    Json(json(shown.page.title(), shown.sections().await))
 }
 
 async fn show_health(State(shown): State<Shown>) -> impl IntoResponse {

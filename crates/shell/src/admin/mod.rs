@@ -6,6 +6,7 @@ pub(crate) mod datanode;
 mod deletion;
 mod om;
 mod pipeline;
+mod replicationmanager;
 pub(crate) mod safemode;
 mod scm;
 mod servers;
@@ -31,6 +32,9 @@ pub enum AdminCommand {
     /// The container balancer: start, stop, status.
     #[command(name = "containerbalancer")]
     ContainerBalancer(Noun<containerbalancer::ContainerBalancerCommand>),
+    /// The replication manager: start, stop, status.
+    #[command(name = "replicationmanager")]
+    ReplicationManager(Noun<replicationmanager::ReplicationManagerCommand>),
     /// Safe mode: status, wait, exit.
     Safemode(Noun<safemode::SafemodeCommand>),
     /// OM: roles, transfer, lag, prepare, decommission, compaction.
@@ -54,6 +58,7 @@ impl AdminCommand {
             Self::Pipeline(noun) => noun.verbose,
             Self::Container(noun) => noun.verbose,
             Self::ContainerBalancer(noun) => noun.verbose,
+            Self::ReplicationManager(noun) => noun.verbose,
             Self::Safemode(noun) => noun.verbose,
             Self::Om(noun) => noun.verbose,
             Self::Scm(noun) => noun.verbose,
@@ -119,6 +124,7 @@ pub(crate) async fn run(command: AdminCommand, conf: &Configuration) -> Result<(
         AdminCommand::ContainerBalancer(noun) => {
             containerbalancer::run(noun.command, noun.verbose, conf).await
         }
+        AdminCommand::ReplicationManager(noun) => replicationmanager::run(noun.command, conf).await,
         AdminCommand::Safemode(noun) => safemode::run(noun.command, noun.verbose, conf).await,
         AdminCommand::Om(noun) => om::run(noun.command, conf).await,
         AdminCommand::Scm(noun) => scm::run(noun.command, conf).await,

@@ -1,7 +1,5 @@
 //! Servers of every role that are asked about themselves.
 
-use std::time::Duration;
-
 use clap::{Args, ValueEnum};
 use client::{ClientOptions, ScmClient};
 use futures::{StreamExt, stream};
@@ -149,28 +147,4 @@ pub(crate) async fn each<T, F: Future<Output = client::Result<T>>>(
         async move { Answer { server, told: told.await } }
     });
     stream::iter(asked).buffered(AT_A_TIME).collect().await
-}
-
-/// A time in the largest unit in which it is one or more.
-pub(crate) fn duration(time: Duration) -> String {
-    let millis = time.as_millis();
-    match millis {
-        0..1_000 => format!("{millis} ms"),
-        1_000..120_000 => format!("{} s", millis / 1_000),
-        120_000..7_200_000 => format!("{} min", millis / 60_000),
-        7_200_000..172_800_000 => format!("{} h", millis / 3_600_000),
-        _ => format!("{} d", millis / 86_400_000),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_the_unit_that_fits() {
-        let all = [0, 999, 1_000, 119_999, 120_000, 7_200_000, 172_800_000];
-        let told: Vec<String> = all.map(|ms| duration(Duration::from_millis(ms))).into();
-        assert_eq!(told, ["0 ms", "999 ms", "1 s", "119 s", "2 min", "2 h", "2 d"]);
-    }
 }

@@ -7,9 +7,9 @@ use client::ClientOptions;
 use config::Configuration;
 use proto::deletion_status::{DeletionStage, DeletionStatusResponse};
 use serde_json::{Value, json};
-use service::readable_bytes;
+use service::{readable_bytes, readable_duration};
 
-use crate::admin::servers::{Answer, ServerArgs, duration, each};
+use crate::admin::servers::{Answer, ServerArgs, each};
 use crate::{ShellError, output};
 
 /// How many keys, blocks and bytes wait to be deleted, at each stage and on each server, for how
@@ -86,7 +86,7 @@ fn line(stage: &DeletionStage) -> String {
         line += &format!("; longest {oldest}");
         if let Some(age) = stage.oldest_age_ms {
             let least = if stage.oldest_since_start { ", at first sight" } else { "" };
-            line += &format!(" ({}{least})", duration(Duration::from_millis(age)));
+            line += &format!(" ({}{least})", readable_duration(Duration::from_millis(age)));
         }
     }
     if let Some(what) = &stage.waits_for {

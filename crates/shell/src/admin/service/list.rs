@@ -7,9 +7,10 @@ use client::{ClientOptions, ServerClient};
 use config::Configuration;
 use proto::background_service::BackgroundServiceStatus;
 use serde_json::Value;
+use service::readable_duration;
 
 use super::{as_json, list_of};
-use crate::admin::servers::{ServerArgs, duration};
+use crate::admin::servers::ServerArgs;
 use crate::{ShellError, output};
 
 /// What goes on by itself on every server.
@@ -69,7 +70,7 @@ fn row(service: &BackgroundServiceStatus, now: SystemTime) -> String {
         None => "never".to_owned(),
         Some(at) => {
             let ago = now.duration_since(at).unwrap_or_default();
-            format!("{} ago", duration(ago))
+            format!("{} ago", readable_duration(ago))
         }
     };
     let failure = service.last_failure.as_ref().map_or_else(String::new, |f| format!(", {f}"));
@@ -77,7 +78,7 @@ fn row(service: &BackgroundServiceStatus, now: SystemTime) -> String {
         "  {:<40}{:<11}{:>8}{:>10}{:>14}{:>10}  {last}{failure}",
         service.name,
         state,
-        duration(Duration::from_millis(service.interval_ms)),
+        readable_duration(Duration::from_millis(service.interval_ms)),
         service.runs,
         service.items,
         service.skipped,
