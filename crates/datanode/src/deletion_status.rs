@@ -1,6 +1,7 @@
 //! How far deletions are on this DataNode: `o3 admin deletion status`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use proto::deletion_status::{DeletionStage, DeletionStatusResponse};
 
@@ -9,8 +10,10 @@ use crate::node::Node;
 use crate::service_names::BLOCK_DELETING;
 use crate::storage::StorageError;
 
-/// Transactions that are counted.
+/// Transactions of a disk that are counted.
 const COUNTED: u64 = 100_000;
+/// How long a disk may take.
+const DISK_TIME: Duration = Duration::from_secs(2);
 
 /// What is left of the deletions that SCM has ordered. Before the disks are open there is nothing
 /// to say.
@@ -33,12 +36,11 @@ pub(crate) async fn status(daemon: &Daemon) -> Result<DeletionStatusResponse, St
 }
 
 async fn stage(daemon: &Daemon, node: &Arc<Node>) -> Result<DeletionStage, StorageError> {
-    let store = node.store.clone();
-    let counted = tokio::task::spawn_blocking(move || store.pending_deletions(COUNTED)).await;
-    let pending =
-        counted.map_err(|error| StorageError::disk(&node.settings.metadata_dir, error))??;
+    let (pending, silent) = node.store.pending_deletions(COUNTED, DISK_TIME).await?;
     let age = pending.oldest.map(|(tx, _)| node.store.deletion_ages().of(tx));
-    let waits_for = pending.oldest.map(|_| daemon.services.waits_for(BLOCK_DELETING));
+    let service = pending.oldest.map(|_| daemon.services.waits_for(BLOCK_DELETING));
+    let waits_for =
+        silent.map(|disk| format!("disk {}, which does not answer", disk.display())).or(service);
     Ok(DeletionStage {
         table: "delete_txns".to_owned(),
         rows: pending.transactions,

@@ -8,11 +8,19 @@ use super::{Section, StatusPage};
 
 /// How long they are shown.
 const SHOWN_FOR: Duration = Duration::from_secs(5);
+/// How long they may take: a page comes, also where a disk hangs.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was made last.
-#[derive(Default)]
 pub(super) struct SlowSections {
     last: Mutex<Option<(Instant, Vec<Section>)>>,
+    patience: Duration,
+}
+
+impl Default for SlowSections {
+    fn default() -> Self {
+        Self { last: Mutex::default(), patience: PATIENCE }
+    }
 }
 
 impl SlowSections {
@@ -24,7 +32,13 @@ impl SlowSections {
         {
             return sections.clone();
         }
-        let sections = page.slow_sections().await;
+        let sections = match tokio::time::timeout(self.patience, page.slow_sections()).await {
+            Ok(sections) => sections,
+            Err(_) => {
+                let why = format!("not made in {} s", self.patience.as_secs());
+                vec![Section::facts("More", [("state", why)])]
+            }
+        };
         *last = Some((now, sections.clone()));
         sections
     }
@@ -41,6 +55,7 @@ mod tests {
     #[derive(Default)]
     struct Page {
         made: AtomicUsize,
+        hangs: bool,
     }
 
     impl StatusPage for Page {
@@ -52,6 +67,9 @@ mod tests {
         }
         fn slow_sections(&self) -> BoxFuture<'_, Vec<Section>> {
             Box::pin(async {
+                if self.hangs {
+                    std::future::pending::<()>().await;
+                }
                 tokio::task::yield_now().await;
                 let made = self.made.fetch_add(1, Ordering::Relaxed) + 1;
                 vec![Section::facts("Slow", [("made", made.to_string())])]
@@ -66,5 +84,14 @@ mod tests {
         let both = tokio::join!(slow.of(&page, now), slow.of(&page, now));
         assert_eq!(both, (made("1"), made("1")));
         assert_eq!(slow.of(&page, now + SHOWN_FOR).await, made("2"));
+    }
+
+    #[tokio::test]
+    async fn a_page_comes_although_they_do_not() {
+        let slow = SlowSections { patience: Duration::ZERO, ..SlowSections::default() };
+        let page = Page { hangs: true, ..Page::default() };
+        let state = "not made in 0 s".to_owned();
+        let shown = slow.of(&page, Instant::now()).await;
+        assert_eq!(shown, [Section::facts("More", [("state", state)])]);
     }
 }

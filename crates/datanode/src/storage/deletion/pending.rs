@@ -1,12 +1,18 @@
 //! What of deletions is left to do.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
 use metastore::IterRange;
 use prost::Message;
 use proto::scm_datanode::DeletedBlocksTransaction;
+use tokio::time::timeout;
 use types::ContainerId;
 
 use crate::storage::disk::Disk;
-use crate::storage::error::Result;
+use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
 use crate::storage::tables::{self, DELETE_TXNS};
 
@@ -25,23 +31,72 @@ pub struct PendingDeletions {
     pub more: bool,
 }
 
+impl PendingDeletions {
+    /// Adds those of another disk.
+    fn add(&mut self, other: &Self) {
+        self.transactions = self.transactions.saturating_add(other.transactions);
+        self.blocks = self.blocks.saturating_add(other.blocks);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.more |= other.more;
+        self.oldest = [self.oldest, other.oldest].into_iter().flatten().min();
+    }
+}
+
 impl ContainerStore {
-    /// Counts what is pending, up to `limit` transactions. Rows that do not decode are counted as
-    /// transactions without blocks. Blocks.
+    /// Counts what is pending, up to `limit` transactions of each disk, and names a disk that does
+    /// not answer in `time`. One that hangs holds one thread, however often this is asked.
     ///
     /// # Errors
     /// When a disk cannot be read; one that has failed is left out.
-    pub fn pending_deletions(&self, limit: u64) -> Result<PendingDeletions> {
-        let mut sum = PendingDeletions::default();
-        for disk in self.disks().iter().filter(|disk| disk.failure().is_none()) {
-            let ids: Vec<ContainerId> = disk.deleting.lock().iter().copied().collect();
-            for id in ids {
-                if sum.transactions >= limit {
+    pub async fn pending_deletions(
+        &self,
+        limit: u64,
+        time: Duration,
+    ) -> Result<(PendingDeletions, Option<PathBuf>)> {
+        let disks = self.disks().iter().filter(|disk| disk.failure().is_none());
+        let count = async |disk| (disk, count(disk, limit, time).await);
+        let (mut sum, mut silent) = (PendingDeletions::default(), None);
+        for (disk, counted) in join_all(disks.map(count)).await {
+            match counted {
+                Some(counted) => sum.add(&counted?),
+                None => {
                     sum.more = true;
-                    return Ok(sum);
+                    silent.get_or_insert_with(|| disk.path().to_owned());
                 }
-                add(disk, id, limit, &mut sum)?;
             }
+        }
+        Ok((sum, silent))
+    }
+}
+
+/// What is pending on a disk; `None` when it does not answer in time.
+async fn count(disk: &Arc<Disk>, limit: u64, time: Duration) -> Option<Result<PendingDeletions>> {
+    let look = timeout(time, Arc::clone(&disk.deletion_look).lock_owned()).await.ok()?;
+    let counting = Arc::clone(disk);
+    let count = tokio::task::spawn_blocking(move || {
+        let counted = counting.pending_deletions(limit);
+        drop(look);
+        counted
+    });
+    let counted = timeout(time, count).await.ok()?;
+    Some(counted.unwrap_or_else(|error| Err(StorageError::disk(disk.path(), error))))
+}
+
+impl Disk {
+    /// Counts what is pending here, up to `limit` transactions. Rows that do not decode are counted
+    /// as transactions without blocks. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn pending_deletions(&self, limit: u64) -> Result<PendingDeletions> {
+        let mut sum = PendingDeletions::default();
+        let ids: Vec<ContainerId> = self.deleting.lock().iter().copied().collect();
+        for id in ids {
+            if sum.transactions >= limit {
+                sum.more = true;
+                break;
+            }
+            add(self, id, limit, &mut sum)?;
         }
         Ok(sum)
     }

@@ -65,6 +65,8 @@ pub struct Disk {
     pub(crate) pending_bound: usize,
     /// Containers with deletion transactions to carry out.
     pub(crate) deleting: Mutex<BTreeSet<ContainerId>>,
+    /// One count of deletions at a time.
+    pub(crate) deletion_look: Arc<tokio::sync::Mutex<()>>,
     /// One flush at a time.
     flushing: Mutex<()>,
     _lock: DataDir,

@@ -112,6 +112,7 @@ impl Disk {
             pending: 0.into(),
             pending_bound: options.pending_bytes,
             deleting: Mutex::new(deleting),
+            deletion_look: Arc::default(),
             flushing: Mutex::default(),
             root,
             _lock: lock,

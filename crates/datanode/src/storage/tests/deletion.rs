@@ -1,5 +1,7 @@
 //! Deleted blocks go, and their space comes back.
 
+use std::time::Duration;
+
 use proto::datanode::Result as ResultCode;
 
 use super::*;
@@ -236,4 +238,23 @@ fn an_entry_that_took_the_place_of_one_whose_block_was_deleted_is_applied() {
     let put = node.put_large(2, &[pattern(2, 300_000)]);
     assert_ne!(put.block.bcsid, 9);
     assert_eq!(node.read(2).unwrap(), pattern(2, 300_000));
+}
+
+#[tokio::test]
+async fn a_disk_that_does_not_answer_holds_up_no_count_of_deletions_and_is_named() {
+    let mut node = Node::new();
+    (1..=3).for_each(|local| _ = node.put_small(local, pattern(local, 1_000)));
+    node.delete(1, &[1, 2]);
+    let (soon, store) = (Duration::from_millis(20), node.store());
+    let (pending, silent) = store.pending_deletions(10, Duration::from_secs(60)).await.unwrap();
+    assert_eq!((pending.transactions, pending.blocks, pending.more, silent), (1, 2, false, None));
+    // As while a count hangs.
+    let disk = &store.disks()[0];
+    let hangs = disk.deletion_look.clone().lock_owned().await;
+    let (pending, silent) = store.pending_deletions(10, soon).await.unwrap();
+    assert_eq!((pending.transactions, pending.more), (0, true));
+    assert_eq!(silent.as_deref(), Some(disk.path()));
+    drop(hangs);
+    let (pending, silent) = store.pending_deletions(10, Duration::from_secs(60)).await.unwrap();
+    assert_eq!((pending.transactions, silent), (1, None));
 }
