@@ -1,4 +1,4 @@
-//! The parts of a page that take reads of tables: made once in a while, and by one request at a time.
+//! The parts of a page that take reads of tables: made once in a while, by one request at a time.
 
 use std::time::{Duration, Instant};
 
