@@ -124,8 +124,11 @@ async fn a_node_is_decommissioned_when_its_containers_were_copied() {
             .iter()
             .all(|p| { p.state == types::PipelineState::Closed || p.member(leaving).is_none() })
     );
-    // The node keeps it, and will tell the next SCM.
-    assert_eq!(nodes[0].op_state(), types::OperationalState::Decommissioned);
+    // The node keeps it once it has heard of it, and will tell the next SCM.
+    until("the node knows", async || {
+        nodes[0].op_state() == types::OperationalState::Decommissioned
+    })
+    .await;
     h.scm.shutdown().await;
 }
 

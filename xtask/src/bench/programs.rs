@@ -116,6 +116,11 @@ pub const PROGRAMS: &[Program] = &[
         start: Start::Script("om/run", &["reads"]),
     },
     Program {
+        name: "hot-block",
+        what: "reads of one block by 1 to 64 readers at once",
+        start: Start::Script("hot-block/run", &[]),
+    },
+    Program {
         name: "s3",
         what: "S3 requests to a whole cluster (needs wrk)",
         start: Start::Script("s3/run", &[]),
