@@ -197,6 +197,27 @@ fn a_container_that_is_deleted_comes_back_when_enough_of_it_has_blocks_to_be_rea
 }
 
 #[test]
+fn an_index_with_blocks_is_not_ordered_away_again_and_again() {
+    let mut cluster = in_racks(6, 1);
+    let (_, c) = closed(&mut cluster);
+    let nodes: Vec<_> = (1..=5).map(|index| lose(&mut cluster, c, index)).collect();
+    let (event, usage, now) = (LifeCycleEvent::Delete, Usage::default(), START);
+    cluster.apply(&Change::MoveContainer { id: c, event, now, usage }).unwrap();
+    // A node that was away has what the others have deleted; it refuses to delete it.
+    let late = part(nodes[0], 1, ReplicaState::Closed);
+    assert_eq!(report(&mut cluster, c, late.clone(), START), []);
+    let later = START + cluster.settings.resend_after;
+    assert_eq!(cluster.clean_containers(later), placement::Decision::default());
+    // Once its blocks are deleted it goes.
+    let empty = Replica { keys: 0, used_bytes: 0, is_empty: true, ..late };
+    let delete = OrderKind::DeleteContainer { id: c, force: false };
+    let orders = report(&mut cluster, c, empty, later);
+    assert_eq!(orders, [placement::Order { node: nodes[0], kind: delete.clone() }]);
+    let orders = cluster.clean_containers(later).orders;
+    assert_eq!(orders, [placement::Order { node: nodes[0], kind: delete }]);
+}
+
+#[test]
 fn an_index_that_the_code_does_not_have_closes_nothing_and_is_read_by_nobody() {
     let mut cluster = in_racks(6, 1);
     let id = make(&mut cluster, ec(RS_3_2), 1);

@@ -55,10 +55,11 @@ impl Cluster {
         decision
     }
 
-    /// Orders to delete every replica of a DELETING container.
+    /// Orders to delete every replica of a DELETING container that has no blocks. A node refuses to
+    /// delete one that has some, and reports it again: the same order would follow for ever.
     pub(crate) fn order_deletion(&self, id: ContainerId) -> Decision {
         let mut decision = Decision::default();
-        for replica in self.replicas.of(id) {
+        for replica in self.replicas.of(id).iter().filter(|replica| replica.keys == 0) {
             decision.order(replica.node, OrderKind::DeleteContainer { id, force: false });
         }
         decision
