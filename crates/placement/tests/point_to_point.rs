@@ -109,6 +109,24 @@ fn only_the_two_nodes_move_data_and_as_much_as_they_may() {
 }
 
 #[test]
+fn a_node_that_enters_maintenance_sends_to_its_destination_too() {
+    let mut cluster = filled();
+    cluster.settings.replication.maintenance_minimum = 3;
+    wish(&mut cluster, 1, DestinationChoice::Node(node(5))).unwrap();
+    let decision = cluster.begin_maintenance(node(1), 0, START).unwrap();
+    apply(&mut cluster, &decision);
+    let begun = copies(&mut cluster, START);
+    assert_eq!(begun.len(), 2);
+    assert!(begun.iter().all(|of| (of.1, of.2) == (node(1), node(5))), "{begun:?}");
+    assert_eq!(copies(&mut cluster, START), [], "the two have enough to do");
+    for id in (1..=CONTAINERS).map(container).filter(|id| begun.iter().all(|of| of.0 != *id)) {
+        report(&mut cluster, id, replica(2, ReplicaState::Deleted, 0, 0), START);
+    }
+    let now = copies(&mut cluster, START);
+    assert!(!now.is_empty() && now.iter().all(|of| of.2 != node(5)), "{now:?}");
+}
+
+#[test]
 fn without_a_destination_all_nodes_help() {
     let mut cluster = filled();
     wish(&mut cluster, 1, DestinationChoice::Node(node(5))).unwrap();

@@ -26,8 +26,7 @@ impl Cluster {
     /// Whether the copy of a replicated container that is missing goes from a node to its
     /// destination.
     pub(super) fn pair_of(&self, c: &Container, s: &ReplicaCount) -> Pair {
-        // What is missing for another reason does not wait for two nodes.
-        if self.destinations.is_empty() || s.missing(true) > s.leaving.len() {
+        if self.destinations.is_empty() {
             return Pair::None;
         }
         let newest = |id: &DatanodeId| self.replicas.on(c.id, *id).map_or(0, |r| r.sequence_id);
@@ -36,11 +35,17 @@ impl Cluster {
         let placed: Vec<DatanodeId> =
             s.serving.iter().chain(&s.closing).chain(&s.coming).copied().collect();
         let from = s.leaving.iter().chain(&s.maintenance).filter(|id| Some(newest(id)) == best);
-        self.first_pair(c, from.copied(), |target| {
+        let pair = self.first_pair(c, from.copied(), |target| {
             let mut with: Vec<DatanodeId> = placed.clone();
             with.push(target);
             !self.in_one_rack_of_several(&with)
-        })
+        });
+        // What is missing for another reason does not wait for two nodes.
+        let away = s.leaving.len().saturating_add(s.maintenance.len());
+        match pair {
+            Pair::Wait if placed.len().saturating_add(away) < s.required => Pair::None,
+            pair => pair,
+        }
     }
 
     /// The same of an index of an erasure coded container.
