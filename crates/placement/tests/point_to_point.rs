@@ -292,30 +292,57 @@ fn an_index_goes_to_the_destination_unless_its_rack_has_enough() {
     assert!(chosen.len() > 1, "{chosen:?}");
 }
 
-#[test]
-fn an_index_waits_while_the_destination_has_enough_to_do() {
+/// Three containers on twelve nodes; a node that has several of them leaves for one that has none of
+/// these, and each copies one at a time. Which nodes have which, the two, and the copy that began.
+fn busy_pair() -> (Cluster, Vec<Vec<DatanodeId>>, [DatanodeId; 2], ContainerId) {
     let mut cluster = ec_fixture::in_racks(12, 12);
     cluster.settings.replication.copies_per_node = 1;
     cluster.settings.replication.out_of_service_factor = 1.0;
-    let held: Vec<BTreeSet<DatanodeId>> = (1..=8)
+    let held: Vec<Vec<DatanodeId>> = (1..=3)
         .map(|n| {
             let (_, id) = ec_fixture::closed_as(&mut cluster, ec_fixture::RS_3_2, n);
             (1..=5).map(|index| ec_fixture::node_of(&cluster, id, index)).collect()
         })
         .collect();
-    // A node with two containers or more, and one that has none of these.
     let all: Vec<DatanodeId> = cluster.nodes.iter().map(|n| n.details.id).collect();
     let of = |n: &DatanodeId| held.iter().filter(|nodes| nodes.contains(n)).count();
-    let meet = |a, b| held.iter().any(|nodes| nodes.contains(a) && nodes.contains(b));
-    let pairs = all.iter().flat_map(|n| all.iter().map(move |to| (n, to)));
-    let (leaving, target) = pairs.filter(|(n, _)| of(n) > 1).find(|(n, to)| !meet(n, to)).unwrap();
-    let choice = DestinationChoice::Node(*target);
-    let changes = cluster.plan_destinations(&[*leaving], choice).unwrap();
+    let meet = |a: DatanodeId, b: DatanodeId| {
+        held.iter().any(|nodes| nodes.contains(&a) && nodes.contains(&b))
+    };
+    let mut pairs = all.iter().flat_map(|n| all.iter().map(move |to| (*n, *to)));
+    let (leaving, target) = pairs.find(|(n, to)| of(n) > 1 && !meet(*n, *to)).unwrap();
+    let choice = DestinationChoice::Node(target);
+    let changes = cluster.plan_destinations(&[leaving], choice).unwrap();
     changes.iter().for_each(|change| _ = cluster.apply(change).unwrap());
-    let decision = cluster.decommission(*leaving, START).unwrap();
+    let decision = cluster.decommission(leaving, START).unwrap();
     apply(&mut cluster, &decision);
     let now = ec_fixture::soon(&cluster);
     let orders = ec_fixture::repair(&mut cluster, now);
     assert_eq!(orders.len(), 1, "{orders:?}");
-    assert_eq!(ec_fixture::copy(&orders[0]), (*leaving, *target));
+    assert_eq!(ec_fixture::copy(&orders[0]), (leaving, target));
+    let OrderKind::ReplicateContainer { id: begun, .. } = orders[0].kind else { panic!() };
+    (cluster, held, [leaving, target], begun)
+}
+
+#[test]
+fn an_index_waits_while_the_destination_has_enough_to_do() {
+    _ = busy_pair();
+}
+
+#[test]
+fn an_index_of_another_node_does_not_wait_for_a_busy_pair() {
+    let (mut cluster, held, [leaving, _], begun) = busy_pair();
+    let waiting = (1..=3).map(container).zip(&held);
+    let (id, nodes) =
+        waiting.filter(|of| of.0 != begun).find(|of| of.1.contains(&leaving)).unwrap();
+    // One that has nothing else to copy.
+    let is_only_here = |n: &&DatanodeId| held.iter().filter(|nodes| nodes.contains(n)).count() == 1;
+    let other = *nodes.iter().find(is_only_here).unwrap();
+    let decision = cluster.decommission(other, START).unwrap();
+    apply(&mut cluster, &decision);
+    let now = ec_fixture::soon(&cluster);
+    let orders = ec_fixture::repair(&mut cluster, now);
+    let [order] = orders.as_slice() else { panic!("{orders:?}") };
+    assert_eq!(ec_fixture::copy(order).0, other);
+    assert!(matches!(order.kind, OrderKind::ReplicateContainer { id: of, .. } if of == id));
 }

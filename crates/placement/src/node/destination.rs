@@ -62,22 +62,22 @@ impl Cluster {
         self.destinations.get(&node).copied()
     }
 
-    /// The changes that make what is wished of nodes that begin to leave together.
+    /// The changes that give nodes that begin to leave together their destinations.
     ///
     /// # Errors
-    /// When the node that is wished for cannot be the destination.
+    /// When the node that is asked for cannot be the destination.
     pub fn plan_destinations(
         &self,
         leaving: &[DatanodeId],
-        wish: DestinationChoice,
+        choice: DestinationChoice,
     ) -> Result<Vec<Change>, DestinationError> {
-        if let DestinationChoice::Node(id) = wish {
+        if let DestinationChoice::Node(id) = choice {
             self.check_destination(leaving, id)?;
         }
         let mut taken: Vec<DatanodeId> = self.destinations.values().copied().collect();
         let mut changes = Vec::new();
         for node in leaving {
-            let destination = match wish {
+            let destination = match choice {
                 DestinationChoice::Any => None,
                 DestinationChoice::Node(id) => Some(id),
                 DestinationChoice::Auto => self.choose_destination(leaving, *node, &taken),

@@ -120,11 +120,10 @@ impl Cluster {
         );
         node.leaving_since = on_its_way.then(|| node.leaving_since.unwrap_or(now));
         node.left_bytes = LeftBytes::default();
+        let (details, health) = (node.details.clone(), node.health);
         if !on_its_way {
             decision.changes.extend(self.forget_destination(id));
         }
-        let Some(node) = self.nodes.get(id) else { return decision };
-        let (details, health) = (node.details.clone(), node.health);
         self.pipelines.refresh_member(&details);
         decision.order(id, OrderKind::SetOperationalState { state, expiry });
         if state != OperationalState::InService {

@@ -91,22 +91,17 @@ impl Cluster {
         if (copied.is_empty() && decoded.is_empty()) || self.is_copying_enough() {
             return Bring::Waits;
         }
-        if decoded.is_empty() {
-            let pairs = copied.iter().map(|index| (*index, self.pair_of_index(c, s, *index)));
-            let mut waits = false;
-            for (index, pair) in pairs {
-                match pair {
-                    Pair::Copy(source, target) => {
-                        let repair = Repair::copy(c.id, (source, index), target, until);
-                        return Bring::Ordered(repair);
-                    }
-                    Pair::Wait => waits = true,
-                    Pair::None => {}
-                }
+        let mut paired = None;
+        copied.retain(|index| match self.pair_of_index(c, s, *index) {
+            Pair::Copy(source, target) => {
+                paired.get_or_insert_with(|| Repair::copy(c.id, (source, *index), target, until));
+                false
             }
-            if waits {
-                return Bring::Waits;
-            }
+            Pair::Wait => false,
+            Pair::None => true,
+        });
+        if decoded.is_empty() && (paired.is_some() || copied.is_empty()) {
+            return paired.map_or(Bring::Waits, Bring::Ordered);
         }
         let targets = self.choose_ec_targets(c, s, needed.len());
         let Some(target) = targets.first().copied() else {
@@ -116,6 +111,7 @@ impl Cluster {
             };
         };
         self.reconstruct(c.id, sources, &decoded, targets, until)
+            .or(paired)
             .or_else(|| {
                 let copy = |index: &u32| {
                     let source = self.sender(c.id, s, *index)?;

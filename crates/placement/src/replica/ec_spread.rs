@@ -83,11 +83,18 @@ impl Cluster {
 
     /// Whether a rack would have more indexes than it should with one on this node.
     pub(super) fn would_crowd(&self, c: &Container, s: &EcReplicaCount, node: DatanodeId) -> bool {
-        let ReplicationConfig::Ec(EcConfig { parity, .. }) = c.config else { return false };
+        let Some(most) = self.most_in_rack(c, s) else { return false };
         let Some(node) = self.nodes.get(node) else { return true };
         let there = self.by_rack(placed(s)).get(self.rack_of(node)).copied().unwrap_or(0);
+        there >= most
+    }
+
+    /// How many indexes a rack should have at most: as many as the code can make up for, or its
+    /// even share. `None` where racks do not matter.
+    fn most_in_rack(&self, c: &Container, s: &EcReplicaCount) -> Option<usize> {
+        let ReplicationConfig::Ec(EcConfig { parity, .. }) = c.config else { return None };
         let share = (s.required as usize).div_ceil(self.nodes.racks().max(1));
-        self.settings.replication.rack_aware && there >= share.max(parity as usize)
+        self.settings.replication.rack_aware.then_some(share.max(parity as usize))
     }
 
     /// Copies an index out of a rack that has too many; the copy there is the one too many then.
@@ -124,14 +131,10 @@ impl Cluster {
         c: &Container,
         s: &EcReplicaCount,
     ) -> Option<(&str, usize, BTreeMap<&str, usize>)> {
-        let ReplicationConfig::Ec(EcConfig { parity, .. }) = c.config else { return None };
-        if !self.settings.replication.rack_aware {
-            return None;
-        }
+        let most = self.most_in_rack(c, s)?;
         let by_rack = self.by_rack(placed(s));
         let (rack, crowd) = by_rack.iter().map(|(rack, n)| (*rack, *n)).max_by_key(|(_, n)| *n)?;
-        let share = (s.required as usize).div_ceil(self.nodes.racks().max(1));
-        (crowd > share.max(parity as usize)).then_some((rack, crowd, by_rack))
+        (crowd > most).then_some((rack, crowd, by_rack))
     }
 }
 

@@ -175,7 +175,10 @@ async fn change(
         }
     }
     if !destinations.is_empty() {
-        core.propose(destinations).await?;
+        let refusals = core.propose(destinations).await?;
+        if let Some(why) = refusals.into_iter().flatten().next() {
+            return Err(RequestError::Refused(why.to_string()));
+        }
     }
     {
         let mut cluster = core.cluster();
