@@ -40,7 +40,7 @@ struct Shown {
 impl Shown {
     async fn sections(&self) -> Vec<Section> {
         let mut sections = self.page.sections();
-        sections.extend(self.slow.of(self.page.as_ref(), Instant::now()).await);
+        sections.extend(self.slow.of(&self.page, Instant::now()).await);
         sections
     }
 }
