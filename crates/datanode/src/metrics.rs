@@ -132,13 +132,20 @@ impl Metrics {
             let read = move || node.upgrade().map_or(0, |n| value(&n).load(Ordering::Relaxed));
             self.registry.counter_fn(&format!("copies_{name}"), help, read);
         };
-        let (sent, received) = ("Containers copied from here", "Containers copied to here");
+        let (sent, received) = (
+            "Containers copied from here",
+            "Containers copied to here, and those whose index was rebuilt here",
+        );
         count("sent", sent, |n| &n.pusher.counts().done);
         count("sent_failed", "Copies from here that failed", |n| &n.pusher.counts().failed);
         count("sent_bytes", "Bytes of chunks copied from here", |n| &n.pusher.counts().bytes);
         count("received", received, |n| &n.arrivals.counts().done);
-        count("received_failed", "Copies to here that failed", |n| &n.arrivals.counts().failed);
-        count("received_bytes", "Bytes of chunks copied to here", |n| &n.arrivals.counts().bytes);
+        count("received_failed", "Copies to here, and rebuilds, that failed", |n| {
+            &n.arrivals.counts().failed
+        });
+        count("received_bytes", "Bytes of chunks copied to here or rebuilt", |n| {
+            &n.arrivals.counts().bytes
+        });
     }
 
     /// What was rebuilt from here.

@@ -22,6 +22,9 @@ use crate::node::Node;
 /// How often pipelines are looked at, at most and at least.
 const INTERVAL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
+/// How long a pipeline may take to say how it stands.
+const STATUS_TIME: Duration = Duration::from_secs(1);
+
 /// Looks within the shorter limit.
 const LOOKS: u32 = 10;
 
@@ -55,8 +58,10 @@ impl BackgroundService for PipelineLiveness {
         let mut told = 0;
         // A pipeline of one has nobody to reach.
         for pipeline in pipelines.iter().filter(|pipeline| pipeline.peers.len() > 1) {
-            // One that cannot say how it stands hangs with its disk, which is watched elsewhere.
-            let Some(status) = pipeline.group.status().await else { continue };
+            // One that does not say how it stands may hang with its disk, which is watched
+            // elsewhere; the others do not wait for it.
+            let asked = tokio::time::timeout(STATUS_TIME, pipeline.group.status()).await;
+            let Ok(Some(status)) = asked else { continue };
             let why = self.seen.lock().look(pipeline.id, &status, Instant::now(), self.limits);
             if let Some(why) = why {
                 tracing::warn!(pipeline = %pipeline.id, why, "SCM is asked to close a pipeline");

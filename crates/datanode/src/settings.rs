@@ -198,10 +198,7 @@ impl Settings {
                 &dn::HDDS_CONTAINER_RATIS_IPC_RANDOM_PORT,
             ),
             watch_timeout: conf.get(&dn::HDDS_RATIS_RAFT_SERVER_WATCH_TIMEOUT),
-            liveness: LivenessLimits {
-                no_leader: conf.get(&dn::HDDS_RATIS_RAFT_SERVER_NOTIFICATION_NO_LEADER_TIMEOUT),
-                silent_follower: conf.get(&dn::HDDS_RATIS_RAFT_SERVER_RPC_SLOWNESS_TIMEOUT),
-            },
+            liveness: LivenessLimits::read(conf)?,
             http: http_enabled.then(|| {
                 let host = conf.get(&dn::HDDS_DATANODE_BIND_HOST);
                 let address = conf.web_address(&dn::HDDS_DATANODE_HTTP_ADDRESS, "", &host);
