@@ -24,8 +24,6 @@ pub struct Member {
     pub damaged: bool,
     /// Bits of its files flipped, or writes went wrong.
     pub corrupt: bool,
-    /// Synced writes were lost or went elsewhere, at any time.
-    pub lied: bool,
     /// How often it ended by itself since.
     ended: usize,
     /// It was started, and has not been killed.
@@ -51,7 +49,6 @@ impl Fleet {
             machine,
             damaged: false,
             corrupt: false,
-            lied: false,
             ended: 0,
             up: false,
             process: None,

@@ -41,10 +41,6 @@ pub struct Board {
     pub kept: Mutex<BTreeMap<u64, Kept>>,
     /// Blocks of keys that were deleted.
     pub gone: Mutex<BTreeSet<BlockId>>,
-    /// Hosts whose disks lost writes that they had synced.
-    pub liars: Mutex<BTreeSet<String>>,
-    /// Deleted blocks that are left on them.
-    pub forgotten: AtomicU64,
     /// What must not be.
     pub violations: Mutex<Vec<String>>,
     /// What is not as it is to be yet.
@@ -69,8 +65,6 @@ impl Board {
             is_quiet: AtomicBool::default(),
             kept: Mutex::default(),
             gone: Mutex::default(),
-            liars: Mutex::default(),
-            forgotten: AtomicU64::default(),
             violations: Mutex::default(),
             lacking: Mutex::default(),
             answered: AtomicU64::default(),

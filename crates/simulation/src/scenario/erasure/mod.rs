@@ -84,8 +84,6 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         for number in 0..fleet.members.len() {
             fleet.kill(number, End::PowerLost);
         }
-        let liars = fleet.members.iter().filter(|member| member.lied);
-        board.liars.lock().extend(liars.map(|member| node::address(member.machine)));
         fleet.start_all()?;
         let done = Arc::new(AtomicBool::new(false));
         let (of, here, seen) = (layout.clone(), board.clone(), done.clone());
@@ -104,7 +102,6 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     outcome.unknown = count(&board.failed) as usize;
     outcome.counts.insert("keys", board.kept.lock().len() as u64);
     outcome.counts.insert("deleted blocks", board.gone.lock().len() as u64);
-    outcome.counts.insert("deleted blocks on disks that forgot it", count(&board.forgotten));
     outcome.counts.insert("idle coordinators", count(&board.idle));
     outcome.counts.insert("sets decoded", count(&board.decoded));
     Ok(outcome)

@@ -231,16 +231,9 @@ impl Looker<'_> {
         let nodes = nodes.iter().filter_map(|node| DatanodeDetails::from_wire(&node.node_id).ok());
         let nodes: Vec<DatanodeDetails> = nodes.collect();
         let gone = self.board.gone.lock().clone();
-        let liars = self.board.liars.lock().clone();
-        let mut forgotten = 0;
         for block in gone {
             for node in &nodes {
                 match read(&self.pool, node, block).await {
-                    // A disk that lost the deletion after it had synced it has the whole block,
-                    // and nothing says so: space is lost, and no byte that anybody wants.
-                    Ok(_) | Err(Absent::Wrong(_)) if liars.contains(&node.host) => {
-                        forgotten += 1;
-                    }
                     Ok(_) | Err(Absent::Wrong(_)) => {
                         left.push(format!("block {block} was deleted, and is on {}", node.host));
                     }
@@ -248,7 +241,6 @@ impl Looker<'_> {
                 }
             }
         }
-        self.board.forgotten.store(forgotten, Ordering::Relaxed);
         left
     }
 }

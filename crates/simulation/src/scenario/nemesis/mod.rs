@@ -310,7 +310,7 @@ impl<'a> Nemesis<'a> {
                     _ => {
                         (errors.lost, errors.misdirected) = (2 * often, 2 * often);
                         let member = &mut self.fleet.members[number];
-                        (member.damaged, member.corrupt, member.lied) = (true, true, true);
+                        (member.damaged, member.corrupt) = (true, true);
                         "lost and misdirected writes"
                     }
                 };
