@@ -292,8 +292,9 @@ fn an_index_goes_to_the_destination_unless_its_rack_has_enough() {
     assert!(chosen.len() > 1, "{chosen:?}");
 }
 
-/// Three containers on twelve nodes; a node that has several of them leaves for one that has none of
-/// these, and each copies one at a time. Which nodes have which, the two, and the copy that began.
+/// Three containers on twelve nodes; a node that has several of them leaves for one that has none
+/// of these, and each copies one at a time. Gives which nodes have which, the two nodes, and the
+/// copy that began.
 fn busy_pair() -> (Cluster, Vec<Vec<DatanodeId>>, [DatanodeId; 2], ContainerId) {
     let mut cluster = ec_fixture::in_racks(12, 12);
     cluster.settings.replication.copies_per_node = 1;
