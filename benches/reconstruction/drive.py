@@ -38,9 +38,10 @@ SETTINGS = ERASURE_CODED | {
     # Scans would read the disk, too.
     "hdds.container.scrub.enabled": "false",
 }
-# The default limit, unless another one is asked for.
-if os.environ.get("BANDWIDTH"):
-    SETTINGS["trioxide.datanode.replication.bandwidth"] = os.environ["BANDWIDTH"]
+# The default limits, unless others are asked for.
+for variable, key in (("BANDWIDTH", "bandwidth"), ("WITH_CLIENTS", "bandwidth.with.clients")):
+    if os.environ.get(variable):
+        SETTINGS[f"trioxide.datanode.replication.{key}"] = os.environ[variable]
 
 
 class Bench:
@@ -140,8 +141,9 @@ class Bench:
         self.until("the rebuilding begins", lambda: self.metric("reconstruct_ec_running") > 0)
         begun = time.monotonic()
         while meanwhile() is not None and self.metric("reconstruct_ec_running") > 0:
-            pass
-        self.until("the replica is rebuilt", lambda: self.metric("reconstruct_ec_done") > done, 120)
+            # Reading the pages takes a processor for a while.
+            time.sleep(0.1)
+        self.until("the replica is rebuilt", lambda: self.metric("reconstruct_ec_done") > done, 120, 0.05)
         took = time.monotonic() - begun
         indexes = [has for has, state in self.replicas(container).values() if state == "CLOSED"]
         if sorted(indexes) != list(range(1, DATA + PARITY + 1)):

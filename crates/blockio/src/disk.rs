@@ -291,6 +291,13 @@ impl Disk {
         self.shared.timed(OpKind::Sync, 0, || self.shared.sync_file(file, path))
     }
 
+    /// Has the device begin to write a range that the caller wrote to a file, so that the sync of
+    /// the file later is short, and those of others do not wait behind it. Nothing is durable, nor
+    /// has failed, before that sync says so.
+    pub fn start_writeback(&self, file: &std::fs::File, path: &Path, range: Range<u64>) {
+        self.shared.backend.start_writeback(file, path, range);
+    }
+
     /// Syncs the names in a directory, on the calling thread. Blocks.
     ///
     /// # Errors

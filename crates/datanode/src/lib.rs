@@ -21,6 +21,7 @@
 //! through its command's file to [`storage`].
 
 mod check_settings;
+mod client_load;
 mod clock;
 mod close;
 mod command;
@@ -51,6 +52,7 @@ mod range_compaction;
 mod range_compaction_settings;
 mod reclaim;
 mod reconstruct;
+mod repair_pace;
 mod rpc;
 mod scan;
 mod scan_settings;
@@ -63,6 +65,7 @@ mod stale_recovering;
 mod start;
 mod status;
 pub mod storage;
+mod throttle;
 mod tolerated;
 mod under_way;
 

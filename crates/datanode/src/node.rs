@@ -16,6 +16,7 @@ use crate::pending_reports::PendingReports;
 use crate::pipeline::Pipelines;
 use crate::push::{Arrivals, Pusher};
 use crate::reconstruct::{Audit, Counts};
+use crate::repair_pace::RepairPace;
 use crate::settings::Settings;
 use crate::storage::ContainerStore;
 use crate::under_way::UnderWay;
@@ -40,6 +41,8 @@ pub(crate) struct Node {
     pub late_reads: LateReads,
     /// SCM's commands under way.
     pub under_way: UnderWay,
+    /// How fast repairs go.
+    pub pace: Arc<RepairPace>,
     /// Copies containers to other nodes.
     pub pusher: Pusher,
     /// What was rebuilt from here.

@@ -23,6 +23,7 @@ use crate::push::Pusher;
 use crate::range_compaction::RangeCompaction;
 use crate::reclaim::Reclaim;
 use crate::reconstruct::Audit;
+use crate::repair_pace::RepairPace;
 use crate::settings::Settings;
 use crate::small_chunks::SmallChunks;
 use crate::stale_recovering::StaleRecovering;
@@ -138,12 +139,14 @@ async fn assemble(daemon: &Daemon, store: ContainerStore) -> Result<Node, Datano
     let host = RaftHost::start(options, daemon.transport())?;
     let logs = open_logs(daemon, &store, &host).await?;
     daemon.metrics.watch_raft(&host, &logs.values().cloned().collect::<Vec<_>>());
+    let pace = Arc::new(RepairPace::new(settings.repair_rates));
     let pipelines = Pipelines::new(Parts {
         me: details.id.0,
         host: host.clone(),
         logs,
         store: store.clone(),
         pending_reports: daemon.pending_reports.clone(),
+        pace: pace.clone(),
         small: settings.small_block_size,
         sync_chunks: settings.sync_chunks,
         trim_entries: settings.trim_entries,
@@ -160,7 +163,8 @@ async fn assemble(daemon: &Daemon, store: ContainerStore) -> Result<Node, Datano
         read_budget: Budget::new(settings.pending_bytes),
         late_reads: Default::default(),
         under_way: Default::default(),
-        pusher: Pusher::new(settings.copy_streams, settings.copy_queue, settings.copy_bandwidth),
+        pusher: Pusher::new(settings.copy_streams, settings.copy_queue, pace.clone()),
+        pace,
         reconstructions: Default::default(),
         audit: Audit(audit),
         arrivals: Default::default(),

@@ -13,6 +13,7 @@ use crate::check_settings::CheckSettings;
 use crate::disk_balancer::DiskBalancerSettings;
 use crate::liveness_limits::LivenessLimits;
 use crate::range_compaction_settings::RangeCompactionSettings;
+use crate::repair_pace::RepairRates;
 use crate::scan_settings::ScanSettings;
 use crate::tolerated::Tolerated;
 
@@ -91,8 +92,8 @@ pub struct Settings {
     pub copy_streams: usize,
     /// Copies that may wait.
     pub copy_queue: usize,
-    /// Bytes per second that copies may send; 0 is no limit.
-    pub copy_bandwidth: u64,
+    /// How fast copies and reconstructions go.
+    pub repair_rates: RepairRates,
     /// A command that takes as long is logged; zero for none.
     pub slow_command: Duration,
     /// How often deleted blocks are reclaimed.
@@ -223,7 +224,7 @@ impl Settings {
             election_timeout: conf.get(&dn::HDDS_RATIS_LEADER_ELECTION_MINIMUM_TIMEOUT_DURATION),
             copy_streams: conf.get(&dn::HDDS_DATANODE_REPLICATION_STREAMS_LIMIT) as usize,
             copy_queue: conf.get(&dn::HDDS_DATANODE_REPLICATION_QUEUE_LIMIT) as usize,
-            copy_bandwidth: conf.get(&dn::TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH).bytes(),
+            repair_rates: RepairRates::read(conf, data_dirs.len()),
             recovering_interval: conf
                 .get(&dn::HDDS_DATANODE_RECOVERING_CONTAINER_SCRUBBING_SERVICE_INTERVAL),
             recovering_timeout: conf.get(&dn::OZONE_RECOVERING_CONTAINER_TIMEOUT),

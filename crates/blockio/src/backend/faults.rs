@@ -258,6 +258,10 @@ impl Backend for FaultyBackend {
         outcome
     }
 
+    fn start_writeback(&self, file: &File, path: &Path, range: Range<u64>) {
+        self.inner.start_writeback(file, path, range);
+    }
+
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         self.faults.before(Op::Sync, path)?;
         self.inner.sync_directory(path)

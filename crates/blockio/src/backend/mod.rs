@@ -50,6 +50,10 @@ pub trait Backend: Send + Sync + 'static {
     /// The system's.
     fn sync(&self, file: &File, path: &Path) -> io::Result<()>;
 
+    /// Has the device begin to write a range that was written before; a sync of the file later has
+    /// less to wait for. A hint: what fails is left to that sync.
+    fn start_writeback(&self, file: &File, path: &Path, range: Range<u64>);
+
     /// Makes the names in a directory durable.
     ///
     /// # Errors

@@ -97,6 +97,17 @@ impl Backend for SystemBackend {
         file.sync_data()
     }
 
+    fn start_writeback(&self, file: &File, _path: &Path, range: Range<u64>) {
+        let (Ok(at), Ok(len)) =
+            (signed(range.start), signed(range.end.saturating_sub(range.start)))
+        else {
+            return;
+        };
+        // Without a flag that waits, the call leaves errors of the device for the next sync.
+        // SAFETY: the descriptor is the file's.
+        unsafe { libc::sync_file_range(file.as_raw_fd(), at, len, libc::SYNC_FILE_RANGE_WRITE) };
+    }
+
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         crate::durable::sync_directory(path)
     }

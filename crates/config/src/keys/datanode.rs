@@ -178,6 +178,11 @@ keys! {
     /// Bytes per second that a DataNode sends when it copies containers to others, all copies
     /// together; 0 for no limit.
     TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH: ByteSize = "trioxide.datanode.replication.bandwidth", "0B", [DATANODE];
+    /// Bytes per second, for each of its data directories, that a DataNode sends for copies and
+    /// reconstructions, as many that it receives, and as many that it reads for others that rebuild
+    /// a replica, while clients use it: at 10 requests a second or more. 0 for no other limit than
+    /// trioxide.datanode.replication.bandwidth.
+    TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH_WITH_CLIENTS: ByteSize = "trioxide.datanode.replication.bandwidth.with.clients", "16MB", [DATANODE];
     /// How long a disk may give nothing to a client's read until that is tried on a fresh worker;
     /// after as long again it is refused, so that the client asks another replica. 0 for no limit.
     TRIOXIDE_DATANODE_READ_LIMIT: Duration = "trioxide.datanode.read.limit", "100ms", [DATANODE];

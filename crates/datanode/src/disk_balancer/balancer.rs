@@ -16,8 +16,8 @@ use types::ContainerId;
 use super::info::{self, Info};
 use super::parameters::{ParameterError, Parameters};
 use super::settings::DiskBalancerSettings;
-use crate::push::Throttle;
 use crate::storage::Disk;
+use crate::throttle::Throttle;
 
 /// A replica that could not be moved is left alone for so long.
 const RETRY_DELAY: Duration = Duration::from_secs(600);
@@ -93,7 +93,7 @@ impl DiskBalancer {
     pub fn open(settings: DiskBalancerSettings) -> Self {
         let info = read(&settings);
         Self {
-            throttle: Throttle::new(0),
+            throttle: Throttle::default(),
             counts: Counts::default(),
             info: watch::Sender::new(info),
             changing: Mutex::default(),

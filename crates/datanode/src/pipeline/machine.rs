@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::command::{Failure, registry};
 use crate::pending_reports::PendingReports;
+use crate::repair_pace::RepairPace;
 use crate::storage::{ApplyBatch, ContainerStore, Disk, PipelineStore, Position};
 
 use super::catch_up::CatchUp;
@@ -35,6 +36,8 @@ pub(crate) struct Machine {
     pub runtime: Handle,
     /// Hears of what happens.
     pub pending_reports: Arc<PendingReports>,
+    /// Hears of changes of clients.
+    pub pace: Arc<RepairPace>,
     /// Replay begins behind this.
     pub from: Position,
 }
@@ -66,6 +69,7 @@ impl StateMachine for Machine {
     }
 
     fn apply(&mut self, entries: &mut [Committed]) -> Result<Vec<Bytes>, MachineError> {
+        self.pace.clients.note(entries.len());
         let mut batch = self.store.begin();
         let responses =
             entries.iter().map(|entry| apply_one(&mut batch, entry)).collect::<Result<_, _>>();

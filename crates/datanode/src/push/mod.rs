@@ -5,18 +5,15 @@
 //! * [`stream`]: the steps of one attempt;
 //! * [`receive`]: takes it and makes it visible when it is whole;
 //! * [`wire`]: the messages;
-//! * [`counts`]: what was copied, for metrics;
-//! * [`throttle`]: bytes per second of all copies together.
+//! * [`counts`]: what was copied, for metrics.
 
 mod admit;
 mod counts;
 pub(crate) mod receive;
 mod send;
 mod stream;
-mod throttle;
 mod wire;
 
 pub(crate) use receive::{Arrivals, Receiver};
 pub(crate) use send::{ATTEMPTS, PushError, Pusher, RETRY_DELAY, may_pass};
 pub(crate) use stream::{PushStream, Reached, STEP};
-pub(crate) use throttle::Throttle;

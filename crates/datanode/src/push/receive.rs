@@ -13,6 +13,7 @@ use super::admit;
 use super::counts::Counts;
 use super::wire::{self, PushRequest, PushResponse};
 use crate::pending_reports::PendingReports;
+use crate::repair_pace::RepairPace;
 use crate::storage::transfer::{Arrival, Manifest};
 use crate::storage::{ContainerStore, StorageError};
 
@@ -44,6 +45,8 @@ pub(crate) struct Receiver<'a> {
     pub arrivals: &'a Arrivals,
     /// SCM is told of those that are whole.
     pub pending_reports: &'a PendingReports,
+    /// What arrives waits for it.
+    pub pace: &'a RepairPace,
 }
 
 /// Takes a step of a copy.
@@ -62,6 +65,7 @@ pub(crate) async fn receive(receiver: Receiver<'_>, call: Call) -> Result<Reply,
         } else {
             let bytes = call.payload.len();
             let parts = wire::parts(request.parts, call.payload);
+            receiver.pace.receive(bytes as u64).await;
             receiver.arrivals.counts.note_bytes(bytes);
             Step::Parts(parts.ok_or_else(|| Status::invalid("parts without their bytes"))?)
         };

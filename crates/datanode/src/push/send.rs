@@ -1,5 +1,6 @@
 //! Sending a container to another node.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use types::{ContainerId, DatanodeDetails, PortName};
 
 use super::counts::Counts;
 use super::stream::{PushStream, STEP};
-use super::throttle::Throttle;
+use crate::repair_pace::RepairPace;
 use crate::storage::transfer::Export;
 use crate::storage::{ContainerStore, StorageError};
 
@@ -57,7 +58,7 @@ pub(crate) struct Pusher {
     streams: Semaphore,
     waiting: Semaphore,
     queue: usize,
-    throttle: Throttle,
+    pace: Arc<RepairPace>,
     peers: ClientPool,
     counts: Counts,
 }
@@ -69,13 +70,13 @@ pub(crate) struct Slot<'p> {
 }
 
 impl Pusher {
-    /// `streams` copies at a time, `queue` more that wait, `rate` bytes per second over all.
-    pub fn new(streams: usize, queue: usize, rate: u64) -> Self {
+    /// `streams` copies at a time, `queue` more that wait, at this pace.
+    pub fn new(streams: usize, queue: usize, pace: Arc<RepairPace>) -> Self {
         Self {
             streams: Semaphore::new(streams.max(1)),
             waiting: Semaphore::new(queue.max(1) + streams.max(1)),
             queue,
-            throttle: Throttle::new(rate),
+            pace,
             peers: ClientPool::new(ClientOptions::default()),
             counts: Counts::default(),
         }
@@ -94,8 +95,8 @@ impl Pusher {
     }
 
     /// Bounds the bytes of all copies together.
-    pub fn throttle(&self) -> &Throttle {
-        &self.throttle
+    pub fn pace(&self) -> &RepairPace {
+        &self.pace
     }
 
     /// What was copied from here.
@@ -186,7 +187,7 @@ impl Pusher {
                 blocks += 1;
                 bytes += row_length(id, row)?;
             }
-            stream.send(&parts, &self.throttle).await?;
+            stream.send(&parts, &self.pace).await?;
             self.counts.note_bytes(step);
         }
         stream.finish(blocks, bytes).await?;

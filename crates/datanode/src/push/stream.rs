@@ -7,8 +7,8 @@ use framed::{CallError, Client};
 use prost::Message;
 use types::{ContainerId, LocalId};
 
-use super::throttle::Throttle;
 use super::wire::{BeginProto, FinishProto, PartProto, PushRequest, PushResponse};
+use crate::repair_pace::RepairPace;
 use crate::storage::transfer::{Manifest, Part};
 
 /// Bytes of one step, about: a step ends behind the chunk that exceeds it.
@@ -69,10 +69,10 @@ impl PushStream {
         self.client.address()
     }
 
-    /// Sends parts, as fast as the throttle lets them pass.
-    pub async fn send(&self, parts: &[Part], throttle: &Throttle) -> Result<(), CallError> {
+    /// Sends parts, at this pace.
+    pub async fn send(&self, parts: &[Part], pace: &RepairPace) -> Result<(), CallError> {
         let payload: Vec<Bytes> = parts.iter().map(|part| part.data.clone()).collect();
-        throttle.pass(payload.iter().map(|data| data.len() as u64).sum()).await;
+        pace.send(payload.iter().map(|data| data.len() as u64).sum()).await;
         let parts = parts.iter().map(PartProto::new).collect();
         self.step(PushRequest { parts, ..self.request() }, payload).await.map(drop)
     }

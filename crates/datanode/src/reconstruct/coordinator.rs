@@ -275,8 +275,8 @@ impl Coordinator<'_> {
     /// Sends what waits for the targets, `all` of it or where it is enough.
     async fn flush(&self, sent: &mut Sent, all: bool, report: &mut Report) {
         let due = sent.targets.iter_mut().filter(|target| all || target.is_due());
-        let throttle = self.pusher.throttle();
-        let bytes = join_all(due.map(|target| target.flush(throttle))).await;
+        let pace = self.pusher.pace();
+        let bytes = join_all(due.map(|target| target.flush(pace))).await;
         report.bytes = bytes.into_iter().fold(report.bytes, u64::saturating_add);
     }
 

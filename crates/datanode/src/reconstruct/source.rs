@@ -168,6 +168,7 @@ impl Source {
             cmd_type: kind as i32,
             container_id: self.container.to_wire(),
             datanode_uuid: self.node.id.to_string(),
+            for_repair: Some(true),
             ..Default::default()
         }
     }

@@ -10,7 +10,8 @@ use types::{ContainerId, LocalId};
 use super::listing::by_key;
 use super::plan::Plan;
 use super::stripe::Cell;
-use crate::push::{PushStream, Reached, STEP, Throttle};
+use crate::push::{PushStream, Reached, STEP};
+use crate::repair_pace::RepairPace;
 use crate::storage::transfer::Part;
 
 /// Parts sent in one step at most.
@@ -144,13 +145,13 @@ impl Target {
     }
 
     /// Sends what waits; returns its bytes.
-    pub async fn flush(&mut self, throttle: &Throttle) -> u64 {
+    pub async fn flush(&mut self, pace: &RepairPace) -> u64 {
         let (parts, bytes) = (std::mem::take(&mut self.waiting), self.waiting_bytes as u64);
         self.waiting_bytes = 0;
         if parts.is_empty() || self.failed.is_some() {
             return 0;
         }
-        match self.stream.send(&parts, throttle).await {
+        match self.stream.send(&parts, pace).await {
             Ok(()) => bytes,
             Err(error) => {
                 self.note(error);

@@ -28,6 +28,7 @@ use proto::datanode::ContainerCommandRequestProto;
 use crate::command::{self, Answer, Class, Command, Refusal};
 use crate::daemon::Daemon;
 use crate::dispatch;
+use crate::node::Node;
 
 /// Counts a read that is dropped before it is answered: its client has gone.
 struct Unanswered<'a> {
@@ -57,7 +58,10 @@ pub(crate) async fn serve(
     let is_read = command.class() == Some(Class::Read);
     let mut unanswered = Unanswered { dropped: is_read.then_some(&daemon.metrics.dropped_reads) };
     let answer = match daemon.node() {
-        Some(node) => span.run(pin!(dispatch::execute(node, command))).await,
+        Some(node) => {
+            admit(node, &command).await;
+            span.run(pin!(dispatch::execute(node, command))).await
+        }
         None => Err(Refusal::Starting),
     };
     unanswered.dropped = None;
@@ -65,6 +69,15 @@ pub(crate) async fn serve(
         measured.finish(answer.as_ref().is_ok_and(Answer::is_success));
     }
     answer
+}
+
+/// Counts a command of a client; one of a repair waits until it may be carried out.
+async fn admit(node: &Node, command: &Command) {
+    if command.request.for_repair != Some(true) {
+        return node.pace.clients.note(1);
+    }
+    let chunk = command.request.read_chunk.as_ref();
+    node.pace.read(chunk.map_or(0, |read| read.chunk_data.len)).await;
 }
 
 /// A command of a published client, from a message that has its chunk bytes inside: they are moved

@@ -92,8 +92,8 @@ fn presence(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
 async fn push(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
     match daemon.node() {
         Some(node) => {
-            let Node { store, arrivals, pending_reports, .. } = &**node;
-            let receiver = Receiver { store, arrivals, pending_reports };
+            let Node { store, arrivals, pending_reports, pace, .. } = &**node;
+            let receiver = Receiver { store, arrivals, pending_reports, pace };
             crate::push::receive::receive(receiver, call).await
         }
         None => Err(Refusal::Starting.to_status()),

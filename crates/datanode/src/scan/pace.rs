@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::push::Throttle;
 use crate::scan_settings::ScanRate;
 use crate::storage::Disk;
 use crate::storage::Pace;
+use crate::throttle::Throttle;
 use async_trait::async_trait;
 
 /// How long a scan waits until it looks again whether others wait for the disk.
@@ -26,7 +26,7 @@ pub(super) struct DiskPace {
 
 impl DiskPace {
     pub fn new(rate: ScanRate, clock: Arc<dyn Clock>) -> Self {
-        Self { rate, clock, throttle: Throttle::new(0) }
+        Self { rate, clock, throttle: Throttle::default() }
     }
 }
 

@@ -23,6 +23,7 @@ use super::pipeline_locks::PipelineLocks;
 use super::presence::Presence;
 use super::{Membership, Pipeline};
 use crate::pending_reports::PendingReports;
+use crate::repair_pace::RepairPace;
 use crate::storage::{ContainerStore, Disk, StorageError};
 
 /// Entries that stay in the log behind what is durable, for replicas that were away: small files
@@ -95,6 +96,8 @@ pub(crate) struct Parts {
     pub store: ContainerStore,
     /// Hears of what happens.
     pub pending_reports: Arc<PendingReports>,
+    /// Hears of changes of clients.
+    pub pace: Arc<RepairPace>,
     /// Largest payload that rides in the log.
     pub small: u64,
     /// Make chunks durable as they are written.

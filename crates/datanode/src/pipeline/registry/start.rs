@@ -49,6 +49,7 @@ impl Pipelines {
             payloads: payloads.clone(),
             runtime: tokio::runtime::Handle::current(),
             pending_reports: parts.pending_reports.clone(),
+            pace: parts.pace.clone(),
             from: store.resume()?,
         };
         let group = parts.host.start_group(config, Box::new(machine.clone()))?;

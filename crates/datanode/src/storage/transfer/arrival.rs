@@ -1,26 +1,32 @@
 //! Taking a container block by block, and putting it aside until all is here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use blockio::{IoError, WriteMode, block_on};
 use container::checksum;
 use container::chunks;
 use container::segment::{RecordHeader, SegmentHeader, SegmentInfo, padding, record_len};
+use futures::future::BoxFuture;
 use metastore::{Batch, Durability};
 use prost::Message;
 use proto::datanode::ChunkInfo;
 use types::{BlockId, ContainerId, LocalId};
 
+use super::writeback::Writeback;
 use super::{Manifest, Part};
 use crate::storage::containers::{Sums, drop_rows};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
 use crate::storage::tables::{self, BLOCK_DATA, Packed, StoredBlock};
+
+/// Writes of a block that may be under way at a time.
+const AT_ONCE: usize = 4;
 
 /// A container that is arriving. Its methods block on the disk.
 pub struct Arrival {
@@ -31,7 +37,7 @@ pub struct Arrival {
     pub(in crate::storage) dir: PathBuf,
     pub(super) infos: BTreeMap<u32, SegmentInfo>,
     pub(in crate::storage) sums: Sums,
-    segment: Option<(u32, File)>,
+    segment: Option<(u32, File, Writeback)>,
     segment_size: u64,
     /// Bytes that came, those of blocks that were left again included.
     received: u64,
@@ -47,7 +53,9 @@ pub struct Arrival {
 /// A block of which some chunks have come.
 struct Partial {
     local: LocalId,
-    file: File,
+    path: Arc<Path>,
+    /// Writes that were begun.
+    begun: VecDeque<BoxFuture<'static, std::result::Result<(), IoError>>>,
     /// What has come, in order.
     chunks: Vec<ChunkInfo>,
 }
@@ -183,8 +191,11 @@ impl Arrival {
                 Some(partial) if partial.chunks.first() != Some(chunk) => partial,
                 _ => self.begin_block(part.local)?,
             };
-            let written = partial.file.write_all_at(&part.data, chunk.offset);
-            written.map_err(|e| self.failed(e))?;
+            let (path, data) = (Arc::clone(&partial.path), part.data.clone());
+            // Past the page cache, so that the sync in the end is short, and those of others are.
+            let write = self.disk.io().write(path, chunk.offset, data, WriteMode::Auto);
+            partial.begun.push_back(Box::pin(write));
+            self.wait_for(&mut partial, AT_ONCE)?;
             partial.chunks.push(chunk.clone());
             self.block = Some(partial);
         }
@@ -196,9 +207,12 @@ impl Arrival {
             Some(partial) if partial.chunks != row.chunks => {
                 return Err(self.odd(&format!("block {} came with other chunks", part.local)));
             }
-            Some(partial) => {
-                self.disk.sync_file(&partial.file, &self.block_path(part.local))?;
-                partial.file.metadata().map_err(|e| self.failed(e))?.len()
+            Some(mut partial) => {
+                self.wait_for(&mut partial, 0)?;
+                let (io, path) = (self.disk.io(), Arc::clone(&partial.path));
+                block_on(io.sync(path)).map_err(StorageError::io(self.id))?;
+                io.forget(&partial.path);
+                fs::metadata(&partial.path).map_err(|e| self.failed(e))?.len()
             }
             None => 0,
         };
@@ -213,8 +227,19 @@ impl Arrival {
     }
 
     fn begin_block(&self, local: LocalId) -> Result<Partial> {
-        let file = File::create(self.block_path(local)).map_err(|e| self.failed(e))?;
-        Ok(Partial { local, file, chunks: Vec::new() })
+        self.remove_file(local)?;
+        let path = Arc::from(self.block_path(local));
+        Ok(Partial { local, path, begun: VecDeque::new(), chunks: Vec::new() })
+    }
+
+    /// Waits until at most so many writes of a block are under way.
+    fn wait_for(&self, partial: &mut Partial, at_most: usize) -> Result<()> {
+        while partial.begun.len() > at_most
+            && let Some(write) = partial.begun.pop_front()
+        {
+            block_on(write).map_err(StorageError::io(self.id))?;
+        }
+        Ok(())
     }
 
     /// Leaves a block out that came whole: it was deleted at its sources meanwhile. One that is not
@@ -246,7 +271,9 @@ impl Arrival {
 
     /// Removes a block's own file, if it has one.
     fn remove_file(&self, local: LocalId) -> Result<()> {
-        match fs::remove_file(self.block_path(local)) {
+        let path = self.block_path(local);
+        self.disk.io().forget(&path);
+        match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
             _ => Ok(()),
         }
@@ -278,7 +305,9 @@ impl Arrival {
         if self.infos.last_key_value().is_none_or(|(_, info)| full(info)) {
             self.begin_segment()?;
         }
-        let Some((number, file)) = &self.segment else { return Err(self.odd("no segment")) };
+        let Some((number, file, writeback)) = &mut self.segment else {
+            return Err(StorageError::NotArrived { id: self.id, reason: "no segment".to_owned() });
+        };
         let Some(info) = self.infos.get_mut(number) else {
             return Err(StorageError::NotArrived { id: self.id, reason: "no segment".to_owned() });
         };
@@ -290,6 +319,7 @@ impl Arrival {
         file.write_all_at(&record, info.end).map_err(|e| failed(&self.dir, e))?;
         let packed = Packed { segment: *number, offset: info.end, len: header.len };
         info.end += record.len() as u64;
+        writeback.wrote(&self.disk, file, &self.dir, info.end);
         info.live_bytes += record.len() as u64;
         info.live_records += 1;
         Ok(packed)
@@ -304,13 +334,13 @@ impl Arrival {
         let header = SegmentHeader { container: self.id, number }.encode();
         file.write_all_at(&header, 0).map_err(|e| self.failed(e))?;
         self.infos.insert(number, SegmentInfo::empty());
-        self.segment = Some((number, file));
+        self.segment = Some((number, file, Writeback::default()));
         Ok(())
     }
 
     /// Makes the segment that takes records durable, and seals it.
     pub(super) fn end_segment(&mut self) -> Result<()> {
-        let Some((number, file)) = self.segment.take() else { return Ok(()) };
+        let Some((number, file, _)) = self.segment.take() else { return Ok(()) };
         let path = self.dir.join("chunks").join(crate::storage::segments::file_name(number));
         self.disk.sync_file(&file, &path)?;
         if let Some(info) = self.infos.get_mut(&number) {
@@ -362,6 +392,7 @@ impl Arrival {
         let (id, dir) = (self.id, self.dir.clone());
         let disk = Arc::clone(&self.disk);
         drop(self);
+        disk.io().forget(&dir);
         if let Err(error) = fs::remove_dir_all(&dir) {
             tracing::warn!(container = %id, %error, "an unfinished copy was not removed");
         }

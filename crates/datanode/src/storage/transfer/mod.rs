@@ -18,6 +18,7 @@
 mod arrival;
 mod export;
 mod publish;
+mod writeback;
 
 use container::ContainerState;
 use types::PipelineId;

@@ -81,6 +81,7 @@ impl Arrival {
             fs::rename(&place, &aside).map_err(|e| StorageError::disk(&place, e))?;
             fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))?;
         }
+        self.disk.io().forget(&self.dir);
         fs::rename(&self.dir, &place).map_err(|e| StorageError::disk(&place, e))?;
         for path in parent.ancestors().take(2) {
             self.disk.sync_names(path)?;

@@ -1,0 +1,66 @@
+//! Whether clients use this DataNode.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// How long requests are counted until they are judged.
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// From so many requests a second on a DataNode counts as used: fewer hardly meet a repair.
+const USED: f64 = 10.0;
+
+/// Counts what clients ask for.
+#[derive(Debug, Default)]
+pub(crate) struct ClientLoad {
+    requests: AtomicU64,
+    judged: Mutex<Option<Judged>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Judged {
+    at: Instant,
+    requests: u64,
+    is_used: bool,
+}
+
+impl ClientLoad {
+    /// So many requests of clients came, or changes that they sent to the leader of a pipeline.
+    pub(crate) fn note(&self, requests: usize) {
+        self.requests.fetch_add(requests as u64, Ordering::Relaxed);
+    }
+
+    /// Whether clients have used the DataNode lately.
+    pub(crate) fn is_used(&self, now: Instant) -> bool {
+        let mut judged = self.judged.lock();
+        let requests = self.requests.load(Ordering::Relaxed);
+        let first = Judged { at: now, requests, is_used: false };
+        let judged = judged.get_or_insert(first);
+        let past = now.saturating_duration_since(judged.at);
+        if past >= PERIOD {
+            let rate = (requests - judged.requests) as f64 / past.as_secs_f64();
+            *judged = Judged { at: now, requests, is_used: rate >= USED };
+        }
+        judged.is_used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_requests_a_second_are_use_and_a_few_are_not() {
+        let (load, begin) = (ClientLoad::default(), Instant::now());
+        assert!(!load.is_used(begin));
+        load.note(2);
+        assert!(!load.is_used(begin + PERIOD / 2), "it is too early to say");
+        assert!(load.is_used(begin + PERIOD));
+        load.note(1);
+        assert!(!load.is_used(begin + PERIOD * 2));
+        load.note(1_000);
+        assert!(load.is_used(begin + PERIOD * 3));
+        assert!(!load.is_used(begin + PERIOD * 30), "nothing came for long");
+    }
+}
