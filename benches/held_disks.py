@@ -1,4 +1,4 @@
-"""Disks that the kernel holds to so many bytes a second.
+"""Disks that the kernel holds to so many bytes a second, or to so many reads.
 
 Each is a file system on a loop device over memory; the blkio throttle holds this process and those
 that it starts. Needs root.
@@ -17,7 +17,7 @@ def run(*command):
 
 
 class HeldDisks:
-    def __init__(self, mounts, megabytes):
+    def __init__(self, mounts, megabytes=None, reads=None):
         self.memory = f"/dev/shm/held-disks.{os.getpid()}"
         self.group = f"{THROTTLE}/held-disks.{os.getpid()}"
         self.loops = []
@@ -25,14 +25,14 @@ class HeldDisks:
         os.makedirs(self.group)
         try:
             for number, mount in enumerate(mounts):
-                self.add(f"{self.memory}/{number}", mount, megabytes << 20)
+                self.add(f"{self.memory}/{number}", mount, megabytes, reads)
         except BaseException:
             self.end()
             raise
         with open(f"{self.group}/cgroup.procs", "w") as file:
             file.write(str(os.getpid()))
 
-    def add(self, image, mount, rate):
+    def add(self, image, mount, megabytes, reads):
         run("truncate", "-s", "4G", image)
         loop = run("losetup", "-f", "--show", image)
         self.loops.append(loop)
@@ -42,9 +42,16 @@ class HeldDisks:
         os.rmdir(f"{mount}/lost+found")
         with open(f"/sys/block/{os.path.basename(loop)}/dev") as file:
             device = file.read().strip()
-        for way in ("read", "write"):
-            with open(f"{self.group}/blkio.throttle.{way}_bps_device", "w") as file:
-                file.write(f"{device} {rate}")
+        limits = {}
+        if megabytes:
+            limits |= {f"{way}_bps": megabytes << 20 for way in ("read", "write")}
+        if reads:
+            limits["read_iops"] = reads
+            # One access for a chunk, not one for each piece of it.
+            run("blockdev", "--setra", "16384", loop)
+        for limit, value in limits.items():
+            with open(f"{self.group}/blkio.throttle.{limit}_device", "w") as file:
+                file.write(f"{device} {value}")
 
     def end(self):
         with open(f"{THROTTLE}/cgroup.procs", "w") as file:

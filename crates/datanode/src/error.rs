@@ -55,6 +55,9 @@ pub enum DatanodeError {
     /// An endpoint could not be opened.
     #[error(transparent)]
     Bind(#[from] service::BindError),
+    /// The cache of first chunks could not be opened.
+    #[error("trioxide.datanode.cache.dirs: {0}")]
+    Cache(#[from] chunkcache::CacheError),
     /// The disks could not be opened.
     #[error(transparent)]
     Storage(#[from] StorageError),

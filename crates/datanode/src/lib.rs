@@ -21,6 +21,7 @@
 //! through its command's file to [`storage`].
 
 mod check_settings;
+mod chunk_cache;
 mod client_load;
 mod clock;
 mod close;

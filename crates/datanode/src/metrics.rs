@@ -103,6 +103,9 @@ impl Metrics {
         gauge("read_bytes_in_flight", "Bytes of reads being worked on", |n| {
             n.read_budget.used() as f64
         });
+        crate::chunk_cache::watch(&self.registry, node.store.options().cache.as_ref());
+        let help = "Bytes a second that repairs may send, receive and read now; 0 is no limit";
+        gauge("repair_limit_bytes", help, |n| n.pace.rate(tokio::time::Instant::now()) as f64);
         self.watch_copies(node);
         self.watch_reconstructions(node);
         self.watch_disk_balancer(node);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
+use chunkcache::ChunkCache;
 use multiraft::{HostOptions, LogError, LogHandle, LogOptions, RaftHost};
 use rustc_hash::FxHashMap;
 use service::AuditLog;
@@ -27,7 +28,7 @@ use crate::repair_pace::RepairPace;
 use crate::settings::Settings;
 use crate::small_chunks::SmallChunks;
 use crate::stale_recovering::StaleRecovering;
-use crate::storage::{ContainerStore, Disk};
+use crate::storage::{ContainerStore, Disk, StorageOptions};
 
 /// How many times longer than SCM takes to count a DataNode as dead a pipeline that is to be closed
 /// waits for members that may know more: after a power failure machines come back minutes apart.
@@ -48,7 +49,12 @@ pub(crate) async fn open(
     }
     let options =
         crate::disks::options(&daemon.settings, cluster_id, daemon.identity.lock().details().id);
-    let opened = tokio::task::spawn_blocking(move || ContainerStore::open(options)).await;
+    let cache = daemon.settings.cache.clone();
+    let open = move || {
+        let cache = cache.as_ref().map(ChunkCache::open).transpose()?;
+        Ok::<_, DatanodeError>(ContainerStore::open(StorageOptions { cache, ..options })?)
+    };
+    let opened = tokio::task::spawn_blocking(open).await;
     let store = opened.map_err(|_| DatanodeError::Shutdown)??;
     let (bad, all) = (store.unopened().len(), daemon.settings.data_dirs.len());
     if let Some(why) = daemon.settings.tolerated.data.exceeded(bad, all) {

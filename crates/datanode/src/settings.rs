@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use chunkcache::CacheOptions;
 use config::keys::{datanode as dn, hdds, scm, trioxide};
 use config::{Configuration, HostPort};
 use limits::{ConnectionOptions, MemoryBudget};
@@ -106,6 +107,8 @@ pub struct Settings {
     pub range_compaction: Option<RangeCompactionSettings>,
     /// Where it is noted what was rebuilt, if at all.
     pub audit: Option<AuditOptions>,
+    /// Where first chunks of blocks are kept on fast disks, if anywhere.
+    pub cache: Option<CacheOptions>,
     /// How disks are checked.
     pub checks: CheckSettings,
     /// How containers are scanned.
@@ -224,6 +227,7 @@ impl Settings {
             election_timeout: conf.get(&dn::HDDS_RATIS_LEADER_ELECTION_MINIMUM_TIMEOUT_DURATION),
             copy_streams: conf.get(&dn::HDDS_DATANODE_REPLICATION_STREAMS_LIMIT) as usize,
             copy_queue: conf.get(&dn::HDDS_DATANODE_REPLICATION_QUEUE_LIMIT) as usize,
+            cache: crate::chunk_cache::options(conf)?,
             repair_rates: RepairRates::read(conf, data_dirs.len()),
             recovering_interval: conf
                 .get(&dn::HDDS_DATANODE_RECOVERING_CONTAINER_SCRUBBING_SERVICE_INTERVAL),

@@ -47,6 +47,9 @@ impl StatusPage for Page {
             sections.push(disks(node));
             sections.push(balancer(node));
             sections.push(scans(node));
+            if let Some(cache) = &node.store.options().cache {
+                sections.push(crate::chunk_cache::section(cache));
+            }
             sections.push(pipelines(node));
         }
         sections.push(Section::memory(&daemon.settings.memory));

@@ -9,7 +9,7 @@ use types::{BlockId, DatanodeId};
 use crate::support::{Cluster, Pipe, block, bytes};
 
 /// Container 1 on the first node alone, closed: 40 small blocks and two large ones.
-async fn closed_container(cluster: &Cluster) -> (Pipe, Vec<(BlockId, Bytes)>) {
+pub async fn closed_container(cluster: &Cluster) -> (Pipe, Vec<(BlockId, Bytes)>) {
     let source = cluster.ids()[0];
     let (id, leader) = cluster.scm.scm.create_pipeline(&[source]).await;
     let mut pipe = cluster.pipe(id, leader);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod chunk_cache;
 mod closing;
 mod copying;
 mod crash;
@@ -19,6 +20,7 @@ mod pipelines;
 mod places;
 mod ratis;
 mod reconstruct;
+mod repair_pace;
 mod scanning;
 mod small_blocks;
 mod strangers;

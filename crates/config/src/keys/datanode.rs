@@ -186,6 +186,11 @@ keys! {
     /// How long a disk may give nothing to a client's read until that is tried on a fresh worker;
     /// after as long again it is refused, so that the client asks another replica. 0 for no limit.
     TRIOXIDE_DATANODE_READ_LIMIT: Duration = "trioxide.datanode.read.limit", "100ms", [DATANODE];
+    /// Directories on fast disks that keep the first chunk of blocks: of those that are read again,
+    /// and of those that were written last. None by default.
+    TRIOXIDE_DATANODE_CACHE_DIRS: Vec<PathBuf> = "trioxide.datanode.cache.dirs", "", [DATANODE];
+    /// Bytes of chunks in each directory of trioxide.datanode.cache.dirs; 64MB at least.
+    TRIOXIDE_DATANODE_CACHE_CAPACITY: ByteSize = "trioxide.datanode.cache.capacity", "100GB", [DATANODE];
     /// Workers that a disk may have on top, in the place of those that hang in the kernel.
     TRIOXIDE_DATANODE_DISK_SPARE_WORKERS: u32 = "trioxide.datanode.disk.spare.workers", "16", [DATANODE];
     /// A command that takes as long is logged, with its stages and how long each took; 0 for none.

@@ -1,9 +1,11 @@
 //! What the disks are opened with.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use blockio::DiskOptions;
+use chunkcache::ChunkCache;
 use types::DatanodeId;
 
 /// How a disk is chosen for a new container.
@@ -74,6 +76,8 @@ pub struct StorageOptions {
     pub metadata_cache: usize,
     /// Bytes of unflushed rows per disk.
     pub metadata_buffer: usize,
+    /// First chunks of blocks on fast disks, if there are such disks.
+    pub cache: Option<Arc<ChunkCache>>,
 }
 
 impl StorageOptions {
@@ -109,6 +113,7 @@ impl StorageOptions {
             open_timeout: Duration::from_secs(10 * 60),
             metadata_cache: 64 << 20,
             metadata_buffer: 32 << 20,
+            cache: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Chunks and blocks: the bytes before the log, and reading what is committed.
 
+mod cached;
 mod direct;
 mod read;
 mod stream;

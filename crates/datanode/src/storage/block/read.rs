@@ -195,8 +195,12 @@ impl ContainerStore {
         };
         let Ok(length) = usize::try_from(len) else { return Err(missing) };
         container.count_read(len);
+        if let Some(data) = self.read_cached(row, block, (offset, len)).await {
+            return Ok(data);
+        }
         if let Some(packed) = row.packed {
             let all = self.read_checked(container, block, packed, patience).await?;
+            self.cache_read(container, row, block, (0, len), &all);
             let Ok(range) = usize::try_from(offset).and_then(|a| Ok(a..usize::try_from(end)?))
             else {
                 return Err(missing);
@@ -211,7 +215,10 @@ impl ContainerStore {
             outcome = read().await;
         }
         match outcome {
-            Ok(data) => Ok(data),
+            Ok(data) => {
+                self.cache_read(container, row, block, (offset, len), &data);
+                Ok(data)
+            }
             Err(error) if is_incomplete(&error) => {
                 self.judge_damage(container, block, StorageError::io(container.id())(error))
             }

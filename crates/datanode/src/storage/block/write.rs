@@ -27,6 +27,8 @@ impl ContainerStore {
         chunk: &ChunkInfo,
         data: Bytes,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
+        let cached = self.options().cache.is_some().then(|| (chunk.clone(), data.clone()));
+        let store = self.clone();
         let begun = self.begin_write(block, chunk, data);
         let range = chunk.offset..chunk.offset.saturating_add(chunk.len);
         // A pipeline tracks its writes itself.
@@ -37,6 +39,9 @@ impl ContainerStore {
             write.await.map_err(StorageError::io(container.id()))?;
             if let Some(tracked) = tracked {
                 tracked.done();
+            }
+            if let Some((chunk, data)) = cached {
+                store.cache_written(block, &chunk, &data);
             }
             Ok(())
         }

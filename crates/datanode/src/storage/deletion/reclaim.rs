@@ -97,6 +97,7 @@ impl ContainerStore {
     }
 
     fn free_space(&self, some: &Work, done: &mut Reclaimed) -> Result<()> {
+        self.leave_cache(some.container.id(), &some.blocks);
         some.freed.free_space(&some.container, &some.blocks)?;
         let (compacted, dropped) =
             super::free::tidy_segments(&some.container, self.options().segment_size)?;

@@ -85,6 +85,7 @@ impl ApplyBatch<'_> {
             && committed.length == data.len() as u64
             && committed.length <= self.pipeline.store.options().small_block_max;
         let segment_size = self.pipeline.store.options().segment_size;
+        self.pipeline.store.cache_written(id, chunk, &data);
         let touched = self.touch_writable(id.container)?;
         if touched.was_deleted_early(id.local, at) {
             touched.drop_early(id.local, at);

@@ -2,6 +2,7 @@
 //! damaged.
 #![allow(clippy::unwrap_used)]
 
+mod cached_chunks;
 mod checks;
 mod commits;
 mod damage;

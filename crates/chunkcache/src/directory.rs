@@ -1,0 +1,347 @@
+//! One directory of a cache.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::SystemTime;
+
+use blockio::{Backend, Disk, DiskOptions, IoError, IoErrorKind, WriteMode};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::chunk_id::{BlockKey, ChunkId};
+use crate::error::CacheError;
+use crate::figures::{Counters, DirectoryFigures, count};
+use crate::index::{Bounds, Index, Origin};
+use crate::options::CacheOptions;
+
+/// Folders that the files are spread over.
+const FOLDERS: u64 = 256;
+
+/// The part of the bytes that is for what was written and not read: one of so many.
+const WRITTEN_PART: u64 = 4;
+
+/// Reads that were late one after the other, after which a disk is taken to hang.
+const MOST_LATE: u32 = 8;
+
+/// Chunks that go when the file system is full although the bound is not reached.
+const MADE_ROOM: usize = 4;
+
+/// Held as long as the directory is used.
+const LOCK: &str = "LOCK";
+
+/// What a file system has of its own.
+const OF_THE_FILE_SYSTEM: &str = "lost+found";
+
+/// A change of the files. All are made by one task, one after the other.
+enum Job {
+    /// A chunk comes in.
+    Put(ChunkId, Bytes, Origin),
+    /// Nothing of a block is wanted any more.
+    Remove(BlockKey),
+    /// A chunk has other bytes than it should.
+    Wrong(ChunkId),
+    /// A chunk was there when the directory was opened.
+    Found(ChunkId),
+}
+
+/// One directory.
+pub(crate) struct Directory {
+    path: PathBuf,
+    disk: Disk,
+    index: Mutex<Index>,
+    counters: Arc<Counters>,
+    jobs: UnboundedSender<Job>,
+    /// Bytes that wait to be written.
+    waiting: AtomicUsize,
+    most_waiting: usize,
+    late: AtomicU32,
+    failure: OnceLock<String>,
+    _lock: File,
+}
+
+impl Directory {
+    /// Opens a directory, and makes it if it is not there. What is in it is found meanwhile. Within
+    /// a runtime of tokio only. Blocks.
+    pub(crate) fn open(
+        path: &Path,
+        options: &CacheOptions,
+        backend: Box<dyn Backend>,
+        counters: Arc<Counters>,
+    ) -> Result<Arc<Self>, CacheError> {
+        let failed = |source| CacheError::Directory { path: path.to_owned(), source };
+        fs::create_dir_all(path).map_err(failed)?;
+        if let Some(file) = foreign(path).map_err(failed)? {
+            return Err(CacheError::Foreign { path: path.to_owned(), file });
+        }
+        let lock = lock(path).map_err(failed)?;
+        for folder in 0..FOLDERS {
+            fs::create_dir_all(path.join(folder_name(folder))).map_err(failed)?;
+        }
+        let disk_options = DiskOptions {
+            name: "chunk-cache".to_owned(),
+            read_limit: Some(options.read_limit),
+            ..DiskOptions::default()
+        };
+        let (jobs, queue) = unbounded_channel();
+        let bounds = Bounds { all: options.capacity, written: options.capacity / WRITTEN_PART };
+        let directory = Arc::new(Self {
+            path: path.to_owned(),
+            disk: Disk::start_on(path, disk_options, backend)?,
+            index: Mutex::new(Index::new(bounds)),
+            counters,
+            jobs,
+            waiting: AtomicUsize::new(0),
+            most_waiting: options.queue_bytes,
+            late: AtomicU32::new(0),
+            failure: OnceLock::new(),
+            _lock: lock,
+        });
+        tokio::spawn(work(Arc::downgrade(&directory), queue));
+        let (path, jobs) = (path.to_owned(), directory.jobs.clone());
+        tokio::task::spawn_blocking(move || find(&path, &jobs));
+        Ok(directory)
+    }
+
+    /// Whether it is used.
+    pub(crate) fn is_well(&self) -> bool {
+        self.failure.get().is_none()
+    }
+
+    /// Bytes of a chunk, if they are here and come in time. The chunk counts as used.
+    pub(crate) async fn load(&self, id: &ChunkId, offset: u64, len: usize) -> Option<Bytes> {
+        if !self.index.lock().get(id) {
+            return None;
+        }
+        match self.disk.read_timely(self.file(id), offset, len).await {
+            Ok(data) => {
+                self.late.store(0, Ordering::Relaxed);
+                Some(data)
+            }
+            Err(error) => {
+                count(&self.counters.load_failures);
+                self.note(id, &error);
+                None
+            }
+        }
+    }
+
+    /// A read failed.
+    fn note(&self, id: &ChunkId, error: &IoError) {
+        match error.kind {
+            // Somebody removed it or cut it off.
+            IoErrorKind::NotFound | IoErrorKind::Short => self.send(Job::Wrong(*id)),
+            IoErrorKind::Late => {
+                if self.late.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_LATE {
+                    self.fail(error);
+                }
+            }
+            _ => self.fail(error),
+        }
+    }
+
+    /// A chunk comes in, if not too much waits.
+    pub(crate) fn put(&self, id: ChunkId, data: Bytes, origin: Origin) {
+        let len = data.len();
+        if self.waiting.fetch_add(len, Ordering::Relaxed).saturating_add(len) > self.most_waiting {
+            self.waiting.fetch_sub(len, Ordering::Relaxed);
+            return count(&self.counters.left_out);
+        }
+        self.send(Job::Put(id, data, origin));
+    }
+
+    /// Nothing of a block is wanted any more.
+    pub(crate) fn remove(&self, block: BlockKey) {
+        if self.index.lock().peek(&block).is_some() {
+            self.send(Job::Remove(block));
+        }
+    }
+
+    /// A chunk has other bytes than it should.
+    pub(crate) fn wrong(&self, id: ChunkId) {
+        self.send(Job::Wrong(id));
+    }
+
+    fn send(&self, job: Job) {
+        // The task ends with this directory.
+        let _ = self.jobs.send(job);
+    }
+
+    /// It is not used any more.
+    fn fail(&self, error: &IoError) {
+        if self.failure.set(error.to_string()).is_ok() {
+            tracing::error!(path = %self.path.display(), %error, "a cache directory fails and is not used any more");
+            self.index.lock().clear();
+        }
+    }
+
+    /// Number of chunks, and their bytes.
+    pub(crate) fn holds(&self) -> (u64, u64) {
+        let index = self.index.lock();
+        (index.len() as u64, index.bytes())
+    }
+
+    pub(crate) fn figures(&self) -> DirectoryFigures {
+        let (chunks, bytes) = self.holds();
+        let failure = self.failure.get().cloned();
+        DirectoryFigures { path: self.path.clone(), failure, chunks, bytes }
+    }
+
+    fn file(&self, id: &ChunkId) -> Arc<Path> {
+        let folder = folder_name(id.block.local % FOLDERS);
+        Arc::from(self.path.join(folder).join(id.file_name()))
+    }
+
+    async fn carry_out(&self, job: Job) {
+        match job {
+            Job::Put(id, data, origin) => {
+                let len = data.len();
+                self.store(id, data, origin).await;
+                self.waiting.fetch_sub(len, Ordering::Relaxed);
+            }
+            Job::Remove(block) => {
+                let gone = self.index.lock().remove(&block);
+                self.unlink(gone).await;
+            }
+            Job::Wrong(id) => {
+                let gone = {
+                    let mut index = self.index.lock();
+                    let is_there = index.peek(&id.block) == Some(id);
+                    is_there.then(|| index.remove(&id.block)).flatten()
+                };
+                self.unlink(gone).await;
+            }
+            Job::Found(id) => self.found(id).await,
+        }
+    }
+
+    /// A file was found, which may have changed since.
+    async fn found(&self, id: ChunkId) {
+        if self.index.lock().peek(&id.block) == Some(id) {
+            return;
+        }
+        let length = self.disk.length(self.file(&id)).await;
+        let is_whole = length.is_ok_and(|len| len == u64::from(id.len));
+        let gone = {
+            let mut index = self.index.lock();
+            match index.peek(&id.block) {
+                None if is_whole => index.insert(id, Origin::Read),
+                // Cut off, or another one came in since.
+                _ => vec![id],
+            }
+        };
+        self.unlink(gone).await;
+    }
+
+    async fn store(&self, id: ChunkId, data: Bytes, origin: Origin) {
+        let there = self.index.lock().peek(&id.block);
+        if there == Some(id) || !self.is_well() {
+            return;
+        }
+        let file = self.file(&id);
+        let written = self.disk.write(Arc::clone(&file), 0, data, WriteMode::Auto).await;
+        // Not synced: what a loss of power leaves of it is no more than wrong.
+        self.disk.forget(&file);
+        match written {
+            Ok(()) => {}
+            Err(error) if error.kind == IoErrorKind::NoSpace => {
+                count(&self.counters.left_out);
+                let oldest = self.index.lock().pop_oldest(MADE_ROOM);
+                self.evict(oldest).await;
+                return self.unlink([id]).await;
+            }
+            Err(error) => return self.fail(&error),
+        }
+        let came = match origin {
+            Origin::Read => &self.counters.from_reads,
+            Origin::Written => &self.counters.from_writes,
+        };
+        count(came);
+        let mut gone = self.index.lock().insert(id, origin);
+        let replaced: Vec<ChunkId> = gone.extract_if(.., |gone| gone.block == id.block).collect();
+        self.unlink(replaced).await;
+        self.evict(gone).await;
+    }
+
+    async fn evict(&self, chunks: Vec<ChunkId>) {
+        self.counters.evictions.fetch_add(chunks.len() as u64, Ordering::Relaxed);
+        self.unlink(chunks).await;
+    }
+
+    async fn unlink(&self, chunks: impl IntoIterator<Item = ChunkId>) {
+        let files: Vec<PathBuf> =
+            chunks.into_iter().map(|id| self.file(&id).to_path_buf()).collect();
+        if files.is_empty() {
+            return;
+        }
+        if let Err(error) = self.disk.unlink(files).await {
+            self.fail(&error);
+        }
+    }
+}
+
+/// Carries out what is asked for, until the directory is dropped.
+async fn work(directory: Weak<Directory>, mut queue: UnboundedReceiver<Job>) {
+    while let Some(job) = queue.recv().await {
+        let Some(directory) = directory.upgrade() else { return };
+        directory.carry_out(job).await;
+    }
+}
+
+fn folder_name(folder: u64) -> String {
+    format!("{folder:02x}")
+}
+
+fn lock(path: &Path) -> io::Result<File> {
+    let file = File::options().create(true).truncate(false).write(true).open(path.join(LOCK))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(io::Error::other("another process uses it")),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// The first name in a directory that is none of a cache.
+fn foreign(path: &Path) -> io::Result<Option<String>> {
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let is_folder = (0..FOLDERS).any(|folder| folder_name(folder) == name);
+        if !is_folder && name != LOCK && name != OF_THE_FILE_SYSTEM {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// Finds the chunks that are there, those that were written first in the beginning. Changes nothing:
+/// others come in meanwhile. A directory that cannot be listed is an empty one.
+fn find(path: &Path, jobs: &UnboundedSender<Job>) {
+    let mut found: Vec<(SystemTime, ChunkId)> = Vec::new();
+    for folder in 0..FOLDERS {
+        let folder = path.join(folder_name(folder));
+        if let Err(error) = find_in(&folder, &mut found) {
+            tracing::warn!(path = %folder.display(), %error, "chunks in a cache directory are not known");
+        }
+    }
+    found.sort_by_key(|(written, _)| *written);
+    tracing::info!(path = %path.display(), chunks = found.len(), "cached chunks were found");
+    for (_, id) in found {
+        // Nobody wants them any more when this fails.
+        let _ = jobs.send(Job::Found(id));
+    }
+}
+
+fn find_in(folder: &Path, found: &mut Vec<(SystemTime, ChunkId)>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let id = entry.file_name().to_str().and_then(ChunkId::parse);
+        // It may have gone just now.
+        if let (Some(id), Ok(metadata)) = (id, entry.metadata()) {
+            found.push((metadata.modified()?, id));
+        }
+    }
+    Ok(())
+}

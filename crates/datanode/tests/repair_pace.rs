@@ -1,0 +1,73 @@
+//! Copies step back while clients use a DataNode.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use proto::datanode as dn;
+use proto::scm_datanode::container_replica_proto::State;
+use tokio_util::task::AbortOnDropHandle;
+use types::{BlockId, DatanodeId};
+
+use crate::copying::closed_container;
+use crate::failing_group::{http, metric};
+use crate::support::{Cluster, Pipe, until_async};
+
+const LIMIT: &str = "datanode_repair_limit_bytes";
+
+/// Asks for a block over and over again.
+fn ask(
+    pipe: Pipe,
+    node: DatanodeId,
+    block: BlockId,
+    for_repair: Option<bool>,
+) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        loop {
+            let request = dn::ContainerCommandRequestProto {
+                cmd_type: dn::Type::GetBlock as i32,
+                container_id: block.container.to_wire(),
+                datanode_uuid: node.to_string(),
+                get_block: Some(dn::GetBlockRequestProto { block_id: block.to_datanode(0) }),
+                for_repair,
+                ..Default::default()
+            };
+            pipe.send(node, request, Bytes::new()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_is_slow_while_clients_read_and_its_own_reads_are_none() {
+    // Of two data directories each.
+    let slow = |conf: config::Configuration| {
+        conf.with("trioxide.datanode.replication.bandwidth.with.clients", "1MB")
+    };
+    let mut cluster = Cluster::start_with(2, slow).await;
+    let (pipe, written) = closed_container(&cluster).await;
+    let (id, leader) = (pipe.id, pipe.leader);
+    let [source, target] = cluster.ids()[..] else { unreachable!() };
+    let at = http(&mut cluster, source);
+    let block = written[0].0;
+
+    let repairs = ask(cluster.pipe(id, leader), source, block, Some(true));
+    until_async("nobody else asks", async || metric(at, LIMIT).await == 0.0).await;
+    for _ in 0..10 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(metric(at, LIMIT).await, 0.0, "reads of a repair count as a client's");
+    }
+    drop(repairs);
+
+    let client = ask(cluster.pipe(id, leader), source, block, None);
+    until_async("the limit counts", async || metric(at, LIMIT).await > 0.0).await;
+    assert_eq!(metric(at, LIMIT).await, f64::from(2 << 20));
+    let began = Instant::now();
+    cluster.scm.scm.send_replicate(source, 1, target);
+    cluster.scm.scm.wait_for_replica(target, 1, State::Closed).await;
+    // Ten MiB and some, of which the first four and a quarter of a second's wait for nothing.
+    assert!(began.elapsed() > Duration::from_secs(2), "it took {:?}", began.elapsed());
+
+    drop(client);
+    until_async("the limit does not count", async || metric(at, LIMIT).await == 0.0).await;
+    cluster.stop().await;
+}
