@@ -40,10 +40,8 @@ const OF_THE_FILE_SYSTEM: &str = "lost+found";
 enum Job {
     /// A chunk comes in.
     Put(ChunkId, Bytes, Origin),
-    /// Nothing of a block is wanted any more.
-    Remove(BlockKey),
-    /// A chunk has other bytes than it should.
-    Wrong(ChunkId),
+    /// A chunk is not wanted any more.
+    Unlink(ChunkId),
     /// A chunk was there when the directory was opened.
     Found(ChunkId),
 }
@@ -133,7 +131,7 @@ impl Directory {
     fn note(&self, id: &ChunkId, error: &IoError) {
         match error.kind {
             // Somebody removed it or cut it off.
-            IoErrorKind::NotFound | IoErrorKind::Short => self.send(Job::Wrong(*id)),
+            IoErrorKind::NotFound | IoErrorKind::Short => self.wrong(*id),
             IoErrorKind::Late => {
                 if self.late.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_LATE {
                     self.fail(error);
@@ -155,14 +153,17 @@ impl Directory {
 
     /// Nothing of a block is wanted any more.
     pub(crate) fn remove(&self, block: BlockKey) {
-        if self.index.lock().peek(&block).is_some() {
-            self.send(Job::Remove(block));
-        }
+        let gone = self.index.lock().remove(&block);
+        gone.into_iter().for_each(|id| self.send(Job::Unlink(id)));
     }
 
     /// A chunk has other bytes than it should.
     pub(crate) fn wrong(&self, id: ChunkId) {
-        self.send(Job::Wrong(id));
+        let mut index = self.index.lock();
+        if index.peek(&id.block) == Some(id) {
+            index.remove(&id.block);
+            self.send(Job::Unlink(id));
+        }
     }
 
     fn send(&self, job: Job) {
@@ -202,17 +203,11 @@ impl Directory {
                 self.store(id, data, origin).await;
                 self.waiting.fetch_sub(len, Ordering::Relaxed);
             }
-            Job::Remove(block) => {
-                let gone = self.index.lock().remove(&block);
-                self.unlink(gone).await;
-            }
-            Job::Wrong(id) => {
-                let gone = {
-                    let mut index = self.index.lock();
-                    let is_there = index.peek(&id.block) == Some(id);
-                    is_there.then(|| index.remove(&id.block)).flatten()
-                };
-                self.unlink(gone).await;
+            Job::Unlink(id) => {
+                // Unless it came in again since.
+                if self.index.lock().peek(&id.block) != Some(id) {
+                    self.unlink([id]).await;
+                }
             }
             Job::Found(id) => self.found(id).await,
         }
@@ -316,8 +311,8 @@ fn foreign(path: &Path) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Finds the chunks that are there, those that were written first in the beginning. Changes nothing:
-/// others come in meanwhile. A directory that cannot be listed is an empty one.
+/// Finds the chunks that are there, those that were written first in the beginning. Changes
+/// nothing: others come in meanwhile. A directory that cannot be listed is an empty one.
 fn find(path: &Path, jobs: &UnboundedSender<Job>) {
     let mut found: Vec<(SystemTime, ChunkId)> = Vec::new();
     for folder in 0..FOLDERS {

@@ -52,7 +52,7 @@ fn delete(cmd_id: i64, term: i64, deadline: Option<i64>) -> wire::ScmCommandProt
 }
 
 /// An order to copy container 1.
-fn copy(
+pub fn copy(
     cmd_id: i64,
     to: proto::hdds::DatanodeDetailsProto,
     term: i64,

@@ -1,6 +1,6 @@
 //! Copies step back while clients use a DataNode.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use proto::datanode as dn;
@@ -8,7 +8,7 @@ use proto::scm_datanode::container_replica_proto::State;
 use tokio_util::task::AbortOnDropHandle;
 use types::{BlockId, DatanodeId};
 
-use crate::copying::closed_container;
+use crate::copying::{closed_container, copy};
 use crate::failing_group::{http, metric};
 use crate::support::{Cluster, Pipe, until_async};
 
@@ -69,5 +69,26 @@ async fn a_copy_is_slow_while_clients_read_and_its_own_reads_are_none() {
 
     drop(client);
     until_async("the limit does not count", async || metric(at, LIMIT).await == 0.0).await;
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_would_come_too_late_does_not_wait_for_clients() {
+    // Ten MiB would take minutes.
+    let slow = |conf: config::Configuration| {
+        conf.with("trioxide.datanode.replication.bandwidth.with.clients", "10KB")
+    };
+    let mut cluster = Cluster::start_with(2, slow).await;
+    let (pipe, written) = closed_container(&cluster).await;
+    let (id, leader) = (pipe.id, pipe.leader);
+    let [source, target] = cluster.ids()[..] else { unreachable!() };
+    let at = http(&mut cluster, source);
+    let _client = ask(cluster.pipe(id, leader), source, written[0].0, None);
+    until_async("the limit counts", async || metric(at, LIMIT).await > 0.0).await;
+    let scm = &cluster.scm.scm;
+    let to = scm.with(|known| known.nodes[&target].to_wire());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
+    scm.send(source, copy(1001, to, i64::MAX, Some(now + 10_000)));
+    scm.wait_for_replica(target, 1, State::Closed).await;
     cluster.stop().await;
 }

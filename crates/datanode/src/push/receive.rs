@@ -65,7 +65,7 @@ pub(crate) async fn receive(receiver: Receiver<'_>, call: Call) -> Result<Reply,
         } else {
             let bytes = call.payload.len();
             let parts = wire::parts(request.parts, call.payload);
-            receiver.pace.receive(bytes as u64).await;
+            receiver.pace.receive(bytes as u64, request.patience_ms).await;
             receiver.arrivals.counts.note_bytes(bytes);
             Step::Parts(parts.ok_or_else(|| Status::invalid("parts without their bytes"))?)
         };

@@ -7,11 +7,12 @@ use bytes::Bytes;
 use framed::{CallError, Client, ClientOptions, ClientPool, Code};
 use prost::Message;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 use types::{ContainerId, DatanodeDetails, PortName};
 
 use super::counts::Counts;
 use super::stream::{PushStream, STEP};
-use crate::repair_pace::RepairPace;
+use crate::repair_pace::{RepairPace, Schedule};
 use crate::storage::transfer::Export;
 use crate::storage::{ContainerStore, StorageError};
 
@@ -104,14 +105,16 @@ impl Pusher {
         &self.counts
     }
 
-    /// Copies a container; it is visible on the other node, and durable, when this returns.
+    /// Copies a container, within the time that is `left` if it can; it is visible on the other
+    /// node, and durable, when this returns.
     pub async fn push(
         &self,
         store: &ContainerStore,
         id: ContainerId,
         target: &DatanodeDetails,
+        left: Option<Duration>,
     ) -> Result<(), PushError> {
-        let pushed = self.attempts(store, id, target).await;
+        let pushed = self.attempts(store, id, target, (Instant::now(), left)).await;
         self.counts.note_end(pushed.is_ok());
         pushed
     }
@@ -121,12 +124,13 @@ impl Pusher {
         store: &ContainerStore,
         id: ContainerId,
         target: &DatanodeDetails,
+        time: (Instant, Option<Duration>),
     ) -> Result<(), PushError> {
         let _slot = self.slot().await?;
         let client = self.client(target)?;
         let mut pause = RETRY_DELAY;
         for attempt in 1.. {
-            let error = match self.attempt(store, id, &client).await {
+            let error = match self.attempt(store, id, &client, time).await {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
@@ -155,6 +159,7 @@ impl Pusher {
         store: &ContainerStore,
         id: ContainerId,
         client: &Client,
+        (ordered, left): (Instant, Option<Duration>),
     ) -> Result<(), PushError> {
         let (store, begun) = (store.clone(), std::time::Instant::now());
         let opening = tokio::task::spawn_blocking(move || Export::begin(&store, id)).await;
@@ -176,6 +181,7 @@ impl Pusher {
             export.skip_to(reached.last, reached.partial);
         }
         let (mut blocks, mut bytes, mut sent) = (reached.blocks, reached.bytes, 0);
+        let (schedule, had) = (Schedule::new(ordered, left, manifest.used), reached.bytes);
         loop {
             let parts = export.next(STEP).await?;
             if parts.is_empty() {
@@ -187,7 +193,9 @@ impl Pusher {
                 blocks += 1;
                 bytes += row_length(id, row)?;
             }
-            stream.send(&parts, &self.pace).await?;
+            let passed = had.saturating_add(sent as u64);
+            let patience = || schedule.patience(passed, Instant::now());
+            stream.send(&parts, &self.pace, patience).await?;
             self.counts.note_bytes(step);
         }
         stream.finish(blocks, bytes).await?;

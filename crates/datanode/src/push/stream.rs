@@ -8,7 +8,7 @@ use prost::Message;
 use types::{ContainerId, LocalId};
 
 use super::wire::{BeginProto, FinishProto, PartProto, PushRequest, PushResponse};
-use crate::repair_pace::RepairPace;
+use crate::repair_pace::{RepairPace, to_tell};
 use crate::storage::transfer::{Manifest, Part};
 
 /// Bytes of one step, about: a step ends behind the chunk that exceeds it.
@@ -69,12 +69,18 @@ impl PushStream {
         self.client.address()
     }
 
-    /// Sends parts, at this pace.
-    pub async fn send(&self, parts: &[Part], pace: &RepairPace) -> Result<(), CallError> {
+    /// Sends parts, at this pace; they wait no longer than `patience` allows, here and there.
+    pub async fn send(
+        &self,
+        parts: &[Part],
+        pace: &RepairPace,
+        patience: impl Fn() -> Option<Duration>,
+    ) -> Result<(), CallError> {
         let payload: Vec<Bytes> = parts.iter().map(|part| part.data.clone()).collect();
-        pace.send(payload.iter().map(|data| data.len() as u64).sum()).await;
+        pace.send(payload.iter().map(|data| data.len() as u64).sum(), patience()).await;
+        let patience_ms = to_tell(patience());
         let parts = parts.iter().map(PartProto::new).collect();
-        self.step(PushRequest { parts, ..self.request() }, payload).await.map(drop)
+        self.step(PushRequest { parts, patience_ms, ..self.request() }, payload).await.map(drop)
     }
 
     /// Has blocks left out that were sent: they were deleted meanwhile.

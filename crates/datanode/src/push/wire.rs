@@ -29,6 +29,9 @@ pub struct PushRequest {
     /// Blocks that came and are left out again.
     #[prost(uint64, repeated, tag = "6")]
     pub dropped: Vec<u64>,
+    /// How long it waits for clients at most.
+    #[prost(uint64, optional, tag = "7")]
+    pub patience_ms: Option<u64>,
 }
 
 /// What is coming.

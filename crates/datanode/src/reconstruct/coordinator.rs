@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use container::ContainerState;
 use erasure::{Codec, ReplicaIndex};
 use framed::CallError;
 use futures::future::join_all;
 use tokio::sync::mpsc::{Receiver, channel};
+use tokio::time::Instant;
 use types::{ContainerId, LocalId};
 
 use super::error::{NotOrdered, ReconstructError};
@@ -19,6 +21,7 @@ use super::source::{Size, Source};
 use super::stripe::{Sources, Stripe};
 use super::target::Target;
 use crate::push::{ATTEMPTS, PushStream, Pusher, RETRY_DELAY, Reached};
+use crate::repair_pace::{Schedule, to_tell};
 use crate::storage::transfer::Manifest;
 
 /// Skipped blocks that are named one by one.
@@ -82,6 +85,10 @@ pub(crate) struct Coordinator<'a> {
     pub small: u64,
     /// What is counted.
     pub counts: &'a Counts,
+    /// When the order came.
+    pub begun: Instant,
+    /// How long the order counted then; `None` is without end.
+    pub left: Option<Duration>,
 }
 
 impl Coordinator<'_> {
@@ -163,7 +170,10 @@ impl Coordinator<'_> {
         if !targets.is_empty() {
             sources.wanted = targets.iter().map(|target| target.index).collect();
             let sources = Arc::new(sources);
-            let sent = self.rebuild(&sources, targets, report).await?;
+            let used = sizes.iter().map(|(_, size)| u64::try_from(size.used).unwrap_or(0)).max();
+            let schedule = Schedule::new(self.begun, self.left, used.unwrap_or(0));
+            let sent = Sent { targets, blocks: Vec::new(), schedule };
+            let sent = self.rebuild(&sources, sent, report).await?;
             let targets = self.leave_out_deleted(&sources, &sizes, sent).await?;
             still_ordered()?;
             for mut target in targets {
@@ -211,15 +221,14 @@ impl Coordinator<'_> {
     async fn rebuild(
         &self,
         sources: &Arc<Sources>,
-        targets: Vec<Target>,
+        sent: Sent,
         report: &mut Report,
     ) -> Result<Sent, ReconstructError> {
         // Behind what every target has.
-        let behind = targets.iter().map(Target::behind);
+        let behind = sent.targets.iter().map(Target::behind);
         let after = behind.reduce(|a, b| Some(a?).zip(b).map(|(a, b)| earlier(a, b))).flatten();
         let (items, received) = channel(AHEAD);
         let mut listed = Report::default();
-        let sent = Sent { targets, blocks: Vec::new() };
         let (produced, sent) = tokio::join!(
             produce(sources, after, &mut listed, items),
             self.consume(sources, received, sent, report)
@@ -256,7 +265,7 @@ impl Coordinator<'_> {
                     if let Some(block) = &mut block {
                         sent.stripe(block, stripe);
                     }
-                    self.flush(&mut sent, false, report).await;
+                    self.flush(sources, &mut sent, false, report).await;
                     drop(memory);
                 }
             }
@@ -267,16 +276,21 @@ impl Coordinator<'_> {
         if let Some(block) = block.take() {
             sent.end(block, report);
         }
-        self.flush(&mut sent, true, report).await;
+        self.flush(sources, &mut sent, true, report).await;
         tracing::debug!(container = %sources.container, blocks = sent.blocks.len(), "all sent");
         Ok(sent)
     }
 
     /// Sends what waits for the targets, `all` of it or where it is enough.
-    async fn flush(&self, sent: &mut Sent, all: bool, report: &mut Report) {
+    async fn flush(&self, sources: &Sources, sent: &mut Sent, all: bool, report: &mut Report) {
+        let passed = sent.targets.iter().filter(|target| target.is_well()).map(Target::passed);
+        let (passed, schedule) = (passed.min().unwrap_or(0), sent.schedule);
+        let patience = || schedule.patience(passed, Instant::now());
+        let told = to_tell(patience()).unwrap_or(u64::MAX);
+        sources.patience_ms.store(told, Ordering::Relaxed);
         let due = sent.targets.iter_mut().filter(|target| all || target.is_due());
         let pace = self.pusher.pace();
-        let bytes = join_all(due.map(|target| target.flush(pace))).await;
+        let bytes = join_all(due.map(|target| target.flush(pace, &patience))).await;
         report.bytes = bytes.into_iter().fold(report.bytes, u64::saturating_add);
     }
 
@@ -343,6 +357,8 @@ struct Sent {
     targets: Vec<Target>,
     /// Blocks in the order of their keys.
     blocks: Vec<(LocalId, erasure::BlockGroup)>,
+    /// How far the targets should be.
+    schedule: Schedule,
 }
 
 /// The block whose stripes come.

@@ -123,8 +123,14 @@ impl Source {
         Ok(response.list_block.map(|list| list.block_data).unwrap_or_default())
     }
 
-    /// A chunk of a block, verified.
-    pub async fn read(&self, local: LocalId, chunk: &dn::ChunkInfo) -> Result<Bytes, SourceError> {
+    /// A chunk of a block, verified. It waits for clients of the source
+    /// for `patience_ms` at most.
+    pub async fn read(
+        &self,
+        local: LocalId,
+        chunk: &dn::ChunkInfo,
+        patience_ms: u64,
+    ) -> Result<Bytes, SourceError> {
         let block_id = dn::DatanodeBlockId {
             container_id: self.container.to_wire(),
             local_id: local.to_wire(),
@@ -137,6 +143,7 @@ impl Source {
                 chunk_data: dn::ChunkInfo { stripe_checksum: None, ..chunk.clone() },
                 read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
             }),
+            patience_ms: Some(patience_ms),
             ..self.request(dn::Type::ReadChunk)
         };
         let (_, bytes) = self.call(&request).await?;

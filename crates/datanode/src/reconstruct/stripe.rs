@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use erasure::{Codec, ReplicaIndex};
@@ -29,6 +30,8 @@ pub(super) struct Sources {
     damaged: BTreeSet<usize>,
     /// Sources that nothing more is expected of, by their places, and why.
     failed: Mutex<BTreeMap<usize, String>>,
+    /// How long what is read waits for clients at most, in ms.
+    pub patience_ms: AtomicU64,
 }
 
 /// A cell that was rebuilt.
@@ -53,7 +56,16 @@ impl Sources {
     /// From these sources; nothing is wanted yet.
     pub fn new(container: ContainerId, codec: Codec, all: Vec<Arc<Source>>) -> Self {
         let damaged = BTreeSet::new();
-        Self { container, codec, all, wanted: Vec::new(), damaged, failed: Mutex::default() }
+        let (wanted, failed) = (Vec::new(), Mutex::default());
+        Self {
+            container,
+            codec,
+            all,
+            wanted,
+            damaged,
+            failed,
+            patience_ms: AtomicU64::new(u64::MAX),
+        }
     }
 
     /// Leaves out those whose replicas are not CLOSED. UNHEALTHY ones stay when there are too few
@@ -197,7 +209,9 @@ impl Sources {
     ) -> (usize, Result<Bytes, SourceError>) {
         let chunk = usize::try_from(stripe).ok().and_then(|at| row.chunks.get(at));
         let bytes = match (chunk, self.all.get(row.place)) {
-            (Some(chunk), Some(source)) => source.read(plan.local, chunk).await,
+            (Some(chunk), Some(source)) => {
+                source.read(plan.local, chunk, self.patience_ms.load(Ordering::Relaxed)).await
+            }
             // It ends before.
             _ => Ok(Bytes::new()),
         };

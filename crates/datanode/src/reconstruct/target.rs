@@ -1,5 +1,7 @@
 //! What is sent to one target.
 
+use std::time::Duration;
+
 use bytes::BytesMut;
 use erasure::ReplicaIndex;
 use erasure::layout::Chunk;
@@ -28,6 +30,8 @@ pub(super) struct Target {
     /// What it has, or will have with what waits.
     blocks: u64,
     bytes: u64,
+    /// Bytes that were sent, in attempts before, too.
+    passed: u64,
     /// Parts that wait to be sent, and their bytes.
     waiting: Vec<Part>,
     waiting_bytes: usize,
@@ -53,6 +57,7 @@ impl Target {
             behind: reached.last,
             blocks: reached.blocks,
             bytes: reached.bytes,
+            passed: reached.bytes,
             waiting: Vec::new(),
             waiting_bytes: 0,
             small,
@@ -65,6 +70,11 @@ impl Target {
     /// The last block that it had before this attempt.
     pub fn behind(&self) -> Option<LocalId> {
         self.behind
+    }
+
+    /// Bytes that were sent to it.
+    pub fn passed(&self) -> u64 {
+        self.passed
     }
 
     /// Whether it takes what comes.
@@ -145,14 +155,21 @@ impl Target {
     }
 
     /// Sends what waits; returns its bytes.
-    pub async fn flush(&mut self, pace: &RepairPace) -> u64 {
+    pub async fn flush(
+        &mut self,
+        pace: &RepairPace,
+        patience: &(impl Fn() -> Option<Duration> + Sync),
+    ) -> u64 {
         let (parts, bytes) = (std::mem::take(&mut self.waiting), self.waiting_bytes as u64);
         self.waiting_bytes = 0;
         if parts.is_empty() || self.failed.is_some() {
             return 0;
         }
-        match self.stream.send(&parts, pace).await {
-            Ok(()) => bytes,
+        match self.stream.send(&parts, pace, patience).await {
+            Ok(()) => {
+                self.passed = self.passed.saturating_add(bytes);
+                bytes
+            }
             Err(error) => {
                 self.note(error);
                 0

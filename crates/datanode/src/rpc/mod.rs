@@ -77,7 +77,8 @@ async fn admit(node: &Node, command: &Command) {
         return node.pace.clients.note(1);
     }
     let chunk = command.request.read_chunk.as_ref();
-    node.pace.read(chunk.map_or(0, |read| read.chunk_data.len)).await;
+    let bytes = chunk.map_or(0, |read| read.chunk_data.len);
+    node.pace.read(bytes, command.request.patience_ms).await;
 }
 
 /// A command of a published client, from a message that has its chunk bytes inside: they are moved

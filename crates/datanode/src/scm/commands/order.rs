@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::CommandError;
 use crate::daemon::Daemon;
@@ -25,8 +25,7 @@ impl Order {
         if latest > self.term {
             return Err(CommandError::Superseded { term: self.term, latest });
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        let now = now_ms();
         match self.deadline_ms {
             Some(deadline) if now > deadline => {
                 Err(CommandError::Late { late_ms: now.saturating_sub(deadline) })
@@ -34,4 +33,15 @@ impl Order {
             _ => Ok(()),
         }
     }
+
+    /// How long it still counts; `None` is without end.
+    pub fn left(&self) -> Option<Duration> {
+        let left = self.deadline_ms?.saturating_sub(now_ms());
+        Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
+    }
+}
+
+fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }

@@ -25,6 +25,8 @@ impl Carry for wire::ReconstructEcContainersCommandProto {
             pusher: &node.pusher,
             small: node.store.options().small_block_max,
             counts: &node.reconstructions,
+            begun: tokio::time::Instant::now(),
+            left: order.left(),
         };
         let still_ordered = || order.check().map_err(|error| NotOrdered(error.to_string()));
         let begun = Instant::now();

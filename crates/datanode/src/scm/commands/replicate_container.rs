@@ -17,7 +17,7 @@ impl Carry for wire::ReplicateContainerCommandProto {
     async fn carry_out(self, context: Context<'_>) -> Result<Option<Ack>, CommandError> {
         context.order.check()?;
         let (node, id) = (context.node, ContainerId::from_wire(self.container_id));
-        let pushed = node.pusher.push(&node.store, id, &target(&self)?).await;
+        let pushed = node.pusher.push(&node.store, id, &target(&self)?, context.order.left()).await;
         if pushed.is_err() {
             // The replica here may have turned out damaged.
             node.pending_reports.container_changed(id);

@@ -195,7 +195,10 @@ impl ContainerStore {
         };
         let Ok(length) = usize::try_from(len) else { return Err(missing) };
         container.count_read(len);
-        if let Some(data) = self.read_cached(row, block, (offset, len)).await {
+        // Boxed, since the reads of nodes without a cache would be larger futures otherwise.
+        if self.options().cache.is_some()
+            && let Some(data) = Box::pin(self.read_cached(row, block, (offset, len))).await
+        {
             return Ok(data);
         }
         if let Some(packed) = row.packed {
