@@ -104,7 +104,7 @@ impl Metrics {
             n.read_budget.used() as f64
         });
         crate::chunk_cache::watch(&self.registry, node.store.options().cache.as_ref());
-        let help = "Bytes a second that repairs may send, receive and read now; 0 is no limit";
+        let help = "Bytes a second that copies and reconstructions may send now; 0 is no limit";
         gauge("repair_limit_bytes", help, |n| n.pace.rate(tokio::time::Instant::now()) as f64);
         self.watch_copies(node);
         self.watch_reconstructions(node);

@@ -25,9 +25,9 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Bytes per second; 0 is no limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RepairRates {
-    /// At any time.
+    /// Sent, at any time.
     pub most: u64,
-    /// While clients use the DataNode.
+    /// Sent, received, and read, each, while clients use the DataNode.
     pub with_clients: u64,
 }
 
@@ -80,6 +80,8 @@ pub(crate) struct RepairPace {
     rates: RepairRates,
     /// What clients ask for.
     pub(crate) clients: ClientLoad,
+    /// All that is sent, at any time.
+    most: Throttle,
     sent: Throttle,
     received: Throttle,
     read: Throttle,
@@ -90,31 +92,34 @@ impl RepairPace {
         Self { rates, ..Self::default() }
     }
 
-    /// Bytes per second that may pass now in each direction; 0 is no limit.
+    /// Bytes per second that may be sent now; 0 is no limit.
     pub(crate) fn rate(&self, now: Instant) -> u64 {
         self.rates.at(self.clients.is_used(now.into_std()))
     }
 
-    /// Waits until so many bytes may be sent, no longer than `patience`.
+    /// Waits until so many bytes may be sent; for clients no longer than `patience`.
     pub(crate) async fn send(&self, bytes: u64, patience: Option<Duration>) {
-        self.pass(&self.sent, bytes, patience).await;
+        if self.rates.most > 0 {
+            let at = self.most.next(bytes, self.rates.most, Instant::now());
+            tokio::time::sleep_until(at).await;
+        }
+        self.step_back(&self.sent, bytes, patience).await;
     }
 
     /// Waits until the answer may say that so many bytes were received, no longer than the sender
     /// wants.
     pub(crate) async fn receive(&self, bytes: u64, patience_ms: Option<u64>) {
-        self.pass(&self.received, bytes, Some(told(patience_ms))).await;
+        self.step_back(&self.received, bytes, Some(told(patience_ms))).await;
     }
 
     /// Waits until so many bytes may be read for another DataNode, no longer than that wants.
     pub(crate) async fn read(&self, bytes: u64, patience_ms: Option<u64>) {
-        self.pass(&self.read, bytes, Some(told(patience_ms))).await;
+        self.step_back(&self.read, bytes, Some(told(patience_ms))).await;
     }
 
-    async fn pass(&self, throttle: &Throttle, bytes: u64, longest: Option<Duration>) {
-        let now = Instant::now();
-        let rate = self.rate(now);
-        if rate == 0 {
+    async fn step_back(&self, throttle: &Throttle, bytes: u64, longest: Option<Duration>) {
+        let (now, rate) = (Instant::now(), self.rates.with_clients);
+        if rate == 0 || !self.clients.is_used(now.into_std()) {
             return;
         }
         let at = throttle.next(bytes, rate, now);
@@ -180,8 +185,15 @@ mod tests {
             pace.send(20_000, None).await;
         }
         assert!(begin.elapsed() >= Duration::from_millis(350), "the first one does not wait");
+        // What is late does not wait for clients, but for the limit at any time.
         pace.send(u64::MAX / 2, Some(Duration::ZERO)).await;
         pace.receive(u64::MAX / 2, Some(0)).await;
         pace.receive(1, Some(0)).await;
+        let pace = RepairPace::new(RepairRates { most: 1_000_000, with_clients: 0 });
+        let begin = Instant::now();
+        for _ in 0..6 {
+            pace.send(20_000, Some(Duration::ZERO)).await;
+        }
+        assert!(begin.elapsed() >= Duration::from_millis(100), "{:?}", begin.elapsed());
     }
 }

@@ -49,6 +49,10 @@ pub(crate) async fn serve(
     command: Command,
     received: Instant,
 ) -> Result<Answer, Refusal> {
+    let received = match daemon.node() {
+        Some(node) => admit(node, &command, received).await,
+        None => received,
+    };
     let mut measured = daemon.metrics.commands.of(command.kind()).map(|m| m.call(received));
     if let Some(measured) = &mut measured {
         measured.started();
@@ -58,10 +62,7 @@ pub(crate) async fn serve(
     let is_read = command.class() == Some(Class::Read);
     let mut unanswered = Unanswered { dropped: is_read.then_some(&daemon.metrics.dropped_reads) };
     let answer = match daemon.node() {
-        Some(node) => {
-            admit(node, &command).await;
-            span.run(pin!(dispatch::execute(node, command))).await
-        }
+        Some(node) => span.run(pin!(dispatch::execute(node, command))).await,
         None => Err(Refusal::Starting),
     };
     unanswered.dropped = None;
@@ -71,14 +72,17 @@ pub(crate) async fn serve(
     answer
 }
 
-/// Counts a command of a client; one of a repair waits until it may be carried out.
-async fn admit(node: &Node, command: &Command) {
+/// Counts a command of a client; one of a repair waits until it may be carried out. Returns when
+/// the work on it begins to count: a repair that waits for clients is not slow.
+async fn admit(node: &Node, command: &Command, received: Instant) -> Instant {
     if command.request.for_repair != Some(true) {
-        return node.pace.clients.note(1);
+        node.pace.clients.note(1);
+        return received;
     }
     let chunk = command.request.read_chunk.as_ref();
     let bytes = chunk.map_or(0, |read| read.chunk_data.len);
     node.pace.read(bytes, command.request.patience_ms).await;
+    Instant::now()
 }
 
 /// A command of a published client, from a message that has its chunk bytes inside: they are moved
