@@ -4,7 +4,8 @@
 //! Each DataNode judges for itself what of it repairs take: bytes that it sends, that it receives,
 //! and that it reads for a coordinator of a reconstruction. The slowest of those that take part
 //! sets the rate. SCM orders a copy again that is not there in time, and what came late is for
-//! nothing: so bytes of one that is behind its [`Schedule`] do not wait, on any node.
+//! nothing: so what is sent and read for it waits, on any node, no longer than its [`Schedule`]
+//! allows.
 
 use std::time::Duration;
 

@@ -72,9 +72,9 @@ impl Target {
         self.behind
     }
 
-    /// Bytes that were sent to it.
+    /// Bytes that were sent to it, and those that are sent next.
     pub fn passed(&self) -> u64 {
-        self.passed
+        self.passed.saturating_add(self.waiting_bytes as u64)
     }
 
     /// Whether it takes what comes.

@@ -29,6 +29,7 @@ use crate::command::{self, Answer, Class, Command, Refusal};
 use crate::daemon::Daemon;
 use crate::dispatch;
 use crate::node::Node;
+use crate::settings::MAX_CHUNK;
 
 /// Counts a read that is dropped before it is answered: its client has gone.
 struct Unanswered<'a> {
@@ -80,7 +81,8 @@ async fn admit(node: &Node, command: &Command, received: Instant) -> Instant {
         return received;
     }
     let chunk = command.request.read_chunk.as_ref();
-    let bytes = chunk.map_or(0, |read| read.chunk_data.len);
+    // A length from a message: no more than will be read.
+    let bytes = chunk.map_or(0, |read| read.chunk_data.len.min(MAX_CHUNK as u64));
     node.pace.read(bytes, command.request.patience_ms).await;
     Instant::now()
 }
