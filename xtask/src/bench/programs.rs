@@ -121,6 +121,11 @@ pub const PROGRAMS: &[Program] = &[
         start: Start::Script("hot-block/run", &[]),
     },
     Program {
+        name: "chunk-cache",
+        what: "first chunks of blocks from a slow disk, with and without a cache (needs root)",
+        start: Start::Script("chunk-cache/run", &[]),
+    },
+    Program {
         name: "s3",
         what: "S3 requests to a whole cluster (needs wrk)",
         start: Start::Script("s3/run", &[]),
