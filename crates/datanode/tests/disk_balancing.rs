@@ -199,7 +199,9 @@ async fn disks_become_even_while_clients_read_and_write() {
     assert!(info.bytes_moved() >= 4 * (2 << 20), "{info:?}");
     until("what was left to go", || places(&home).values().all(|disks| disks.len() == 1)).await;
     let moved = places(&home).values().filter(|disks| **disks != full).count() as u64;
-    assert_eq!(moved, info.success_move_count());
+    // Of two disks: one that went back counts twice.
+    let back = info.success_move_count().checked_sub(moved);
+    assert!(back.is_some_and(|n| n % 2 == 0), "{moved}: {info:?}, {:?}", places(&home));
     check(&pipe, node, &written).await;
 
     // A restart finds them where they are, and what was written.
