@@ -120,7 +120,7 @@ impl RepairPace {
 
     async fn step_back(&self, throttle: &Throttle, bytes: u64, longest: Option<Duration>) {
         let (now, rate) = (Instant::now(), self.rates.with_clients);
-        if rate == 0 || !self.clients.is_used(now.into_std()) {
+        if bytes == 0 || rate == 0 || !self.clients.is_used(now.into_std()) {
             return;
         }
         let at = throttle.next(bytes, rate, now);

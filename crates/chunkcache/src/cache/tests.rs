@@ -70,6 +70,16 @@ impl Bed {
         panic!("{before:?}");
     }
 
+    async fn until_chunks(&self, chunks: u64) {
+        for _ in 0..2_000 {
+            if self.cache.figures().chunks == chunks {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{:?}", self.cache.figures());
+    }
+
     async fn read(&self, local: u64) -> Option<Bytes> {
         let expected = bytes(local).slice(10..20);
         let read = self.cache.read(&id(local), 10, 10, |data| *data == expected).await;
@@ -182,7 +192,7 @@ async fn a_directory_that_fails_is_not_used_any_more_and_others_are() {
     for local in 1..=8 {
         bed.cache.insert(id(local), bytes(local), Origin::Read);
     }
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    bed.until_chunks(8).await;
     let fast = bed.options.dirs.remove(0);
     let fast = fast.to_str().unwrap();
     bed.backend.faults.always(Op::Read, fast, Strike::Eio);
@@ -194,7 +204,7 @@ async fn a_directory_that_fails_is_not_used_any_more_and_others_are() {
     for local in 1..=8 {
         bed.cache.insert(id(local), bytes(local), Origin::Read);
     }
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    bed.until_chunks(8).await;
     for local in 1..=8 {
         assert!(bed.read(local).await.is_some(), "{local}");
     }

@@ -27,8 +27,8 @@ impl ContainerStore {
         chunk: &ChunkInfo,
         data: Bytes,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        let cached = self.options().cache.is_some().then(|| (chunk.clone(), data.clone()));
-        let store = self.clone();
+        let is_cached = self.options().cache.is_some();
+        let cached = is_cached.then(|| (self.clone(), chunk.clone(), data.clone()));
         let begun = self.begin_write(block, chunk, data);
         let range = chunk.offset..chunk.offset.saturating_add(chunk.len);
         // A pipeline tracks its writes itself.
@@ -40,7 +40,7 @@ impl ContainerStore {
             if let Some(tracked) = tracked {
                 tracked.done();
             }
-            if let Some((chunk, data)) = cached {
+            if let Some((store, chunk, data)) = cached {
                 store.cache_written(block, &chunk, &data);
             }
             Ok(())

@@ -187,17 +187,22 @@ impl Arrival {
             checksum::verify(&chunk.checksum_data, &part.data)
                 .map_err(|error| StorageError::Checksum { block, error })?;
             let mut partial = match self.block.take() {
-                // The sender begins this block anew.
                 Some(partial) if partial.chunks.first() != Some(chunk) => partial,
-                _ => self.begin_block(part.local)?,
+                // The sender begins this block anew.
+                Some(before) => {
+                    self.remove_partial(before)?;
+                    self.begin_block(part.local)?
+                }
+                None => self.begin_block(part.local)?,
             };
             let (path, data) = (Arc::clone(&partial.path), part.data.clone());
             // Past the page cache, so that the sync in the end is short, and those of others are.
             let write = self.disk.io().write(path, chunk.offset, data, WriteMode::Auto);
             partial.begun.push_back(Box::pin(write));
-            self.wait_for(&mut partial, AT_ONCE)?;
+            let waited = self.wait_for(&mut partial, AT_ONCE);
             partial.chunks.push(chunk.clone());
             self.block = Some(partial);
+            waited?;
         }
         let Some(row) = row else { return Ok(()) };
         let block = self.block_id(&row, part.local);
@@ -232,14 +237,16 @@ impl Arrival {
         Ok(Partial { local, path, begun: VecDeque::new(), chunks: Vec::new() })
     }
 
-    /// Waits until at most so many writes of a block are under way.
+    /// Waits until at most so many writes of a block are under way; when one fails, until none is:
+    /// it would be made while another attempt writes the same file.
     fn wait_for(&self, partial: &mut Partial, at_most: usize) -> Result<()> {
-        while partial.begun.len() > at_most
+        let mut outcome = Ok(());
+        while (partial.begun.len() > at_most || outcome.is_err())
             && let Some(write) = partial.begun.pop_front()
         {
-            block_on(write).map_err(StorageError::io(self.id))?;
+            outcome = outcome.and(block_on(write).map_err(StorageError::io(self.id)));
         }
-        Ok(())
+        outcome
     }
 
     /// Leaves a block out that came whole: it was deleted at its sources meanwhile. One that is not
@@ -269,20 +276,23 @@ impl Arrival {
         Ok(())
     }
 
-    /// Removes a block's own file, if it has one.
+    /// Removes a block's own file, if it has one, and what is known of writes to it that failed.
     fn remove_file(&self, local: LocalId) -> Result<()> {
-        let path = self.block_path(local);
-        self.disk.io().forget(&path);
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
-            _ => Ok(()),
-        }
+        let removed = block_on(self.disk.io().unlink(vec![self.block_path(local)]));
+        removed.map_err(StorageError::io(self.id))
+    }
+
+    /// Removes the file of a block of which some chunks came.
+    fn remove_partial(&self, mut partial: Partial) -> Result<()> {
+        // Why a write failed is of no interest any more.
+        let _ = self.wait_for(&mut partial, 0);
+        self.remove_file(partial.local)
     }
 
     /// A block of which only some chunks came was deleted at the source: nothing of it stays.
     pub(super) fn leave_partial(&mut self) -> Result<()> {
         match self.block.take() {
-            Some(left) => self.remove_file(left.local),
+            Some(left) => self.remove_partial(left),
             None => Ok(()),
         }
     }
@@ -291,7 +301,7 @@ impl Arrival {
     /// source.
     fn leave_other(&mut self, local: LocalId) -> Result<()> {
         match self.block.take() {
-            Some(left) if left.local != local => self.remove_file(left.local),
+            Some(left) if left.local != local => self.remove_partial(left),
             same => {
                 self.block = same;
                 Ok(())
@@ -388,7 +398,10 @@ impl Arrival {
     }
 
     /// Gives up: what has come is removed.
-    pub fn discard(self) {
+    pub fn discard(mut self) {
+        if let Err(error) = self.leave_partial() {
+            tracing::warn!(container = %self.id, %error, "a block of an unfinished copy stays");
+        }
         let (id, dir) = (self.id, self.dir.clone());
         let disk = Arc::clone(&self.disk);
         drop(self);

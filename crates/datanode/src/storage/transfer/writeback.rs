@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::storage::disk::Disk;
 
-/// Bytes that are given to the device at a time. Were a whole block left for its sync, each write
-/// of a client would wait behind up to 256 MB of it.
+/// Bytes that are given to the device at a time. Were a whole segment left for its sync, each write
+/// of a client would wait behind all of it.
 const STEP: u64 = 1 << 20;
 
 /// How far a file that is written from its beginning to its end has been given to its device.
