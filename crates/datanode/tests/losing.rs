@@ -352,6 +352,31 @@ async fn a_replica_is_not_begun_anew_on_disks_that_were_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_late_writer_begins_no_replica_where_one_was_deleted() {
+    let mut cluster = Cluster::start(5).await;
+    let groups = Groups::new(&cluster, 5, SCHEME);
+    groups.write(1, &bytes(1, 300_000), Writing::default()).await;
+    groups.close(&cluster).await;
+    let node = groups.nodes[1];
+    let before = groups.read(&cluster, node, 2, 1).await.unwrap();
+    groups.lose(&cluster, &[2]).await;
+    let refused = [ResultCode::ContainerMissing, ResultCode::ContainerNotFound].map(Some);
+    assert_eq!(groups.addressed(2, 2, node).await, refused);
+    for _ in 0..2 {
+        cluster.node(node).stop().await;
+        cluster.node(node).restart().await;
+        let groups = Groups::new(&cluster, 5, SCHEME);
+        assert_eq!(groups.addressed(2, 2, node).await, refused);
+        assert_eq!(groups.state(&cluster, node).await, None);
+    }
+    // It gets a whole replica, like any other node.
+    let left = groups.members(&[1, 3, 4, 5]);
+    succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &[(2, node)]).await);
+    assert_eq!(groups.read(&cluster, node, 2, 1).await.unwrap(), before);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn good_blocks_of_damaged_replicas_are_read_when_too_few_others_are_left() {
     let mut cluster = Cluster::start_with(6, eager).await;
     let groups = Groups::new(&cluster, 5, SCHEME);

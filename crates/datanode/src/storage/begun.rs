@@ -5,6 +5,10 @@
 //! node that keeps its identity keeps with it the names of the replicas that were here. Those that
 //! no disk has any more are lost, and are not begun again; they come back as whole copies.
 //!
+//! One that was deleted has ended: it is not begun again either, by a writer that is late. A block
+//! is acknowledged by the nodes of all indexes or not at all, so none is acknowledged in a
+//! container that SCM has deleted: what a node that was away has left of it is wanted by nobody.
+//!
 //! The file has a line for each, `ID` or, when it was deleted, `-ID`. It is written anew at each
 //! start. Each line is durable before the next one is written, so a loss of power leaves at most
 //! the last one half written, or as zeros. That one was never acknowledged, and does not count.
@@ -16,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use blockio::durable;
 use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use types::ContainerId;
 
 use super::error::{Result, StorageError};
@@ -28,6 +33,14 @@ pub(crate) const FILE: &str = "ec-replicas";
 pub(crate) struct Begun {
     path: PathBuf,
     file: Mutex<Option<File>>,
+    ended: Mutex<FxHashSet<ContainerId>>,
+}
+
+/// What the file says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Lines {
+    begun: BTreeSet<ContainerId>,
+    ended: BTreeSet<ContainerId>,
 }
 
 impl Begun {
@@ -41,18 +54,21 @@ impl Begun {
         let mut all = match fs::read(&path) {
             Ok(text) => read(&text)
                 .ok_or_else(|| fail(io::Error::new(io::ErrorKind::InvalidData, "malformed")))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeSet::new(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Lines::default(),
             Err(error) => return Err(fail(error)),
         };
-        let lost: Vec<_> = all.difference(here).copied().collect();
-        all.extend(here);
-        let text: String = all.iter().map(|id| format!("{id}\n")).collect();
+        let lost: Vec<_> = all.begun.difference(here).copied().collect();
+        all.begun.extend(here);
+        all.ended.retain(|id| !here.contains(id));
+        let begun = all.begun.iter().map(|id| format!("{id}\n"));
+        let text: String = begun.chain(all.ended.iter().map(|id| format!("-{id}\n"))).collect();
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(fail)?;
         }
         durable::replace(&path, &temporary(&path), text.as_bytes()).map_err(fail)?;
         let file = OpenOptions::new().append(true).open(&path).map_err(fail)?;
-        Ok((Self { path, file: Mutex::new(Some(file)) }, lost))
+        let ended = Mutex::new(all.ended.into_iter().collect());
+        Ok((Self { path, file: Mutex::new(Some(file)), ended }, lost))
     }
 
     /// A replica is about to be here; durable when this returns. Blocks.
@@ -60,12 +76,20 @@ impl Begun {
     /// # Errors
     /// When it cannot be written, or could not be once before.
     pub fn add(&self, id: ContainerId) -> Result<()> {
-        self.append(&format!("{id}\n"))
+        self.append(&format!("{id}\n"))?;
+        self.ended.lock().remove(&id);
+        Ok(())
+    }
+
+    /// Whether a replica of it was deleted here.
+    pub fn has_ended(&self, id: ContainerId) -> bool {
+        self.ended.lock().contains(&id)
     }
 
     /// A replica was deleted on purpose. If that does not become durable it counts as lost, and no
     /// container has its id again. Blocks.
     pub fn remove(&self, id: ContainerId) {
+        self.ended.lock().insert(id);
         if let Err(error) = self.append(&format!("-{id}\n")) {
             tracing::warn!(container = %id, %error, "a deleted replica still counts as begun");
         }
@@ -89,14 +113,20 @@ fn temporary(path: &Path) -> PathBuf {
 }
 
 /// What the lines say; `None` when one before the last says nothing.
-fn read(text: &[u8]) -> Option<BTreeSet<ContainerId>> {
+fn read(text: &[u8]) -> Option<Lines> {
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at.saturating_add(1));
     let mut lines = text.get(..whole)?.split_inclusive(|byte| *byte == b'\n').peekable();
-    let mut all = BTreeSet::new();
+    let mut all = Lines::default();
     while let Some(line) = lines.next() {
         match change(line) {
-            Some((id, true)) => _ = all.insert(id),
-            Some((id, false)) => _ = all.remove(&id),
+            Some((id, true)) => {
+                all.ended.remove(&id);
+                all.begun.insert(id);
+            }
+            Some((id, false)) => {
+                all.begun.remove(&id);
+                all.ended.insert(id);
+            }
             None if lines.peek().is_none() => {}
             None => return None,
         }
@@ -149,9 +179,26 @@ mod tests {
     }
 
     #[test]
+    fn what_was_deleted_has_ended_until_a_copy_of_it_comes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        let (begun, _) = Begun::open(path.clone(), &ids(&[1, 2])).unwrap();
+        [1, 2].into_iter().for_each(|id| begun.remove(ContainerId(id)));
+        assert!(begun.has_ended(ContainerId(1)) && begun.has_ended(ContainerId(2)));
+        begun.add(ContainerId(2)).unwrap();
+        assert!(!begun.has_ended(ContainerId(2)));
+        drop(begun);
+        for _ in 0..2 {
+            let (begun, lost) = Begun::open(path.clone(), &ids(&[2])).unwrap();
+            assert_eq!(lost, [], "it was not lost");
+            assert!(begun.has_ended(ContainerId(1)) && !begun.has_ended(ContainerId(2)));
+        }
+    }
+
+    #[test]
     fn a_last_line_that_a_loss_of_power_spoilt_does_not_count() {
         for torn in [&b"4\n\0\0\0\n"[..], b"4\n\0\0\0", b"4\n\0\x005\n", b"4\n-\n", b"4\n5"] {
-            assert_eq!(read(torn), Some(ids(&[4])), "{torn:?}");
+            assert_eq!(read(torn).map(|all| all.begun), Some(ids(&[4])), "{torn:?}");
         }
         assert_eq!(read(b"4\n\0\0\n5\n"), None, "what was durable is damaged");
         assert_eq!(read(b"4\n\n-4\n"), None);

@@ -230,7 +230,8 @@ impl ContainerStore {
     /// Makes a container; says whether it was made now. Blocks when it is.
     ///
     /// # Errors
-    /// When the container was here and is lost, has another replica index, or the disk fails.
+    /// When the container was here and is lost or has ended, has another replica index, or the disk
+    /// fails.
     pub fn create_container(&self, new: NewContainer) -> Result<bool> {
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
@@ -239,7 +240,7 @@ impl ContainerStore {
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
         }
-        if self.inner.missing.lock().contains(&new.id) {
+        if self.inner.missing.lock().contains(&new.id) || self.has_ended(&new) {
             return Err(StorageError::ContainerMissing(new.id));
         }
         if new.state == InitialState::Open {
@@ -255,6 +256,12 @@ impl ContainerStore {
         self.inner.containers.insert(new.id, container);
         self.note_changed(new.id);
         Ok(true)
+    }
+
+    /// Whether a replica of an erasure-coded container was deleted here.
+    fn has_ended(&self, new: &NewContainer) -> bool {
+        let begun = self.inner.begun.as_ref().filter(|_| new.replica_index > 0);
+        begun.is_some_and(|begun| begun.has_ended(new.id))
     }
 
     /// Takes in a container that came from another node: `move_in` puts it into its place. One that
@@ -429,14 +436,16 @@ impl ContainerStore {
         self.inner.containers.iter().map(|entry| Arc::clone(entry.value())).collect()
     }
 
-    pub(crate) fn forget(&self, container: &Arc<Container>) {
+    /// `was` is the state that it was deleted in. One that somebody filled was never begun.
+    pub(crate) fn forget(&self, container: &Arc<Container>, was: ContainerState) {
         let id = container.id();
-        let gone = self.inner.containers.remove_if(&id, |_, there| Arc::ptr_eq(there, container));
-        if let (Some(begun), Some((_, container))) = (&self.inner.begun, gone)
-            && container.replica_index() > 0
+        let ends = container.replica_index() > 0 && was != ContainerState::Recovering;
+        if let Some(begun) = self.inner.begun.as_ref().filter(|_| ends && self.is_served(container))
         {
+            // First: no thread may make one in between.
             begun.remove(id);
         }
+        self.inner.containers.remove_if(&id, |_, there| Arc::ptr_eq(there, container));
         self.inner.changed.lock().remove(&id);
     }
 

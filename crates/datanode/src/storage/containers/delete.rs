@@ -28,13 +28,13 @@ impl ContainerStore {
                 return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
             }
             self.remove_retired_of(id)?;
-            if remove(&container, || self.forget(&container))? {
+            if remove(&container, || self.forget(&container, info.state))? {
                 tracing::info!(container = %id, state = %info.state, blocks = info.blocks, "container deleted");
                 return Ok(());
             }
             if self.is_served(&container) {
                 // An earlier attempt did not come to its end.
-                return take_away(&container, || self.forget(&container));
+                return take_away(&container, || self.forget(&container, info.state));
             }
             // It was moved to another disk just now.
         }
@@ -55,7 +55,7 @@ impl ContainerStore {
             }
             container.set_state(ContainerState::Deleted);
         }
-        take_away(&container, || self.forget(&container))?;
+        take_away(&container, || self.forget(&container, ContainerState::Recovering))?;
         tracing::info!(container = %id, "a replica that nobody finished to fill is removed");
         Ok(true)
     }
