@@ -62,8 +62,12 @@ pub fn next_portion(pending: &[DeletedBlocksTransaction], limit: usize) -> Porti
     portion
 }
 
-/// The container's highest transaction after it has taken `tx`: what it reports to SCM.
+/// The last transaction up to which the container has taken all, after it has taken `tx`: what it
+/// reports to SCM. One that was away for a transaction that SCM has forgotten stays behind that.
 pub fn highest(so_far: u64, tx: &DeletedBlocksTransaction) -> u64 {
+    if tx.forgotten() > so_far {
+        return so_far;
+    }
     so_far.max(u64::try_from(tx.tx_id).unwrap_or(0))
 }
 
@@ -99,6 +103,15 @@ mod tests {
     fn the_highest_transaction_never_falls() {
         assert_eq!(highest(7, &tx(3, &[])), 7);
         assert_eq!(highest(7, &tx(9, &[])), 9);
+    }
+
+    #[test]
+    fn one_that_missed_a_transaction_that_is_forgotten_stays_behind_it() {
+        let after = |forgotten| DeletedBlocksTransaction { forgotten, ..tx(9, &[]) };
+        assert_eq!(highest(7, &after(Some(7))), 9);
+        assert_eq!(highest(7, &after(Some(8))), 7);
+        assert_eq!(highest(0, &after(Some(u64::MAX))), 0);
+        assert_eq!(highest(0, &after(None)), 9);
     }
 
     #[test]

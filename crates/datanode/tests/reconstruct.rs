@@ -218,6 +218,29 @@ async fn a_block_that_too_few_have_is_skipped_and_one_that_is_behind_is_as_long_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_rebuilt_has_taken_the_deletions_that_all_sources_have() {
+    let cluster = Cluster::start(6).await;
+    let groups = Groups::new(&cluster, 5, SCHEME);
+    for local in 1..=3 {
+        groups.write(local, &bytes(local, 200_000), Writing::default()).await;
+    }
+    groups.close(&cluster).await;
+    let (scm, spare) = (&cluster.scm.scm, cluster.ids()[5]);
+    for (at, node) in groups.nodes.iter().enumerate().skip(1) {
+        assert!(scm.delete_blocks(*node, 5, 7, &[1]).await);
+        assert!(at != 2 || scm.delete_blocks(*node, 5, 9, &[2]).await);
+    }
+    let left = groups.members(&[2, 3, 4, 5]);
+    succeeded(&scm.reconstruct(5, groups.config, &left, &[(1, spare)]).await);
+    scm.wait_for_replica(spare, 5, State::Closed).await;
+    let taken = scm.with(|known| known.replicas[&(spare, 5)].delete_transaction_id());
+    assert_eq!(taken, 7);
+    assert_eq!(groups.read(&cluster, spare, 1, 1).await, Err(ResultCode::NoSuchBlock));
+    assert!(groups.read(&cluster, spare, 1, 2).await.is_ok(), "one of four has deleted it");
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_source_of_another_generation_is_not_mixed_in() {
     let cluster = Cluster::start(6).await;
     let groups = Groups::new(&cluster, 5, SCHEME);

@@ -186,10 +186,7 @@ impl Cluster {
                 transactions.iter().for_each(|t| self.deletions.insert(t.clone()));
                 Ok(touched)
             }
-            Change::RemoveDeletions(ids) => {
-                let gone = ids.iter().copied().filter(|id| self.deletions.remove(*id));
-                Ok(gone.map(Touched::Deletion).collect())
-            }
+            Change::RemoveDeletions(ids) => Ok(self.apply_remove_deletions(ids)),
             Change::SetBalancer(balancer) => {
                 self.balancer = Some(balancer.clone());
                 Ok(vec![Touched::Balancer])
@@ -278,6 +275,23 @@ impl Cluster {
             c.sequence_id = c.sequence_id.max(usage.sequence_id);
         });
         Ok(vec![Touched::Container(id)])
+    }
+
+    /// What is forgotten is remembered as a number: a replica that comes later, and has not taken
+    /// all up to it, may have blocks that were deleted.
+    fn apply_remove_deletions(&mut self, ids: &[u64]) -> Vec<Touched> {
+        let mut touched = Vec::new();
+        for id in ids {
+            let Some(container) = self.deletions.get(*id).map(|t| t.container) else { continue };
+            self.deletions.remove(*id);
+            touched.push(Touched::Deletion(*id));
+            let is_behind = |c: &Container| c.delete_transaction < *id;
+            if self.containers.get(container).is_some_and(is_behind) {
+                self.containers.update(container, |c| c.delete_transaction = *id);
+                touched.push(Touched::Container(container));
+            }
+        }
+        touched
     }
 
     fn apply_revive(&mut self, id: ContainerId, quasi: bool, now: Millis) -> Applied {

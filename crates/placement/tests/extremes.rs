@@ -198,6 +198,8 @@ fn replica_of(x: &mut Extremes) -> (ContainerId, Replica) {
         replica_index: x.number() as u32,
         is_empty: x.chance(50),
         data_checksum: x.number() as i64,
+        delete_transaction: x.number(),
+        lags: false,
     };
     (id(x), replica)
 }

@@ -131,6 +131,8 @@ pub fn replica(n: u128, state: ReplicaState, keys: u64, sequence_id: u64) -> Rep
         replica_index: 0,
         is_empty: keys == 0,
         data_checksum: 0,
+        delete_transaction: 0,
+        lags: false,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use placement::{Cluster, OrderKind, ReplicaState, Settings};
+use placement::{Change, Cluster, OrderKind, Replica, ReplicaState, Settings, Transaction};
 use proptest::prelude::*;
 use types::ContainerId;
 
@@ -48,6 +48,23 @@ fn beat(cluster: &mut Cluster, nodes: &[u128], now: u64) {
     }
     let (_, decision) = cluster.watch_nodes(now);
     apply(cluster, &decision);
+}
+
+#[test]
+fn the_one_that_missed_a_deletion_goes_before_the_others() {
+    for late in 1..=4 {
+        let (mut cluster, c) = closed(&[4]);
+        let transaction = Transaction { id: 7, container: c, ..Default::default() };
+        cluster.apply(&Change::AddDeletions(vec![transaction])).unwrap();
+        cluster.apply(&Change::RemoveDeletions(vec![7])).unwrap();
+        for replica in cluster.replicas.of(c).to_vec() {
+            let delete_transaction = if replica.node == node(late) { 6 } else { 7 };
+            report(&mut cluster, c, Replica { delete_transaction, ..replica }, START);
+        }
+        let later = START + cluster.settings.resend_after;
+        beat(&mut cluster, &[1, 2, 3, 4], later);
+        assert_eq!(deletions(&repair(&mut cluster, later)), [late]);
+    }
 }
 
 #[test]

@@ -342,6 +342,7 @@ impl Session {
                 let left = replica.key_count() - t.local_id.len() as i64;
                 replica.key_count = Some(left.max(0));
                 replica.is_empty = Some(left <= 0);
+                replica.delete_transaction_id = Some(replica.delete_transaction_id().max(t.tx_id));
                 let replica = replica.clone();
                 disk.pending_reports.replicas.push(replica);
             }

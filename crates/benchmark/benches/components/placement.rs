@@ -71,6 +71,8 @@ fn replica(of: DatanodeId) -> Replica {
         replica_index: 0,
         is_empty: false,
         data_checksum: 0,
+        delete_transaction: 0,
+        lags: false,
     }
 }
 

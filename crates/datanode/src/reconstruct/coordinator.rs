@@ -209,7 +209,8 @@ impl Coordinator<'_> {
             replica_index: member.index.get().cast_signed(),
             max_size: largest(|size| size.max_size),
             bcsid: 0,
-            delete_tx: 0,
+            // What no source lists any more does not come back with it.
+            delete_tx: sizes.iter().map(|(_, size)| size.delete_tx).min().unwrap_or(0),
             // The longest replica; and the copy is another one when blocks were deleted.
             used: largest(|size| size.used),
         };

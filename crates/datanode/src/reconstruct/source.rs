@@ -65,6 +65,8 @@ pub(super) struct Size {
     pub blocks: i64,
     /// Size at which it counts as full.
     pub max_size: i64,
+    /// The last deletion transaction up to which it has taken all.
+    pub delete_tx: u64,
     /// Whether it is CLOSED: what may still be written is no source.
     pub is_closed: bool,
     /// Whether it is UNHEALTHY: its good blocks may be what is left.
@@ -103,10 +105,12 @@ impl Source {
         let is = |state: State| data.state == Some(state as i32);
         let (is_closed, is_damaged) = (is(State::Closed), is(State::Unhealthy));
         let dn::ContainerDataProto { bytes_used, block_count, size, .. } = data;
+        let delete_tx = data.delete_transaction_id.unwrap_or(0);
         Ok(Size {
             used: bytes_used.unwrap_or(0),
             blocks: block_count.unwrap_or(0),
             max_size: size.unwrap_or(0),
+            delete_tx: u64::try_from(delete_tx).unwrap_or(0),
             is_closed,
             is_damaged,
         })

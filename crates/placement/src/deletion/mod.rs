@@ -44,6 +44,7 @@ impl Transaction {
             total_block_size: Some(self.size),
             total_block_replicated_size: Some(self.replicated_size),
             total_size_per_replica: Some(self.size),
+            forgotten: None,
         }
     }
 

@@ -165,7 +165,7 @@ impl Cluster {
     }
 
     /// Whether what the node has is sure to be there.
-    pub(super) fn is_heard(&self, node: &Node, now: Option<Millis>) -> bool {
+    pub(crate) fn is_heard(&self, node: &Node, now: Option<Millis>) -> bool {
         let lately = now
             .is_none_or(|now| now.saturating_sub(node.last_heartbeat) < self.settings.stale_after);
         node.health == Health::Healthy && node.confirmed && lately

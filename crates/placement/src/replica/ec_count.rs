@@ -6,7 +6,7 @@
 //! read the container, and some more (`hdds.scm.replication.maintenance.remaining.redundancy`), are
 //! online.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, EcConfig, OperationalState, ReplicationConfig};
@@ -45,6 +45,9 @@ pub struct EcReplicaCount {
     pub coming: ByIndex,
     /// Nodes that are deleting their good replica.
     pub going: Vec<DatanodeId>,
+    /// Nodes whose good replica may have blocks that were deleted while it was away. It counts like
+    /// any other: it lacks nothing.
+    pub lagging: BTreeSet<DatanodeId>,
     /// Nodes whose replica is not trusted, or has no index of the group; in an order that is the
     /// same on every SCM.
     pub bad: Vec<(u32, DatanodeId)>,
@@ -192,6 +195,9 @@ impl Cluster {
         if self.pending.of(c.id).iter().any(is_going) {
             s.going.push(id);
             return;
+        }
+        if replica.lags {
+            s.lagging.insert(id);
         }
         match node.details.op_state {
             InService if !is_dead => {

@@ -31,9 +31,10 @@ impl Cluster {
         Some(Repair::delete(c.id, victim, until))
     }
 
-    /// Which replica of an index goes: the one that differs most from what the other indexes have,
-    /// because it lacks blocks, or has some that were deleted while it was away; then the one that
-    /// was moved; then the one in the rack with the most indexes.
+    /// Which replica of an index goes: one that may have blocks that were deleted while it was
+    /// away; then the one that differs most from what the other indexes have, because it lacks
+    /// blocks, or has such ones; then the one that was moved; then the one in the rack with the
+    /// most indexes.
     fn excess_victim(
         &self,
         c: &Container,
@@ -53,7 +54,8 @@ impl Cluster {
         };
         let moved = self.moves.moved_from(c.id, nodes);
         let rank = |node: &&DatanodeId| {
-            (differs(node), moved == Some(**node), crowd(node), mixed(c.id, **node))
+            let lags = s.lagging.contains(*node);
+            (lags, differs(node), moved == Some(**node), crowd(node), mixed(c.id, **node))
         };
         nodes.iter().max_by_key(rank).copied()
     }

@@ -7,12 +7,14 @@
 //!    of them in one order. One that a node has which leaves, or enters maintenance, is copied from
 //!    there; it is decoded only when it cannot be read there;
 //! 2. an index that is there **more than once** is deleted, then **bad replicas** (`ec_delete.rs`);
-//! 3. when a rack has **more indexes than it should**, one is copied to another (`ec_spread.rs`).
+//! 3. an index of which every replica **may have blocks that were deleted** is decoded on another
+//!    node (`ec_renew.rs`);
+//! 4. when a rack has **more indexes than it should**, one is copied to another (`ec_spread.rs`).
 //!
-//! **Invariant:** no index is decoded while it is, or may yet be, on a node in service, and none of
-//! a container of which fewer indexes can be read than that takes. When too few good ones are left
-//! UNHEALTHY replicas are read, too: they do not count, and the decoding node verifies each of
-//! their blocks.
+//! **Invariant:** no index is decoded while it is, or may yet be, on a node in service, but for one
+//! that is made anew (3.), and none of a container of which fewer indexes can be read than that
+//! takes. When too few good ones are left UNHEALTHY replicas are read, too: they do not count, and
+//! the decoding node verifies each of their blocks.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +44,9 @@ impl Cluster {
     pub(super) fn left_of_ec(&self, c: &Container, now: Millis) -> Option<Left> {
         let count = self.ec_replica_count_at(c, Some(now))?;
         if count.needed(true).is_empty() {
-            let is_fine = count.is_fine() && !self.is_crowded(c, &count);
+            let is_fine = count.is_fine()
+                && self.to_renew(c, &count).is_none()
+                && !self.is_crowded(c, &count);
             return (!is_fine).then_some(Urgency::CAN_WAIT);
         }
         if count.is_lost() {
@@ -72,6 +76,7 @@ impl Cluster {
         }
         self.delete_excess(c, &count, until)
             .or_else(|| self.delete_bad(c, &count, until))
+            .or_else(|| self.renew(c, &count, until))
             .or_else(|| self.spread(c, &count, until))
     }
 
@@ -123,7 +128,7 @@ impl Cluster {
     }
 
     /// The order to decode these indexes, as many as there are targets for.
-    fn reconstruct(
+    pub(super) fn reconstruct(
         &self,
         id: ContainerId,
         sources: Vec<(DatanodeId, u32)>,
@@ -153,8 +158,9 @@ impl Cluster {
     }
 
     /// A node for each index but these that can be read now: all of them, so that what is decoded
-    /// from some can be checked with the others.
-    fn sources(
+    /// from some can be checked with the others. Those that may have blocks that were deleted are
+    /// not among them while there are more others than it takes.
+    pub(super) fn sources(
         &self,
         id: ContainerId,
         s: &EcReplicaCount,
@@ -163,14 +169,23 @@ impl Cluster {
         let readable = |index: u32| {
             let of = |nodes: Option<&Vec<DatanodeId>>| {
                 let healthy = nodes?.iter().filter(|node| self.nodes.is_healthy(**node));
-                healthy.min_by_key(|node| mixed(id, **node)).copied()
+                let rank = |node: &&DatanodeId| (s.lagging.contains(*node), mixed(id, **node));
+                healthy.min_by_key(rank).copied()
             };
             of(s.serving.get(&index))
                 .or_else(|| of(s.leaving.get(&index)))
                 .or_else(|| of(s.maintenance.get(&index)))
                 .map(|node| (node, index))
         };
-        (1..=s.required).filter(|index| !without.contains(index)).filter_map(readable).collect()
+        let all = (1..=s.required).filter(|index| !without.contains(index)).filter_map(readable);
+        let (fresh, lagging): (Vec<_>, Vec<_>) =
+            all.partition(|(node, _)| !s.lagging.contains(node));
+        if fresh.len() > s.data as usize {
+            return fresh;
+        }
+        let mut all: Vec<_> = fresh.into_iter().chain(lagging).collect();
+        all.sort_unstable_by_key(|(_, index)| *index);
+        all
     }
 
     /// Adds UNHEALTHY replicas to the sources of a container of which too few good ones are left:

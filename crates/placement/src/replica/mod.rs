@@ -3,6 +3,7 @@
 pub mod count;
 pub mod ec_count;
 mod ec_delete;
+mod ec_renew;
 mod ec_repair;
 mod ec_spread;
 pub mod health;
@@ -89,6 +90,11 @@ pub struct Replica {
     pub is_empty: bool,
     /// Checksum over its data, 0 when not computed.
     pub data_checksum: i64,
+    /// The last transaction of the deletion log up to which its node has taken all that are for it.
+    pub delete_transaction: u64,
+    /// Whether it may have blocks that were deleted, as of its report: its node has not taken a
+    /// transaction that all others had confirmed by then, and that SCM has forgotten.
+    pub lags: bool,
 }
 
 /// All replicas, by container and by node.
@@ -98,6 +104,8 @@ pub struct Replicas {
     by_node: FxHashMap<DatanodeId, FxHashSet<ContainerId>>,
     /// Containers of which an empty replica was reported: those worth looking at for deletion.
     pub(crate) empty: BTreeSet<ContainerId>,
+    /// Erasure coded containers that are deleted, and of which a replica with blocks was reported.
+    pub(crate) left_over: BTreeSet<ContainerId>,
 }
 
 impl Replicas {

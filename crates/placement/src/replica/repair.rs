@@ -327,15 +327,18 @@ impl Cluster {
 
     /// The replica that is one too many: not the only one of its rack, if that matters. One whose
     /// node has enough to delete is waited for: another one in its place would be a choice that
-    /// another leader does not make. One that was moved goes before the others.
+    /// another leader does not make. One that may have blocks that were deleted goes before the
+    /// others, then one that was moved.
     fn extra_victim(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
         let keeps_racks = |id: &DatanodeId| {
             let rest: Vec<_> = s.heard.iter().copied().filter(|n| n != id).collect();
             !self.in_one_rack_of_several(&rest) || self.in_one_rack_of_several(&s.heard)
         };
         let may_go = |id: &DatanodeId| !self.only_of_its_origin(c, *id) && keeps_racks(id);
-        let moved = self.moves.moved_from(c.id, &s.heard).filter(may_go);
-        let victim = moved.or_else(|| s.heard.iter().copied().find(may_go));
+        let lags = |id: &DatanodeId| self.replicas.on(c.id, *id).is_some_and(|r| r.lags);
+        let lagging = s.heard.iter().copied().find(|id| lags(id) && may_go(id));
+        let moved = || self.moves.moved_from(c.id, &s.heard).filter(may_go);
+        let victim = lagging.or_else(moved).or_else(|| s.heard.iter().copied().find(may_go));
         victim.filter(|id| self.may_delete(*id))
     }
 

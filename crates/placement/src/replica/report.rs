@@ -34,8 +34,9 @@ impl Cluster {
         now: Millis,
     ) -> Decision {
         let mut decision = Decision::default();
-        for (id, replica) in reports {
+        for (id, mut replica) in reports {
             let node = replica.node;
+            replica.lags = self.lags(id, &replica);
             if replica.state == ReplicaState::Deleted {
                 self.replicas.remove(id, node);
                 self.pending.gone(id, node);
@@ -50,9 +51,18 @@ impl Cluster {
                 }
             }
             self.refresh_usage(id);
+            self.note_left_over(id, node);
             decision.merge(self.reconcile(id, node, now));
         }
         decision
+    }
+
+    /// Whether a replica that is being reported may have blocks that were deleted. A node whose
+    /// replica is known has confirmed a transaction before it is forgotten, and reports that it has
+    /// taken it from then on.
+    fn lags(&self, id: ContainerId, replica: &Replica) -> bool {
+        let forgotten = self.containers.get(id).map_or(0, |c| c.delete_transaction);
+        replica.delete_transaction < forgotten
     }
 
     /// Replicas of a container that can be read; of an erasure coded one, different indexes of its

@@ -7,7 +7,7 @@ use placement::{Cluster, Millis, OrderKind, Transaction, pipeline};
 use proto::scm_datanode::{
     self as wire, CloseContainerCommandProto, ClosePipelineCommandProto,
     CreatePipelineCommandProto, DatanodeDetailsAndReplicaIndexProto, DeleteBlocksCommandProto,
-    DeleteContainerCommandProto, ReconstructEcContainersCommandProto,
+    DeleteContainerCommandProto, DeletedBlocksTransaction, ReconstructEcContainersCommandProto,
     ReplicateContainerCommandProto, ReregisterCommandProto, ScmCommandProto,
     SetNodeOperationalStateCommandProto,
 };
@@ -107,7 +107,7 @@ pub fn to_wire(
         }
         OrderKind::DeleteBlocks(ids) => {
             let live = ids.iter().filter_map(|id| cluster.deletions.get(*id));
-            let transactions: Vec<_> = live.map(Transaction::to_wire).collect();
+            let transactions: Vec<_> = live.map(|t| deletion(cluster, t)).collect();
             if transactions.is_empty() {
                 return None;
             }
@@ -119,6 +119,12 @@ pub fn to_wire(
         }
     }
     Some(command)
+}
+
+/// A transaction as a node is told of it: with what others were told that is forgotten.
+fn deletion(cluster: &Cluster, t: &Transaction) -> DeletedBlocksTransaction {
+    let forgotten = cluster.containers.get(t.container).map(|c| c.delete_transaction);
+    DeletedBlocksTransaction { forgotten, ..t.to_wire() }
 }
 
 /// Until when a node may begin with what it is told: a part of the time for which it is waited for.
@@ -165,4 +171,44 @@ pub fn reregister(term: i64) -> ScmCommandProto {
     };
     command.set_command_type(Type::ReregisterCommand);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use placement::{Change, Container, Settings};
+    use proto::hdds::LifeCycleState;
+    use types::{LocalId, ReplicationConfig};
+
+    use super::*;
+
+    #[test]
+    fn a_node_is_told_with_a_transaction_which_one_is_forgotten() {
+        let mut cluster = Cluster::new(Settings::default());
+        cluster.containers.insert(Container {
+            id: ContainerId(1),
+            state: LifeCycleState::Closed,
+            pipeline: None,
+            config: ReplicationConfig::RATIS_THREE,
+            owner: "om".into(),
+            used_bytes: 0,
+            keys: 0,
+            state_enter_ms: 0,
+            sequence_id: 0,
+            delete_transaction: 0,
+            suppressed: false,
+        });
+        let transaction = |id| Transaction {
+            id,
+            container: ContainerId(1),
+            blocks: vec![LocalId(id)],
+            ..Transaction::default()
+        };
+        cluster.apply(&Change::AddDeletions(vec![transaction(4), transaction(5)])).unwrap();
+        cluster.apply(&Change::RemoveDeletions(vec![4])).unwrap();
+        let order = OrderKind::DeleteBlocks(vec![4, 5]);
+        let command = to_wire(&cluster, &order, &CommandIds::new(1), 1, 0).unwrap();
+        let sent = command.delete_blocks_command_proto.unwrap().deleted_blocks_transactions;
+        let told: Vec<_> = sent.iter().map(|t| (t.tx_id, t.forgotten)).collect();
+        assert_eq!(told, [(5, Some(4))]);
+    }
 }

@@ -57,6 +57,8 @@ pub fn replicas(
             replica_index: r.replica_index().max(0) as u32,
             is_empty: r.is_empty() && keys == 0,
             data_checksum: r.data_checksum(),
+            delete_transaction: r.delete_transaction_id().max(0) as u64,
+            lags: false,
         };
         Some((ContainerId::from_wire(r.container_id), replica))
     };

@@ -58,6 +58,9 @@ impl BackgroundService for ReplicationManager {
             if start.is_none() {
                 decision = cluster.review_containers(now);
                 decision.merge(cluster.clean_containers(now));
+                if complete {
+                    decision.merge(cluster.clear_left_overs(now));
+                }
             }
             let repairs = match complete {
                 true => cluster.repair_containers(start.unwrap_or(ContainerId(0)), PORTION, now),

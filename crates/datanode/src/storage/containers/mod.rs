@@ -191,6 +191,7 @@ impl Container {
             block_count: number(info.blocks),
             state: Some(info.state.to_data() as i32),
             container_type: Some(ContainerType::KeyValueContainer as i32),
+            delete_transaction_id: number(info.delete_tx),
         }
     }
 

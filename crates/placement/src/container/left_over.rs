@@ -1,0 +1,75 @@
+//! What is left of erasure coded containers that are deleted: a node was away while the others were
+//! emptied and deleted, and is back with blocks. They are too few to read any.
+//!
+//! Each block that was acknowledged is on the nodes of all indexes, and a node that had a replica
+//! which was deleted begins none anew: nobody has had a block acknowledged since. Besides that:
+//!
+//! **Invariant:** no more indexes go than the code can make up for, and none while a node is known
+//! that is not HEALTHY, was not heard of lately, or has not told this leader what it has. A
+//! container whose blocks can be read is revived instead (`replica::reconcile`).
+
+use std::collections::BTreeSet;
+
+use proto::hdds::LifeCycleState;
+use types::{ContainerId, DatanodeId, ReplicationConfig};
+
+use crate::{Cluster, Decision, Millis, OrderKind, Replica, elapsed};
+
+impl Cluster {
+    /// Has replicas deleted that are left of containers that are deleted, once all nodes had time
+    /// to come back.
+    pub fn clear_left_overs(&mut self, now: Millis) -> Decision {
+        let mut decision = Decision::default();
+        let mut known = std::mem::take(&mut self.replicas.left_over);
+        known.retain(|id| self.is_deleted(*id) && self.with_blocks(*id).next().is_some());
+        if self.all_are_back(now) {
+            for id in known.iter().copied() {
+                self.clear_left_over(id, now, &mut decision);
+            }
+        }
+        self.replicas.left_over = known;
+        decision
+    }
+
+    /// A node has reported a replica: what is left of a deleted container is looked at later.
+    pub(crate) fn note_left_over(&mut self, id: ContainerId, node: DatanodeId) {
+        let has_blocks = self.replicas.on(id, node).is_some_and(|r| r.keys > 0);
+        if has_blocks && self.is_deleted(id) {
+            self.replicas.left_over.insert(id);
+        }
+    }
+
+    fn clear_left_over(&self, id: ContainerId, now: Millis, decision: &mut Decision) {
+        let Some(container) = self.containers.get(id) else { return };
+        let ReplicationConfig::Ec(ec) = container.config else { return };
+        let is_of_late = elapsed(container.state_enter_ms, now) < self.settings.dead_after;
+        let all_closed = self.with_blocks(id).all(|r| r.state.is_final());
+        let indexes: BTreeSet<u32> = self.with_blocks(id).map(|r| r.replica_index).collect();
+        let most = ec.parity.min(ec.data.saturating_sub(1)) as usize;
+        if is_of_late || !all_closed || indexes.len() > most {
+            return;
+        }
+        for replica in self.with_blocks(id) {
+            decision.order(replica.node, OrderKind::DeleteContainer { id, force: true });
+        }
+    }
+
+    /// An erasure coded container that was thought empty.
+    fn is_deleted(&self, id: ContainerId) -> bool {
+        self.containers.get(id).is_some_and(|c| {
+            c.config.is_ec()
+                && matches!(c.state, LifeCycleState::Deleting | LifeCycleState::Deleted)
+        })
+    }
+
+    fn with_blocks(&self, id: ContainerId) -> impl Iterator<Item = &Replica> {
+        self.replicas.of(id).iter().filter(|r| r.keys > 0)
+    }
+
+    /// Whether all nodes are sure to be there, and others had time to register.
+    fn all_are_back(&self, now: Millis) -> bool {
+        let waited = |since| elapsed(since, now) >= self.settings.dead_after;
+        self.watched_since.is_some_and(waited)
+            && self.nodes.iter().all(|node| self.is_heard(node, Some(now)))
+    }
+}
