@@ -70,11 +70,15 @@ fn the_number_is_written_with_what_is_forgotten() {
 
 #[test]
 fn of_two_replicas_the_one_that_missed_a_deletion_goes() {
-    let (mut cluster, c, away, _, later) = back(9);
-    let orders = repair(&mut cluster, later);
-    assert_eq!(orders.len(), 1);
-    let kind = OrderKind::DeleteContainer { id: c, force: true };
-    assert_eq!((orders[0].node, &orders[0].kind), (away, &kind));
+    for first_lags in [true, false] {
+        let (mut cluster, c, away, other, later) = back(9);
+        let (late, on_time) = if first_lags { (away, other) } else { (other, away) };
+        took(&mut cluster, c, late, 4, 6);
+        took(&mut cluster, c, on_time, 4, 7);
+        let kind = OrderKind::DeleteContainer { id: c, force: true };
+        let orders = repair(&mut cluster, later);
+        assert_eq!(orders.iter().map(|o| (o.node, &o.kind)).collect::<Vec<_>>(), [(late, &kind)]);
+    }
 }
 
 #[test]
