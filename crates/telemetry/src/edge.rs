@@ -93,7 +93,7 @@ impl Edge {
             record: Record::new(received),
             done: false,
         });
-        RequestSpan { watched, span }
+        RequestSpan { watched, span, ended: None }
     }
 }
 
@@ -118,6 +118,7 @@ impl Inner {
 pub struct RequestSpan {
     watched: Option<Watched>,
     span: Span,
+    ended: Option<Instant>,
 }
 
 impl RequestSpan {
@@ -135,6 +136,11 @@ impl RequestSpan {
         output
     }
 
+    /// The request ended at that time, rather than when this is dropped.
+    pub fn end_at(&mut self, at: Instant) {
+        self.ended = Some(at);
+    }
+
     /// The same request, never told of as slow: it lasts as long as its client wants.
     pub fn unwatched(self) -> Self {
         let mut this = self;
@@ -146,9 +152,13 @@ impl RequestSpan {
 impl Drop for RequestSpan {
     fn drop(&mut self) {
         let Some(watched) = &self.watched else { return };
-        if watched.record.elapsed() >= watched.inner.slow {
+        let took = match self.ended {
+            Some(at) => watched.record.until(at),
+            None => watched.record.elapsed(),
+        };
+        if took >= watched.inner.slow {
             self.span.record("slow", true);
-            watched.report(self.span.in_scope(context::current_trace_id));
+            watched.report(took, self.span.in_scope(context::current_trace_id));
         }
     }
 }
@@ -162,7 +172,7 @@ struct Watched {
 }
 
 impl Watched {
-    fn report(&self, trace: Option<String>) {
+    fn report(&self, took: Duration, trace: Option<String>) {
         let Some(left_out) = self.inner.permit_line() else { return };
         let operation = self.record.operation().unwrap_or(self.operation);
         let (role, record) = (self.inner.role, &self.record);
@@ -170,7 +180,7 @@ impl Watched {
             target: "slow_request",
             role,
             operation,
-            took = %format_args!("{:.1}ms", millis(record.elapsed())),
+            took = %format_args!("{:.1}ms", millis(took)),
             answered = self.done,
             stages = %record,
             breakdown = record.breakdown(),
@@ -281,6 +291,21 @@ mod tests {
         for part in ["operation=\"PutObject\"", "answered=false", "stages=call om ", "(not done)"] {
             assert!(text.contains(part), "no {part} in {text}");
         }
+    }
+
+    #[test]
+    fn a_request_that_says_when_it_ended_is_as_slow_as_that() {
+        let ago = |ms| Instant::now().checked_sub(Duration::from_millis(ms)).unwrap();
+        let text = log_of(async {
+            let edge = Edge::new("om", Duration::from_secs(10));
+            let received = ago(30_000);
+            let mut quick = edge.request("LookupKey", None, received);
+            quick.end_at(received + Duration::from_secs(9));
+            let mut slow = edge.request("CommitKey", None, received);
+            slow.end_at(received + Duration::from_secs(11));
+        });
+        assert!(text.contains("CommitKey") && text.contains("took=11000.0ms"), "{text}");
+        assert!(!text.contains("LookupKey"), "{text}");
     }
 
     #[test]

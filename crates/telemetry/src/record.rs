@@ -48,6 +48,11 @@ impl Record {
         self.began.elapsed()
     }
 
+    /// How long it took until `at`.
+    pub(crate) fn until(&self, at: Instant) -> Duration {
+        at.saturating_duration_since(self.began)
+    }
+
     /// Notes what is asked for, where that is not known at once.
     pub(crate) fn name(&self, operation: &'static str) {
         self.noted.lock().operation = Some(operation);

@@ -96,7 +96,7 @@ impl PipelineGroup {
             verify_reads: true,
         };
         let metrics = self.daemon.metrics.commands.of(command.kind());
-        let mut measured = metrics.map(|metrics| metrics.call(received));
+        let mut measured = metrics.map(|metrics| metrics.owned_call(received));
         if let Some(measured) = &mut measured {
             measured.started();
         }

@@ -44,7 +44,8 @@ pub(super) fn read_block(
 ) -> impl Stream<Item = Result<ContainerCommandResponseProto, Status>> + Send {
     let received = Instant::now();
     let kind = proto::datanode::Type::ReadBlock;
-    let mut measured = daemon.metrics.commands.of(Some(kind)).map(|method| method.call(received));
+    let measured = daemon.metrics.commands.of(Some(kind));
+    let mut measured = measured.map(|method| method.owned_call(received));
     if let Some(measured) = &mut measured {
         measured.started();
     }

@@ -164,24 +164,30 @@ impl Dispatcher {
     ) -> Result<Bytes, Status> {
         let command = Type::try_from(request.cmd_type).unwrap_or(Type::UnknownCommand);
         let name = command.as_str_name();
+        let mut timer = Timer::new(caller.received);
         if caller.is_om {
-            return telemetry::stage(name, Box::pin(self.carry_out(request, caller))).await;
+            let work = Box::pin(self.carry_out(request, caller, &mut timer));
+            return telemetry::stage(name, work).await;
         }
         // It would go to the log and into answers that are kept.
         request.trace_id.take_if(|id| id.len() > telemetry::MAX_TRACE_ID);
         let trace_id = request.trace_id.as_deref();
         let mut span = self.parts.edge.request(name, trace_id, caller.received);
-        span.run(pin!(self.carry_out(request, caller))).await
+        let answer = span.run(pin!(self.carry_out(request, caller, &mut timer))).await;
+        if let Some(at) = timer.finished_at() {
+            span.end_at(at);
+        }
+        answer
     }
 
     async fn carry_out(
         self: &Arc<Self>,
         request: Box<OmRequest>,
         caller: Caller,
+        timer: &mut Timer,
     ) -> Result<Bytes, Status> {
         let verb = self.verb(request.cmd_type);
-        let mut call = verb.calls.call(caller.received);
-        let mut timer = Timer::new(caller.received);
+        let mut call = verb.calls.call(timer.received());
         let route = namespace::route(&request);
         let user = self.identify(&request, &caller);
         let admitted = self.admit(route, request.cmd_type, &user, &caller);
@@ -195,7 +201,7 @@ impl Dispatcher {
             self.parts.audit.is_enabled() && (route == Route::Write || self.parts.audit_reads);
         let note = wanted.then(|| audit::note(&request));
         let answer = match route {
-            Route::Read => self.read(request, &user, &caller, &mut timer).await,
+            Route::Read => self.read(request, &user, &caller, timer).await,
             Route::Write if namespace::is_internal(request.cmd_type) && !caller.is_om => {
                 let command = Type::try_from(request.cmd_type).unwrap_or(Type::UnknownCommand);
                 let message = format!("{} is what OM does by itself", command.as_str_name());
@@ -203,10 +209,14 @@ impl Dispatcher {
                 Ok(outcome::refusal(request.cmd_type, request.trace_id, status, message))
             }
             // Boxed, since a read would otherwise be a future as large as that of a write.
-            Route::Write => Box::pin(self.write(request, &user, &caller, &mut timer)).await,
+            Route::Write => Box::pin(self.write(request, &user, &caller, timer)).await,
             Route::Server => Box::pin(self.about_server(*request, &user)).await,
             Route::Unsupported => Ok(absent::refuse(&request)),
         };
+        // A read that succeeds ends its stages itself: the clock is on the way of each lookup.
+        if note.is_none() && (route != Route::Read || answer.is_err()) {
+            timer.end(Stage::Answer);
+        }
         let outcome = match &answer {
             Ok(bytes) => Outcome::of(bytes),
             Err(_) => Outcome::failed(),
@@ -218,8 +228,9 @@ impl Dispatcher {
                 Err(status) => Some(status.message.as_str()),
             };
             note.log(&self.parts.audit, &user, caller.ip, failure);
+            timer.end(Stage::Answer);
         }
-        call.finish_at(outcome.success, timer.end(Stage::Answer));
+        call.finish_at(outcome.success, timer.finish());
         verb.stages.record(timer.total(), timer.stages());
         if self.parts.edge.is_slow(timer.total()) {
             telemetry::break_down(|| timer.describe());

@@ -115,7 +115,9 @@ impl Dispatcher {
         if let Err(refused) = located {
             return Ok(refused);
         }
-        Ok(Bytes::from(response.encode_to_vec()))
+        let encoded = Bytes::from(response.encode_to_vec());
+        timer.end(Stage::Answer);
+        Ok(encoded)
     }
 
     /// The groups of the user that reads, where they count.

@@ -20,7 +20,7 @@ pub(crate) enum Stage {
     Replicate,
     /// The round of the state machine that the write was in.
     Apply,
-    /// What is left: answer, audit line.
+    /// What is left: answer, audit line. A read of tables alone has none where no line is written.
     Answer,
 }
 
@@ -33,13 +33,31 @@ pub(crate) const STAGES: [&str; 7] =
 pub(crate) struct Timer {
     received: Instant,
     last: Instant,
+    is_finished: bool,
     took: [Duration; STAGES.len()],
 }
 
 impl Timer {
     /// A request that was received at that time.
     pub(crate) fn new(received: Instant) -> Self {
-        Self { received, last: received, took: [Duration::ZERO; STAGES.len()] }
+        let took = [Duration::ZERO; STAGES.len()];
+        Self { received, last: received, is_finished: false, took }
+    }
+
+    /// When the request was received.
+    pub(crate) fn received(&self) -> Instant {
+        self.received
+    }
+
+    /// The answer is there. Returns the end of the last stage.
+    pub(crate) fn finish(&mut self) -> Instant {
+        self.is_finished = true;
+        self.last
+    }
+
+    /// When the answer was there; `None` before [`finish`](Self::finish).
+    pub(crate) fn finished_at(&self) -> Option<Instant> {
+        self.is_finished.then_some(self.last)
     }
 
     /// All since the last call was `stage`. Returns the time now.

@@ -52,7 +52,7 @@ impl Handler for RpcHandler {
 }
 
 /// Ends the measurement of a call.
-fn finish(measured: RpcCall, result: Result<Reply, Status>) -> Result<Reply, Status> {
+fn finish(measured: RpcCall<'_>, result: Result<Reply, Status>) -> Result<Reply, Status> {
     measured.finish(result.is_ok());
     result
 }

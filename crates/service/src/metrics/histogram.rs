@@ -1,4 +1,5 @@
-//! A histogram of durations that costs two atomic additions to record into.
+//! A histogram of durations that costs two atomic additions to record into, which no two threads
+//! share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,61 +9,65 @@ use std::time::Duration;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
+use super::threads::{SHARDS, shard_of_thread};
+
 /// Bucket `i` holds durations up to 2^i microseconds; the last one everything longer (above 67 s).
 const BUCKETS: usize = 28;
 
-/// Durations in buckets that double from 1 µs to 67 s.
+/// Durations in buckets that double from 1 µs to 67 s. Every thread records into counters of its
+/// own; they are summed up when somebody looks.
 #[derive(Clone)]
 pub struct Histogram {
-    inner: Arc<Inner>,
+    /// One for each thread, or a single one.
+    shards: Arc<[Shard]>,
 }
 
-struct Inner {
+/// The counters of a thread. Aligned, so that no two threads write to one cache line.
+#[derive(Default)]
+#[repr(align(128))]
+struct Shard {
     buckets: [AtomicU64; BUCKETS],
     sum_ns: AtomicU64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        let inner = Inner {
-            buckets: std::array::from_fn(|_| AtomicU64::new(0)),
-            sum_ns: AtomicU64::new(0),
-        };
-        Histogram { inner: Arc::new(inner) }
+        Histogram { shards: (0..SHARDS).map(|_| Shard::default()).collect() }
     }
 }
 
 impl Histogram {
+    /// A smaller one, whose counters all threads share: for what one thread records at a time.
+    pub fn of_one_thread() -> Self {
+        Histogram { shards: Arc::new([Shard::default()]) }
+    }
+
     /// Records one duration.
     pub fn record(&self, duration: Duration) {
-        let ns = nanos(duration);
-        let micros = ns.div_ceil(1_000);
-        // The smallest i with micros <= 2^i.
-        let index = (64 - micros.saturating_sub(1).leading_zeros()) as usize;
-        if let Some(bucket) = self.inner.buckets.get(index.min(BUCKETS - 1)) {
-            bucket.fetch_add(1, Ordering::Relaxed);
+        let own = match &*self.shards {
+            [one] => Some(one),
+            many => many.get(shard_of_thread()),
+        };
+        if let Some(shard) = own {
+            shard.record(duration);
         }
-        self.inner.sum_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
     /// How many were recorded.
     pub fn count(&self) -> u64 {
-        self.inner.buckets.iter().map(|b| b.load(Ordering::Relaxed)).sum()
+        self.spread().count()
     }
 
     /// Their sum.
     pub fn sum(&self) -> Duration {
-        Duration::from_nanos(self.inner.sum_ns.load(Ordering::Relaxed))
+        self.spread().sum()
     }
 
     /// Their mean; zero when there is none.
     pub fn mean(&self) -> Duration {
-        let count = self.count();
-        self.inner
-            .sum_ns
-            .load(Ordering::Relaxed)
-            .checked_div(count)
-            .map_or(Duration::ZERO, Duration::from_nanos)
+        let spread = self.spread();
+        let count = spread.count();
+        spread.sum_ns.checked_div(count).map_or(Duration::ZERO, Duration::from_nanos)
     }
 
     /// The duration below which `quantile` (0 to 1) of them lie, interpolated within its bucket.
@@ -72,12 +77,27 @@ impl Histogram {
 
     /// What was recorded until now.
     pub fn spread(&self) -> Spread {
-        Spread {
-            buckets: std::array::from_fn(|i| {
-                self.inner.buckets.get(i).map_or(0, |b| b.load(Ordering::Relaxed))
-            }),
-            sum_ns: self.inner.sum_ns.load(Ordering::Relaxed),
+        self.shards.iter().fold(Spread::default(), |sum, shard| sum.plus(&shard.spread()))
+    }
+}
+
+impl Shard {
+    fn record(&self, duration: Duration) {
+        let ns = nanos(duration);
+        let micros = ns.div_ceil(1_000);
+        // The smallest i with micros <= 2^i.
+        let index = (64 - micros.saturating_sub(1).leading_zeros()) as usize;
+        if let Some(bucket) = self.buckets.get(index.min(BUCKETS - 1)) {
+            bucket.fetch_add(1, Ordering::Relaxed);
         }
+        self.sum_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    fn spread(&self) -> Spread {
+        let buckets = std::array::from_fn(|i| {
+            self.buckets.get(i).map_or(0, |bucket| bucket.load(Ordering::Relaxed))
+        });
+        Spread { buckets, sum_ns: self.sum_ns.load(Ordering::Relaxed) }
     }
 }
 
@@ -225,8 +245,7 @@ mod tests {
         for (ns, bucket) in cases {
             let histogram = Histogram::default();
             histogram.record(Duration::from_nanos(ns));
-            let filled =
-                histogram.inner.buckets.iter().position(|b| b.load(Ordering::Relaxed) == 1);
+            let filled = histogram.spread().buckets().iter().position(|count| *count == 1);
             assert_eq!(filled, Some(bucket), "{ns} ns");
         }
     }

@@ -7,6 +7,7 @@ mod limits;
 mod registry;
 mod rpc;
 mod stages;
+mod threads;
 
 pub use family::{CounterFamily, GaugeFamily, HistogramFamily};
 pub use histogram::{Histogram, Spread};

@@ -1,6 +1,7 @@
 //! What every RPC endpoint measures: calls waiting and running, queueing and processing time per
 //! method, failures.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +9,8 @@ use std::time::Instant;
 
 use parking_lot::RwLock;
 
-use super::{Counter, CounterFamily, Gauge, Histogram, HistogramFamily, MetricsRegistry};
+use super::threads::Level;
+use super::{Counter, CounterFamily, Histogram, HistogramFamily, MetricsRegistry};
 
 /// The measurements of one endpoint of a role; cheap to clone.
 #[derive(Clone)]
@@ -17,8 +19,8 @@ pub struct RpcMetrics {
 }
 
 struct Inner {
-    queue_length: Gauge,
-    running: Gauge,
+    waiting: Level,
+    running: Level,
     queue_time: HistogramFamily,
     processing_time: HistogramFamily,
     failures: CounterFamily,
@@ -34,8 +36,8 @@ pub struct RpcMethod {
 #[derive(Debug)]
 struct Method {
     name: &'static str,
-    queue_length: Gauge,
-    running: Gauge,
+    waiting: Level,
+    running: Level,
     queue_time: Histogram,
     processing_time: Histogram,
     failures: Counter,
@@ -43,8 +45,8 @@ struct Method {
 
 /// A call under way; dropping it without [`RpcCall::finish`] counts it as failed.
 #[derive(Debug)]
-pub struct RpcCall {
-    method: RpcMethod,
+pub struct RpcCall<'a> {
+    method: Cow<'a, RpcMethod>,
     received: Instant,
     started: Option<Instant>,
     finished: bool,
@@ -66,11 +68,16 @@ impl RpcMetrics {
     /// Registers the measurements of an endpoint under its name: `om_grpc_queue_length` and so on.
     pub fn new(registry: &MetricsRegistry, endpoint: &str) -> Self {
         let name = |what: &str| format!("{endpoint}_{what}");
+        let level = |what: &str, help: &str| {
+            let level = Level::default();
+            let shown = level.clone();
+            registry.gauge_fn(&name(what), help, move || shown.get() as f64);
+            level
+        };
         RpcMetrics {
             inner: Arc::new(Inner {
-                queue_length: registry
-                    .gauge(&name("queue_length"), "Calls received and not yet started"),
-                running: registry.gauge(&name("running_calls"), "Calls being processed"),
+                waiting: level("queue_length", "Calls received and not yet started"),
+                running: level("running_calls", "Calls being processed"),
                 queue_time: registry.histograms(
                     &name("queue_time_seconds"),
                     "Time from receipt to start",
@@ -95,7 +102,7 @@ impl RpcMetrics {
         let method = RpcMethod {
             inner: Arc::new(Method {
                 name,
-                queue_length: self.inner.queue_length.clone(),
+                waiting: self.inner.waiting.clone(),
                 running: self.inner.running.clone(),
                 queue_time: self.inner.queue_time.with(name),
                 processing_time: self.inner.processing_time.with(name),
@@ -107,8 +114,8 @@ impl RpcMetrics {
     }
 
     /// Starts measuring a call that was received at this time and now waits.
-    pub fn call(&self, name: &'static str, received: Instant) -> RpcCall {
-        self.method(name).call(received)
+    pub fn call(&self, name: &'static str, received: Instant) -> RpcCall<'static> {
+        RpcCall::new(Cow::Owned(self.method(name)), received)
     }
 
     /// A line per method, the busiest first.
@@ -136,19 +143,28 @@ impl RpcMetrics {
 
 impl fmt::Debug for RpcMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RpcMetrics").field("queue_length", &self.inner.queue_length.get()).finish()
+        f.debug_struct("RpcMetrics").field("waiting", &self.inner.waiting.get()).finish()
     }
 }
 
 impl RpcMethod {
     /// Starts measuring a call that was received at this time and now waits.
-    pub fn call(&self, received: Instant) -> RpcCall {
-        self.inner.queue_length.inc();
-        RpcCall { method: self.clone(), received, started: None, finished: false }
+    pub fn call(&self, received: Instant) -> RpcCall<'_> {
+        RpcCall::new(Cow::Borrowed(self), received)
+    }
+
+    /// As [`call`](Self::call), for a call that is kept elsewhere.
+    pub fn owned_call(&self, received: Instant) -> RpcCall<'static> {
+        RpcCall::new(Cow::Owned(self.clone()), received)
     }
 }
 
-impl RpcCall {
+impl<'a> RpcCall<'a> {
+    fn new(method: Cow<'a, RpcMethod>, received: Instant) -> Self {
+        method.inner.waiting.inc();
+        RpcCall { method, received, started: None, finished: false }
+    }
+
     /// The call leaves the queue.
     pub fn started(&mut self) {
         if self.started.is_none() {
@@ -161,7 +177,7 @@ impl RpcCall {
         if self.started.is_none() {
             self.started = Some(at);
             let method = &self.method.inner;
-            method.queue_length.dec();
+            method.waiting.dec();
             method.running.inc();
             method.queue_time.record(at.saturating_duration_since(self.received));
         }
@@ -193,7 +209,7 @@ impl RpcCall {
     }
 }
 
-impl Drop for RpcCall {
+impl Drop for RpcCall<'_> {
     fn drop(&mut self) {
         if !self.finished {
             self.end(false, Instant::now());

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
@@ -14,10 +14,8 @@ use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 
 use super::histogram::nanos;
+use super::threads::{SHARDS, shard_of_thread};
 use super::{Histogram, MetricsRegistry, Spread};
-
-/// Threads that have counters of their own; further ones share them.
-const SHARDS: usize = 8;
 
 /// Index of the time of the whole request, before those of the stages.
 const TOTAL: usize = 0;
@@ -50,7 +48,7 @@ struct Shard {
     times: Box<[Time]>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Time {
     spread: Histogram,
     /// The longest of the present period, in nanoseconds.
@@ -138,7 +136,7 @@ impl StageMetrics {
 
 impl StagesOfVerb {
     fn new(times: usize) -> Self {
-        let shard = || Shard { times: (0..times).map(|_| Time::default()).collect() };
+        let shard = || Shard { times: (0..times).map(|_| Time::new()).collect() };
         let shards = Arc::new(std::array::from_fn(|_| shard()));
         StagesOfVerb { shards, before: Arc::new(Mutex::new(vec![Spread::default(); times])) }
     }
@@ -192,6 +190,10 @@ impl StagesOfVerb {
 }
 
 impl Time {
+    fn new() -> Self {
+        Time { spread: Histogram::of_one_thread(), longest: AtomicU64::new(0) }
+    }
+
     fn record(&self, took: Duration) {
         self.spread.record(took);
         let ns = nanos(took);
@@ -199,14 +201,6 @@ impl Time {
             self.longest.fetch_max(ns, Ordering::Relaxed);
         }
     }
-}
-
-fn shard_of_thread() -> usize {
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static OWN: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
-    }
-    OWN.with(|own| *own)
 }
 
 /// As a metric: one histogram for each verb and stage that there was.

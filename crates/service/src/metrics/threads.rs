@@ -1,0 +1,77 @@
+//! Counters of threads: counting costs no traffic between cores where every thread has its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+/// Threads that have counters of their own; further ones share them.
+pub(super) const SHARDS: usize = 8;
+
+/// Which of the [`SHARDS`] this thread counts in.
+pub(super) fn shard_of_thread() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static OWN: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
+    }
+    OWN.with(|own| *own)
+}
+
+/// How many of something there are, where it begins on one thread and ends on another. Cheap to
+/// clone.
+#[derive(Debug, Clone)]
+pub(super) struct Level {
+    shards: Arc<[Shard; SHARDS]>,
+}
+
+/// What a thread began less what it ended. Aligned, so that no two threads write to one cache line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Shard(AtomicI64);
+
+impl Default for Level {
+    fn default() -> Self {
+        Level { shards: Arc::new(std::array::from_fn(|_| Shard::default())) }
+    }
+}
+
+impl Level {
+    /// One more.
+    pub(super) fn inc(&self) {
+        self.add(1);
+    }
+
+    /// One less.
+    pub(super) fn dec(&self) {
+        self.add(-1);
+    }
+
+    /// How many there are. What begins or ends meanwhile may count or not.
+    pub(super) fn get(&self) -> u64 {
+        let count = |shard: &Shard| shard.0.load(Ordering::Relaxed);
+        let sum = self.shards.iter().fold(0_i64, |sum, shard| sum.wrapping_add(count(shard)));
+        u64::try_from(sum).unwrap_or(0)
+    }
+
+    fn add(&self, by: i64) {
+        if let Some(shard) = self.shards.get(shard_of_thread()) {
+            shard.0.fetch_add(by, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_thread_begins_another_one_ends() {
+        let level = Level::default();
+        (0..3).for_each(|_| level.inc());
+        let other = level.clone();
+        std::thread::spawn(move || (0..2).for_each(|_| other.dec())).join().unwrap();
+        assert_eq!(level.get(), 1);
+        level.dec();
+        assert_eq!(level.get(), 0);
+        level.dec();
+        assert_eq!(level.get(), 0, "never less than none");
+    }
+}
