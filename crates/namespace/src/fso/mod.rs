@@ -3,5 +3,6 @@
 
 pub(crate) mod delete;
 pub(crate) mod list_keys;
+pub(crate) mod orphan;
 pub(crate) mod purge;
 pub(crate) mod rename;

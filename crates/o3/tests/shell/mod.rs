@@ -3,5 +3,6 @@
 mod admin;
 mod debug;
 mod deletion;
+mod repair;
 mod service;
 mod user;

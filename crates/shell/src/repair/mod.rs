@@ -2,7 +2,9 @@
 //! server has open is locked, so that none of these can meet one.
 
 mod compact;
+mod fso_tree;
 mod inapplicable;
+mod snapshot_chain;
 mod update_transaction;
 
 use std::io::{BufRead, Write, stderr, stdin};
@@ -11,7 +13,9 @@ use clap::{Args, Subcommand};
 
 use crate::{Noun, ShellError};
 
+use fso_tree::FsoTree;
 use inapplicable::Inapplicable;
+use snapshot_chain::Chain;
 use update_transaction::{OfOm, OfScm, UpdateTransaction};
 
 /// Whose data is repaired.
@@ -19,7 +23,7 @@ use update_transaction::{OfOm, OfScm, UpdateTransaction};
 pub enum RepairCommand {
     /// Any database: compact.
     Ldb(Noun<LdbCommand>),
-    /// OM's: update-transaction.
+    /// OM's: fso-tree, snapshot chain, update-transaction.
     Om(Noun<OmCommand>),
     /// SCM's: update-transaction.
     Scm(Noun<ScmCommand>),
@@ -37,11 +41,23 @@ pub enum LdbCommand {
 /// What is done to OM's data.
 #[derive(Debug, Clone, Subcommand)]
 pub enum OmCommand {
+    /// Find and delete entries of FILE_SYSTEM_OPTIMIZED buckets whose directory is not there. OM
+    /// must be stopped.
+    FsoTree(FsoTree),
+    /// Snapshots: chain.
+    Snapshot(Noun<SnapshotCommand>),
     /// Set how far in the Raft log om.db says that it is. OM must be stopped.
     UpdateTransaction(UpdateTransaction),
     /// Does not apply: an entry of the log that cannot be applied stops no OM here.
     #[command(visible_alias = "srt")]
     SkipRatisTransaction(Inapplicable),
+}
+
+/// What is done to OM's snapshots.
+#[derive(Debug, Clone, Subcommand)]
+pub enum SnapshotCommand {
+    /// Set which snapshots a snapshot says that it follows. OM must be stopped.
+    Chain(Chain),
 }
 
 /// What is done to SCM's data.
@@ -77,6 +93,10 @@ pub(crate) fn run(command: RepairCommand) -> Result<(), ShellError> {
     match command {
         RepairCommand::Ldb(Noun { command: LdbCommand::Compact(args), .. }) => compact::run(&args),
         RepairCommand::Om(noun) => match noun.command {
+            OmCommand::FsoTree(args) => fso_tree::run(&args),
+            OmCommand::Snapshot(Noun { command: SnapshotCommand::Chain(args), .. }) => {
+                snapshot_chain::run(&args)
+            }
             OmCommand::UpdateTransaction(args) => update_transaction::run::<OfOm>(&args),
             OmCommand::SkipRatisTransaction(_) => Err(inapplicable::refuse(
                 "there is no Ratis log: an entry that OM cannot apply is refused the same way on every OM and \
