@@ -21,6 +21,7 @@
 //! their parity, whatever the size of the key.
 
 mod client;
+mod container_history;
 mod datanode;
 mod error;
 mod om;
@@ -32,6 +33,7 @@ mod server;
 mod write;
 
 pub use client::Client;
+pub use container_history::ContainerHistory;
 pub use datanode::DatanodeClient;
 pub use error::{Error, ErrorKind};
 pub use om::anywhere::FollowerReads;

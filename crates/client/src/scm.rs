@@ -424,6 +424,7 @@ impl ScmClient {
         request.get_container_replicas_request = Some(cl::GetContainerReplicasRequestProto {
             container_id: id.to_wire(),
             trace_id: None,
+            with_history: None,
         });
         let reply = self.submit(&request).await?.get_container_replicas_response;
         Ok(part(reply, "getContainerReplicasResponse")?.container_replica)
@@ -500,7 +501,7 @@ impl ScmClient {
     }
 }
 
-fn request(kind: Type) -> ScmContainerLocationRequest {
+pub(crate) fn request(kind: Type) -> ScmContainerLocationRequest {
     ScmContainerLocationRequest {
         cmd_type: kind as i32,
         trace_id: telemetry::current_trace_id(),
@@ -508,6 +509,6 @@ fn request(kind: Type) -> ScmContainerLocationRequest {
     }
 }
 
-fn part<T>(part: Option<T>, name: &str) -> Result<T> {
+pub(crate) fn part<T>(part: Option<T>, name: &str) -> Result<T> {
     part.ok_or_else(|| Error::protocol("scm", format!("no {name}")))
 }

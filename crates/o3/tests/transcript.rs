@@ -26,6 +26,7 @@ const REDACTED: &[(&str, &str)] = &[
     (r"found \d+", "found [NUMBER]"),
     (r"Container \d+ is created", "Container [NUMBER] is created"),
     (r"(?m)^(SequenceId|Replicas): .*", "$1: [REPORTED]"),
+    (r"(?ms)^History: \[.*?\]$", "History: [REPORTED]"),
     (r"with prefix [a-z0-9]{10}\b", "with prefix [RANDOM]"),
     (r#""reportTimeStamp" : \d+"#, r#""reportTimeStamp" : [MILLIS]"#),
     (

@@ -9,7 +9,7 @@ use types::{ContainerId, DatanodeId, Pipeline, PipelineId, PipelineState};
 
 use crate::container::{Usage, lifecycle};
 use crate::deletion::Transaction;
-use crate::{Balancer, Cluster, Container, Millis, Sequence};
+use crate::{Balancer, Cluster, Container, Event, Millis, Sequence};
 
 /// One change of the replicated state.
 #[derive(Debug, Clone, PartialEq)]
@@ -251,8 +251,9 @@ impl Cluster {
         if !open {
             container.state = LifeCycleState::Closing;
         }
-        let id = container.id;
+        let (id, at, pipeline) = (container.id, container.state_enter_ms, container.pipeline);
         self.containers.insert(container);
+        self.histories.note(id, at, Event::Created { pipeline });
         Ok(vec![Touched::Container(id)])
     }
 
@@ -274,6 +275,7 @@ impl Cluster {
             c.keys = usage.keys;
             c.sequence_id = c.sequence_id.max(usage.sequence_id);
         });
+        self.histories.note(id, now, Event::Entered(to));
         Ok(vec![Touched::Container(id)])
     }
 
@@ -300,10 +302,12 @@ impl Cluster {
             let event = LifeCycleEvent::Close;
             return Err(Refused::ContainerState { id, state, event });
         }
+        let to = if quasi { LifeCycleState::QuasiClosed } else { LifeCycleState::Closed };
         self.containers.update(id, |c| {
-            c.state = if quasi { LifeCycleState::QuasiClosed } else { LifeCycleState::Closed };
+            c.state = to;
             c.state_enter_ms = now;
         });
+        self.histories.note(id, now, Event::Revived(to));
         Ok(vec![Touched::Container(id)])
     }
 }

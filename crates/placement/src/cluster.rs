@@ -4,8 +4,8 @@ use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
 use crate::node::Destinations;
 use crate::{
-    Balancer, Change, Containers, DeletionLog, Millis, Moves, Nodes, PendingTasks, Pipelines,
-    Repaired, Replicas, SafeMode, Sequences, Settings, Urgency,
+    Balancer, Change, Containers, DeletionLog, Histories, Millis, Moves, Nodes, PendingTasks,
+    Pipelines, Repaired, Replicas, SafeMode, Sequences, Settings, Urgency,
 };
 
 /// Everything SCM knows. See the [crate] for how it changes.
@@ -33,6 +33,8 @@ pub struct Cluster {
     pub urgency: Urgency,
     /// What was repaired lately (soft).
     pub repaired: Repaired,
+    /// What happened to containers lately (soft).
+    pub histories: Histories,
     /// Blocks to be deleted (replicated; acknowledgements are soft).
     pub deletions: DeletionLog,
     /// Sequence numbers (replicated; the leader's ranges are soft).
@@ -83,6 +85,7 @@ impl Cluster {
             destinations: Destinations::default(),
             urgency: Urgency::default(),
             repaired: Repaired::default(),
+            histories: Histories::default(),
             deletions: DeletionLog::default(),
             sequences: Sequences::default(),
             safe_mode: SafeMode::default(),

@@ -15,7 +15,7 @@
 //! | --- | --- | --- |
 //! | [`node`] | a DataNode | register, watch, serve, leave |
 //! | [`pipeline`] | a Raft group of DataNodes | create, rebalance, report, close |
-//! | [`container`] | a container record | lifecycle, close, clean, locate |
+//! | [`container`] | a container record | lifecycle, close, clean, locate, history |
 //! | [`replica`] | a copy of a container on a node | report, reconcile, count, repair, health |
 //! | [`block`] | a block handed out to a writer | allocate |
 //! | [`deletion`] | a transaction of the deletion log | add, send, acknowledge, status |
@@ -52,6 +52,7 @@ mod settings;
 pub use balance::Balancer;
 pub use change::{Applied, Change, Refused, Touched};
 pub use cluster::{Cluster, Decision, Order, OrderKind, RefusedChanges};
+pub use container::history::{Event, Happened, Histories};
 pub use container::{Container, Containers, Usage};
 pub use deletion::{DeletionLog, Transaction};
 pub use node::{Health, Node, Nodes, Storage};

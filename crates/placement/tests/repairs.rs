@@ -1,7 +1,7 @@
 //! Containers get the replicas they should have, and nodes leave when they are not needed.
 
 use placement::node::{Blocked, Refused, ServeError};
-use placement::{Cluster, Decision, OrderKind, ReplicaState, Settings, Storage};
+use placement::{Cluster, Decision, Event, OrderKind, ReplicaState, Settings, Storage};
 use types::{ContainerId, DatanodeDetails, OperationalState};
 
 use crate::fixture::*;
@@ -94,6 +94,49 @@ fn nobody_waits_for_the_clock_of_a_former_leader() {
     let (mut cluster, _) = closed_at(near, 4, false);
     let later = die(&mut cluster, 3);
     assert_eq!(repair(&mut cluster, later), [], "closed just now");
+}
+
+/// What is kept of a container's past, in short.
+fn past(cluster: &Cluster, c: ContainerId) -> Vec<String> {
+    let short = |happened: &placement::Happened| match &happened.event {
+        Event::Created { .. } => "created".to_owned(),
+        Event::Entered(state) => state.as_str_name().to_owned(),
+        Event::Appeared { node, state, awaited, .. } => {
+            format!("{} {state:?} awaited: {awaited}", node.0.as_u128())
+        }
+        Event::Changed { node, was, state } => {
+            format!("{} {was:?} to {state:?}", node.0.as_u128())
+        }
+        Event::Lost { node } => format!("{} lost", node.0.as_u128()),
+        Event::Ordered { order, why } => {
+            let (from, to) = copy_of(order);
+            format!("{from} to {to}: {why} ({} times)", happened.times)
+        }
+        other => format!("{other:?}"),
+    };
+    cluster.histories.of(c).map(short).collect()
+}
+
+#[test]
+fn what_happened_to_a_container_is_kept() {
+    let (mut cluster, c) = closed_on_three(4, false);
+    let before = past(&cluster, c);
+    assert_eq!(before.first().map(String::as_str), Some("created"));
+    assert!(before.contains(&"CLOSED".to_owned()), "{before:?}");
+    assert!(before.contains(&"3 Closed awaited: false".to_owned()), "{before:?}");
+    let later = die(&mut cluster, 3);
+    let (source, _) = copy_of(&repair(&mut cluster, later)[0]);
+    cluster.copy_failed(c, node(4), later);
+    repair(&mut cluster, later);
+    arrive(&mut cluster, c, 4);
+    report(&mut cluster, c, replica(4, ReplicaState::Unhealthy, 5, 5), START);
+    let failed = format!("{:?}", Event::Failed { node: node(4) });
+    let ordered = format!("{source} to 4: UNDER_REPLICATED (2 times)");
+    let wanted = ["3 lost", &ordered, &failed, "4 Closed awaited: true", "4 Closed to Unhealthy"];
+    assert_eq!(past(&cluster, c)[before.len()..], wanted);
+    // What is reported again is no news.
+    report(&mut cluster, c, replica(4, ReplicaState::Unhealthy, 5, 5), START);
+    assert_eq!(past(&cluster, c).len(), before.len() + wanted.len());
 }
 
 #[test]

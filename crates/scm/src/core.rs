@@ -277,6 +277,7 @@ impl Core {
                     Some(why) => tracing::debug!(?change, %why, "change refused"),
                 }
             }
+            cluster.note_orders(&follow_up.orders, now);
         }
         for (change, _) in changes.iter().zip(&refusals).filter(|(_, r)| r.is_none()) {
             self.note_applied(change);
@@ -298,6 +299,9 @@ impl Core {
     pub fn carry_out(&self, decision: Decision) {
         if self.is_shared() && !self.group().is_leader() {
             return;
+        }
+        if !decision.orders.is_empty() {
+            self.cluster().note_orders(&decision.orders, self.clock.now());
         }
         self.commands.push(decision.orders);
         for change in decision.changes {

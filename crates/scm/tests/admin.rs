@@ -192,15 +192,26 @@ async fn containers_are_created_listed_and_closed() {
     use scm_close_container_response_proto::Status;
     assert_eq!(close().await, Status::Ok);
     until("it is closed", async || close().await == Status::ContainerAlreadyClosed).await;
-    let replicas = h
-        .location(Type::GetContainerReplicas, |r| {
+    let replicas = async |with_history| {
+        h.location(Type::GetContainerReplicas, |r| {
             r.get_container_replicas_request = Some(GetContainerReplicasRequestProto {
                 container_id: info.container_id,
                 trace_id: None,
+                with_history,
             });
         })
-        .await;
-    let replicas = replicas.get_container_replicas_response.unwrap().container_replica;
+        .await
+        .get_container_replicas_response
+        .unwrap()
+    };
+    let texts: Vec<String> =
+        replicas(Some(true)).await.event.into_iter().map(|event| event.text).collect();
+    assert!(texts.first().unwrap().starts_with("created in pipeline "), "{texts:?}");
+    assert!(texts.iter().any(|text| text == "is CLOSED"), "{texts:?}");
+    assert!(texts.iter().any(|text| text.ends_with("told to close its replica: CLOSING")));
+    let replicas = replicas(None).await;
+    assert!(replicas.event.is_empty(), "nobody asked for it");
+    let replicas = replicas.container_replica;
     assert_eq!(replicas.len(), 3);
     assert!(replicas.iter().all(|r| r.key_count == 4));
     let report = h

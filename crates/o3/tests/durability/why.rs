@@ -62,6 +62,8 @@ fn a_container_that_lacks_a_replica_names_the_node_that_has_gone() {
     // SCM forgets what a dead node had: another one is needed, and there is none.
     let (says, waits) = why(&address, &["container", &id]);
     assert!(says[1].contains("dn1") && !says[1].contains("dn0"), "{says:?}");
+    let last = says.last().unwrap();
+    assert!(last.ends_with("dn0 is dead: its replica does not count"), "{says:?}");
     assert!(waits[0].starts_with("1 more replica to be copied"), "{waits:?}");
 }
 

@@ -342,6 +342,7 @@ impl Iteration {
         let copy_until = now.saturating_add(self.configuration.replication_timeout);
         let until = now.saturating_add(self.configuration.move_timeout);
         let order = cluster.start_move(id, (source, target), copy_until, until)?;
+        cluster.note_order(id, &order, Some("the container balancer"), now);
         let bytes = cluster.moves.of(id).map_or(0, |moved| moved.bytes);
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.statistics.scheduled, 1);

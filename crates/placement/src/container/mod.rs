@@ -2,6 +2,7 @@
 
 pub mod clean;
 pub mod close;
+pub mod history;
 mod left_over;
 pub mod lifecycle;
 pub mod locate;

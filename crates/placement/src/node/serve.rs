@@ -130,7 +130,7 @@ impl Cluster {
             decision.merge(self.close_pipelines_of(id, now));
         } else if health == Health::Dead {
             // In maintenance its replicas were counted although it was away.
-            self.replicas.forget_node(id);
+            self.forget_replicas_of(id, now);
         }
         decision
     }

@@ -57,7 +57,7 @@ impl Cluster {
                     .get(shift.node)
                     .is_some_and(|n| n.details.op_state == OperationalState::InMaintenance);
                 if !away {
-                    self.replicas.forget_node(shift.node);
+                    self.forget_replicas_of(shift.node, now);
                 }
             }
         }

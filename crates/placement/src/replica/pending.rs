@@ -187,12 +187,15 @@ impl PendingTasks {
         self.remove(id, |p| p.node == node && p.task == Task::Delete).pop()
     }
 
-    /// What took too long is not waited for any longer. That it did is remembered for `timeout`.
-    pub(crate) fn expire(&mut self, now: Millis, timeout: Millis) {
-        for (id, late) in self.drop_where(|p| p.until <= now) {
-            self.note_failure(id, &late, late.until.saturating_add(timeout));
+    /// What took too long is not waited for any longer; returns that. That it did is remembered for
+    /// `timeout`.
+    pub(crate) fn expire(&mut self, now: Millis, timeout: Millis) -> Vec<(ContainerId, Pending)> {
+        let late = self.drop_where(|p| p.until <= now);
+        for (id, late) in &late {
+            self.note_failure(*id, late, late.until.saturating_add(timeout));
         }
         self.failed.retain(|_, until| *until > now);
+        late
     }
 
     fn note_failure(&mut self, id: ContainerId, late: &Pending, until: Millis) {

@@ -29,8 +29,8 @@ use super::pending::{Pending, Task};
 use super::urgency::{Left, Urgency};
 use crate::settings::whole;
 use crate::{
-    Cluster, Container, Decision, Health, Millis, Node, Order, OrderKind, Replica, ReplicaState,
-    elapsed,
+    Cluster, Container, Decision, Event, Health, Millis, Node, Order, OrderKind, Replica,
+    ReplicaState, elapsed,
 };
 
 /// What a look at some containers has found to do.
@@ -80,7 +80,9 @@ impl Cluster {
         let timeout = self.settings.replication.timeout;
         let until = now.saturating_add(timeout);
         if start == ContainerId(0) {
-            self.pending.expire(now, timeout);
+            for (id, late) in self.pending.expire(now, timeout) {
+                self.histories.note(id, now, Event::Late { node: late.node });
+            }
             self.urgency.begin_round(now, &self.settings.replication);
             self.repeat_deletions(now, until, &mut repairs.decision);
         }
@@ -105,6 +107,8 @@ impl Cluster {
             if !self.urgency.is_due(left, &repair.order.kind) {
                 continue;
             }
+            let health = self.containers.get(id).map(|c| self.health(c));
+            self.note_order(id, &repair.order, health, now);
             repair.tasks.into_iter().for_each(|task| self.pending.add(id, task));
             repairs.decision.orders.push(repair.order);
         }

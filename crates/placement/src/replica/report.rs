@@ -21,6 +21,7 @@ impl Cluster {
         let listed: FxHashSet<_> = reports.iter().map(|(id, _)| *id).collect();
         let gone: Vec<_> = self.replicas.on_node(node).filter(|id| !listed.contains(id)).collect();
         for id in gone {
+            self.note_gone(id, node, now);
             self.replicas.remove(id, node);
             self.pending.gone(id, node);
         }
@@ -38,12 +39,15 @@ impl Cluster {
             let node = replica.node;
             replica.lags = self.lags(id, &replica);
             if replica.state == ReplicaState::Deleted {
+                self.note_gone(id, node, now);
                 self.replicas.remove(id, node);
                 self.pending.gone(id, node);
             } else {
-                if self.pending.arrived(id, node) {
+                let awaited = self.pending.arrived(id, node);
+                if awaited {
                     self.repaired.note(now, replica.used_bytes);
                 }
+                self.note_replica(id, &replica, awaited, now);
                 self.replicas.put(id, replica);
                 if self.safe_mode.is_on() && self.containers.get(id).is_some() {
                     let known = self.different_replicas(id);

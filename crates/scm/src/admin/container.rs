@@ -8,6 +8,7 @@ use proto::container_location::*;
 use proto::hdds::{self, ContainerWithPipeline, LifeCycleState, ScmContainerReplicaProto};
 use types::{ContainerId, DatanodeDetails, Pipeline, ReplicationConfig};
 
+use super::history;
 use crate::block::create::create_one;
 use crate::core::Core;
 use crate::error::RequestError;
@@ -168,7 +169,12 @@ pub fn replicas(
         })
     };
     let container_replica = cluster.replicas.of(id).iter().filter_map(one).collect();
-    Ok(GetContainerReplicasResponseProto { container_replica })
+    let mut answer = GetContainerReplicasResponseProto { container_replica, ..Default::default() };
+    if r.with_history == Some(true) {
+        answer.event = history::events(&cluster, id);
+        answer.under_way = history::under_way(&cluster, id);
+    }
+    Ok(answer)
 }
 
 /// CloseContainer.

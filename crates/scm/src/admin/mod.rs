@@ -4,6 +4,7 @@
 pub mod balancer;
 pub mod container;
 pub mod deletion;
+mod history;
 pub mod info;
 pub mod leadership;
 pub mod members;

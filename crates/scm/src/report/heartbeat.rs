@@ -130,7 +130,7 @@ fn process_reports(
         } else if status.status() == Status::Failed {
             if let Some((id, targets)) = core.copies.remove(status.cmd_id) {
                 for target in targets {
-                    cluster.pending.failed(id, target);
+                    cluster.copy_failed(id, target, now);
                 }
             }
             tracing::warn!(%node, command = ?status.r#type(), reason = status.msg(), "node could not carry out a command");

@@ -70,11 +70,12 @@ impl BackgroundService for ReplicationManager {
                 tracing::info!(node = %order.node, order = ?order.kind, "replicas are repaired");
             }
             core.metrics.repairs.inc_by(repairs.decision.orders.len() as u64);
-            decision.merge(repairs.decision);
             if complete {
                 let start = start.unwrap_or(ContainerId(0));
                 decision.merge(cluster.repeat_closes(start, PORTION, now));
             }
+            cluster.note_orders(&decision.orders, now);
+            decision.merge(repairs.decision);
             (decision, repairs.next)
         };
         let orders = decision.orders.len() as u64;

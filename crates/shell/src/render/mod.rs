@@ -3,6 +3,7 @@
 pub(crate) mod acl;
 pub(crate) mod bucket;
 pub(crate) mod container;
+pub(crate) mod container_history;
 pub(crate) mod key;
 pub(crate) mod node;
 pub(crate) mod pipeline;

@@ -1,7 +1,7 @@
 //! `o3 why container`.
 
 use clap::Args;
-use client::{ErrorKind, ScmClient};
+use client::{ContainerHistory, ErrorKind, ScmClient};
 use config::Configuration;
 use proto::hdds::{ContainerInfoProto, LifeCycleState, ScmContainerReplicaProto};
 use service::readable_bytes;
@@ -37,6 +37,8 @@ struct Facts {
     in_safe_mode: bool,
     /// What SCM's last look called it, if that was among the containers that it names.
     health: Option<String>,
+    /// What happened to it, and what is under way.
+    history: ContainerHistory,
 }
 
 /// A replica, and the node that has it.
@@ -89,6 +91,7 @@ async fn gather(scm: &ScmClient, id: ContainerId) -> Result<Facts, ShellError> {
         silent_members,
         in_safe_mode: scm.in_safe_mode().await?,
         health: named.map(|sample| sample.key),
+        history: scm.container_history(id).await?,
         info,
     })
 }
@@ -115,6 +118,16 @@ async fn pipeline(scm: &ScmClient, id: PipelineId) -> Result<Option<Pipeline>, S
     }
 }
 
+impl Facts {
+    /// What is waited for: what is under way, if anything is, else `next`.
+    fn ordered_or(&self, next: &str) -> String {
+        match &self.history.under_way[..] {
+            [] => next.to_owned(),
+            under_way => format!("what is under way: {}", under_way.join("; ")),
+        }
+    }
+}
+
 fn explain(facts: &Facts) -> Answer {
     let mut answer = Answer::default();
     let info = &facts.info;
@@ -134,6 +147,9 @@ fn explain(facts: &Facts) -> Answer {
     }
     if let Some(health) = &facts.health {
         answer.say(format!("At its last look SCM counted it as {health}."));
+    }
+    for line in render::container_history::lines(&facts.history) {
+        answer.say(line);
     }
     if facts.in_safe_mode && !answer.waits_for.is_empty() {
         answer.wait_for("SCM to leave safe mode: it orders nothing before (o3 why safemode)");
@@ -243,10 +259,10 @@ fn closed(facts: &Facts, state: &str, answer: &mut Answer) {
         }
         answer.say(format!("No good replica has index {missing:?}."));
         match readable >= ec.data as usize {
-            true => answer.wait_for(
+            true => answer.wait_for(facts.ordered_or(
                 "copies of these indexes, or their reconstruction: SCM orders them at its next look, \
                  if a node has room and the racks allow it",
-            ),
+            )),
             false => answer.wait_for(format!(
                 "nodes that come back with other indexes: {readable} can be read, {} are needed",
                 ec.data
@@ -264,14 +280,15 @@ fn closed(facts: &Facts, state: &str, answer: &mut Answer) {
     } else if good < required && !facts.replicas.iter().any(Replica::is_readable) {
         answer.wait_for("a node that comes back with a replica: none can be read");
     } else if good < required {
-        answer.wait_for(format!(
+        answer.wait_for(facts.ordered_or(&format!(
             "{} to be copied: SCM orders it at its next look, if a node has room and the racks \
              allow it",
             count(required - good, "more replica")
-        ));
+        )));
     } else if good > required {
         let more = count(good - required, "replica");
-        answer.wait_for(format!("{more} too many to be deleted, at SCM's next look"));
+        let next = format!("{more} too many to be deleted, at SCM's next look");
+        answer.wait_for(facts.ordered_or(&next));
     }
 }
 
@@ -320,6 +337,7 @@ mod tests {
             silent_members: Vec::new(),
             in_safe_mode: false,
             health: None,
+            history: ContainerHistory::default(),
         }
     }
 
@@ -364,6 +382,24 @@ mod tests {
         let answer = explain(&facts);
         assert!(answer.waits_for[0].starts_with("a node that comes back"), "{answer:?}");
         assert!(answer.waits_for[1].contains("safe mode"), "{answer:?}");
+    }
+
+    #[test]
+    fn what_is_under_way_is_what_is_waited_for() {
+        let mut facts = facts(LifeCycleState::Closed, ReplicationConfig::RATIS_THREE);
+        facts.replicas = ["a", "b"].map(|n| replica(n, "CLOSED", "HEALTHY", 0)).into();
+        facts.history.under_way = vec!["d gets a copy from a".into()];
+        facts.history.events = vec![proto::container_location::ContainerEventProto {
+            first: 1_795_260_206_000,
+            last: 1_795_260_206_000,
+            times: 1,
+            text: "c is dead: its replica does not count".into(),
+        }];
+        let answer = explain(&facts);
+        assert_eq!(answer.waits_for, ["what is under way: d gets a copy from a"]);
+        let last = answer.says.last().map(String::as_str);
+        let wanted = "2026-11-21T11:23:26Z c is dead: its replica does not count";
+        assert_eq!(last, Some(wanted));
     }
 
     #[test]

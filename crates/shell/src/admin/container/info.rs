@@ -8,7 +8,7 @@ use types::{ContainerId, PipelineId, PipelineState};
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
-/// Show containers with their pipelines and replicas.
+/// Show containers with their pipelines, replicas and what happened to them lately.
 #[derive(Debug, Clone, Args)]
 pub struct Info {
     /// Ids of containers.
@@ -38,8 +38,12 @@ pub(crate) async fn run(args: Info, conf: &Configuration) -> Result<(), ShellErr
             other => other?,
         };
         let replicas = scm.replicas(*id).await?;
+        let history = scm.container_history(*id).await?;
         if args.json {
-            shown.push(render::container::info(&container, &replicas).map_err(nonsense)?);
+            let mut value = render::container::info(&container, &replicas).map_err(nonsense)?;
+            value["history"] = render::container_history::json(&history);
+            value["underWay"] = history.under_way.into();
+            shown.push(value);
             continue;
         }
         let write = match &container.container_info.pipeline_id {
@@ -47,6 +51,14 @@ pub(crate) async fn run(args: Info, conf: &Configuration) -> Result<(), ShellErr
             None => None,
         };
         output::line(render::container::text(&container, &replicas, write).map_err(nonsense)?)?;
+        for (title, lines) in [
+            ("Under way", &history.under_way),
+            ("History", &render::container_history::lines(&history)),
+        ] {
+            if !lines.is_empty() {
+                output::line(format!("{title}: [{}]", lines.join(",\n")))?;
+            }
+        }
     }
     match (args.json, args.ids.len()) {
         (false, _) => Ok(()),

@@ -1,0 +1,112 @@
+//! What happened to a container, in words. Part of the answer to GetContainerReplicas.
+
+use placement::replica::pending::{Pending, Task};
+use placement::{Cluster, Event, Happened, Order, OrderKind, ReplicaState};
+use proto::container_location::ContainerEventProto;
+use types::{ContainerId, DatanodeId};
+
+/// What happened to a container since this SCM started, the oldest first.
+pub(super) fn events(cluster: &Cluster, id: ContainerId) -> Vec<ContainerEventProto> {
+    let event = |happened: &Happened| ContainerEventProto {
+        first: happened.first,
+        last: happened.last,
+        times: happened.times,
+        text: words(cluster, &happened.event),
+    };
+    cluster.histories.of(id).map(event).collect()
+}
+
+/// Copies and deletions of a container's replicas that are waited for.
+pub(super) fn under_way(cluster: &Cluster, id: ContainerId) -> Vec<String> {
+    let one = |pending: &Pending| {
+        let to = name(cluster, pending.node);
+        match pending.task {
+            Task::Copy { source, index } => {
+                let from = name(cluster, source);
+                format!("{to} gets a copy{} from {from}", of_index(index))
+            }
+            Task::Reconstruct { coordinator, index, .. } => {
+                let by = name(cluster, coordinator);
+                format!("{to} gets a replica{} that {by} reconstructs", of_index(index))
+            }
+            Task::Delete => format!("{to} deletes its replica"),
+        }
+    };
+    cluster.pending.of(id).iter().map(one).collect()
+}
+
+fn words(cluster: &Cluster, event: &Event) -> String {
+    let name = |node: &DatanodeId| name(cluster, *node);
+    match event {
+        Event::Created { pipeline: Some(pipeline) } => format!("created in pipeline {pipeline}"),
+        Event::Created { pipeline: None } => "created".to_owned(),
+        Event::Entered(state) => format!("is {}", state.as_str_name()),
+        Event::Revived(state) => {
+            let state = state.as_str_name();
+            format!("is {state} again: a replica with blocks turned up")
+        }
+        Event::Appeared { node, index, state, awaited } => {
+            let (node, of, state) = (name(node), of_index(*index), wire_name(*state));
+            let ordered = if *awaited { ", as ordered" } else { "" };
+            format!("{node} has a {state} replica{of}{ordered}")
+        }
+        Event::Changed { node, was, state } => {
+            let node = name(node);
+            format!("the replica of {node} is {}, was {}", wire_name(*state), wire_name(*was))
+        }
+        Event::Gone { node } => format!("{} has no replica any more", name(node)),
+        Event::Lost { node } => format!("{} is dead: its replica does not count", name(node)),
+        Event::Ordered { order, why } => format!("{}: {why}", ordered(cluster, order)),
+        Event::Failed { node } => format!("the replica for {} could not be made", name(node)),
+        Event::Late { node } => format!("what {} was to do is not waited for longer", name(node)),
+    }
+}
+
+fn ordered(cluster: &Cluster, order: &Order) -> String {
+    let node = name(cluster, order.node);
+    match &order.kind {
+        OrderKind::CloseContainer { force: false, .. } => {
+            format!("{node} was told to close its replica")
+        }
+        OrderKind::CloseContainer { force: true, .. } => {
+            format!("{node} was told to close its replica, QUASI_CLOSED or not")
+        }
+        OrderKind::DeleteContainer { force: false, .. } => {
+            format!("{node} was told to delete its replica if it has no blocks")
+        }
+        OrderKind::DeleteContainer { force: true, .. } => {
+            format!("{node} was told to delete its replica")
+        }
+        OrderKind::ReplicateContainer { target, .. } => {
+            format!("{node} was told to send its replica to {}", name(cluster, *target))
+        }
+        OrderKind::ReconstructEcContainer { sources, targets, .. } => {
+            let list = |nodes: &[(DatanodeId, u32)]| {
+                let one = |(node, index): &(DatanodeId, u32)| {
+                    format!("{} (index {index})", name(cluster, *node))
+                };
+                nodes.iter().map(one).collect::<Vec<_>>().join(", ")
+            };
+            let (sources, targets) = (list(sources), list(targets));
+            format!("{node} was told to reconstruct {targets} from {sources}")
+        }
+        // They are not about a container.
+        kind => format!("{node} was told {kind:?}"),
+    }
+}
+
+fn wire_name(state: ReplicaState) -> &'static str {
+    state.to_wire().as_str_name()
+}
+
+fn of_index(index: u32) -> String {
+    match index {
+        0 => String::new(),
+        index => format!(" of index {index}"),
+    }
+}
+
+/// A node's host name; its id when it is not registered.
+fn name(cluster: &Cluster, node: DatanodeId) -> String {
+    cluster.nodes.get(node).map_or_else(|| node.to_string(), |node| node.details.host.clone())
+}
