@@ -63,7 +63,11 @@ async fn followers_send_clients_to_the_leader_and_the_leader_names_all() {
 async fn all_oms_have_one_root_key_pair_and_the_volume_of_s3() {
     let mut service = Service::start(World::new().await).await;
     let client = service.client();
-    ok(&client, info_volume("s3v")).await;
+    // The first leader answers before it has made what a cluster begins with.
+    let made = async || {
+        client.submit(info_volume("s3v")).await.is_ok_and(|answer| answer.status() == Status::Ok)
+    };
+    service.until("the volume of S3 is there", made).await;
     let leader = service.leader().await;
     let deadline = Instant::now() + TIMEOUT;
     let mut pairs = BTreeSet::new();
