@@ -26,7 +26,7 @@ pub enum Reach {
     Orphaned,
 }
 
-/// The directories of a bucket, and where each of them belongs. Has 32 bytes or so for each.
+/// The directories of a bucket, and where each of them belongs. All are in memory, as numbers.
 #[derive(Debug)]
 pub struct Reaches {
     bucket: u64,
@@ -131,6 +131,7 @@ mod tests {
     use proto::ozone::{BucketInfo, KeyLocation, KeyLocationList};
 
     use super::*;
+    use crate::metadata;
 
     #[test]
     fn entries_belong_where_their_directories_lead() {
@@ -204,5 +205,15 @@ mod tests {
         let empty = KeyInfo { key_location_list: Vec::new(), data_size: 0, ..file };
         assert_eq!(delete_orphaned_file(&mut bucket, row, empty).unwrap().len(), 1);
         assert_eq!((bucket.used_namespace, bucket.snapshot_used_namespace), (2, 1));
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_stays() {
+        let mut bucket = bucket();
+        let mut file = KeyInfo { key_name: "f".into(), data_size: 100, ..KeyInfo::default() };
+        metadata::set_str(&mut file.metadata, metadata::HSYNC_CLIENT_ID, &hsync::session(u64::MAX));
+        let before = bucket.clone();
+        assert!(delete_orphaned_file(&mut bucket, b"/2/1/6/f".to_vec(), file).is_none());
+        assert_eq!(bucket, before);
     }
 }

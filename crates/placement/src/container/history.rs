@@ -17,7 +17,7 @@ use crate::{Cluster, Millis, Order, OrderKind, Replica, ReplicaState};
 
 /// Events that are kept of a container. The life of an erasure-coded one with 14 replicas fits.
 const EACH: usize = 64;
-/// Events that are kept of all containers: some 20 MiB.
+/// Events that are kept of all containers: bounds their memory, whatever SCM has to do.
 const ALL: usize = 100_000;
 
 /// Something that happened to a container.
