@@ -30,7 +30,7 @@ impl MetricsRegistry {
         &self.role
     }
 
-    fn register<M: Metric + Clone>(&self, name: &str, help: &str, metric: M) -> M {
+    pub(super) fn register<M: Metric + Clone>(&self, name: &str, help: &str, metric: M) -> M {
         self.registry.write().register(name, help, metric.clone());
         metric
     }

@@ -68,12 +68,7 @@ impl RpcMetrics {
     /// Registers the measurements of an endpoint under its name: `om_grpc_queue_length` and so on.
     pub fn new(registry: &MetricsRegistry, endpoint: &str) -> Self {
         let name = |what: &str| format!("{endpoint}_{what}");
-        let level = |what: &str, help: &str| {
-            let level = Level::default();
-            let shown = level.clone();
-            registry.gauge_fn(&name(what), help, move || shown.get() as f64);
-            level
-        };
+        let level = |what: &str, help: &str| registry.register(&name(what), help, Level::default());
         RpcMetrics {
             inner: Arc::new(Inner {
                 waiting: level("queue_length", "Calls received and not yet started"),

@@ -1,7 +1,11 @@
 //! Counters of threads: counting costs no traffic between cores where every thread has its own.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::{MetricType, TypedMetric};
 
 /// Threads that have counters of their own; further ones share them.
 pub(super) const SHARDS: usize = 8;
@@ -55,6 +59,21 @@ impl Level {
         if let Some(shard) = self.shards.get(shard_of_thread()) {
             shard.0.fetch_add(by, Ordering::Relaxed);
         }
+    }
+}
+
+impl TypedMetric for Level {
+    const TYPE: MetricType = MetricType::Gauge;
+}
+
+/// A level is a gauge of whole numbers.
+impl EncodeMetric for Level {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        encoder.encode_gauge(&self.get())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
     }
 }
 
