@@ -148,6 +148,7 @@ mod tests {
             node: Uuid::from_u128(n as u128),
             role: MemberRole::Voter,
             matched: 0,
+            committed: 0,
             active: *active,
         };
         GroupStatus {

@@ -92,6 +92,8 @@ pub struct FollowerStatus {
     pub role: MemberRole,
     /// Entries it confirmed.
     pub matched: u64,
+    /// Entries that it knows to be committed, as far as it told.
+    pub committed: u64,
     /// Whether it was heard of within the last election timeout.
     pub active: bool,
 }

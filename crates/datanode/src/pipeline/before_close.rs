@@ -15,14 +15,16 @@ use super::presence::Census;
 /// How often a group is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Longest wait of a pipeline that is closed for its members to be level.
+/// How long a pipeline that is closed waits for its members to be level while they do not get on,
+/// and how long at most.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(3);
+const LONGEST_CATCH_UP: Duration = Duration::from_secs(30);
 
 /// How long replay of a pipeline that is to be closed may stand still before that is refused.
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a member stays when all is level: a leader for its followers to hear that all is
-/// committed, a follower for what the leader may still have for it.
+/// How long a member stays when all is level: a follower for what the leader may still have for
+/// it, or for others.
 const LEAVE_DELAY: Duration = Duration::from_millis(500);
 
 /// How long the members may be without a leader before they are asked what they have, and how
@@ -202,27 +204,31 @@ async fn wait_for_end<P: PartialEq, F: Future<Output = Option<P>>>(
     true
 }
 
-/// Waits, but not for long, until the members have applied what is in their logs: an acknowledged
-/// write may be applied on the leader alone, and the logs are about to go.
+/// Waits, but not for long, until the members have what is in their logs and know it to be
+/// committed: an acknowledged write may be applied on the leader alone, and the logs are about to
+/// go. A follower that is left without knowing waits for a leader that there is not.
 pub(super) async fn wait_for_members(pipeline: &Pipeline) {
-    let deadline = Instant::now() + CATCH_UP_TIMEOUT;
-    let (mut level_at, mut since) = (None, Instant::now());
-    while Instant::now() < deadline {
+    let latest = Instant::now() + LONGEST_CATCH_UP;
+    let mut deadline = Instant::now() + CATCH_UP_TIMEOUT;
+    let (mut reached, mut level_at, mut since) = (None, None, Instant::now());
+    while Instant::now() < deadline.min(latest) {
         let Some(status) = pipeline.group.status().await else { return };
         if status.failed.is_some() || (status.role != Role::Leader && status.leader.is_none()) {
             return;
         }
-        let followers_are_level = status
-            .followers
-            .iter()
-            .filter(|follower| follower.active)
-            .all(|follower| follower.matched == status.last_index);
-        let level = (status.applied == status.last_index && followers_are_level)
-            .then_some(status.last_index);
+        let followers: Vec<_> = status.followers.iter().filter(|f| f.active).collect();
+        let position = followers.iter().map(|f| (f.matched, f.committed)).collect::<Vec<_>>();
+        let position = Some((status.applied, status.last_index, position));
+        if reached != position {
+            (reached, deadline) = (position, Instant::now() + CATCH_UP_TIMEOUT);
+        }
+        let last = status.last_index;
+        let know = followers.iter().all(|f| f.matched == last && f.committed >= last);
+        let level = (status.applied == last && know).then_some(last);
         if level.is_none() || level != level_at {
             (level_at, since) = (level, Instant::now());
         } else if since.elapsed() >= LEAVE_DELAY {
-            // The others heard meanwhile how far everything is committed, and nothing more came.
+            // Nothing more came meanwhile.
             return;
         }
         tokio::time::sleep(POLL_INTERVAL).await;

@@ -308,8 +308,8 @@ impl GroupCore {
         let follower = |m: &core::MemberCore| {
             let progress = raft.prs().get(m.raft_id)?;
             let (node, role) = (m.target.node, m.role);
-            let (matched, active) = (progress.matched, progress.recent_active);
-            Some(FollowerStatus { node, role, matched, active })
+            let (matched, committed) = (progress.matched, progress.committed_index);
+            Some(FollowerStatus { node, role, matched, committed, active: progress.recent_active })
         };
         let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
         let followers =

@@ -1,6 +1,7 @@
 //! Seven DataNodes as processes and keys of rs-3-2: their disks lose and change what they have
 //! while clients write and read, and nodes are gone while others are rebuilt.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -128,6 +129,21 @@ impl Test {
         bad
     }
 
+    /// A node that has a replica of what keys consist of: with few keys, not every node has.
+    async fn holder(&self) -> usize {
+        let mut names = BTreeSet::new();
+        for key in self.ledger.keys() {
+            let path = KeyPath::new(VOLUME, BUCKET, &key);
+            let (_, blocks) = self.client.key_replicas(&path).await.unwrap();
+            for block in blocks {
+                let replicas = self.scm.replicas(block.id.container).await.unwrap();
+                names.extend(replicas.into_iter().map(|r| r.datanode_details.host_name));
+            }
+        }
+        let holders: Vec<_> = (0..NODES).filter(|n| names.contains(&format!("dn{n}"))).collect();
+        *holders.choose(&mut rand::rng()).unwrap()
+    }
+
     /// What `o3 admin container report` says of containers in such a state.
     fn reported(&self, health: &str) -> u64 {
         let scm = format!("ozone.scm.client.address={}", self.cluster.scm_address());
@@ -211,9 +227,10 @@ fn damage_and_losses_of_disks_under_load_cost_nothing_and_are_repaired() {
 
     // A node has nothing any more; while its indexes are rebuilt two others are killed, so that
     // three of five are away. Nobody can read what they had, and nothing is made up for it.
-    let [wiped, first, second] = sample(&mut rand::rng(), NODES, 3).into_vec()[..] else {
-        unreachable!()
-    };
+    let wiped = test.runtime.block_on(test.holder());
+    let others: Vec<_> = (0..NODES).filter(|n| *n != wiped).collect();
+    let two = others.sample(&mut rand::rng(), 2).copied().collect::<Vec<_>>();
+    let (first, second) = (two[0], two[1]);
     test.cluster.kill(wiped);
     for disk in ["d1", "d2"] {
         std::fs::remove_dir_all(test.cluster.home(wiped).join(disk)).unwrap();
