@@ -23,6 +23,11 @@ const LONGEST_CATCH_UP: Duration = Duration::from_secs(30);
 /// How long replay of a pipeline that is to be closed may stand still before that is refused.
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long a member without a leader waits for one when all was applied: a leader that hands over
+/// to the preferred member is followed by that one. With the first of the two gone the other one
+/// could not commit what it begins with.
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// How long a member stays when all is level: a follower for what the leader may still have for
 /// it, or for others.
 const LEAVE_DELAY: Duration = Duration::from_millis(500);
@@ -211,11 +216,21 @@ pub(super) async fn wait_for_members(pipeline: &Pipeline) {
     let latest = Instant::now() + LONGEST_CATCH_UP;
     let mut deadline = Instant::now() + CATCH_UP_TIMEOUT;
     let (mut reached, mut level_at, mut since) = (None, None, Instant::now());
+    let mut led_at = Instant::now();
     while Instant::now() < deadline.min(latest) {
         let Some(status) = pipeline.group.status().await else { return };
-        if status.failed.is_some() || (status.role != Role::Leader && status.leader.is_none()) {
+        if status.failed.is_some() {
             return;
         }
+        if status.role != Role::Leader && status.leader.is_none() {
+            // The leadership may be on its way to the member that is preferred.
+            if led_at.elapsed() >= TRANSFER_TIMEOUT {
+                return;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+            continue;
+        }
+        led_at = Instant::now();
         let followers: Vec<_> = status.followers.iter().filter(|f| f.active).collect();
         let position = followers.iter().map(|f| (f.matched, f.committed)).collect::<Vec<_>>();
         let position = Some((status.applied, status.last_index, position));
@@ -224,7 +239,7 @@ pub(super) async fn wait_for_members(pipeline: &Pipeline) {
         }
         let last = status.last_index;
         let know = followers.iter().all(|f| f.matched == last && f.committed >= last);
-        let level = (status.applied == last && know).then_some(last);
+        let level = (status.applied == last && know).then_some((status.term, last));
         if level.is_none() || level != level_at {
             (level_at, since) = (level, Instant::now());
         } else if since.elapsed() >= LEAVE_DELAY {
