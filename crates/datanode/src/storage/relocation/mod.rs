@@ -52,8 +52,8 @@ pub(super) struct Relocations {
     retired: Mutex<Vec<Retired>>,
 }
 
-/// A relocation that is under way, until it is dropped.
-struct Claim<'a> {
+/// A relocation that is under way, until it is dropped; or another reason for a replica to stay.
+pub(super) struct Claim<'a> {
     all: &'a Relocations,
     id: ContainerId,
 }
@@ -64,8 +64,11 @@ impl Relocations {
         self.under_way.lock().contains(&id)
     }
 
-    fn claim(&self, id: ContainerId) -> Option<Claim<'_>> {
-        self.under_way.lock().insert(id).then_some(Claim { all: self, id })
+    /// Nobody else may move the replica until the claim is dropped; `None` when somebody does.
+    pub(super) fn claim(&self, id: ContainerId) -> Option<Claim<'_>> {
+        let is_free = self.under_way.lock().insert(id);
+        // Not `then_some`: a claim that is made and dropped ends the one that there is.
+        is_free.then(|| Claim { all: self, id })
     }
 }
 
