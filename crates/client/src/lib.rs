@@ -27,6 +27,7 @@ mod error;
 mod om;
 mod options;
 mod read;
+mod reconcile;
 mod scm;
 mod scm_block;
 mod server;

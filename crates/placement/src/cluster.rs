@@ -180,6 +180,13 @@ pub enum OrderKind {
         /// Nodes that get a replica, and its index.
         targets: Vec<(DatanodeId, u32)>,
     },
+    /// Compare a replica with those of other nodes, and get from them what it lacks.
+    ReconcileContainer {
+        /// Which container.
+        id: ContainerId,
+        /// The nodes that have the others.
+        peers: Vec<DatanodeId>,
+    },
     /// Take over what an operator wants of the node.
     SetOperationalState {
         /// What.

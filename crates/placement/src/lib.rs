@@ -15,7 +15,7 @@
 //! | --- | --- | --- |
 //! | [`node`] | a DataNode | register, watch, serve, leave |
 //! | [`pipeline`] | a Raft group of DataNodes | create, rebalance, report, close |
-//! | [`container`] | a container record | lifecycle, close, clean, locate, history |
+//! | [`container`] | a container record | lifecycle, close, clean, locate, history, reconcile |
 //! | [`replica`] | a copy of a container on a node | report, reconcile, count, repair, health |
 //! | [`block`] | a block handed out to a writer | allocate |
 //! | [`deletion`] | a transaction of the deletion log | add, send, acknowledge, status |
@@ -53,6 +53,7 @@ pub use balance::Balancer;
 pub use change::{Applied, Change, Refused, Touched};
 pub use cluster::{Cluster, Decision, Order, OrderKind, RefusedChanges};
 pub use container::history::{Event, Happened, Histories};
+pub use container::reconcilable::NotReconcilable;
 pub use container::{Container, Containers, Usage};
 pub use deletion::{DeletionLog, Transaction};
 pub use node::{Health, Node, Nodes, Storage};

@@ -21,6 +21,7 @@ mod nodes;
 mod over_replication;
 mod pipelines;
 mod point_to_point;
+mod reconcilable;
 mod repairs;
 mod replicas;
 mod safemode;

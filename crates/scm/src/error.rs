@@ -2,6 +2,7 @@
 
 use framed::{Code, Status};
 use multiraft::ProposeError;
+use placement::NotReconcilable;
 use placement::container::locate::LocateError;
 use proto::block_location::Status as BlockStatus;
 use proto::container_location::scm_container_location_response::Status as LocationStatus;
@@ -197,6 +198,12 @@ impl From<LocateError> for RequestError {
             LocateError::NotFound(id) => Self::ContainerNotFound(id),
             LocateError::NoReplicas(..) => Self::NoReplicas(e.to_string()),
         }
+    }
+}
+
+impl From<NotReconcilable> for RequestError {
+    fn from(e: NotReconcilable) -> Self {
+        Self::Refused(e.to_string())
     }
 }
 

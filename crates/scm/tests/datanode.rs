@@ -24,6 +24,8 @@ pub struct Disk {
     pub pushed: Vec<(DatanodeId, ContainerReplicaProto)>,
     /// Commands to reconstruct replicas, with their deadlines.
     pub reconstructions: Vec<(ReconstructEcContainersCommandProto, Option<i64>)>,
+    /// Commands to reconcile replicas, with their terms.
+    pub reconciliations: Vec<(ReconcileContainerCommandProto, Option<i64>)>,
     pending_reports: PendingReports,
 }
 
@@ -324,6 +326,8 @@ impl Session {
             }
         } else if let Some(made) = command.reconstruct_ec_containers_command_proto {
             disk.reconstructions.push((made, command.deadline_ms_since_epoch));
+        } else if let Some(reconcile) = command.reconcile_container_command_proto {
+            disk.reconciliations.push((reconcile, command.term));
         } else if let Some(set) = command.set_node_operational_state_command_proto {
             let mut details = self.details.lock();
             details.op_state = types::OperationalState::from_wire(set.node_operational_state);

@@ -14,6 +14,7 @@ mod harness;
 mod leaving;
 mod members;
 mod racks;
+mod reconciliation;
 mod registration;
 mod restart;
 mod slow_requests;

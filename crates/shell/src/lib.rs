@@ -199,6 +199,8 @@ mod tests {
             ("container list -a -c 100 --scm scm:9860", false),
             ("container info 1 2 --json --verbose", true),
             ("container create", false),
+            ("container reconcile --status 1 2", false),
+            ("container reconcile - --scm scm:9860 --verbose", true),
             ("container create -o me --type EC -r rs-6-3-1024k --service-id scms", false),
             ("safemode status --verbose", true),
             ("safemode --verbose status --json", true),

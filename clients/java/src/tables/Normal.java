@@ -24,6 +24,7 @@ final class Normal {
     rules.add(new Rule("\\b\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d(:\\d\\d)?", "<time>"));
     rules.add(new Rule("(\"(" + NUMBERED + ")\" : )-?\\d+", "$1<n>"));
     rules.add(new Rule("(SequenceId|Container id): \\d+", "$1: <n>"));
+    rules.add(new Rule("(Cannot (?:reconcile|get status of) container) \\d+", "$1 <n>"));
     rules.add(new Rule("\\b[A-Z_]+=\\d+(,[A-Z_]+=\\d+)+", "<ports>"));
     rules.add(new Rule("\\b(127\\.0\\.0\\.1|localhost|" + Pattern.quote(host) + "):\\d+\\b", "<host>:<port>"));
     rules.add(new Rule("(?<![\\w.-])(127\\.0\\.0\\.1|localhost|" + Pattern.quote(host) + ")(?![\\w-])", "<host>"));

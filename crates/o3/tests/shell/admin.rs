@@ -88,6 +88,10 @@ fn containers() {
              admin container info 1 999
              admin container info one
              admin container close 999
+             admin container reconcile 1 999
+             admin container reconcile --status 1 999
+             admin container reconcile 0
+             admin container reconcile
              admin container create
              admin container create -t RATIS -r ONE --owner ann
              admin container create -t EC -r rs-3-2-1024k

@@ -66,7 +66,7 @@ pub enum Event {
     Ordered {
         /// The node, and what.
         order: Order,
-        /// What asks for it: the container's health or state, or the balancer.
+        /// What asks for it: the container's health or state, the balancer, or an administrator.
         why: &'static str,
     },
     /// A replica that a node was to get does not come.
@@ -222,7 +222,8 @@ fn container_of(kind: &OrderKind) -> Option<ContainerId> {
         OrderKind::CloseContainer { id, .. }
         | OrderKind::DeleteContainer { id, .. }
         | OrderKind::ReplicateContainer { id, .. }
-        | OrderKind::ReconstructEcContainer { id, .. } => Some(*id),
+        | OrderKind::ReconstructEcContainer { id, .. }
+        | OrderKind::ReconcileContainer { id, .. } => Some(*id),
         OrderKind::CreatePipeline(_)
         | OrderKind::ClosePipeline(_)
         | OrderKind::SetOperationalState { .. }

@@ -6,6 +6,7 @@ pub mod history;
 mod left_over;
 pub mod lifecycle;
 pub mod locate;
+pub mod reconcilable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

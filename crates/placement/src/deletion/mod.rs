@@ -72,6 +72,8 @@ struct Progress {
 #[derive(Debug, Default)]
 pub struct DeletionLog {
     transactions: BTreeMap<u64, Transaction>,
+    /// How many there are of each container that has any.
+    by_container: FxHashMap<ContainerId, u64>,
     progress: FxHashMap<u64, Progress>,
     /// Where the next round begins to look.
     cursor: u64,
@@ -111,6 +113,11 @@ impl DeletionLog {
         self.transactions.range(start..).map(|(_, t)| t)
     }
 
+    /// How many transactions of a container wait for a replica.
+    pub fn transactions_of(&self, container: ContainerId) -> u64 {
+        self.by_container.get(&container).copied().unwrap_or(0)
+    }
+
     /// How much there is to delete.
     pub fn summary(&self) -> Summary {
         Summary {
@@ -143,6 +150,8 @@ impl DeletionLog {
 
     /// Adds a transaction, new or loaded.
     pub fn insert(&mut self, t: Transaction) {
+        let count = self.by_container.entry(t.container).or_default();
+        *count = count.saturating_add(1);
         self.blocks = self.blocks.saturating_add(t.blocks.len() as u128);
         self.size = self.size.saturating_add(u128::from(t.size));
         self.replicated_size = self.replicated_size.saturating_add(u128::from(t.replicated_size));
@@ -159,6 +168,12 @@ impl DeletionLog {
     }
 
     fn discount(&mut self, t: &Transaction) {
+        if let Some(count) = self.by_container.get_mut(&t.container) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.by_container.remove(&t.container);
+            }
+        }
         self.blocks = self.blocks.saturating_sub(t.blocks.len() as u128);
         self.size = self.size.saturating_sub(u128::from(t.size));
         self.replicated_size = self.replicated_size.saturating_sub(u128::from(t.replicated_size));

@@ -199,18 +199,6 @@ pub async fn close(
     Ok(ScmCloseContainerResponseProto { status: Some(status as i32) })
 }
 
-/// ReconcileContainer, which this release does not do.
-pub fn reconcile(
-    core: &Core,
-    r: &ReconcileContainerRequestProto,
-) -> Result<ReconcileContainerResponseProto, RequestError> {
-    let id = ContainerId::from_wire(r.container_id);
-    Err(match core.cluster().containers.get(id) {
-        Some(_) => RequestError::Unsupported("reconciliation of containers".to_owned()),
-        None => RequestError::Refused(format!("Container #{id} not found for reconciliation.")),
-    })
-}
-
 fn with_pipeline(
     cluster: &Cluster,
     id: ContainerId,

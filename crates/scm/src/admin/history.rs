@@ -90,6 +90,13 @@ fn ordered(cluster: &Cluster, order: &Order) -> String {
             let (sources, targets) = (list(sources), list(targets));
             format!("{node} was told to reconstruct {targets} from {sources}")
         }
+        OrderKind::ReconcileContainer { peers, .. } if peers.is_empty() => {
+            format!("{node} was told to reconcile its replica, with no other")
+        }
+        OrderKind::ReconcileContainer { peers, .. } => {
+            let peers: Vec<_> = peers.iter().map(|peer| name(cluster, *peer)).collect();
+            format!("{node} was told to reconcile its replica with {}", peers.join(", "))
+        }
         // They are not about a container.
         kind => format!("{node} was told {kind:?}"),
     }

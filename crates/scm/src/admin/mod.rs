@@ -10,6 +10,7 @@ pub mod leadership;
 pub mod members;
 pub mod node;
 pub mod pipeline;
+pub mod reconcile;
 pub mod registry;
 pub mod replication;
 pub mod report;

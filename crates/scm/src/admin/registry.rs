@@ -14,8 +14,8 @@ use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocatio
 use service::Right;
 
 use super::{
-    balancer, container, deletion, info, leadership, members, node, pipeline, replication, report,
-    safemode, upgrade, workflow,
+    balancer, container, deletion, info, leadership, members, node, pipeline, reconcile,
+    replication, report, safemode, upgrade, workflow,
 };
 use crate::core::Core;
 use crate::error::RequestError;
@@ -132,7 +132,7 @@ commands! {
         CloseContainer: Leader, Repeatable, Admin, scm_close_container_request
             => scm_close_container_response = container::close(core, &body).await?;
         ReconcileContainer: Leader, Repeatable, Admin, reconcile_container_request
-            => reconcile_container_response = container::reconcile(core, &body)?;
+            => reconcile_container_response = reconcile::reconcile(core, &body)?;
         GetReplicationManagerReport: Leader, Repeatable, Everyone, _
             => get_replication_manager_report_response = report::report(core);
 

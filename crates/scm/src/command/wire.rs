@@ -7,9 +7,9 @@ use placement::{Cluster, Millis, OrderKind, Transaction, pipeline};
 use proto::scm_datanode::{
     self as wire, CloseContainerCommandProto, ClosePipelineCommandProto,
     CreatePipelineCommandProto, DatanodeDetailsAndReplicaIndexProto, DeleteBlocksCommandProto,
-    DeleteContainerCommandProto, DeletedBlocksTransaction, ReconstructEcContainersCommandProto,
-    ReplicateContainerCommandProto, ReregisterCommandProto, ScmCommandProto,
-    SetNodeOperationalStateCommandProto,
+    DeleteContainerCommandProto, DeletedBlocksTransaction, ReconcileContainerCommandProto,
+    ReconstructEcContainersCommandProto, ReplicateContainerCommandProto, ReregisterCommandProto,
+    ScmCommandProto, SetNodeOperationalStateCommandProto,
 };
 use types::{ContainerId, DatanodeDetails, DatanodeId};
 use wire::scm_command_proto::Type;
@@ -83,6 +83,10 @@ pub fn to_wire(
             command.deadline_ms_since_epoch = deadline(cluster, now);
             command.reconstruct_ec_containers_command_proto =
                 Some(reconstruction(cluster, *id, sources, targets, cmd_id)?);
+        }
+        OrderKind::ReconcileContainer { id, peers } => {
+            command.set_command_type(Type::ReconcileContainerCommand);
+            command.reconcile_container_command_proto = Some(reconciliation(cluster, *id, peers)?);
         }
         OrderKind::SetOperationalState { state, expiry } => {
             command.set_command_type(Type::SetNodeOperationalStateCommand);
@@ -162,6 +166,23 @@ fn reconstruction(
     })
 }
 
+/// The part of a command to reconcile a replica with those of `peers`. `None` when that is not
+/// allowed any more: blocks of the container were deleted since it was ordered.
+fn reconciliation(
+    cluster: &Cluster,
+    id: ContainerId,
+    peers: &[DatanodeId],
+) -> Option<ReconcileContainerCommandProto> {
+    if let Err(why) = cluster.reconcilable(id) {
+        tracing::warn!(container = %id, %why, "a replica is not reconciled, although it was ordered");
+        return None;
+    }
+    let sources = cluster.reconciliation_sources(id);
+    let peers = peers.iter().filter(|peer| sources.contains(peer));
+    let peers = peers.filter_map(|peer| Some(cluster.nodes.get(*peer)?.details.to_wire()));
+    Some(ReconcileContainerCommandProto { container_id: id.to_wire(), peers: peers.collect() })
+}
+
 /// The command that makes a node register.
 pub fn reregister(term: i64) -> ScmCommandProto {
     let mut command = ScmCommandProto {
@@ -175,14 +196,14 @@ pub fn reregister(term: i64) -> ScmCommandProto {
 
 #[cfg(test)]
 mod tests {
-    use placement::{Change, Container, Settings};
+    use placement::{Change, Container, Replica, ReplicaState, Settings, Storage};
     use proto::hdds::LifeCycleState;
     use types::{LocalId, ReplicationConfig};
 
     use super::*;
 
-    #[test]
-    fn a_node_is_told_with_a_transaction_which_one_is_forgotten() {
+    /// A cluster with a closed container.
+    fn cluster() -> Cluster {
         let mut cluster = Cluster::new(Settings::default());
         cluster.containers.insert(Container {
             id: ContainerId(1),
@@ -197,12 +218,17 @@ mod tests {
             delete_transaction: 0,
             suppressed: false,
         });
-        let transaction = |id| Transaction {
-            id,
-            container: ContainerId(1),
-            blocks: vec![LocalId(id)],
-            ..Transaction::default()
-        };
+        cluster
+    }
+
+    fn transaction(id: u64) -> Transaction {
+        let (container, blocks) = (ContainerId(1), vec![LocalId(id)]);
+        Transaction { id, container, blocks, ..Transaction::default() }
+    }
+
+    #[test]
+    fn a_node_is_told_with_a_transaction_which_one_is_forgotten() {
+        let mut cluster = cluster();
         cluster.apply(&Change::AddDeletions(vec![transaction(4), transaction(5)])).unwrap();
         cluster.apply(&Change::RemoveDeletions(vec![4])).unwrap();
         let order = OrderKind::DeleteBlocks(vec![4, 5]);
@@ -210,5 +236,47 @@ mod tests {
         let sent = command.delete_blocks_command_proto.unwrap().deleted_blocks_transactions;
         let told: Vec<_> = sent.iter().map(|t| (t.tx_id, t.forgotten)).collect();
         assert_eq!(told, [(5, Some(4))]);
+    }
+
+    #[test]
+    fn what_is_deleted_between_order_and_command_is_not_given_back() {
+        let mut cluster = cluster();
+        let nodes = [1, 2, 3].map(|n| DatanodeId(uuid::Uuid::from_u128(n)));
+        let replica = |node, delete_transaction| Replica {
+            node,
+            state: ReplicaState::Closed,
+            used_bytes: 1,
+            keys: 1,
+            sequence_id: 0,
+            origin: node,
+            replica_index: 0,
+            is_empty: false,
+            data_checksum: 0,
+            delete_transaction,
+            lags: false,
+        };
+        let report = |cluster: &mut Cluster, node, transaction| {
+            cluster.report_replicas(vec![(ContainerId(1), replica(node, transaction))], 0);
+        };
+        for node in nodes {
+            let details = DatanodeDetails::new(node, "127.0.0.1", "localhost");
+            cluster.register(details, vec![Storage::default()], &[], 0);
+            report(&mut cluster, node, 0);
+        }
+        let order = cluster.order_reconciliation(ContainerId(1), 0).unwrap().remove(0);
+        assert_eq!(order.node, nodes[0]);
+        let peers = |cluster: &Cluster| {
+            let command = to_wire(cluster, &order.kind, &CommandIds::new(1), 8, 0)?;
+            assert_eq!((command.term, command.deadline_ms_since_epoch), (Some(8), None));
+            let peers = command.reconcile_container_command_proto.unwrap().peers;
+            Some(peers.iter().map(|p| DatanodeDetails::from_wire(p).unwrap().id).collect())
+        };
+        assert_eq!(peers(&cluster), Some(nodes[1..].to_vec()));
+        cluster.apply(&Change::AddDeletions(vec![transaction(4)])).unwrap();
+        assert_eq!(peers(&cluster), None);
+        cluster.apply(&Change::RemoveDeletions(vec![4])).unwrap();
+        report(&mut cluster, nodes[1], 3);
+        report(&mut cluster, nodes[2], 4);
+        assert_eq!(peers(&cluster), Some(nodes[2..].to_vec()));
     }
 }

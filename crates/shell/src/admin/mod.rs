@@ -27,7 +27,7 @@ pub enum AdminCommand {
     Datanode(Noun<datanode::DatanodeCommand>),
     /// Pipelines: list, create, close.
     Pipeline(Noun<pipeline::PipelineCommand>),
-    /// Containers: list, info, create, close, report.
+    /// Containers: list, info, create, close, reconcile, report.
     Container(Noun<container::ContainerCommand>),
     /// The container balancer: start, stop, status.
     #[command(name = "containerbalancer")]

@@ -7,6 +7,7 @@ pub(crate) mod container_history;
 pub(crate) mod key;
 pub(crate) mod node;
 pub(crate) mod pipeline;
+pub(crate) mod reconciliation;
 pub(crate) mod replication;
 pub(crate) mod snapshot;
 pub(crate) mod time;

@@ -4,6 +4,7 @@ mod close;
 mod create;
 mod info;
 mod list;
+mod reconcile;
 mod report;
 
 pub(crate) use report::time;
@@ -24,6 +25,8 @@ pub enum ContainerCommand {
     Create(create::Create),
     /// Close a container.
     Close(close::Close),
+    /// Compare the replicas of containers, and have them get from each other what they lack.
+    Reconcile(reconcile::Reconcile),
     /// How many containers are in which state.
     Report(report::Report),
 }
@@ -35,6 +38,7 @@ pub(crate) async fn run(command: ContainerCommand, conf: &Configuration) -> Resu
         ContainerCommand::Info(args) => info::run(args, conf).await,
         ContainerCommand::Create(args) => create::run(args, conf).await,
         ContainerCommand::Close(args) => close::run(args, conf).await,
+        ContainerCommand::Reconcile(args) => reconcile::run(args, conf).await,
         ContainerCommand::Report(args) => report::run(args, conf).await,
     }
 }
