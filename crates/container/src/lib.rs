@@ -10,6 +10,7 @@
 //! | [`bcsid`] | block commit sequence ids: does this replica know what the reader asks for |
 //! | [`segment`] | the file format that small blocks are packed into |
 //! | [`deletion`] | what a deletion transaction still has to do |
+//! | [`merkle`] | Merkle trees of replicas, and what one lacks that another has |
 
 // Numbers come out of messages, and an entry of the log that panics would do so on every replica:
 // sums saturate or are checked, and casts say what becomes of what does not fit.
@@ -29,6 +30,7 @@ pub mod chunks;
 pub mod deletion;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+pub mod merkle;
 pub mod segment;
 pub mod state;
 

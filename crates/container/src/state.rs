@@ -4,6 +4,8 @@
 //! RECOVERING ─┐
 //!             ├─► CLOSED
 //! OPEN ─► CLOSING ─► QUASI_CLOSED ─► CLOSED        any ─► UNHEALTHY ─► DELETED
+//!                         ▲                                   │
+//!                         └──────────── repaired ─────────────┘
 //! ```
 //! A replica closes through its pipeline's log (CLOSED) or, when the pipeline is gone, by itself
 //! (QUASI_CLOSED: it may lack commits that others have) until SCM says which replica is complete.
@@ -107,6 +109,18 @@ impl ContainerState {
         if allowed { Ok(to) } else { Err(TransitionError { from: self, to }) }
     }
 
+    /// What an UNHEALTHY replica is that was repaired and read from end to end. It may lack
+    /// commits, as any other one whose pipeline is gone: SCM closes it when it lacks none.
+    ///
+    /// # Errors
+    /// In every other state: there was nothing to repair, or the replica is on its way out.
+    pub fn repaired(self) -> Result<Self, TransitionError> {
+        match self {
+            Self::Unhealthy => Ok(Self::QuasiClosed),
+            from => Err(TransitionError { from, to: Self::QuasiClosed }),
+        }
+    }
+
     /// The state in `ContainerDataProto`.
     pub fn to_data(self) -> DataState {
         match self {
@@ -178,12 +192,15 @@ mod tests {
     }
 
     #[test]
-    fn an_unhealthy_replica_can_only_be_deleted() {
+    fn an_unhealthy_replica_can_only_be_deleted_or_repaired() {
         for to in [Closing, QuasiClosed, Closed] {
             assert!(Unhealthy.become_(to).is_err(), "{to}");
         }
         assert_eq!(Unhealthy.become_(Deleted), Ok(Deleted));
         assert!(Deleted.become_(Unhealthy).is_err());
+        for state in ContainerState::ALL {
+            assert_eq!(state.repaired().ok(), (state == Unhealthy).then_some(QuasiClosed));
+        }
     }
 
     #[test]

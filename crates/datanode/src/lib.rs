@@ -9,6 +9,7 @@
 //! | `dispatch` | where a command goes: to this replica, or through its pipeline |
 //! | `pipeline` | Raft groups that replicate containers |
 //! | `push` | copies containers to other nodes, and takes them |
+//! | `reconcile` | has a replica take what it lacks from those of other nodes |
 //! | `reconstruct` | rebuilds lost replica indexes of erasure-coded containers |
 //! | `disk_balancer` | moves replicas from full disks to emptier ones |
 //! | `scan` | reads what lies on the disks in the background, to find what is damaged |
@@ -26,6 +27,7 @@ mod client_load;
 mod clock;
 mod close;
 mod command;
+mod container_checksums;
 mod container_list;
 mod daemon;
 mod deadline;
@@ -52,8 +54,10 @@ mod push;
 mod range_compaction;
 mod range_compaction_settings;
 mod reclaim;
+mod reconcile;
 mod reconstruct;
 mod repair_pace;
+mod replica_source;
 mod rpc;
 mod scan;
 mod scan_settings;

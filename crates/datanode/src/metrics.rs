@@ -13,6 +13,7 @@ use types::DatanodeId;
 use crate::command;
 use crate::disk_balancer::Counts as BalancerCounts;
 use crate::node::Node;
+use crate::reconcile::Counts as ReconcileCounts;
 use crate::reconstruct::Counts;
 use crate::storage::scan::ScanFigures;
 use crate::storage::{Disk, ScanKind, Space};
@@ -108,6 +109,7 @@ impl Metrics {
         gauge("repair_limit_bytes", help, |n| n.pace.rate(tokio::time::Instant::now()) as f64);
         self.watch_copies(node);
         self.watch_reconstructions(node);
+        self.watch_reconciliations(node);
         self.watch_disk_balancer(node);
         self.watch_disks(node.store.disks());
         self.watch_used(node);
@@ -171,6 +173,29 @@ impl Metrics {
         self.registry.gauge_fn("reconstruct_ec_running", help, move || {
             let node = node.upgrade();
             node.map_or(0.0, |n| n.reconstructions.running.load(Ordering::Relaxed) as f64)
+        });
+    }
+
+    /// What reconciliations came to.
+    fn watch_reconciliations(&self, node: &Arc<Node>) {
+        let count = |name: &str, help: &str, value: fn(&ReconcileCounts) -> &AtomicU64| {
+            let node: Weak<Node> = Arc::downgrade(node);
+            let read = move || {
+                let node = node.upgrade();
+                node.map_or(0, |n| value(&n.reconciliations).load(Ordering::Relaxed))
+            };
+            self.registry.counter_fn(&format!("reconcile_{name}"), help, read);
+        };
+        count("done", "Replicas that were reconciled with each of their peers", |c| &c.done);
+        count("failed", "Replicas that were not, or not with each of them", |c| &c.failed);
+        count("blocks", "Blocks that replicas here lacked and took from others", |c| &c.blocks);
+        count("bytes", "Bytes of blocks that were taken from other replicas", |c| &c.bytes);
+        count("conflicts", "Blocks that differ between replicas and were left", |c| &c.conflicts);
+        count("repaired", "UNHEALTHY replicas that are good again", |c| &c.repaired);
+        let node: Weak<Node> = Arc::downgrade(node);
+        let help = "Closed replicas whose checksum is still to be worked out";
+        self.registry.gauge_fn("checksums_due", help, move || {
+            node.upgrade().map_or(0.0, |n| n.store.checksums_due() as f64)
         });
     }
 

@@ -15,6 +15,7 @@ use crate::late_reads::LateReads;
 use crate::pending_reports::PendingReports;
 use crate::pipeline::Pipelines;
 use crate::push::{Arrivals, Pusher};
+use crate::reconcile::Counts as ReconcileCounts;
 use crate::reconstruct::{Audit, Counts};
 use crate::repair_pace::RepairPace;
 use crate::settings::Settings;
@@ -47,6 +48,8 @@ pub(crate) struct Node {
     pub pusher: Pusher,
     /// What was rebuilt from here.
     pub reconstructions: Counts,
+    /// What reconciliations came to.
+    pub reconciliations: ReconcileCounts,
     /// What people may want to know later.
     pub audit: Audit,
     /// Containers that arrive from other nodes.

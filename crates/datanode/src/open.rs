@@ -12,6 +12,7 @@ use service::AuditLog;
 use crate::DatanodeError;
 use crate::close::Closing;
 use crate::command::budget::Budget;
+use crate::container_checksums::ContainerChecksums;
 use crate::daemon::Daemon;
 use crate::deadline;
 use crate::disk_balancer::DiskBalancer;
@@ -70,6 +71,7 @@ pub(crate) async fn open(
         daemon.services.spawn(Arc::new(RangeCompaction::new(&node, settings)));
     }
     daemon.services.spawn(Arc::new(SmallChunks::new(&node)));
+    daemon.services.spawn(Arc::new(ContainerChecksums::new(&node)));
     daemon.services.spawn(Arc::new(DiskCheck::new(&node)));
     daemon.services.spawn(Arc::new(PipelineLiveness::new(&node, daemon.settings.liveness)));
     daemon.services.spawn(Arc::new(DiskBalancing::new(&node)));
@@ -172,6 +174,7 @@ async fn assemble(daemon: &Daemon, store: ContainerStore) -> Result<Node, Datano
         pusher: Pusher::new(settings.copy_streams, settings.copy_queue, pace.clone()),
         pace,
         reconstructions: Default::default(),
+        reconciliations: Default::default(),
         audit: Audit(audit),
         arrivals: Default::default(),
         disk_balancer: DiskBalancer::open(settings.disk_balancer.clone()),

@@ -24,3 +24,6 @@ pub(crate) const DISK_CHECK: &str = "DiskCheckService";
 
 /// Moves replicas from full disks to emptier ones.
 pub(crate) const DISK_BALANCER: &str = "DiskBalancerService";
+
+/// Works the checksums of closed replicas out.
+pub(crate) const CONTAINER_CHECKSUMS: &str = "ContainerChecksumService";

@@ -19,6 +19,7 @@ mod losing;
 mod pipelines;
 mod places;
 mod ratis;
+mod reconcile;
 mod reconstruct;
 mod repair_pace;
 mod scanning;

@@ -19,6 +19,7 @@ mod echo;
 mod finalize_block;
 mod get_block;
 mod get_committed_block_length;
+mod get_container_checksum_info;
 mod get_small_file;
 mod list_block;
 mod list_container;

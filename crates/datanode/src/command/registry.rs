@@ -10,8 +10,9 @@ use proto::datanode::{ContainerCommandRequestProto, Result as ResultCode, Type};
 use super::check::Check;
 use super::{
     Command, CommandContext, Done, Failure, Read, close_container, create_container,
-    delete_container, echo, finalize_block, get_block, get_committed_block_length, get_small_file,
-    list_block, list_container, put_block, put_small_file, read_chunk, read_container, write_chunk,
+    delete_container, echo, finalize_block, get_block, get_committed_block_length,
+    get_container_checksum_info, get_small_file, list_block, list_container, put_block,
+    put_small_file, read_chunk, read_container, write_chunk,
 };
 use crate::storage::{ApplyBatch, Position};
 
@@ -120,6 +121,7 @@ commands! {
         GetSmallFile => get_small_file,
         GetBlock => get_block,
         GetCommittedBlockLength => get_committed_block_length,
+        GetContainerChecksumInfo => get_container_checksum_info,
         ListBlock => list_block,
         ReadContainer => read_container,
         ListContainer => list_container,
@@ -133,7 +135,6 @@ commands! {
         CompactChunk,
         StreamInit,
         StreamWrite,
-        GetContainerChecksumInfo,
         // Its answers are a stream: `rpc/stream.rs`.
         ReadBlock,
     }

@@ -17,11 +17,12 @@ use super::job::{Job, Member};
 use super::listing::{Listing, by_key};
 use super::plan::Plan;
 use super::produce::{AHEAD, Item, produce};
-use super::source::{Size, Source};
+use super::source::Source;
 use super::stripe::{Sources, Stripe};
 use super::target::Target;
 use crate::push::{ATTEMPTS, PushStream, Pusher, RETRY_DELAY, Reached};
 use crate::repair_pace::{Schedule, to_tell};
+use crate::replica_source::Size;
 use crate::storage::transfer::Manifest;
 
 /// Skipped blocks that are named one by one.

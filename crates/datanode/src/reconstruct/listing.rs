@@ -8,7 +8,8 @@ use futures::future::join_all;
 use proto::datanode::BlockData;
 use types::LocalId;
 
-use super::source::{Source, SourceError};
+use super::source::Source;
+use crate::replica_source::SourceError;
 
 /// A block as some sources list it.
 pub(super) struct Listed {

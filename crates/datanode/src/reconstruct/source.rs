@@ -1,208 +1,33 @@
-//! A replica that is read from.
+//! A replica with an index that is read from.
 
-use std::time::Duration;
+use std::ops::Deref;
 
-use bytes::Bytes;
-use container::checksum;
 use erasure::ReplicaIndex;
-use framed::{CallError, Client};
-use proto::datanode as dn;
-use proto::datanode::container_data_proto::State;
-use types::{ContainerId, DatanodeDetails, DatanodeId, LocalId};
+use types::ContainerId;
 
 use super::job::Member;
 use crate::push::{PushError, Pusher};
-
-/// How long a source may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Rows asked for at a time.
-const PAGE: u32 = 1_000;
-
-/// Why a source does not give something.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(super) enum SourceError {
-    /// It does not answer.
-    #[error(transparent)]
-    Call(#[from] CallError),
-    /// It refuses.
-    #[error("{code:?}: {message}")]
-    Refused {
-        /// Why.
-        code: dn::Result,
-        /// Its words.
-        message: String,
-    },
-    /// Its answer makes no sense.
-    #[error("it answers {0}")]
-    Odd(String),
-    /// Its replica is not CLOSED.
-    #[error("its replica is not CLOSED")]
-    NotClosed,
-    /// Its bytes are damaged.
-    #[error("it has damaged bytes: {0}")]
-    Damaged(#[from] checksum::ChecksumError),
-}
-
-impl SourceError {
-    /// Whether the node says that it has no such block.
-    pub fn is_gone(&self) -> bool {
-        matches!(self, Self::Refused { code: dn::Result::NoSuchBlock, .. })
-    }
-
-    /// Whether nothing more is to be expected of the source.
-    pub fn is_of_the_node(&self) -> bool {
-        matches!(self, Self::Call(_))
-    }
-}
-
-/// What a source says of its replica.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Size {
-    /// Bytes in it.
-    pub used: i64,
-    /// Blocks in it.
-    pub blocks: i64,
-    /// Size at which it counts as full.
-    pub max_size: i64,
-    /// The last deletion transaction up to which it has taken all.
-    pub delete_tx: u64,
-    /// Whether it is CLOSED: what may still be written is no source.
-    pub is_closed: bool,
-    /// Whether it is UNHEALTHY: its good blocks may be what is left.
-    pub is_damaged: bool,
-}
+use crate::replica_source::ReplicaSource;
 
 /// A replica that is read from.
 pub(super) struct Source {
     /// Its index.
     pub index: ReplicaIndex,
-    node: DatanodeDetails,
-    container: ContainerId,
-    client: Client,
+    replica: ReplicaSource,
 }
 
 impl Source {
     pub fn new(container: ContainerId, of: &Member, pusher: &Pusher) -> Result<Self, PushError> {
-        let client = pusher.client(&of.node)?;
-        Ok(Self { index: of.index, node: of.node.clone(), container, client })
+        let index = of.index.get().cast_signed();
+        let replica = ReplicaSource::new(container, index, &of.node, pusher)?;
+        Ok(Self { index: of.index, replica })
     }
+}
 
-    /// The node.
-    pub fn node(&self) -> DatanodeId {
-        self.node.id
-    }
+impl Deref for Source {
+    type Target = ReplicaSource;
 
-    /// How large the replica is.
-    pub async fn size(&self) -> Result<Size, SourceError> {
-        let request = dn::ContainerCommandRequestProto {
-            read_container: Some(dn::ReadContainerRequestProto {}),
-            ..self.request(dn::Type::ReadContainer)
-        };
-        let (response, _) = self.call(&request).await?;
-        let data = response.read_container.and_then(|read| read.container_data);
-        let data = data.ok_or_else(|| SourceError::Odd("without its container".to_owned()))?;
-        let is = |state: State| data.state == Some(state as i32);
-        let (is_closed, is_damaged) = (is(State::Closed), is(State::Unhealthy));
-        let dn::ContainerDataProto { bytes_used, block_count, size, .. } = data;
-        let delete_tx = data.delete_transaction_id.unwrap_or(0);
-        Ok(Size {
-            used: bytes_used.unwrap_or(0),
-            blocks: block_count.unwrap_or(0),
-            max_size: size.unwrap_or(0),
-            delete_tx: u64::try_from(delete_tx).unwrap_or(0),
-            is_closed,
-            is_damaged,
-        })
-    }
-
-    /// Rows from a block on, itself included, in the order of their keys.
-    pub async fn list(&self, from: Option<LocalId>) -> Result<Vec<dn::BlockData>, SourceError> {
-        let start_local_id = from.map(LocalId::to_wire);
-        let request = dn::ContainerCommandRequestProto {
-            list_block: Some(dn::ListBlockRequestProto { start_local_id, count: PAGE }),
-            ..self.request(dn::Type::ListBlock)
-        };
-        let (response, _) = self.call(&request).await?;
-        Ok(response.list_block.map(|list| list.block_data).unwrap_or_default())
-    }
-
-    /// A chunk of a block, verified. It waits for clients of the source
-    /// for `patience_ms` at most.
-    pub async fn read(
-        &self,
-        local: LocalId,
-        chunk: &dn::ChunkInfo,
-        patience_ms: u64,
-    ) -> Result<Bytes, SourceError> {
-        let block_id = dn::DatanodeBlockId {
-            container_id: self.container.to_wire(),
-            local_id: local.to_wire(),
-            block_commit_sequence_id: Some(0),
-            replica_index: Some(self.index.get().cast_signed()),
-        };
-        let request = dn::ContainerCommandRequestProto {
-            read_chunk: Some(dn::ReadChunkRequestProto {
-                block_id,
-                chunk_data: dn::ChunkInfo { stripe_checksum: None, ..chunk.clone() },
-                read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
-            }),
-            patience_ms: Some(patience_ms),
-            ..self.request(dn::Type::ReadChunk)
-        };
-        let (_, bytes) = self.call(&request).await?;
-        if bytes.len() as u64 != chunk.len {
-            return Err(SourceError::Odd(format!("{} of {} bytes", bytes.len(), chunk.len)));
-        }
-        if let Err(error) = checksum::verify(&chunk.checksum_data, &bytes) {
-            self.report_damage(local);
-            return Err(error.into());
-        }
-        Ok(bytes)
-    }
-
-    /// Has the node look through its replica. The caller does not wait for that.
-    fn report_damage(&self, local: LocalId) {
-        let header = [self.container.0.to_be_bytes(), local.0.to_be_bytes()].concat();
-        let client = self.client.clone();
-        tokio::spawn(async move {
-            let method = proto::method::REPORT_DAMAGE;
-            let told = client.call(method, header.into(), Bytes::new(), TIMEOUT).await;
-            if let Err(error) = told {
-                tracing::debug!(%error, "damage was not reported");
-            }
-        });
-    }
-
-    fn request(&self, kind: dn::Type) -> dn::ContainerCommandRequestProto {
-        dn::ContainerCommandRequestProto {
-            cmd_type: kind as i32,
-            container_id: self.container.to_wire(),
-            datanode_uuid: self.node.id.to_string(),
-            for_repair: Some(true),
-            ..Default::default()
-        }
-    }
-
-    async fn call(
-        &self,
-        request: &dn::ContainerCommandRequestProto,
-    ) -> Result<(dn::ContainerCommandResponseProto, Bytes), SourceError> {
-        let (response, bytes) =
-            framed::message::call_with_payload::<_, dn::ContainerCommandResponseProto>(
-                &self.client,
-                proto::method::CONTAINER,
-                request,
-                Bytes::new(),
-                TIMEOUT,
-            )
-            .await?;
-        match response.result() {
-            dn::Result::Success => Ok((response, bytes)),
-            code => {
-                let message = response.message.unwrap_or_default();
-                Err(SourceError::Refused { code, message })
-            }
-        }
+    fn deref(&self) -> &ReplicaSource {
+        &self.replica
     }
 }

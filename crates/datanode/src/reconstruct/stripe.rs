@@ -13,7 +13,8 @@ use types::ContainerId;
 
 use super::error::ReconstructError;
 use super::plan::{Plan, Row};
-use super::source::{Size, Source, SourceError};
+use super::source::Source;
+use crate::replica_source::{Size, SourceError};
 
 /// Cells up to this size are decoded where they are needed; others on another core.
 const DECODED_INLINE: u64 = 64 << 10;

@@ -100,6 +100,14 @@ pub enum StorageError {
         /// Why.
         reason: String,
     },
+    /// A replica that cannot be reconciled with others, or not now.
+    #[error("container {id} is not reconciled: {reason}")]
+    NotReconciled {
+        /// The container.
+        id: ContainerId,
+        /// Why.
+        reason: String,
+    },
     /// A change of state that is not allowed.
     #[error("container {id}: {error}")]
     Transition {
@@ -278,7 +286,7 @@ impl StorageError {
                 ResultCode::InvalidContainerState
             }
             Self::AlreadyHere(_) => ResultCode::ContainerExists,
-            Self::NotArrived { .. } | Self::NotRelocated { .. } => {
+            Self::NotArrived { .. } | Self::NotRelocated { .. } | Self::NotReconciled { .. } => {
                 ResultCode::ContainerInternalError
             }
             Self::ReplicaIndex { .. } => ResultCode::ContainerNotFound,
@@ -315,6 +323,10 @@ impl StorageError {
             | Self::NoSuchDisk(_)
             | Self::ClosedBesideLog(_) => ResultCode::ContainerInternalError,
         }
+    }
+
+    pub(crate) fn not_reconciled(id: ContainerId, reason: impl ToString) -> Self {
+        Self::NotReconciled { id, reason: reason.to_string() }
     }
 
     pub(crate) fn not_relocated(id: ContainerId, reason: impl ToString) -> Self {

@@ -15,6 +15,8 @@
 //! | [`deletion`] | deletion transactions and getting space back |
 //! | [`transfer`] | containers on their way to another node |
 //! | [`relocation`] | containers on their way to another disk of this node |
+//! | [`merkle`] | Merkle trees of replicas |
+//! | [`reconcile`] | putting right what a replica lacks or has damaged |
 //! | [`begun`] | which erasure-coded replicas were here |
 //! | [`tracker`] | chunk writes under way and done |
 //!
@@ -38,9 +40,11 @@ pub mod deletion;
 pub mod disk;
 mod error;
 mod making;
+mod merkle;
 mod options;
 mod patience;
 pub mod pipeline;
+mod reconcile;
 pub mod relocation;
 pub mod scan;
 pub mod segments;
@@ -61,6 +65,7 @@ pub use error::{Result, StorageError};
 pub use options::{ChoosingPolicy, DataDirectory, StorageOptions};
 pub use patience::Patience;
 pub use pipeline::{ApplyBatch, PipelineStore, Position};
+pub(crate) use reconcile::{Compared, Reconcile, Reconciled};
 pub use relocation::{Passage, Relocated};
 pub use scan::{Pace, ScanKind, Verdict};
 pub use store::{ContainerStore, Unopened};

@@ -19,6 +19,7 @@ use super::containers::{Container, InitialState, Loaded, LoadedDisk, NewContaine
 use super::disk::{self, Disk};
 use super::error::{Result, StorageError};
 use super::making::Making;
+use super::merkle::ChecksumsDue;
 use super::options::{DataDirectory, StorageOptions};
 use super::pipeline::PipelineStore;
 use super::relocation::Relocations;
@@ -64,6 +65,7 @@ struct Inner {
     suspects: Mutex<Suspects>,
     /// How old transactions of deletions are.
     deletion_ages: Ages,
+    checksums: ChecksumsDue,
 }
 
 impl Inner {
@@ -127,6 +129,7 @@ impl ContainerStore {
             unopened: Vec::new(),
             suspects: Mutex::default(),
             deletion_ages: Ages::default(),
+            checksums: ChecksumsDue::default(),
             containers: DashMap::default(),
             missing: Mutex::default(),
             begun: None,
@@ -178,6 +181,7 @@ impl ContainerStore {
         }
         for container in store.all() {
             store.check_fullness(&container);
+            store.checksums().note(&container);
         }
         Ok(store)
     }
@@ -279,6 +283,7 @@ impl ContainerStore {
         self.inner.begins(id, replica_index)?;
         let container = move_in()?;
         self.inner.missing.lock().remove(&id);
+        self.checksums().note(&container);
         self.inner.containers.insert(id, container);
         self.note_changed(id);
         Ok(())
@@ -302,6 +307,7 @@ impl ContainerStore {
         let deletes = copy.sums().pending_delete > 0;
         copy.continue_counting(old);
         self.inner.missing.lock().remove(&id);
+        self.checksums().note(&copy);
         self.inner.containers.insert(id, copy);
         self.inner.relocations.retire(old);
         from.deleting.lock().remove(&id);
@@ -313,6 +319,11 @@ impl ContainerStore {
         self.note_changed(id);
         tracing::info!(container = %id, from = from.id(), to = to.id(), "container moved to another disk");
         Ok(moved)
+    }
+
+    /// Replicas whose checksums are to be worked out.
+    pub(in crate::storage) fn checksums(&self) -> &ChecksumsDue {
+        &self.inner.checksums
     }
 
     pub(super) fn relocations(&self) -> &Relocations {

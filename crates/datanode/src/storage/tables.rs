@@ -53,6 +53,8 @@ pub(crate) const BYTES_USED: &str = "#BYTESUSED";
 pub(crate) const PENDING_DELETE: &str = "#PENDINGDELETEBLOCKCOUNT";
 /// Highest deletion transaction taken.
 pub(crate) const DELETE_TX: &str = "#delTX";
+/// The checksum of its Merkle tree, while that is known; see [`container::merkle`].
+pub(crate) const DATA_CHECKSUM: &str = "#DATACHECKSUM";
 /// When the container was last read as a whole, in milliseconds since 1970.
 pub(crate) const SCANNED: &str = "#DATASCANTIMESTAMP";
 

@@ -315,6 +315,20 @@ impl Scm {
         .await
     }
 
+    /// Has a replica reconciled with those of other nodes.
+    pub fn send_reconcile(&self, to: DatanodeId, container: i64, peers: &[DatanodeId]) {
+        let peers = self.with(|known| peers.iter().map(|id| known.nodes[id].to_wire()).collect());
+        let command = wire::ScmCommandProto {
+            command_type: wire::scm_command_proto::Type::ReconcileContainerCommand as i32,
+            reconcile_container_command_proto: Some(wire::ReconcileContainerCommandProto {
+                container_id: container,
+                peers,
+            }),
+            ..Default::default()
+        };
+        self.send(to, command);
+    }
+
     pub fn send_delete_container(&self, to: DatanodeId, container: i64) {
         let command = wire::ScmCommandProto {
             command_type: wire::scm_command_proto::Type::DeleteContainerCommand as i32,

@@ -6,6 +6,7 @@ use types::WireError;
 use crate::DatanodeError;
 use crate::pipeline::PipelineError;
 use crate::push::PushError;
+use crate::reconcile::ReconcileError;
 use crate::reconstruct::ReconstructError;
 use crate::storage::StorageError;
 
@@ -41,6 +42,9 @@ pub(crate) enum CommandError {
     /// Replica indexes were not rebuilt.
     #[error(transparent)]
     Reconstruct(#[from] ReconstructError),
+    /// A replica was not reconciled.
+    #[error(transparent)]
+    Reconcile(#[from] ReconcileError),
     /// The node's own state was not kept.
     #[error(transparent)]
     Datanode(#[from] DatanodeError),

@@ -10,6 +10,7 @@ mod delete_blocks;
 mod delete_container;
 mod error;
 mod order;
+mod reconcile_container;
 mod reconstruct_ec_containers;
 mod refresh_volume_usage;
 mod replicate_container;
@@ -145,6 +146,7 @@ commands! {
         CloseContainerCommand => close_container_command_proto,
         DeleteContainerCommand => delete_container_command_proto,
         ReplicateContainerCommand => replicate_container_command_proto,
+        ReconcileContainerCommand => reconcile_container_command_proto,
         ReconstructEcContainersCommand => reconstruct_ec_containers_command_proto,
         DeleteBlocksCommand => delete_blocks_command_proto,
         SetNodeOperationalStateCommand => set_node_operational_state_command_proto,
@@ -155,6 +157,5 @@ commands! {
         // The session registers anew: `session.rs`.
         ReregisterCommand,
         FinalizeNewLayoutVersionCommand,
-        ReconcileContainerCommand,
     }
 }

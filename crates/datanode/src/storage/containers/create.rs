@@ -110,7 +110,7 @@ impl Container {
         ContainerFile { id: self.id, state, fixed, sealed }.write(&self.disk, &self.dir)
     }
 
-    pub(super) fn sealed(&self) -> Option<Sealed> {
+    pub(in crate::storage) fn sealed(&self) -> Option<Sealed> {
         self.meta.lock().sealed
     }
 

@@ -244,6 +244,7 @@ impl Rows {
                 Some(tables::BLOCK_COUNT) => &mut sums.blocks,
                 Some(tables::BYTES_USED) => &mut sums.used,
                 Some(tables::DELETE_TX) => &mut sums.delete_tx,
+                Some(tables::DATA_CHECKSUM) => &mut sums.checksum,
                 Some(tables::SCANNED) => rows.scanned.entry(id).or_default(),
                 _ => return Ok(()),
             };

@@ -97,6 +97,8 @@ pub(crate) struct Sums {
     pub(crate) used: u64,
     pub(crate) pending_delete: u64,
     pub(crate) delete_tx: u64,
+    /// The checksum of the Merkle tree of its blocks; 0 is not known.
+    pub(crate) checksum: u64,
 }
 
 #[derive(Default)]
@@ -151,7 +153,7 @@ impl Container {
     /// As it is now.
     pub fn info(&self) -> ContainerInfo {
         let meta = self.meta.lock();
-        let Sums { bcsid, blocks, used, pending_delete, delete_tx } = meta.sums;
+        let Sums { bcsid, blocks, used, pending_delete, delete_tx, .. } = meta.sums;
         let Fixed { pipeline, replica_index, max_size, .. } = self.fixed;
         let (id, state) = (self.id, meta.state);
         ContainerInfo {
@@ -335,6 +337,7 @@ impl Sums {
             (tables::BYTES_USED, self.used, before.used),
             (tables::PENDING_DELETE, self.pending_delete, before.pending_delete),
             (tables::DELETE_TX, self.delete_tx, before.delete_tx),
+            (tables::DATA_CHECKSUM, self.checksum, before.checksum),
         ];
         for (name, now, before) in rows {
             if now != before {

@@ -32,7 +32,7 @@ impl Container {
             origin_node_id: Some(self.fixed.origin.clone()),
             replica_index: Some(info.replica_index),
             is_empty: Some(info.blocks == 0 && !info.state.is_live()),
-            data_checksum: None,
+            data_checksum: self.known_checksum().map(u64::cast_signed),
         })
     }
 }

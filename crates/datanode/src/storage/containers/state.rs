@@ -116,6 +116,28 @@ impl ContainerStore {
         Ok(true)
     }
 
+    /// An UNHEALTHY replica is good again: it was repaired, and all of it was read since. Blocks.
+    ///
+    /// # Errors
+    /// When it is not UNHEALTHY any more, is not served any more, or the disk fails.
+    pub(in crate::storage) fn note_repaired(&self, container: &Arc<Container>) -> Result<()> {
+        let id = container.id();
+        let _one = container.changing.lock();
+        let to = container.state().repaired();
+        let to = to.map_err(|error| StorageError::Transition { id, error })?;
+        if !self.is_served(container) {
+            return Err(StorageError::ContainerNotFound(id));
+        }
+        container.seal()?;
+        container.note_arrived()?;
+        container.write_file(to)?;
+        container.set_state(to);
+        tracing::info!(container = %id, %to, "an unhealthy replica is repaired");
+        self.checksums().note(container);
+        self.note_changed(id);
+        Ok(())
+    }
+
     /// Changes the state, durably. Blocks.
     pub(crate) fn change_state(
         &self,
@@ -139,6 +161,7 @@ impl ContainerStore {
         container.write_file(to)?;
         container.set_state(to);
         tracing::info!(container = %id, %from, %to, "container changed");
+        self.checksums().note(container);
         self.note_changed(id);
         Ok(())
     }

@@ -15,6 +15,7 @@ use super::free::Freed;
 use crate::storage::containers::{Container, Early};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
+use crate::storage::merkle::checksum_without;
 use crate::storage::store::ContainerStore;
 use crate::storage::tables::{self, BLOCK_DATA, DELETE_TXNS, DELETED_EARLY};
 
@@ -130,6 +131,7 @@ fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<Option<(Work,
             Some(row) => {
                 sums.used = sums.used.saturating_sub(row.length());
                 sums.blocks = sums.blocks.saturating_sub(1);
+                sums.checksum = checksum_without(sums.checksum, *local, &row);
                 freed.add(&row);
                 if let Some(packed) = row.packed {
                     container.unplace(&packed);

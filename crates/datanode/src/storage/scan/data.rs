@@ -14,6 +14,7 @@ use super::{Found, Pace, ScanKind, blocking, rows};
 use crate::storage::Patience;
 use crate::storage::containers::Container;
 use crate::storage::error::{Result, StorageError};
+use crate::storage::merkle::Damage;
 use crate::storage::tables::{Packed, StoredBlock};
 
 /// Bytes read at a time: a client's read waits for no more than that.
@@ -68,7 +69,62 @@ pub(super) async fn first_damage(
     }
 }
 
+/// The chunks of a replica whose bytes are not what was written, by their blocks. `None` when the
+/// replica is not to be judged now.
+///
+/// # Errors
+/// When its rows cannot be read.
+pub(in crate::storage) async fn damage_of_blocks(
+    container: &Arc<Container>,
+    pace: &dyn Pace,
+) -> Result<Option<Damage>> {
+    let kind = ScanKind::Reconcile;
+    let reader = Reader { container, kind, pace };
+    let (mut damage, mut last) = (Damage::default(), None);
+    loop {
+        let (of, after) = (Arc::clone(container), last);
+        let page = blocking(container, move || rows::page(&of, after)).await?;
+        let Some((local, _)) = page.last() else {
+            container.disk().scans.count(kind, !damage.is_empty());
+            return Ok(Some(damage));
+        };
+        last = Some(*local);
+        for (local, row) in page {
+            if container.disk().failure().is_some()
+                || container.is_replaying()
+                || !kind.covers(container.state())
+            {
+                return Ok(None);
+            }
+            match reader.damage_of(local, row.clone()).await {
+                Found::Nothing => {}
+                Found::Moot => return Ok(None),
+                Found::Damage(reason) => {
+                    tracing::info!(container = %container.id(), block = %local, reason, "a block is damaged");
+                    damage.insert(local, reader.damaged_chunks(local, &row).await);
+                }
+            }
+        }
+    }
+}
+
 impl Reader<'_> {
+    /// The offsets of the chunks of a damaged block that are damaged; all of them when it cannot be
+    /// said which.
+    async fn damaged_chunks(&self, local: LocalId, row: &StoredBlock) -> Vec<u64> {
+        let block = BlockId { container: self.container.id(), local, bcsid: row.bcsid() };
+        let mut damaged = Vec::new();
+        for chunk in row.chunks.iter().filter(|_| row.packed.is_none()) {
+            if self.verify_chunk(block, chunk).await.is_err() {
+                damaged.push(chunk.offset);
+            }
+        }
+        if damaged.is_empty() {
+            damaged = row.chunks.iter().map(|chunk| chunk.offset).collect();
+        }
+        damaged
+    }
+
     /// What is wrong with a block that is still what its row says.
     async fn damage_of(&self, local: LocalId, mut row: StoredBlock) -> Found {
         let id = self.container.id();

@@ -17,6 +17,22 @@ pub(super) fn damage_of(container: &Container) -> Found {
     first_damage(container).unwrap_or_else(|error| judge(container.id(), &error))
 }
 
+/// The first thing that is wrong, whatever the state and the `.container` file, which says the
+/// state. Blocks.
+///
+/// # Errors
+/// When something cannot be read: also evidence of damage.
+pub(in crate::storage) fn damage_beside_file(container: &Container) -> Result<Option<String>> {
+    match (folders(container)?, rows::check_sums(container)?) {
+        (None, None) => {}
+        (reason, other) => return Ok(reason.or(other)),
+    }
+    match segments(container)? {
+        None => rows::check_count(container),
+        reason => Ok(reason),
+    }
+}
+
 fn first_damage(container: &Container) -> Result<Found> {
     let place = {
         // Neither its state nor its place changes meanwhile.

@@ -32,8 +32,11 @@ use std::time::SystemTime;
 use container::ContainerState;
 use types::ContainerId;
 
+pub(in crate::storage) use data::damage_of_blocks;
 pub use figures::{DiskScans, FoundDamage, ScanFigures};
+pub(in crate::storage) use metadata::damage_beside_file;
 pub use pace::{Pace, Unpaced};
+pub(in crate::storage) use rows::{PAGE, page};
 pub use times::ScanOverview;
 pub(crate) use times::ScanTimes;
 
@@ -51,11 +54,13 @@ pub enum ScanKind {
     Data,
     /// All of its bytes, because a read found something wrong.
     OnDemand,
+    /// All of its bytes, to know what of it has to be repaired, and whether it was.
+    Reconcile,
 }
 
 impl ScanKind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Metadata, Self::Data, Self::OnDemand];
+    pub const ALL: [Self; 4] = [Self::Metadata, Self::Data, Self::OnDemand, Self::Reconcile];
 
     /// Its name in metrics.
     pub fn name(self) -> &'static str {
@@ -63,6 +68,7 @@ impl ScanKind {
             Self::Metadata => "metadata",
             Self::Data => "data",
             Self::OnDemand => "on_demand",
+            Self::Reconcile => "reconcile",
         }
     }
 
@@ -70,6 +76,7 @@ impl ScanKind {
     fn covers(self, state: ContainerState) -> bool {
         use ContainerState::*;
         match (self, state) {
+            (Self::Reconcile, state) => matches!(state, Closed | QuasiClosed | Unhealthy),
             (_, Unhealthy | Deleted | Recovering) => false,
             (Self::Data, state) => matches!(state, Closed | QuasiClosed),
             (Self::Metadata | Self::OnDemand, _) => true,

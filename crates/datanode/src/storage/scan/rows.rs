@@ -8,7 +8,7 @@ use crate::storage::error::{Result, StorageError};
 use crate::storage::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
 
 /// Rows read at a time.
-const PAGE: usize = 500;
+pub(in crate::storage) const PAGE: usize = 500;
 
 /// Bytes of rows that are read ahead.
 const READAHEAD: usize = 1 << 20;
@@ -67,7 +67,7 @@ pub(super) fn check_count(container: &Container) -> Result<Option<String>> {
 }
 
 /// Rows behind a block. Blocks.
-pub(super) fn page(
+pub(in crate::storage) fn page(
     container: &Container,
     after: Option<LocalId>,
 ) -> Result<Vec<(LocalId, StoredBlock)>> {

@@ -10,6 +10,7 @@ mod deletion;
 mod histories;
 mod large_blocks;
 mod life;
+mod reconcile;
 mod relocation;
 mod restart;
 mod scan_beside;

@@ -17,11 +17,9 @@ use super::Manifest;
 use crate::storage::Patience;
 use crate::storage::containers::Container;
 use crate::storage::error::{Result, StorageError};
+use crate::storage::scan::{PAGE, page};
 use crate::storage::store::ContainerStore;
-use crate::storage::tables::{self, BLOCK_DATA, DELETE_TXNS, StoredBlock};
-
-/// Rows read at a time.
-const PAGE: usize = 500;
+use crate::storage::tables::{self, DELETE_TXNS, StoredBlock};
 
 /// A part of a container: a chunk of a block, or the end of one.
 #[derive(Debug, Clone, PartialEq)]
@@ -232,32 +230,8 @@ fn row_bytes(row: &StoredBlock) -> Bytes {
     StoredBlock { packed: None, ..row.clone() }.encode_to_vec().into()
 }
 
-/// Rows behind a block.
-fn page(container: &Container, after: Option<LocalId>) -> Result<Vec<(LocalId, StoredBlock)>> {
-    let id = container.id();
-    let range = IterRange::prefix(tables::prefix(id)).background(1 << 20);
-    let mut cursor = container.disk().db.iter(BLOCK_DATA, range)?;
-    match after {
-        None => cursor.first(),
-        Some(after) => {
-            let mut behind = tables::block_key(id, after);
-            behind.push(0);
-            cursor.seek(&behind);
-        }
-    }
-    let mut rows = Vec::new();
-    while rows.len() < PAGE {
-        let Some((key, value)) = cursor.row()? else { break };
-        let local = tables::block_of(key)
-            .ok_or_else(|| StorageError::row(id, "block_data", "malformed key"))?;
-        rows.push((local, StoredBlock::read(id, value)?));
-        cursor.next();
-    }
-    Ok(rows)
-}
-
 /// Blocks that deletion transactions name.
-fn deleted(container: &Container) -> Result<FxHashSet<LocalId>> {
+pub(in crate::storage) fn deleted(container: &Container) -> Result<FxHashSet<LocalId>> {
     let id = container.id();
     let mut deleted = FxHashSet::default();
     let mut cursor =

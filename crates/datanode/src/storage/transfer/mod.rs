@@ -24,6 +24,7 @@ use container::ContainerState;
 use types::PipelineId;
 
 pub use arrival::Arrival;
+pub(in crate::storage) use export::deleted;
 pub use export::{Export, Part};
 pub(crate) use publish::discard_unfinished;
 pub(in crate::storage) use publish::{ARRIVED, discard_one};

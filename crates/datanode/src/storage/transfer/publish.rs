@@ -31,6 +31,16 @@ impl Container {
     pub(crate) fn has_arrived(&self) -> bool {
         self.path().join("metadata").join(ARRIVED).exists()
     }
+
+    /// Has it count as one that came from another node: what it has does not come from its
+    /// pipeline's log alone. Blocks.
+    pub(in crate::storage) fn note_arrived(&self) -> Result<()> {
+        let metadata = self.path().join("metadata");
+        let path = metadata.join(ARRIVED);
+        let file = File::create(&path).map_err(|e| failed(&path, e))?;
+        self.disk().sync_file(&file, &path)?;
+        self.disk().sync_names(&metadata)
+    }
 }
 
 impl Arrival {

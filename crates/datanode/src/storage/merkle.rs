@@ -1,0 +1,164 @@
+//! Merkle trees of replicas, made from their rows, and the checksums that SCM is told.
+//!
+//! The checksum of a closed replica is worked out once, in the background, and kept among its sums;
+//! what is deleted afterwards is taken out of it. One that is not known is due.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use container::{ContainerState, merkle};
+use metastore::{Batch, Durability};
+use parking_lot::Mutex;
+use proto::datanode::ContainerChecksumInfo;
+use rustc_hash::FxHashMap;
+use types::{ContainerId, LocalId};
+
+use super::containers::{Container, Sums};
+use super::error::{Result, StorageError};
+use super::scan::page;
+use super::store::ContainerStore;
+use super::tables::StoredBlock;
+use super::transfer::deleted;
+
+/// Offsets of damaged chunks by block.
+pub(super) type Damage = FxHashMap<LocalId, Vec<u64>>;
+
+/// Replicas whose checksums are to be worked out.
+#[derive(Debug, Default)]
+pub(super) struct ChecksumsDue(Mutex<BTreeSet<ContainerId>>);
+
+impl ChecksumsDue {
+    /// Notes a replica if it has to have a checksum and has none.
+    pub fn note(&self, container: &Container) {
+        if is_settled(container.state()) && container.sums().checksum == 0 {
+            self.0.lock().insert(container.id());
+        }
+    }
+}
+
+/// Whether a replica has what it has, and is to be trusted.
+fn is_settled(state: ContainerState) -> bool {
+    matches!(state, ContainerState::Closed | ContainerState::QuasiClosed)
+}
+
+/// The checksum of a replica without one of its blocks.
+pub(super) fn checksum_without(checksum: u64, local: LocalId, row: &StoredBlock) -> u64 {
+    match checksum {
+        0 => 0,
+        known => known.wrapping_sub(merkle::block_sum(&merkle::block(local, &row.chunks, &[]))),
+    }
+}
+
+impl Container {
+    /// The checksum of its tree, unless it is not known, or not to be trusted.
+    pub(super) fn known_checksum(&self) -> Option<u64> {
+        let known = self.sums().checksum;
+        (known != 0 && is_settled(self.state())).then_some(known)
+    }
+
+    /// Its tree; `damage` is what of it is known to be damaged. Blocks.
+    pub(super) fn tree(&self, damage: &Damage) -> Result<merkle::Tree> {
+        let deleted = deleted(self)?;
+        let mut tree = merkle::Tree::default();
+        for_each_row(self, |local, row| {
+            if !deleted.contains(&local) {
+                let damaged = damage.get(&local).map_or(&[][..], Vec::as_slice);
+                tree.add(merkle::block(local, &row.chunks, damaged));
+            }
+        })?;
+        deleted.into_iter().for_each(|local| tree.add_deleted(local));
+        Ok(tree)
+    }
+}
+
+/// What the rows of a replica come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RowTotals {
+    pub blocks: u64,
+    pub used: u64,
+    pub checksum: u64,
+}
+
+impl RowTotals {
+    /// Reads all rows; they may change meanwhile. Blocks.
+    pub fn of(container: &Container) -> Result<Self> {
+        let mut totals = Self { blocks: 0, used: 0, checksum: merkle::EMPTY };
+        for_each_row(container, |local, row| {
+            let sum = merkle::block_sum(&merkle::block(local, &row.chunks, &[]));
+            totals.blocks = totals.blocks.saturating_add(1);
+            totals.used = totals.used.saturating_add(row.length());
+            totals.checksum = totals.checksum.wrapping_add(sum);
+        })?;
+        Ok(totals)
+    }
+}
+
+/// Goes through all rows. Blocks.
+pub(super) fn for_each_row(
+    container: &Container,
+    mut visit: impl FnMut(LocalId, &StoredBlock),
+) -> Result<()> {
+    let mut last = None;
+    loop {
+        let rows = page(container, last)?;
+        let Some((local, _)) = rows.last() else { return Ok(()) };
+        last = Some(*local);
+        rows.iter().for_each(|(local, row)| visit(*local, row));
+    }
+}
+
+impl ContainerStore {
+    /// The Merkle tree of a replica, from its rows. Blocks.
+    ///
+    /// # Errors
+    /// When the replica is not here or takes writes, or a row cannot be read.
+    pub fn checksum_info(&self, id: ContainerId) -> Result<ContainerChecksumInfo> {
+        let container = self.container(id)?;
+        let state = container.state();
+        if state.is_live() {
+            return Err(StorageError::NotClosed { id, state });
+        }
+        Ok(container.tree(&Damage::default())?.into_info(id))
+    }
+
+    /// How many replicas wait for their checksum.
+    pub fn checksums_due(&self) -> usize {
+        self.checksums().0.lock().len()
+    }
+
+    /// Works out the next checksum that is due. Says whose it was, and whether it is known now: not
+    /// when the replica changed meanwhile, or is not closed any more. Blocks.
+    ///
+    /// # Errors
+    /// When its rows cannot be read or written. It is due again after the next start.
+    pub fn compute_next_checksum(&self) -> Option<(ContainerId, Result<bool>)> {
+        let id = self.checksums().0.lock().pop_first()?;
+        let Some(container) = self.find(id) else { return Some((id, Ok(false))) };
+        let computed = self.compute_checksum(&container);
+        if matches!(computed, Ok(false)) {
+            self.checksums().note(&container);
+        }
+        Some((id, computed))
+    }
+
+    fn compute_checksum(&self, container: &Arc<Container>) -> Result<bool> {
+        let before = container.sums();
+        if before.checksum != 0 || !is_settled(container.state()) {
+            return Ok(before.checksum != 0);
+        }
+        let sum = RowTotals::of(container)?.checksum;
+        let _commit = container.commit.lock();
+        let now = container.sums();
+        if now != before || !is_settled(container.state()) {
+            return Ok(false);
+        }
+        let sums = Sums { checksum: sum, ..now };
+        let mut batch = Batch::new();
+        sums.put_changed(container, &mut batch);
+        // One that a crash takes away is worked out anew.
+        container.disk().db.write(batch, Durability::NoWal)?;
+        container.set_sums(sums);
+        self.note_changed(container.id());
+        Ok(true)
+    }
+}
