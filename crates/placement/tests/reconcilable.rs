@@ -1,4 +1,4 @@
-//! Which containers an administrator can have reconciled, and who compares with whom.
+//! Which containers an administrator can have reconciled, and which peers each node is told.
 
 use placement::{
     Change, Cluster, Container, Event, NotReconcilable, OrderKind, Replica, ReplicaState,
