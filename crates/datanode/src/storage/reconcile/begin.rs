@@ -9,7 +9,7 @@ use container::ContainerState;
 use rustc_hash::FxHashSet;
 use types::ContainerId;
 
-use super::Reconcile;
+use super::{BLOCKS_OF, Reconcile};
 use crate::storage::containers::Container;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::merkle::Damage;
@@ -41,7 +41,7 @@ impl ContainerStore {
             _ => Some(Damage::default()),
         };
         let damage = damage.ok_or_else(|| refuse("it cannot be read now"))?;
-        let dir = container.disk().arrivals_dir().join(format!("blocks-of-{id}"));
+        let dir = container.disk().arrivals_dir().join(format!("{BLOCKS_OF}{id}"));
         let (of, place) = (Arc::clone(&container), dir.clone());
         let (damage, tree) = container
             .blocking(move || {

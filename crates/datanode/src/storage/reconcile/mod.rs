@@ -33,6 +33,10 @@ use super::merkle::Damage;
 use super::relocation::Claim;
 use super::store::ContainerStore;
 
+/// What the name of a folder begins with in which blocks lie until they are whole. One that a crash
+/// leaves behind is removed at the next start.
+pub(in crate::storage) const BLOCKS_OF: &str = "blocks-of-";
+
 /// A replica that is being reconciled. It stays on its disk meanwhile.
 pub(crate) struct Reconcile<'s> {
     store: &'s ContainerStore,

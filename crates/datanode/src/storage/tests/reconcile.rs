@@ -167,6 +167,22 @@ async fn bytes_without_their_checksums_do_not_come_in() {
     assert!(replica.begin_block(LocalId(1), absurd).await.is_err());
 }
 
+#[tokio::test]
+async fn what_came_in_part_is_removed_at_the_next_start() {
+    let (good, mut node) = (closed(), damaged().await);
+    let replica = node.store().begin_reconcile(CONTAINER, &Unpaced).await.unwrap();
+    let row = good.container().block_row(LocalId(1)).unwrap().unwrap().into_wire();
+    let mut block = replica.begin_block(LocalId(1), row).await.unwrap();
+    block.write(contents(1).remove(0)).await.unwrap();
+    drop((replica, block));
+    node.kill();
+    node.open();
+    let arrivals = node.store().disks()[0].arrivals_dir();
+    assert_eq!(fs::read_dir(arrivals).unwrap().count(), 0, "nothing is left behind");
+    assert!(reconcile(&node, &good, Compared::WithSound).await.unwrap().repaired);
+    assert_whole(&node, &good).await;
+}
+
 /// What is deleted is taken out of a checksum that is known: it stays that of the blocks that are
 /// left.
 #[tokio::test]

@@ -17,6 +17,7 @@ use super::arrival::failed;
 use crate::storage::containers::{Container, Fixed, drop_rows};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
+use crate::storage::reconcile::BLOCKS_OF;
 use crate::storage::store::ContainerStore;
 use crate::storage::tables::{self, DELETE_TXNS, SEGMENTS};
 
@@ -138,12 +139,20 @@ pub(crate) fn discard_unfinished(
 ) -> Result<()> {
     let dir = disk.arrivals_dir();
     let entries = fs::read_dir(&dir).map_err(|e| StorageError::disk(&dir, e))?;
-    let arriving = entries.flatten().filter_map(|e| {
-        let id = e.file_name().to_str()?.parse().ok()?;
-        Some((id, e.path()))
-    });
+    let (mut arriving, mut blocks) = (Vec::new(), Vec::new());
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        match name.to_str().map(|name| (name.parse(), name.starts_with(BLOCKS_OF))) {
+            Some((Ok(id), _)) => arriving.push((id, entry.path())),
+            Some((_, true)) => blocks.push(entry.path()),
+            _ => {}
+        }
+    }
+    for path in blocks {
+        fs::remove_dir_all(&path).map_err(|e| StorageError::disk(&path, e))?;
+    }
     let marked = places.into_iter().filter(|(_, dir)| is_unfinished(dir));
-    for (id, path) in arriving.chain(marked).collect::<Vec<_>>() {
+    for (id, path) in arriving.into_iter().chain(marked).collect::<Vec<_>>() {
         tracing::info!(container = %id, "a copy that did not arrive whole is removed");
         discard(disk, id, &path)?;
     }
