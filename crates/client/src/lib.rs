@@ -9,6 +9,7 @@
 //! * [`KeyReader`] reads ranges from the replicas, always verifying checksums; a bad or late
 //!   replica costs a retry on the next one. It reads one version of a key or fails; [`newest()`]
 //!   goes on to the next version.
+//! * [`KeyStorage`] says on which disks a key's bytes are, and has them written to others.
 //! * [`ReplicatedBlock`] reads each replica of a block by itself, for administrators.
 //! * [`ScmClient`] and [`ServerClient`] are for administration, [`DatanodeClient`] and
 //!   [`ScmBlockClient`] for load on DataNodes and SCM by themselves.
@@ -24,6 +25,7 @@ mod client;
 mod container_history;
 mod datanode;
 mod error;
+mod key_storage;
 mod om;
 mod options;
 mod read;
@@ -37,6 +39,7 @@ pub use client::Client;
 pub use container_history::ContainerHistory;
 pub use datanode::DatanodeClient;
 pub use error::{Error, ErrorKind};
+pub use key_storage::{KeyStorage, MoveOutcome};
 pub use om::anywhere::FollowerReads;
 pub use om::args::{BucketSpec, CreateKey, FileOptions, KeyPath, ListKeys, PartOf, Precondition};
 pub use om::bucket::BucketChange;

@@ -51,6 +51,7 @@ impl ScmBlockClient {
                 exclude_list: None,
                 ec_replication_config: replication.wire_ec(),
                 client: None,
+                storage_type: Vec::new(),
             }),
             ..Default::default()
         };

@@ -119,6 +119,7 @@ pub fn pipeline(members: &[Node]) -> Pipeline {
     Pipeline {
         id: PipelineId::random(),
         config: ReplicationConfig::RATIS_THREE,
+        storage_type: types::StorageType::default(),
         state: PipelineState::Open,
         leader: members.first().map(|node| node.details.id),
         suggested_leader: None,
@@ -133,6 +134,7 @@ pub fn pipeline(members: &[Node]) -> Pipeline {
 pub fn group(members: &[Node], config: EcConfig) -> Pipeline {
     Pipeline {
         config: ReplicationConfig::Ec(config),
+        storage_type: types::StorageType::default(),
         leader: None,
         replica_indexes: (1..).take(members.len()).collect(),
         ..pipeline(members)

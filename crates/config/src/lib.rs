@@ -46,5 +46,5 @@ pub use error::{ConfigError, Expected};
 pub use origin::Origin;
 pub use scm_service::{ScmNode, ScmService};
 pub use site::site_xml;
-pub use value::{ByteSize, HostPort};
+pub use value::{ByteSize, DataDir, HostPort, StorageTypes};
 pub use warning::Warning;

@@ -67,11 +67,8 @@ impl Value for PathBuf {
     }
 }
 
-/// A path, also when written as `file:///path` or with a storage type before it (`[SSD]/path`), as
-/// Ozone allows.
+/// A path, also when written as `file:///path`, as Ozone allows.
 fn path(raw: &str) -> PathBuf {
-    let raw =
-        if raw.starts_with('[') { raw.split_once(']').map_or(raw, |(_, rest)| rest) } else { raw };
     PathBuf::from(raw.strip_prefix("file://").unwrap_or(raw))
 }
 
@@ -86,6 +83,56 @@ impl Value for Vec<PathBuf> {
     const TYPE: &'static str = "list of paths";
     fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
         Ok(items(raw).map(path).collect())
+    }
+}
+
+/// A data directory, and what kind of disk it is on: `[SSD]/path`, as HDFS and Ozone write it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataDir {
+    /// The directory.
+    pub path: PathBuf,
+    /// One of [`DataDir::STORAGE_TYPES`].
+    pub storage_type: &'static str,
+}
+
+impl DataDir {
+    /// The storage types that there are; the first is that of a directory that names none.
+    pub const STORAGE_TYPES: [&'static str; 3] = ["DISK", "SSD", "ARCHIVE"];
+}
+
+impl Value for Vec<DataDir> {
+    const TYPE: &'static str = "list of paths";
+    fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
+        items(raw).map(data_dir).collect()
+    }
+}
+
+fn data_dir(raw: &str) -> Result<DataDir, Expected> {
+    let [usual, ..] = DataDir::STORAGE_TYPES;
+    let Some(rest) = raw.strip_prefix('[') else {
+        return Ok(DataDir { path: path(raw), storage_type: usual });
+    };
+    let found = rest.split_once(']').and_then(|(named, rest)| {
+        Some((storage_type(named.trim())?, Some(rest.trim()).filter(|rest| !rest.is_empty())?))
+    });
+    let expected = "directories such as /d1, [SSD]/d2 and [ARCHIVE]/d3";
+    let (storage_type, rest) = found.ok_or(Expected(expected.into()))?;
+    Ok(DataDir { path: path(rest), storage_type })
+}
+
+fn storage_type(named: &str) -> Option<&'static str> {
+    DataDir::STORAGE_TYPES.into_iter().find(|of| of.eq_ignore_ascii_case(named))
+}
+
+/// Storage types, of [`DataDir::STORAGE_TYPES`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorageTypes(pub Vec<&'static str>);
+
+impl Value for StorageTypes {
+    const TYPE: &'static str = "list";
+    fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
+        let types = items(raw).map(storage_type).collect::<Option<_>>();
+        types.map(Self).ok_or(Expected("a list of DISK, SSD and ARCHIVE".into()))
     }
 }
 

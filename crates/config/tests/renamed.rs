@@ -52,7 +52,8 @@ fn old_names_work_in_the_environment_and_in_substitutions() {
         .unwrap();
     let conf = builder.build().unwrap();
     assert_eq!(conf.get(&datanode::HDDS_DATANODE_HOSTNAME), "host1");
-    assert_eq!(conf.get(&datanode::HDDS_DATANODE_DIR), [std::path::Path::new("/data/host1")]);
+    let dirs = conf.get(&datanode::HDDS_DATANODE_DIR);
+    assert_eq!(dirs[0].path, std::path::Path::new("/data/host1"));
     let derived = Configuration::default().with("dfs.datanode.hostname", "host2");
     assert_eq!(derived.get(&datanode::HDDS_DATANODE_HOSTNAME), "host2");
 }

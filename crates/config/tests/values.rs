@@ -95,8 +95,14 @@ fn one_connects_to_a_wildcard_address_by_loopback() {
 
 #[test]
 fn directories_may_carry_a_storage_type_or_a_scheme() {
-    let conf = set(HDDS_DATANODE_DIR.name(), "/d1, [SSD]/d2,file:///d3,").unwrap();
-    let dirs: Vec<String> =
-        conf.get(&HDDS_DATANODE_DIR).iter().map(|p| p.display().to_string()).collect();
-    assert_eq!(dirs, ["/d1", "/d2", "/d3"]);
+    let conf = set(HDDS_DATANODE_DIR.name(), "/d1, [SSD]/d2,[archive]file:///d3,").unwrap();
+    let dirs: Vec<String> = conf
+        .get(&HDDS_DATANODE_DIR)
+        .iter()
+        .map(|dir| format!("{} {}", dir.storage_type, dir.path.display()))
+        .collect();
+    assert_eq!(dirs, ["DISK /d1", "SSD /d2", "ARCHIVE /d3"]);
+    for wrong in ["[RAM_DISK]/d1", "[SSD]", "[SSD/d1", "[]/d1"] {
+        assert!(set(HDDS_DATANODE_DIR.name(), wrong).is_none(), "{wrong}");
+    }
 }

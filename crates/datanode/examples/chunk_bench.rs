@@ -43,7 +43,7 @@ fn main() -> Outcome<()> {
     );
     options.container_size = u64::MAX >> 8;
     let store = ContainerStore::open(options)?;
-    let disk = store.choose_disk(0)?;
+    let disk = store.choose_disk(&types::StorageType::ANY, 0)?;
     let pipe = store.open_pipeline(PipelineId::random(), &disk)?;
     let new = NewContainer { id: CONTAINER, pipeline: Some(pipe.id()), ..Default::default() };
     store.create_container(new)?;

@@ -43,7 +43,8 @@ fn main() -> Outcome<()> {
     );
     options.container_size = u64::MAX >> 8;
     let store = ContainerStore::open(options)?;
-    let pipe = store.open_pipeline(PipelineId::random(), &store.choose_disk(0)?)?;
+    let pipe = store
+        .open_pipeline(PipelineId::random(), &store.choose_disk(&types::StorageType::ANY, 0)?)?;
     for id in [LARGE_BLOCKS, SMALL_BLOCKS] {
         let new = NewContainer { id, pipeline: Some(pipe.id()), ..Default::default() };
         store.create_container(new)?;

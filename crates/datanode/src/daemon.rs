@@ -47,7 +47,7 @@ pub(crate) struct Daemon {
     pub settings: Settings,
     pub identity: Mutex<Identity>,
     pub pending_reports: Arc<PendingReports>,
-    pub sessions: SessionTable,
+    pub sessions: Arc<SessionTable>,
     pub metrics: Metrics,
     pub edge: telemetry::Edge,
     pub services: BackgroundServices,
@@ -71,7 +71,7 @@ impl Daemon {
         let metrics = Metrics::new(identity.details().id);
         Arc::new(Self {
             pending_reports: Arc::default(),
-            sessions: SessionTable::default(),
+            sessions: Arc::default(),
             services: BackgroundServices::new(&metrics.registry, shutdown.clone()),
             access: AdminAccess::new(settings.admin_policy.clone()),
             metrics,

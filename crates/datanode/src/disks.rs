@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use blockio::{DiskOptions, Engine};
 use config::keys::{datanode as dn, trioxide};
 use config::{ByteSize, Configuration};
+use rustix::process::{Resource, getrlimit};
 use types::DatanodeId;
 
 use crate::settings::Settings;
@@ -18,14 +19,16 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
         .data_dirs
         .iter()
         .enumerate()
-        .map(|(index, path)| DataDirectory {
-            path: path.clone(),
+        .map(|(index, dir)| DataDirectory {
+            path: dir.path.clone(),
+            storage_type: dir.storage_type.parse().unwrap_or_default(),
             raft_dir: raft_dir(settings, index, id),
-            reserved: reserved_of(&reserved, path),
+            reserved: reserved_of(&reserved, &dir.path),
         })
         .collect();
     let policy = conf.get(&dn::HDDS_DATANODE_VOLUME_CHOOSING_POLICY);
     let cache = conf.get(&dn::HDDS_DATANODE_METADATA_ROCKSDB_CACHE_SIZE).as_usize();
+    let open = OpenFiles::of(getrlimit(Resource::Nofile).current, settings.data_dirs.len());
     StorageOptions {
         begun: Some(settings.id_file.with_file_name(BEGUN_FILE)),
         min_free_space: conf.get(&dn::HDDS_DATANODE_VOLUME_MIN_FREE_SPACE).bytes(),
@@ -44,13 +47,38 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
             engine: engine(conf),
             read_limit: Some(conf.get(&dn::TRIOXIDE_DATANODE_READ_LIMIT))
                 .filter(|limit| !limit.is_zero()),
+            open_files: open.blocks as usize,
             spare_threads: conf.get(&dn::TRIOXIDE_DATANODE_DISK_SPARE_WORKERS) as usize,
             ..DiskOptions::default()
         },
         open_timeout: settings.checks.timeout,
         scrub_min_gap: settings.scans.min_gap,
         metadata_cache: cache / settings.data_dirs.len().max(1),
+        metadata_open_files: open.tables,
         ..StorageOptions::new(dirs, cluster_id, id)
+    }
+}
+
+/// How many files a disk keeps open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OpenFiles {
+    /// Files of blocks and segments; each may be open twice, through the page cache and past it.
+    blocks: u32,
+    /// Files of the database.
+    tables: u32,
+}
+
+impl OpenFiles {
+    /// What one of so many disks may keep open when the process may have `limit` files open: all
+    /// of them together half of that. The rest is for connections, logs, and what is opened for a
+    /// moment.
+    fn of(limit: Option<u64>, disks: usize) -> Self {
+        const MOST: u64 = 512;
+        const LEAST: u64 = 16;
+        let share = limit.unwrap_or(u64::MAX) / 2 / disks.max(1) as u64;
+        let third = (share / 3).clamp(LEAST, MOST);
+        let each = u32::try_from(third).unwrap_or(u32::MAX);
+        Self { blocks: each, tables: each }
     }
 }
 
@@ -98,18 +126,38 @@ fn reserved_of(reserved: &[(PathBuf, u64)], path: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use types::StorageType;
+
     use super::*;
+
+    #[test]
+    fn disks_together_keep_half_of_the_files_open_that_a_process_may() {
+        let all = |limit, disks| {
+            let OpenFiles { blocks, tables } = OpenFiles::of(limit, disks);
+            (blocks * 2 + tables) as usize * disks
+        };
+        assert_eq!(OpenFiles::of(None, 60), OpenFiles { blocks: 512, tables: 512 });
+        assert_eq!(OpenFiles::of(Some(1 << 20), 12), OpenFiles { blocks: 512, tables: 512 });
+        for (limit, disks) in [(20_000, 60), (4_096, 4), (20_000, 1), (65_536, 60)] {
+            assert!(all(Some(limit), disks) as u64 <= limit / 2, "{limit} {disks}");
+        }
+        // Less than that is no use.
+        assert_eq!(OpenFiles::of(Some(256), 60), OpenFiles { blocks: 16, tables: 16 });
+        assert_eq!(OpenFiles::of(Some(0), 0), OpenFiles { blocks: 16, tables: 16 });
+    }
 
     #[test]
     fn every_disk_gets_its_own_reserve_and_raft_directory() {
         let conf = Configuration::builder().build().unwrap();
-        let conf = conf.with("hdds.datanode.dir", "/a,/b,/c");
+        let conf = conf.with("hdds.datanode.dir", "/a,[SSD]/b,[ARCHIVE]/c");
         let conf = conf.with("hdds.datanode.dir.du.reserved", "/b:1MB,nonsense");
         let conf = conf.with("hdds.container.ratis.datanode.storage.dir", "/r1,/r2");
         let settings = Settings::read(&conf).unwrap();
         let options = options(&settings, "CID-1", DatanodeId::default());
         let reserves: Vec<_> = options.dirs.iter().map(|dir| dir.reserved).collect();
         assert_eq!(reserves, [0, 1 << 20, 0]);
+        let types: Vec<_> = options.dirs.iter().map(|dir| dir.storage_type).collect();
+        assert_eq!(types, [StorageType::Disk, StorageType::Ssd, StorageType::Archive]);
         let mut rafts: Vec<_> = options.dirs.iter().map(|dir| dir.raft_dir.clone()).collect();
         rafts.dedup();
         assert_eq!(rafts.len(), 3);

@@ -6,10 +6,11 @@ use arc_swap::ArcSwap;
 use container::ContainerState;
 use proto::disk_balancer::DatanodeDiskBalancerInfoProto;
 use service::BackgroundServices;
-use types::{ContainerId, DatanodeDetails, OperationalState};
+use types::{ContainerId, DatanodeDetails, OperationalState, StorageType};
 
 use crate::command::CommandContext;
 use crate::command::budget::Budget;
+use crate::container_type::ContainerTypes;
 use crate::disk_balancer::DiskBalancer;
 use crate::late_reads::LateReads;
 use crate::pending_reports::PendingReports;
@@ -40,6 +41,8 @@ pub(crate) struct Node {
     pub read_budget: Budget,
     /// Reads that were refused lately.
     pub late_reads: LateReads,
+    /// Says which disks containers belong on.
+    pub container_types: ContainerTypes,
     /// SCM's commands under way.
     pub under_way: UnderWay,
     /// How fast repairs go.
@@ -64,7 +67,16 @@ impl Node {
     /// What commands work on.
     pub fn command_context(&self) -> CommandContext<'_> {
         let Self { store, settings, read_budget, late_reads, .. } = self;
-        CommandContext { store, settings, read_budget, late_reads }
+        CommandContext { store, settings, read_budget, late_reads, storage_type: None }
+    }
+
+    /// The storage type of the disk that a replica which a write would make here belongs on; `None`
+    /// when there is nothing to choose.
+    pub async fn storage_type_for(&self, container: ContainerId) -> Option<StorageType> {
+        if !self.store.has_several_types() || self.store.container(container).is_ok() {
+            return None;
+        }
+        self.container_types.of(container).await
     }
 
     /// Asks the disks what changed, and puts it among the pending reports.

@@ -13,6 +13,7 @@ use crate::DatanodeError;
 use crate::close::Closing;
 use crate::command::budget::Budget;
 use crate::container_checksums::ContainerChecksums;
+use crate::container_type::ContainerTypes;
 use crate::daemon::Daemon;
 use crate::deadline;
 use crate::disk_balancer::DiskBalancer;
@@ -169,6 +170,7 @@ async fn assemble(daemon: &Daemon, store: ContainerStore) -> Result<Node, Datano
         pending_reports: daemon.pending_reports.clone(),
         write_budget: Budget::new(settings.pending_bytes),
         read_budget: Budget::new(settings.pending_bytes),
+        container_types: ContainerTypes::new(daemon.sessions.clone()),
         late_reads: Default::default(),
         under_way: Default::default(),
         pusher: Pusher::new(settings.copy_streams, settings.copy_queue, pace.clone()),

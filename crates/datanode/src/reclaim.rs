@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use service::{BackgroundService, Progress};
 
+use crate::clock::{Clock, SystemClock};
+use crate::deletion_pace::DeletionPace;
 use crate::node::Node;
 use crate::service_names;
-
-/// Blocks per run, so that a run stays short.
-const BLOCKS: usize = 1_000;
 
 /// A block that was not written to for this long is no longer tracked; see
 /// [`Tracker::forget_idle`](crate::storage::tracker::Tracker::forget_idle).
@@ -20,11 +19,18 @@ const BLOCK_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 pub(crate) struct Reclaim {
     node: Weak<Node>,
     interval: Duration,
+    pace: DeletionPace,
+    clock: Arc<dyn Clock>,
 }
 
 impl Reclaim {
     pub fn new(node: &Arc<Node>) -> Self {
-        Self { node: Arc::downgrade(node), interval: node.settings.deleting_interval }
+        Self {
+            node: Arc::downgrade(node),
+            interval: node.settings.deleting_interval,
+            pace: DeletionPace::new(node.settings.deletion_share),
+            clock: Arc::new(SystemClock),
+        }
     }
 }
 
@@ -45,9 +51,16 @@ impl BackgroundService for Reclaim {
             node.store.forget_idle(before);
         }
         node.arrivals.forget_old();
-        let store = node.store.clone();
-        match tokio::task::spawn_blocking(move || store.reclaim(BLOCKS)).await {
-            Ok(Ok(reclaimed)) if reclaimed.more => Progress::more(reclaimed.blocks),
+        let (store, portion) = (node.store.clone(), self.pace.portion());
+        let begun = Instant::now();
+        match tokio::task::spawn_blocking(move || store.reclaim(portion)).await {
+            Ok(Ok(reclaimed)) if reclaimed.more => {
+                let now = Instant::now();
+                let is_used = node.pace.clients.is_used(now);
+                let pause = self.pace.note(now - begun, is_used, self.clock.hour());
+                tokio::time::sleep(pause).await;
+                Progress::more(reclaimed.blocks)
+            }
             Ok(Ok(reclaimed)) => Progress::done(reclaimed.blocks),
             Ok(Err(error)) => Progress::failed(error),
             Err(error) => Progress::failed(error),

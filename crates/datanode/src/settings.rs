@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use chunkcache::CacheOptions;
 use config::keys::{datanode as dn, hdds, scm, trioxide};
-use config::{Configuration, HostPort};
+use config::{Configuration, DataDir, HostPort};
 use limits::{ConnectionOptions, MemoryBudget};
 use service::{AdminPolicy, AuditOptions};
 
 use crate::DatanodeError;
 use crate::check_settings::CheckSettings;
+use crate::deletion_pace::DeletionShare;
 use crate::disk_balancer::DiskBalancerSettings;
 use crate::liveness_limits::LivenessLimits;
 use crate::range_compaction_settings::RangeCompactionSettings;
@@ -34,7 +35,7 @@ pub struct Settings {
     /// The file with the DataNode's identity.
     pub id_file: PathBuf,
     /// One directory per disk.
-    pub data_dirs: Vec<PathBuf>,
+    pub data_dirs: Vec<DataDir>,
     /// Raft log directories, one per disk; beside the data when empty.
     pub raft_dirs: Vec<PathBuf>,
     /// Name given by the operator; found out when empty.
@@ -97,6 +98,8 @@ pub struct Settings {
     pub repair_rates: RepairRates,
     /// A command that takes as long is logged; zero for none.
     pub slow_command: Duration,
+    /// How deletions make way for clients.
+    pub deletion_share: DeletionShare,
     /// How often deleted blocks are reclaimed.
     pub deleting_interval: Duration,
     /// How often it is looked for replicas that somebody began to fill, and left.
@@ -175,7 +178,7 @@ impl Settings {
         let data_dirs = conf.get(&dn::HDDS_DATANODE_DIR);
         let first = data_dirs.first().ok_or(DatanodeError::NoDataDir)?;
         let metadata_dir =
-            conf.get(&hdds::OZONE_METADATA_DIRS).unwrap_or_else(|| first.join("metadata"));
+            conf.get(&hdds::OZONE_METADATA_DIRS).unwrap_or_else(|| first.path.join("metadata"));
         let id_dir =
             conf.get(&dn::OZONE_SCM_DATANODE_ID_DIR).unwrap_or_else(|| metadata_dir.clone());
         let port = |key, random| if conf.get(random) { 0 } else { conf.get(key) };
@@ -232,6 +235,7 @@ impl Settings {
             recovering_interval: conf
                 .get(&dn::HDDS_DATANODE_RECOVERING_CONTAINER_SCRUBBING_SERVICE_INTERVAL),
             recovering_timeout: conf.get(&dn::OZONE_RECOVERING_CONTAINER_TIMEOUT),
+            deletion_share: DeletionShare::read(conf)?,
             deleting_interval: conf.get(&hdds::OZONE_BLOCK_DELETING_SERVICE_INTERVAL),
             range_compaction: RangeCompactionSettings::read(conf)?,
             checks: CheckSettings::read(conf),

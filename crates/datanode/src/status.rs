@@ -102,10 +102,11 @@ fn about(daemon: &Daemon) -> Section {
 }
 
 /// What is said of a disk.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "state",
     "id",
     "directory",
+    "type",
     "capacity",
     "available",
     "used on the file system",
@@ -131,6 +132,7 @@ fn disks(node: &Node) -> Section {
                 state.unwrap_or_else(|| "healthy".to_owned()),
                 disk.id().to_owned(),
                 disk.path().display().to_string(),
+                disk.storage_type().to_string(),
                 readable_bytes(space.capacity),
                 readable_bytes(space.available),
                 readable_bytes(space.fs_used),

@@ -11,7 +11,7 @@ const CHUNK: usize = 1 << 20;
 
 fn cached(conf: Configuration) -> Configuration {
     let disk = conf.get(&dn::HDDS_DATANODE_DIR).remove(0);
-    conf.with("trioxide.datanode.cache.dirs", disk.with_file_name("fast").display())
+    conf.with("trioxide.datanode.cache.dirs", disk.path.with_file_name("fast").display())
 }
 
 #[tokio::test(flavor = "multi_thread")]

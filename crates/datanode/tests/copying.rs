@@ -61,6 +61,7 @@ pub fn copy(
     wire::ScmCommandProto {
         command_type: Type::ReplicateContainerCommand as i32,
         replicate_container_command_proto: Some(wire::ReplicateContainerCommandProto {
+            storage_type: None,
             container_id: 1,
             sources: Vec::new(),
             cmd_id,

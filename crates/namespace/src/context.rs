@@ -1,7 +1,7 @@
 //! What commands work with: the tables, and what the leader or the log says about a request.
 
 use proto::hdds::ExcludeListProto;
-use types::ReplicationConfig;
+use types::{ReplicationConfig, StorageType};
 
 use crate::effect::Effect;
 use crate::kept::Added;
@@ -41,6 +41,8 @@ pub struct PrepareContext<'a> {
 pub struct BlockDemand {
     /// Replication of the pipelines.
     pub replication: ReplicationConfig,
+    /// The storage types of disks that they may be on, the best first.
+    pub storage_types: &'static [StorageType],
     /// How many blocks.
     pub count: u32,
     /// Bytes of one block.

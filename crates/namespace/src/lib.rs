@@ -68,6 +68,7 @@ mod scan;
 mod service;
 mod settings;
 mod snapshot;
+mod storage_policy;
 pub mod tables;
 mod tagging;
 mod tree;

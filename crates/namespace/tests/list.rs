@@ -83,6 +83,7 @@ fn an_entry_says_what_its_key_says() {
 /// The entry of a list by the full decoder.
 fn basic(key: &KeyInfo) -> BasicKeyInfo {
     BasicKeyInfo {
+        storage_policy: None,
         key_name: Some(key.key_name.clone()),
         data_size: Some(key.data_size),
         creation_time: Some(key.creation_time),

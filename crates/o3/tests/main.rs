@@ -12,6 +12,7 @@ mod process;
 mod roles;
 mod server;
 mod shell;
+mod storage_types;
 mod tracing;
 mod transcript;
 mod usage;

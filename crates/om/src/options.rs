@@ -11,7 +11,7 @@ use metastore::compaction::Limits as CompactionLimits;
 use namespace::{Authorization, Settings};
 use proto::ozone::BucketLayoutProto;
 use service::AuditOptions;
-use types::{Principals, ReplicationConfig};
+use types::{Principals, ReplicationConfig, StoragePolicy};
 
 use crate::background::{CleanupOptions, DeletingOptions, FullCompactionOptions, TrashOptions};
 use crate::compaction::CompactionOptions;
@@ -352,6 +352,7 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
         preallocation_max_blocks: conf.get(&keys::OZONE_KEY_PREALLOCATION_MAX_BLOCKS),
         default_bucket_layout,
         default_replication,
+        default_storage_policy: default_storage_policy(conf)?,
         s3_volume: conf.get(&keys::OZONE_S3G_VOLUME),
         user_max_volumes: conf.get(&keys::OZONE_OM_USER_MAX_VOLUME),
         list_max_size: conf.get(&keys::OZONE_OM_SERVER_LIST_MAX_SIZE),
@@ -366,6 +367,17 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
         snapshot_rename: conf.get(&keys::OZONE_OM_SNAPSHOT_RENAME_ALLOWED),
         ..Settings::default()
     })
+}
+
+/// None unless it is set: then blocks go to any disks.
+fn default_storage_policy(conf: &Configuration) -> Result<Option<StoragePolicy>, Error> {
+    let key = &keys::OZONE_DEFAULT_STORAGEPOLICY;
+    let named = conf.get(key);
+    let parse = |named: &String| {
+        let wrong = |e: types::WireError| Error::Setting { key: key.name(), reason: e.to_string() };
+        named.parse().map_err(wrong)
+    };
+    Some(&named).filter(|named| !named.is_empty()).map(parse).transpose()
 }
 
 /// Rights of users. The user that OM runs as is added to the administrators when it starts.

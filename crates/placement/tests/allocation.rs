@@ -4,12 +4,19 @@ use std::collections::BTreeSet;
 
 use placement::block::{Exclude, Wish};
 use placement::{Cluster, ReplicaState, Settings};
-use types::ContainerId;
+use types::{ContainerId, StorageType};
 
 use crate::fixture::*;
 
 fn wish<'a>(count: usize, exclude: &'a Exclude) -> Wish<'a> {
-    Wish { count, config: THREE, owner: OWNER, exclude }
+    Wish {
+        count,
+        config: THREE,
+        storage_types: &StorageType::ANY,
+        waits: false,
+        owner: OWNER,
+        exclude,
+    }
 }
 
 /// Three nodes, two RATIS/THREE pipelines, two containers on each.
@@ -74,7 +81,7 @@ fn containers_of_others_and_full_ones_are_not_used() {
 #[test]
 fn what_a_writer_excludes_is_avoided_while_anything_else_is_left() {
     let mut cluster = four_containers();
-    let pipelines = cluster.pipelines.open(&THREE).to_vec();
+    let pipelines = cluster.pipelines.open(THREE).collect::<Vec<_>>();
     let of =
         |cluster: &Cluster, p| cluster.containers.open(p).iter().copied().collect::<BTreeSet<_>>();
 

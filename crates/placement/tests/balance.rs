@@ -65,6 +65,7 @@ impl World {
             state: LifeCycleState::Open,
             pipeline: None,
             config,
+            storage_type: types::StorageType::default(),
             owner: OWNER.into(),
             used_bytes: 0,
             keys: 0,

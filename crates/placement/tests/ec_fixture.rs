@@ -28,7 +28,7 @@ pub fn register_in(cluster: &mut Cluster, n: u128, rack: &str, now: u64) {
 
 pub fn make(cluster: &mut Cluster, config: ReplicationConfig, n: u128) -> PipelineId {
     let id = pipeline(n);
-    let plan = cluster.plan_ec_pipeline(config, &[], id).unwrap();
+    let plan = cluster.plan_ec_pipeline((config, types::StorageType::Disk), &[], id).unwrap();
     let record = cluster.build_pipeline(&plan, id, START);
     cluster.apply(&Change::AddPipeline(record)).unwrap();
     id

@@ -6,13 +6,13 @@ use placement::block::{Exclude, Wish};
 use placement::container::Usage;
 use placement::{Change, Decision, OrderKind, Replica, ReplicaState};
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
-use types::{PipelineState, ReplicationConfig};
+use types::{PipelineState, ReplicationConfig, StorageType};
 
 use crate::ec_fixture::*;
 use crate::fixture::*;
 
 fn wish(config: ReplicationConfig, exclude: &Exclude) -> Wish<'_> {
-    Wish { count: 1, config, owner: OWNER, exclude }
+    Wish { count: 1, config, storage_types: &StorageType::ANY, waits: false, owner: OWNER, exclude }
 }
 
 #[test]
@@ -22,7 +22,9 @@ fn the_indexes_of_a_group_are_spread_evenly_over_the_racks() {
     {
         let cluster = in_racks(nodes, racks);
         for n in 1..20 {
-            let plan = cluster.plan_ec_pipeline(ec(config), &[], pipeline(n)).unwrap();
+            let plan = cluster
+                .plan_ec_pipeline((ec(config), StorageType::Disk), &[], pipeline(n))
+                .unwrap();
             let mut members = plan.members.clone();
             members.sort_unstable();
             members.dedup();
@@ -77,12 +79,18 @@ fn a_node_that_a_writer_had_trouble_with_is_in_no_new_pipeline_while_there_are_o
     let bad = cluster.pipelines.get(id).unwrap().record.members[0].id;
     let exclude = Exclude { datanodes: vec![bad], ..Exclude::default() };
     assert!(cluster.allocate(wish(config, &exclude)).slots.is_empty(), "another one is made first");
-    let plan = cluster.plan_ec_pipeline(config, &exclude.datanodes, pipeline(2)).unwrap();
+    let plan = cluster
+        .plan_ec_pipeline((config, StorageType::Disk), &exclude.datanodes, pipeline(2))
+        .unwrap();
     assert!(!plan.members.contains(&bad));
     // With five nodes there is no other.
     let other = plan.members[0];
     let exclude = Exclude { datanodes: vec![bad, other], ..Exclude::default() };
-    assert!(cluster.plan_ec_pipeline(config, &exclude.datanodes, pipeline(3)).is_none());
+    assert!(
+        cluster
+            .plan_ec_pipeline((config, StorageType::Disk), &exclude.datanodes, pipeline(3))
+            .is_none()
+    );
     assert_eq!(cluster.allocate(wish(config, &exclude)).slots.len(), 1);
 }
 

@@ -58,6 +58,7 @@ fn pipeline_of(x: &mut Extremes) -> Pipeline {
     Pipeline {
         id: pipeline(x.below(4) as u128),
         config: config(x),
+        storage_type: types::StorageType::default(),
         state: PipelineState::Allocated,
         replica_indexes: vec![x.number() as u32; members.len()],
         leader: members.first().map(|m| m.id),
@@ -89,6 +90,7 @@ fn change(x: &mut Extremes) -> Change {
             state: LifeCycleState::Open,
             pipeline: x.chance(80).then_some(p),
             config: config(x),
+            storage_type: types::StorageType::default(),
             owner: OWNER.into(),
             used_bytes: x.number(),
             keys: x.number(),
@@ -196,6 +198,7 @@ fn replica_of(x: &mut Extremes) -> (ContainerId, Replica) {
         sequence_id: x.number(),
         origin: node(1 + x.below(5) as u128),
         replica_index: x.number() as u32,
+        storage_type: types::StorageType::ALL[x.below(3)],
         is_empty: x.chance(50),
         data_checksum: x.number() as i64,
         delete_transaction: x.number(),
@@ -283,6 +286,7 @@ fn still_works(cluster: &mut Cluster) {
     let fresh = Pipeline {
         id: pipeline(100),
         config: THREE,
+        storage_type: types::StorageType::default(),
         state: PipelineState::Allocated,
         members: (1..=3).map(details).collect(),
         replica_indexes: vec![0; 3],

@@ -27,3 +27,4 @@ mod replicas;
 mod safemode;
 mod sequences;
 mod simulation;
+mod storage_types;

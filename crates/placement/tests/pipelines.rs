@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use placement::{Change, Cluster, OrderKind, Refused, ReplicaState, Settings};
 use proptest::prelude::*;
-use types::{DatanodeId, PipelineState};
+use types::{DatanodeId, PipelineState, StorageType};
 
 use crate::fixture::*;
 
@@ -266,10 +266,10 @@ fn three_racks_of_one_node_make_a_pipeline() {
 fn raft_log_disks_decide_when_there_is_no_limit() {
     let mut cluster = cluster(3, threes(0));
     for n in 1..=3 {
-        cluster.nodes.set_log_disks(node(n), Some(4));
+        cluster.nodes.set_log_disks(node(n), Some(vec![StorageType::Disk; 4]));
     }
     assert_eq!(cluster.plan_pipelines().len(), 8, "three nodes of four log disks, two on each");
-    cluster.nodes.set_log_disks(node(3), Some(1));
+    cluster.nodes.set_log_disks(node(3), Some(vec![StorageType::Disk]));
     assert_eq!(cluster.plan_pipelines().len(), 2);
 }
 

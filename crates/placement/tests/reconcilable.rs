@@ -25,6 +25,7 @@ fn closed_as(config: ReplicationConfig, replicas: Vec<Replica>) -> (Cluster, Con
         state: LifeCycleState::Closed,
         pipeline: None,
         config,
+        storage_type: types::StorageType::default(),
         owner: OWNER.into(),
         used_bytes: 5_000,
         keys: 5,

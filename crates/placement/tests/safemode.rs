@@ -130,6 +130,7 @@ fn an_erasure_coded_container_needs_as_many_replicas_as_it_has_data_parts() {
         state,
         pipeline: None,
         config,
+        storage_type: types::StorageType::default(),
         owner: OWNER.into(),
         used_bytes: 1,
         keys: 1,

@@ -13,7 +13,7 @@ use placement::deletion::{DeletedBlock, Draft};
 use placement::{Change, Cluster, Decision, OrderKind, Replica, ReplicaState, Sequence, Settings};
 use proptest::prelude::*;
 use proto::hdds::LifeCycleState;
-use types::{ContainerId, LocalId, OperationalState, PipelineId};
+use types::{ContainerId, LocalId, OperationalState, PipelineId, StorageType};
 
 use crate::fixture::*;
 
@@ -199,7 +199,14 @@ impl World {
 
     fn write(&mut self) {
         let exclude = Exclude::default();
-        let wish = Wish { count: 1, config: THREE, owner: OWNER, exclude: &exclude };
+        let wish = Wish {
+            count: 1,
+            config: THREE,
+            storage_types: &StorageType::ANY,
+            waits: false,
+            owner: OWNER,
+            exclude: &exclude,
+        };
         let allocation = self.cluster.allocate(wish);
         for (pipeline, _) in &allocation.shortage {
             let id = self.number();

@@ -7,6 +7,7 @@
 use proto::hdds::KeyValue;
 use s3s::S3Result;
 use s3s::dto::{ETag, Metadata, Timestamp, TimestampFormat};
+use types::StoragePolicy;
 
 use crate::digest::{Algorithm, Checksum};
 use crate::errors::invalid_request;
@@ -37,6 +38,8 @@ pub(crate) struct ObjectMetadata {
     /// An HTTP date.
     pub(crate) expires: Option<String>,
     pub(crate) checksum: Option<Checksum>,
+    /// The storage policy of its own that it has.
+    pub(crate) policy: Option<String>,
     pub(crate) user: Vec<(String, String)>,
 }
 
@@ -52,6 +55,7 @@ macro_rules! of_input {
             content_language: $input.content_language.clone(),
             expires: $crate::metadata::http_date($input.expires.as_ref()),
             checksum: None,
+            policy: $crate::storage_class::policy($input.storage_class.as_ref()),
             user: $crate::metadata::user_metadata($input.metadata.as_ref())?,
         }
     };
@@ -73,6 +77,7 @@ impl ObjectMetadata {
                 CONTENT_LANGUAGE => object.content_language = Some(value),
                 EXPIRES => object.expires = Some(value),
                 CHECKSUM => object.checksum = parse_checksum(&value),
+                StoragePolicy::METADATA_KEY => object.policy = Some(value),
                 // Names that only servers use: not headers of the object.
                 "gdprEnabled" | "hsyncClientId" | "leaseRecovery" => {}
                 key if key.contains(':') => {}
@@ -93,6 +98,7 @@ impl ObjectMetadata {
             (CONTENT_ENCODING, &self.content_encoding),
             (CONTENT_LANGUAGE, &self.content_language),
             (EXPIRES, &self.expires),
+            (StoragePolicy::METADATA_KEY, &self.policy),
         ];
         for (name, value) in fields {
             if let Some(value) = value {
@@ -195,6 +201,7 @@ mod tests {
             content_language: None,
             expires: Some("Wed, 21 Oct 2015 07:28:00 GMT".into()),
             checksum: Some(Checksum { algorithm: Algorithm::Crc32, value: "y/Q5Jg==".into() }),
+            policy: Some("COLD".into()),
             user: vec![("content-type".into(), "not the header".into())],
         };
         let key: Vec<KeyValue> = object

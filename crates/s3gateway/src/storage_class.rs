@@ -1,21 +1,23 @@
 //! Storage classes, as Ozone's gateway has them: each stands for a replication (Ozone's
-//! `S3StorageType`).
+//! `S3StorageType`), and for a storage policy as in Ozone's design of them (HDDS-11233).
 //!
-//! | class | replication |
-//! | --- | --- |
-//! | `STANDARD` | `RATIS/THREE` |
-//! | `REDUCED_REDUNDANCY` | `RATIS/ONE` |
-//! | `STANDARD_IA` | `EC/rs-3-2-1024k`, or what `x-amz-meta-storage-config` says |
+//! | class | replication | policy |
+//! | --- | --- | --- |
+//! | `STANDARD` | `RATIS/THREE` | HOT |
+//! | `REDUCED_REDUNDANCY` | `RATIS/ONE` | the bucket's |
+//! | `STANDARD_IA` | `EC/rs-3-2-1024k`, or what `x-amz-meta-storage-config` says | WARM |
+//! | `GLACIER`, `GLACIER_IR`, `DEEP_ARCHIVE` | as if none were named | COLD |
 //!
-//! A request that names none gets what `ozone.replication` says, or else the bucket's replication.
-//! An object's class is that of its replication; of an erasure-coded one it is `STANDARD_IA`,
-//! whatever its scheme.
+//! A request that names none gets what `ozone.replication` says, or else the bucket's replication,
+//! and the bucket's policy. The class of an object whose own policy is COLD is `GLACIER_IR`: of
+//! S3's archives the one that is read without being restored first. Of others it is that of the
+//! replication; of an erasure-coded one it is `STANDARD_IA`, whatever its scheme.
 
 use proto::hdds::EcReplicationConfig;
 use s3s::S3Result;
 use s3s::dto::{Metadata, StorageClass};
-use types::ReplicationConfig;
 use types::replication::{EcCodec, EcConfig};
+use types::{ReplicationConfig, StoragePolicy};
 
 /// User metadata that says how an object of `STANDARD_IA` is coded. It is not kept.
 pub(crate) const STORAGE_CONFIG: &str = "storage-config";
@@ -26,6 +28,11 @@ pub(crate) const STANDARD: &str = "STANDARD";
 const REDUCED_REDUNDANCY: &str = "REDUCED_REDUNDANCY";
 /// Erasure coded.
 const STANDARD_IA: &str = "STANDARD_IA";
+
+/// Archives that a request may name.
+const ARCHIVES: [&str; 3] = ["GLACIER", COLD, "DEEP_ARCHIVE"];
+/// What an object on archive disks is called.
+const COLD: &str = "GLACIER_IR";
 
 /// What `STANDARD_IA` stands for when nothing else is said.
 const USUAL_CODING: EcConfig =
@@ -55,22 +62,40 @@ pub(crate) fn replication(
             Ok(coding) => Ok(Some(ReplicationConfig::Ec(coding))),
             Err(_) => invalid(STANDARD_IA),
         },
+        Some(class) if ARCHIVES.contains(&class) => Ok(None),
         Some(class) => invalid(class),
     }
 }
 
-/// The class of an object whose replication messages say so.
+/// The name of the storage policy of an object of this class, if the class stands for one.
+pub(crate) fn policy(class: Option<&StorageClass>) -> Option<String> {
+    let policy = match class?.as_str() {
+        STANDARD => StoragePolicy::Hot,
+        STANDARD_IA => StoragePolicy::Warm,
+        class if ARCHIVES.contains(&class) => StoragePolicy::Cold,
+        _ => return None,
+    };
+    Some(policy.to_string())
+}
+
+/// The class of an object whose replication and policy messages say so.
 pub(crate) fn of_wire(
     kind: Option<i32>,
     factor: Option<i32>,
     coding: Option<&EcReplicationConfig>,
+    policy: Option<&str>,
 ) -> &'static str {
-    of(kind.and_then(|kind| ReplicationConfig::from_wire(kind, factor, coding).ok()))
+    let replication = kind.and_then(|kind| ReplicationConfig::from_wire(kind, factor, coding).ok());
+    of(replication, policy.and_then(|policy| policy.parse().ok()))
 }
 
-/// The class of an object with this replication.
-pub(crate) fn of(replication: Option<ReplicationConfig>) -> &'static str {
+/// The class of an object with this replication and policy.
+pub(crate) fn of(
+    replication: Option<ReplicationConfig>,
+    policy: Option<StoragePolicy>,
+) -> &'static str {
     match replication {
+        _ if policy == Some(StoragePolicy::Cold) => COLD,
         Some(ReplicationConfig::Ec(_)) => STANDARD_IA,
         Some(of) if of.required_nodes() == 1 => REDUCED_REDUNDANCY,
         _ => STANDARD,
@@ -107,7 +132,9 @@ mod tests {
             ("STANDARD_IA", Some(""), is("EC/rs-3-2-1024k")),
             ("STANDARD_IA", Some("rs-6-3-2048k"), is("EC/rs-6-3-2048k")),
             ("STANDARD_IA", Some("six and three"), invalid()),
-            ("GLACIER", None, invalid()),
+            ("GLACIER", None, is("")),
+            ("GLACIER_IR", Some("rs-6-3-1024k"), is("")),
+            ("OUTPOSTS", None, invalid()),
             ("", None, is("")),
         ] {
             assert_eq!(wanted(class, said), expected, "{class} {said:?}");
@@ -116,14 +143,32 @@ mod tests {
     }
 
     #[test]
+    fn each_class_stands_for_the_policy_that_it_has_in_ozones_design() {
+        let policy_of = |class| policy(Some(&StorageClass::from_static(class)));
+        for (class, expected) in [
+            ("STANDARD", Some("HOT")),
+            ("REDUCED_REDUNDANCY", None),
+            ("STANDARD_IA", Some("WARM")),
+            ("GLACIER", Some("COLD")),
+            ("GLACIER_IR", Some("COLD")),
+            ("DEEP_ARCHIVE", Some("COLD")),
+            ("", None),
+        ] {
+            assert_eq!(policy_of(class).as_deref(), expected, "{class}");
+        }
+        assert_eq!(policy(None), None);
+    }
+
+    #[test]
     fn an_object_has_the_class_of_its_replication() {
         let (one, three) = (ReplicationFactor::One as i32, ReplicationFactor::Three as i32);
         let (ratis, ec) = (ReplicationType::Ratis as i32, ReplicationType::Ec as i32);
-        assert_eq!(of_wire(Some(ratis), Some(three), None), "STANDARD");
-        assert_eq!(of_wire(Some(ratis), Some(one), None), "REDUCED_REDUNDANCY");
+        assert_eq!(of_wire(Some(ratis), Some(three), None, Some("HOT")), "STANDARD");
+        assert_eq!(of_wire(Some(ratis), Some(one), None, None), "REDUCED_REDUNDANCY");
         let coding = USUAL_CODING.to_wire();
         // Ozone's messages say a factor beside the coding.
-        assert_eq!(of_wire(Some(ec), Some(one), Some(&coding)), "STANDARD_IA");
-        assert_eq!(of_wire(None, None, None), "STANDARD");
+        assert_eq!(of_wire(Some(ec), Some(one), Some(&coding), None), "STANDARD_IA");
+        assert_eq!(of_wire(Some(ec), Some(one), Some(&coding), Some("COLD")), "GLACIER_IR");
+        assert_eq!(of_wire(None, None, None, None), "STANDARD");
     }
 }

@@ -216,6 +216,7 @@ fn fill(path: &Path, count: usize) {
             state: LifeCycleState::Closed,
             pipeline: None,
             config: ReplicationConfig::RATIS_THREE,
+            storage_type: types::StorageType::default(),
             owner: "om".into(),
             used_bytes: 5 << 30,
             keys: 1_000,

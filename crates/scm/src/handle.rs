@@ -105,7 +105,7 @@ impl ScmHandle {
     pub async fn ready_for(&self, replication: ReplicationConfig) {
         self.wait(|core| {
             let cluster = core.cluster();
-            !cluster.safe_mode.is_on() && !cluster.pipelines.open(&replication).is_empty()
+            !cluster.safe_mode.is_on() && cluster.pipelines.open(replication).next().is_some()
         })
         .await;
     }

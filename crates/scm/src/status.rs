@@ -110,6 +110,7 @@ impl Status {
             vec![
                 p.id.to_string(),
                 p.config.to_string(),
+                p.storage_type.to_string(),
                 format!("{:?}", p.state).to_uppercase(),
                 p.leader.map(|l| l.to_string()).unwrap_or_default(),
                 p.members.iter().map(|m| m.host.as_str()).collect::<Vec<_>>().join(", "),
@@ -118,7 +119,7 @@ impl Status {
         });
         Section::table(
             "Pipelines",
-            &["id", "replication", "state", "leader", "members", "open containers"],
+            &["id", "replication", "disks", "state", "leader", "members", "open containers"],
             rows.collect(),
         )
     }

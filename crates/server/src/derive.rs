@@ -155,7 +155,12 @@ impl Base {
             .with(datanode::OZONE_SCM_DATANODE_ID_DIR.name(), directory.datanode(number).display());
         // An explicit list of disks is the first DataNode's.
         if number > 1 || !conf.is_set(&datanode::HDDS_DATANODE_DIR) {
-            let disk = |disk| directory.datanode_disk(number, disk).display().to_string();
+            let types = self.conf.get(&trioxide::TRIOXIDE_SERVER_STORAGE_TYPES).0;
+            let storage_type = |disk: usize| types.get((disk - 1).checked_rem(types.len())?);
+            let disk = |disk| {
+                let path = directory.datanode_disk(number, disk).display().to_string();
+                storage_type(disk).map_or(path.clone(), |of| format!("[{of}]{path}"))
+            };
             let disks: Vec<_> = (1..=self.disks).map(disk).collect();
             conf = conf.with(datanode::HDDS_DATANODE_DIR.name(), disks.join(","));
         }

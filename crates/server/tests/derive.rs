@@ -19,6 +19,10 @@ fn server(definitions: &[&str], datanodes: usize) -> Fixture {
     Fixture { _dir: dir, directory, base }
 }
 
+fn data_dirs(conf: &Configuration) -> Vec<std::path::PathBuf> {
+    conf.get(&datanode::HDDS_DATANODE_DIR).into_iter().map(|dir| dir.path).collect()
+}
+
 #[test]
 fn endpoints_have_ozones_ports_on_the_servers_interface() {
     let f = server(&[], 3);
@@ -84,7 +88,7 @@ fn roles_have_directories_of_their_own() {
     assert_eq!((om, scm), (f.directory.om(1), f.directory.scm(1)));
     for number in 1..=3 {
         let conf = f.base.datanode(&f.directory, number);
-        assert_eq!(conf.get(&datanode::HDDS_DATANODE_DIR), [f.directory.datanode_disk(number, 1)]);
+        assert_eq!(data_dirs(&conf), [f.directory.datanode_disk(number, 1)]);
         assert_eq!(
             conf.directory(&datanode::OZONE_SCM_DATANODE_ID_DIR).unwrap(),
             f.directory.datanode(number)
@@ -150,7 +154,12 @@ fn datanodes_have_as_many_disks_as_are_asked_for() {
     let f = server(&[], 3);
     let conf = f.base.clone().with_disks(3).datanode(&f.directory, 2);
     let disks = [1, 2, 3].map(|disk| f.directory.datanode_disk(2, disk));
-    assert_eq!(conf.get(&datanode::HDDS_DATANODE_DIR), disks);
+    assert_eq!(data_dirs(&conf), disks);
+    let types = server(&["trioxide.server.storage.types=ssd,DISK"], 3);
+    let conf = types.base.clone().with_disks(3).datanode(&types.directory, 2);
+    let dirs = conf.get(&datanode::HDDS_DATANODE_DIR);
+    let types: Vec<_> = dirs.iter().map(|dir| dir.storage_type).collect();
+    assert_eq!(types, ["SSD", "DISK", "SSD"]);
     assert_eq!(f.directory.known_disks().unwrap(), 0);
     std::fs::create_dir_all(f.directory.datanode_disk(1, 4)).unwrap();
     assert_eq!(f.directory.known_disks().unwrap(), 4);

@@ -28,6 +28,7 @@ mod render;
 mod repair;
 mod replication;
 mod snapshot;
+mod storage_policy;
 mod volume;
 mod why;
 

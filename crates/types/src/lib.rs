@@ -8,6 +8,8 @@
 //! * [`node`]: a DataNode and its ports ([`DatanodeDetails`])
 //! * [`pipeline`]: the group of DataNodes that a block is written through ([`Pipeline`])
 //! * [`Principals`]: users and groups that a rule is about
+//! * [`storage`]: kinds of disks, and which of them blocks go to ([`StorageType`],
+//!   [`StoragePolicy`])
 //! * [`topology`]: racks, and how far apart nodes are
 
 // Numbers come out of messages, and an entry of the log that panics would do so on every replica:
@@ -30,6 +32,7 @@ pub mod node;
 pub mod pipeline;
 mod principals;
 pub mod replication;
+pub mod storage;
 pub mod topology;
 
 pub use error::WireError;
@@ -38,3 +41,4 @@ pub use node::{DatanodeDetails, OperationalState, Port, PortName};
 pub use pipeline::{Pipeline, PipelineState};
 pub use principals::Principals;
 pub use replication::{EcCodec, EcConfig, ReplicationConfig, ReplicationFactor};
+pub use storage::{StoragePolicy, StorageType};

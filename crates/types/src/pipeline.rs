@@ -3,7 +3,7 @@
 use proto::hdds;
 
 use crate::ids::{uuid_from_wire, uuid_to_wire};
-use crate::{DatanodeDetails, DatanodeId, PipelineId, ReplicationConfig, WireError};
+use crate::{DatanodeDetails, DatanodeId, PipelineId, ReplicationConfig, StorageType, WireError};
 
 /// Where a pipeline is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,6 +49,8 @@ pub struct Pipeline {
     pub id: PipelineId,
     /// How blocks written through it are replicated.
     pub config: ReplicationConfig,
+    /// The storage type of the disks that its members have for it.
+    pub storage_type: StorageType,
     /// Where it is in its life.
     pub state: PipelineState,
     /// Its DataNodes.
@@ -88,6 +90,7 @@ impl Pipeline {
             leader_id128: None,
             leader_datanode_id: self.leader.map(node_id),
             suggested_leader_datanode_id: self.suggested_leader.map(node_id),
+            storage_type: self.storage_type.to_optional_wire(),
         }
     }
 
@@ -116,6 +119,7 @@ impl Pipeline {
                 wire.factor,
                 wire.ec_replication_config.as_ref(),
             )?,
+            storage_type: StorageType::from_wire(wire.storage_type() as i32)?,
             state: PipelineState::from_wire(wire.state() as i32)?,
             members: wire
                 .members
@@ -162,6 +166,7 @@ mod tests {
         Pipeline {
             id: PipelineId::random(),
             config: ReplicationConfig::RATIS_THREE,
+            storage_type: StorageType::Archive,
             state: PipelineState::Open,
             leader: Some(members[2].id),
             suggested_leader: Some(members[1].id),

@@ -121,6 +121,11 @@ pub const PROGRAMS: &[Program] = &[
         start: Start::Script("hot-block/run", &[]),
     },
     Program {
+        name: "dense-datanode",
+        what: "a DataNode of 60 directories and 200,000 containers: start, memory, CPU at rest",
+        start: Start::Script("dense-datanode/run", &[]),
+    },
+    Program {
         name: "chunk-cache",
         what: "first chunks of blocks from a slow disk, with and without a cache (needs root)",
         start: Start::Script("chunk-cache/run", &[]),
@@ -277,6 +282,8 @@ mod tests {
             let sources = files.filter(|file| file.extension().is_some_and(|e| e == "rs"));
             there.extend(sources.map(|file| file.file_stem().unwrap().display().to_string()));
         }
+        // What a script starts.
+        assert!(there.remove("fill_datanode"));
         let started: BTreeSet<String> = PROGRAMS
             .iter()
             .filter_map(|program| match program.start {

@@ -22,6 +22,8 @@ pub struct BucketChange {
     pub quota_in_namespace: Option<i64>,
     /// Replication of keys written from now on.
     pub replication: Option<ReplicationConfig>,
+    /// Metadata that is added, or gets another value.
+    pub metadata: Vec<(String, String)>,
 }
 
 fn default_replication(config: &ReplicationConfig) -> DefaultReplicationConfig {
@@ -92,7 +94,7 @@ impl Client {
         reply.bucket_info.ok_or_else(|| Error::om_reply("no bucket in InfoBucket"))
     }
 
-    /// Changes owner, quotas or replication of a bucket.
+    /// Changes owner, quotas, replication or metadata of a bucket.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
@@ -109,6 +111,7 @@ impl Client {
             quota_in_bytes: change.quota_in_bytes.map(|q| q as u64),
             quota_in_namespace: change.quota_in_namespace.map(|q| q as u64),
             default_replication_config: change.replication.as_ref().map(default_replication),
+            metadata: pairs_to_wire(&change.metadata),
             ..Default::default()
         };
         let request =

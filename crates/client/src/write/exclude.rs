@@ -130,6 +130,7 @@ mod tests {
         Pipeline {
             id: PipelineId::random(),
             config: ReplicationConfig::RATIS_ONE,
+            storage_type: types::StorageType::default(),
             state: PipelineState::Open,
             members: vec![DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", "h")],
             replica_indexes: vec![0],

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::declare::keys;
-use crate::value::{ByteSize, HostPort};
+use crate::value::{ByteSize, DataDir, HostPort};
 
 keys! {
-    /// The data directories, one per disk, separated by commas.
-    HDDS_DATANODE_DIR: Vec<PathBuf> = "hdds.datanode.dir", "", [DATANODE];
+    /// The data directories, one per disk, separated by commas; the storage type of one that is not
+    /// DISK comes before it: [SSD]/path, [ARCHIVE]/path.
+    HDDS_DATANODE_DIR: Vec<DataDir> = "hdds.datanode.dir", "", [DATANODE];
     /// Where the file with the DataNode's id lies; ozone.metadata.dirs when unset.
     OZONE_SCM_DATANODE_ID_DIR: Option<PathBuf> = "ozone.scm.datanode.id.dir", "", [DATANODE];
     /// Where the Raft logs lie, one directory per disk; beside the data when unset.
@@ -129,6 +130,12 @@ keys! {
     /// What the rates of scans are multiplied by in the hours of
     /// hdds.container.scrub.off-peak.hour; more than 0.
     HDDS_CONTAINER_SCRUB_OFF_PEAK_RATIO: f64 = "hdds.container.scrub.off-peak.ratio", "1", [DATANODE];
+    /// The share of the time that a DataNode gives back the space of deleted blocks while clients
+    /// use it: more than 0, and 1 to make no way for them.
+    TRIOXIDE_BLOCK_DELETING_SHARE_WITH_CLIENTS: f64 = "trioxide.block.deleting.share.with.clients", "0.25", [DATANODE];
+    /// Hours of the DataNode's local time in which deletions make no way for clients: 1,2,3 or
+    /// 22-5, first and last hour included.
+    TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR: Vec<String> = "trioxide.block.deleting.off-peak.hour", "", [DATANODE];
     /// The least time between two scans of a container. What was read as a whole so lately is left
     /// out by every scan.
     HDDS_CONTAINER_SCRUB_MIN_GAP: Duration = "hdds.container.scrub.min.gap", "15m", [DATANODE];

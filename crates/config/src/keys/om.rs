@@ -62,6 +62,9 @@ keys! {
     OZONE_OM_DELTA_UPDATE_DATA_SIZE_MAX_LIMIT: ByteSize = "ozone.om.delta.update.data.size.max.limit", "1024MB", [OM];
     /// Layout of a bucket when the client does not say.
     OZONE_DEFAULT_BUCKET_LAYOUT: String = "ozone.default.bucket.layout", "FILE_SYSTEM_OPTIMIZED", [OM], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];
+    /// The storage policy of keys when neither they nor their bucket have one: HOT, WARM or COLD;
+    /// when unset their blocks go to disks of type DISK, or to others where there are none.
+    OZONE_DEFAULT_STORAGEPOLICY: String = "ozone.default.storagepolicy", "", [OM];
     /// The most blocks handed out by one request to create a key.
     OZONE_KEY_PREALLOCATION_MAX_BLOCKS: u32 = "ozone.key.preallocation.max.blocks", "64", [OM];
     /// The most keys one run of the key deleting service takes from deletedTable.

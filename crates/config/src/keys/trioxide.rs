@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::declare::keys;
-use crate::value::ByteSize;
+use crate::value::{ByteSize, StorageTypes};
 
 keys! {
     /// What an unknown ozone., hdds. or trioxide. key does: warn, stop the start, or nothing.
@@ -113,4 +113,7 @@ keys! {
     /// Ports of `o3 server` where no address is set: Ozone's, or any free ones (several servers on
     /// one host).
     TRIOXIDE_SERVER_PORTS: String = "trioxide.server.ports", "fixed", [COMMON], one of ["fixed", "free"];
+    /// Storage types of the disks of each DataNode of `o3 server`, one after the other and from the
+    /// start again: SSD,DISK,ARCHIVE; all DISK when unset.
+    TRIOXIDE_SERVER_STORAGE_TYPES: StorageTypes = "trioxide.server.storage.types", "", [COMMON];
 }

@@ -39,7 +39,7 @@ use bytes::Bytes;
 use proto::datanode::{
     ContainerCommandRequestProto, ContainerCommandResponseProto, DatanodeBlockId, Type,
 };
-use types::ContainerId;
+use types::{ContainerId, StorageType};
 
 pub use answer::{Answer, Failure};
 use budget::Budget;
@@ -103,6 +103,8 @@ pub(crate) struct CommandContext<'a> {
     pub read_budget: &'a Budget,
     /// Reads that were refused lately.
     pub late_reads: &'a LateReads,
+    /// The storage type of the disk for a replica that is made now, if that is known.
+    pub storage_type: Option<StorageType>,
 }
 
 impl CommandContext<'_> {
@@ -150,7 +152,8 @@ fn ensure(
     replica_index: i32,
     state: InitialState,
 ) -> Result<(), Failure> {
-    let new = NewContainer { id, replica_index, pipeline: None, disk: None, state };
+    let storage_type = context.storage_type;
+    let new = NewContainer { id, replica_index, pipeline: None, disk: None, storage_type, state };
     context.store.create_container(new)?;
     Ok(())
 }

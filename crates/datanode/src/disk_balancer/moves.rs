@@ -9,7 +9,7 @@ use types::ContainerId;
 
 use super::balancer::{DiskBalancer, Ending};
 use super::rule::{Candidate, Volume, is_even, next_move};
-use super::volumes::{DiskUsage, measure};
+use super::volumes::{DiskUsage, by_type, measure};
 use crate::storage::{ContainerStore, Disk, Passage};
 
 /// A move that is to be carried out.
@@ -20,15 +20,33 @@ pub(crate) struct Planned {
     bytes: u64,
 }
 
-/// The next moves, and whether the disks are even without them. Asks the file systems.
+/// The next moves, and whether the disks are even without them. Disks of different storage types
+/// have nothing to do with each other. Asks the file systems.
 pub(crate) fn plan(balancer: &DiskBalancer, store: &ContainerStore) -> (Vec<Planned>, bool) {
-    let parameters = balancer.parameters();
     let usage = measure(store, |disk| balancer.moves_of(disk));
+    let (mut moves, mut all_even) = (Vec::new(), true);
+    for of_type in by_type(usage) {
+        let (planned, even) = plan_among(balancer, store, &of_type, moves.len());
+        moves.extend(planned);
+        all_even &= even;
+    }
+    (moves, all_even)
+}
+
+/// The same among disks of one type, when `planned` moves are planned already.
+fn plan_among(
+    balancer: &DiskBalancer,
+    store: &ContainerStore,
+    usage: &[DiskUsage],
+    planned: usize,
+) -> (Vec<Planned>, bool) {
+    let parameters = balancer.parameters();
+    let most = (parameters.threads as usize).saturating_sub(planned);
     let mut volumes: Vec<Volume> = usage.iter().map(|usage| usage.volume).collect();
     let even = is_even(&volumes, parameters.threshold);
-    let mut candidates = if even { Vec::new() } else { candidates(balancer, store, &usage) };
+    let mut candidates = if even { Vec::new() } else { candidates(balancer, store, usage) };
     let mut moves = Vec::new();
-    while moves.len() < parameters.threads as usize {
+    while moves.len() < most {
         let Some(next) = next_move(&volumes, parameters.threshold, &candidates) else { break };
         let (Some(from), Some(to)) = (usage.get(next.from), usage.get(next.to)) else { break };
         candidates.retain(|one| one.id != next.id);

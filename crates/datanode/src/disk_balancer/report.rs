@@ -7,7 +7,7 @@ use types::{DatanodeDetails, PortName};
 
 use super::balancer::DiskBalancer;
 use super::rule::{Volume, bytes_to_move, density_sum, ideal_usage};
-use super::volumes::{DiskUsage, measure};
+use super::volumes::{DiskUsage, by_type, measure};
 use crate::storage::ContainerStore;
 
 impl DiskBalancer {
@@ -19,22 +19,26 @@ impl DiskBalancer {
     ) -> DatanodeDiskBalancerInfoProto {
         let parameters = self.parameters();
         let usage = measure(store, |disk| self.moves_of(disk));
-        let volumes: Vec<Volume> = usage.iter().map(|usage| usage.volume).collect();
+        let all: Vec<Volume> = usage.iter().map(|usage| usage.volume).collect();
+        let volume_info = usage.iter().map(volume_report).collect();
+        let types: Vec<Vec<Volume>> =
+            by_type(usage).iter().map(|of| of.iter().map(|one| one.volume).collect()).collect();
+        let left = types.iter().map(|volumes| bytes_to_move(volumes, parameters.threshold));
         let counts = &self.counts;
         let mut node = node.to_wire();
         // Clients of other makes do not know its name.
         node.ports.retain(|port| port.name != PortName::Native.as_str());
         DatanodeDiskBalancerInfoProto {
             node,
-            current_volume_density_sum: density_sum(&volumes),
+            current_volume_density_sum: types.iter().map(|volumes| density_sum(volumes)).sum(),
             running_status: Some(self.status() as i32),
             disk_balancer_conf: Some(parameters.to_wire()),
             success_move_count: Some(counts.moves.load(Ordering::Relaxed)),
             failure_move_count: Some(counts.failures.load(Ordering::Relaxed)),
-            bytes_to_move: Some(bytes_to_move(&volumes, parameters.threshold)),
+            bytes_to_move: Some(left.fold(0, u64::saturating_add)),
             bytes_moved: Some(counts.bytes.load(Ordering::Relaxed)),
-            ideal_usage: Some(ideal_usage(&volumes)),
-            volume_info: usage.iter().map(volume_report).collect(),
+            ideal_usage: Some(ideal_usage(&all)),
+            volume_info,
         }
     }
 }

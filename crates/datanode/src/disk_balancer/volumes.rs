@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
+use types::StorageType;
+
 use super::rule::Volume;
 use crate::storage::{ContainerStore, Disk, Space};
 
@@ -65,6 +67,15 @@ pub(crate) fn measure(
         DiskUsage { disk, held: measured.held, volume: Volume { coming, leaving, ..volume } }
     };
     disks.into_iter().zip(&measured).zip(volumes).map(with_moves).collect()
+}
+
+/// The disks of each storage type that there is.
+pub(crate) fn by_type(usage: Vec<DiskUsage>) -> Vec<Vec<DiskUsage>> {
+    let mut types: BTreeMap<StorageType, Vec<DiskUsage>> = BTreeMap::new();
+    for one in usage {
+        types.entry(one.disk.storage_type()).or_default().push(one);
+    }
+    types.into_values().collect()
 }
 
 /// A file system with data directories on it.

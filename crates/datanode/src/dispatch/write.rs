@@ -43,9 +43,15 @@ pub(super) async fn execute(node: &Node, command: Command) -> Result<Answer, Ref
 
 /// Carries a change out on this replica alone.
 async fn direct(node: &Node, command: &Command) -> Answer {
-    let context = node.command_context();
+    let mut context = node.command_context();
     let done = match check::check(&context, command, None) {
-        Ok(()) => registry::direct(&context, command).await,
+        Ok(()) => {
+            if command.class() != Some(Class::Local) {
+                let container = ContainerId::from_wire(command.request.container_id);
+                context.storage_type = node.storage_type_for(container).await;
+            }
+            registry::direct(&context, command).await
+        }
         Err(failure) => Err(failure),
     };
     if command.class() == Some(Class::Local) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use types::PipelineId;
+use types::{PipelineId, StorageType};
 
 use super::registry::{PipelineError, Pipelines};
 use crate::storage::Disk;
@@ -31,12 +31,13 @@ impl Drop for DiskReservation<'_> {
 }
 
 impl Pipelines {
-    /// The disk with the fewest pipelines of as many members; of several such the one with the
-    /// fewest pipelines, then the one with the most room.
+    /// The disk of that storage type with the fewest pipelines of as many members; of several such
+    /// the one with the fewest pipelines, then the one with the most room.
     pub(super) fn choose_disk(
         &self,
         id: PipelineId,
         members: usize,
+        storage_type: Option<StorageType>,
     ) -> Result<DiskReservation<'_>, PipelineError> {
         let (parts, reservations) = (self.parts(), self.reservations());
         let mut others = reservations.pipelines.lock();
@@ -54,7 +55,8 @@ impl Pipelines {
         others.values().for_each(|(disk, of)| count(disk, *of));
         let works =
             |disk: &&Arc<Disk>| parts.logs.contains_key(disk.id()) && self.failure(disk).is_none();
-        let usable = parts.store.disks().iter().filter(works);
+        let fits = |disk: &&Arc<Disk>| storage_type.is_none_or(|of| disk.storage_type() == of);
+        let usable = parts.store.disks().iter().filter(works).filter(fits);
         let best = usable.min_by_key(|disk| {
             let load = load.get(disk.id()).copied().unwrap_or_default();
             (load, Reverse(disk.space().available))
@@ -62,7 +64,10 @@ impl Pipelines {
         let disk = match best {
             Some(disk) => disk.clone(),
             // Says in the store's words why there is none.
-            None => parts.store.choose_disk(0)?,
+            None => {
+                let types = storage_type.map_or(StorageType::ANY.to_vec(), |of| vec![of]);
+                parts.store.choose_disk(&types, 0)?
+            }
         };
         others.insert(id, (disk.id().to_owned(), members));
         Ok(DiskReservation { disk, id, reservations })

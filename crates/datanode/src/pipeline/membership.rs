@@ -2,7 +2,7 @@
 
 use multiraft::Peer;
 use proto::scm_datanode::CreatePipelineCommandProto;
-use types::{DatanodeDetails, PipelineId, PortName, WireError};
+use types::{DatanodeDetails, PipelineId, PortName, StorageType, WireError};
 use uuid::Uuid;
 
 /// A pipeline to be made.
@@ -14,6 +14,8 @@ pub(crate) struct Membership {
     pub peers: Vec<Peer>,
     /// Where they serve Ratis' client protocol.
     pub ratis: Vec<(Uuid, String)>,
+    /// The storage type of the disk that it gets; any when `None`.
+    pub storage_type: Option<StorageType>,
 }
 
 impl Membership {
@@ -35,7 +37,8 @@ impl Membership {
             let priority = command.priority.get(index).copied().unwrap_or(0);
             peers.push(Peer { node: node.id.0, address, priority: priority.into() });
         }
-        Ok(Self { id: PipelineId::from_wire(&command.pipeline_id)?, peers, ratis })
+        let storage_type = command.storage_type.map(StorageType::from_wire).transpose()?;
+        Ok(Self { id: PipelineId::from_wire(&command.pipeline_id)?, peers, ratis, storage_type })
     }
 }
 
@@ -58,6 +61,7 @@ mod tests {
             datanode: vec![node.to_wire()],
             cmd_id: 1,
             priority: vec![3],
+            storage_type: Some(StorageType::Archive.to_wire() as i32),
         }
     }
 
@@ -66,6 +70,7 @@ mod tests {
         let membership = Membership::from_wire(&command(true)).unwrap();
         assert_eq!(membership.peers[0].address, "127.0.0.1:9");
         assert_eq!(membership.peers[0].priority, 3);
+        assert_eq!(membership.storage_type, Some(StorageType::Archive));
         assert_eq!(membership.ratis, [(membership.peers[0].node, "127.0.0.1:8".to_owned())]);
         assert!(Membership::from_wire(&command(false)).is_err());
     }

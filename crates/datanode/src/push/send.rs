@@ -8,12 +8,12 @@ use framed::{CallError, Client, ClientOptions, ClientPool, Code};
 use prost::Message;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
-use types::{ContainerId, DatanodeDetails, PortName};
+use types::{ContainerId, DatanodeDetails, PortName, StorageType};
 
 use super::counts::Counts;
 use super::stream::{PushStream, STEP};
 use crate::repair_pace::{RepairPace, Schedule};
-use crate::storage::transfer::Export;
+use crate::storage::transfer::{Export, Manifest};
 use crate::storage::{ContainerStore, StorageError};
 
 /// Attempts of one copy; each goes on where the one before ended.
@@ -105,13 +105,14 @@ impl Pusher {
         &self.counts
     }
 
-    /// Copies a container, within the time that is `left` if it can; it is visible on the other
-    /// node, and durable, when this returns.
+    /// Copies a container to a node, and there to a disk of a storage type if that has room, within
+    /// the time that is `left` if it can; it is visible on the other node, and durable, when this
+    /// returns.
     pub async fn push(
         &self,
         store: &ContainerStore,
         id: ContainerId,
-        target: &DatanodeDetails,
+        target: (&DatanodeDetails, Option<StorageType>),
         left: Option<Duration>,
     ) -> Result<(), PushError> {
         let pushed = self.attempts(store, id, target, (Instant::now(), left)).await;
@@ -123,14 +124,14 @@ impl Pusher {
         &self,
         store: &ContainerStore,
         id: ContainerId,
-        target: &DatanodeDetails,
+        (target, storage_type): (&DatanodeDetails, Option<StorageType>),
         time: (Instant, Option<Duration>),
     ) -> Result<(), PushError> {
         let _slot = self.slot().await?;
         let client = self.client(target)?;
         let mut pause = RETRY_DELAY;
         for attempt in 1.. {
-            let error = match self.attempt(store, id, &client, time).await {
+            let error = match self.attempt(store, id, (&client, storage_type), time).await {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
@@ -158,7 +159,7 @@ impl Pusher {
         &self,
         store: &ContainerStore,
         id: ContainerId,
-        client: &Client,
+        (client, storage_type): (&Client, Option<StorageType>),
         (ordered, left): (Instant, Option<Duration>),
     ) -> Result<(), PushError> {
         let (store, begun) = (store.clone(), std::time::Instant::now());
@@ -167,6 +168,8 @@ impl Pusher {
             |e: tokio::task::JoinError| StorageError::NotArrived { id, reason: e.to_string() };
         let mut export = opening.map_err(joined)??;
         let manifest = export.manifest();
+        let storage_type = storage_type.or(manifest.storage_type);
+        let manifest = Manifest { storage_type, ..manifest };
         let (stream, reached) = PushStream::begin(client.clone(), id, &manifest).await?;
         if reached.here {
             tracing::info!(container = %id, target = %client.address(), "the copy is there already");

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use container::ContainerState;
 use prost::Message;
 use proto::datanode::ChunkInfo;
-use types::LocalId;
+use types::{LocalId, StorageType};
 
 use crate::storage::transfer::{Manifest, Part};
 
@@ -61,6 +61,9 @@ pub struct BeginProto {
     /// Bytes of its blocks.
     #[prost(uint64, tag = "8")]
     pub used: u64,
+    /// The storage type of the disk that it belongs on (`StorageTypeProto`).
+    #[prost(int32, optional, tag = "9")]
+    pub storage_type: Option<i32>,
 }
 
 /// A part of the container.
@@ -128,6 +131,7 @@ impl BeginProto {
             bcsid: manifest.bcsid,
             delete_tx: manifest.delete_tx,
             used: manifest.used,
+            storage_type: manifest.storage_type.map(|of| of.to_wire() as i32),
         }
     }
 
@@ -146,6 +150,7 @@ impl BeginProto {
             bcsid: self.bcsid,
             delete_tx: self.delete_tx,
             used: self.used,
+            storage_type: self.storage_type.map(StorageType::from_wire).transpose().ok()?,
         })
     }
 }
@@ -206,6 +211,7 @@ mod tests {
             bcsid: 4,
             delete_tx: 3,
             used: 2,
+            storage_type: Some(StorageType::Ssd),
         };
         let begin = BeginProto::new(&manifest);
         assert_eq!(begin.manifest(), Some(manifest));

@@ -10,7 +10,7 @@ use framed::CallError;
 use futures::future::join_all;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;
-use types::{ContainerId, LocalId};
+use types::LocalId;
 
 use super::error::{NotOrdered, ReconstructError};
 use super::job::{Job, Member};
@@ -158,7 +158,7 @@ impl Coordinator<'_> {
         let sizes = sizes(&sources).await?;
         sources.admit(&sizes)?;
         let (mut targets, mut failures) = (Vec::new(), Vec::new());
-        let begun = left.iter().map(|member| self.begin(job.container, member, &sizes));
+        let begun = left.iter().map(|member| self.begin(job, member, &sizes));
         for (member, begun) in left.iter().zip(join_all(begun).await) {
             match begun? {
                 Ok((_, reached)) if reached.here => report.published.push(member.index),
@@ -194,7 +194,7 @@ impl Coordinator<'_> {
     /// Begins a copy at a target.
     async fn begin(
         &self,
-        container: ContainerId,
+        job: &Job,
         member: &Member,
         sizes: &[(usize, Size)],
     ) -> Result<Result<(PushStream, Reached), CallError>, ReconstructError> {
@@ -214,9 +214,10 @@ impl Coordinator<'_> {
             delete_tx: sizes.iter().map(|(_, size)| size.delete_tx).min().unwrap_or(0),
             // The longest replica; and the copy is another one when blocks were deleted.
             used: largest(|size| size.used),
+            storage_type: job.storage_type,
         };
         let client = self.pusher.client(&member.node)?;
-        Ok(PushStream::begin(client, container, &manifest).await)
+        Ok(PushStream::begin(client, job.container, &manifest).await)
     }
 
     /// Has all blocks rebuilt and sent.

@@ -3,7 +3,7 @@
 use erasure::{ReplicaIndex, Scheme};
 use proto::scm_datanode as wire;
 use types::replication::EcConfig;
-use types::{ContainerId, DatanodeDetails, WireError};
+use types::{ContainerId, DatanodeDetails, StorageType, WireError};
 
 const MESSAGE: &str = "ReconstructECContainersCommandProto";
 
@@ -27,6 +27,8 @@ pub(crate) struct Job {
     pub sources: Vec<Member>,
     /// Which node gets which index.
     pub targets: Vec<Member>,
+    /// The storage type of the disks that they belong on, if SCM says it.
+    pub storage_type: Option<StorageType>,
 }
 
 impl Job {
@@ -69,7 +71,8 @@ impl Job {
             id => return Err(invalid("containerID", id.to_string())),
         }
         let container = ContainerId::from_wire(order.container_id);
-        Ok(Self { container, scheme, sources, targets })
+        let storage_type = order.storage_type.map(StorageType::from_wire).transpose()?;
+        Ok(Self { container, scheme, sources, targets, storage_type })
     }
 
     /// The indexes that are to be rebuilt, as text.
@@ -108,6 +111,7 @@ mod tests {
                 ec_chunk_size: 1 << 20,
             },
             cmd_id: 1,
+            storage_type: None,
         })
     }
 

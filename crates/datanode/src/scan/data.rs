@@ -1,10 +1,13 @@
 //! Reading all closed containers of a disk.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use service::{BackgroundService, Progress};
+use tokio::time::Instant;
+use types::ContainerId;
 
 use super::follow;
 use super::pace::DiskPace;
@@ -28,12 +31,26 @@ pub(super) struct DataScanner {
     every: Duration,
     pace: DiskPace,
     clock: Arc<dyn Clock>,
+    next: Mutex<Next>,
 }
+
+/// The next replicas: to find them takes a look at all of the node.
+struct Next {
+    /// When they were looked for.
+    at: Instant,
+    /// The first one last.
+    ids: Vec<ContainerId>,
+}
+
+/// Replicas that are looked for at a time.
+const PORTION: usize = 1_000;
 
 impl DataScanner {
     pub fn new(node: &Arc<Node>, disk: &Disk, index: usize, clock: Arc<dyn Clock>) -> Self {
         let settings = &node.settings.scans;
+        let next = Mutex::new(Next { at: clock.instant(), ids: Vec::new() });
         Self {
+            next,
             node: Arc::downgrade(node),
             disk: disk.id().to_owned(),
             name: service_names::data_scanner(index),
@@ -41,6 +58,25 @@ impl DataScanner {
             pace: DiskPace::new(settings.data_rate, clock.clone()),
             clock,
         }
+    }
+
+    /// The replica that is to be read now.
+    fn next(&self, node: &Node, disk: &Disk, now: SystemTime) -> Option<ContainerId> {
+        let mut next = self.next.lock();
+        // Of those that were closed meanwhile some may come before the others.
+        if self.clock.instant().saturating_duration_since(next.at) >= INTERVAL {
+            next.ids.clear();
+        }
+        while let Some(id) = next.ids.pop() {
+            // It may have been read, moved or deleted since.
+            if node.store.is_scan_due(id, disk, self.every, now) {
+                return Some(id);
+            }
+        }
+        let mut ids = node.store.next_scans(disk, self.every, now, PORTION);
+        ids.reverse();
+        *next = Next { at: self.clock.instant(), ids };
+        next.ids.pop()
     }
 }
 
@@ -58,7 +94,7 @@ impl BackgroundService for DataScanner {
         let Some(node) = self.node.upgrade() else { return Progress::idle() };
         let Some(disk) = node.store.disk(&self.disk) else { return Progress::idle() };
         let now = self.clock.now();
-        let due = node.store.next_scan(&disk, self.every, now);
+        let due = self.next(&node, &disk, now);
         let Some(id) = due.filter(|_| disk.failure().is_none()) else { return Progress::idle() };
         let outcome = node.store.scan_data(id, ScanKind::Data, &self.pace, now).await;
         match follow(&node, id, ScanKind::Data, outcome) {

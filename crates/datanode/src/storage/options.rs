@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use blockio::DiskOptions;
 use chunkcache::ChunkCache;
-use types::DatanodeId;
+use types::{DatanodeId, StorageType};
 
 /// How a disk is chosen for a new container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,6 +23,8 @@ pub enum ChoosingPolicy {
 pub struct DataDirectory {
     /// The directory (`hdds.datanode.dir`).
     pub path: PathBuf,
+    /// What kind of disk it is on.
+    pub storage_type: StorageType,
     /// Where the disk's Raft log lies; beside the data when `None`.
     pub raft_dir: Option<PathBuf>,
     /// Bytes never used.
@@ -30,9 +32,10 @@ pub struct DataDirectory {
 }
 
 impl DataDirectory {
-    /// A directory without reserved space, Raft log beside the data.
+    /// A directory of the usual type without reserved space, Raft log beside the data.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), raft_dir: None, reserved: 0 }
+        let storage_type = StorageType::default();
+        Self { path: path.into(), storage_type, raft_dir: None, reserved: 0 }
     }
 }
 
@@ -76,6 +79,8 @@ pub struct StorageOptions {
     pub metadata_cache: usize,
     /// Bytes of unflushed rows per disk.
     pub metadata_buffer: usize,
+    /// Files of the database that are kept open per disk.
+    pub metadata_open_files: u32,
     /// First chunks of blocks on fast disks, if there are such disks.
     pub cache: Option<Arc<ChunkCache>>,
 }
@@ -113,6 +118,7 @@ impl StorageOptions {
             open_timeout: Duration::from_secs(10 * 60),
             metadata_cache: 64 << 20,
             metadata_buffer: 32 << 20,
+            metadata_open_files: 512,
             cache: None,
         }
     }

@@ -12,11 +12,11 @@ use dashmap::DashMap;
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use service::Ages;
-use types::{ContainerId, PipelineId};
+use types::{ContainerId, PipelineId, StorageType};
 
 use super::begun::Begun;
 use super::containers::{Container, InitialState, Loaded, LoadedDisk, NewContainer, load_all};
-use super::disk::{self, Disk};
+use super::disk::{self, Disk, types_for};
 use super::error::{Result, StorageError};
 use super::making::Making;
 use super::merkle::ChecksumsDue;
@@ -206,12 +206,21 @@ impl ContainerStore {
         self.inner.disks.iter().find(|disk| disk.id() == id).cloned()
     }
 
-    /// A disk with room for `needed` bytes more, in turn.
+    /// A disk with room for `needed` bytes more, in turn: one of the first of these storage types
+    /// that has such a disk.
     ///
     /// # Errors
     /// When none has.
-    pub fn choose_disk(&self, needed: u64) -> Result<Arc<Disk>> {
-        disk::choose(&self.inner.disks, self.inner.options.choosing, needed, &self.inner.next_disk)
+    pub fn choose_disk(&self, types: &[StorageType], needed: u64) -> Result<Arc<Disk>> {
+        let Inner { disks, options, next_disk, .. } = &*self.inner;
+        disk::choose(disks, types, options.choosing, needed, next_disk)
+    }
+
+    /// Whether the disks are of several storage types.
+    pub fn has_several_types(&self) -> bool {
+        let mut types = self.inner.disks.iter().map(|disk| disk.storage_type());
+        let first = types.next();
+        types.any(|of| Some(of) != first)
     }
 
     /// Opens a pipeline's part of a disk, making it if it is new.
@@ -253,7 +262,7 @@ impl ContainerStore {
         let options = &self.inner.options;
         let disk = match &new.disk {
             Some(disk) => Arc::clone(disk),
-            None => self.choose_disk(options.container_size)?,
+            None => self.choose_disk(&types_for(new.storage_type), options.container_size)?,
         };
         let origin = options.datanode.to_string();
         let container = Container::create(&new, disk, origin, options.container_size)?;

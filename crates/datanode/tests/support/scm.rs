@@ -202,6 +202,7 @@ impl Scm {
         let command = wire::ScmCommandProto {
             command_type: wire::scm_command_proto::Type::CreatePipelineCommand as i32,
             create_pipeline_command_proto: Some(wire::CreatePipelineCommandProto {
+                storage_type: None,
                 pipeline_id: id.to_wire(),
                 r#type: proto::hdds::ReplicationType::Ratis as i32,
                 factor: factor.to_wire() as i32,
@@ -252,6 +253,7 @@ impl Scm {
         let command = wire::ScmCommandProto {
             command_type: wire::scm_command_proto::Type::ReplicateContainerCommand as i32,
             replicate_container_command_proto: Some(wire::ReplicateContainerCommandProto {
+                storage_type: None,
                 container_id: container,
                 sources: Vec::new(),
                 cmd_id: self.next_id(),
@@ -280,6 +282,7 @@ impl Scm {
             };
         let cmd_id = self.next_id();
         let part = wire::ReconstructEcContainersCommandProto {
+            storage_type: None,
             container_id: container,
             sources: sources.iter().map(source).collect(),
             targets: targets.iter().map(|(_, node)| details(node)).collect(),

@@ -16,6 +16,7 @@ use crate::names::validate_bucket_name;
 use crate::replication;
 use crate::response;
 use crate::row::Bucket;
+use crate::storage_policy;
 use crate::tables::{Table, bucket_key, volume_key};
 use crate::usage::limit;
 
@@ -56,6 +57,7 @@ fn prepare(request: &mut CreateBucketRequest, ctx: &PrepareContext<'_>) -> Resul
     }
     limits::check_entries("ACLs", info.acls.len())?;
     limits::check_entries("metadata entries", info.metadata.len())?;
+    storage_policy::check(&mut info.metadata)?;
     quota::check_value(info.quota_in_bytes, "bytes")?;
     quota::check_value(info.quota_in_namespace, "namespace")?;
     if info.owner.as_deref().is_none_or(str::is_empty) {

@@ -13,6 +13,7 @@ use crate::limits;
 use crate::metadata;
 use crate::replication;
 use crate::response;
+use crate::storage_policy;
 use crate::tables::bucket_key;
 use crate::usage::limit;
 
@@ -50,12 +51,13 @@ fn prepare(
     request: &mut SetBucketPropertyRequest,
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
-    let args = request.bucket_args.as_ref().ok_or_else(|| OmError::missing("BucketArgs"))?;
+    let args = request.bucket_args.as_mut().ok_or_else(|| OmError::missing("BucketArgs"))?;
     encryption::refuse(args.bek_info.as_ref(), &args.metadata)?;
     if let Some(default) = &args.default_replication_config {
         replication::of_default(default)?;
     }
     limits::check_entries("metadata entries", args.metadata.len())?;
+    storage_policy::normalize(&mut args.metadata)?;
     quota::check_value(args.quota_in_bytes.map(|q| q.cast_signed()), "bytes")?;
     quota::check_value(args.quota_in_namespace.map(|q| q.cast_signed()), "namespace")?;
     request.modification_time = Some(ctx.now_ms);
@@ -108,7 +110,10 @@ impl Write for SetBucketProperty {
             args.default_replication_config.or(info.default_replication_config);
         info.beinfo = args.bek_info.or(info.beinfo);
         for entry in args.metadata {
-            metadata::set(&mut info.metadata, entry);
+            match storage_policy::is_unset(&entry) {
+                true => metadata::remove(&mut info.metadata, &entry.key),
+                false => metadata::set(&mut info.metadata, entry),
+            }
         }
         if !same_owner {
             info.modification_time = request.modification_time;

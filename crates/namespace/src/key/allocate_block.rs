@@ -13,6 +13,7 @@ use crate::key_row::{KeyRow, hsync, resolve_names};
 use crate::locations;
 use crate::replication;
 use crate::response;
+use crate::storage_policy;
 use crate::tables;
 use crate::usage;
 use crate::view::View;
@@ -44,8 +45,11 @@ fn prepare(
     let key_row = KeyRow::of_args(ctx.view, args)?;
     let open_key = tables::open_key(&key_row.key, request.client_id);
     let open = find_open(ctx.view, &key_row, &open_key)?;
+    let storage_types =
+        storage_policy::storage_types(&open.metadata, &key_row.bucket, ctx.settings);
     Ok(Some(BlockDemand {
         replication: replication::of_key(&open)?,
+        storage_types,
         count: 1,
         size: ctx.settings.block_size,
         exclude: request.exclude_list.take(),

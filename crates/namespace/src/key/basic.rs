@@ -8,6 +8,7 @@ use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, k
 use prost::{DecodeError, Message};
 use proto::hdds::{EcReplicationConfig, ReplicationType};
 use proto::ozone::BasicKeyInfo;
+use types::StoragePolicy;
 
 use crate::metadata::ETAG;
 
@@ -40,6 +41,7 @@ pub(crate) struct BasicKey<'a> {
     owner_name: Option<&'a str>,
     encrypted: bool,
     is_file: Option<bool>,
+    storage_policy: Option<&'a str>,
 }
 
 /// A cursor over the bytes of a message.
@@ -112,8 +114,11 @@ impl<'a> BasicKey<'a> {
                 (8, 0) => key.creation_time = fields.varint()?,
                 (9, 0) => key.modification_time = fields.varint()?,
                 (11, 2) => {
-                    if let Some(tag) = e_tag(fields.bytes()?)? {
-                        key.e_tag.get_or_insert(tag);
+                    let (name, value) = entry(fields.bytes()?)?;
+                    if name == ETAG.as_bytes() {
+                        key.e_tag.get_or_insert(std::str::from_utf8(value)?);
+                    } else if name == StoragePolicy::METADATA_KEY.as_bytes() {
+                        key.storage_policy.get_or_insert(std::str::from_utf8(value)?);
                     }
                 }
                 (12, 2) => {
@@ -151,6 +156,7 @@ impl<'a> BasicKey<'a> {
             owner_name: self.owner_name.map(str::to_owned),
             is_encrypted: Some(self.encrypted),
             is_file: self.is_file,
+            storage_policy: self.storage_policy.map(str::to_owned),
         })
     }
 
@@ -171,6 +177,7 @@ impl<'a> BasicKey<'a> {
             some_bytes(9, self.owner_name.map(str::as_bytes)),
             number(10, u64::from(self.encrypted)),
             self.is_file.map_or(0, |is_file| number(11, u64::from(is_file))),
+            some_bytes(1000, self.storage_policy.map(str::as_bytes)),
         ]
         .into_iter()
         .fold(0, usize::saturating_add)
@@ -198,6 +205,7 @@ impl<'a> BasicKey<'a> {
         self.owner_name.into_iter().for_each(|text| bytes(out, 9, text.as_bytes()));
         number(out, 10, u64::from(self.encrypted));
         self.is_file.into_iter().for_each(|b| number(out, 11, u64::from(b)));
+        self.storage_policy.into_iter().for_each(|text| bytes(out, 1000, text.as_bytes()));
     }
 }
 
@@ -212,8 +220,8 @@ fn enumerated(n: u64) -> i32 {
     i32::from_le_bytes([a, b, c, d])
 }
 
-/// The value of a metadata entry, if the entry is the ETag.
-fn e_tag(entry: &[u8]) -> Result<Option<&str>, BasicError> {
+/// The name and the value of a metadata entry.
+fn entry(entry: &[u8]) -> Result<(&[u8], &[u8]), BasicError> {
     let mut fields = Fields(entry);
     let (mut key, mut value): (&[u8], &[u8]) = (&[], &[]);
     while !fields.0.is_empty() {
@@ -224,10 +232,7 @@ fn e_tag(entry: &[u8]) -> Result<Option<&str>, BasicError> {
             (field, wire_type) => fields.skip(field, wire_type)?,
         }
     }
-    match key == ETAG.as_bytes() {
-        true => Ok(Some(std::str::from_utf8(value)?)),
-        false => Ok(None),
-    }
+    Ok((key, value))
 }
 
 #[cfg(test)]
@@ -258,7 +263,11 @@ mod tests {
             }],
             creation_time: 1_700_000_000_000,
             modification_time: 1_700_000_000_001,
-            metadata: vec![entry("a", "b"), entry(ETAG, "0123456789abcdef")],
+            metadata: vec![
+                entry("a", "b"),
+                entry(ETAG, "0123456789abcdef"),
+                entry(StoragePolicy::METADATA_KEY, "COLD"),
+            ],
             object_id: Some(1 << 63),
             is_file: Some(true),
             owner_name: Some("ann".to_owned()),
@@ -270,7 +279,11 @@ mod tests {
     /// What lists show of a key, by the full decoder.
     fn full(row: &[u8]) -> Option<BasicKeyInfo> {
         let key = KeyInfo::decode(row).ok()?;
-        let e_tag = key.metadata.iter().find(|entry| entry.key == ETAG);
+        let value_of = |name: &str| {
+            let found = key.metadata.iter().find(|entry| entry.key == name);
+            found.map(|entry| entry.value.clone().unwrap_or_default())
+        };
+        let (e_tag, storage_policy) = (value_of(ETAG), value_of(StoragePolicy::METADATA_KEY));
         Some(BasicKeyInfo {
             key_name: Some(key.key_name),
             data_size: Some(key.data_size),
@@ -279,10 +292,11 @@ mod tests {
             r#type: Some(key.r#type),
             factor: key.factor,
             ec_replication_config: key.ec_replication_config,
-            e_tag: e_tag.map(|entry| entry.value.clone().unwrap_or_default()),
+            e_tag,
             owner_name: key.owner_name,
             is_encrypted: Some(key.file_encryption_info.is_some()),
             is_file: key.is_file,
+            storage_policy,
         })
     }
 

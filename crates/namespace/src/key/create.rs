@@ -6,7 +6,7 @@ use proto::ozone::{
     OmResponse, Type,
 };
 use rustc_hash::FxHashMap;
-use types::ReplicationConfig;
+use types::{ReplicationConfig, StoragePolicy};
 
 use crate::audit::{self, AuditParams};
 use crate::authorizer::{self, Right};
@@ -17,12 +17,14 @@ use crate::error::OmError;
 use crate::find::upload;
 use crate::key_row::{KeyRow, atomic, resolve_names};
 use crate::locations;
+use crate::metadata;
 use crate::names::validate_key_name;
 use crate::new_key::{NewParents, of_new};
 use crate::replication;
 use crate::response;
 use crate::row::Bucket;
 use crate::settings::Settings;
+use crate::storage_policy;
 use crate::tables;
 use crate::tree::lookup::lookup;
 use crate::tree::{Tree, path};
@@ -61,6 +63,10 @@ fn prepare(
         upload::check_part_number(args)?;
         let (_, upload) = upload::find(ctx.view, upload::id(args)?, args)?;
         set_replication(args, &upload);
+        metadata::remove(&mut args.metadata, StoragePolicy::METADATA_KEY);
+        if let Some(policy) = &upload.storage_policy {
+            metadata::set_str(&mut args.metadata, StoragePolicy::METADATA_KEY, policy);
+        }
         return Ok(None);
     }
     claim(args, &bucket, ctx)
@@ -90,10 +96,12 @@ pub(crate) fn claim(
 ) -> Result<Option<BlockDemand>, OmError> {
     encryption::refuse_writes(bucket)?;
     inherit(args, bucket, ctx)?;
+    storage_policy::check(&mut args.metadata)?;
     let replication = replication::resolve(args, bucket, ctx.settings)?;
     let count = preallocation(args.data_size.unwrap_or(0), &replication, ctx);
     Ok((count > 0).then(|| BlockDemand {
         replication,
+        storage_types: storage_policy::storage_types(&args.metadata, bucket, ctx.settings),
         count,
         size: ctx.settings.block_size,
         exclude: None,

@@ -4,6 +4,7 @@ use proto::ozone::{
     KeyArgs, MultipartInfoInitiateRequest, MultipartInfoInitiateResponse, MultipartKeyInfo,
     OmResponse, Type,
 };
+use types::StoragePolicy;
 
 use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
@@ -14,10 +15,12 @@ use crate::error::OmError;
 use crate::find::upload;
 use crate::key::create;
 use crate::key_row::resolve_names;
+use crate::metadata;
 use crate::names::validate_key_name;
 use crate::new_key::of_new;
 use crate::replication;
 use crate::response;
+use crate::storage_policy;
 use crate::tables::{Table, multipart_key};
 use crate::usage;
 
@@ -48,6 +51,7 @@ fn prepare(
     encryption::refuse_writes(&bucket)?;
     create::check_path(args, &bucket, ctx.settings)?;
     replication::resolve(args, &bucket, ctx.settings)?;
+    storage_policy::check(&mut args.metadata)?;
     if args.owner_name.as_deref().is_none_or(str::is_empty) {
         args.owner_name = Some(ctx.user.to_owned());
     }
@@ -116,6 +120,8 @@ fn info(
         key_name: Some(args.key_name.clone()),
         owner_name: args.owner_name.clone(),
         acls: args.acls.clone(),
+        storage_policy: metadata::get(&args.metadata, StoragePolicy::METADATA_KEY)
+            .map(ToOwned::to_owned),
         ..MultipartKeyInfo::default()
     })
 }

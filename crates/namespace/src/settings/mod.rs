@@ -3,7 +3,7 @@
 mod authorization;
 
 use proto::ozone::BucketLayoutProto;
-use types::ReplicationConfig;
+use types::{ReplicationConfig, StoragePolicy};
 
 use crate::row::Bucket;
 
@@ -21,6 +21,8 @@ pub struct Settings {
     pub default_bucket_layout: BucketLayoutProto,
     /// `ozone.server.default.replication` and `.type`.
     pub default_replication: ReplicationConfig,
+    /// `ozone.default.storagepolicy`, for keys whose bucket has none.
+    pub default_storage_policy: Option<StoragePolicy>,
     /// `ozone.om.multipart.min.part.size`, bytes: every part but the last one.
     pub min_multipart_part_size: u64,
     /// `ozone.s3g.volume.name`: where buckets of S3 live.
@@ -73,6 +75,7 @@ impl Default for Settings {
             preallocation_max_blocks: 64,
             default_bucket_layout: BucketLayoutProto::ObjectStore,
             default_replication: ReplicationConfig::RATIS_THREE,
+            default_storage_policy: None,
             min_multipart_part_size: 5 << 20,
             s3_volume: "s3v".to_owned(),
             user_max_volumes: 1024,

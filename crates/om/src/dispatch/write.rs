@@ -193,12 +193,12 @@ impl Dispatcher {
     }
 
     async fn allocate(&self, demand: BlockDemand) -> Result<Vec<FreshBlock>, ScmError> {
-        let count = demand.count as usize;
+        let (count, kind) = (demand.count as usize, (demand.replication, demand.storage_types));
         match demand.exclude {
             Some(exclude) if !is_empty(&exclude) => {
-                self.parts.pool.allocate_excluding(demand.replication, count, exclude).await
+                self.parts.pool.allocate_excluding(kind, count, exclude).await
             }
-            _ => self.parts.pool.allocate(demand.replication, count).await,
+            _ => self.parts.pool.allocate(kind, count).await,
         }
     }
 

@@ -1,9 +1,10 @@
 //! Blocks held ready, so that creating a key needs no call to SCM.
 //!
-//! There is one queue of preallocated blocks per replication. A queue that runs low is refilled in
-//! the background, and holds more the faster it is emptied; blocks that waited too long are thrown
-//! away, because their containers may have been closed meanwhile. A client that excludes nodes,
-//! pipelines or containers gets fresh blocks, and what it excluded leaves the queues.
+//! There is one queue of preallocated blocks per replication and list of storage types. A queue
+//! that runs low is refilled in the background, and holds more the faster it is emptied; blocks
+//! that waited too long are thrown away, because their containers may have been closed meanwhile. A
+//! client that excludes nodes, pipelines or containers gets fresh blocks, and what it excluded
+//! leaves the queues.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use parking_lot::Mutex;
 use proto::block_location::AllocateBlockResponse;
 use proto::hdds;
 use rustc_hash::FxHashMap;
-use types::ReplicationConfig;
+use types::{ReplicationConfig, StorageType};
 
 use super::locations::{Locations, slim};
 use super::{ScmClient, ScmError};
@@ -75,12 +76,15 @@ impl PreallocatedBlocks {
     }
 }
 
-/// The preallocated blocks by replication, and what refills them.
+/// Blocks that are alike: their replication, and the storage types that they may be on.
+type Kind = (ReplicationConfig, &'static [StorageType]);
+
+/// The preallocated blocks by kind, and what refills them.
 pub(crate) struct BlockPool {
     scm: ScmClient,
     locations: Arc<Locations>,
     options: PoolOptions,
-    by_replication: Mutex<FxHashMap<ReplicationConfig, Arc<PreallocatedBlocks>>>,
+    queues: Mutex<FxHashMap<Kind, Arc<PreallocatedBlocks>>>,
 }
 
 impl BlockPool {
@@ -89,34 +93,33 @@ impl BlockPool {
         locations: Arc<Locations>,
         options: PoolOptions,
     ) -> Arc<Self> {
-        Arc::new(Self { scm, locations, options, by_replication: Mutex::default() })
+        Arc::new(Self { scm, locations, options, queues: Mutex::default() })
     }
 
     /// Lets go of all blocks: another OM leads now.
     pub(crate) fn clear(&self) {
-        self.by_replication.lock().clear();
+        self.queues.lock().clear();
     }
 
     /// Blocks in all queues, for metrics.
     pub(crate) fn ready(&self) -> usize {
-        let queues: Vec<Arc<PreallocatedBlocks>> =
-            self.by_replication.lock().values().cloned().collect();
+        let queues: Vec<Arc<PreallocatedBlocks>> = self.queues.lock().values().cloned().collect();
         queues.iter().map(|s| s.ready.lock().blocks.len()).sum()
     }
 
     /// `count` blocks, from the queue when it holds them.
     pub(crate) async fn allocate(
         self: &Arc<Self>,
-        replication: ReplicationConfig,
+        kind: Kind,
         count: usize,
     ) -> Result<Vec<FreshBlock>, ScmError> {
-        let preallocated = self.preallocated(replication);
-        if let Some(blocks) = self.pop_queued(&preallocated, replication, count) {
+        let preallocated = self.preallocated(kind);
+        if let Some(blocks) = self.pop_queued(&preallocated, kind, count) {
             return Ok(blocks);
         }
         let asked = Instant::now();
         let _fetching = preallocated.fetching.lock().await;
-        if let Some(blocks) = self.pop_queued(&preallocated, replication, count) {
+        if let Some(blocks) = self.pop_queued(&preallocated, kind, count) {
             return Ok(blocks);
         }
         if let Some((when, error)) = &preallocated.ready.lock().failed
@@ -125,16 +128,17 @@ impl BlockPool {
             return Err(error.clone());
         }
         let target = self.grow(&preallocated);
-        let mut blocks = match self.fetch(replication, count + target).await {
+        let mut blocks = match self.fetch(kind, count + target).await {
             // SCM may have room for few blocks only.
-            Err(ScmError::Refused(_)) if target > 0 => self.fetch(replication, count).await,
+            Err(ScmError::Refused(_)) if target > 0 => self.fetch(kind, count).await,
             other => other,
         }
         .inspect_err(|e| preallocated.ready.lock().failed = Some((Instant::now(), e.clone())))?;
         if blocks.len() < count {
             return Err(ScmError::Refused(format!(
-                "SCM allocated {} of {count} blocks {replication}",
-                blocks.len()
+                "SCM allocated {} of {count} blocks {}",
+                blocks.len(),
+                kind.0
             )));
         }
         let spare = blocks.split_off(count);
@@ -146,7 +150,7 @@ impl BlockPool {
     /// the queues: a client had trouble with them.
     pub(crate) async fn allocate_excluding(
         &self,
-        replication: ReplicationConfig,
+        kind: Kind,
         count: usize,
         exclude: hdds::ExcludeListProto,
     ) -> Result<Vec<FreshBlock>, ScmError> {
@@ -154,7 +158,7 @@ impl BlockPool {
         let answer = self
             .scm
             .allocate(
-                &replication,
+                kind,
                 count as u32,
                 self.options.block_size,
                 &self.options.owner,
@@ -164,8 +168,9 @@ impl BlockPool {
         let blocks = self.receive(answer);
         if blocks.len() < count {
             return Err(ScmError::Refused(format!(
-                "SCM allocated {} of {count} blocks {replication} outside the exclude list",
-                blocks.len()
+                "SCM allocated {} of {count} blocks {} outside the exclude list",
+                blocks.len(),
+                kind.0
             )));
         }
         Ok(blocks)
@@ -173,23 +178,22 @@ impl BlockPool {
 
     /// Throws away blocks on excluded nodes, pipelines or containers.
     fn discard(&self, exclude: &hdds::ExcludeListProto) {
-        let queues: Vec<Arc<PreallocatedBlocks>> =
-            self.by_replication.lock().values().cloned().collect();
+        let queues: Vec<Arc<PreallocatedBlocks>> = self.queues.lock().values().cloned().collect();
         for preallocated in queues {
             preallocated.ready.lock().blocks.retain(|r| !excluded(&r.block, exclude));
         }
     }
 
-    fn preallocated(&self, replication: ReplicationConfig) -> Arc<PreallocatedBlocks> {
-        let mut queues = self.by_replication.lock();
+    fn preallocated(&self, kind: Kind) -> Arc<PreallocatedBlocks> {
+        let mut queues = self.queues.lock();
         let make = || Arc::new(PreallocatedBlocks::new(self.options.size));
-        Arc::clone(queues.entry(replication).or_insert_with(make))
+        Arc::clone(queues.entry(kind).or_insert_with(make))
     }
 
     fn pop_queued(
         self: &Arc<Self>,
         preallocated: &Arc<PreallocatedBlocks>,
-        replication: ReplicationConfig,
+        kind: Kind,
         count: usize,
     ) -> Option<Vec<FreshBlock>> {
         let (taken, low) = {
@@ -211,17 +215,13 @@ impl BlockPool {
             (taken, queue.blocks.len() < queue.target / 2)
         };
         if low && preallocated.fetching.try_lock().is_ok() {
-            self.refill(Arc::clone(preallocated), replication);
+            self.refill(Arc::clone(preallocated), kind);
         }
         Some(taken)
     }
 
     /// Refills a queue in the background, unless that is under way.
-    fn refill(
-        self: &Arc<Self>,
-        preallocated: Arc<PreallocatedBlocks>,
-        replication: ReplicationConfig,
-    ) {
+    fn refill(self: &Arc<Self>, preallocated: Arc<PreallocatedBlocks>, kind: Kind) {
         let pool = Arc::clone(self);
         tokio::spawn(async move {
             let Ok(_fetching) = preallocated.fetching.try_lock() else { return };
@@ -230,9 +230,11 @@ impl BlockPool {
             if missing == 0 {
                 return;
             }
-            match pool.fetch(replication, missing).await {
+            match pool.fetch(kind, missing).await {
                 Ok(blocks) => pool.store(&preallocated, blocks),
-                Err(e) => tracing::warn!(%replication, "cannot refill the block pool: {e}"),
+                Err(e) => {
+                    tracing::warn!(replication = %kind.0, "cannot refill the block pool: {e}")
+                }
             }
         });
     }
@@ -255,14 +257,9 @@ impl BlockPool {
         queue.blocks.extend(blocks.into_iter().map(|block| ReadyBlock { block, since }));
     }
 
-    async fn fetch(
-        &self,
-        replication: ReplicationConfig,
-        count: usize,
-    ) -> Result<Vec<FreshBlock>, ScmError> {
+    async fn fetch(&self, kind: Kind, count: usize) -> Result<Vec<FreshBlock>, ScmError> {
         let size = self.options.block_size;
-        let answer =
-            self.scm.allocate(&replication, count as u32, size, &self.options.owner, None).await?;
+        let answer = self.scm.allocate(kind, count as u32, size, &self.options.owner, None).await?;
         Ok(self.receive(answer))
     }
 

@@ -25,7 +25,7 @@ use proto::container_location::{
 };
 use proto::{hdds, method};
 use tokio::time::Instant;
-use types::ReplicationConfig;
+use types::{ReplicationConfig, StorageType};
 
 /// SCM did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -159,10 +159,11 @@ impl ScmClient {
         Ok(ScmInfo { cluster_id: info.cluster_id, scm_id: info.scm_id })
     }
 
-    /// Asks for `count` blocks of `size` bytes.
+    /// Asks for `count` blocks of `size` bytes, on disks of the first of these storage types that
+    /// can take them.
     pub(crate) async fn allocate(
         &self,
-        replication: &ReplicationConfig,
+        (replication, storage_types): (ReplicationConfig, &[StorageType]),
         count: u32,
         size: u64,
         owner: &str,
@@ -179,6 +180,7 @@ impl ScmClient {
                 exclude_list: exclude,
                 ec_replication_config: replication.wire_ec(),
                 client: None,
+                storage_type: storage_types.iter().map(|of| of.to_wire() as i32).collect(),
             }),
             ..Default::default()
         };

@@ -224,6 +224,7 @@ fn pipeline(number: u128, config: ReplicationConfig) -> Pipeline {
     Pipeline {
         id: PipelineId(uuid::Uuid::from_u128(1 + number)),
         config,
+        storage_type: types::StorageType::default(),
         state: PipelineState::Open,
         leader: Some(members[0].id),
         members,

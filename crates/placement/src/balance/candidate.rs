@@ -62,8 +62,8 @@ impl Cluster {
         count.is_fine() && count.heard.len() == count.required
     }
 
-    /// Whether `target` may get the replica of `source`: it has room and none of its own, and the
-    /// racks are as good as before.
+    /// Whether `target` may get the replica of `source`: it has room on disks of its type and none
+    /// of its own, and the racks are as good as before.
     pub(super) fn may_get(
         &self,
         c: &Container,
@@ -74,6 +74,9 @@ impl Cluster {
             Some(Refuses::Busy) => return Err(NotThere::Busy),
             Some(_) => return Err(NotThere::Never),
             None => {}
+        }
+        if !target.has_room_of(c.storage_type, c.used_bytes) {
+            return Err(NotThere::Never);
         }
         let mut after: Vec<DatanodeId> = self.replicas.of(c.id).iter().map(|r| r.node).collect();
         after.retain(|node| *node != source);

@@ -7,12 +7,16 @@
 //! nodes and pipelines are used after all: with three nodes of which one is gone, a pipeline that
 //! still has its majority is better than none. Excluded containers stay out always; new ones take
 //! their place.
+//!
+//! Of the storage types that a writer may use the first one that has a pipeline is taken. A type
+//! that enough nodes have disks of is waited for while its pipelines are made, as long as the
+//! caller can wait; the next type is for when they cannot take the blocks.
 
 use std::sync::Arc;
 
-use types::{ContainerId, DatanodeId, Pipeline, PipelineId, ReplicationConfig};
+use types::{ContainerId, DatanodeId, Pipeline, PipelineId, ReplicationConfig, StorageType};
 
-use crate::{Cluster, PipelineEntry};
+use crate::{Cluster, Node, PipelineEntry};
 
 /// What a writer had trouble with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +36,10 @@ pub struct Wish<'a> {
     pub count: usize,
     /// How they are replicated.
     pub config: ReplicationConfig,
+    /// The storage types that they may be on, the best first.
+    pub storage_types: &'a [StorageType],
+    /// Whether the caller comes back for a type whose pipelines are being made.
+    pub waits: bool,
     /// The owner: the OM service id. Containers have one owner.
     pub owner: &'a str,
     /// What to avoid.
@@ -55,8 +63,17 @@ pub struct Allocation {
     /// Containers that the pipelines are short of: to be made now when there are no slots, else in
     /// the background.
     pub shortage: Vec<(PipelineId, u32)>,
+    /// The storage type that they are on, or that something is to be made of.
+    pub storage_type: StorageType,
     /// Whether there are fewer pipelines of erasure coded groups than there are to be.
     pub lacks_pipelines: bool,
+}
+
+impl Allocation {
+    /// Whether blocks have a place, or will have one when containers are made.
+    fn is_useful(&self) -> bool {
+        !self.slots.is_empty() || !self.shortage.is_empty()
+    }
 }
 
 impl Cluster {
@@ -64,36 +81,64 @@ impl Cluster {
     /// through.
     pub fn allocate(&mut self, wish: Wish<'_>) -> Allocation {
         let start = self.containers.next_round_start(wish.count);
-        let mut strict = self.gather(wish, start, |e| {
-            !wish.exclude.pipelines.contains(&e.record.id)
-                && !e.record.members.iter().any(|m| wish.exclude.datanodes.contains(&m.id))
-        });
-        if wish.config.is_ec() {
-            strict.lacks_pipelines = self.missing_ec_pipelines(wish.config) > 0;
+        // Another disk of the same type is better than another type; that is better than a pipeline
+        // that a writer had trouble with.
+        for of in wish.storage_types.iter().copied() {
+            let strict = |e: &PipelineEntry| {
+                !wish.exclude.pipelines.contains(&e.record.id)
+                    && !e.record.members.iter().any(|m| wish.exclude.datanodes.contains(&m.id))
+                    && self.has_room(&e.record)
+            };
+            let mut found = self.gather(wish, of, start, strict);
+            if wish.config.is_ec() {
+                found.lacks_pipelines = self.missing_ec_pipelines(wish.config, of) > 0;
+            }
+            if found.is_useful() {
+                return found;
+            }
+            let avoid = &wish.exclude.datanodes;
+            let id = PipelineId::default();
+            let kind = (wish.config, of);
+            if wish.config.is_ec() && self.plan_ec_pipeline(kind, avoid, id).is_some() {
+                return found;
+            }
+            if wish.waits && self.is_about_to_serve(wish, of) {
+                return found;
+            }
         }
-        if !strict.slots.is_empty() || !strict.shortage.is_empty() {
-            return strict;
-        }
-        // Another pipeline of other nodes is better than one that a writer had trouble with.
-        let avoid = &wish.exclude.datanodes;
-        let id = PipelineId::default();
-        if wish.config.is_ec() && self.plan_ec_pipeline(wish.config, avoid, id).is_some() {
-            return strict;
-        }
-        self.gather(wish, start, |_| true)
+        let any = |of: &StorageType| self.gather(wish, *of, start, |_| true);
+        let mut found = wish.storage_types.iter().map(any);
+        found.find(Allocation::is_useful).unwrap_or_default()
+    }
+
+    /// Whether there is no pipeline on disks of that type, and enough nodes could make one.
+    fn is_about_to_serve(&self, wish: Wish<'_>, of: StorageType) -> bool {
+        let serves = |n: &&Node| n.accepts_writes() && n.healthy_disks_of(of) > 0;
+        let nodes = self.nodes.iter().filter(serves).count();
+        !wish.config.is_ec()
+            && self.pipelines.open_of(wish.config, of).is_empty()
+            && nodes >= wish.config.required_nodes() as usize
+    }
+
+    /// Whether the disks of a pipeline's type have room on all of its members, as far as they have
+    /// told.
+    fn has_room(&self, pipeline: &Pipeline) -> bool {
+        let of = pipeline.storage_type;
+        !self.nodes.any_full(of) || !pipeline.members.iter().any(|m| self.nodes.is_full(of, m.id))
     }
 
     fn gather(
         &self,
         wish: Wish<'_>,
+        storage_type: StorageType,
         start: usize,
         admits: impl Fn(&PipelineEntry) -> bool,
     ) -> Allocation {
-        let mut allocation = Allocation::default();
+        let mut allocation = Allocation { storage_type, ..Allocation::default() };
         let mut usable: Vec<(Vec<ContainerId>, &Arc<Pipeline>)> = Vec::new();
         let full = self.settings.full_at();
         let wanted = self.settings.containers_per_pipeline.max(1);
-        for id in self.pipelines.open(&wish.config) {
+        for id in self.pipelines.open_of(wish.config, storage_type) {
             let Some(entry) = self.pipelines.get(*id).filter(|e| admits(e)) else { continue };
             let fits = |c: &ContainerId| {
                 self.containers

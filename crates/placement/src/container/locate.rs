@@ -76,6 +76,7 @@ impl Cluster {
                 .pipeline
                 .unwrap_or_else(|| PipelineId(uuid::Uuid::from_u128(container.id.0.into()))),
             config: container.config,
+            storage_type: container.storage_type,
             state: PipelineState::Allocated,
             replica_indexes: replicas.iter().map(|(r, _)| r.replica_index).collect(),
             members: replicas.iter().map(|(_, n)| n.details.clone()).collect(),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use proto::hdds::{self, LifeCycleState};
 use rustc_hash::FxHashMap;
-use types::{ContainerId, PipelineId, ReplicationConfig, WireError};
+use types::{ContainerId, PipelineId, ReplicationConfig, StorageType, WireError};
 
 use crate::Millis;
 
@@ -39,6 +39,8 @@ pub struct Container {
     pub pipeline: Option<PipelineId>,
     /// Replication of its blocks.
     pub config: ReplicationConfig,
+    /// The storage type of the disks that its replicas belong on.
+    pub storage_type: StorageType,
     /// Its owner: the OM service id.
     pub owner: Arc<str>,
     /// Bytes, as reported; in the store as of the last change of state.
@@ -72,6 +74,7 @@ impl Container {
             replication_type: self.config.wire_type() as i32,
             ec_replication_config: self.config.wire_ec(),
             suppressed: self.suppressed.then_some(true),
+            storage_type: self.storage_type.to_optional_wire(),
         }
     }
 
@@ -88,6 +91,7 @@ impl Container {
                 wire.replication_factor,
                 wire.ec_replication_config.as_ref(),
             )?,
+            storage_type: StorageType::from_wire(wire.storage_type() as i32)?,
             owner: wire.owner.as_str().into(),
             used_bytes: wire.used_bytes,
             keys: wire.number_of_keys,

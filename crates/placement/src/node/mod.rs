@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use proto::hdds::NodeState;
-use types::{DatanodeDetails, DatanodeId, OperationalState};
+use types::{DatanodeDetails, DatanodeId, OperationalState, StorageType};
 
 use crate::Millis;
 
@@ -58,6 +58,8 @@ pub struct Storage {
     pub id: String,
     /// Path on the node.
     pub location: String,
+    /// What kind of disk it is on.
+    pub storage_type: StorageType,
     /// Bytes the store may use.
     pub capacity: u64,
     /// Bytes used by containers.
@@ -95,8 +97,9 @@ pub struct Node {
     pub leaving_since: Option<Millis>,
     /// How much it had left of late, while it is on its way.
     pub left_bytes: LeftBytes,
-    /// Raft log directories that work, as it reports them; `None` when it does not.
-    pub log_disks: Option<usize>,
+    /// The storage types of the disks whose Raft log directories work, as it reports them; `None`
+    /// when it does not.
+    pub log_disks: Option<Vec<StorageType>>,
     /// Whether it has told what it has since it knows that this SCM leads: orders of earlier
     /// leaders change that no more.
     pub confirmed: bool,
@@ -112,19 +115,47 @@ impl Node {
 
     /// Data directories that work and have room.
     pub fn healthy_disks(&self) -> usize {
-        self.storage.iter().filter(|s| !s.failed && s.remaining > 0).count()
+        let counts = StorageType::ALL.map(|of| self.healthy_disks_of(of));
+        counts.into_iter().fold(0, usize::saturating_add)
     }
 
-    /// Raft log directories that work: what decides how many pipelines it can take part in.
-    pub fn log_disks(&self) -> usize {
-        self.log_disks.unwrap_or_else(|| self.healthy_disks())
+    /// Data directories on disks of that type that work and have room.
+    pub fn healthy_disks_of(&self, storage_type: StorageType) -> usize {
+        self.of_type(storage_type).filter(|s| s.remaining > 0).count()
+    }
+
+    /// Raft log directories of disks of that type that work: what decides how many pipelines it can
+    /// take part in.
+    pub fn log_disks_of(&self, storage_type: StorageType) -> usize {
+        match &self.log_disks {
+            Some(all) => all.iter().filter(|of| **of == storage_type).count(),
+            None => self.healthy_disks_of(storage_type),
+        }
     }
 
     /// Whether one of its data directories can take a container of that many bytes.
     pub fn has_room_for(&self, bytes: u64) -> bool {
-        self.storage
-            .iter()
-            .any(|s| !s.failed && s.remaining > bytes.saturating_add(s.free_space_to_spare))
+        StorageType::ALL.into_iter().any(|of| self.has_room_of(of, bytes))
+    }
+
+    /// Whether one of its disks of that type can take a container of that many bytes.
+    pub fn has_room_of(&self, storage_type: StorageType, bytes: u64) -> bool {
+        let fits = |s: &Storage| s.remaining > bytes.saturating_add(s.free_space_to_spare);
+        self.of_type(storage_type).any(fits)
+    }
+
+    /// How far a container of that many bytes is from the disks that it belongs on if it comes to
+    /// this node: 0 for one of its type, else how many types come before that of the disk which has
+    /// room. More than that when no disk has.
+    pub fn detour(&self, storage_type: StorageType, bytes: u64) -> usize {
+        let [second, third] = storage_type.instead();
+        let types = [storage_type, second, third];
+        let fits = |of: &StorageType| self.has_room_of(*of, bytes);
+        types.iter().position(fits).unwrap_or(types.len())
+    }
+
+    fn of_type(&self, storage_type: StorageType) -> impl Iterator<Item = &Storage> {
+        self.storage.iter().filter(move |s| !s.failed && s.storage_type == storage_type)
     }
 
     /// Bytes that its disks take besides what they keep free.
@@ -166,6 +197,8 @@ pub struct Nodes {
     nodes: BTreeMap<DatanodeId, Node>,
     /// Different racks of all nodes.
     racks: usize,
+    /// Nodes that have disks of a type, and no room on any of them.
+    full: BTreeSet<(StorageType, DatanodeId)>,
 }
 
 impl Nodes {
@@ -194,8 +227,37 @@ impl Nodes {
         self.racks
     }
 
+    /// Whether the disks of that type of a node have no room left, as far as it has told.
+    pub fn is_full(&self, storage_type: StorageType, id: DatanodeId) -> bool {
+        self.full.contains(&(storage_type, id))
+    }
+
+    /// Whether that is so of any node.
+    pub fn any_full(&self, storage_type: StorageType) -> bool {
+        let all = (storage_type, DatanodeId(uuid::Uuid::nil()))
+            ..=(storage_type, DatanodeId(uuid::Uuid::max()));
+        self.full.range(all).next().is_some()
+    }
+
+    fn note_room(&mut self, id: DatanodeId) {
+        let Some(node) = self.nodes.get(&id) else { return };
+        for of in StorageType::ALL {
+            let is_full = node.of_type(of).next().is_some() && !node.has_room_of(of, 0);
+            match is_full {
+                true => _ = self.full.insert((of, id)),
+                false => _ = self.full.remove(&(of, id)),
+            }
+        }
+    }
+
     /// Adds a node, or what it has become.
     fn put(&mut self, node: Node) {
+        let id = node.details.id;
+        self.put_record(node);
+        self.note_room(id);
+    }
+
+    fn put_record(&mut self, node: Node) {
         self.nodes.insert(node.details.id, node);
         let racks = self.nodes.values().map(|n| n.details.network_location.as_str());
         self.racks = racks.collect::<BTreeSet<_>>().len();
@@ -215,6 +277,7 @@ impl Nodes {
     pub fn set_storage(&mut self, id: DatanodeId, storage: Vec<Storage>) -> bool {
         let Some(node) = self.nodes.get_mut(&id) else { return false };
         node.storage = storage;
+        self.note_room(id);
         true
     }
 
@@ -231,8 +294,8 @@ impl Nodes {
         }
     }
 
-    /// Takes over how many Raft log directories of a node work.
-    pub fn set_log_disks(&mut self, id: DatanodeId, disks: Option<usize>) {
+    /// Takes over which Raft log directories of a node work.
+    pub fn set_log_disks(&mut self, id: DatanodeId, disks: Option<Vec<StorageType>>) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.log_disks = disks;
         }

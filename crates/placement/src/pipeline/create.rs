@@ -2,10 +2,12 @@
 //!
 //! RATIS/THREE: every node takes part in up to its limit of pipelines; the [`board`](super::board)
 //! chooses. The member with the fewest leaderships gets the priority to lead. RATIS/ONE: one per
-//! healthy disk, at most the node's limit.
+//! healthy disk, at most the node's limit. Those on disks of one storage type are made of the nodes
+//! that have such disks, and all limits count for each type by itself.
 
 use types::{
     DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig, ReplicationFactor,
+    StorageType,
 };
 
 use super::board::Board;
@@ -15,11 +17,16 @@ use crate::{Cluster, Decision, Millis, Node, OrderKind, PipelineEntry};
 const HIGH_PRIORITY: i32 = 1;
 const LOW_PRIORITY: i32 = 0;
 
+/// The replication of pipelines, and the type of the disks that they are on.
+pub(super) type Kind = (ReplicationConfig, StorageType);
+
 /// A pipeline that should be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelinePlan {
     /// How blocks written through it are replicated.
     pub config: ReplicationConfig,
+    /// The storage type of the disks that its members have for it.
+    pub storage_type: StorageType,
     /// The members.
     pub members: Vec<DatanodeId>,
     /// The member that shall lead.
@@ -32,35 +39,36 @@ impl Cluster {
     /// for better ones, and stay in the way of an even choice of disks until then.
     pub fn plan_pipelines(&self) -> Vec<PipelinePlan> {
         let mut plans = Vec::new();
-        if self.settings.create_factor_one {
-            self.plan_factor_one(&mut plans);
+        let wait = self.more_nodes_are_coming();
+        for storage_type in StorageType::ALL {
+            if self.settings.create_factor_one {
+                let kind = (ReplicationConfig::RATIS_ONE, storage_type);
+                fill(&mut self.board(kind), kind, usize::MAX, &mut plans);
+            }
+            if !wait {
+                let kind = (ReplicationConfig::RATIS_THREE, storage_type);
+                let count = self.cluster_limit().saturating_sub(self.count_pipelines(kind));
+                fill(&mut self.board(kind), kind, count, &mut plans);
+            }
         }
-        if self.more_nodes_are_coming() {
-            return plans;
-        }
-        let config = ReplicationConfig::RATIS_THREE;
-        let made = self.count_pipelines(config);
-        fill(
-            &mut self.board(config),
-            config,
-            self.cluster_limit().saturating_sub(made),
-            &mut plans,
-        );
         plans
     }
 
     /// One pipeline of that replication made of the least loaded nodes not in `avoid`, whatever the
-    /// limits are; for an operator who asks for one. `None` when there are too few nodes.
+    /// limits are; for an operator who asks for one. On disks of the usual type, or else of one
+    /// that enough nodes have. `None` when there are too few nodes.
     pub fn plan_pipeline(
         &self,
         config: ReplicationConfig,
         avoid: &[DatanodeId],
     ) -> Option<PipelinePlan> {
-        let mut board = self.board(config);
-        board.lift_limits();
-        board.avoid(avoid);
-        let (members, leader) = board.choose(config.required_nodes() as usize)?;
-        Some(PipelinePlan { config, members, leader })
+        StorageType::ANY.into_iter().find_map(|storage_type| {
+            let mut board = self.board((config, storage_type));
+            board.lift_limits();
+            board.avoid(avoid);
+            let (members, leader) = board.choose(config.required_nodes() as usize)?;
+            Some(PipelinePlan { config, storage_type, members, leader })
+        })
     }
 
     /// A planned pipeline as a record, under the id that the leader made up.
@@ -70,6 +78,7 @@ impl Cluster {
         Pipeline {
             id,
             config: plan.config,
+            storage_type: plan.storage_type,
             // Nodes need not know of a pipeline that has no group.
             state: if ec { PipelineState::Open } else { PipelineState::Allocated },
             members: members.map(|n| n.details.clone()).collect(),
@@ -93,12 +102,7 @@ impl Cluster {
         decision
     }
 
-    fn plan_factor_one(&self, plans: &mut Vec<PipelinePlan>) {
-        let config = ReplicationConfig::RATIS_ONE;
-        fill(&mut self.board(config), config, usize::MAX, plans);
-    }
-
-    /// RATIS/THREE pipelines that the cluster may have.
+    /// RATIS/THREE pipelines that the cluster may have on disks of one type.
     pub(super) fn cluster_limit(&self) -> usize {
         match self.settings.cluster_pipeline_limit {
             0 => usize::MAX,
@@ -106,53 +110,55 @@ impl Cluster {
         }
     }
 
-    /// Pipelines of that replication that take writes, or will.
-    pub(super) fn count_pipelines(&self, config: ReplicationConfig) -> usize {
-        self.pipelines.iter().filter(|e| counts(e, config)).count()
+    /// Pipelines of that kind that take writes, or will.
+    pub(super) fn count_pipelines(&self, kind: Kind) -> usize {
+        self.pipelines.iter().filter(|e| counts(e, kind)).count()
     }
 
-    /// The nodes that take writes and the pipelines between them.
-    pub(super) fn board(&self, config: ReplicationConfig) -> Board {
+    /// The nodes that take writes on disks of that type, and the pipelines between them.
+    pub(super) fn board(&self, kind: Kind) -> Board {
         let mut board = Board::default();
-        for n in self.nodes.iter().filter(|n| n.accepts_writes()) {
-            board.add_node(n.details.id, &n.details.network_location, self.limit(n, config));
+        let serves = |n: &&Node| n.accepts_writes() && n.healthy_disks_of(kind.1) > 0;
+        for n in self.nodes.iter().filter(serves) {
+            board.add_node(n.details.id, &n.details.network_location, self.limit(n, kind));
         }
-        for entry in self.pipelines.iter().filter(|e| counts(e, config)) {
+        for entry in self.pipelines.iter().filter(|e| counts(e, kind)) {
             board.add_pipeline(&entry.member_ids(), entry.record.suggested_leader);
         }
         board
     }
 
-    fn limit(&self, node: &Node, config: ReplicationConfig) -> usize {
-        let disks = node.healthy_disks();
+    fn limit(&self, node: &Node, (config, storage_type): Kind) -> usize {
+        let disks = node.healthy_disks_of(storage_type);
         let by_setting = self.settings.pipeline_limit as usize;
         match config {
             ReplicationConfig::Ratis(ReplicationFactor::One) if by_setting == 0 => disks,
             ReplicationConfig::Ratis(ReplicationFactor::One) => disks.min(by_setting),
-            _ if by_setting == 0 => {
-                node.log_disks().saturating_mul(self.settings.pipelines_per_disk as usize)
-            }
+            _ if by_setting == 0 => node
+                .log_disks_of(storage_type)
+                .saturating_mul(self.settings.pipelines_per_disk as usize),
             _ => by_setting,
         }
     }
 }
 
 /// Whether a pipeline takes up room of its members.
-fn counts(entry: &PipelineEntry, config: ReplicationConfig) -> bool {
-    entry.record.config == config && entry.record.state != PipelineState::Closed
+fn counts(entry: &PipelineEntry, kind: Kind) -> bool {
+    let record = &entry.record;
+    (record.config, record.storage_type) == kind && record.state != PipelineState::Closed
 }
 
 /// Plans up to `count` pipelines and puts them on the board.
 pub(super) fn fill(
     board: &mut Board,
-    config: ReplicationConfig,
+    (config, storage_type): Kind,
     count: usize,
     plans: &mut Vec<PipelinePlan>,
 ) {
     for _ in 0..count {
         let Some((members, leader)) = board.choose(config.required_nodes() as usize) else { break };
         board.add_pipeline(&members, Some(leader));
-        plans.push(PipelinePlan { config, members, leader });
+        plans.push(PipelinePlan { config, storage_type, members, leader });
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{DatanodeId, PipelineId, PipelineState, ReplicationConfig};
+use types::{DatanodeId, PipelineId, PipelineState, ReplicationConfig, StorageType};
 
 use super::PipelinePlan;
 use crate::replica::count::mixed;
@@ -15,19 +15,19 @@ use crate::{Change, Cluster, Decision, Millis, Node, PipelineEntry};
 use types::ContainerId;
 
 impl Cluster {
-    /// The nodes of a new pipeline, in the order of their replica indexes; `None` when there are
-    /// too few outside of `avoid`.
+    /// The nodes of a new pipeline on disks of one type, in the order of their replica indexes;
+    /// `None` when too few have such disks outside of `avoid`.
     ///
     /// No rack gets more than its even share, so that the loss of one costs as few indexes as it
     /// can. Among the nodes of a rack those with the fewest such pipelines go first.
     pub fn plan_ec_pipeline(
         &self,
-        config: ReplicationConfig,
+        (config, storage_type): (ReplicationConfig, StorageType),
         avoid: &[DatanodeId],
         id: PipelineId,
     ) -> Option<PipelinePlan> {
         let wanted = config.required_nodes() as usize;
-        let fits = |n: &&Node| n.accepts_writes() && !avoid.contains(&n.details.id);
+        let fits = |n: &&Node| serves(n, storage_type) && !avoid.contains(&n.details.id);
         let mut candidates: Vec<&Node> = self.nodes.iter().filter(fits).collect();
         if candidates.len() < wanted {
             return None;
@@ -38,7 +38,7 @@ impl Cluster {
         while members.len() < wanted {
             let rank = |n: &&Node| {
                 let in_rack = by_rack.get(n.details.network_location.as_str()).copied();
-                let full = !n.has_room_for(self.settings.container_size);
+                let full = !n.has_room_of(storage_type, self.settings.container_size);
                 let load = self.ec_pipelines_of(n.details.id);
                 (in_rack.unwrap_or(0), full, load, mixed(seed, n.details.id))
             };
@@ -51,18 +51,23 @@ impl Cluster {
         // The first replica and those of parity have more to do than the others.
         members.sort_by_key(|node| mixed(seed, *node));
         let leader = *members.first()?;
-        Some(PipelinePlan { config, members, leader })
+        Some(PipelinePlan { config, storage_type, members, leader })
     }
 
     /// Pipelines that are missing of those that there are to be: the least number of the settings,
     /// or as many as the data directories ask for.
-    pub fn missing_ec_pipelines(&self, config: ReplicationConfig) -> usize {
+    pub fn missing_ec_pipelines(
+        &self,
+        config: ReplicationConfig,
+        storage_type: StorageType,
+    ) -> usize {
         let ec = &self.settings.ec;
         let writable = self.nodes.iter().filter(|n| n.accepts_writes());
-        let disks = writable.map(Node::healthy_disks).fold(0, usize::saturating_add);
+        let disks = writable.map(|n| n.healthy_disks_of(storage_type));
+        let disks = disks.fold(0, usize::saturating_add);
         let wanted = disks as f64 * ec.pipelines_per_disk / f64::from(config.required_nodes());
         let wanted = whole(wanted).max(ec.pipeline_minimum as usize);
-        wanted.saturating_sub(self.pipelines.open(&config).len())
+        wanted.saturating_sub(self.pipelines.open_of(config, storage_type).len())
     }
 
     fn ec_pipelines_of(&self, node: DatanodeId) -> usize {
@@ -80,4 +85,9 @@ impl Cluster {
             decision.changes.push(Change::ClosePipeline { id, now });
         }
     }
+}
+
+/// Whether a node takes blocks on disks of that type.
+fn serves(node: &Node, storage_type: StorageType) -> bool {
+    node.accepts_writes() && node.healthy_disks_of(storage_type) > 0
 }

@@ -14,7 +14,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use types::{DatanodeDetails, DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig};
+use types::{
+    DatanodeDetails, DatanodeId, Pipeline, PipelineId, PipelineState, ReplicationConfig,
+    StorageType,
+};
 
 use crate::Millis;
 
@@ -49,7 +52,7 @@ impl PipelineEntry {
 pub struct Pipelines {
     entries: BTreeMap<PipelineId, PipelineEntry>,
     by_node: FxHashMap<DatanodeId, BTreeSet<PipelineId>>,
-    open: FxHashMap<ReplicationConfig, Vec<PipelineId>>,
+    open: FxHashMap<(ReplicationConfig, StorageType), Vec<PipelineId>>,
 }
 
 impl Pipelines {
@@ -78,9 +81,14 @@ impl Pipelines {
         self.by_node.get(&node).into_iter().flatten().copied().collect()
     }
 
-    /// The OPEN pipelines of that replication.
-    pub fn open(&self, config: &ReplicationConfig) -> &[PipelineId] {
-        self.open.get(config).map(Vec::as_slice).unwrap_or_default()
+    /// The OPEN pipelines of that replication on disks of that type.
+    pub fn open_of(&self, config: ReplicationConfig, storage_type: StorageType) -> &[PipelineId] {
+        self.open.get(&(config, storage_type)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The OPEN pipelines of that replication, whatever disks they are on.
+    pub fn open(&self, config: ReplicationConfig) -> impl Iterator<Item = PipelineId> + '_ {
+        StorageType::ALL.into_iter().flat_map(move |of| self.open_of(config, of)).copied()
     }
 
     /// Whether the pipeline is there and OPEN.
@@ -109,7 +117,7 @@ impl Pipelines {
             self.by_node.entry(member.id).or_default().insert(id);
         }
         if record.state == PipelineState::Open {
-            self.open.entry(record.config).or_default().push(id);
+            self.open.entry((record.config, record.storage_type)).or_default().push(id);
         }
         let entry = PipelineEntry {
             record: Arc::new(record),
@@ -128,17 +136,17 @@ impl Pipelines {
                 set.remove(&id);
             }
         }
-        self.unlist(&entry.record.config, id);
+        self.unlist((entry.record.config, entry.record.storage_type), id);
         true
     }
 
     pub(crate) fn set_state(&mut self, id: PipelineId, state: PipelineState) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         Arc::make_mut(&mut entry.record).state = state;
-        let config = entry.record.config;
-        self.unlist(&config, id);
+        let kind = (entry.record.config, entry.record.storage_type);
+        self.unlist(kind, id);
         if state == PipelineState::Open {
-            self.open.entry(config).or_default().push(id);
+            self.open.entry(kind).or_default().push(id);
         }
     }
 
@@ -182,8 +190,8 @@ impl Pipelines {
         moved
     }
 
-    fn unlist(&mut self, config: &ReplicationConfig, id: PipelineId) {
-        if let Some(open) = self.open.get_mut(config) {
+    fn unlist(&mut self, kind: (ReplicationConfig, StorageType), id: PipelineId) {
+        if let Some(open) = self.open.get_mut(&kind) {
             open.retain(|p| *p != id);
         }
     }

@@ -9,7 +9,7 @@
 
 use std::cmp::Reverse;
 
-use types::{PipelineId, PipelineState, ReplicationConfig};
+use types::{PipelineId, PipelineState, ReplicationConfig, StorageType};
 
 use super::board::Board;
 use super::create::fill;
@@ -35,13 +35,19 @@ impl Cluster {
     /// The pipelines to close together for the sake of better ones: none, one or two. To be asked
     /// when nothing is planned and no pipeline is on its way.
     pub fn plan_rebalance(&self) -> Vec<PipelineId> {
-        let config = ReplicationConfig::RATIS_THREE;
         let allocated = |e: &PipelineEntry| e.record.state == PipelineState::Allocated;
         if self.safe_mode.is_on() || self.pipelines.iter().any(allocated) {
             return Vec::new();
         }
-        let board = self.board(config);
-        let made = self.count_pipelines(config);
+        let plans = StorageType::ALL.into_iter().map(|of| self.plan_rebalance_of(of));
+        plans.into_iter().find(|plan| !plan.is_empty()).unwrap_or_default()
+    }
+
+    /// Of those on disks of one type.
+    fn plan_rebalance_of(&self, storage_type: StorageType) -> Vec<PipelineId> {
+        let kind = (ReplicationConfig::RATIS_THREE, storage_type);
+        let board = self.board(kind);
+        let made = self.count_pipelines(kind);
         let most = board.most(3).min(self.cluster_limit());
         let now = worth(&board, made);
         if now.faults.0 == 0 && made >= most {
@@ -50,7 +56,8 @@ impl Cluster {
         let mut candidates: Vec<_> = self
             .pipelines
             .iter()
-            .filter(|e| e.record.config == config && e.record.state == PipelineState::Open)
+            .filter(|e| (e.record.config, e.record.storage_type) == kind)
+            .filter(|e| e.record.state == PipelineState::Open)
             .map(|e| {
                 let members = e.member_ids();
                 let bad = board.is_misplaced(&members) || board.is_duplicate(&members);
@@ -69,7 +76,7 @@ impl Cluster {
             }
             let left = made.saturating_sub(closed.len());
             let mut plans = Vec::new();
-            fill(&mut board, config, self.cluster_limit().saturating_sub(left), &mut plans);
+            fill(&mut board, kind, self.cluster_limit().saturating_sub(left), &mut plans);
             worth(&board, left.saturating_add(plans.len()))
         };
         let few = self.nodes.len() <= FEW_NODES;

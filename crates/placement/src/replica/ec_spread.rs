@@ -59,7 +59,8 @@ impl Cluster {
                 let in_rack = by_rack.get(self.rack_of(n)).copied().unwrap_or(0);
                 let work = self.pending.receiving(id).saturating_add(self.pending.sending(id));
                 let failed = self.pending.failed_lately(c.id, id);
-                (failed, in_rack, work, n.used_percent(), mixed(c.id, id))
+                let detour = n.detour(c.storage_type, c.used_bytes);
+                (failed, in_rack, detour, work, n.used_percent(), mixed(c.id, id))
             };
             let Some(best) = candidates.iter().min_by_key(rank).copied() else { break };
             candidates.retain(|n| n.details.id != best.details.id);

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use proto::scm_datanode::container_replica_proto::State;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use types::{ContainerId, DatanodeId};
+use types::{ContainerId, DatanodeId, StorageType};
 
 /// State of a replica, as its node reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,6 +86,8 @@ pub struct Replica {
     pub origin: DatanodeId,
     /// EC replica index, else 0.
     pub replica_index: u32,
+    /// The storage type of the disk that it is on.
+    pub storage_type: StorageType,
     /// Whether the node holds it to be empty.
     pub is_empty: bool,
     /// Checksum over its data, 0 when not computed.

@@ -305,7 +305,8 @@ impl Cluster {
                 (true, _, _) => 2,
             };
             let id = n.details.id;
-            (spread, self.pending.receiving(id), n.used_percent(), mixed(c.id, id))
+            let detour = n.detour(c.storage_type, c.used_bytes);
+            (spread, detour, self.pending.receiving(id), n.used_percent(), mixed(c.id, id))
         };
         let best = self.nodes.iter().filter(fits).min_by_key(rank)?;
         // A copy for the sake of racks in the same rack would go on for ever.

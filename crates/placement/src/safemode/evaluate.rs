@@ -70,8 +70,8 @@ impl Cluster {
         let by_nodes = self.settings.safe_mode.min_datanodes / MEMBERS;
         let required = whole(by_share).max(by_nodes as usize);
         let config = types::ReplicationConfig::RATIS_THREE;
-        let healthy = self.pipelines.open(&config).iter().filter(|id| {
-            self.pipelines.get(**id).is_some_and(|e| {
+        let healthy = self.pipelines.open(config).filter(|id| {
+            self.pipelines.get(*id).is_some_and(|e| {
                 e.reported.len() >= e.record.members.len()
                     && e.record.members.iter().all(|m| self.nodes.is_healthy(m.id))
             })

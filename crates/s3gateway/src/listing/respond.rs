@@ -100,7 +100,8 @@ fn object(key: BasicKeyInfo, with_owner: bool) -> Object {
 }
 
 fn class(key: &BasicKeyInfo) -> &'static str {
-    storage_class::of_wire(key.r#type, key.factor, key.ec_replication_config.as_ref())
+    let (coding, policy) = (key.ec_replication_config.as_ref(), key.storage_policy.as_deref());
+    storage_class::of_wire(key.r#type, key.factor, coding, policy)
 }
 
 fn etag(key: &BasicKeyInfo) -> ETag {

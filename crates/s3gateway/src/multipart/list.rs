@@ -64,7 +64,7 @@ pub(crate) async fn list_parts(
         part_number_marker: Some(after.cast_signed()),
         max_parts: Some(limit.cast_signed()),
         parts: (!parts.is_empty()).then_some(parts),
-        storage_class: Some(StorageClass::from_static(storage_class::of(page.replication))),
+        storage_class: Some(StorageClass::from_static(storage_class::of(page.replication, None))),
         ..Default::default()
     })
 }
@@ -116,6 +116,7 @@ pub(crate) async fn list_uploads(
                         Some(upload.r#type),
                         upload.factor,
                         upload.ec_replication_config.as_ref(),
+                        None,
                     ))),
                     ..Default::default()
                 }),

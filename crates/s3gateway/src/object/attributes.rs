@@ -46,6 +46,7 @@ pub(crate) async fn attributes(
                     Some(info.r#type),
                     info.factor,
                     info.ec_replication_config.as_ref(),
+                    metadata.policy.as_deref(),
                 )));
             }
             ObjectAttributes::CHECKSUM => {

@@ -122,9 +122,12 @@ async fn begin(
             "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120",
         ));
     }
+    // Its policy goes with the content, unless the request names a class.
+    let policy = storage_class::policy(input.storage_class.as_ref())
+        .or_else(|| from.metadata.policy.clone());
     let metadata = match replace {
-        true => of_input!(input),
-        false => ObjectMetadata { etag: None, checksum: None, ..from.metadata.clone() },
+        true => ObjectMetadata { policy, ..of_input!(input) },
+        false => ObjectMetadata { etag: None, checksum: None, policy, ..from.metadata.clone() },
     };
     let tags = match replace_tags {
         true => refuse::tags_of_header(input.tagging.as_deref())?,

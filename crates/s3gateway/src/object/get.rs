@@ -9,6 +9,7 @@ use s3s::dto::{
     HeadObjectOutput, Range as WireRange, StorageClass, Timestamp,
 };
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
+use types::StoragePolicy;
 
 use super::{ObjectBody, directory};
 use crate::checksum_fields::set_checksum;
@@ -236,7 +237,9 @@ fn no_such_part() -> S3Error {
 /// The class of an object; STANDARD is not told, as in S3.
 fn storage_class(info: &KeyInfo) -> Option<StorageClass> {
     let coding = info.ec_replication_config.as_ref();
-    let class = storage_class::of_wire(Some(info.r#type), info.factor, coding);
+    let policy = info.metadata.iter().find(|entry| entry.key == StoragePolicy::METADATA_KEY);
+    let policy = policy.and_then(|entry| entry.value.as_deref());
+    let class = storage_class::of_wire(Some(info.r#type), info.factor, coding, policy);
     (class != STANDARD).then(|| StorageClass::from_static(class))
 }
 

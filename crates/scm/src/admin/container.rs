@@ -166,6 +166,7 @@ pub fn replicas(
             bytes_used: r.used_bytes as i64,
             replica_index: Some(r.replica_index.into()),
             data_checksum: Some(r.data_checksum),
+            storage_type: r.storage_type.to_optional_wire(),
         })
     };
     let container_replica = cluster.replicas.of(id).iter().filter_map(one).collect();

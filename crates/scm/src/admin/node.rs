@@ -2,8 +2,8 @@
 
 use placement::Node;
 use proto::container_location::*;
-use proto::hdds::{self, DatanodeUsageInfoProto};
-use types::{DatanodeDetails, DatanodeId};
+use proto::hdds::{self, DatanodeUsageInfoProto, StorageTypeUsageProto};
+use types::{DatanodeDetails, DatanodeId, StorageType};
 
 use crate::core::Core;
 use crate::error::RequestError;
@@ -80,9 +80,27 @@ pub fn usage(
             reserved: Some(total.reserved as i64),
             fs_capacity: Some(total.fs_capacity as i64),
             fs_available: Some(total.fs_available as i64),
+            usage_by_type: by_type(n),
         }
     });
     Ok(DatanodeUsageInfoResponseProto { info: info.collect() })
+}
+
+/// What the disks of each storage type hold.
+fn by_type(node: &Node) -> Vec<StorageTypeUsageProto> {
+    let of_type = |of: StorageType| {
+        let disks = node.storage.iter().filter(move |s| !s.failed && s.storage_type == of);
+        let mut usage =
+            StorageTypeUsageProto { storage_type: of.to_wire() as i32, ..Default::default() };
+        for disk in disks {
+            usage.disks = usage.disks.saturating_add(1);
+            usage.capacity = usage.capacity.saturating_add(disk.capacity);
+            usage.used = usage.used.saturating_add(disk.used);
+            usage.remaining = usage.remaining.saturating_add(disk.remaining);
+        }
+        usage
+    };
+    StorageType::ALL.into_iter().map(of_type).filter(|usage| usage.disks > 0).collect()
 }
 
 /// Used share of a node's capacity.

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
 use framed::Reply;
-use placement::Sequence;
 use placement::block::{Exclude, Slot, Wish};
+use placement::{Node, Sequence};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
 use proto::block_location::{AllocateScmBlockRequestProto, ScmBlockLocationResponse};
 use proto::hdds::{ContainerBlockId, ExcludeListProto};
-use types::{ContainerId, DatanodeId, Pipeline, PipelineId, ReplicationConfig};
+use types::{ContainerId, DatanodeId, Pipeline, PipelineId, ReplicationConfig, StorageType};
 
 use super::{create, ids};
 use crate::core::Core;
@@ -52,7 +52,15 @@ pub async fn allocate(
         return Err(RequestError::Invalid(format!("{count} blocks, expected 1 to {MAX_BLOCKS}")));
     }
     let exclude = request.exclude_list.as_ref().map(exclude).transpose()?.unwrap_or_default();
-    let wish = Wish { count: count as usize, config, owner: &request.owner, exclude: &exclude };
+    let storage_types = storage_types(request)?;
+    let mut wish = Wish {
+        count: count as usize,
+        config,
+        storage_types: &storage_types,
+        waits: true,
+        owner: &request.owner,
+        exclude: &exclude,
+    };
     let deadline = tokio::time::Instant::now() + PIPELINE_TIMEOUT;
     loop {
         // Heard from before looking, so that nothing that happens in between is missed.
@@ -60,13 +68,13 @@ pub async fn allocate(
         match attempt(core, wish)? {
             Outcome::Done(blocks, shortage) => {
                 core.metrics.blocks_allocated.inc_by(count.into());
-                refill(core, shortage, &request.owner, config);
+                refill(core, shortage, wish);
                 return Ok(blocks);
             }
             Outcome::NoEcPipeline => {
                 let made = create::create_ec_pipeline(core, wish).await?;
                 if !made {
-                    return Err(RequestError::NoRoom(no_pipeline(core, config, count)));
+                    return Err(RequestError::NoRoom(no_pipeline(core, wish)));
                 }
             }
             Outcome::NoIds => ids::reserve(core, Sequence::LocalId, count.into()).await?,
@@ -77,7 +85,11 @@ pub async fn allocate(
             Outcome::NoPipeline => {
                 core.services.wake(names::PIPELINE_CREATOR);
                 if tokio::time::timeout_at(deadline, progress).await.is_err() {
-                    return Err(RequestError::NoRoom(no_pipeline(core, config, count)));
+                    if !wish.waits || wish.storage_types.len() < 2 {
+                        return Err(RequestError::NoRoom(no_pipeline(core, wish)));
+                    }
+                    // The nodes could serve a type that is wanted more, and do not.
+                    wish.waits = false;
                 }
             }
         }
@@ -88,6 +100,7 @@ pub async fn allocate(
 struct Shortage {
     containers: Vec<(PipelineId, u32)>,
     ec_pipeline: bool,
+    storage_type: StorageType,
 }
 
 enum Outcome {
@@ -116,11 +129,12 @@ fn attempt(core: &Core, wish: Wish<'_>) -> Result<Outcome, RequestError> {
     };
     let blocks = Blocks { first: ids.start, slots: allocation.slots };
     let (containers, ec_pipeline) = (allocation.shortage, allocation.lacks_pipelines);
-    Ok(Outcome::Done(blocks, Shortage { containers, ec_pipeline }))
+    let storage_type = allocation.storage_type;
+    Ok(Outcome::Done(blocks, Shortage { containers, ec_pipeline, storage_type }))
 }
 
 /// Prepares for the next request: containers that are missing, ids that run out.
-fn refill(core: &Arc<Core>, shortage: Shortage, owner: &str, config: ReplicationConfig) {
+fn refill(core: &Arc<Core>, shortage: Shortage, wish: Wish<'_>) {
     let low = core.cluster().sequences.left(Sequence::LocalId) < core.options.id_batch / 4;
     if low && core.reserving.try_lock().is_ok() {
         let core = core.clone();
@@ -131,18 +145,25 @@ fn refill(core: &Arc<Core>, shortage: Shortage, owner: &str, config: Replication
             }
         });
     }
-    let Shortage { containers, ec_pipeline } = shortage;
+    let Shortage { containers, ec_pipeline, storage_type } = shortage;
     if containers.is_empty() && !ec_pipeline || core.creating.try_lock().is_err() {
         return;
     }
     let core = core.clone();
-    let owner: Arc<str> = owner.into();
+    let (owner, config): (Arc<str>, _) = (wish.owner.into(), wish.config);
     tokio::spawn(async move {
         let made = match containers.is_empty() {
             false => create::create_containers(&core, &containers, &owner, config).await,
             true => {
                 let exclude = Exclude::default();
-                let wish = Wish { count: 1, config, owner: &owner, exclude: &exclude };
+                let wish = Wish {
+                    count: 1,
+                    config,
+                    storage_types: &[storage_type],
+                    waits: false,
+                    owner: &owner,
+                    exclude: &exclude,
+                };
                 create::create_ec_pipeline(&core, wish).await.map(drop)
             }
         };
@@ -152,14 +173,35 @@ fn refill(core: &Arc<Core>, shortage: Shortage, owner: &str, config: Replication
     });
 }
 
-fn no_pipeline(core: &Core, config: ReplicationConfig, count: u32) -> String {
-    let cluster = core.cluster();
-    let usable = cluster.nodes.iter().filter(|n| n.accepts_writes()).count();
+fn no_pipeline(core: &Core, wish: Wish<'_>) -> String {
+    let (cluster, config) = (core.cluster(), wish.config);
+    let serves = |n: &&Node| {
+        n.accepts_writes() && wish.storage_types.iter().any(|of| n.healthy_disks_of(*of) > 0)
+    };
+    let usable = cluster.nodes.iter().filter(serves).count();
+    let (mut place, mut there) = (String::new(), "");
+    if wish.storage_types != StorageType::ANY {
+        let types: Vec<String> = wish.storage_types.iter().map(ToString::to_string).collect();
+        (place, there) = (format!(" on {}", types.join(" or ")), " there");
+    }
     format!(
-        "Unable to allocate {count} blocks: no open {config} pipeline. {usable} of {} datanodes take writes, {} needed",
+        "Unable to allocate {} blocks: no open {config} pipeline{place}. {usable} of {} datanodes take writes{there}, {} needed",
+        wish.count,
         cluster.nodes.len(),
         config.required_nodes()
     )
+}
+
+/// The storage types that blocks may be on; any of them when the request names none.
+fn storage_types(request: &AllocateScmBlockRequestProto) -> Result<Vec<StorageType>, RequestError> {
+    let mut types = Vec::with_capacity(StorageType::ALL.len());
+    for wire in &request.storage_type {
+        let of = StorageType::from_wire(*wire)?;
+        if !types.contains(&of) {
+            types.push(of);
+        }
+    }
+    Ok(if types.is_empty() { StorageType::ANY.to_vec() } else { types })
 }
 
 fn exclude(list: &ExcludeListProto) -> Result<Exclude, RequestError> {
@@ -239,6 +281,7 @@ mod tests {
             Arc::new(Pipeline {
                 id: PipelineId::random(),
                 config: ReplicationConfig::RATIS_THREE,
+                storage_type: StorageType::Ssd,
                 state: PipelineState::Open,
                 members: (0..n)
                     .map(|_| DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", "host"))

@@ -50,6 +50,7 @@ pub fn to_wire(
                 datanode: record.members.iter().map(DatanodeDetails::to_wire).collect(),
                 cmd_id,
                 priority: pipeline::create::priorities(record),
+                storage_type: Some(record.storage_type.to_wire() as i32),
             });
         }
         OrderKind::ClosePipeline(id) => {
@@ -68,6 +69,7 @@ pub fn to_wire(
         }
         OrderKind::ReplicateContainer { id, target } => {
             let target = &cluster.nodes.get(*target)?.details;
+            let container = cluster.containers.get(*id)?;
             command.set_command_type(Type::ReplicateContainerCommand);
             command.replicate_container_command_proto = Some(ReplicateContainerCommandProto {
                 container_id: id.to_wire(),
@@ -76,6 +78,7 @@ pub fn to_wire(
                 replica_index: None,
                 target: Some(target.to_wire()),
                 priority: None,
+                storage_type: Some(container.storage_type.to_wire() as i32),
             });
         }
         OrderKind::ReconstructEcContainer { id, sources, targets } => {
@@ -147,7 +150,8 @@ fn reconstruction(
     targets: &[(DatanodeId, u32)],
     cmd_id: i64,
 ) -> Option<ReconstructEcContainersCommandProto> {
-    let config = cluster.containers.get(id)?.config.wire_ec()?;
+    let container = cluster.containers.get(id)?;
+    let config = container.config.wire_ec()?;
     let source = |(node, index): &(DatanodeId, u32)| {
         Some(DatanodeDetailsAndReplicaIndexProto {
             datanode_details: cluster.nodes.get(*node)?.details.to_wire(),
@@ -163,6 +167,7 @@ fn reconstruction(
         missing_container_indexes: targets.iter().map(index).collect::<Option<Vec<u8>>>()?.into(),
         ec_replication_config: config,
         cmd_id,
+        storage_type: Some(container.storage_type.to_wire() as i32),
     })
 }
 
@@ -210,6 +215,7 @@ mod tests {
             state: LifeCycleState::Closed,
             pipeline: None,
             config: ReplicationConfig::RATIS_THREE,
+            storage_type: types::StorageType::default(),
             owner: "om".into(),
             used_bytes: 0,
             keys: 0,
@@ -250,6 +256,7 @@ mod tests {
             sequence_id: 0,
             origin: node,
             replica_index: 0,
+            storage_type: types::StorageType::default(),
             is_empty: false,
             data_checksum: 0,
             delete_transaction,

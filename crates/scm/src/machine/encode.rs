@@ -268,6 +268,7 @@ mod tests {
         let pipeline = Pipeline {
             id: PipelineId::random(),
             config: ReplicationConfig::RATIS_ONE,
+            storage_type: types::StorageType::Archive,
             state: PipelineState::Allocated,
             members: vec![DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", "h")],
             replica_indexes: Vec::new(),
@@ -282,6 +283,7 @@ mod tests {
             state: hdds::LifeCycleState::Open,
             pipeline: Some(id),
             config: ReplicationConfig::RATIS_ONE,
+            storage_type: types::StorageType::Archive,
             owner: "om".into(),
             used_bytes: 1,
             keys: 2,

@@ -4,13 +4,14 @@ use placement::{Replica, ReplicaState, Storage};
 use proto::scm_datanode::{
     ContainerReplicaProto, NodeReportProto, PipelineReportsProto, StorageReportProto,
 };
-use types::{ContainerId, DatanodeId, PipelineId, WireError};
+use types::{ContainerId, DatanodeId, PipelineId, StorageType, WireError};
 
 /// The data directories of a node.
 pub fn storage(report: &NodeReportProto) -> Vec<Storage> {
     let one = |s: &StorageReportProto| Storage {
         id: s.storage_uuid.clone(),
         location: s.storage_location.clone(),
+        storage_type: storage_type(s.storage_type),
         capacity: s.capacity(),
         used: s.scm_used(),
         remaining: s.remaining(),
@@ -24,10 +25,17 @@ pub fn storage(report: &NodeReportProto) -> Vec<Storage> {
     report.storage_report.iter().map(one).collect()
 }
 
-/// Raft log directories of a node that work; `None` from one that does not report them.
-pub fn log_disks(report: &NodeReportProto) -> Option<usize> {
+/// The storage types of the disks whose Raft log directories work; `None` from a node that does not
+/// report them.
+pub fn log_disks(report: &NodeReportProto) -> Option<Vec<StorageType>> {
     let dirs = &report.metadata_storage_report;
-    (!dirs.is_empty()).then(|| dirs.iter().filter(|d| !d.failed()).count())
+    let works = dirs.iter().filter(|d| !d.failed());
+    (!dirs.is_empty()).then(|| works.map(|d| storage_type(d.storage_type)).collect())
+}
+
+/// A kind of disk that is not known counts as the usual one, as all did before there were types.
+fn storage_type(reported: Option<i32>) -> StorageType {
+    reported.and_then(|of| StorageType::from_wire(of).ok()).unwrap_or_default()
 }
 
 /// The pipelines of a report, and whether the node leads each.
@@ -55,6 +63,7 @@ pub fn replicas(
             sequence_id: r.block_commit_sequence_id(),
             origin: r.origin_node_id().parse().unwrap_or(node),
             replica_index: r.replica_index().max(0) as u32,
+            storage_type: storage_type(r.storage_type),
             is_empty: r.is_empty() && keys == 0,
             data_checksum: r.data_checksum(),
             delete_transaction: r.delete_transaction_id().max(0) as u64,

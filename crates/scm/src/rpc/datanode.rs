@@ -1,4 +1,4 @@
-//! The DataNodes' endpoint: GetVersion, Register, SendHeartbeat.
+//! The DataNodes' endpoint: GetVersion, Register, SendHeartbeat, GetContainerStorageType.
 
 use std::pin::pin;
 
@@ -6,8 +6,11 @@ use framed::message::{decode, reply};
 use framed::{Call, Reply, Status as Refusal};
 use proto::hdds::KeyValue;
 use proto::scm_datanode::{
-    ScmDatanodeRequest, ScmDatanodeResponse, ScmVersionResponseProto, Status, Type,
+    GetContainerStorageTypeResponseProto, ScmDatanodeRequest, ScmDatanodeResponse,
+    ScmVersionResponseProto, Status, Type,
 };
+
+use types::ContainerId;
 
 use crate::core::Core;
 use crate::error::RequestError;
@@ -64,6 +67,15 @@ async fn dispatch(
             check(core)?;
             let body = request.send_heartbeat_request.as_ref().ok_or_else(missing)?;
             response.send_heartbeat_response = Some(heartbeat::heartbeat(core, body).await?);
+        }
+        // It never changes, so that any SCM that knows the container can say it.
+        Type::GetContainerStorageType => {
+            let body = request.get_container_storage_type_request.as_ref().ok_or_else(missing)?;
+            let id = ContainerId::from_wire(body.container_id);
+            let found = core.cluster().containers.get(id).map(|c| c.storage_type);
+            let storage_type = found.ok_or(RequestError::ContainerNotFound(id))?.to_wire() as i32;
+            response.get_container_storage_type_response =
+                Some(GetContainerStorageTypeResponseProto { storage_type });
         }
     }
     Ok(())

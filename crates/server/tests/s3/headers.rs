@@ -15,7 +15,7 @@ async fn headers_that_make_no_sense_are_refused_and_stop_nothing() {
         ("no ACL", put().header("x-amz-acl", "x"), 501),
         ("encryption", put().header("x-amz-server-side-encryption", "AES256"), 501),
         ("a lock", put().header("x-amz-object-lock-mode", "GOVERNANCE"), 501),
-        ("a class", put().header("x-amz-storage-class", "GLACIER"), 400),
+        ("a class", put().header("x-amz-storage-class", "OUTPOSTS"), 400),
         ("eleven tags", put().header("x-amz-tagging", "a=&b=&c=&d=&e=&f=&g=&h=&i=&j=&k="), 400),
         ("tags that are no text", put().header("x-amz-tagging", "a=%ff"), 400),
         ("a checksum", put().header("x-amz-checksum-crc32", "AAAAAA=="), 400),

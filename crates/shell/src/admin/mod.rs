@@ -4,6 +4,7 @@ mod container;
 mod containerbalancer;
 pub(crate) mod datanode;
 mod deletion;
+mod mover;
 mod om;
 mod pipeline;
 mod replicationmanager;
@@ -11,6 +12,7 @@ pub(crate) mod safemode;
 mod scm;
 mod servers;
 mod service;
+mod storagepolicy;
 mod topology;
 
 use clap::{Args, Subcommand};
@@ -43,6 +45,11 @@ pub enum AdminCommand {
     Scm(Noun<scm::ScmCommand>),
     /// Deletions: status.
     Deletion(Noun<deletion::DeletionCommand>),
+    /// Storage policies: usageinfo, check.
+    #[command(name = "storagepolicy")]
+    StoragePolicy(Noun<storagepolicy::StoragePolicyCommand>),
+    /// Bring keys to the disks where their storage policy wants them.
+    Mover(mover::Mover),
     /// Background services of every server: list, run, pause, resume.
     Service(Noun<service::ServiceCommand>),
     /// Which DataNodes are in which rack.
@@ -64,6 +71,8 @@ impl AdminCommand {
             Self::Scm(noun) => noun.verbose,
             Self::Deletion(noun) => noun.verbose,
             Self::Service(noun) => noun.verbose,
+            Self::StoragePolicy(noun) => noun.verbose,
+            Self::Mover(_) => false,
             Self::PrintTopology(args) => args.verbose,
         }
     }
@@ -130,6 +139,8 @@ pub(crate) async fn run(command: AdminCommand, conf: &Configuration) -> Result<(
         AdminCommand::Scm(noun) => scm::run(noun.command, conf).await,
         AdminCommand::Deletion(noun) => deletion::run(noun.command, conf).await,
         AdminCommand::Service(noun) => service::run(noun.command, conf).await,
+        AdminCommand::StoragePolicy(noun) => storagepolicy::run(noun.command, conf).await,
+        AdminCommand::Mover(args) => mover::run(args, conf).await,
         AdminCommand::PrintTopology(args) => topology::run(args, conf).await,
     }
 }

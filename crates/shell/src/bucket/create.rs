@@ -9,6 +9,7 @@ use crate::ShellError;
 use crate::address::Address;
 use crate::quota::{NONE, QuotaArgs};
 use crate::replication::ReplicationArgs;
+use crate::storage_policy::BucketPolicyArgs;
 
 /// Create a bucket.
 #[derive(Debug, Clone, Args)]
@@ -28,6 +29,8 @@ pub struct Create {
     quota: QuotaArgs,
     #[command(flatten)]
     replication: ReplicationArgs,
+    #[command(flatten)]
+    storage: BucketPolicyArgs,
 }
 
 /// There is no such layout of a bucket.
@@ -54,6 +57,7 @@ pub(crate) async fn run(args: Create, conf: &Configuration) -> Result<(), ShellE
         quota_in_bytes: args.quota.bytes()?.unwrap_or(NONE),
         quota_in_namespace: args.quota.names()?.unwrap_or(NONE),
         owner: args.user,
+        metadata: args.storage.metadata(),
         ..BucketSpec::default()
     };
     Ok(address.client(conf)?.create_bucket(volume, bucket, spec).await?)

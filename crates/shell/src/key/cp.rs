@@ -9,6 +9,7 @@ use super::progress;
 use crate::ShellError;
 use crate::address::Address;
 use crate::replication::ReplicationArgs;
+use crate::storage_policy::KeyPolicyArgs;
 
 /// Copy a key to another name within its bucket.
 #[derive(Debug, Clone, Args)]
@@ -31,19 +32,25 @@ pub(crate) async fn run(args: Cp, conf: &Configuration) -> Result<(), ShellError
     let mut to = CreateKey::new(KeyPath::new(volume, bucket, args.to));
     to.replication = args.replication.config_or(conf)?;
     let from = KeyPath::new(volume, bucket, args.from);
-    copy(&address.client(conf)?, &from, to).await
+    copy(&address.client(conf)?, &from, to, &KeyPolicyArgs::default()).await
 }
 
 /// Copies content, metadata and tags.
-pub(super) async fn copy(client: &Client, from: &KeyPath, to: CreateKey) -> Result<(), ShellError> {
+pub(super) async fn copy(
+    client: &Client,
+    from: &KeyPath,
+    to: CreateKey,
+    storage: &KeyPolicyArgs,
+) -> Result<(), ShellError> {
     let (reader, mut pieces) = client.begin_key(from).await?;
     let pairs = |pairs: &[proto::hdds::KeyValue]| {
         pairs.iter().map(|p| (p.key.clone(), p.value().to_owned())).collect()
     };
-    let to = to
+    let mut to = to
         .size_hint(reader.len())
         .metadata(pairs(&reader.info().metadata))
         .tags(pairs(&reader.info().tags));
+    storage.set(&mut to.metadata);
     let mut writer = client.create_key(to).await?;
     let bar = progress::bar(Some(reader.len()));
     while let Some(piece) = pieces.try_next().await? {

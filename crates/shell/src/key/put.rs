@@ -12,6 +12,7 @@ use super::progress;
 use crate::ShellError;
 use crate::address::Address;
 use crate::replication::ReplicationArgs;
+use crate::storage_policy::KeyPolicyArgs;
 
 /// Bytes read at once.
 const PIECE: usize = 4 << 20;
@@ -33,6 +34,8 @@ pub struct Put {
     stream: bool,
     #[command(flatten)]
     replication: ReplicationArgs,
+    #[command(flatten)]
+    storage: KeyPolicyArgs,
 }
 
 /// Runs the command.
@@ -40,6 +43,7 @@ pub(crate) async fn run(args: Put, conf: &Configuration) -> Result<(), ShellErro
     let address = Address::parse(&args.address)?;
     let mut key = CreateKey::new(address.key()?);
     key.replication = args.replication.config_or(conf)?;
+    args.storage.set(&mut key.metadata);
     if let Some(generation) = args.expected_generation {
         key = key.only_if(Precondition::Generation(generation));
     }

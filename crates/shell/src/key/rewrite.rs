@@ -3,14 +3,16 @@
 use clap::Args;
 use client::{CreateKey, Precondition};
 use config::Configuration;
+use types::ReplicationConfig;
 
 use super::cp::copy;
 use crate::ShellError;
 use crate::address::Address;
 use crate::replication::ReplicationArgs;
+use crate::storage_policy::KeyPolicyArgs;
 
-/// Write a key again with another replication. If somebody changes the key meanwhile, their
-/// change stays and the command fails.
+/// Write a key again with another replication or storage policy. If somebody changes the key
+/// meanwhile, their change stays and the command fails.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 sh key rewrite -t RATIS -r ONE /vol1/bucket1/key1")]
 pub struct Rewrite {
@@ -18,20 +20,32 @@ pub struct Rewrite {
     address: String,
     #[command(flatten)]
     replication: ReplicationArgs,
+    #[command(flatten)]
+    storage: KeyPolicyArgs,
 }
 
 /// Runs the command.
 pub(crate) async fn run(args: Rewrite, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let path = address.key()?;
-    let replication = args
-        .replication
-        .config()?
-        .ok_or_else(|| ShellError::Usage("--type and --replication say how to write it".into()))?;
+    let replication = args.replication.config()?;
+    if replication.is_none() && args.storage.is_empty() {
+        return Err(ShellError::Usage(
+            "--type and --replication, or --storagepolicy, say how to write it".into(),
+        ));
+    }
     let client = address.client(conf)?;
-    let generation = client.key_info(&path).await?.update_id();
+    let info = client.key_info(&path).await?;
+    let replication = match replication {
+        Some(replication) => replication,
+        None => {
+            let (kind, coding) = (info.r#type, info.ec_replication_config.as_ref());
+            ReplicationConfig::from_wire(kind, info.factor, coding)
+                .map_err(|e| ShellError::Refused(format!("OM sent an invalid answer: {e}")))?
+        }
+    };
     let to = CreateKey::new(path.clone())
         .replication(replication)
-        .only_if(Precondition::Generation(generation));
-    copy(&client, &path, to).await
+        .only_if(Precondition::Generation(info.update_id()));
+    copy(&client, &path, to, &args.storage).await
 }

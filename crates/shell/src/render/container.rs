@@ -2,6 +2,7 @@
 
 use proto::hdds::{
     ContainerInfoProto, ContainerWithPipeline, LifeCycleState, ScmContainerReplicaProto,
+    StorageTypeProto,
 };
 use serde_json::{Value, json};
 use types::{DatanodeDetails, Pipeline, PipelineState, WireError};
@@ -17,7 +18,7 @@ pub(crate) fn state(c: &ContainerInfoProto) -> &'static str {
 /// A container.
 pub(crate) fn container(c: &ContainerInfoProto) -> Value {
     let state = state(c);
-    json!({
+    let mut value = json!({
         "state": state,
         "stateEnterTime": millis(c.state_enter_time().max(0) as u64),
         "replicationConfig": replication::wire(
@@ -37,12 +38,17 @@ pub(crate) fn container(c: &ContainerInfoProto) -> Value {
         "healthState": "HEALTHY",
         "open": state == "OPEN",
         "deleted": state == "DELETED",
-    })
+    });
+    // Ozone's containers have none.
+    if c.storage_type() != StorageTypeProto::Disk {
+        value["storageType"] = c.storage_type().as_str_name().into();
+    }
+    value
 }
 
 fn replica(r: &ScmContainerReplicaProto) -> Result<Value, WireError> {
     let details = DatanodeDetails::from_wire(&r.datanode_details)?;
-    Ok(json!({
+    let mut value = json!({
         "containerID": r.container_id,
         "state": r.state,
         "datanodeDetails": node::details(&details),
@@ -52,7 +58,11 @@ fn replica(r: &ScmContainerReplicaProto) -> Result<Value, WireError> {
         "bytesUsed": r.bytes_used,
         "replicaIndex": r.replica_index(),
         "dataChecksum": format!("{:x}", r.data_checksum()),
-    }))
+    });
+    if r.storage_type() != StorageTypeProto::Disk {
+        value["storageType"] = r.storage_type().as_str_name().into();
+    }
+    Ok(value)
 }
 
 /// `container info --json`.
@@ -87,13 +97,14 @@ pub(crate) fn text(
         .map(|r| {
             let d = DatanodeDetails::from_wire(&r.datanode_details)?;
             Ok(format!(
-                "State: {}; ReplicaIndex: {}; SequenceId: {}; Origin: {}; Location: {}/{}",
+                "State: {}; ReplicaIndex: {}; SequenceId: {}; Origin: {}; Location: {}/{}{}",
                 r.state,
                 r.replica_index(),
                 r.sequence_id,
                 r.place_of_birth,
                 d.id,
-                d.host
+                d.host,
+                storage(r.storage_type()),
             ))
         })
         .collect::<Result<Vec<_>, WireError>>()?;
@@ -107,14 +118,26 @@ pub(crate) fn text(
     };
     Ok(format!(
         "Container id: {}\nPipeline id: {}\n{write_pipeline}Container State: {}\nSequenceId: {}\n\
-         Datanodes: [{}]\nReplicas: [{}]",
+         Datanodes: [{}]\nReplicas: [{}]{}",
         info.container_id,
         p.id,
         state(info),
         info.sequence_id(),
         nodes.join(",\n"),
         replicas.join(",\n"),
+        match info.storage_type() {
+            StorageTypeProto::Disk => String::new(),
+            of => format!("\nStorageType: {}", of.as_str_name()),
+        },
     ))
+}
+
+/// What is said of the disk of a replica, when it is none of the usual type.
+fn storage(of: StorageTypeProto) -> String {
+    match of {
+        StorageTypeProto::Disk => String::new(),
+        of => format!("; StorageType: {}", of.as_str_name()),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Pipelines.
 
 use serde_json::{Map, Value, json};
-use types::{Pipeline, PipelineState};
+use types::{Pipeline, PipelineState, StorageType};
 
 use super::time::{millis, now};
 use super::{node, replication};
@@ -59,6 +59,10 @@ pub(crate) fn pipeline(p: &Pipeline) -> Value {
     if let Some(closest) = p.read_order().first() {
         value["closestNode"] = node::details(closest);
     }
+    // Ozone's pipelines have none.
+    if p.storage_type != StorageType::Disk {
+        value["storageType"] = p.storage_type.to_string().into();
+    }
     value["healthy"] = (p.state == PipelineState::Open && p.leader.is_some()).into();
     value
 }
@@ -71,9 +75,13 @@ pub(crate) fn line(p: &Pipeline) -> String {
         .enumerate()
         .map(|(i, m)| format!(" {{{m}, ReplicaIndex: {}}},", index(p, i)))
         .collect();
+    let storage = match p.storage_type {
+        StorageType::Disk => String::new(),
+        of => format!(", StorageType: {of}"),
+    };
     format!(
         "Pipeline{{ Id: {}, Nodes: [{nodes}], ReplicationConfig: {}, State:{}, leaderId:{}, \
-         CreationTimestamp{}[Etc/UTC]}}",
+         CreationTimestamp{}[Etc/UTC]{storage}}}",
         p.id,
         p.config,
         state(p.state),
@@ -101,6 +109,7 @@ mod tests {
         Pipeline {
             id: PipelineId::random(),
             config: ReplicationConfig::RATIS_THREE,
+            storage_type: StorageType::default(),
             state: PipelineState::Open,
             leader: Some(members[1].id),
             suggested_leader: Some(members[1].id),

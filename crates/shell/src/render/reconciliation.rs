@@ -54,6 +54,7 @@ mod tests {
         };
         let id = DatanodeId::random();
         let replica = |checksum| ScmContainerReplicaProto {
+            storage_type: None,
             container_id: 7,
             state: "CLOSED".to_owned(),
             datanode_details: DatanodeDetails::new(id, "127.0.0.1", "h1").to_wire(),

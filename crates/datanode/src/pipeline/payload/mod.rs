@@ -373,6 +373,7 @@ impl Inner {
             replica_index,
             pipeline: Some(self.pipeline.id()),
             disk: Some(self.disk.clone()),
+            storage_type: None,
             state: InitialState::Open,
         })?;
         self.check_accepts_writes(id)

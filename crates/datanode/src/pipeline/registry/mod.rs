@@ -238,7 +238,7 @@ impl Pipelines {
 
     /// Makes a pipeline, or learns new addresses of its members when it is here already.
     pub async fn create(&self, membership: Membership) -> Result<(), PipelineError> {
-        let Membership { id, peers, ratis } = membership;
+        let Membership { id, peers, ratis, storage_type } = membership;
         let _lock = self.inner.locks.lock(id).await;
         for (node, address) in ratis {
             self.inner.ratis.insert(node, address);
@@ -249,7 +249,7 @@ impl Pipelines {
         if !peers.iter().any(|peer| peer.node == self.inner.parts.me) {
             return Err(PipelineError::NotAMember(id));
         }
-        let reservation = self.choose_disk(id, peers.len())?;
+        let reservation = self.choose_disk(id, peers.len(), storage_type)?;
         tracing::info!(pipeline = %id, members = peers.len(), disk = reservation.disk.id(), "creating a pipeline");
         self.open(id, peers, reservation.disk.clone()).await
     }

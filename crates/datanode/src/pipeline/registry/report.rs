@@ -22,7 +22,7 @@ impl Pipelines {
             let space = if failed { Space::default() } else { disk.space() };
             MetadataStorageReportProto {
                 storage_location: disk.raft_dir().display().to_string(),
-                storage_type: Some(StorageTypeProto::Disk as i32),
+                storage_type: Some(disk.storage_type().to_wire() as i32),
                 capacity: Some(space.capacity),
                 scm_used: Some(space.fs_used),
                 remaining: Some(space.available),

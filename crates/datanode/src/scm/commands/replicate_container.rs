@@ -1,7 +1,7 @@
 //! ReplicateContainerCommand: a container is sent to the node that SCM names.
 
 use proto::scm_datanode as wire;
-use types::{ContainerId, DatanodeDetails, WireError};
+use types::{ContainerId, DatanodeDetails, StorageType, WireError};
 
 use super::{Ack, Carry, CommandError, Context};
 
@@ -17,7 +17,9 @@ impl Carry for wire::ReplicateContainerCommandProto {
     async fn carry_out(self, context: Context<'_>) -> Result<Option<Ack>, CommandError> {
         context.order.check()?;
         let (node, id) = (context.node, ContainerId::from_wire(self.container_id));
-        let pushed = node.pusher.push(&node.store, id, &target(&self)?, context.order.left()).await;
+        let storage_type = self.storage_type.map(StorageType::from_wire).transpose()?;
+        let to = (&target(&self)?, storage_type);
+        let pushed = node.pusher.push(&node.store, id, to, context.order.left()).await;
         if pushed.is_err() {
             // The replica here may have turned out damaged.
             node.pending_reports.container_changed(id);

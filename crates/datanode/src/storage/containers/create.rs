@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use container::ContainerState;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
-use types::{ContainerId, LocalId, PipelineId};
+use types::{ContainerId, LocalId, PipelineId, StorageType};
 
 use super::file::ContainerFile;
 use super::{Container, Early, Fixed, Meta, Sealed, Sums, Traffic};
@@ -39,6 +39,8 @@ pub struct NewContainer {
     pub pipeline: Option<PipelineId>,
     /// Its disk; chosen when `None`.
     pub disk: Option<Arc<Disk>>,
+    /// The storage type of the disk that is chosen, if one has room; any when `None`.
+    pub storage_type: Option<StorageType>,
     /// Its state.
     pub state: InitialState,
 }

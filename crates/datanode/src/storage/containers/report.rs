@@ -1,5 +1,6 @@
 //! What SCM is told.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use proto::scm_datanode::ContainerReplicaProto;
@@ -8,6 +9,7 @@ use rustc_hash::FxHashMap;
 use types::ContainerId;
 
 use super::Container;
+use crate::storage::disk::Disk;
 use crate::storage::store::ContainerStore;
 
 impl Container {
@@ -33,6 +35,7 @@ impl Container {
             replica_index: Some(info.replica_index),
             is_empty: Some(info.blocks == 0 && !info.state.is_live()),
             data_checksum: self.known_checksum().map(u64::cast_signed),
+            storage_type: self.disk.storage_type().to_optional_wire(),
         })
     }
 }
@@ -55,16 +58,20 @@ impl ContainerStore {
 
     /// Bytes that the replicas of each disk hold, and that its open ones may still take.
     pub(crate) fn usage(&self) -> FxHashMap<String, (u64, u64)> {
-        let mut usage = FxHashMap::<String, (u64, u64)>::default();
-        for container in self.containers().into_iter().filter_map(|id| self.container(id).ok()) {
+        // By the disk itself: with each heartbeat all replicas are counted, and there may be very
+        // many.
+        let mut by_disk = FxHashMap::<*const Disk, (u64, u64)>::default();
+        for container in self.all() {
             let info = container.info();
-            let (used, committed) = usage.entry(container.disk().id().to_owned()).or_default();
+            let (used, committed) = by_disk.entry(Arc::as_ptr(container.disk())).or_default();
             *used = used.saturating_add(info.used);
             if info.state.is_live() {
                 *committed = committed.saturating_add(info.max_size.saturating_sub(info.used));
             }
         }
-        usage
+        let of_disk = |disk: &Arc<Disk>| by_disk.get(&Arc::as_ptr(disk)).copied();
+        let known = self.disks().iter();
+        known.filter_map(|disk| Some((disk.id().to_owned(), of_disk(disk)?))).collect()
     }
 
     /// Bytes that the replicas of each disk hold, by the disk's id.

@@ -25,14 +25,14 @@ use metastore::Store;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use service::DataDir;
-use types::{ContainerId, PipelineId};
+use types::{ContainerId, PipelineId, StorageType};
 
 pub(crate) use check::CheckFault;
 pub(crate) use database::Database;
 pub(crate) use open::sweep;
 pub(crate) use refused::RefusedReads;
 pub use space::Space;
-pub(crate) use space::choose;
+pub(crate) use space::{choose, types_for};
 
 use super::containers::Container;
 use super::error::{Result, StorageError};
@@ -42,6 +42,7 @@ use super::scan::DiskScans;
 /// One disk.
 pub struct Disk {
     id: String,
+    storage_type: StorageType,
     /// `<dir>/hdds`.
     root: PathBuf,
     /// `<dir>/hdds/<clusterID>`.
@@ -76,6 +77,11 @@ impl Disk {
     /// The disk's storage id, `DS-<uuid>`.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// What kind of disk it is.
+    pub fn storage_type(&self) -> StorageType {
+        self.storage_type
     }
 
     /// The directory in use: `<dir>/hdds`.

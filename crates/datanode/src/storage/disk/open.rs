@@ -78,6 +78,7 @@ impl Disk {
             &StoreOptions {
                 block_cache_bytes: options.metadata_cache,
                 write_buffer_bytes: options.metadata_buffer,
+                max_open_files: i32::try_from(options.metadata_open_files).unwrap_or(i32::MAX),
                 ..StoreOptions::default()
             },
         )?;
@@ -99,6 +100,7 @@ impl Disk {
         let deleting = containers_with_deletions(&db)?;
         Ok(Arc::new(Self {
             id,
+            storage_type: dir.storage_type,
             space: Gauge::new(&root, dir.reserved, options),
             cluster,
             raft_dir,

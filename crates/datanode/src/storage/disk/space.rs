@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use proto::hdds::StorageTypeProto;
 use proto::scm_datanode::StorageReportProto;
+
+use types::StorageType;
 
 use super::Disk;
 use crate::storage::error::{Result, StorageError};
@@ -147,7 +148,7 @@ impl Disk {
             capacity: Some(space.capacity),
             scm_used: Some(used),
             remaining: Some(space.available),
-            storage_type: Some(StorageTypeProto::Disk as i32),
+            storage_type: Some(self.storage_type().to_wire() as i32),
             failed: Some(failed || space.fs_capacity == 0),
             committed: Some(committed),
             free_space_to_spare: Some(self.space.min_free),
@@ -158,19 +159,33 @@ impl Disk {
     }
 }
 
-/// The disk for the next container of `needed` bytes. `next` goes round over calls.
+/// The storage types of disks for a replica that belongs on one of that type, the best first; any
+/// when it is not known.
+pub(crate) fn types_for(wanted: Option<StorageType>) -> [StorageType; 3] {
+    let Some(wanted) = wanted else { return StorageType::ANY };
+    let [second, third] = wanted.instead();
+    [wanted, second, third]
+}
+
+/// The disk for the next container of `needed` bytes: one of the first of these types that has
+/// room. `next` goes round over calls.
 pub(crate) fn choose(
     disks: &[Arc<Disk>],
+    types: &[StorageType],
     policy: ChoosingPolicy,
     needed: u64,
     next: &AtomicUsize,
 ) -> Result<Arc<Disk>> {
     let room = |disk: &Arc<Disk>| disk.space().available;
-    let fits: Vec<&Arc<Disk>> = disks
+    let fitting: Vec<&Arc<Disk>> = disks
         .iter()
         .filter(|disk| disk.failure().is_none())
         .filter(|disk| room(disk) >= disk.space.min_free.saturating_add(needed))
         .collect();
+    let of = |of: &StorageType| fitting.iter().any(|disk| disk.storage_type() == *of);
+    let found = types.iter().find(|t| of(t)).copied();
+    let is = |disk: &&Arc<Disk>| Some(disk.storage_type()) == found;
+    let fits: Vec<&Arc<Disk>> = fitting.into_iter().filter(is).collect();
     let at = next.fetch_add(1, Ordering::Relaxed);
     let nth = |i: usize| fits.get(i % fits.len().max(1)).copied();
     let best = match policy {
@@ -180,10 +195,11 @@ pub(crate) fn choose(
         }
     };
     best.cloned().ok_or_else(|| {
-        let most = disks.iter().map(room).max().unwrap_or(0);
+        let of_types = || disks.iter().filter(|disk| types.contains(&disk.storage_type()));
+        let most = of_types().map(room).max().unwrap_or(0);
         StorageError::OutOfSpace(format!(
             "none of {} disks has {needed} bytes to spare, the most is {most}",
-            disks.len()
+            of_types().count()
         ))
     })
 }

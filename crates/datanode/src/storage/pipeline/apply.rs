@@ -109,6 +109,7 @@ impl<'a> ApplyBatch<'a> {
             replica_index,
             pipeline: Some(self.pipeline.id),
             disk: Some(Arc::clone(&self.pipeline.disk)),
+            storage_type: None,
             state: InitialState::Open,
         })?;
         Ok(())

@@ -66,25 +66,45 @@ impl ScanTimes {
 }
 
 impl ContainerStore {
-    /// The closed replica of a disk that is to be read next: the one that was read longest ago, if
-    /// that is `interval` ago, and no scan of it began within the shortest gap.
-    pub fn next_scan(
+    /// The closed replicas of a disk that are to be read next, at most so many, those that were
+    /// read longest ago first. Looks at all replicas of the node.
+    pub fn next_scans(
         &self,
         disk: &Disk,
         interval: Duration,
         now: SystemTime,
-    ) -> Option<ContainerId> {
-        let gap = self.options().scrub_min_gap;
-        let due = |container: &Arc<Container>| {
-            let times = &container.scanned;
-            ScanKind::Data.covers(container.state())
-                && !container.is_replaying()
-                && is_past(times.data(), interval.max(gap), now)
-                && is_past(to_time(times.tried.load(Ordering::Relaxed)), gap, now)
-        };
-        let here = self.all().into_iter().filter(|container| container.disk().id() == disk.id());
-        let order = |container: &Arc<Container>| (container.scanned.data(), container.id());
-        here.filter(due).min_by_key(order).map(|container| container.id())
+        most: usize,
+    ) -> Vec<ContainerId> {
+        let here = |container: &Arc<Container>| std::ptr::eq(&**container.disk(), disk);
+        let due = |container: &Arc<Container>| self.is_due(container, interval, now);
+        let all = self.all().into_iter().filter(here).filter(due);
+        let mut order: Vec<_> = all.map(|c| (c.scanned.data(), c.id())).collect();
+        order.sort_unstable();
+        order.truncate(most);
+        order.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Whether a closed replica is on a disk and is to be read as a whole.
+    pub fn is_scan_due(
+        &self,
+        id: ContainerId,
+        disk: &Disk,
+        interval: Duration,
+        now: SystemTime,
+    ) -> bool {
+        self.find(id).is_some_and(|container| {
+            std::ptr::eq(&**container.disk(), disk) && self.is_due(&container, interval, now)
+        })
+    }
+
+    /// Whether it was read `interval` ago or earlier, and no scan of it began within the shortest
+    /// gap.
+    fn is_due(&self, container: &Container, interval: Duration, now: SystemTime) -> bool {
+        let (gap, times) = (self.options().scrub_min_gap, &container.scanned);
+        ScanKind::Data.covers(container.state())
+            && !container.is_replaying()
+            && is_past(times.data(), interval.max(gap), now)
+            && is_past(to_time(times.tried.load(Ordering::Relaxed)), gap, now)
     }
 
     /// Whether a replica was read as a whole within the shortest gap between two scans.

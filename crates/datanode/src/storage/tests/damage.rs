@@ -112,7 +112,7 @@ fn a_full_disk_refuses_writes_and_takes_them_again() {
     assert!(refused.to_string().contains("must stay free"), "{refused}");
     let admitted = node.store().check_writable(CONTAINER).unwrap_err();
     assert_eq!(admitted.result(), ResultCode::DiskOutOfSpace);
-    let none = node.store().choose_disk(1).unwrap_err();
+    let none = node.store().choose_disk(&types::StorageType::ANY, 1).unwrap_err();
     assert_eq!(none.result(), ResultCode::DiskOutOfSpace);
     let second = NewContainer { id: ContainerId(2), ..NewContainer::default() };
     assert_eq!(

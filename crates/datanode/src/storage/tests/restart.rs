@@ -217,7 +217,7 @@ fn replicas_of_a_failed_disk_are_given_up_and_none_is_made_in_their_place() {
     assert!(matches!(node.store().create_container(new), Err(StorageError::ContainerMissing(_))));
     let reports = node.store().storage_reports();
     assert_eq!((reports[0].failed, reports[0].capacity), (Some(true), Some(0)));
-    assert!(node.store().choose_disk(0).is_err());
+    assert!(node.store().choose_disk(&types::StorageType::ANY, 0).is_err());
 }
 
 #[test]

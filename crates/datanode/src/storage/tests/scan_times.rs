@@ -26,7 +26,7 @@ fn with_closed(ids: impl IntoIterator<Item = u64>) -> Node {
 
 fn next(node: &Node, now: SystemTime) -> Option<u64> {
     let store = node.store();
-    store.next_scan(&store.disks()[0], HOUR * 100, now).map(|id| id.0)
+    store.next_scans(&store.disks()[0], HOUR * 100, now, 1).first().map(|id| id.0)
 }
 
 async fn read(node: &Node, id: u64, now: SystemTime) {

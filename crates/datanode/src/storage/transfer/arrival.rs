@@ -20,7 +20,7 @@ use types::{BlockId, ContainerId, LocalId};
 use super::writeback::Writeback;
 use super::{Manifest, Part};
 use crate::storage::containers::{Sums, drop_rows};
-use crate::storage::disk::Disk;
+use crate::storage::disk::{Disk, types_for};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
 use crate::storage::tables::{self, BLOCK_DATA, Packed, StoredBlock};
@@ -69,7 +69,7 @@ impl Arrival {
         if store.find(id).is_some() || store.relocations().is_under_way(id) {
             return Err(StorageError::AlreadyHere(id));
         }
-        let disk = store.choose_disk(manifest.used)?;
+        let disk = store.choose_disk(&types_for(manifest.storage_type), manifest.used)?;
         let dir = disk.arrivals_dir().join(id.to_string());
         if dir.exists() {
             fs::remove_dir_all(&dir).map_err(|e| StorageError::disk(&dir, e))?;

@@ -106,6 +106,7 @@ impl Export {
             bcsid: info.bcsid,
             delete_tx: info.delete_tx,
             used: info.used,
+            storage_type: Some(self.container.disk().storage_type()),
         }
     }
 

@@ -21,7 +21,7 @@ mod publish;
 mod writeback;
 
 use container::ContainerState;
-use types::PipelineId;
+use types::{PipelineId, StorageType};
 
 pub use arrival::Arrival;
 pub(in crate::storage) use export::deleted;
@@ -48,4 +48,6 @@ pub struct Manifest {
     pub delete_tx: u64,
     /// Bytes of its blocks, so that there is room for them.
     pub used: u64,
+    /// The storage type of the disk that it belongs on, if that is known.
+    pub storage_type: Option<StorageType>,
 }

@@ -131,6 +131,7 @@ mod tests {
 
     fn replicas(indexes: &[i64]) -> Vec<ScmContainerReplicaProto> {
         let one = |index: &i64| ScmContainerReplicaProto {
+            storage_type: None,
             state: "CLOSED".to_owned(),
             replica_index: Some(*index),
             ..ScmContainerReplicaProto::default()

@@ -1,0 +1,85 @@
+//! Which disks an erasure-coded container belongs on.
+//!
+//! Replicas of a Raft pipeline are made on the pipeline's disk. Those of an erasure-coded group are
+//! made when the first write comes, and published clients do not say what kind of disk it is for:
+//! SCM does. A node whose disks are all alike need not ask.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use framed::{CallError, Client, ClientOptions, ClientPool};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use proto::scm_datanode as wire;
+use tokio::sync::Semaphore;
+use types::{ContainerId, StorageType, WireError};
+
+use crate::session_table::SessionTable;
+
+/// How long an SCM has to answer; the client that writes waits meanwhile.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Questions under way at a time: anybody can write to containers that there are not.
+const AT_A_TIME: usize = 16;
+
+/// Asks the SCMs.
+pub(crate) struct ContainerTypes {
+    scms: Arc<SessionTable>,
+    clients: ClientPool,
+    asking: Semaphore,
+}
+
+impl ContainerTypes {
+    pub fn new(scms: Arc<SessionTable>) -> Self {
+        let clients = ClientPool::new(ClientOptions { connections: 1, ..ClientOptions::default() });
+        Self { scms, clients, asking: Semaphore::new(AT_A_TIME) }
+    }
+
+    /// The storage type of the disks that a container belongs on; `None` when no SCM says it in
+    /// time. Any disk is better than none then.
+    pub async fn of(&self, container: ContainerId) -> Option<StorageType> {
+        // Never closed.
+        let _one = self.asking.acquire().await.ok();
+        let clients = self.scms.addresses().into_iter().map(|address| self.clients.get(&address));
+        let mut answers: FuturesUnordered<_> =
+            clients.map(|client| ask(client, container)).collect();
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(found) => return Some(found),
+                Err(error) => {
+                    tracing::debug!(%container, %error, "an SCM does not say which disks");
+                }
+            }
+        }
+        tracing::warn!(%container, "no SCM says which disks a container belongs on: any is taken");
+        None
+    }
+}
+
+/// Why an SCM did not say it.
+#[derive(Debug, thiserror::Error)]
+enum AskError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("it answered: {0}")]
+    Refused(String),
+    #[error(transparent)]
+    Nonsense(#[from] WireError),
+}
+
+async fn ask(client: Client, container: ContainerId) -> Result<StorageType, AskError> {
+    let kind = wire::Type::GetContainerStorageType;
+    let request = wire::ScmDatanodeRequest {
+        cmd_type: kind as i32,
+        get_container_storage_type_request: Some(wire::GetContainerStorageTypeRequestProto {
+            container_id: container.to_wire(),
+        }),
+        ..Default::default()
+    };
+    let call = framed::message::call(&client, proto::method::SCM_DATANODE, &request, TIMEOUT);
+    let answer: wire::ScmDatanodeResponse = call.await?;
+    let Some(found) = answer.get_container_storage_type_response else {
+        return Err(AskError::Refused(answer.message.unwrap_or_default()));
+    };
+    Ok(StorageType::from_wire(found.storage_type)?)
+}
