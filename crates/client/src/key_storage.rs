@@ -110,32 +110,22 @@ impl Client {
         rate: Option<NonZeroU64>,
     ) -> Result<MoveOutcome> {
         match self.rewrite(path, storage, rate).await {
-            Ok(Some(written)) => {
-                let info = self.locate_key(path, true).await?;
-                let now = KeyStorage::of(&info, storage.policy)?;
-                Ok(if now.misplaced() == 0 {
-                    MoveOutcome::Moved(written)
-                } else {
-                    MoveOutcome::Elsewhere
-                })
-            }
-            Ok(None) => Ok(MoveOutcome::Changed),
+            // Also when it is gone right behind the move.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(MoveOutcome::Changed),
-            Err(error) => Err(error),
+            outcome => outcome,
         }
     }
 
-    /// `None` when the key is not the one of `storage` any more.
     async fn rewrite(
         &self,
         path: &KeyPath,
         storage: &KeyStorage,
         rate: Option<NonZeroU64>,
-    ) -> Result<Option<u64>> {
+    ) -> Result<MoveOutcome> {
         let reader = self.open_key(path).await?;
         let info = reader.info();
         if info.update_id() != storage.generation {
-            return Ok(None);
+            return Ok(MoveOutcome::Changed);
         }
         let replication = ReplicationConfig::from_wire(
             info.r#type,
@@ -164,7 +154,11 @@ impl Client {
             }
         }
         writer.finish(FinishOptions::default()).await?;
-        Ok(Some(written))
+        let now = KeyStorage::of(&self.locate_key(path, true).await?, storage.policy)?;
+        Ok(match now.misplaced() {
+            0 => MoveOutcome::Moved(written),
+            _ => MoveOutcome::Elsewhere,
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use proto::scm_datanode as wire;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use types::{ContainerId, StorageType, WireError};
 
 use crate::session_table::SessionTable;
@@ -27,22 +28,23 @@ pub(crate) struct ContainerTypes {
     scms: Arc<SessionTable>,
     clients: ClientPool,
     asking: Semaphore,
+    timeout: Duration,
 }
 
 impl ContainerTypes {
     pub fn new(scms: Arc<SessionTable>) -> Self {
         let clients = ClientPool::new(ClientOptions { connections: 1, ..ClientOptions::default() });
-        Self { scms, clients, asking: Semaphore::new(AT_A_TIME) }
+        Self { scms, clients, asking: Semaphore::new(AT_A_TIME), timeout: TIMEOUT }
     }
 
     /// The storage type of the disks that a container belongs on; `None` when no SCM says it in
     /// time. Any disk is better than none then.
     pub async fn of(&self, container: ContainerId) -> Option<StorageType> {
-        // Never closed.
-        let _one = self.asking.acquire().await.ok();
+        // Never closed. Those that ask for containers that there are not keep nobody waiting long.
+        let Ok(_one) = timeout(self.timeout, self.asking.acquire()).await else { return None };
         let clients = self.scms.addresses().into_iter().map(|address| self.clients.get(&address));
         let mut answers: FuturesUnordered<_> =
-            clients.map(|client| ask(client, container)).collect();
+            clients.map(|client| ask(client, container, self.timeout)).collect();
         while let Some(answer) = answers.next().await {
             match answer {
                 Ok(found) => return Some(found),
@@ -67,7 +69,11 @@ enum AskError {
     Nonsense(#[from] WireError),
 }
 
-async fn ask(client: Client, container: ContainerId) -> Result<StorageType, AskError> {
+async fn ask(
+    client: Client,
+    container: ContainerId,
+    timeout: Duration,
+) -> Result<StorageType, AskError> {
     let kind = wire::Type::GetContainerStorageType;
     let request = wire::ScmDatanodeRequest {
         cmd_type: kind as i32,
@@ -76,10 +82,33 @@ async fn ask(client: Client, container: ContainerId) -> Result<StorageType, AskE
         }),
         ..Default::default()
     };
-    let call = framed::message::call(&client, proto::method::SCM_DATANODE, &request, TIMEOUT);
+    let call = framed::message::call(&client, proto::method::SCM_DATANODE, &request, timeout);
     let answer: wire::ScmDatanodeResponse = call.await?;
     let Some(found) = answer.get_container_storage_type_response else {
         return Err(AskError::Refused(answer.message.unwrap_or_default()));
     };
     Ok(StorageType::from_wire(found.storage_type)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use config::HostPort;
+    use service::Shutdown;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_scm_that_is_silent_keeps_no_write_waiting_for_ever() {
+        // It takes connections, and answers nothing.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = HostPort::new("127.0.0.1", listener.local_addr().unwrap().port());
+        let scms = SessionTable::default();
+        scms.set(0, &[address], |_| (Shutdown::new(), tokio::spawn(async {})));
+        let types = ContainerTypes::new(Arc::new(scms));
+        let types = ContainerTypes { timeout: Duration::from_millis(20), ..types };
+        // More than may ask at a time: some do not get so far.
+        let many = (1..=3 * AT_A_TIME as u64).map(|id| types.of(ContainerId(id)));
+        let answers = futures::future::join_all(many).await;
+        assert!(answers.iter().all(Option::is_none));
+    }
 }

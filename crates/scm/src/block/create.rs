@@ -35,28 +35,26 @@ pub async fn create_ec_pipeline(core: &Core, wish: Wish<'_>) -> Result<bool, Req
     if core.cluster().pipelines.len() > before {
         return Ok(true);
     }
-    for storage_type in wish.storage_types {
-        let kind = (wish.config, *storage_type);
-        let made = add_ec_pipeline(core, kind, &wish.exclude.datanodes).await?;
-        let Some(pipeline) = made else { continue };
-        create(core, &[(pipeline, 1)], &wish.owner.into(), wish.config).await?;
-        return Ok(true);
-    }
-    Ok(false)
+    let made =
+        add_ec_pipeline(core, wish.config, wish.storage_types, &wish.exclude.datanodes).await?;
+    let Some(pipeline) = made else { return Ok(false) };
+    create(core, &[(pipeline, 1)], &wish.owner.into(), wish.config).await?;
+    Ok(true)
 }
 
-/// Adds a pipeline of erasure coded block groups; `None` when there are too few nodes. The caller
-/// holds `core.creating`.
+/// Adds a pipeline of erasure coded block groups on disks of the first of these types that enough
+/// nodes have; `None` when there are too few nodes for each. The caller holds `core.creating`.
 async fn add_ec_pipeline(
     core: &Core,
-    kind: (ReplicationConfig, StorageType),
+    config: ReplicationConfig,
+    storage_types: &[StorageType],
     avoid: &[DatanodeId],
 ) -> Result<Option<PipelineId>, RequestError> {
     let id = PipelineId::random();
     let pipeline = {
         let cluster = core.cluster();
-        let plan = cluster.plan_ec_pipeline(kind, avoid, id);
-        let Some(plan) = plan else { return Ok(None) };
+        let plan = |of: &StorageType| cluster.plan_ec_pipeline((config, *of), avoid, id);
+        let Some(plan) = storage_types.iter().find_map(plan) else { return Ok(None) };
         cluster.build_pipeline(&plan, id, core.clock.now())
     };
     core.propose_one(Change::AddPipeline(pipeline)).await?;
@@ -75,9 +73,14 @@ pub async fn create_one(
         return Err(RequestError::SafeMode("allocateContainer"));
     }
     let pipeline = match config {
-        ReplicationConfig::Ec(_) => usual_ec_pipeline(core, config).await?.ok_or_else(|| {
-            RequestError::NoRoom(format!("there are too few datanodes for an {config} pipeline"))
-        })?,
+        ReplicationConfig::Ec(_) => {
+            let made = add_ec_pipeline(core, config, &StorageType::ANY, &[]).await?;
+            made.ok_or_else(|| {
+                RequestError::NoRoom(format!(
+                    "there are too few datanodes for an {config} pipeline"
+                ))
+            })?
+        }
         // Copies without consensus are written through the same groups.
         ReplicationConfig::StandAlone(factor) | ReplicationConfig::Ratis(factor) => {
             emptiest_pipeline(core, ReplicationConfig::Ratis(factor)).ok_or_else(|| {
@@ -90,20 +93,6 @@ pub async fn create_one(
         .first()
         .copied()
         .ok_or_else(|| RequestError::Failed("the container was not created".to_owned()))
-}
-
-/// Adds a pipeline of erasure coded block groups on disks of the usual type, or else of one that
-/// enough nodes have.
-async fn usual_ec_pipeline(
-    core: &Core,
-    config: ReplicationConfig,
-) -> Result<Option<PipelineId>, RequestError> {
-    for storage_type in StorageType::ANY {
-        if let Some(id) = add_ec_pipeline(core, (config, storage_type), &[]).await? {
-            return Ok(Some(id));
-        }
-    }
-    Ok(None)
 }
 
 /// The open pipeline with the fewest open containers, of those on disks of the usual type if there

@@ -9,7 +9,6 @@ use proto::scm_datanode::{
     GetContainerStorageTypeResponseProto, ScmDatanodeRequest, ScmDatanodeResponse,
     ScmVersionResponseProto, Status, Type,
 };
-
 use types::ContainerId;
 
 use crate::core::Core;
