@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
 /// Most stages of a request that are kept; of further ones only the number is. Bounds the memory
 /// of a request to a few KiB.
@@ -26,7 +25,8 @@ pub(crate) struct Record {
 struct Noted {
     operation: Option<&'static str>,
     breakdown: Option<String>,
-    stages: SmallVec<[Stage; 4]>,
+    // Allocated with the first stage: a lookup has none, and no room for them is made and cleared.
+    stages: Vec<Stage>,
     left_out: u64,
 }
 
