@@ -75,12 +75,6 @@ fn nonsense(error: WireError) -> Error {
     Error::om_reply(error.to_string())
 }
 
-/// The policy that a list of metadata names.
-fn named(metadata: &[KeyValue]) -> Option<StoragePolicy> {
-    let entry = metadata.iter().find(|entry| entry.key == StoragePolicy::METADATA_KEY)?;
-    entry.value().parse().ok()
-}
-
 impl Client {
     /// On which disks the bytes of a key of `bucket` are; `usual` is the policy of keys that have
     /// none, and whose bucket has none. Asks SCM, through OM, as it is now.
@@ -94,7 +88,9 @@ impl Client {
         usual: Option<StoragePolicy>,
     ) -> Result<KeyStorage> {
         let info = self.locate_key(path, true).await?;
-        let policy = named(&info.metadata).or_else(|| named(&bucket.metadata)).or(usual);
+        let policy = StoragePolicy::of_metadata(&info.metadata)
+            .or_else(|| StoragePolicy::of_metadata(&bucket.metadata))
+            .or(usual);
         KeyStorage::of(&info, policy)
     }
 

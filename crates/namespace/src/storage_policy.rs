@@ -23,14 +23,12 @@ pub(crate) fn storage_types(
     bucket: &Bucket,
     settings: &Settings,
 ) -> &'static [StorageType] {
-    let policy = of(metadata).or_else(|| of(&bucket.metadata)).or(settings.default_storage_policy);
+    let own = StoragePolicy::of_metadata(metadata);
+    let policy = own
+        .or_else(|| StoragePolicy::of_metadata(&bucket.metadata))
+        .or(settings.default_storage_policy);
     let fallback = metadata::get(&bucket.metadata, FALLBACK) != Some("false");
     policy.map_or(&StorageType::ANY, |policy| policy.storage_types(fallback))
-}
-
-/// The policy that a list names.
-fn of(list: &[KeyValue]) -> Option<StoragePolicy> {
-    metadata::get(list, POLICY)?.parse().ok()
 }
 
 /// Checks what a request wants to have in the metadata of a new key or bucket, and writes it as it

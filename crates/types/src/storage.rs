@@ -9,7 +9,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use proto::hdds::StorageTypeProto;
+use proto::hdds::{KeyValue, StorageTypeProto};
 
 use crate::WireError;
 
@@ -106,6 +106,12 @@ impl StoragePolicy {
     /// The entry of a bucket's metadata that says `false` when blocks may not go to the policy's
     /// second type.
     pub const FALLBACK_KEY: &'static str = "ozone.storage.policy.fallback";
+
+    /// The policy that the metadata of a bucket or key names; what is no policy is none.
+    pub fn of_metadata(metadata: &[KeyValue]) -> Option<Self> {
+        let entry = metadata.iter().find(|entry| entry.key == Self::METADATA_KEY)?;
+        entry.value().parse().ok()
+    }
 
     /// Its name.
     pub fn name(self) -> &'static str {

@@ -9,7 +9,7 @@ use s3s::dto::{
     HeadObjectOutput, Range as WireRange, StorageClass, Timestamp,
 };
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
-use types::StoragePolicy;
+use types::{ReplicationConfig, StoragePolicy};
 
 use super::{ObjectBody, directory};
 use crate::checksum_fields::set_checksum;
@@ -237,9 +237,8 @@ fn no_such_part() -> S3Error {
 /// The class of an object; STANDARD is not told, as in S3.
 fn storage_class(info: &KeyInfo) -> Option<StorageClass> {
     let coding = info.ec_replication_config.as_ref();
-    let policy = info.metadata.iter().find(|entry| entry.key == StoragePolicy::METADATA_KEY);
-    let policy = policy.and_then(|entry| entry.value.as_deref());
-    let class = storage_class::of_wire(Some(info.r#type), info.factor, coding, policy);
+    let replication = ReplicationConfig::from_wire(info.r#type, info.factor, coding).ok();
+    let class = storage_class::of(replication, StoragePolicy::of_metadata(&info.metadata));
     (class != STANDARD).then(|| StorageClass::from_static(class))
 }
 
