@@ -46,6 +46,7 @@ mod patience;
 pub mod pipeline;
 mod reconcile;
 pub mod relocation;
+mod replicas;
 pub mod scan;
 pub mod segments;
 mod store;

@@ -8,9 +8,8 @@ use std::time::Instant;
 
 use blockio::Backend;
 use container::ContainerState;
-use dashmap::DashMap;
 use parking_lot::Mutex;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 use service::Ages;
 use types::{ContainerId, PipelineId, StorageType};
 
@@ -23,6 +22,7 @@ use super::merkle::ChecksumsDue;
 use super::options::{DataDirectory, StorageOptions};
 use super::pipeline::PipelineStore;
 use super::relocation::Relocations;
+use super::replicas::Replicas;
 use super::scan::{ScanFigures, ScanKind};
 use crate::deadline;
 
@@ -50,7 +50,7 @@ struct Inner {
     options: StorageOptions,
     disks: Vec<Arc<Disk>>,
     unopened: Vec<Unopened>,
-    containers: DashMap<ContainerId, Arc<Container>, FxBuildHasher>,
+    containers: Replicas,
     /// Containers that were here and are lost.
     missing: Mutex<FxHashSet<ContainerId>>,
     /// Erasure-coded replicas that were here, on whichever disk.
@@ -72,9 +72,13 @@ impl Inner {
     /// Erasure-coded replicas that were here and are on no disk are lost. Blocks.
     fn remember_begun(&mut self) -> Result<()> {
         let Some(path) = self.options.begun.clone() else { return Ok(()) };
-        let all = self.containers.iter();
-        let here = all.filter(|entry| entry.value().replica_index() > 0).map(|entry| *entry.key());
-        let (begun, lost) = Begun::open(path, &here.collect())?;
+        let mut here = BTreeSet::new();
+        self.containers.for_each(|container| {
+            if container.replica_index() > 0 {
+                here.insert(container.id());
+            }
+        });
+        let (begun, lost) = Begun::open(path, &here)?;
         // Nothing can be written to them any more: SCM closes those that are open.
         self.full.get_mut().extend(&lost);
         if !lost.is_empty() {
@@ -130,7 +134,7 @@ impl ContainerStore {
             suspects: Mutex::default(),
             deletion_ages: Ages::default(),
             checksums: ChecksumsDue::default(),
-            containers: DashMap::default(),
+            containers: Replicas::default(),
             missing: Mutex::default(),
             begun: None,
             changed: Mutex::default(),
@@ -169,7 +173,7 @@ impl ContainerStore {
         }
         for (container, damage) in all.resolve() {
             damaged.extend(damage.map(|why| (container.id(), why)));
-            inner.containers.insert(container.id(), container);
+            inner.containers.insert(container);
         }
         if let Some(error) = last.filter(|_| inner.disks.is_empty()) {
             return Err(error);
@@ -266,7 +270,7 @@ impl ContainerStore {
         };
         let origin = options.datanode.to_string();
         let container = Container::create(&new, disk, origin, options.container_size)?;
-        self.inner.containers.insert(new.id, container);
+        self.inner.containers.insert(container);
         self.note_changed(new.id);
         Ok(true)
     }
@@ -293,7 +297,7 @@ impl ContainerStore {
         let container = move_in()?;
         self.inner.missing.lock().remove(&id);
         self.checksums().note(&container);
-        self.inner.containers.insert(id, container);
+        self.inner.containers.insert(container);
         self.note_changed(id);
         Ok(())
     }
@@ -317,7 +321,7 @@ impl ContainerStore {
         copy.continue_counting(old);
         self.inner.missing.lock().remove(&id);
         self.checksums().note(&copy);
-        self.inner.containers.insert(id, copy);
+        self.inner.containers.insert(copy);
         self.inner.relocations.retire(old);
         from.deleting.lock().remove(&id);
         from.dirty.lock().remove(&id);
@@ -378,22 +382,20 @@ impl ContainerStore {
 
     /// All containers here, in order.
     pub fn containers(&self) -> Vec<ContainerId> {
-        let mut ids: Vec<_> = self.inner.containers.iter().map(|entry| *entry.key()).collect();
-        ids.sort_unstable();
-        ids
+        self.inner.containers.ids()
     }
 
     /// How many replicas are UNHEALTHY.
     pub fn unhealthy(&self) -> usize {
-        let is = |container: &Arc<Container>| container.state() == ContainerState::Unhealthy;
-        self.inner.containers.iter().filter(|entry| is(entry.value())).count()
+        let mut unhealthy = 0;
+        self.inner.containers.for_each(|container| {
+            unhealthy += usize::from(container.state() == ContainerState::Unhealthy);
+        });
+        unhealthy
     }
 
     pub(crate) fn containers_of(&self, pipeline: PipelineId) -> Vec<ContainerId> {
-        let of = |container: &Arc<Container>| container.pipeline() == Some(pipeline);
-        let mut ids: Vec<_> = self.all().iter().filter(|c| of(c)).map(|c| c.id()).collect();
-        ids.sort_unstable();
-        ids
+        self.inner.containers.of_pipeline(pipeline)
     }
 
     /// May a leader admit a write to this container? One that is not here will be made.
@@ -425,7 +427,7 @@ impl ContainerStore {
         // Missing first: no thread may make an empty one in between.
         self.inner.missing.lock().extend(left.iter().copied());
         for id in &left {
-            self.inner.containers.remove_if(id, |_, container| here(container));
+            self.inner.containers.remove_if(*id, here);
             self.inner.changed.lock().remove(id);
         }
         left
@@ -443,17 +445,24 @@ impl ContainerStore {
     }
 
     pub(crate) fn find(&self, id: ContainerId) -> Option<Arc<Container>> {
-        self.inner.containers.get(&id).map(|entry| Arc::clone(entry.value()))
+        self.inner.containers.get(id)
     }
 
     /// Forgets chunk writes, of containers that no pipeline replicates, whose writers went away:
     /// blocks that nothing was written to since `before`.
     pub fn forget_idle(&self, before: Instant) {
-        self.inner.containers.iter().for_each(|container| container.forget_idle_writes(before));
+        self.inner.containers.for_each(|container| container.forget_idle_writes(before));
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Container>> {
-        self.inner.containers.iter().map(|entry| Arc::clone(entry.value())).collect()
+        let mut all = Vec::new();
+        self.inner.containers.for_each(|container| all.push(Arc::clone(container)));
+        all
+    }
+
+    /// Calls `each` with every replica. It neither asks for a replica nor changes which there are.
+    pub(crate) fn for_each(&self, each: impl FnMut(&Arc<Container>)) {
+        self.inner.containers.for_each(each);
     }
 
     /// `was` is the state that it was deleted in. One that somebody filled was never begun.
@@ -465,7 +474,7 @@ impl ContainerStore {
             // First: no thread may make one in between.
             begun.remove(id);
         }
-        self.inner.containers.remove_if(&id, |_, there| Arc::ptr_eq(there, container));
+        self.inner.containers.remove_if(id, |there| Arc::ptr_eq(there, container));
         self.inner.changed.lock().remove(&id);
     }
 

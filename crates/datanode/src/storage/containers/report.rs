@@ -61,14 +61,14 @@ impl ContainerStore {
         // By the disk itself: with each heartbeat all replicas are counted, and there may be very
         // many.
         let mut by_disk = FxHashMap::<*const Disk, (u64, u64)>::default();
-        for container in self.all() {
+        self.for_each(|container| {
             let info = container.info();
             let (used, committed) = by_disk.entry(Arc::as_ptr(container.disk())).or_default();
             *used = used.saturating_add(info.used);
             if info.state.is_live() {
                 *committed = committed.saturating_add(info.max_size.saturating_sub(info.used));
             }
-        }
+        });
         let of_disk = |disk: &Arc<Disk>| by_disk.get(&Arc::as_ptr(disk)).copied();
         let known = self.disks().iter();
         known.filter_map(|disk| Some((disk.id().to_owned(), of_disk(disk)?))).collect()

@@ -120,6 +120,7 @@ async fn a_moved_replica_is_whole_and_leaves_nothing_behind() {
     assert_eq!((moved.blocks, moved.bytes), (before.blocks, before.used));
     assert_eq!(place(&node), 1);
     assert_eq!(node.container().info(), before);
+    assert_eq!(node.pipe().containers(), [CONTAINER], "its pipeline has it still, and once");
     let after = node.store().replica_report(CONTAINER).unwrap();
     // It was read to be copied.
     let (read_count, read_bytes) = (after.read_count, after.read_bytes);
@@ -353,6 +354,7 @@ async fn a_container_that_is_deleted_after_its_move_does_not_come_back() {
     relocate(&node, &quiet()).await.unwrap();
     node.store().delete_container(CONTAINER, true).unwrap();
     assert_eq!(folders(&node), [false, false]);
+    assert_eq!(node.pipe().containers(), []);
     node.kill();
     node.open();
     assert!(matches!(node.store().container(CONTAINER), Err(StorageError::ContainerNotFound(_))));

@@ -210,7 +210,9 @@ fn replicas_of_a_failed_disk_are_given_up_and_none_is_made_in_their_place() {
     node.faults.once(blockio::Op::Sync, "segment", blockio::Strike::Eio);
     assert!(node.pipe().flush().is_err());
     let disk = node.store().disks()[0].clone();
+    assert_eq!(node.pipe().containers(), [CONTAINER]);
     assert_eq!(node.store().leave(&disk), [CONTAINER]);
+    assert_eq!(node.pipe().containers(), []);
     assert_eq!(node.store().report(), []);
     assert_eq!(node.read(1).unwrap_err().result(), ResultCode::ContainerMissing);
     let new = NewContainer { id: CONTAINER, ..NewContainer::default() };
