@@ -9,6 +9,7 @@ mod bucket;
 mod extremes;
 mod file;
 mod fuzz;
+mod fuzz_diff;
 mod harness;
 mod history;
 mod key;

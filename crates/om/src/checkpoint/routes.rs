@@ -178,3 +178,40 @@ async fn show_services(State(shared): State<Shared>) -> Response {
         None => (StatusCode::SERVICE_UNAVAILABLE, "OM stops\n").into_response(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+
+    /// The query of a request is before the first line's end, its form behind it.
+    fn read_parameters(data: &[u8]) {
+        let at = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
+        let (query, form) = data.split_at(at);
+        let uri = format!("/dbCheckpoint?{}", String::from_utf8_lossy(query));
+        let form = form.get(1..).unwrap_or_default().to_vec();
+        let request = Request::post(uri)
+            .header(CONTENT_TYPE, "multipart/form-data; boundary=b")
+            .body(Body::from(form));
+        let Ok(request) = request else { return };
+        if let Ok((wish, _)) = block_on(read(request)) {
+            let bytes: usize = wish.excluded.iter().map(String::len).sum();
+            // Each byte that does not decode may become one character of three.
+            assert!(bytes <= data.len() * 3, "{} names out of nothing", wish.excluded.len());
+        }
+    }
+
+    #[test]
+    fn any_query_and_form_are_read_or_refused() {
+        let part = "--b\r\nContent-Disposition: form-data; name=\"toExcludeSST[]\"\r\n\r\n";
+        let form = format!("user.name=ann&toExcludeSST=1.sst,2.sst\n{part}3.sst\r\n--b--\r\n");
+        let request = Request::post("/dbCheckpoint?user.name=ann&toExcludeSST=1.sst,2.sst")
+            .header(CONTENT_TYPE, "multipart/form-data; boundary=b")
+            .body(Body::from(format!("{part}3.sst\r\n--b--\r\n")))
+            .unwrap();
+        let (wish, user) = block_on(read(request)).unwrap();
+        assert_eq!((wish.excluded.len(), user.as_deref()), (3, Some("ann")));
+        testkit::fuzz(vec![("om-checkpoint-request", read_parameters, vec![form.into_bytes()])]);
+    }
+}

@@ -78,6 +78,8 @@ fn token(entry: &DiffReportEntryProto, number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use prost::Message;
+
     use super::*;
 
     fn wanted(token: &str, size: u32) -> SnapshotDiffRequest {
@@ -85,8 +87,8 @@ mod tests {
         SnapshotDiffRequest { token, page_size, ..SnapshotDiffRequest::default() }
     }
 
-    #[test]
-    fn pages_follow_each_other() {
+    /// Of all kinds, in the order of a report.
+    fn entries() -> Vec<DiffReportEntryProto> {
         let kinds = [
             DiffTypeProto::Delete,
             DiffTypeProto::Delete,
@@ -98,7 +100,26 @@ mod tests {
             diff_type: Some(kind as i32),
             ..DiffReportEntryProto::default()
         };
-        let entries: Vec<_> = kinds.into_iter().map(entry).collect();
+        kinds.into_iter().map(entry).collect()
+    }
+
+    #[test]
+    fn any_token_leads_on_or_is_refused() {
+        let read = |data: &[u8]| {
+            let Ok(wanted) = SnapshotDiffRequest::decode(data) else { return };
+            let Ok(page) = Page::of(&wanted, 3) else { return };
+            let (part, next) = page.cut(&entries());
+            assert!(part.len() <= 3);
+            assert!(next.is_none_or(|next| next.as_str() > wanted.token()));
+        };
+        let seeds = [wanted("", 2), wanted("200000000000000000002", 1)];
+        let seeds = seeds.iter().map(Message::encode_to_vec).collect();
+        testkit::fuzz(vec![("om-diff-page", read, seeds)]);
+    }
+
+    #[test]
+    fn pages_follow_each_other() {
+        let entries = entries();
         let (mut seen, mut token) = (Vec::new(), String::new());
         loop {
             let page = Page::of(&wanted(&token, 2), 1000).unwrap();
