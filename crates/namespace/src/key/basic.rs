@@ -45,9 +45,32 @@ pub(crate) struct BasicKey<'a> {
 }
 
 /// A cursor over the bytes of a message.
-struct Fields<'a>(&'a [u8]);
+pub(super) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
+    /// At the first field of `message`.
+    pub(super) fn new(message: &'a [u8]) -> Self {
+        Self(message)
+    }
+
+    /// Goes past a field: its number and its wire type; `None` behind the last one.
+    ///
+    /// # Errors
+    /// When the field is malformed, or a group.
+    pub(super) fn pass(&mut self) -> Result<Option<(u64, u64)>, BasicError> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.varint()?;
+        self.skip(tag >> 3, tag & 7)?;
+        Ok(Some((tag >> 3, tag & 7)))
+    }
+
+    /// Bytes that are left.
+    pub(super) fn left(&self) -> usize {
+        self.0.len()
+    }
+
     #[inline]
     fn varint(&mut self) -> Result<u64, BasicError> {
         if let [first, rest @ ..] = self.0
@@ -102,7 +125,7 @@ impl<'a> Fields<'a> {
 impl<'a> BasicKey<'a> {
     /// Reads an encoded KeyInfo.
     pub fn parse(row: &'a [u8]) -> Result<Self, BasicError> {
-        let mut fields = Fields(row);
+        let mut fields = Fields::new(row);
         let mut key = Self { kind: ReplicationType::default() as i32, ..Self::default() };
         while !fields.0.is_empty() {
             let tag = fields.varint()?;

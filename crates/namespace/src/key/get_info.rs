@@ -1,8 +1,9 @@
 //! GetKeyInfo.
 
+use bytes::Bytes;
 use proto::ozone::{GetKeyInfoRequest, GetKeyInfoResponse, OmRequest, OmResponse, Type};
 
-use super::lookup;
+use super::lookup::{self, Found};
 use crate::audit::{self, AuditParams};
 use crate::authorizer::{Guard, Right};
 use crate::command::{Command, Read, Rights, request_part};
@@ -11,6 +12,10 @@ use crate::error::OmError;
 use crate::find::volume;
 use crate::response;
 use crate::volume::s3_context;
+
+/// Field of `GetKeyInfoResponse` in `OMResponse`, and of the key in it.
+const RESPONSE: u32 = 111;
+const KEY_INFO: u32 = 1;
 
 pub(crate) struct GetKeyInfo;
 
@@ -45,19 +50,49 @@ fn asked(request: &OmRequest) -> Result<&GetKeyInfoRequest, OmError> {
 impl Read for GetKeyInfo {
     fn read(request: &OmRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
         let get = asked(request)?;
-        let args = &get.key_args;
-        let mut info = GetKeyInfoResponse::default();
-        // A client of S3 knows buckets only; it learns the volume on the way.
-        let volume = if get.assume_s3_context == Some(true) {
-            info.volume_info = Some(volume::find(cx.view, &cx.settings.s3_volume)?);
-            info.user_principal = Some(s3_context::principal(request, cx).to_owned());
-            &cx.settings.s3_volume
-        } else {
-            &args.volume_name
-        };
-        info.key_info = Some(lookup::key(args, volume, cx)?);
-        let mut r = response::ok(Type::GetKeyInfo);
-        r.get_key_info_response = Some(Box::new(info));
-        Ok(r)
+        let (volume, mut info) = context(get, request, cx)?;
+        info.key_info = Some(lookup::key(&get.key_args, volume, cx)?);
+        Ok(answer(info))
     }
+}
+
+/// [`GetKeyInfo`], encoded.
+///
+/// # Errors
+/// As [`Read::read`].
+pub(crate) fn encode(request: &OmRequest, cx: &ReadContext<'_>) -> Result<Bytes, OmError> {
+    let get = asked(request)?;
+    let (volume, mut info) = context(get, request, cx)?;
+    let key_row = lookup::find(&get.key_args, volume, cx)?;
+    let found = Found::of(&key_row, &get.key_args, cx)?;
+    let trace_id = request.trace_id.as_deref();
+    Ok(match found {
+        Found::Row(row) => row.answer(Type::GetKeyInfo, trace_id, RESPONSE, KEY_INFO, &info),
+        Found::Key(key) => {
+            info.key_info = Some(*key);
+            response::encode(answer(info), trace_id)
+        }
+    })
+}
+
+/// The volume that is meant, and the answer without the key.
+fn context<'a>(
+    get: &'a GetKeyInfoRequest,
+    request: &OmRequest,
+    cx: &ReadContext<'a>,
+) -> Result<(&'a str, GetKeyInfoResponse), OmError> {
+    let mut info = GetKeyInfoResponse::default();
+    if get.assume_s3_context != Some(true) {
+        return Ok((&get.key_args.volume_name, info));
+    }
+    // A client of S3 knows buckets only; it learns the volume on the way.
+    info.volume_info = Some(volume::find(cx.view, &cx.settings.s3_volume)?);
+    info.user_principal = Some(s3_context::principal(request, cx).to_owned());
+    Ok((&cx.settings.s3_volume, info))
+}
+
+fn answer(info: GetKeyInfoResponse) -> OmResponse {
+    let mut r = response::ok(Type::GetKeyInfo);
+    r.get_key_info_response = Some(Box::new(info));
+    r
 }

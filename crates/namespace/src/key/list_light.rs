@@ -88,9 +88,7 @@ pub(crate) fn encode(
     cx: &ReadContext<'_>,
 ) -> Result<Bytes, OmError> {
     let mut head = Vec::new();
-    let mut envelope = response::ok(Type::ListKeysLight);
-    envelope.trace_id = trace_id.map(str::to_owned);
-    envelope.encode(&mut head).map_err(|e| OmError::InvalidRequest(e.to_string()))?;
+    response::encode_ok(Type::ListKeysLight, trace_id, &mut head);
     encode_key(LIGHT_RESPONSE_FIELD, WireType::LengthDelimited, &mut head);
 
     // Ten bytes hold any length.

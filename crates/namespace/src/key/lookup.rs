@@ -1,7 +1,9 @@
 //! LookupKey, and what it has in common with GetKeyInfo.
 
+use bytes::Bytes;
 use proto::ozone::{KeyArgs, KeyInfo, LookupKeyRequest, LookupKeyResponse, OmResponse, Type};
 
+use super::row_bytes::RowBytes;
 use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
 use crate::command::{Command, Read, Rights, request_part};
@@ -9,6 +11,10 @@ use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::key_row::KeyRow;
 use crate::response;
+
+/// Field of `LookupKeyResponse` in `OMResponse`, and of the key in it.
+const RESPONSE: u32 = 32;
+const KEY_INFO: u32 = 2;
 
 pub(crate) struct LookupKey;
 
@@ -26,30 +32,100 @@ impl Command for LookupKey {
 
 impl Read for LookupKey {
     fn read(request: &LookupKeyRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
-        let key = key(&request.key_args, &request.key_args.volume_name, cx)?;
-        let mut r = response::ok(Type::LookupKey);
-        r.lookup_key_response =
-            Some(Box::new(LookupKeyResponse { key_info: Some(key), id: None, open_version: None }));
-        Ok(r)
+        Ok(answer(key(&request.key_args, &request.key_args.volume_name, cx)?))
+    }
+}
+
+/// [`LookupKey`], encoded.
+///
+/// # Errors
+/// As [`Read::read`].
+pub(crate) fn encode(
+    request: &LookupKeyRequest,
+    trace_id: Option<&str>,
+    cx: &ReadContext<'_>,
+) -> Result<Bytes, OmError> {
+    let args = &request.key_args;
+    let key_row = find(args, &args.volume_name, cx)?;
+    let found = Found::of(&key_row, args, cx)?;
+    Ok(match found {
+        Found::Row(row) => row.answer(Type::LookupKey, trace_id, RESPONSE, KEY_INFO, &()),
+        Found::Key(key) => response::encode(answer(*key), trace_id),
+    })
+}
+
+fn answer(key: KeyInfo) -> OmResponse {
+    let mut r = response::ok(Type::LookupKey);
+    r.lookup_key_response =
+        Some(Box::new(LookupKeyResponse { key_info: Some(key), id: None, open_version: None }));
+    r
+}
+
+/// A key as an answer has it.
+pub(crate) enum Found<'a> {
+    /// As its row has it.
+    Row(RowBytes<'a>),
+    /// Otherwise.
+    Key(Box<KeyInfo>),
+}
+
+impl<'a> Found<'a> {
+    /// What is at `key_row`, with the versions and parts that `args` wants.
+    ///
+    /// # Errors
+    /// When there is no such key, or its row cannot be read.
+    pub(crate) fn of(
+        key_row: &'a KeyRow,
+        args: &KeyArgs,
+        cx: &ReadContext<'_>,
+    ) -> Result<Self, OmError> {
+        let key = match key_row.committed_row(cx.view)? {
+            Some(row) => match RowBytes::of(row, key_row.path(), args) {
+                Ok(bytes) => return Ok(Self::Row(bytes)),
+                Err(row) => Some(key_row.decode(row)?),
+            },
+            None => None,
+        };
+        narrowed(key, key_row, args, cx).map(|key| Self::Key(Box::new(key)))
     }
 }
 
 /// The key that `args` names in `volume`, with the versions and parts that it wants.
 pub(crate) fn key(args: &KeyArgs, volume: &str, cx: &ReadContext<'_>) -> Result<KeyInfo, OmError> {
+    let key_row = find(args, volume, cx)?;
+    narrowed(key_row.committed(cx.view)?, &key_row, args, cx)
+}
+
+/// Where the key is that `args` names in `volume`.
+///
+/// # Errors
+/// When it has no name, or there is no such bucket or directory.
+pub(crate) fn find(args: &KeyArgs, volume: &str, cx: &ReadContext<'_>) -> Result<KeyRow, OmError> {
     if args.key_name.is_empty() {
         return Err(OmError::InvalidKeyName("Key name is empty".to_owned()));
     }
-    let not_found = || OmError::KeyNotFound(format!("Key:{} not found", args.key_name));
-    let key_row = match KeyRow::of(cx.view, volume, &args.bucket_name, &args.key_name) {
-        Err(OmError::DirectoryNotFound(_)) => return Err(not_found()),
-        key_row => key_row?,
-    };
-    let mut key = match key_row.committed(cx.view)? {
-        Some(key) => key,
-        None => return key_row.directory(cx.view)?.ok_or_else(not_found),
+    match KeyRow::of(cx.view, volume, &args.bucket_name, &args.key_name) {
+        Err(OmError::DirectoryNotFound(_)) => Err(not_found(args)),
+        key_row => key_row,
+    }
+}
+
+/// What `args` wants of the key that was found at `key_row`: without one the directory there.
+fn narrowed(
+    key: Option<KeyInfo>,
+    key_row: &KeyRow,
+    args: &KeyArgs,
+    cx: &ReadContext<'_>,
+) -> Result<KeyInfo, OmError> {
+    let Some(mut key) = key else {
+        return key_row.directory(cx.view)?.ok_or_else(|| not_found(args));
     };
     narrow(&mut key, args);
     Ok(key)
+}
+
+fn not_found(args: &KeyArgs) -> OmError {
+    OmError::KeyNotFound(format!("Key:{} not found", args.key_name))
 }
 
 /// Leaves of a key the versions and parts that `args` wants.

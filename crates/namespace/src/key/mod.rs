@@ -18,4 +18,5 @@ pub(crate) mod lookup;
 pub(crate) mod purge;
 pub(crate) mod rename;
 pub(crate) mod rename_keys;
+pub(crate) mod row_bytes;
 pub(crate) mod set_times;

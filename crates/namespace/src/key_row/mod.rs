@@ -9,13 +9,14 @@ pub(crate) mod remove;
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use proto::ozone::{BucketLayoutProto, KeyArgs, KeyInfo, MultipartKeyInfo};
 
 use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
 use crate::find::bucket;
 use crate::limits;
-use crate::row::Bucket;
+use crate::row::{self, Bucket};
 use crate::tables::{self, Table};
 use crate::tree::lookup::lookup;
 use crate::tree::{Tree, directory, path};
@@ -145,9 +146,26 @@ impl KeyRow {
 
     /// The committed key, if there is one.
     pub fn committed(&self, view: &dyn View) -> Result<Option<KeyInfo>, OmError> {
-        let mut key = view::get(view, self.key_tables().committed(), &self.key)?;
-        key.iter_mut().for_each(|key| self.name(key));
+        self.committed_row(view)?.map(|row| self.decode(row)).transpose()
+    }
+
+    /// The row of the committed key, if there is one. In a tree it has the key's last name only:
+    /// [`decode`](Self::decode), [`path`](Self::path).
+    pub fn committed_row(&self, view: &dyn View) -> Result<Option<Bytes>, OmError> {
+        Ok(view.get(self.key_tables().committed(), &self.key)?)
+    }
+
+    /// The key that its row in the table of committed keys has.
+    pub fn decode(&self, row: Bytes) -> Result<KeyInfo, OmError> {
+        let mut key = row::decode(self.key_tables().committed(), &self.key, row)?;
+        self.name(&mut key);
         Ok(key)
+    }
+
+    /// The key's whole name where its row has the last one only.
+    pub fn path(&self) -> Option<&[u8]> {
+        let node = self.node.as_ref()?;
+        node.object_key.get(self.bucket_key_len.saturating_add(1)..)
     }
 
     /// Whether there is a committed key.
@@ -164,12 +182,8 @@ impl KeyRow {
 
     /// The directory that is where the key would be, as a key whose name ends with a slash.
     pub fn directory(&self, view: &dyn View) -> Result<Option<KeyInfo>, OmError> {
-        if self.node.is_none() {
-            return Ok(None);
-        }
+        let Some(path) = self.path() else { return Ok(None) };
         let Some(found) = view.directory(&self.key)? else { return Ok(None) };
-        let path =
-            self.object_key().get(self.bucket_key_len.saturating_add(1)..).unwrap_or_default();
         let name = format!("{}/", String::from_utf8_lossy(path));
         Ok(Some(directory::as_key(&found, &self.bucket, name)))
     }
@@ -228,9 +242,7 @@ impl KeyRow {
 
     /// Gives a key out of a row the name that requests know it by.
     fn name(&self, key: &mut KeyInfo) {
-        if self.node.is_some()
-            && let Some(path) = self.object_key().get(self.bucket_key_len.saturating_add(1)..)
-        {
+        if let Some(path) = self.path() {
             key.key_name = String::from_utf8_lossy(path).into_owned();
         }
     }
