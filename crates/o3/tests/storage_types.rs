@@ -3,10 +3,11 @@
 
 use std::num::NonZeroU64;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use client::{Client, CreateKey, KeyPath, MoveOutcome};
 use config::Configuration;
+use testkit::{S3Request, S3Signer};
 
 use crate::process::{Daemon, run, server, stderr, stdout};
 
@@ -44,7 +45,22 @@ impl Cluster {
         stdout(&output)
     }
 
-    /// MiB of blocks on the disks of each type, in all replicas.
+    /// Waits until there are so many MiB of blocks on the disks of each type, in all replicas: a
+    /// key is put when most of its replicas are.
+    fn has_mib(&self, expected: [u64; 3]) {
+        self.wait_mib(&format!("{expected:?}"), |mib| mib == expected);
+    }
+
+    /// Waits until what there is is as `is_expected` says.
+    fn wait_mib(&self, expected: &str, is_expected: impl Fn([u64; 3]) -> bool) {
+        let until = Instant::now() + Duration::from_secs(30);
+        while !is_expected(self.mib()) {
+            assert!(Instant::now() < until, "{:?} MiB on {TYPES:?}, not {expected}", self.mib());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// MiB of blocks on the disks of each type, in all replicas, at this moment.
     fn mib(&self) -> [u64; 3] {
         let mut sums = [0; 3];
         for node in 1..=self.nodes {
@@ -85,18 +101,18 @@ fn keys_lie_on_the_disks_of_their_policy_and_the_mover_brings_those_that_do_not(
         "sh bucket create /vol1/cold --storagepolicy cold --type EC --replication rs-3-2-1024k",
     );
     cluster.ok("sh bucket create /vol1/plain --layout obs");
-    assert_eq!(cluster.mib(), [0, 0, 0]);
+    cluster.has_mib([0, 0, 0]);
 
     cluster.ok("sh key put /vol1/hot/a [DIR]/in");
-    assert_eq!(cluster.mib(), [9, 0, 0], "three copies on {TYPES:?}");
+    cluster.has_mib([9, 0, 0]);
     cluster.ok("sh key put /vol1/plain/a [DIR]/in");
-    assert_eq!(cluster.mib(), [9, 9, 0]);
+    cluster.has_mib([9, 9, 0]);
     // Three cells, and two of parity.
     cluster.ok("sh key put /vol1/cold/a [DIR]/in");
-    assert_eq!(cluster.mib(), [9, 9, 5]);
+    cluster.has_mib([9, 9, 5]);
     // A key's own policy counts before its bucket's.
     cluster.ok("sh key put /vol1/hot/b [DIR]/in --storagepolicy COLD");
-    assert_eq!(cluster.mib(), [9, 9, 14]);
+    cluster.has_mib([9, 9, 14]);
     assert!(cluster.ok("admin storagepolicy check /vol1").starts_with("0 of 4 keys"));
 
     cluster.ok("sh bucket update /vol1/plain --storagepolicy COLD");
@@ -107,7 +123,7 @@ fn keys_lie_on_the_disks_of_their_policy_and_the_mover_brings_those_that_do_not(
     let before = cluster.ok("sh key info /vol1/plain/a");
     let moved = cluster.ok("admin mover /vol1 --max-rate 100MB");
     assert_eq!(moved.trim(), "4 keys, 1 moved (3145728 bytes)");
-    assert_eq!(cluster.mib()[2], 23);
+    cluster.wait_mib("23 on ARCHIVE", |mib| mib[2] == 23);
     assert!(cluster.ok("admin storagepolicy check /vol1").starts_with("0 of 4 keys"));
     assert_eq!(cluster.ok("admin mover /vol1").trim(), "4 keys, 0 moved (0 bytes)");
     let line = |info: &str, name: &str| {
@@ -124,6 +140,46 @@ fn keys_lie_on_the_disks_of_their_policy_and_the_mover_brings_those_that_do_not(
     for of in TYPES {
         assert!(usage.contains(&format!("  {of:<8}5 disks")), "{usage}");
     }
+}
+
+#[test]
+fn a_storage_class_says_on_which_disks_an_object_is_and_is_told_again() {
+    let cluster = Cluster::start(3, "SSD,DISK,ARCHIVE");
+    let address = cluster.server.text("s3").replace("http://", "").parse().unwrap();
+    let (access, secret) = (cluster.server.text("access_key"), cluster.server.text("secret_key"));
+    let signer = S3Signer::new(&access, &secret);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let send = |request: &S3Request| {
+        let answer = runtime.block_on(request.send(address, &signer));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer
+    };
+    send(&S3Request::new("PUT", "/bucket"));
+    let data = vec![5_u8; 3 << 20];
+    let put = |name: &str| S3Request::new("PUT", name).body(data.clone());
+    send(&put("/bucket/none"));
+    cluster.has_mib([0, 9, 0]);
+    send(&put("/bucket/standard").header("x-amz-storage-class", "STANDARD"));
+    cluster.has_mib([9, 9, 0]);
+    send(&put("/bucket/archive").header("x-amz-storage-class", "DEEP_ARCHIVE"));
+    cluster.has_mib([9, 9, 9]);
+    let copy = S3Request::new("PUT", "/bucket/copy")
+        .header("x-amz-copy-source", "/bucket/standard")
+        .header("x-amz-storage-class", "GLACIER");
+    send(&copy);
+    cluster.has_mib([9, 9, 18]);
+    let class = |name: &str| {
+        let answer = send(&S3Request::new("HEAD", name));
+        answer.header("x-amz-storage-class").map(ToOwned::to_owned)
+    };
+    let archive = Some("GLACIER_IR".to_owned());
+    assert_eq!([class("/bucket/none"), class("/bucket/standard")], [None, None]);
+    assert_eq!([class("/bucket/archive"), class("/bucket/copy")], [archive.clone(), archive]);
+    assert_eq!(send(&S3Request::new("GET", "/bucket/copy")).body, data);
+    assert_eq!(
+        send(&S3Request::new("GET", "/bucket?list-type=2")).elements("StorageClass"),
+        ["GLACIER_IR", "GLACIER_IR", "STANDARD", "STANDARD"]
+    );
 }
 
 #[test]
