@@ -116,7 +116,7 @@ fn read_all(om: &Om) {
     }
 }
 
-/// Every row as it is, under its own key and under its neighbour's.
+/// Every row as it is, under its own key, and under its neighbour's and parts of that.
 fn seeds() -> Vec<Vec<u8>> {
     let om = changed();
     let mut seeds = Vec::new();
@@ -126,8 +126,12 @@ fn seeds() -> Vec<Vec<u8>> {
             let place = [number as u8, at as u8];
             seeds.push([place.as_slice(), &[0], value].concat());
             let other = &rows[(at + 1) % rows.len()].0;
-            let length = [u8::try_from(other.len()).unwrap()];
-            seeds.push([place.as_slice(), &length, other, value].concat());
+            // Whole, and cut at or near the end of a number that it begins with.
+            for len in [other.len(), other.len() - 1, 9, 8, 7] {
+                let key = &other[..len.min(other.len())];
+                let length = [u8::try_from(key.len()).unwrap()];
+                seeds.push([place.as_slice(), &length, key, value].concat());
+            }
         }
     }
     seeds
