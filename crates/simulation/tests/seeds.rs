@@ -54,7 +54,7 @@ fn simulate(runs: &Runs) -> (bool, String, String) {
 }
 
 /// Seeds that found something, with what it was.
-const FOUND: [(Runs, &str); 19] = [
+const FOUND: [(Runs, &str); 20] = [
     (
         Runs { scenario: "raft", faults: "usual", seed: 2, count: 16, seconds: 120 },
         "a log was refused after a full disk and a kill: the file made in vain was taken for the newest",
@@ -130,6 +130,10 @@ const FOUND: [(Runs, &str); 19] = [
     (
         Runs { scenario: "cluster", faults: "erasure", seed: 4266624967, count: 1, seconds: 120 },
         "a host whose DataNode came back under another id could not be put back in service by its name",
+    ),
+    (
+        Runs { scenario: "raft", faults: "disks", seed: 3749116143, count: 1, seconds: 120 },
+        "a new log whose first sync failed before a loss of power was refused: that nothing of it was acknowledged could not be told",
     ),
 ];
 

@@ -126,9 +126,17 @@ pub(super) fn unless_in_use<T>(open: impl Fn() -> Result<T, LogError>) -> Result
 /// a process that was killed had only written is durable afterwards: it counts as synced from now
 /// on.
 ///
+/// With `first`, nothing of the log was acknowledged: whatever is damaged in the files that writes
+/// go to is what is left of a first write, and is cut.
+///
 /// Says what is damaged, if anything is; then nothing was cut.
-pub(super) fn recover_tail(dir: &Path, fsync: bool) -> std::io::Result<Option<(PathBuf, String)>> {
-    let queues = [APPEND, REWRITE].map(|suffix| newest(dir, suffix));
+pub(super) fn recover_tail(
+    dir: &Path,
+    fsync: bool,
+    first: bool,
+) -> std::io::Result<Option<(PathBuf, String)>> {
+    let queues =
+        [(APPEND, first), (REWRITE, false)].map(|(suffix, first)| newest(dir, suffix, first));
     let mut ends = Vec::new();
     for newest in queues {
         match newest? {
@@ -165,13 +173,18 @@ enum Newest {
 /// A newest file that was never begun goes first: the engine makes the next file, and the process
 /// ends, or a full disk keeps the engine from writing the header, and it goes on with the file
 /// before once there is room. That one is the newest in truth, and may have a tail.
-fn newest(dir: &Path, suffix: &str) -> std::io::Result<Newest> {
+fn newest(dir: &Path, suffix: &str, first: bool) -> std::io::Result<Newest> {
     let mut files = files(dir, suffix)?;
     while let Some((seq, path)) = files.pop() {
         let data = std::fs::read(&path)?;
         let end = valid_to(&data, seq);
-        if header(&data).is_some() || any_batch(&data, 0, seq).is_some() {
-            let behind = if suffix == APPEND { any_batch(&data, end + 1, seq) } else { None };
+        let begun = header(&data).is_some() || any_batch(&data, 0, seq).is_some();
+        // What is found behind the damaged header of a first write was not acknowledged either.
+        if begun && (end > 0 || !first) {
+            let behind = match suffix == APPEND && !first {
+                true => any_batch(&data, end + 1, seq),
+                false => None,
+            };
             return Ok(match behind {
                 _ if end == 0 => Newest::Damaged(path, String::from("damaged header")),
                 Some(next) => Newest::Damaged(
@@ -187,7 +200,7 @@ fn newest(dir: &Path, suffix: &str) -> std::io::Result<Newest> {
         if files.is_empty() && seq > 1 {
             return Ok(Newest::Damaged(path, String::from("no header")));
         }
-        tracing::warn!(file = %path.display(), "a raft log file that was never begun is removed");
+        tracing::warn!(file = %path.display(), "a raft log file that was never begun, or only with a first write that was not acknowledged, is removed");
         std::fs::remove_file(&path)?;
     }
     Ok(Newest::None)

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::check;
 use super::manifest::{Completeness, Manifest, ManifestFile, replace};
-use super::synced::Synced;
+use super::synced::SyncedFile;
 use crate::error::LogError;
 
 /// The file in the log's directory that holds its id.
@@ -31,7 +31,9 @@ pub(crate) struct Identity {
     dir: PathBuf,
     pub(crate) manifest: ManifestFile,
     /// How far the files must reach.
-    pub(super) synced: Synced,
+    pub(super) synced: SyncedFile,
+    /// Whether what is acknowledged is synced.
+    fsync: bool,
     /// An operator goes on without what a lost log had.
     pub(crate) accepted: bool,
     /// Whether a group has started since the directory was opened.
@@ -62,7 +64,7 @@ impl Identity {
     ///
     /// # Errors
     /// When files cannot be read or written, or the log is another one.
-    pub(super) fn establish(dir: &Path, path: &Path) -> Result<Self, LogError> {
+    pub(super) fn establish(dir: &Path, path: &Path, fsync: bool) -> Result<Self, LogError> {
         let io = |error: std::io::Error| LogError::Io {
             path: dir.to_owned(),
             detail: error.to_string(),
@@ -74,8 +76,7 @@ impl Identity {
         let id = read_id(dir)?;
         let files = check::any_data(dir).map_err(io)?;
         let accepted = accept_path(path).exists();
-        let synced = Synced::read(&synced_path(path)).map_err(io)?;
-        let of_log = |log| synced.filter(|synced| synced.log == log);
+        let synced_of = |log| SyncedFile::read(synced_path(path), log).map_err(io);
         let foreign = |detail: String| LogError::Foreign {
             path: dir.to_owned(),
             manifest: path.to_owned(),
@@ -83,7 +84,7 @@ impl Identity {
         };
         let (manifest, changed) = match (recorded, id) {
             (Some(known), Some(id)) if known.log == id => {
-                let empty = of_log(id).is_none_or(|synced| synced.append.file == 0);
+                let empty = synced_of(id)?.known().append.file == 0;
                 if files || empty { (known, false) } else { (lost(dir, known), true) }
             }
             (Some(known), _) if !files => (lost(dir, known), true),
@@ -108,8 +109,7 @@ impl Identity {
                 (new, true)
             }
         };
-        let log = manifest.log;
-        let synced = of_log(log).unwrap_or(Synced { log, ..Synced::default() });
+        let synced = synced_of(manifest.log)?;
         let (mut manifest, mut changed) = (manifest, changed);
         if accepted {
             let incomplete = |c: &&mut Completeness| **c != Completeness::Complete;
@@ -120,7 +120,8 @@ impl Identity {
         }
         let manifest = ManifestFile::new(path.to_owned(), manifest, changed);
         let (adopted, adopting) = (AtomicBool::new(false), Mutex::new(()));
-        Ok(Self { dir: dir.to_owned(), manifest, synced, accepted, adopted, adopting })
+        let dir = dir.to_owned();
+        Ok(Self { dir, manifest, synced, fsync, accepted, adopted, adopting })
     }
 
     /// The log is about to be used: from now on it is the one that the manifest is about.
@@ -134,6 +135,9 @@ impl Identity {
         if read_id(&self.dir)? != Some(log) {
             let io =
                 |e: std::io::Error| LogError::Io { path: self.dir.clone(), detail: e.to_string() };
+            if self.fsync {
+                self.synced.begin().map_err(io)?;
+            }
             write_id(&self.dir, log).map_err(io)?;
         }
         if !self.adopted.swap(true, Ordering::AcqRel) && self.accepted {
@@ -206,7 +210,8 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let log = dir.path().join("log");
             std::fs::create_dir(&log).unwrap();
-            let identity = Identity::establish(&log, &dir.path().join("log.manifest")).unwrap();
+            let identity =
+                Identity::establish(&log, &dir.path().join("log.manifest"), true).unwrap();
             let start = std::sync::Barrier::new(4);
             std::thread::scope(|scope| {
                 let adopt = || {

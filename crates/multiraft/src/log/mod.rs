@@ -11,6 +11,8 @@
 
 mod check;
 mod engine;
+#[cfg(test)]
+mod first_write;
 pub(crate) mod format;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
@@ -44,7 +46,7 @@ use self::identity::Identity;
 pub(crate) use self::manifest::Completeness;
 use self::queue::WriteQueue;
 use self::regions::Regions;
-use self::synced::{SyncedFile, Written};
+use self::synced::Written;
 use self::write::{Done, WriteTask};
 use crate::error::LogError;
 use crate::event::Event;
@@ -65,7 +67,6 @@ pub(crate) struct LogCore {
     pub(crate) groups: Mutex<FxHashMap<u64, Arc<Inbox<Event>>>>,
     pub(crate) health: Arc<LogHealth>,
     identity: Identity,
-    synced: SyncedFile,
     written: Arc<Written>,
     purge: Inbox<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -123,13 +124,18 @@ impl LogHandle {
         .map_err(io)?;
         let manifest = options.manifest.clone().unwrap_or_else(|| default_manifest(dir));
         let lock = check::unless_in_use(|| check::lock(dir))?;
-        let identity = Identity::establish(dir, &manifest)?;
-        if let Some((path, detail)) = check::damage(dir, &identity.synced).map_err(io)? {
+        let identity = Identity::establish(dir, &manifest, options.fsync)?;
+        if let Some((path, detail)) = check::damage(dir, &identity.synced.known()).map_err(io)? {
             return Err(LogError::Corrupt { path, detail });
         }
         read_from_device(dir).map_err(io)?;
-        if let Some((path, detail)) = check::recover_tail(dir, options.fsync).map_err(io)? {
+        let first = identity.synced.nothing_acknowledged();
+        if let Some((path, detail)) = check::recover_tail(dir, options.fsync, first).map_err(io)? {
             return Err(LogError::Corrupt { path, detail });
+        }
+        // What is left of a first write is as good as acknowledged from now on.
+        if !options.fsync || check::any_data(dir).map_err(io)? {
+            identity.synced.may_acknowledge().map_err(io)?;
         }
         // Snapshots that were on their way when the process ended are of no use.
         let _ = std::fs::remove_dir_all(dir.join(SNAPSHOTS));
@@ -149,7 +155,6 @@ impl LogHandle {
             metrics: Arc::default(),
             groups: Mutex::default(),
             health: Arc::default(),
-            synced: SyncedFile::new(identity::synced_path(&manifest), identity.synced),
             identity,
             written,
             purge: Inbox::new(),
@@ -243,7 +248,7 @@ impl LogHandle {
             }
         }
         self.core.identity.persist();
-        self.core.synced.sync();
+        self.core.identity.synced.sync();
     }
 
     /// Queues writes. They are dropped, with the callers that wait for them, when the log is

@@ -17,7 +17,7 @@ pub(super) fn run(core: Arc<LogCore>) {
         none.clear();
         core.identity.persist();
         if !open {
-            core.synced.sync();
+            core.identity.synced.sync();
             return;
         }
         let now = Instant::now();
@@ -25,7 +25,7 @@ pub(super) fn run(core: Arc<LogCore>) {
             continue;
         }
         next = now + core.options.purge_interval;
-        core.synced.sync();
+        core.identity.synced.sync();
         if core.health.failure().is_some() {
             continue;
         }
@@ -39,8 +39,12 @@ pub(super) fn run(core: Arc<LogCore>) {
             Ok(regions) => {
                 // The engine has synced what it moved.
                 let moved = Some(core.written.rewrite()).filter(|position| position.file > 0);
-                if core.options.fsync && moved.is_some() {
-                    core.synced.note(None, moved);
+                if core.options.fsync
+                    && moved.is_some()
+                    && let Err(error) = core.identity.synced.note(None, moved)
+                {
+                    core.give_up(error.to_string());
+                    continue;
                 }
                 let groups: Vec<u64> = {
                     let known = core.regions.lock();

@@ -8,6 +8,11 @@
 //! synced every few seconds besides. After a loss of power it may be some seconds old: what was
 //! synced after it cannot be told from what was not.
 //!
+//! The first note is another matter. A log that is about to be used for the first time gets a note
+//! that nothing was acknowledged ([`SyncedFile::begin`]), which is synced, and its first write is
+//! not acknowledged before the file is replaced by one that says how far it is synced. So whatever
+//! an fsync that failed and a loss of power leave of a first write, it can go.
+//!
 //! Two slots of the file are written in turn, in sectors of their own. Each is the number of the
 //! note (u64), the log's id (16), then for the append queue and the rewrite queue the number of a
 //! file and an offset in it (u64 each), and a CRC-32 of that (u32), little endian.
@@ -35,7 +40,8 @@ pub(super) struct FilePosition {
     pub(super) offset: u64,
 }
 
-/// What is synced of a log.
+/// What is synced of a log. With file 0 of the append queue, read from a file: nothing of the log
+/// was acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Synced {
     pub(super) log: Uuid,
@@ -135,6 +141,8 @@ struct State {
     file: Option<File>,
     number: u64,
     known: Synced,
+    /// The file says that nothing of the log was acknowledged.
+    promised: bool,
     /// Notes have been written since the file was last synced.
     changed: bool,
     /// A write or sync failed: the file is left as it is. What it says is true, but no longer new.
@@ -145,6 +153,7 @@ impl State {
     /// Makes the file as a whole: later notes take no more room and change no sizes.
     fn make(&mut self, path: &Path) -> std::io::Result<()> {
         self.number = Synced::read_numbered(path)?.map_or(0, |(number, _)| number) + 1;
+        // With one slot alone: none is left that says that nothing was acknowledged.
         let mut content = vec![0; 2 * SLOT];
         let slot = self.known.encode(self.number);
         let at = slot_offset(self.number);
@@ -163,26 +172,89 @@ impl State {
 }
 
 impl SyncedFile {
-    /// Notes will go on from `known`. Until the first one the file is left alone.
-    pub(super) fn new(path: PathBuf, known: Synced) -> Self {
-        let state = State { file: None, number: 0, known, changed: false, failed: false };
-        Self { path, state: Mutex::new(state) }
+    /// Notes will go on from what the file says, if it is about `log`. Until the first one it is
+    /// left alone.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn read(path: PathBuf, log: Uuid) -> std::io::Result<Self> {
+        let found = Synced::read(&path)?.filter(|synced| synced.log == log);
+        let promised = found.is_some_and(|synced| synced.append.file == 0);
+        let known = found.unwrap_or(Synced { log, ..Synced::default() });
+        let (file, number, changed, failed) = (None, 0, false, false);
+        let state = State { file, number, known, promised, changed, failed };
+        Ok(Self { path, state: Mutex::new(state) })
+    }
+
+    /// How far the log is synced, as far as that is known.
+    pub(super) fn known(&self) -> Synced {
+        self.state.lock().known
+    }
+
+    /// Whether it is certain that nothing of the log was acknowledged.
+    pub(super) fn nothing_acknowledged(&self) -> bool {
+        self.state.lock().promised
+    }
+
+    /// The log is about to be used for the first time: nothing of it was acknowledged, unless a
+    /// note says so already. That is on disk when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn begin(&self) -> std::io::Result<()> {
+        let mut state = self.state.lock();
+        if state.known.append.file > 0 {
+            return Ok(());
+        }
+        state.make(&self.path)?;
+        state.promised = true;
+        Ok(())
+    }
+
+    /// What the log holds may be acknowledged from now on, whether or not it is noted how far.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub(super) fn may_acknowledge(&self) -> std::io::Result<()> {
+        let mut state = self.state.lock();
+        if std::mem::take(&mut state.promised) {
+            state.file = None;
+            std::fs::remove_file(&self.path)?;
+            blockio::durable::sync_name(&self.path)?;
+        }
+        Ok(())
     }
 
     /// Notes how far the queues are synced; `None` for one that is where it was.
-    pub(super) fn note(&self, append: Option<FilePosition>, rewrite: Option<FilePosition>) {
+    ///
+    /// # Errors
+    /// When the file still says that nothing of the log was acknowledged, and cannot be replaced.
+    /// Any other failure means only that the note is not new any more.
+    pub(super) fn note(
+        &self,
+        append: Option<FilePosition>,
+        rewrite: Option<FilePosition>,
+    ) -> std::io::Result<()> {
         let mut state = self.state.lock();
         let known = &mut state.known;
         known.append = append.unwrap_or(known.append).max(known.append);
         known.rewrite = rewrite.unwrap_or(known.rewrite).max(known.rewrite);
+        if state.promised {
+            if append.is_some() {
+                state.make(&self.path)?;
+                state.promised = false;
+            }
+            return Ok(());
+        }
         if state.failed {
-            return;
+            return Ok(());
         }
         let written = match state.file {
             Some(_) => state.write(),
             None => state.make(&self.path),
         };
         self.check(&mut state, written);
+        Ok(())
     }
 
     /// Makes the notes durable. Blocks on the disk, and holds up no other thread.
@@ -220,20 +292,20 @@ mod tests {
         let path = dir.path().join("synced");
         assert_eq!(Synced::read(&path).unwrap(), None);
         let first = Synced { log: Uuid::from_u128(5), ..Synced::default() };
-        let file = SyncedFile::new(path.clone(), first);
+        let file = SyncedFile::read(path.clone(), first.log).unwrap();
         assert_eq!(Synced::read(&path).unwrap(), None, "nothing was noted");
         let position = |file, offset| FilePosition { file, offset };
         for n in 1..9 {
-            file.note(Some(position(1, n * 100)), None);
+            file.note(Some(position(1, n * 100)), None).unwrap();
             assert_eq!(Synced::read(&path).unwrap().unwrap().append, position(1, n * 100));
         }
-        file.note(None, Some(position(3, 7)));
-        file.note(Some(position(1, 5)), None);
+        file.note(None, Some(position(3, 7))).unwrap();
+        file.note(Some(position(1, 5)), None).unwrap();
         file.sync();
         let last = Synced { append: position(1, 800), rewrite: position(3, 7), ..first };
         assert_eq!(Synced::read(&path).unwrap(), Some(last), "it never goes back");
         // One note is torn: the one before it is still there.
-        file.note(Some(position(2, 100)), None);
+        file.note(Some(position(2, 100)), None).unwrap();
         let good = std::fs::read(&path).unwrap();
         for slot in [0, SLOT] {
             let mut torn = good.clone();
@@ -245,9 +317,46 @@ mod tests {
         std::fs::write(&path, &good).unwrap();
         // The next process goes on with higher numbers.
         drop(file);
-        let known = Synced::read(&path).unwrap().unwrap();
-        let file = SyncedFile::new(path.clone(), known);
-        file.note(Some(position(2, 200)), None);
+        let file = SyncedFile::read(path.clone(), first.log).unwrap();
+        file.note(Some(position(2, 200)), None).unwrap();
         assert_eq!(Synced::read(&path).unwrap().unwrap().append, position(2, 200));
+    }
+
+    #[test]
+    fn nothing_was_acknowledged_until_the_first_note_is_on_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("synced");
+        let log = Uuid::from_u128(5);
+        let read = || SyncedFile::read(path.clone(), log).unwrap();
+        assert!(!read().nothing_acknowledged(), "a log that has no note yet may hold anything");
+        read().begin().unwrap();
+        assert!(read().nothing_acknowledged());
+        let other = SyncedFile::read(path.clone(), Uuid::from_u128(6)).unwrap();
+        assert!(!other.nothing_acknowledged(), "it is about another log");
+        // The file cannot be replaced: the write it is about must not be acknowledged.
+        let beside = dir.path().join("synced.new");
+        std::fs::create_dir(&beside).unwrap();
+        let file = read();
+        let position = FilePosition { file: 1, offset: 100 };
+        file.note(Some(position), None).unwrap_err();
+        assert!(file.nothing_acknowledged() && read().nothing_acknowledged());
+        file.note(None, Some(position)).unwrap();
+        assert!(read().nothing_acknowledged(), "the other queue says nothing of it");
+        std::fs::remove_dir(&beside).unwrap();
+        file.note(Some(position), None).unwrap();
+        assert!(!file.nothing_acknowledged() && !read().nothing_acknowledged());
+        // No slot says it any more, whichever is damaged.
+        let good = std::fs::read(&path).unwrap();
+        let slots = good.chunks(SLOT).filter_map(Synced::decode);
+        assert_eq!(slots.map(|(_, synced)| synced.append).collect::<Vec<_>>(), [position]);
+        file.begin().unwrap();
+        assert!(!file.nothing_acknowledged() && !read().nothing_acknowledged(), "it was");
+        // Without fsyncs anything may be acknowledged at any time.
+        std::fs::remove_file(&path).unwrap();
+        read().begin().unwrap();
+        let file = read();
+        assert!(file.nothing_acknowledged());
+        file.may_acknowledge().unwrap();
+        assert!(!file.nothing_acknowledged() && !read().nothing_acknowledged());
     }
 }

@@ -135,6 +135,8 @@ enum WriteError {
     Sync,
     #[error("closed while the log could not be written")]
     Closed,
+    #[error("how far the log is synced cannot be written: {0}")]
+    Note(std::io::Error),
     #[error(transparent)]
     Engine(#[from] raft_engine::Error),
 }
@@ -159,7 +161,7 @@ fn write_until_done(core: &LogCore, encoded: &mut EncodedBatch) -> Result<(), Wr
         match written {
             Ok(bytes) => {
                 if sync {
-                    core.synced.note(Some(core.written.append()), None);
+                    note_synced(core)?;
                 }
                 release_erased(core, &encoded.tasks);
                 let metrics = &core.metrics;
@@ -195,16 +197,37 @@ fn write_until_done(core: &LogCore, encoded: &mut EncodedBatch) -> Result<(), Wr
     }
 }
 
+/// Notes how far the log is synced; of its first write again and again while that disk is full.
+fn note_synced(core: &LogCore) -> Result<(), WriteError> {
+    while let Err(error) = core.identity.synced.note(Some(core.written.append()), None) {
+        let reason = error.to_string();
+        if !no_room(&error) {
+            return Err(WriteError::Note(error));
+        }
+        if core.queue.is_closed() {
+            return Err(WriteError::Closed);
+        }
+        if core.health.trouble().as_ref() != Some(&reason) {
+            tracing::error!(log = %core.dir.display(), %reason, "how far a raft log is synced cannot be noted, trying again until it works");
+            core.health.set(Some(reason));
+        }
+        std::thread::sleep(RETRY_DELAY);
+    }
+    Ok(())
+}
+
 /// Whether there is only no room: another attempt may succeed, and nothing was written.
 fn is_full(error: &raft_engine::Error) -> bool {
-    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     match error {
         raft_engine::Error::TryAgain(_) => true,
-        raft_engine::Error::Io(io) => {
-            matches!(io.kind(), StorageFull | QuotaExceeded | FileTooLarge)
-        }
+        raft_engine::Error::Io(io) => no_room(io),
         _ => false,
     }
+}
+
+fn no_room(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// Numbers of groups that are gone may be used again.
@@ -258,7 +281,7 @@ fn notify(tasks: &mut [(Option<u64>, WriteTask)]) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::path::Path;
     use std::time::Duration;
 
@@ -270,14 +293,14 @@ mod tests {
 
     const GROUPS: u64 = 40;
 
-    fn entry_of(group: u64, index: u64) -> WriteTask {
+    pub(in crate::log) fn entry_of(group: u64, index: u64) -> WriteTask {
         let data = Bytes::from(vec![7; 3000]);
         let entries = vec![Entry { index, term: 1, data, ..Default::default() }];
         WriteTask { region: group, entries, ..Default::default() }
     }
 
     /// Writes tasks as one batch and waits until they are on disk.
-    fn write(log: &LogHandle, mut tasks: Vec<WriteTask>) {
+    pub(in crate::log) fn write(log: &LogHandle, mut tasks: Vec<WriteTask>) {
         let (sender, written) = oneshot::channel();
         if let Some(last) = tasks.last_mut() {
             last.done = Done::Waiter(sender);
@@ -286,7 +309,7 @@ mod tests {
         written.blocking_recv().unwrap();
     }
 
-    fn newest(dir: &Path) -> std::path::PathBuf {
+    pub(in crate::log) fn newest(dir: &Path) -> std::path::PathBuf {
         let files = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
         files.filter(|p| p.extension().is_some_and(|e| e == "raftlog")).max().unwrap()
     }
