@@ -1,0 +1,46 @@
+//! Replicas that are to be read whole, since a read of them found something wrong.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+use types::ContainerId;
+
+use super::ContainerStore;
+
+/// Replicas that are to be read whole.
+#[derive(Default)]
+pub(super) struct Suspects {
+    queue: VecDeque<ContainerId>,
+    /// When a replica was last read for that.
+    read: FxHashMap<ContainerId, Instant>,
+}
+
+impl ContainerStore {
+    /// Queues a replica to be read whole; says whether it was not queued, nor read lately.
+    pub(crate) fn note_suspect(&self, id: ContainerId) -> bool {
+        let gap = self.inner.options.scrub_min_gap;
+        let mut suspects = self.inner.suspects.lock();
+        let lately = suspects.read.get(&id).is_some_and(|at| at.elapsed() < gap);
+        let new = !lately && !suspects.queue.contains(&id);
+        if new {
+            suspects.queue.push_back(id);
+        }
+        new
+    }
+
+    /// How many replicas wait to be read whole.
+    pub fn suspects(&self) -> usize {
+        self.inner.suspects.lock().queue.len()
+    }
+
+    /// The next replica that is to be read whole.
+    pub fn take_suspect(&self) -> Option<ContainerId> {
+        let gap = self.inner.options.scrub_min_gap;
+        let mut suspects = self.inner.suspects.lock();
+        suspects.read.retain(|_, at| at.elapsed() < gap);
+        let id = suspects.queue.pop_front()?;
+        suspects.read.insert(id, Instant::now());
+        Some(id)
+    }
+}
