@@ -52,11 +52,11 @@ struct Rows {
 /// When the disk cannot be read at all; a bad container is no error.
 pub(crate) fn load_all(disk: &Arc<Disk>) -> Result<LoadedDisk> {
     finish_deletions(disk)?;
-    discard_unfinished(disk, directories(disk)?)?;
+    let directories = discard_unfinished(disk, directories(disk)?)?;
     let mut rows = Rows::read(disk)?;
     let mut loaded = LoadedDisk::default();
     let mut seen = BTreeSet::new();
-    for (id, dir) in directories(disk)? {
+    for (id, dir) in directories {
         seen.insert(id);
         if let Some((container, damage)) = load(disk, id, &dir, &mut rows)? {
             loaded.damaged.extend(damage.map(|why| (id, why)));
@@ -100,11 +100,19 @@ fn directories(disk: &Disk) -> Result<Vec<(ContainerId, PathBuf)>> {
     Ok(found)
 }
 
+/// The directories in a directory. What the entry itself says is not asked for once more: there may
+/// be hundreds of thousands.
 fn list(dir: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(dir).map_err(|e| StorageError::disk(dir, e))?;
-    let paths =
-        entries.map(|entry| entry.map(|e| e.path()).map_err(|e| StorageError::disk(dir, e)));
-    paths.filter(|path| path.as_ref().map_or(true, |p| p.is_dir())).collect()
+    let failed = |e| StorageError::disk(dir, e);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let kind = entry.file_type().map_err(failed)?;
+        if kind.is_dir() || kind.is_symlink() && entry.path().is_dir() {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
 }
 
 /// One container; `None` for a directory that was never finished.

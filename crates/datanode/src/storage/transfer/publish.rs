@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metastore::{Batch, Durability};
@@ -132,11 +132,12 @@ fn is_unfinished(dir: &Path) -> bool {
     dir.join("metadata").join(MARKER).exists()
 }
 
-/// Removes what was arriving when the last run ended: `places` are the folders of containers.
+/// Removes what was arriving when the last run ended: `places` are the folders of containers. Gives
+/// back the others.
 pub(crate) fn discard_unfinished(
     disk: &Disk,
-    places: impl IntoIterator<Item = (ContainerId, std::path::PathBuf)>,
-) -> Result<()> {
+    places: Vec<(ContainerId, PathBuf)>,
+) -> Result<Vec<(ContainerId, PathBuf)>> {
     let dir = disk.arrivals_dir();
     let entries = fs::read_dir(&dir).map_err(|e| StorageError::disk(&dir, e))?;
     let (mut arriving, mut blocks) = (Vec::new(), Vec::new());
@@ -151,12 +152,12 @@ pub(crate) fn discard_unfinished(
     for path in blocks {
         fs::remove_dir_all(&path).map_err(|e| StorageError::disk(&path, e))?;
     }
-    let marked = places.into_iter().filter(|(_, dir)| is_unfinished(dir));
-    for (id, path) in arriving.into_iter().chain(marked).collect::<Vec<_>>() {
+    let (marked, whole): (Vec<_>, _) = places.into_iter().partition(|(_, dir)| is_unfinished(dir));
+    for (id, path) in arriving.into_iter().chain(marked) {
         tracing::info!(container = %id, "a copy that did not arrive whole is removed");
         discard(disk, id, &path)?;
     }
-    Ok(())
+    Ok(whole)
 }
 
 /// Removes what there is of a copy that is not published, wherever it lies. Blocks.
