@@ -1,5 +1,5 @@
-//! Compiles the few lines of C++ that RocksDB's C interface lacks (cpp/deletions.cc), with the
-//! headers of the RocksDB that is linked.
+//! Compiles the few lines of C++ that RocksDB's C interface lacks (cpp/), with the headers of the
+//! RocksDB that is linked.
 
 use std::env;
 
@@ -14,6 +14,7 @@ fn main() {
         .std("c++20")
         .include(include)
         .include("cpp")
+        .file("cpp/buckets.cc")
         .file("cpp/deletions.cc")
         // As RocksDB itself is compiled.
         .define("NDEBUG", Some("1"))

@@ -9,10 +9,15 @@ use rust_rocksdb::{
     DataBlockIndexType, Options,
 };
 
-use crate::compaction::{Jobs, Listener, collect_deletions};
+use crate::compaction::{Jobs, Listener, collect_deletions, end_files_with_buckets};
 use crate::gaps::Gaps;
 use crate::store::Inner;
 use crate::{Error, Result, Store};
+
+/// Bytes from which on a table of buckets has a level above its last one. What was just flushed has
+/// rows of all buckets: without such a level the compaction of a range would take it down into all
+/// files of the last level. RocksDB's default is four times as much.
+const BUCKETS_LEVEL_BASE: u64 = 64 << 20;
 
 /// How a table is laid out on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,12 +37,20 @@ pub struct TableSpec {
     pub name: &'static str,
     /// Layout.
     pub preset: Preset,
+    /// Whether rows are in buckets: their keys begin with `/VOLUME/BUCKET/`, names or numbers.
+    pub in_buckets: bool,
 }
 
 impl TableSpec {
     /// A table of that name and layout.
     pub const fn new(name: &'static str, preset: Preset) -> Self {
-        Self { name, preset }
+        Self { name, preset, in_buckets: false }
+    }
+
+    /// The same, with rows in buckets: files end where buckets do, so that the compaction of one
+    /// bucket rewrites little of others.
+    pub const fn in_buckets(self) -> Self {
+        Self { in_buckets: true, ..self }
     }
 }
 
@@ -187,14 +200,19 @@ impl Store {
             Vec::new()
         };
         let cache = Cache::new_lru_cache(options.block_cache_bytes);
-        let of = |name: &str, preset| -> Result<ColumnFamilyDescriptor> {
-            Ok(ColumnFamilyDescriptor::new(name, table_options(preset, &cache, options)?))
+        let of = |name: &str, preset, in_buckets: bool| -> Result<ColumnFamilyDescriptor> {
+            let mut family = table_options(preset, &cache, options)?;
+            if in_buckets {
+                end_files_with_buckets(&mut family)?;
+                family.set_max_bytes_for_level_base(BUCKETS_LEVEL_BASE);
+            }
+            Ok(ColumnFamilyDescriptor::new(name, family))
         };
         let mut families: Vec<ColumnFamilyDescriptor> =
-            tables.iter().map(|t| of(t.name, t.preset)).collect::<Result<_>>()?;
+            tables.iter().map(|t| of(t.name, t.preset, t.in_buckets)).collect::<Result<_>>()?;
         let unknown = existing.iter().filter(|name| tables.iter().all(|t| t.name != *name));
         for name in unknown {
-            families.push(of(name, Preset::Scan)?);
+            families.push(of(name, Preset::Scan, false)?);
         }
         let db = DB::open_cf_descriptors(&db_options, path, families)
             .map_err(|e| failed(e.to_string()))?;

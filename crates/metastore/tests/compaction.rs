@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use metastore::compaction::{Cut, Limits, RangeCompactor, RangeStatistics, Reason, TablePlan};
-use metastore::{Batch, Durability, Error, Store, StoreOptions, Table};
+use metastore::{Batch, Durability, Error, Store, StoreOptions, Table, TableSpec};
 
 use super::{KEYS, QUEUE};
 
@@ -78,6 +78,53 @@ fn tombstones_of_short_lived_rows_go_too() {
         statistics(&store),
         RangeStatistics { entries: 4_000, deletions: 0, ..statistics(&store) }
     );
+}
+
+/// What the compaction of a small bucket between two large ones reads and writes, in MiB.
+fn compact_between_large_ones(spec: TableSpec) -> u64 {
+    let dir = tempfile::tempdir().unwrap();
+    let options = StoreOptions { deletion_trigger: None, ..StoreOptions::default() };
+    let store = Store::open(dir.path(), &[spec], &options).unwrap();
+    // What cannot be compressed.
+    let mut state = 1_u64;
+    let mut random = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u8
+    };
+    let mut put = |bucket: &str, keys: u32| {
+        let mut batch = Batch::new();
+        for i in 0..keys {
+            let value: Vec<u8> = (0..1_000).map(|_| random()).collect();
+            batch.put(TABLE, format!("/v/{bucket}/{i:06}"), value);
+        }
+        store.write(batch, Durability::NoWal).unwrap();
+        store.flush().unwrap();
+    };
+    for (bucket, keys) in [("a", 100), ("large", 40_000), ("small", 1_000), ("z", 40_000)] {
+        put(bucket, keys);
+    }
+    store.compact_table(TABLE).unwrap();
+    // One file has this with rows of others.
+    let mut batch = Batch::new();
+    (0..1_000).for_each(|i| batch.delete(TABLE, format!("/v/small/{i:06}")));
+    for bucket in ["a", "z"] {
+        batch.put(TABLE, format!("/v/{bucket}/new"), "value");
+    }
+    store.write(batch, Durability::NoWal).unwrap();
+    store.flush().unwrap();
+    let done = store.compact(TABLE, b"/v/small/", Some(b"/v/small0")).unwrap();
+    assert!(done.cleared(), "{done:?}");
+    assert_eq!(statistics(&store).entries, 80_102);
+    (done.read_bytes + done.written_bytes) >> 20
+}
+
+#[test]
+fn the_compaction_of_a_bucket_rewrites_little_of_others() {
+    let as_rocksdb_likes = compact_between_large_ones(KEYS);
+    let with_buckets = compact_between_large_ones(KEYS.in_buckets());
+    assert!(as_rocksdb_likes > 100, "it rewrote {as_rocksdb_likes} MiB");
+    assert!(with_buckets < 16, "it rewrote {with_buckets} MiB");
 }
 
 #[test]

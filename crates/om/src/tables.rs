@@ -30,7 +30,13 @@ const fn preset(table: Table) -> Preset {
 /// What the database is opened with: all of Ozone's column families, used yet or not, so that
 /// its tools find what they expect, and our own.
 pub(crate) fn specs() -> Vec<TableSpec> {
-    let ozones = Table::ALL.iter().map(|t| TableSpec::new(t.name(), preset(*t)));
+    let ozones = Table::ALL.iter().map(|t| {
+        let spec = TableSpec::new(t.name(), preset(*t));
+        match t {
+            Table::KeyTable | Table::FileTable | Table::DirectoryTable => spec.in_buckets(),
+            _ => spec,
+        }
+    });
     ozones.chain([TableSpec::new(RETRY_TABLE, Preset::Queue)]).collect()
 }
 

@@ -1,4 +1,4 @@
-//! The collector of `cpp/deletions.cc`: the only code here that is not safe Rust.
+//! The collector of `cpp/deletions.cc`: with `buckets.rs` the only code here that is not safe Rust.
 
 use std::ffi::{c_char, c_void};
 

@@ -10,6 +10,7 @@
 //! * [`RangeCompactor`]: a queue of ranges, the place in each table where the next look begins,
 //!   and what was done; the server that has the database says when
 
+mod buckets;
 mod collector;
 mod compactor;
 mod files;
@@ -18,6 +19,7 @@ mod plan;
 mod run;
 mod samples;
 
+pub(crate) use buckets::end_files_with_buckets;
 pub(crate) use collector::collect_deletions;
 pub use compactor::{
     Finished, PATIENCE, RangeCompactor, RangeCompactorStatus, Reason, TablePlan, Waiting,

@@ -137,7 +137,8 @@ pub(super) fn measure(
     dir: &Path,
 ) -> Result<Measured, FreonError> {
     std::fs::create_dir_all(dir).map_err(|e| failed(dir, &e))?;
-    let specs = [TableSpec::new(TABLE.name(), Preset::Scan)];
+    let spec = TableSpec::new(TABLE.name(), Preset::Scan);
+    let specs = [if variant.in_buckets { spec.in_buckets() } else { spec }];
     let store = Store::open(dir, &specs, &variant.options())?;
     fill(args, &store)?;
     let before = store.metrics();

@@ -12,6 +12,8 @@ pub(crate) struct Variant {
     trigger: Option<DeletionTrigger>,
     /// Files say where in them their tombstones are.
     samples: bool,
+    /// Files end where buckets do.
+    pub(super) in_buckets: bool,
     /// Cursors go over tombstones that are known.
     pub(super) gaps: bool,
     /// What is done beside.
@@ -39,6 +41,7 @@ impl Variant {
             name: name.to_owned(),
             trigger,
             samples,
+            in_buckets: false,
             gaps,
             maintenance,
         };
@@ -57,7 +60,7 @@ impl Variant {
             "service" => Ok(of(None, false, false, Maintenance::Service)),
             "service-samples" => Ok(of(None, true, false, Maintenance::Service)),
             "gaps" => Ok(of(None, false, true, Maintenance::None)),
-            "all" => Ok(of(None, true, true, Maintenance::Service)),
+            "all" => Ok(Self { in_buckets: true, ..of(None, true, true, Maintenance::Service) }),
             _ => Err(FreonError::Bench(format!("there is no variant {name}"))),
         }
     }

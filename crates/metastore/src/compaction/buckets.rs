@@ -1,0 +1,38 @@
+//! Files that end where buckets do: `cpp/buckets.cc`.
+
+use rust_rocksdb::{AsRawPtr, Options};
+
+use crate::{Error, Result};
+
+/// Bytes of a file of several buckets, some 20,000 keys. A file of one bucket is as large as
+/// RocksDB likes, 64 MiB.
+const MIXED_FILE_BYTES: u64 = 4 << 20;
+
+/// The same above the last level, where a file takes all that it overlaps of the next one along.
+const MIXED_FILE_BYTES_ABOVE: u64 = 256 << 10;
+
+unsafe extern "C" {
+    fn metastore_end_files_with_buckets(
+        options: *mut rust_librocksdb_sys::rocksdb_options_t,
+        bytes: u64,
+        bytes_above: u64,
+    ) -> bool;
+}
+
+/// Keeps files of several buckets small, so that the compaction of one rewrites little of others.
+///
+/// # Errors
+/// When there is no memory for it.
+pub(crate) fn end_files_with_buckets(options: &mut Options) -> Result<()> {
+    // SAFETY: the pointer is that of live options, which nobody else uses meanwhile; the function
+    // adds to them and keeps nothing.
+    let done = unsafe {
+        metastore_end_files_with_buckets(
+            options.as_raw_ptr(),
+            MIXED_FILE_BYTES,
+            MIXED_FILE_BYTES_ABOVE,
+        )
+    };
+    let reason = "no memory".to_owned();
+    done.then_some(()).ok_or(Error::Failed { operation: "end files with buckets", reason })
+}
