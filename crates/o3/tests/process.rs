@@ -124,6 +124,11 @@ impl Daemon {
         address.unwrap_or_else(|| panic!("no {name} in {}", self.ready)).to_string()
     }
 
+    /// Of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Resident memory in bytes.
     pub fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();

@@ -6,6 +6,7 @@
 //! * [`bad_disks`]: disks that cannot be opened, replicas with flipped bits that are replaced
 //! * [`flipped_bits`]: stored bytes change behind our back
 //! * [`full_disk`]: no room, and room again
+//! * [`sick_disk`]: a disk that others fill up, one that is read-only
 //! * [`erasure_coded`]: seven processes, any two killed while keys of rs-3-2 are written and read
 //! * [`erasure_damage`]: the same; disks lose and change what they have, nodes go while others are
 //!   rebuilt
@@ -29,6 +30,7 @@ mod ledger;
 mod lost_datanode;
 mod point_to_point;
 mod reconstruction;
+mod sick_disk;
 mod why;
 
 use client::{BucketSpec, Client};
