@@ -22,6 +22,9 @@ pub enum DatanodeError {
         /// What is expected.
         reason: &'static str,
     },
+    /// A setting of the pace of background work that makes no sense.
+    #[error(transparent)]
+    Pace(#[from] service::PaceError),
     /// A setting of the disk balancer that makes no sense.
     #[error("hdds.datanode.disk.balancer: {0}")]
     DiskBalancer(ParameterError),

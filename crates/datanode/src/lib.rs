@@ -23,7 +23,6 @@
 
 mod check_settings;
 mod chunk_cache;
-mod client_load;
 mod clock;
 mod close;
 mod command;
@@ -32,7 +31,6 @@ mod container_list;
 mod container_type;
 mod daemon;
 mod deadline;
-mod deletion_pace;
 mod deletion_status;
 mod disk_balancer;
 mod disk_balancing;
@@ -42,7 +40,6 @@ mod dispatch;
 mod error;
 mod failed_disks;
 mod handle;
-mod hours;
 mod identity;
 mod late_reads;
 mod liveness_limits;

@@ -4,10 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use service::{BackgroundService, Progress};
+use service::{BackgroundService, Bounds, Pace, Progress};
 
 use crate::clock::{Clock, SystemClock};
-use crate::deletion_pace::DeletionPace;
 use crate::node::Node;
 use crate::service_names;
 
@@ -15,11 +14,20 @@ use crate::service_names;
 /// [`Tracker::forget_idle`](crate::storage::tracker::Tracker::forget_idle).
 const BLOCK_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Ozone's `BlockDeletingService`.
+/// Blocks of a portion of each disk.
+const PORTION: Bounds = Bounds {
+    least: 50,
+    first: 500,
+    most: 10_000,
+    short: Duration::from_millis(50),
+    long: Duration::from_millis(500),
+};
+
+/// Ozone's `BlockDeletingService`: as fast as the disks can where nobody else uses the DataNode.
 pub(crate) struct Reclaim {
     node: Weak<Node>,
     interval: Duration,
-    pace: DeletionPace,
+    pace: Pace,
     clock: Arc<dyn Clock>,
 }
 
@@ -28,7 +36,7 @@ impl Reclaim {
         Self {
             node: Arc::downgrade(node),
             interval: node.settings.deleting_interval,
-            pace: DeletionPace::new(node.settings.deletion_share),
+            pace: Pace::new(node.settings.deletion_share, PORTION),
             clock: Arc::new(SystemClock),
         }
     }
@@ -57,13 +65,21 @@ impl BackgroundService for Reclaim {
             Ok(Ok(reclaimed)) if reclaimed.more => {
                 let now = Instant::now();
                 let is_used = node.pace.clients.is_used(now);
-                let pause = self.pace.note(now - begun, is_used, self.clock.hour());
+                let hour = self.clock.hour();
+                let pause = self.pace.note(portion, now - begun, is_used, hour);
                 tokio::time::sleep(pause).await;
                 Progress::more(reclaimed.blocks)
             }
-            Ok(Ok(reclaimed)) => Progress::done(reclaimed.blocks),
+            Ok(Ok(reclaimed)) => {
+                self.pace.rest();
+                Progress::done(reclaimed.blocks)
+            }
             Ok(Err(error)) => Progress::failed(error),
             Err(error) => Progress::failed(error),
         }
+    }
+
+    fn makes_way(&self) -> bool {
+        self.pace.makes_way()
     }
 }

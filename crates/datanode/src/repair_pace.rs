@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use config::Configuration;
 use config::keys::datanode as dn;
+use service::ClientLoad;
 use tokio::time::Instant;
 
-use crate::client_load::ClientLoad;
 use crate::throttle::Throttle;
 
 /// The part of the time that is left for an order in which all should have passed: the rest is for

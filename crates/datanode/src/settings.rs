@@ -7,11 +7,10 @@ use chunkcache::CacheOptions;
 use config::keys::{datanode as dn, hdds, scm, trioxide};
 use config::{Configuration, DataDir, HostPort};
 use limits::{ConnectionOptions, MemoryBudget};
-use service::{AdminPolicy, AuditOptions};
+use service::{AdminPolicy, AuditOptions, Share};
 
 use crate::DatanodeError;
 use crate::check_settings::CheckSettings;
-use crate::deletion_pace::DeletionShare;
 use crate::disk_balancer::DiskBalancerSettings;
 use crate::liveness_limits::LivenessLimits;
 use crate::range_compaction_settings::RangeCompactionSettings;
@@ -99,7 +98,7 @@ pub struct Settings {
     /// A command that takes as long is logged; zero for none.
     pub slow_command: Duration,
     /// How deletions make way for clients.
-    pub deletion_share: DeletionShare,
+    pub deletion_share: Share,
     /// How often deleted blocks are reclaimed.
     pub deleting_interval: Duration,
     /// How often it is looked for replicas that somebody began to fill, and left.
@@ -235,7 +234,11 @@ impl Settings {
             recovering_interval: conf
                 .get(&dn::HDDS_DATANODE_RECOVERING_CONTAINER_SCRUBBING_SERVICE_INTERVAL),
             recovering_timeout: conf.get(&dn::OZONE_RECOVERING_CONTAINER_TIMEOUT),
-            deletion_share: DeletionShare::read(conf)?,
+            deletion_share: Share::read(
+                conf,
+                &hdds::TRIOXIDE_BLOCK_DELETING_SHARE_WITH_CLIENTS,
+                &hdds::TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR,
+            )?,
             deleting_interval: conf.get(&hdds::OZONE_BLOCK_DELETING_SERVICE_INTERVAL),
             range_compaction: RangeCompactionSettings::read(conf)?,
             checks: CheckSettings::read(conf),

@@ -80,6 +80,9 @@ pub enum Error {
         /// What is in the way.
         reason: String,
     },
+    /// A setting of the pace of background work makes no sense.
+    #[error(transparent)]
+    Pace(#[from] service::PaceError),
     /// A setting makes no sense.
     #[error("{key}: {reason}")]
     Setting {

@@ -10,7 +10,7 @@ use metastore::StoreOptions;
 use metastore::compaction::Limits as CompactionLimits;
 use namespace::{Authorization, Settings};
 use proto::ozone::BucketLayoutProto;
-use service::AuditOptions;
+use service::{AuditOptions, Hours};
 use types::{Principals, ReplicationConfig, StoragePolicy};
 
 use crate::background::{CleanupOptions, DeletingOptions, FullCompactionOptions, TrashOptions};
@@ -240,6 +240,7 @@ fn limits(conf: &Configuration, port: u16) -> Result<Limits, Error> {
         waiting: places(&trioxide::TRIOXIDE_OM_LIMIT_WAITING),
         background: places(&trioxide::TRIOXIDE_OM_LIMIT_BACKGROUND),
         background_share: conf.get(&trioxide::TRIOXIDE_OM_BACKGROUND_SHARE),
+        off_peak: Hours::read(conf, &hdds::TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR)?,
         order: CallQueueOptions::from_configuration(conf, port)?,
     })
 }

@@ -56,16 +56,40 @@ fn blocks_become_one_transaction_per_container() {
 #[test]
 fn every_replica_gets_its_command_in_the_same_round() {
     let mut cluster = one_transaction();
-    let (round, decision) = cluster.send_deletions(START);
+    let (round, decision) = cluster.send_deletions(START, usize::MAX);
     assert_eq!((round.transactions, round.blocks, round.more), (1, 2, false));
     assert_eq!(decision.orders, [1, 2, 3].map(|n| to(n, OrderKind::DeleteBlocks(vec![1]))));
-    assert_eq!(cluster.send_deletions(START + 1).1.orders, [], "sent already");
+    assert_eq!(cluster.send_deletions(START + 1, usize::MAX).1.orders, [], "sent already");
+}
+
+#[test]
+fn a_round_takes_no_more_blocks_than_it_may() {
+    let (mut cluster, p) = trio();
+    for id in 1..=3 {
+        let c = open_container(&mut cluster, id, p);
+        close(&mut cluster, c, 5, START);
+    }
+    add(&mut cluster, &[block(1, 7), block(2, 8), block(3, 9)]);
+    let round = |cluster: &mut Cluster, most| {
+        let (round, decision) = cluster.send_deletions(START, most);
+        (round.blocks, round.more, decision.orders.len())
+    };
+    assert_eq!(round(&mut cluster, 2), (2, true, 3), "each of three nodes is told once");
+    assert_eq!(round(&mut cluster, 2), (1, false, 3), "it goes on where it was");
+    let (mut cluster, p) = trio();
+    for id in 1..=2 {
+        let c = open_container(&mut cluster, id, p);
+        close(&mut cluster, c, 5, START);
+    }
+    add(&mut cluster, &[block(1, 7), block(2, 8)]);
+    cluster.settings.deletion.blocks_per_round = 1;
+    assert_eq!(round(&mut cluster, usize::MAX), (1, true, 3), "nor more than an operator says");
 }
 
 #[test]
 fn a_transaction_leaves_when_every_replica_has_acknowledged() {
     let mut cluster = one_transaction();
-    cluster.send_deletions(START);
+    cluster.send_deletions(START, usize::MAX);
     assert_eq!(acknowledge(&mut cluster, 1, 1, true), []);
     assert_eq!(acknowledge(&mut cluster, 1, 1, true), [], "the same node twice");
     assert_eq!(acknowledge(&mut cluster, 2, 1, false), []);
@@ -78,22 +102,22 @@ fn a_transaction_leaves_when_every_replica_has_acknowledged() {
 #[test]
 fn a_node_that_does_not_answer_is_sent_it_again_and_others_are_not() {
     let mut cluster = one_transaction();
-    cluster.send_deletions(START);
+    cluster.send_deletions(START, usize::MAX);
     acknowledge(&mut cluster, 1, 1, true);
     let later = START + cluster.settings.deletion.resend_after;
-    let (_, decision) = cluster.send_deletions(later);
+    let (_, decision) = cluster.send_deletions(later, usize::MAX);
     assert_eq!(decision.orders, [2, 3].map(|n| to(n, OrderKind::DeleteBlocks(vec![1]))));
 }
 
 #[test]
 fn what_a_node_was_sent_before_it_registered_again_is_sent_in_the_next_round() {
     let mut cluster = one_transaction();
-    cluster.send_deletions(START);
+    cluster.send_deletions(START, usize::MAX);
     acknowledge(&mut cluster, 1, 1, true);
     for n in [1, 2] {
         register(&mut cluster, n, &[], START + 1);
     }
-    let (_, decision) = cluster.send_deletions(START + 2);
+    let (_, decision) = cluster.send_deletions(START + 2, usize::MAX);
     assert_eq!(decision.orders, [to(2, OrderKind::DeleteBlocks(vec![1]))], "1 has confirmed");
 }
 
@@ -104,14 +128,14 @@ fn a_replica_that_is_away_keeps_the_transaction_until_it_is_back() {
     cluster.heartbeat(node(1), later);
     cluster.heartbeat(node(2), later);
     cluster.watch_nodes(later);
-    let (_, decision) = cluster.send_deletions(later);
+    let (_, decision) = cluster.send_deletions(later, usize::MAX);
     assert_eq!(decision.orders, [1, 2].map(|n| to(n, OrderKind::DeleteBlocks(vec![1]))));
     acknowledge(&mut cluster, 1, 1, true);
     assert_eq!(acknowledge(&mut cluster, 2, 1, true), [], "one of three is missing");
 
     register(&mut cluster, 3, &[], later);
     report(&mut cluster, container(1), replica(3, ReplicaState::Closed, 5, 5), later);
-    let (_, decision) = cluster.send_deletions(later + 1);
+    let (_, decision) = cluster.send_deletions(later + 1, usize::MAX);
     assert_eq!(decision.orders, [to(3, OrderKind::DeleteBlocks(vec![1]))]);
     assert_eq!(acknowledge(&mut cluster, 3, 1, true).len(), 1);
 }
@@ -120,7 +144,7 @@ fn a_replica_that_is_away_keeps_the_transaction_until_it_is_back() {
 fn a_container_with_too_few_replicas_keeps_the_transaction_until_it_is_whole() {
     let mut cluster = one_transaction();
     report(&mut cluster, container(1), replica(3, ReplicaState::Deleted, 0, 0), START);
-    cluster.send_deletions(START);
+    cluster.send_deletions(START, usize::MAX);
     assert_eq!(acknowledge(&mut cluster, 1, 1, true), []);
     // All nodes that are known are HEALTHY: another one may come back with a replica.
     assert_eq!(acknowledge(&mut cluster, 2, 1, true), []);
@@ -128,9 +152,9 @@ fn a_container_with_too_few_replicas_keeps_the_transaction_until_it_is_whole() {
     for n in 1..=3 {
         cluster.heartbeat(node(n), later);
     }
-    assert!(cluster.send_deletions(later).1.is_empty(), "nobody is asked again");
+    assert!(cluster.send_deletions(later, usize::MAX).1.is_empty(), "nobody is asked again");
     report(&mut cluster, container(1), replica(3, ReplicaState::Closed, 5, 5), later);
-    let (_, decision) = cluster.send_deletions(later);
+    let (_, decision) = cluster.send_deletions(later, usize::MAX);
     assert_eq!(decision.orders, [to(3, OrderKind::DeleteBlocks(vec![1]))]);
     assert_eq!(acknowledge(&mut cluster, 3, 1, true).len(), 1);
 }
@@ -141,7 +165,8 @@ fn members_of_the_pipeline_are_asked_too_while_the_container_is_open() {
     let c = open_container(&mut cluster, 1, p);
     report(&mut cluster, c, replica(2, ReplicaState::Open, 1, 1), START);
     add(&mut cluster, &[block(1, 7)]);
-    let nodes: Vec<_> = cluster.send_deletions(START).1.orders.iter().map(|o| o.node).collect();
+    let nodes: Vec<_> =
+        cluster.send_deletions(START, usize::MAX).1.orders.iter().map(|o| o.node).collect();
     assert_eq!(nodes, [node(1), node(2), node(3)]);
 }
 
@@ -151,20 +176,20 @@ fn after_too_many_rounds_a_transaction_waits_for_an_operator() {
     cluster.settings.deletion.max_retries = 2;
     let mut now = START;
     for _ in 0..3 {
-        assert_eq!(cluster.send_deletions(now).0.transactions, 1);
+        assert_eq!(cluster.send_deletions(now, usize::MAX).0.transactions, 1);
         now += cluster.settings.deletion.resend_after;
     }
-    assert_eq!(cluster.send_deletions(now).0.transactions, 0);
+    assert_eq!(cluster.send_deletions(now, usize::MAX).0.transactions, 0);
     assert_eq!(cluster.deletions.reset_retries(&[99], 2), 0);
     assert_eq!(cluster.deletions.reset_retries(&[], 2), 1);
-    assert_eq!(cluster.send_deletions(now).0.transactions, 1);
+    assert_eq!(cluster.send_deletions(now, usize::MAX).0.transactions, 1);
 }
 
 #[test]
 fn transactions_of_containers_that_are_gone_are_dropped() {
     let mut cluster = one_transaction();
     add(&mut cluster, &[block(99, 1)]);
-    let (_, decision) = cluster.send_deletions(START);
+    let (_, decision) = cluster.send_deletions(START, usize::MAX);
     assert_eq!(decision.changes.len(), 1);
     apply(&mut cluster, &decision);
     assert_eq!(cluster.deletions.summary().transactions, 1);
@@ -186,7 +211,7 @@ fn confirm(cluster: &mut Cluster, node: DatanodeId) -> Vec<Change> {
 }
 
 fn nodes_told(cluster: &mut Cluster, now: u64) -> BTreeSet<DatanodeId> {
-    let (_, decision) = cluster.send_deletions(now);
+    let (_, decision) = cluster.send_deletions(now, usize::MAX);
     let kind = OrderKind::DeleteBlocks(vec![1]);
     assert!(decision.orders.iter().all(|order| order.kind == kind));
     decision.orders.iter().map(|order| order.node).collect()
@@ -227,7 +252,7 @@ fn an_index_that_is_there_twice_does_not_confirm_for_one_that_is_away() {
     ec_fixture::say(&mut cluster, c, sixth, 5, ReplicaState::Closed);
     let later = later + cluster.settings.deletion.resend_after;
     cluster.heartbeat(sixth, later);
-    let (_, decision) = cluster.send_deletions(later);
+    let (_, decision) = cluster.send_deletions(later, usize::MAX);
     assert_eq!(decision.changes, [Change::RemoveDeletions(vec![1])]);
 }
 
@@ -264,7 +289,7 @@ proptest! {
         let mut done = std::collections::BTreeSet::new();
         for (i, (n, id, success)) in acks.into_iter().enumerate() {
             if i % 5 == 0 {
-                cluster.send_deletions(START + i as u64);
+                cluster.send_deletions(START + i as u64, usize::MAX);
             }
             acknowledge(&mut cluster, n, id, success);
             if success {

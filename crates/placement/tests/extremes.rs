@@ -214,7 +214,7 @@ fn everything(cluster: &mut Cluster, x: &mut Extremes) {
     let _ = cluster.review_containers(now);
     let _ = cluster.clean_containers(now);
     let _ = cluster.repair_containers(ContainerId(0), 100, now);
-    let _ = cluster.send_deletions(now);
+    let _ = cluster.send_deletions(now, usize::MAX);
     let _ = cluster.check_leaving_nodes(now);
     let _ = cluster.plan_rebalance();
     for choice in [DestinationChoice::Auto, DestinationChoice::Node(node(2))] {

@@ -275,7 +275,7 @@ impl World {
             self.cluster.review_containers(self.now),
             self.cluster.clean_containers(self.now),
             self.cluster.repair_containers(ContainerId(0), 1_000, self.now).decision,
-            self.cluster.send_deletions(self.now).1,
+            self.cluster.send_deletions(self.now, usize::MAX).1,
         ] {
             self.carry_out(decision);
         }

@@ -11,7 +11,7 @@ use proto::hdds::ScmPlacesProto;
 use proto::scm_datanode::ScmCommandProto;
 use replicated::{Group, Handle};
 use rustc_hash::FxHashMap;
-use service::{AdminAccess, Ages, BackgroundServices, Shutdown};
+use service::{AdminAccess, Ages, BackgroundServices, ClientLoad, Shutdown};
 use tokio::sync::{Notify, mpsc};
 use types::DatanodeId;
 use uuid::Uuid;
@@ -68,6 +68,8 @@ pub struct Core {
     pub(crate) services: BackgroundServices,
     /// How old transactions of the deletion log are.
     pub(crate) deletion_ages: Ages,
+    /// Blocks that clients have allocated.
+    pub(crate) client_load: ClientLoad,
     /// The run of the container balancer.
     pub(crate) balancing: Mutex<Balancing>,
     pub(crate) shutdown: Shutdown,
@@ -114,6 +116,7 @@ impl Core {
             metrics: parts.metrics,
             services: parts.services,
             deletion_ages: Ages::default(),
+            client_load: ClientLoad::default(),
             balancing: Mutex::default(),
             shutdown: parts.shutdown,
             progress: Notify::new(),

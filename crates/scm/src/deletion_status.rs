@@ -65,6 +65,9 @@ fn waits_for(core: &Core, cluster: &Cluster, status: &LogStatus) -> Option<Strin
         let rounds = oldest.retries;
         return Some(format!("a reset of its retry count: it was sent in {rounds} rounds"));
     }
+    if oldest.retries == 0 && !oldest.waits_for.is_empty() {
+        return Some(core.services.waits_for(BLOCK_DELETION));
+    }
     Some(of_nodes(cluster, oldest))
 }
 

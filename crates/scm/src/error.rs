@@ -22,6 +22,9 @@ pub enum ScmError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// A setting of the pace of background work makes no sense.
+    #[error(transparent)]
+    Pace(#[from] service::PaceError),
     /// The network topology schema cannot be used.
     #[error(transparent)]
     Schema(#[from] topology::SchemaError),

@@ -12,7 +12,7 @@ use placement::{
     DeletionSettings, EcSettings, ReplicationSettings, SafeModeSettings, Settings,
     UnknownContainer, balance,
 };
-use service::AdminPolicy;
+use service::{AdminPolicy, Share};
 use topology::Racks;
 
 use crate::ScmError;
@@ -55,6 +55,8 @@ pub struct ScmOptions {
     pub admin_interval: Duration,
     /// How often deletions are sent, besides when new ones came in.
     pub deletion_interval: Duration,
+    /// How sending deletions makes way for clients.
+    pub deletion_share: Share,
     /// Block ids reserved at a time; of other ids, at most [`FEW_IDS`].
     pub id_batch: u64,
     /// Most containers in one listing.
@@ -172,6 +174,11 @@ impl ScmOptions {
             repair_delay: conf.get(&scm::HDDS_SCM_WAIT_TIME_AFTER_SAFE_MODE_EXIT),
             admin_interval: conf.get(&scm::OZONE_SCM_DATANODE_ADMIN_MONITOR_INTERVAL),
             deletion_interval: conf.get(&scm::HDDS_SCM_BLOCK_DELETING_SERVICE_INTERVAL),
+            deletion_share: Share::read(
+                conf,
+                &hdds::TRIOXIDE_BLOCK_DELETING_SHARE_WITH_CLIENTS,
+                &hdds::TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR,
+            )?,
             id_batch: conf.get(&scm::OZONE_SCM_SEQUENCE_ID_BATCH_SIZE).max(1),
             list_limit: conf.get(&scm::OZONE_SCM_CONTAINER_LIST_MAX_COUNT).max(1) as usize,
             cache_bytes: conf.get(&trioxide::TRIOXIDE_SCM_CACHE_SIZE).bytes(),

@@ -9,6 +9,7 @@
 //! * [`AuditLog`]: one line per operation, written in the background.
 //! * [`BackgroundService`]: work that goes on by itself, in [`BackgroundServices`] that can list,
 //!   run and pause it.
+//! * [`Pace`]: how that makes way for clients.
 //! * [`AdminAccess`]: which users may administer the server.
 //! * [`Ages`]: how old numbers are that only grow.
 //! * [`DataDir`] and [`VersionFile`]: a directory that belongs to one process, one cluster and one
@@ -28,6 +29,7 @@ mod groups;
 pub mod grpc;
 pub mod logging;
 pub mod metrics;
+mod pace;
 mod readable;
 mod role;
 mod shutdown;
@@ -44,6 +46,7 @@ pub use metrics::{
     Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry,
     RpcCall, RpcMethod, RpcMetrics, Spread, StageMetrics, StagesOfVerb, Took, VerbTimes,
 };
+pub use pace::{Bounds, ClientLoad, Hours, Pace, PaceError, Portion, Share};
 pub use readable::{readable_bytes, readable_duration};
 pub use role::Role;
 pub use shutdown::Shutdown;

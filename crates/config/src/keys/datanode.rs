@@ -130,12 +130,6 @@ keys! {
     /// What the rates of scans are multiplied by in the hours of
     /// hdds.container.scrub.off-peak.hour; more than 0.
     HDDS_CONTAINER_SCRUB_OFF_PEAK_RATIO: f64 = "hdds.container.scrub.off-peak.ratio", "1", [DATANODE];
-    /// The share of the time that a DataNode gives back the space of deleted blocks while clients
-    /// use it: more than 0, and 1 to make no way for them.
-    TRIOXIDE_BLOCK_DELETING_SHARE_WITH_CLIENTS: f64 = "trioxide.block.deleting.share.with.clients", "0.25", [DATANODE];
-    /// Hours of the DataNode's local time in which deletions make no way for clients: 1,2,3 or
-    /// 22-5, first and last hour included.
-    TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR: Vec<String> = "trioxide.block.deleting.off-peak.hour", "", [DATANODE];
     /// The least time between two scans of a container. What was read as a whole so lately is left
     /// out by every scan.
     HDDS_CONTAINER_SCRUB_MIN_GAP: Duration = "hdds.container.scrub.min.gap", "15m", [DATANODE];

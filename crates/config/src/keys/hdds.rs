@@ -28,6 +28,13 @@ keys! {
     HDDS_HEARTBEAT_INTERVAL: Duration = "hdds.heartbeat.interval", "1s", [DATANODE, SCM];
     /// How often DataNodes look for blocks to delete.
     OZONE_BLOCK_DELETING_SERVICE_INTERVAL: Duration = "ozone.block.deleting.service.interval", "1m", [DATANODE, SCM, OM];
+    /// The share of the time that SCM sends deletions, and a DataNode gives back the space of
+    /// deleted blocks, while clients use it: more than 0, and 1 to make no way for them. OM has a
+    /// key of its own, trioxide.om.background.share.
+    TRIOXIDE_BLOCK_DELETING_SHARE_WITH_CLIENTS: f64 = "trioxide.block.deleting.share.with.clients", "0.25", [DATANODE, SCM];
+    /// Hours of the server's local time in which deletions make no way for clients: 1,2,3 or 22-5,
+    /// first and last hour included. In OM this counts for all that it does in the background.
+    TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR: Vec<String> = "trioxide.block.deleting.off-peak.hour", "", [DATANODE, SCM, OM];
     /// Compact ranges of SCM's and the DataNodes' tables in which deletions left many tombstones;
     /// OM has keys of its own, ozone.om.range.compaction.service.*.
     HDDS_RANGE_COMPACTION_SERVICE_ENABLED: bool = "hdds.range.compaction.service.enabled", "true", [SCM, DATANODE];

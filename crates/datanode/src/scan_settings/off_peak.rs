@@ -3,8 +3,9 @@
 use config::Configuration;
 use config::keys::datanode as dn;
 
+use service::Hours;
+
 use crate::DatanodeError;
-use crate::hours::Hours;
 
 /// Hours of the day, and what rates are multiplied by in them.
 #[derive(Debug, Clone, Copy, PartialEq)]

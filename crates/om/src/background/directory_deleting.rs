@@ -18,24 +18,25 @@ use proto::ozone::{
     BucketNameInfo, DirectoryInfo, KeyInfo, OmRequest, PurgeDirectoriesRequest, PurgePathRequest,
     Type,
 };
-use service::Progress;
+use service::{Bounds, Portion, Progress};
 
-use super::submit::submit;
+use super::submit::submit_portion;
 use super::while_leading::LeaderWork;
-use super::{BackgroundError, DeletingOptions};
+use super::{BackgroundError, DeletingOptions, LONG, SHORT};
 use crate::dispatch::Dispatcher;
 use crate::state::Tables;
 
 /// Name in lists and metrics, Ozone's.
 pub(crate) const NAME: &str = "DirectoryDeletingService";
 /// Files and directories in one portion: what clients' writes may have to wait for.
-const PORTION: usize = 100;
+const PORTION: Bounds = Bounds { least: 20, first: 100, most: 1_000, short: SHORT, long: LONG };
 
 /// Takes deleted directories apart.
 pub(crate) struct DirectoryDeletingService {
     dispatcher: Arc<Dispatcher>,
     options: DeletingOptions,
     at: Mutex<Position>,
+    portion: Portion,
 }
 
 /// Where the service is.
@@ -72,7 +73,9 @@ struct Deleted {
 
 /// What one write does.
 #[derive(Default)]
-struct Portion {
+struct Purge {
+    /// Files and directories that it takes at most.
+    most: usize,
     paths: Vec<PurgePathRequest>,
     buckets: Vec<BucketNameInfo>,
     items: usize,
@@ -82,19 +85,20 @@ struct Portion {
 
 impl DirectoryDeletingService {
     pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: DeletingOptions) -> Arc<Self> {
-        Arc::new(Self { dispatcher, options, at: Mutex::default() })
+        let (at, portion) = (Mutex::default(), Portion::new(PORTION));
+        Arc::new(Self { dispatcher, options, at, portion })
     }
 
     /// The next portion, and whether the table has ended. `at` is where the one after it begins.
-    fn gather(&self, at: &mut Position) -> Result<(Portion, bool), BackgroundError> {
+    fn gather(&self, at: &mut Position) -> Result<(Purge, bool), BackgroundError> {
         let tables = self.dispatcher.tables()?;
-        let mut portion = Portion::default();
-        while portion.items < PORTION {
+        let mut purge = Purge { most: self.portion.size(), ..Purge::default() };
+        while purge.items < purge.most {
             let deleted = match next_deleted(&tables, &at.row)? {
-                Next::End => return Ok((portion, true)),
+                Next::End => return Ok((purge, true)),
                 Next::Damaged { row, reason } => {
                     tracing::warn!(%reason, "the deletedDirectoryTable is damaged");
-                    portion.skipped += 1;
+                    purge.skipped += 1;
                     at.cursor = None;
                     at.row = [&row, b"\0".as_slice()].concat();
                     continue;
@@ -103,7 +107,7 @@ impl DirectoryDeletingService {
             };
             // Elsewhere than remembered: the row is another one.
             let cursor = at.cursor.take().filter(|_| deleted.row.as_bytes() == at.row);
-            let rest = portion.add(&tables, &deleted, cursor.unwrap_or_default())?;
+            let rest = purge.add(&tables, &deleted, cursor.unwrap_or_default())?;
             at.row = deleted.row.into_bytes();
             match rest {
                 Some(cursor) => at.cursor = Some(cursor),
@@ -111,21 +115,21 @@ impl DirectoryDeletingService {
                 None => at.row.push(0),
             }
         }
-        Ok((portion, false))
+        Ok((purge, false))
     }
 
-    async fn purge(&self, portion: Portion) -> Result<(), BackgroundError> {
+    async fn purge(&self, purge: Purge) -> Result<(), BackgroundError> {
         let request = OmRequest {
             cmd_type: Type::PurgeDirectories as i32,
             client_id: NAME.to_owned(),
             purge_directories_request: Some(Box::new(PurgeDirectoriesRequest {
-                deleted_path: portion.paths,
-                bucket_name_infos: portion.buckets,
+                deleted_path: purge.paths,
+                bucket_name_infos: purge.buckets,
                 ..PurgeDirectoriesRequest::default()
             })),
             ..OmRequest::default()
         };
-        submit(&self.dispatcher, request).await
+        submit_portion(&self.dispatcher, request, &self.portion, purge.items).await
     }
 
     async fn take_apart(&self) -> Result<Progress, BackgroundError> {
@@ -133,12 +137,12 @@ impl DirectoryDeletingService {
         let mut at = std::mem::take(&mut *self.at.lock());
         let mut items = 0;
         while items < self.options.limit {
-            let (portion, ended) = self.gather(&mut at)?;
-            items += portion.items;
-            at.found |= portion.items > 0;
-            at.skipped += portion.skipped;
-            if portion.items > 0 {
-                self.purge(portion).await?;
+            let (purge, ended) = self.gather(&mut at)?;
+            items += purge.items;
+            at.found |= purge.items > 0;
+            at.skipped += purge.skipped;
+            if purge.items > 0 {
+                self.purge(purge).await?;
             }
             match (ended, at.found) {
                 (false, _) => {}
@@ -152,7 +156,7 @@ impl DirectoryDeletingService {
     }
 }
 
-impl Portion {
+impl Purge {
     /// Adds a directory, or as much of it as there is room for: then, where it goes on.
     fn add(
         &mut self,
@@ -167,7 +171,7 @@ impl Portion {
             bucket_id: deleted.bucket_id,
             ..PurgePathRequest::default()
         };
-        let most = PORTION.saturating_sub(self.items).max(1);
+        let most = self.most.saturating_sub(self.items).max(1);
         let (table, start) = (Table::DirectoryTable, from(&cursor.directories, &first));
         let directories = children(tables, table, &first, start, most, |value| {
             let info = DirectoryInfo::decode(value)?;

@@ -18,20 +18,20 @@ use parking_lot::Mutex;
 use prost::Message;
 use proto::block_location::{KeyBlocks, delete_scm_block_result};
 use proto::ozone::{DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKeyInfo, Type};
-use service::Progress;
+use service::{Bounds, Portion, Progress};
 
 use super::names::bucket_of;
-use super::submit::submit;
+use super::submit::submit_portion;
 use super::while_leading::LeaderWork;
-use super::{BackgroundError, DeletingOptions};
+use super::{BackgroundError, DeletingOptions, LONG, SHORT};
 use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics, Ozone's.
 pub(crate) const NAME: &str = "KeyDeletingService";
 /// Blocks in one call to SCM: bounds the message.
 const BLOCKS_PER_CALL: usize = 10_000;
-/// Rows in one purge: bounds the log entry.
-const ROWS_PER_PURGE: usize = 2_000;
+/// Rows in one purge: the most bound the log entry.
+const PURGE: Bounds = Bounds { least: 50, first: 500, most: 2_000, short: SHORT, long: LONG };
 
 /// A row of the deletedTable.
 struct Row {
@@ -54,6 +54,7 @@ pub(crate) struct KeyDeletingService {
     dispatcher: Arc<Dispatcher>,
     options: DeletingOptions,
     round: Mutex<Round>,
+    purge: Portion,
 }
 
 /// A round through the table.
@@ -67,7 +68,8 @@ struct Round {
 
 impl KeyDeletingService {
     pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: DeletingOptions) -> Arc<Self> {
-        Arc::new(Self { dispatcher, options, round: Mutex::default() })
+        let (round, purge) = (Mutex::default(), Portion::new(PURGE));
+        Arc::new(Self { dispatcher, options, round, purge })
     }
 
     /// The rows behind `last`.
@@ -139,7 +141,7 @@ impl KeyDeletingService {
             })),
             ..OmRequest::default()
         };
-        submit(&self.dispatcher, request).await
+        submit_portion(&self.dispatcher, request, &self.purge, keys.len()).await
     }
 
     async fn delete(&self) -> Result<Progress, BackgroundError> {
@@ -151,8 +153,11 @@ impl KeyDeletingService {
         let Rows { rows, more, skipped } = self.rows(round.last.as_deref())?;
         let last = rows.last().map(|row| row.key.clone());
         let taken = self.hand_over(rows).await?;
-        for keys in taken.chunks(ROWS_PER_PURGE) {
+        let mut left = taken.as_slice();
+        while !left.is_empty() {
+            let (keys, rest) = left.split_at(self.purge.size().min(left.len()));
             self.purge(keys).await?;
+            left = rest;
         }
         let items = taken.len() as u64;
         round.purged = round.purged.saturating_add(items);

@@ -60,6 +60,12 @@ impl Resume {
     }
 }
 
+/// How long a write of a service that takes apart what was deleted should take while clients write:
+/// they may have to wait for it.
+const SHORT: Duration = Duration::from_millis(20);
+/// The same while nobody does.
+const LONG: Duration = Duration::from_millis(200);
+
 /// How a service works that takes apart what was deleted.
 #[derive(Debug, Clone)]
 pub(crate) struct DeletingOptions {

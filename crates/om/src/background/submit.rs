@@ -1,10 +1,11 @@
 //! Requests of the background services. While clients write, a service leaves the log to them for a
-//! while after each (`trioxide.om.background.share`).
+//! while after each (`trioxide.om.background.share`), but for the hours that are off peak.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use proto::ozone::{OmRequest, OmResponse};
+use service::{Hours, Portion};
 
 use super::BackgroundError;
 use crate::dispatch::Dispatcher;
@@ -12,7 +13,37 @@ use crate::dispatch::Dispatcher;
 /// A write that took longer waited for something else than the log.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// Has a request carried out as one of a client; gives the answer, success or not.
+/// What a request of a service came to.
+struct Done {
+    answer: OmResponse,
+    took: Duration,
+    /// Clients write meanwhile.
+    makes_way: bool,
+}
+
+/// Has a request carried out as one of a client, and makes way for them afterwards.
+async fn carry_out(
+    dispatcher: &Arc<Dispatcher>,
+    request: OmRequest,
+) -> Result<Done, BackgroundError> {
+    let admission = &dispatcher.parts().admission;
+    let work = admission.begin_own();
+    let answer = dispatcher.submit_own(request).await?;
+    let (took, makes_way) = (work.took(), admission.makes_way(&work, Hours::now()));
+    if makes_way {
+        tokio::time::sleep(admission.rest(&work).min(LONGEST_REST)).await;
+    }
+    Ok(Done { answer, took, makes_way })
+}
+
+fn success(answer: OmResponse) -> Result<(), BackgroundError> {
+    match answer.success {
+        Some(false) => Err(BackgroundError::refused(answer)),
+        _ => Ok(()),
+    }
+}
+
+/// Has a request carried out; gives the answer, success or not.
 ///
 /// # Errors
 /// When this OM does not lead, or cannot tell the outcome.
@@ -20,14 +51,7 @@ pub(super) async fn submit_for_answer(
     dispatcher: &Arc<Dispatcher>,
     request: OmRequest,
 ) -> Result<OmResponse, BackgroundError> {
-    let admission = &dispatcher.parts().admission;
-    let work = admission.begin_own();
-    let answer = dispatcher.submit_own(request).await?;
-    let rest = admission.rest(&work);
-    if !rest.is_zero() {
-        tokio::time::sleep(rest.min(LONGEST_REST)).await;
-    }
-    Ok(answer)
+    Ok(carry_out(dispatcher, request).await?.answer)
 }
 
 /// Has a request carried out that must succeed.
@@ -38,8 +62,21 @@ pub(super) async fn submit(
     dispatcher: &Arc<Dispatcher>,
     request: OmRequest,
 ) -> Result<(), BackgroundError> {
-    match submit_for_answer(dispatcher, request).await? {
-        refused if refused.success == Some(false) => Err(BackgroundError::refused(refused)),
-        _ => Ok(()),
-    }
+    success(carry_out(dispatcher, request).await?.answer)
+}
+
+/// The same for a portion of some work: the next one is so large that its write takes as long as
+/// it should.
+///
+/// # Errors
+/// As [`submit`].
+pub(super) async fn submit_portion(
+    dispatcher: &Arc<Dispatcher>,
+    request: OmRequest,
+    portion: &Portion,
+    items: usize,
+) -> Result<(), BackgroundError> {
+    let done = carry_out(dispatcher, request).await?;
+    portion.note(items, done.took, done.makes_way);
+    success(done.answer)
 }

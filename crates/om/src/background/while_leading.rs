@@ -50,4 +50,8 @@ impl<W: LeaderWork> BackgroundService for WhileLeading<W> {
         }
         self.work.run().await.unwrap_or_else(Progress::failed)
     }
+
+    fn makes_way(&self) -> bool {
+        self.dispatcher.parts().admission.made_way()
+    }
 }

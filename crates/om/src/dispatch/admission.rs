@@ -5,12 +5,13 @@
 //! [`limits::CallQueue`].
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use framed::{Code, Status};
 use limits::{Asks, CallQueue, CallQueueOptions, Identity, Permit, Refused, Shares};
 use namespace::Route;
+use service::Hours;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Bounds of admission. What is beyond them is refused at once: a client that is told so backs
@@ -29,6 +30,8 @@ pub(crate) struct Limits {
     pub(crate) background: usize,
     /// The part of the time, in percent, that a background service may take while clients write.
     pub(crate) background_share: u32,
+    /// Hours in which background services make no way for clients.
+    pub(crate) off_peak: Hours,
     /// The order in which they wait.
     pub(crate) order: CallQueueOptions,
 }
@@ -47,10 +50,13 @@ pub(crate) struct Admission {
     lists: Arc<CallQueue>,
     own: Semaphore,
     share: u32,
+    off_peak: Hours,
     identity: Identity,
     top_users: usize,
     /// Writes of clients that were let in.
     client_writes: AtomicU64,
+    /// The last piece of background work made way for them.
+    made_way: AtomicBool,
 }
 
 impl Admission {
@@ -68,9 +74,11 @@ impl Admission {
             shares,
             own: Semaphore::new(limits.background.max(1)),
             share: limits.background_share.clamp(1, 100),
+            off_peak: limits.off_peak,
             identity: limits.order.identity,
             top_users: limits.order.top_users,
             client_writes: AtomicU64::new(0),
+            made_way: AtomicBool::new(false),
         }
     }
 
@@ -117,14 +125,25 @@ impl Admission {
         OwnWork { began: Instant::now(), client_writes }
     }
 
-    /// How long a background service leaves the log to clients after a piece of work: nothing when
-    /// none of them wrote meanwhile.
-    pub(crate) fn rest(&self, work: &OwnWork) -> Duration {
+    /// Whether background services make way for clients after a piece of work that ends in an hour
+    /// of the day: clients wrote meanwhile, and the hour is not off peak.
+    pub(crate) fn makes_way(&self, work: &OwnWork, hour: u32) -> bool {
         let came = self.client_writes.load(Ordering::Relaxed) != work.client_writes;
-        match came || self.writing() > 0 {
-            true => work.began.elapsed().saturating_mul(100 - self.share) / self.share,
-            false => Duration::ZERO,
-        }
+        let makes_way =
+            self.share < 100 && (came || self.writing() > 0) && !self.off_peak.contains(hour);
+        self.made_way.store(makes_way, Ordering::Relaxed);
+        makes_way
+    }
+
+    /// Whether the last piece of background work made way for clients.
+    pub(crate) fn made_way(&self) -> bool {
+        self.made_way.load(Ordering::Relaxed)
+    }
+
+    /// How long a background service that makes way leaves the log to clients after a piece of
+    /// work.
+    pub(crate) fn rest(&self, work: &OwnWork) -> Duration {
+        work.took().saturating_mul(100 - self.share) / self.share
     }
 
     /// Says whether tasks that could go on wait for a processor.
@@ -161,6 +180,13 @@ pub(crate) struct OwnWork {
     client_writes: u64,
 }
 
+impl OwnWork {
+    /// Since it began.
+    pub(crate) fn took(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
 fn refused(why: Refused) -> Status {
     let code = match why {
         Refused::Full => Code::Busy,
@@ -183,6 +209,7 @@ mod tests {
             waiting: 4,
             background: 1,
             background_share: 25,
+            off_peak: Hours::default(),
             order: CallQueueOptions::default(),
         }
     }
@@ -216,9 +243,19 @@ mod tests {
     async fn background_work_rests_while_clients_write() {
         let gate = Admission::new(&limits());
         let work = gate.begin_own();
-        assert_eq!(gate.rest(&work), Duration::ZERO, "there is nobody to rest for");
+        assert!(!gate.makes_way(&work, 12), "there is nobody to rest for");
         let _write = gate.enter(Route::Write, asks(None)).await.unwrap();
         let took = work.began.elapsed();
+        assert!(gate.makes_way(&work, 12) && gate.made_way());
         assert!(gate.rest(&work) >= took * 3, "a quarter of the time is its share");
+        let conf = config::Configuration::default();
+        let conf = conf.with("trioxide.block.deleting.off-peak.hour", "22-5");
+        let key = &config::keys::hdds::TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR;
+        let off_peak = Hours::read(&conf, key).unwrap();
+        let gate = Admission::new(&Limits { off_peak, ..limits() });
+        let work = gate.begin_own();
+        let _write = gate.enter(Route::Write, asks(None)).await.unwrap();
+        assert!(gate.makes_way(&work, 12));
+        assert!(!gate.makes_way(&work, 23) && !gate.made_way(), "the night is its own");
     }
 }

@@ -23,9 +23,10 @@ pub struct Round {
 }
 
 impl Cluster {
-    /// One round. The changes drop transactions of containers that are gone, and those that every
-    /// replica has confirmed.
-    pub fn send_deletions(&mut self, now: Millis) -> (Round, Decision) {
+    /// One round of at most `most` blocks, and no more than the settings say. The changes drop
+    /// transactions of containers that are gone, and those that every replica has confirmed.
+    pub fn send_deletions(&mut self, now: Millis, most: usize) -> (Round, Decision) {
+        let most = most.min(self.settings.deletion.blocks_per_round);
         let mut round = Round::default();
         let mut orders: BTreeMap<DatanodeId, Vec<u64>> = BTreeMap::new();
         let mut moot = Vec::new();
@@ -35,11 +36,12 @@ impl Cluster {
             .transactions
             .range(start..)
             .chain(self.deletions.transactions.range(..start));
-        let ids: Vec<u64> = order.map(|(id, _)| *id).take(ROUND_SCAN).collect();
+        let ids: Vec<u64> =
+            order.map(|(id, _)| *id).take(most.clamp(LEAST_SCAN, ROUND_SCAN)).collect();
         let scanned_all = ids.len() == self.deletions.transactions.len();
         let mut last = start;
         for id in &ids {
-            if round.blocks >= self.settings.deletion.blocks_per_round {
+            if round.blocks >= most {
                 round.more = true;
                 break;
             }
@@ -98,5 +100,7 @@ impl Cluster {
     }
 }
 
-/// Transactions looked at per round, so that a long log does not hold everything else up.
+/// Transactions looked at per round, so that a long log does not hold everything else up: as many
+/// as blocks may be sent, within these bounds.
 const ROUND_SCAN: usize = 50_000;
+const LEAST_SCAN: usize = 1_000;

@@ -68,6 +68,7 @@ pub async fn allocate(
         match attempt(core, wish)? {
             Outcome::Done(blocks, shortage) => {
                 core.metrics.blocks_allocated.inc_by(count.into());
+                core.client_load.note(count as usize);
                 refill(core, shortage, wish);
                 return Ok(blocks);
             }

@@ -1,15 +1,36 @@
-//! Sends the deletion log: every replica gets its command in the same round.
+//! Sends the deletion log: every replica gets its command in the same round. A round holds the lock
+//! that allocations of blocks wait for: while clients have blocks allocated rounds are short, with
+//! a pause behind each.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use service::{BackgroundService, Progress};
+use service::{BackgroundService, Bounds, Hours, Pace, Progress};
 
 use crate::core::Core;
 use crate::service_names as names;
 
-pub struct BlockDeletingService(pub Arc<Core>);
+/// Blocks of a round that are the fewest, and of the first.
+const LEAST: usize = 500;
+const FIRST: usize = 10_000;
+/// How long the lock should be held while clients have blocks allocated, and else.
+const SHORT: Duration = Duration::from_millis(5);
+const LONG: Duration = Duration::from_millis(50);
+
+pub struct BlockDeletingService {
+    core: Arc<Core>,
+    pace: Pace,
+}
+
+impl BlockDeletingService {
+    pub fn new(core: Arc<Core>) -> Self {
+        let most = core.options.settings.deletion.blocks_per_round;
+        let bounds = Bounds { least: LEAST, first: FIRST, most, short: SHORT, long: LONG };
+        let pace = Pace::new(core.options.deletion_share, bounds);
+        Self { core, pace }
+    }
+}
 
 #[async_trait]
 impl BackgroundService for BlockDeletingService {
@@ -18,27 +39,42 @@ impl BackgroundService for BlockDeletingService {
     }
 
     fn interval(&self) -> Duration {
-        self.0.options.deletion_interval
+        self.core.options.deletion_interval
     }
 
     async fn run_once(&self) -> Progress {
-        let core = &self.0;
-        let (round, decision) = {
+        let core = &self.core;
+        let portion = self.pace.portion();
+        let (round, decision, held) = {
             let mut cluster = core.cluster();
+            let since = Instant::now();
             if core.check_leader().is_err() || cluster.safe_mode.is_on() {
                 return Progress::idle();
             }
             if let Some(newest) = cluster.deletions.newest() {
                 core.deletion_ages.note(newest);
             }
-            cluster.send_deletions(core.clock.now())
+            let (round, decision) = cluster.send_deletions(core.clock.now(), portion);
+            (round, decision, since.elapsed())
         };
         core.metrics.deletions_sent.inc_by(round.blocks as u64);
         core.carry_out(decision);
+        let is_used = core.client_load.is_used(Instant::now());
+        let items = if round.more { portion } else { round.blocks };
+        let pause = self.pace.note(items, held, is_used, Hours::now());
         match round.transactions as u64 {
-            0 => Progress::idle(),
-            n if round.more => Progress::more(n),
-            n => Progress::done(n),
+            n if round.more && n > 0 => {
+                tokio::time::sleep(pause).await;
+                return Progress::more(n);
+            }
+            n => {
+                self.pace.rest();
+                Progress::done(n)
+            }
         }
+    }
+
+    fn makes_way(&self) -> bool {
+        self.pace.makes_way()
     }
 }

@@ -27,7 +27,7 @@ pub fn spawn(core: &Arc<Core>, store: &Store) {
     core.services.spawn(Arc::new(scrub::PipelineScrubber(core.clone())));
     core.services.spawn(Arc::new(replication::ReplicationManager::new(core.clone())));
     core.services.spawn(Arc::new(admin_monitor::DatanodeAdminMonitor::new(core.clone())));
-    core.services.spawn(Arc::new(deletion::BlockDeletingService(core.clone())));
+    core.services.spawn(Arc::new(deletion::BlockDeletingService::new(core.clone())));
     core.services.spawn(Arc::new(balancer::ContainerBalancer(core.clone())));
     if let Some(options) = &core.options.range_compaction {
         core.services.spawn(Arc::new(RangeCompaction::new(store.clone(), options)));

@@ -20,6 +20,10 @@ pub trait BackgroundService: Send + Sync + 'static {
     fn interval(&self) -> Duration;
     /// Does one bounded piece of the work. Runs of one service never overlap.
     async fn run_once(&self) -> Progress;
+    /// Whether it gets on more slowly at present than it could, for clients.
+    fn makes_way(&self) -> bool {
+        false
+    }
 }
 
 /// What a run came to.

@@ -63,6 +63,7 @@ struct Running {
     control: Arc<Control>,
     paused: Gauge,
     interval_ms: u64,
+    service: Arc<dyn BackgroundService>,
     task: JoinHandle<()>,
 }
 
@@ -141,12 +142,12 @@ impl BackgroundServices {
         let paused = self.inner.metrics.paused.with(&name);
         paused.set(0);
         let task = tokio::spawn(run::forever(
-            service,
+            Arc::clone(&service),
             Arc::clone(&control),
             metrics,
             self.inner.shutdown.clone(),
         ));
-        let running = Running { control, paused, interval_ms, task };
+        let running = Running { control, paused, interval_ms, service, task };
         let replaced = self.inner.services.lock().insert(name, running);
         if let Some(old) = replaced {
             old.task.abort();
@@ -237,12 +238,22 @@ impl BackgroundServices {
         };
         match (service.paused, service.state, service.last_failure) {
             (true, ..) => format!("{name}, which is paused"),
+            (false, "running", _) if self.makes_way(name) => {
+                format!("{name}, which is at work and makes way for clients")
+            }
             (false, "running", _) => format!("{name}, which is at work"),
             (false, _, Some(failure)) => format!("{name}, which failed: {failure}"),
             (false, _, None) => {
                 format!("the next run of {name}, in {} ms at most", service.interval_ms)
             }
         }
+    }
+
+    /// Whether a service gets on more slowly at present than it could, for clients. False when
+    /// there is none of that name.
+    fn makes_way(&self, name: &str) -> bool {
+        let service = self.inner.services.lock().get(name).map(|s| Arc::clone(&s.service));
+        service.is_some_and(|service| service.makes_way())
     }
 
     /// Whether a service is paused. False when there is none of that name.

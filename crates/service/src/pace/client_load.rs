@@ -1,4 +1,4 @@
-//! Whether clients use this DataNode.
+//! Whether clients use this server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -8,12 +8,13 @@ use parking_lot::Mutex;
 /// How long requests are counted until they are judged.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// From so many requests a second on a DataNode counts as used: fewer hardly meet a repair.
+/// From so many requests a second on a server counts as used: fewer hardly meet what it does by
+/// itself.
 const USED: f64 = 10.0;
 
 /// Counts what clients ask for.
 #[derive(Debug, Default)]
-pub(crate) struct ClientLoad {
+pub struct ClientLoad {
     requests: AtomicU64,
     judged: Mutex<Option<Judged>>,
 }
@@ -26,13 +27,13 @@ struct Judged {
 }
 
 impl ClientLoad {
-    /// So many requests of clients came, or changes that they sent to the leader of a pipeline.
-    pub(crate) fn note(&self, requests: usize) {
+    /// So many requests of clients came, or changes that they sent to another replica.
+    pub fn note(&self, requests: usize) {
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
     }
 
-    /// Whether clients have used the DataNode lately.
-    pub(crate) fn is_used(&self, now: Instant) -> bool {
+    /// Whether clients have used the server lately.
+    pub fn is_used(&self, now: Instant) -> bool {
         let mut judged = self.judged.lock();
         let requests = self.requests.load(Ordering::Relaxed);
         let first = Judged { at: now, requests, is_used: false };

@@ -1,13 +1,14 @@
 //! Hours of the day that a setting names.
 
+use chrono::{Local, Timelike};
 use config::{Configuration, Key};
 
-use crate::DatanodeError;
+use super::PaceError;
 
 /// Hours of a day.
 const HOURS: u32 = 24;
 
-/// Some hours of the day, in the DataNode's local time.
+/// Some hours of the day, in the server's local time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hours {
     /// One bit for each.
@@ -19,13 +20,10 @@ impl Hours {
     ///
     /// # Errors
     /// When an entry is neither.
-    pub(crate) fn read(
-        conf: &Configuration,
-        key: &'static Key<Vec<String>>,
-    ) -> Result<Self, DatanodeError> {
+    pub fn read(conf: &Configuration, key: &'static Key<Vec<String>>) -> Result<Self, PaceError> {
         let mut bits = 0;
         for entry in conf.get(key) {
-            bits |= parse(&entry).ok_or_else(|| DatanodeError::Setting {
+            bits |= parse(&entry).ok_or_else(|| PaceError {
                 key: key.name(),
                 value: entry.clone(),
                 reason: "expected hours from 0 to 23, such as 1,2,3 or 22-5",
@@ -37,6 +35,11 @@ impl Hours {
     /// Whether an hour of the day is one of them.
     pub fn contains(&self, hour: u32) -> bool {
         self.bits & bit(hour) != 0
+    }
+
+    /// The hour of the day where the server is.
+    pub fn now() -> u32 {
+        Local::now().hour()
     }
 }
 

@@ -1,0 +1,144 @@
+//! The share of the time that background work takes while clients use the server.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use config::{Configuration, Key};
+
+use super::{Bounds, Hours, PaceError, Portion};
+
+/// A pause is not longer, so that the work can be stopped.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How work makes way for clients.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// Of the time while clients use the server; 1 is all of it.
+    share: f64,
+    off_peak: Hours,
+}
+
+impl Share {
+    /// Reads both settings.
+    ///
+    /// # Errors
+    /// When the share is not more than 0 and at most 1, or an hour is none.
+    pub fn read(
+        conf: &Configuration,
+        share: &'static Key<f64>,
+        off_peak: &'static Key<Vec<String>>,
+    ) -> Result<Self, PaceError> {
+        let value = conf.get(share);
+        if !(value > 0.0 && value <= 1.0) {
+            return Err(PaceError {
+                key: share.name(),
+                value: value.to_string(),
+                reason: "expected more than 0 and at most 1, such as 0.25",
+            });
+        }
+        Ok(Self { share: value, off_peak: Hours::read(conf, off_peak)? })
+    }
+
+    /// Whether work makes way now: clients use the server, and the hour is not off peak.
+    fn makes_way(&self, is_used: bool, hour: u32) -> bool {
+        is_used && self.share < 1.0 && !self.off_peak.contains(hour)
+    }
+
+    /// The pause behind a portion that took so long.
+    fn pause(&self, took: Duration) -> Duration {
+        let pause = took.as_secs_f64() * (1.0 / self.share - 1.0);
+        Duration::try_from_secs_f64(pause).map_or(LONGEST_PAUSE, |pause| pause.min(LONGEST_PAUSE))
+    }
+}
+
+/// Sizes portions, and the pauses behind them.
+#[derive(Debug)]
+pub struct Pace {
+    share: Share,
+    portion: Portion,
+    makes_way: AtomicBool,
+}
+
+impl Pace {
+    /// Work with portions within `bounds`.
+    pub fn new(share: Share, bounds: Bounds) -> Self {
+        Self { share, portion: Portion::new(bounds), makes_way: AtomicBool::new(false) }
+    }
+
+    /// Items to take next.
+    pub fn portion(&self) -> usize {
+        self.portion.size()
+    }
+
+    /// `items` took so long; how long to pause before the next.
+    pub fn note(&self, items: usize, took: Duration, is_used: bool, hour: u32) -> Duration {
+        let makes_way = self.share.makes_way(is_used, hour);
+        self.makes_way.store(makes_way, Ordering::Relaxed);
+        self.portion.note(items, took, makes_way);
+        if makes_way { self.share.pause(took) } else { Duration::ZERO }
+    }
+
+    /// There is nothing to do now.
+    pub fn rest(&self) {
+        self.makes_way.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the work makes way for clients at present.
+    pub fn makes_way(&self) -> bool {
+        self.makes_way.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use config::keys::hdds;
+
+    use super::*;
+
+    fn read(settings: &[(&str, &str)]) -> Result<Share, PaceError> {
+        let conf = Configuration::default();
+        let conf = settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value));
+        Share::read(
+            &conf,
+            &hdds::TRIOXIDE_BLOCK_DELETING_SHARE_WITH_CLIENTS,
+            &hdds::TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR,
+        )
+    }
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn pace(settings: &[(&str, &str)]) -> Pace {
+        let bounds = Bounds { least: 1, first: 10, most: 100, short: 50 * MS, long: 500 * MS };
+        Pace::new(read(settings).unwrap(), bounds)
+    }
+
+    #[test]
+    fn work_pauses_while_clients_use_the_server_and_not_off_peak() {
+        let usual = pace(&[]);
+        assert_eq!(usual.note(10, 100 * MS, false, 12), Duration::ZERO);
+        assert!(!usual.makes_way());
+        assert_eq!(usual.note(10, 100 * MS, true, 12), 300 * MS, "a quarter of the time");
+        assert!(usual.makes_way());
+        assert_eq!(usual.note(10, 3_600_000 * MS, true, 12), LONGEST_PAUSE);
+        usual.rest();
+        assert!(!usual.makes_way());
+        let night = pace(&[("trioxide.block.deleting.off-peak.hour", "22-5")]);
+        assert_eq!(night.note(10, 100 * MS, true, 3), Duration::ZERO);
+        assert!(!night.makes_way());
+        assert_eq!(night.note(10, 100 * MS, true, 12), 300 * MS);
+        let all = pace(&[("trioxide.block.deleting.share.with.clients", "1")]);
+        assert_eq!(all.note(10, 100 * MS, true, 3), Duration::ZERO);
+        let little = pace(&[("trioxide.block.deleting.share.with.clients", "1e-300")]);
+        assert_eq!(little.note(10, Duration::MAX / 2, true, 3), LONGEST_PAUSE);
+        for wrong in ["0", "-1", "1.5", "NaN"] {
+            let key = "trioxide.block.deleting.share.with.clients";
+            let conf = Configuration::default().try_with(key, wrong);
+            let read = |conf| {
+                let off_peak = &hdds::TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR;
+                Share::read(&conf, &hdds::TRIOXIDE_BLOCK_DELETING_SHARE_WITH_CLIENTS, off_peak)
+            };
+            assert!(conf.map_or(true, |conf| read(conf).is_err()), "{wrong}");
+        }
+        assert!(read(&[("trioxide.block.deleting.off-peak.hour", "25")]).is_err());
+    }
+}
