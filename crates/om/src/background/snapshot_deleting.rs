@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use namespace::{Layer, Table, View};
 use parking_lot::Mutex;
@@ -25,8 +25,6 @@ use crate::state::Tables;
 pub(crate) const NAME: &str = "SnapshotDeletingService";
 /// Rows in one portion: what clients' writes may have to wait for.
 const PORTION: u32 = 500;
-/// Rest after a portion while clients write, in times of what the portion took.
-const REST: u32 = 3;
 
 /// Takes deleted snapshots apart.
 pub(crate) struct SnapshotDeletingService {
@@ -72,12 +70,7 @@ impl SnapshotDeletingService {
             snapshot_purge_request: Some(Box::new(purge)),
             ..OmRequest::default()
         };
-        let began = Instant::now();
-        submit(&self.dispatcher, request).await?;
-        if self.dispatcher.parts().admission.writing() > 0 {
-            tokio::time::sleep(began.elapsed() * REST).await;
-        }
-        Ok(())
+        submit(&self.dispatcher, request).await
     }
 
     async fn take_apart(&self) -> Result<Progress, BackgroundError> {
