@@ -5,7 +5,7 @@ use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 use crate::node::Destinations;
 use crate::{
     Balancer, Change, Containers, DeletionLog, Histories, Millis, Moves, Nodes, PendingTasks,
-    Pipelines, Repaired, Replicas, SafeMode, Sequences, Settings, Urgency,
+    Pipelines, Repaired, Replicas, SafeMode, Sequences, Settings, StorageTypeRepairs, Urgency,
 };
 
 /// Everything SCM knows. See the [crate] for how it changes.
@@ -31,6 +31,8 @@ pub struct Cluster {
     pub destinations: Destinations,
     /// Which repairs go first when there are too many (soft).
     pub urgency: Urgency,
+    /// Replicas on disks of another storage type (soft).
+    pub storage_types: StorageTypeRepairs,
     /// What was repaired lately (soft).
     pub repaired: Repaired,
     /// What happened to containers lately (soft).
@@ -84,6 +86,7 @@ impl Cluster {
             balancer: None,
             destinations: Destinations::default(),
             urgency: Urgency::default(),
+            storage_types: StorageTypeRepairs::default(),
             repaired: Repaired::default(),
             histories: Histories::default(),
             deletions: DeletionLog::default(),
@@ -163,11 +166,11 @@ pub enum OrderKind {
         /// Even if there are blocks in it.
         force: bool,
     },
-    /// Copy a replica to another node.
+    /// Copy a replica to another node, or move it to another disk of the same one.
     ReplicateContainer {
         /// Which container.
         id: ContainerId,
-        /// The node that gets it.
+        /// The node that gets it. The node that it is for moves it to a disk of its storage type.
         target: DatanodeId,
     },
     /// Decode replicas of an erasure coded container from others and store them on the targets. The

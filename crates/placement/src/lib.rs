@@ -61,6 +61,7 @@ pub use pipeline::{PipelineEntry, PipelinePlan, Pipelines};
 pub use replica::moving::Moves;
 pub use replica::pending::PendingTasks;
 pub use replica::progress::Repaired;
+pub use replica::storage_type::StorageTypeRepairs;
 pub use replica::urgency::Urgency;
 pub use replica::{Replica, ReplicaState, Replicas};
 pub use safemode::{RuleStatus, SafeMode};

@@ -88,6 +88,8 @@ pub struct ReplicationSettings {
     pub rack_aware: bool,
     /// Whether what a node has that leaves goes to one other node, if nothing else is asked for.
     pub point_to_point: bool,
+    /// Whether replicas are moved that are on disks of another storage type than they belong on.
+    pub storage_types: bool,
     /// Containers named per kind of trouble in the report.
     pub sample_limit: usize,
 }
@@ -165,6 +167,7 @@ impl Default for Settings {
                 reconstruction_weight: 3,
                 rack_aware: true,
                 point_to_point: false,
+                storage_types: true,
                 sample_limit: 100,
             },
             ec: EcSettings { pipeline_minimum: 5, pipelines_per_disk: 1.0 },

@@ -42,6 +42,8 @@ pub struct World {
     /// Of nodes that have not [`CAPACITY`].
     pub capacities: BTreeMap<DatanodeId, u64>,
     containers: BTreeMap<ContainerId, ReplicationConfig>,
+    /// Whether half of a node's capacity is an SSD.
+    typed: bool,
 }
 
 impl World {
@@ -54,18 +56,34 @@ impl World {
             cluster.register(details, disks(1), &[], START);
             cluster.nodes.set_confirmed(node(n), true);
         }
-        Self { cluster, now: START, capacities: BTreeMap::new(), containers: BTreeMap::new() }
+        Self {
+            cluster,
+            now: START,
+            capacities: BTreeMap::new(),
+            containers: BTreeMap::new(),
+            typed: false,
+        }
     }
 
     /// A closed container of so many units on these nodes.
     pub fn add(&mut self, config: ReplicationConfig, units: u64, nodes: &[u128]) -> ContainerId {
+        self.add_typed(config, units, nodes, types::StorageType::default())
+    }
+
+    fn add_typed(
+        &mut self,
+        config: ReplicationConfig,
+        units: u64,
+        nodes: &[u128],
+        storage_type: types::StorageType,
+    ) -> ContainerId {
         let id = container(self.containers.len() as u64 + 1);
         let container = Container {
             id,
             state: LifeCycleState::Open,
             pipeline: None,
             config,
-            storage_type: types::StorageType::default(),
+            storage_type,
             owner: OWNER.into(),
             used_bytes: 0,
             keys: 0,
@@ -96,6 +114,16 @@ impl World {
         on.map(|id| self.cluster.replicas.on(id, node).unwrap().used_bytes).sum()
     }
 
+    /// The disk of that type, which is half of the node.
+    fn half(&self, node: DatanodeId, of: types::StorageType) -> Storage {
+        let on = self.cluster.replicas.on_node(node);
+        let replicas = on.filter_map(|id| self.cluster.replicas.on(id, node));
+        let used = replicas.filter(|r| r.storage_type == of).map(|r| r.used_bytes).sum();
+        let capacity = CAPACITY / 2;
+        let remaining = capacity.saturating_sub(used);
+        Storage { capacity, used, remaining, storage_type: of, ..Storage::default() }
+    }
+
     fn nodes(&self) -> Vec<DatanodeId> {
         self.cluster.nodes.iter().map(|n| n.details.id).collect()
     }
@@ -104,6 +132,13 @@ impl World {
     pub fn beat(&mut self) {
         self.now += 1_000;
         for node in self.nodes() {
+            if self.typed {
+                let disks = [types::StorageType::Disk, types::StorageType::Ssd];
+                let disks = disks.map(|of| self.half(node, of));
+                self.cluster.nodes.set_storage(node, disks.to_vec());
+                self.cluster.heartbeat(node, self.now);
+                continue;
+            }
             let used = self.used(node);
             let capacity = self.capacities.get(&node).copied().unwrap_or(CAPACITY);
             let remaining = capacity.saturating_sub(used);
@@ -236,6 +271,38 @@ fn nodes_that_came_later_get_their_share() {
     assert_eq!(s.moved_bytes, s.completed * 10 * UNIT);
     assert_eq!(s.entered.values().sum::<u64>(), s.moved_bytes);
     assert_eq!(s.left.keys().copied().collect::<Vec<_>>(), [node(1), node(2), node(3)]);
+    assert!(world.balance(configuration(), |_| false).is_none(), "it is balanced");
+}
+
+/// Half of what nodes have is DISK, the other half SSD. All are as full as the others, and the
+/// SSDs are not.
+#[test]
+fn each_storage_type_is_made_even_by_itself() {
+    let ssd = types::StorageType::Ssd;
+    let mut world = World::new(6, 1);
+    let mut add = |of, nodes: &[u128]| {
+        let id = world.add_typed(THREE, 10, nodes, of);
+        for n in nodes {
+            let found = world.cluster.replicas.on(id, node(*n)).unwrap().clone();
+            let typed = Replica { storage_type: of, ..found };
+            report(&mut world.cluster, id, typed, START);
+        }
+        id
+    };
+    let on_ssd: Vec<_> = (0..30).map(|_| add(ssd, &[1, 2, 3])).collect();
+    let on_disk: Vec<_> = (0..30).map(|_| add(types::StorageType::Disk, &[4, 5, 6])).collect();
+    world.typed = true;
+    let before: Vec<_> = world.percents();
+    assert!(spread(&before) < 1.0, "all nodes are as full: {before:?}");
+    world.balance(configuration(), |_| false).unwrap();
+    let moved = |ids: &[ContainerId], nodes: [u128; 3]| {
+        let on = |id: &ContainerId| {
+            nodes.iter().any(|n| world.cluster.replicas.on(*id, node(*n)).is_some())
+        };
+        ids.iter().filter(|id| on(id)).count()
+    };
+    assert!(moved(&on_ssd, [4, 5, 6]) >= 10, "SSDs of nodes 4 to 6 were empty");
+    assert!(moved(&on_disk, [1, 2, 3]) >= 10, "disks of nodes 1 to 3 were empty");
     assert!(world.balance(configuration(), |_| false).is_none(), "it is balanced");
 }
 

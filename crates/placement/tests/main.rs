@@ -28,3 +28,4 @@ mod safemode;
 mod sequences;
 mod simulation;
 mod storage_types;
+mod wrong_disks;

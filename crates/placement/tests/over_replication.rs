@@ -176,6 +176,31 @@ fn what_a_node_was_told_to_delete_counts_as_gone_when_it_died_and_came_back() {
     assert_eq!(deletions(&repair(&mut cluster, expired)), [victim]);
 }
 
+#[test]
+fn what_was_to_be_deleted_counts_as_gone_until_its_node_reports_it_behind_that_time() {
+    let (mut cluster, c) = closed(&[4, 5]);
+    let all = [1, 2, 3, 4, 5, 6];
+    let later = START + cluster.settings.resend_after;
+    beat(&mut cluster, &all, later);
+    let first = deletions(&repair(&mut cluster, later))[0];
+    // It is reported once more before it goes, and that it goes is not heard.
+    report(&mut cluster, c, copy(first), later + 1);
+    let second = deletions(&repair(&mut cluster, later + 1))[0];
+    report(&mut cluster, c, replica(second, ReplicaState::Deleted, 0, 0), later + 1);
+    let expired = later + 1 + cluster.settings.replication.timeout;
+    beat(&mut cluster, &all, expired);
+    assert_eq!(deletions(&repair(&mut cluster, expired)), [first], "once more, and no other one");
+    let again = expired + cluster.settings.replication.timeout;
+    beat(&mut cluster, &all, again);
+    let other = all.into_iter().find(|n| *n != first && *n != second && *n <= 5).unwrap();
+    report(&mut cluster, c, replica(other, ReplicaState::Deleted, 0, 0), again);
+    let orders = repair(&mut cluster, again);
+    assert_eq!((deletions(&orders).len(), orders.len()), (0, 1), "two are sure: one is made");
+    report(&mut cluster, c, copy(first), again);
+    let deletes = |p: &placement::replica::pending::Pending| p.task.comes().is_none();
+    assert!(!cluster.pending.of(c).iter().any(deletes), "it is there");
+}
+
 /// What can happen, each to one node or one SCM.
 #[derive(Debug, Clone)]
 enum Step {

@@ -292,6 +292,7 @@ fn settings(conf: &Configuration) -> Result<Settings, ScmError> {
                 .get(&datanode::HDDS_DATANODE_REPLICATION_OUTOFSERVICE_LIMIT_FACTOR),
             in_flight_share: conf.get(&scm::HDDS_SCM_REPLICATION_INFLIGHT_LIMIT_FACTOR),
             point_to_point: conf.get(&scm::HDDS_SCM_DATANODE_DECOMMISSION_POINT_TO_POINT),
+            storage_types: conf.get(&scm::HDDS_SCM_REPLICATION_STORAGE_TYPE_ENABLED),
             maintenance_minimum: conf.get(&scm::HDDS_SCM_REPLICATION_MAINTENANCE_REPLICA_MINIMUM),
             maintenance_redundancy: conf
                 .get(&scm::HDDS_SCM_REPLICATION_MAINTENANCE_REMAINING_REDUNDANCY),

@@ -198,6 +198,10 @@ keys! {
     /// it; else it goes to as many as take it. `--to` of `o3 admin datanode decommission` says it
     /// for one.
     HDDS_SCM_DATANODE_DECOMMISSION_POINT_TO_POINT: bool = "hdds.scm.datanode.decommission.point.to.point", "false", [SCM];
+    /// Whether replicas of closed containers are moved that are on disks of another storage type
+    /// than their container belongs on: a repair found no room on the right ones, or the type of a
+    /// data directory was changed. Set it to false before types of many directories are changed.
+    HDDS_SCM_REPLICATION_STORAGE_TYPE_ENABLED: bool = "hdds.scm.replication.storage.type.enabled", "true", [SCM];
     /// How often SCM looks how far nodes are that are being decommissioned or enter maintenance.
     OZONE_SCM_DATANODE_ADMIN_MONITOR_INTERVAL: Duration = "ozone.scm.datanode.admin.monitor.interval", "30s", [SCM];
     /// How the rack of a host is found out: a class name of Hadoop's. With TableMapping in it from

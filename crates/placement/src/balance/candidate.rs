@@ -11,7 +11,7 @@ use crate::{Cluster, Container, Millis, Node, ReplicaState};
 
 /// Why a target does not get a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotThere {
+pub(crate) enum NotThere {
     /// It cannot get this one.
     Never,
     /// It gets as many as it may, for now.
@@ -64,7 +64,7 @@ impl Cluster {
 
     /// Whether `target` may get the replica of `source`: it has room on disks of its type and none
     /// of its own, and the racks are as good as before.
-    pub(super) fn may_get(
+    pub(crate) fn may_get(
         &self,
         c: &Container,
         source: DatanodeId,

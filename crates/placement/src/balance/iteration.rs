@@ -6,17 +6,22 @@
 //! it when one of them is over- or under-utilised, neither becomes so by it, and the target stays
 //! emptier than the source was: the nodes become more even with every move, so an iteration ends.
 //!
+//! Where nodes have disks of several storage types, each type is judged by itself: replicas move
+//! between disks of one type only. Ozone judges a node by all of its disks together, which is the
+//! same where they are all alike.
+//!
 //! What nodes report while replicas move counts some of them on both. So the usage that an
 //! iteration goes by is what was reported when it began, and what it has moved since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::{ContainerId, DatanodeId, OperationalState};
+use types::{ContainerId, DatanodeId, OperationalState, StorageType};
 
 use super::Configuration;
 use super::candidate::{NotThere, is_named};
+use super::usage::{Bounds, Disks, Usage, measure};
 use crate::replica::moving::{Move, MoveResult};
-use crate::{Cluster, Health, Millis, Order};
+use crate::{Cluster, Health, Millis, Node, Order};
 
 /// Replicas looked at under one lock.
 const PORTION: usize = 1_000;
@@ -86,34 +91,19 @@ pub struct Statistics {
     pub left: BTreeMap<DatanodeId, u64>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Usage {
-    capacity: u64,
-    used: u64,
-}
-
-impl Usage {
-    /// Used share of the capacity with `more` bytes, or less, in per cent.
-    fn percent(self, more: u64, less: u64) -> f64 {
-        let used = self.used.saturating_add(more).saturating_sub(less);
-        used as f64 * 100.0 / self.capacity.max(1) as f64
-    }
-}
-
 /// One iteration.
 #[derive(Debug)]
 pub struct Iteration {
     configuration: Configuration,
-    lower: f64,
-    upper: f64,
-    usage: BTreeMap<DatanodeId, Usage>,
+    bounds: BTreeMap<StorageType, Bounds>,
+    usage: BTreeMap<Disks, Usage>,
     max_involved: usize,
     involved: BTreeSet<DatanodeId>,
     leaving: BTreeMap<DatanodeId, u64>,
     entering: BTreeMap<DatanodeId, u64>,
-    /// Replicas of the nodes that are or were sources, the largest last. Those that were looked at
+    /// Replicas on the disks that are or were sources, the largest last. Those that were looked at
     /// are gone.
-    candidates: BTreeMap<DatanodeId, Vec<(u64, ContainerId)>>,
+    candidates: BTreeMap<Disks, Vec<(u64, ContainerId)>>,
     /// Containers whose move has failed: they are left to the next iteration.
     failed: BTreeSet<ContainerId>,
     statistics: Statistics,
@@ -132,36 +122,24 @@ impl Iteration {
             .filter(|n| n.details.op_state == OperationalState::InService)
             .collect();
         let (include, exclude) = (&configuration.include_nodes, &configuration.exclude_nodes);
-        let takes_part = |n: &&&crate::Node| {
-            (include.is_empty() || is_named(include, n))
-                && !is_named(exclude, n)
-                && n.total().capacity > 0
-        };
-        let usage: BTreeMap<DatanodeId, Usage> = in_service
-            .iter()
-            .filter(takes_part)
-            .map(|n| {
-                let total = n.total();
-                let used = total.capacity.saturating_sub(total.remaining);
-                (n.details.id, Usage { capacity: total.capacity, used })
-            })
-            .collect();
+        let takes_part =
+            |n: &Node| (include.is_empty() || is_named(include, n)) && !is_named(exclude, n);
+        let (usage, bounds) =
+            measure(in_service.iter().copied().filter(|n| takes_part(n)), configuration.threshold);
         if usage.is_empty() {
             return Err(NotBegun::NoNodes);
         }
-        let sum = |of: fn(&Usage) -> u64| usage.values().map(of).fold(0, u64::saturating_add);
-        let (capacity, used) = (sum(|u| u.capacity), sum(|u| u.used));
-        let average = Usage { capacity, used }.percent(0, 0);
-        let (lower, upper) = (average - configuration.threshold, average + configuration.threshold);
-        if usage.values().all(|u| (lower..=upper).contains(&u.percent(0, 0))) {
+        let is_even = |((_, of), u): (&Disks, &Usage)| {
+            bounds.get(of).is_some_and(|bounds| bounds.contain(u.percent(0, 0)))
+        };
+        if usage.iter().all(is_even) {
             return Err(NotBegun::Balanced);
         }
         let share =
             in_service.len().saturating_mul(configuration.max_datanodes_percentage as usize);
         Ok(Self {
             configuration,
-            lower,
-            upper,
+            bounds,
             usage,
             max_involved: share.checked_div(100).unwrap_or(0),
             involved: BTreeSet::new(),
@@ -191,10 +169,10 @@ impl Iteration {
         let mut waits = false;
         let mut left = PORTION;
         for source in self.sources() {
-            if !self.may_take_part(source, 2) {
+            if !self.may_take_part(source.0, 2) {
                 continue;
             }
-            if !cluster.may_send(source) || cluster.is_copying_enough() {
+            if !cluster.may_send(source.0) || cluster.is_copying_enough() {
                 waits = true;
                 continue;
             }
@@ -207,7 +185,8 @@ impl Iteration {
                 match self.target_for(cluster, (source, id, bytes), now) {
                     Ok(target) => {
                         self.drop_candidate(source);
-                        if let Some(order) = self.begin_move(cluster, id, (source, target), now) {
+                        let nodes = (source.0, target);
+                        if let Some(order) = self.begin_move(cluster, id, nodes, now) {
                             return Choice::Move(order);
                         }
                     }
@@ -240,19 +219,24 @@ impl Iteration {
         // The nodes are as if it had not begun: what would not have helped beside it may help now.
         self.failed.insert(moved.id);
         self.candidates.clear();
-        if let Some(source) = self.usage.get_mut(&moved.source) {
+        let of = moved.storage_type;
+        if let Some(source) = self.usage.get_mut(&(moved.source, of)) {
             source.used = source.used.saturating_add(moved.bytes);
         }
-        if let Some(target) = self.usage.get_mut(&moved.target) {
+        if let Some(target) = self.usage.get_mut(&(moved.target, of)) {
             target.used = target.used.saturating_sub(moved.bytes);
         }
     }
 
-    /// Nodes, the fullest first.
-    fn sources(&self) -> Vec<DatanodeId> {
-        let mut nodes: Vec<_> = self.usage.iter().map(|(id, u)| (u.percent(0, 0), *id)).collect();
-        nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        nodes.into_iter().map(|(_, id)| id).collect()
+    /// The disks of nodes, those first that are furthest above all of their type.
+    fn sources(&self) -> Vec<Disks> {
+        let above = |disks: &Disks, usage: &Usage| {
+            let average = self.bounds.get(&disks.1).map_or(0.0, |bounds| bounds.average);
+            usage.percent(0, 0) - average
+        };
+        let mut all: Vec<_> = self.usage.iter().map(|(of, u)| (above(of, u), *of)).collect();
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        all.into_iter().map(|(_, disks)| disks).collect()
     }
 
     /// Whether a node may take part, which did already or is one of as many as `with` that are new.
@@ -263,20 +247,26 @@ impl Iteration {
             || self.involved.len().saturating_add(with) <= self.max_involved
     }
 
-    /// Lists the replicas of a node when it is looked at for the first time, or again after a move
-    /// failed.
-    fn list(&mut self, cluster: &Cluster, source: DatanodeId) {
+    /// Lists the replicas on the disks of a type when they are looked at for the first time, or
+    /// again after a move failed. Those that belong on disks of another type are brought there by
+    /// the replication manager.
+    fn list(&mut self, cluster: &Cluster, source: Disks) {
         let failed = &self.failed;
         self.candidates.entry(source).or_insert_with(|| {
-            let sized = |id| Some((cluster.replicas.on(id, source)?.used_bytes, id));
-            let ids = cluster.replicas.on_node(source).filter(|id| !failed.contains(id));
+            let (node, of) = source;
+            let sized = |id| {
+                let replica = cluster.replicas.on(id, node)?;
+                let belongs = cluster.containers.get(id)?.storage_type == of;
+                (belongs && replica.storage_type == of).then_some((replica.used_bytes, id))
+            };
+            let ids = cluster.replicas.on_node(node).filter(|id| !failed.contains(id));
             let mut all: Vec<_> = ids.filter_map(sized).collect();
             all.sort_unstable();
             all
         });
     }
 
-    fn drop_candidate(&mut self, source: DatanodeId) {
+    fn drop_candidate(&mut self, source: Disks) {
         if let Some(candidates) = self.candidates.get_mut(&source) {
             candidates.pop();
         }
@@ -286,29 +276,31 @@ impl Iteration {
     fn target_for(
         &self,
         cluster: &Cluster,
-        (source, id, bytes): (DatanodeId, ContainerId, u64),
+        (disks, id, bytes): (Disks, ContainerId, u64),
         now: Millis,
     ) -> Result<DatanodeId, NotThere> {
+        let (source, of_type) = disks;
+        let bounds = self.bounds.get(&of_type).copied().ok_or(NotThere::Never)?;
         let c = &self.configuration;
         let of = |sums: &BTreeMap<DatanodeId, u64>, node| {
             sums.get(&node).copied().unwrap_or(0).saturating_add(bytes)
         };
         let all = self.statistics.scheduled_bytes.saturating_add(bytes);
-        let from = self.usage.get(&source).copied().ok_or(NotThere::Never)?;
+        let from = self.usage.get(&disks).copied().ok_or(NotThere::Never)?;
         let before = from.percent(0, 0);
         if all > c.max_size_per_iteration
             || of(&self.leaving, source) > c.max_size_leaving_source
-            || from.percent(0, bytes) < self.lower
+            || from.percent(0, bytes) < bounds.lower
         {
             return Err(NotThere::Never);
         }
         let container = cluster.movable(c, id, source, now).ok_or(NotThere::Never)?;
         let mut targets: Vec<(bool, f64, DatanodeId)> = Vec::new();
-        for (node, usage) in &self.usage {
+        for ((node, _), usage) in self.usage.iter().filter(|((_, of), _)| *of == of_type) {
             let (emptier, after) = (usage.percent(0, 0), usage.percent(bytes, 0));
-            let helps = (before > self.upper || emptier < self.lower) && after < before;
+            let helps = (before > bounds.upper || emptier < bounds.lower) && after < before;
             let fits =
-                after <= self.upper && of(&self.entering, *node) <= c.max_size_entering_target;
+                after <= bounds.upper && of(&self.entering, *node) <= c.max_size_entering_target;
             // The source takes part by now.
             let new = if self.involved.contains(&source) { 1 } else { 2 };
             let room = self.involved.contains(node)
@@ -343,17 +335,18 @@ impl Iteration {
         let until = now.saturating_add(self.configuration.move_timeout);
         let order = cluster.start_move(id, (source, target), copy_until, until)?;
         cluster.note_order(id, &order, Some("the container balancer"), now);
-        let bytes = cluster.moves.of(id).map_or(0, |moved| moved.bytes);
+        let moved = cluster.moves.of(id).copied()?;
+        let (bytes, of_type) = (moved.bytes, moved.storage_type);
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.statistics.scheduled, 1);
         add(&mut self.statistics.scheduled_bytes, bytes);
         add(self.leaving.entry(source).or_default(), bytes);
         add(self.entering.entry(target).or_default(), bytes);
         self.involved.extend([source, target]);
-        if let Some(source) = self.usage.get_mut(&source) {
+        if let Some(source) = self.usage.get_mut(&(source, of_type)) {
             source.used = source.used.saturating_sub(bytes);
         }
-        if let Some(target) = self.usage.get_mut(&target) {
+        if let Some(target) = self.usage.get_mut(&(target, of_type)) {
             target.used = target.used.saturating_add(bytes);
         }
         Some(order)

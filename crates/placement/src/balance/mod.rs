@@ -14,6 +14,7 @@
 mod candidate;
 mod configuration;
 mod iteration;
+mod usage;
 
 pub use configuration::{Balancer, Configuration, ConfigurationError, container_ids, names};
 pub use iteration::{Choice, Iteration, IterationResult, NotBegun, Statistics};

@@ -154,6 +154,11 @@ impl Node {
         types.iter().position(fits).unwrap_or(types.len())
     }
 
+    /// Capacity and use of its disks of that type.
+    pub fn total_of(&self, storage_type: StorageType) -> Storage {
+        Self::sum(self.of_type(storage_type))
+    }
+
     fn of_type(&self, storage_type: StorageType) -> impl Iterator<Item = &Storage> {
         self.storage.iter().filter(move |s| !s.failed && s.storage_type == storage_type)
     }
@@ -175,8 +180,12 @@ impl Node {
 
     /// Sums over the data directories that have not failed.
     pub fn total(&self) -> Storage {
+        Self::sum(self.storage.iter().filter(|s| !s.failed))
+    }
+
+    fn sum<'a>(storage: impl Iterator<Item = &'a Storage>) -> Storage {
         let mut total = Storage::default();
-        for s in self.storage.iter().filter(|s| !s.failed) {
+        for s in storage {
             let sum = u64::saturating_add;
             total.capacity = sum(total.capacity, s.capacity);
             total.used = sum(total.used, s.used);

@@ -33,8 +33,8 @@ impl Cluster {
 
     /// Which replica of an index goes: one that may have blocks that were deleted while it was
     /// away; then the one that differs most from what the other indexes have, because it lacks
-    /// blocks, or has such ones; then the one that was moved; then the one in the rack with the
-    /// most indexes.
+    /// blocks, or has such ones; then the one that was moved; then one on a disk of another storage
+    /// type; then the one in the rack with the most indexes.
     fn excess_victim(
         &self,
         c: &Container,
@@ -55,7 +55,8 @@ impl Cluster {
         let moved = self.moves.moved_from(c.id, nodes);
         let rank = |node: &&DatanodeId| {
             let lags = s.lagging.contains(*node);
-            (lags, differs(node), moved == Some(**node), crowd(node), mixed(c.id, **node))
+            let (moved, wrong) = (moved == Some(**node), self.is_on_wrong_disk(c, **node));
+            (lags, differs(node), moved, wrong, crowd(node), mixed(c.id, **node))
         };
         nodes.iter().max_by_key(rank).copied()
     }

@@ -9,7 +9,8 @@
 //! 2. an index that is there **more than once** is deleted, then **bad replicas** (`ec_delete.rs`);
 //! 3. an index of which every replica **may have blocks that were deleted** is decoded on another
 //!    node (`ec_renew.rs`);
-//! 4. when a rack has **more indexes than it should**, one is copied to another (`ec_spread.rs`).
+//! 4. when a rack has **more indexes than it should**, one is copied to another (`ec_spread.rs`);
+//! 5. one that is **on a disk of another storage type** is moved (`storage_type.rs`).
 //!
 //! **Invariant:** no index is decoded while it is, or may yet be, on a node in service, but for one
 //! that is made anew (3.), and none of a container of which fewer indexes can be read than that
@@ -46,7 +47,8 @@ impl Cluster {
         if count.needed(true).is_empty() {
             let is_fine = count.is_fine()
                 && self.to_renew(c, &count).is_none()
-                && !self.is_crowded(c, &count);
+                && !self.is_crowded(c, &count)
+                && self.on_wrong_disks(c, count.heard.values().flatten()).next().is_none();
             return (!is_fine).then_some(Urgency::CAN_WAIT);
         }
         if count.is_lost() {
@@ -78,6 +80,17 @@ impl Cluster {
             .or_else(|| self.delete_bad(c, &count, until))
             .or_else(|| self.renew(c, &count, until))
             .or_else(|| self.spread(c, &count, until))
+            .or_else(|| self.bring_index_to_type(c, &count, until))
+    }
+
+    fn bring_index_to_type(
+        &self,
+        c: &Container,
+        s: &EcReplicaCount,
+        until: Millis,
+    ) -> Option<Repair> {
+        let heard = s.heard.values().flatten();
+        if s.is_fine() { self.bring_to_type(c, heard, until) } else { None }
     }
 
     fn bring(&self, c: &Container, s: &EcReplicaCount, needed: &[u32], until: Millis) -> Bring {
@@ -154,6 +167,7 @@ impl Cluster {
                 node: coordinator,
                 kind: OrderKind::ReconstructEcContainer { id, sources, targets },
             },
+            why: None,
         })
     }
 

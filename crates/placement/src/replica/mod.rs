@@ -14,6 +14,7 @@ pub mod progress;
 mod reconcile;
 pub mod repair;
 mod report;
+pub mod storage_type;
 pub mod urgency;
 
 use std::collections::BTreeSet;

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use proto::hdds::LifeCycleState;
-use types::{ContainerId, DatanodeId};
+use types::{ContainerId, DatanodeId, StorageType};
 
 use super::repair::Repair;
 use crate::{Cluster, Millis, Order, ReplicaState};
@@ -24,6 +24,8 @@ pub struct Move {
     pub target: DatanodeId,
     /// Its bytes.
     pub bytes: u64,
+    /// The type of the disks that it moves between.
+    pub storage_type: StorageType,
     /// From when on it is not waited for.
     pub until: Millis,
     /// Whether the target has it.
@@ -87,9 +89,10 @@ impl Cluster {
     ) -> Option<Order> {
         let replica = self.replicas.on(id, source)?;
         let (bytes, index) = (replica.used_bytes, replica.replica_index);
+        let storage_type = replica.storage_type;
         let repair = Repair::copy(id, (source, index), target, copy_until);
         repair.tasks.into_iter().for_each(|task| self.pending.add(id, task));
-        let moved = Move { id, source, target, bytes, until, copied: false };
+        let moved = Move { id, source, target, bytes, storage_type, until, copied: false };
         self.moves.moves.insert(id, moved);
         Some(repair.order)
     }

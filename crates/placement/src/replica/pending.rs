@@ -2,6 +2,10 @@
 //! done, so that they are not ordered twice, until they are reported, fail, or too much time has
 //! passed.
 //!
+//! A deletion counts beyond its time, until its node reports the replica behind that: what it
+//! reported before may have gone since. It is ordered once more meanwhile, as long as that replica
+//! is still to go.
+//!
 //! Of erasure coded containers it is remembered for a while which nodes failed: an index that could
 //! not be copied is decoded from the others, and another node gets it.
 
@@ -30,23 +34,29 @@ pub enum Task {
         /// Copies that it counts as for the coordinator. One of an order's tasks has it for all.
         load: u32,
     },
+    /// The node moves its replica to another of its disks.
+    Relocate {
+        /// The node.
+        by: DatanodeId,
+    },
     /// The node deletes its replica.
     Delete,
 }
 
 impl Task {
-    /// The index of the replica that the node gets; `None` when it deletes one.
+    /// The index of the replica that the node gets; `None` when it gets none.
     pub fn comes(self) -> Option<u32> {
         match self {
             Self::Copy { index, .. } | Self::Reconstruct { index, .. } => Some(index),
-            Self::Delete => None,
+            Self::Relocate { .. } | Self::Delete => None,
         }
     }
 
-    /// The node that works on it, if another one gets the replica, and the copies it counts as.
+    /// The node that sends or makes the replica, and the copies it counts as.
     fn work(self) -> Option<(DatanodeId, u32)> {
         match self {
             Self::Copy { source, .. } => Some((source, 1)),
+            Self::Relocate { by } => Some((by, 1)),
             Self::Reconstruct { coordinator, load, .. } => Some((coordinator, load)),
             Self::Delete => None,
         }
@@ -74,7 +84,7 @@ pub struct PendingTasks {
     copies: usize,
     /// Nodes that a replica could not be copied from or made on, and until when that is remembered.
     failed: FxHashMap<(ContainerId, DatanodeId), Millis>,
-    /// Deletions of nodes that registered since they were ordered.
+    /// Deletions that took too long, or whose nodes registered since they were ordered.
     doubtful: Vec<(ContainerId, DatanodeId)>,
     /// Something came, went or failed since it was last asked.
     changed: bool,
@@ -144,14 +154,27 @@ impl PendingTasks {
         !self.remove(id, |p| p.node == node && p.task.comes().is_some()).is_empty()
     }
 
+    /// The node has its replica on a disk of another type than before.
+    pub(crate) fn relocated(&mut self, id: ContainerId, node: DatanodeId) {
+        self.remove(id, |p| p.task == Task::Relocate { by: node });
+    }
+
+    /// The node has its replica still: it does not delete it any more, if the time for that is over.
+    /// True when it was waited for.
+    pub(crate) fn stayed(&mut self, id: ContainerId, node: DatanodeId, now: Millis) -> bool {
+        let late = |p: &Pending| p.node == node && p.task == Task::Delete && p.until <= now;
+        !self.remove(id, late).is_empty()
+    }
+
     /// The node has no replica any more: its deletion is done. True when one was waited for.
     pub(crate) fn gone(&mut self, id: ContainerId, node: DatanodeId) -> bool {
         !self.remove(id, |p| p.node == node && p.task == Task::Delete).is_empty()
     }
 
-    /// A replica that was to come to `target` does not. True when it was waited for.
+    /// A replica that was to come to `target`, or to another of its disks, does not. True when it
+    /// was waited for.
     pub fn failed(&mut self, id: ContainerId, target: DatanodeId) -> bool {
-        let failed = self.remove(id, |p| p.node == target && p.task.comes().is_some());
+        let failed = self.remove(id, |p| p.node == target && p.task != Task::Delete);
         failed.iter().for_each(|p| self.note_failure(id, p, p.until));
         !failed.is_empty()
     }
@@ -159,7 +182,7 @@ impl PendingTasks {
     /// A node died: it neither sends nor gets anything. What it was told to delete it may delete
     /// when it is back, so that counts until it reports, or its time is over.
     pub(crate) fn forget_node(&mut self, node: DatanodeId) {
-        self.drop_where(|p| p.task.work().is_some_and(|(by, _)| p.node == node || by == node));
+        self.drop_where(|_, p| p.task.work().is_some_and(|(by, _)| p.node == node || by == node));
     }
 
     /// A node may have started anew: it works on nothing that it was told to send or to decode
@@ -167,12 +190,16 @@ impl PendingTasks {
     /// may yet delete or may have forgotten: that goes on to count, and is ordered once more if it
     /// still is to go. What others send it may yet come.
     pub(crate) fn registered(&mut self, node: DatanodeId) {
-        self.drop_where(|p| p.task.work().is_some_and(|(by, _)| by == node));
+        self.drop_where(|_, p| p.task.work().is_some_and(|(by, _)| by == node));
         let of_node = |p: &Pending| p.node == node && p.task == Task::Delete;
         let goes = self.tasks.iter().filter(|(_, tasks)| tasks.iter().any(of_node));
         let ids: Vec<ContainerId> = goes.map(|(id, _)| *id).collect();
         self.changed |= !ids.is_empty();
-        self.doubtful.extend(ids.into_iter().map(|id| (id, node)));
+        self.doubt(ids.into_iter().map(|id| (id, node)));
+    }
+
+    fn doubt(&mut self, deletions: impl IntoIterator<Item = (ContainerId, DatanodeId)>) {
+        self.doubtful.extend(deletions);
         self.doubtful.sort_unstable();
         self.doubtful.dedup();
     }
@@ -188,9 +215,22 @@ impl PendingTasks {
     }
 
     /// What took too long is not waited for any longer; returns that. That it did is remembered for
-    /// `timeout`.
-    pub(crate) fn expire(&mut self, now: Millis, timeout: Millis) -> Vec<(ContainerId, Pending)> {
-        let late = self.drop_where(|p| p.until <= now);
+    /// `timeout`. Deletions of replicas that are known, as `has` says, go on to count and are
+    /// doubtful.
+    pub(crate) fn expire(
+        &mut self,
+        now: Millis,
+        timeout: Millis,
+        has: impl Fn(ContainerId, DatanodeId) -> bool,
+    ) -> Vec<(ContainerId, Pending)> {
+        let mut doubtful = Vec::new();
+        for (id, tasks) in &self.tasks {
+            let deletions = tasks.iter().filter(|p| p.task == Task::Delete && p.until <= now);
+            doubtful.extend(deletions.map(|p| (*id, p.node)).filter(|(id, node)| has(*id, *node)));
+        }
+        self.doubt(doubtful);
+        let stays = |id, p: &Pending| p.task == Task::Delete && has(id, p.node);
+        let late = self.drop_where(|id, p| p.until <= now && !stays(id, p));
         for (id, late) in &late {
             self.note_failure(*id, late, late.until.saturating_add(timeout));
         }
@@ -208,11 +248,14 @@ impl PendingTasks {
         }
     }
 
-    fn drop_where(&mut self, which: impl Fn(&Pending) -> bool) -> Vec<(ContainerId, Pending)> {
+    fn drop_where(
+        &mut self,
+        which: impl Fn(ContainerId, &Pending) -> bool,
+    ) -> Vec<(ContainerId, Pending)> {
         let ids: Vec<_> = self.tasks.keys().copied().collect();
         let mut dropped = Vec::new();
         for id in ids {
-            dropped.extend(self.remove(id, &which).into_iter().map(|p| (id, p)));
+            dropped.extend(self.remove(id, |p| which(id, p)).into_iter().map(|p| (id, p)));
         }
         dropped
     }

@@ -7,7 +7,8 @@
 //! 1. **under-replicated**: a node that has a good replica sends it to one that has none;
 //! 2. **misplaced**: the same, to another rack; then one is too many;
 //! 3. **bad replicas** go when there are enough good ones;
-//! 4. **over-replicated**: one goes that the racks do not need.
+//! 4. **over-replicated**: one goes that the racks do not need;
+//! 5. **on a disk of another storage type**: it is moved (`storage_type.rs`).
 //!
 //! **Invariant:** a replica is ordered away only when `required` other good ones are there, each on
 //! a node in service that is HEALTHY, has been heard of within the time after which it would be
@@ -46,6 +47,8 @@ pub struct Repairs {
 pub(super) struct Repair {
     pub(super) tasks: SmallVec<[Pending; 2]>,
     pub(super) order: Order,
+    /// What asks for it, if that is not the container's health.
+    pub(super) why: Option<&'static str>,
 }
 
 impl Repair {
@@ -61,6 +64,7 @@ impl Repair {
         Self {
             tasks: smallvec![Pending { node: target, task, until }],
             order: Order { node: source, kind },
+            why: None,
         }
     }
 
@@ -68,7 +72,8 @@ impl Repair {
     pub(super) fn delete(id: ContainerId, node: DatanodeId, until: Millis) -> Self {
         let kind = OrderKind::DeleteContainer { id, force: true };
         let task = Task::Delete;
-        Self { tasks: smallvec![Pending { node, task, until }], order: Order { node, kind } }
+        let tasks = smallvec![Pending { node, task, until }];
+        Self { tasks, order: Order { node, kind }, why: None }
     }
 }
 
@@ -80,10 +85,13 @@ impl Cluster {
         let timeout = self.settings.replication.timeout;
         let until = now.saturating_add(timeout);
         if start == ContainerId(0) {
-            for (id, late) in self.pending.expire(now, timeout) {
+            let replicas = &self.replicas;
+            let has = |id, node| replicas.on(id, node).is_some();
+            for (id, late) in self.pending.expire(now, timeout, has) {
                 self.histories.note(id, now, Event::Late { node: late.node });
             }
             self.urgency.begin_round(now, &self.settings.replication);
+            self.begin_storage_type_round(now);
             self.repeat_deletions(now, until, &mut repairs.decision);
         }
         let mut ids: Vec<_> =
@@ -108,7 +116,10 @@ impl Cluster {
                 continue;
             }
             let health = self.containers.get(id).map(|c| self.health(c));
-            self.note_order(id, &repair.order, health, now);
+            self.note_order(id, &repair.order, repair.why.or(health), now);
+            if repair.why.is_some() {
+                self.storage_types.note(id, repair.order.node, until);
+            }
             repair.tasks.into_iter().for_each(|task| self.pending.add(id, task));
             repairs.decision.orders.push(repair.order);
         }
@@ -146,7 +157,7 @@ impl Cluster {
 
     /// Orders the deletions once more that their nodes may have forgotten, as far as the same
     /// replica would be chosen now. Another one may have been lost since: then this one stays, if
-    /// its node did forget, and is counted as going until its time is over.
+    /// its node did forget, and is counted as going until its node reports it behind its time.
     fn repeat_deletions(&mut self, now: Millis, until: Millis, decision: &mut Decision) {
         for (id, node) in self.pending.take_doubtful() {
             let Some(before) = self.pending.take_deletion(id, node) else { continue };
@@ -174,7 +185,8 @@ impl Cluster {
         }
         let count = self.replica_count_at(container, Some(now))?;
         if count.is_fine() {
-            return None;
+            let is_wrong = self.on_wrong_disks(container, count.heard.iter()).next().is_some();
+            return is_wrong.then_some(Urgency::CAN_WAIT);
         }
         if count.missing(true) == 0 {
             return Some(Urgency::CAN_WAIT);
@@ -192,7 +204,7 @@ impl Cluster {
         }
         let count = self.replica_count_at(container, Some(now))?;
         if count.is_fine() {
-            return None;
+            return self.bring_to_type(container, count.heard.iter(), until);
         }
         if count.missing(true) > 0 {
             return self.order_copy(container, &count, false, until);
@@ -333,7 +345,7 @@ impl Cluster {
     /// The replica that is one too many: not the only one of its rack, if that matters. One whose
     /// node has enough to delete is waited for: another one in its place would be a choice that
     /// another leader does not make. One that may have blocks that were deleted goes before the
-    /// others, then one that was moved.
+    /// others, then one that was moved, then one on a disk of another storage type.
     fn extra_victim(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
         let keeps_racks = |id: &DatanodeId| {
             let rest: Vec<_> = s.heard.iter().copied().filter(|n| n != id).collect();
@@ -343,7 +355,10 @@ impl Cluster {
         let lags = |id: &DatanodeId| self.replicas.on(c.id, *id).is_some_and(|r| r.lags);
         let lagging = s.heard.iter().copied().find(|id| lags(id) && may_go(id));
         let moved = || self.moves.moved_from(c.id, &s.heard).filter(may_go);
-        let victim = lagging.or_else(moved).or_else(|| s.heard.iter().copied().find(may_go));
+        let wrong = |id: &DatanodeId| self.is_on_wrong_disk(c, *id) && may_go(id);
+        let wrong = || s.heard.iter().copied().find(wrong);
+        let any = || s.heard.iter().copied().find(may_go);
+        let victim = lagging.or_else(moved).or_else(wrong).or_else(any);
         victim.filter(|id| self.may_delete(*id))
     }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use types::{ContainerId, DatanodeId};
 
 use crate::container::Usage;
-use crate::{Cluster, Decision, Millis, Replica, ReplicaState};
+use crate::{Cluster, Decision, Event, Millis, Replica, ReplicaState};
 
 impl Cluster {
     /// All replicas of `node`: what is not among them is gone.
@@ -48,6 +48,13 @@ impl Cluster {
                     self.repaired.note(now, replica.used_bytes);
                 }
                 self.note_replica(id, &replica, awaited, now);
+                if self.pending.stayed(id, node, now) {
+                    self.histories.note(id, now, Event::Late { node });
+                }
+                let before = self.replicas.on(id, node).map(|replica| replica.storage_type);
+                if before.is_some_and(|before| before != replica.storage_type) {
+                    self.pending.relocated(id, node);
+                }
                 self.replicas.put(id, replica);
                 if self.safe_mode.is_on() && self.containers.get(id).is_some() {
                     let known = self.different_replicas(id);

@@ -74,6 +74,11 @@ impl Urgency {
         admits
     }
 
+    /// Whether none waits that is closer to being lost than others.
+    pub(super) fn has_time(&self) -> bool {
+        self.most.is_none() && self.held_back.is_none()
+    }
+
     /// The limit of the whole cluster held back a container with so much left.
     pub(super) fn hold_back(&mut self, left: Left) {
         self.held_back = Some(self.held_back.map_or(left, |least| least.min(left)));

@@ -29,6 +29,7 @@ pub(super) fn under_way(cluster: &Cluster, id: ContainerId) -> Vec<String> {
                 let by = name(cluster, coordinator);
                 format!("{to} gets a replica{} that {by} reconstructs", of_index(index))
             }
+            Task::Relocate { .. } => format!("{to} moves its replica to another of its disks"),
             Task::Delete => format!("{to} deletes its replica"),
         }
     };
@@ -76,6 +77,9 @@ fn ordered(cluster: &Cluster, order: &Order) -> String {
         }
         OrderKind::DeleteContainer { force: true, .. } => {
             format!("{node} was told to delete its replica")
+        }
+        OrderKind::ReplicateContainer { target, .. } if *target == order.node => {
+            format!("{node} was told to move its replica to another of its disks")
         }
         OrderKind::ReplicateContainer { target, .. } => {
             format!("{node} was told to send its replica to {}", name(cluster, *target))

@@ -13,6 +13,7 @@ mod order;
 mod reconcile_container;
 mod reconstruct_ec_containers;
 mod refresh_volume_usage;
+mod relocate;
 mod replicate_container;
 mod set_operational_state;
 
