@@ -32,6 +32,7 @@ mod point_to_point;
 mod reconstruction;
 mod sick_disk;
 mod why;
+mod wrong_disks;
 
 use client::{BucketSpec, Client};
 use config::Configuration;

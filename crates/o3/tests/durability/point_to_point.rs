@@ -28,8 +28,7 @@ fn metric(node: &Daemon, name: &str) -> u64 {
 fn a_node_is_emptied_to_one_other_and_no_third_one_moves_data() {
     let runtime = runtime();
     // No block is deleted, so no container that is counted here becomes empty and goes.
-    let mut cluster =
-        Cluster::start_with(3, &[("ozone.block.deleting.service.interval", "1h")]);
+    let mut cluster = Cluster::start_with(3, &[("ozone.block.deleting.service.interval", "1h")]);
     let (client, scm, address) = (cluster.client(), cluster.scm_client(), cluster.scm_address());
     let ledger = Arc::new(Ledger::default());
     runtime.block_on(async {
