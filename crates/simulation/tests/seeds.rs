@@ -205,6 +205,11 @@ fn new_seeds_of_state_machines_conform_after_losses_of_power() {
 }
 
 #[test]
+fn new_seeds_of_state_machines_conform_on_systems_that_do_all_they_may() {
+    explore("machines", "hooks", 1, 30);
+}
+
+#[test]
 fn new_seeds_of_clusters_answer_as_one_copy_would_and_keep_what_they_acknowledged() {
     explore("cluster", "usual", 1, 120);
 }

@@ -3,6 +3,7 @@
 mod command;
 mod direct;
 mod failure;
+mod late_replicas;
 mod pulse;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use types::{BlockId, DatanodeDetails, PipelineId, PortName};
 
 pub use direct::DatanodeClient;
 pub(crate) use failure::Failure;
+use late_replicas::LateReplicas;
 
 use crate::Error;
 
@@ -36,6 +38,8 @@ pub(crate) struct Datanodes {
     pulse: ClientPool,
     /// A DataNode that gives no sign of life for so long hangs.
     silence: Duration,
+    /// Replicas that were late.
+    pub(crate) late: LateReplicas,
 }
 
 /// Which block a command is about, and with what right.
@@ -65,7 +69,13 @@ impl Datanodes {
             ..Default::default()
         };
         let pool = |connections| ClientPool::new(options(connections));
-        Self { small: pool(1), bulk: pool(2), pulse: pool(1), silence }
+        Self {
+            small: pool(1),
+            bulk: pool(2),
+            pulse: pool(1),
+            silence,
+            late: LateReplicas::default(),
+        }
     }
 
     /// Tells a DataNode that its replica gave bytes without their checksums: it looks for itself.

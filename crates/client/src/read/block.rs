@@ -288,13 +288,15 @@ impl BlockReader {
             Target,
         ) -> futures::future::BoxFuture<'static, Result<T>>,
     ) -> Result<T> {
-        let source = block.source();
+        let mut source = block.source();
+        self.datanodes.late.put_last(block.id.container, &mut source.nodes);
         let late = self.late_after(length);
         let asked = replicas::request_hedged(&source.nodes, late, |node| {
             request(self, node, source.target.clone())
         })
         .await;
         block.demote(&asked.failed);
+        self.datanodes.late.note(block.id.container, &asked.late);
         for (id, error) in &asked.failed {
             if matches!(error, Error::Corrupt { .. })
                 && let Some(node) = source.nodes.iter().find(|node| node.id == *id)

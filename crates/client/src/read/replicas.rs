@@ -15,6 +15,8 @@ pub(super) struct Asked<T> {
     pub(super) answer: Option<T>,
     /// Replicas that failed until then, and how.
     pub(super) failed: Vec<(DatanodeId, Error)>,
+    /// Replicas that others were asked beside, and that did not answer before those.
+    pub(super) late: Vec<DatanodeId>,
 }
 
 /// Asks `nodes` in order until one answers well. After `late` without an answer the next one is
@@ -28,6 +30,8 @@ where
     F: Fn(DatanodeDetails) -> BoxFuture<'static, Result<T, Error>>,
 {
     let mut failed = Vec::new();
+    // Those that have not answered, and which of them had their time.
+    let (mut silent, mut late_ones) = (Vec::new(), Vec::new());
     let mut next = nodes.iter();
     let mut asked = FuturesUnordered::new();
     let mut waited = false;
@@ -37,6 +41,7 @@ where
             && let Some(node) = next.next()
         {
             let (id, answer) = (node.id, request(node.clone()));
+            silent.push(id);
             asked.push(async move { (id, answer.await) });
             waited = false;
         }
@@ -45,20 +50,27 @@ where
                 Ok(answer) => answer,
                 Err(_) => {
                     waited = true;
+                    late_ones.clone_from(&silent);
                     continue;
                 }
             }
         } else {
             asked.next().await
         };
+        if let Some((id, _)) = &answer {
+            silent.retain(|node| node != id);
+            late_ones.retain(|node| node != id);
+        }
         match answer {
-            Some((_, Ok(value))) => return Asked { answer: Some(value), failed },
+            Some((_, Ok(value))) => {
+                return Asked { answer: Some(value), failed, late: late_ones };
+            }
             Some((id, Err(error))) => {
                 tracing::debug!(datanode = %id, %error, "replica failed");
                 failed.push((id, error));
             }
             None if next.len() > 0 => {}
-            None => return Asked { answer: None, failed },
+            None => return Asked { answer: None, failed, late: late_ones },
         }
     }
 }
@@ -87,11 +99,13 @@ mod tests {
         .await;
         assert_eq!(asked.answer.unwrap(), "n2");
         assert_eq!(asked.failed.len(), 2);
+        assert_eq!(asked.late, []);
     }
 
     #[tokio::test]
     async fn a_late_replica_is_overtaken() {
-        let asked = request_hedged(&nodes(3), Duration::from_millis(1), |node| {
+        let nodes = nodes(3);
+        let asked = request_hedged(&nodes, Duration::from_millis(1), |node| {
             async move {
                 match node.host.as_str() {
                     "n0" => std::future::pending().await,
@@ -104,6 +118,7 @@ mod tests {
         .await;
         assert_eq!(asked.answer.unwrap(), "n2");
         assert_eq!(asked.failed.len(), 1, "a late replica has not failed");
+        assert_eq!(asked.late, [nodes[0].id]);
     }
 
     #[tokio::test]
@@ -123,6 +138,7 @@ mod tests {
         })
         .await;
         assert_eq!(asked.answer.unwrap(), "n0");
+        assert_eq!(asked.late, [], "no other was sooner");
     }
 
     #[tokio::test]

@@ -38,13 +38,9 @@ pub(super) fn run(core: Arc<LogCore>) {
         match purged {
             Ok(regions) => {
                 // The engine has synced what it moved.
-                let moved = Some(core.written.rewrite()).filter(|position| position.file > 0);
-                if core.options.fsync
-                    && moved.is_some()
-                    && let Err(error) = core.identity.synced.note(None, moved)
-                {
-                    core.give_up(error.to_string());
-                    continue;
+                let moved = core.written.rewrite();
+                if core.options.fsync && moved.file > 0 {
+                    core.identity.synced.note_rewritten(moved);
                 }
                 let groups: Vec<u64> = {
                     let known = core.regions.lock();

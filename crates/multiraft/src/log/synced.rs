@@ -225,36 +225,43 @@ impl SyncedFile {
         Ok(())
     }
 
-    /// Notes how far the queues are synced; `None` for one that is where it was.
+    /// Notes how far what was appended is synced.
     ///
     /// # Errors
     /// When the file still says that nothing of the log was acknowledged, and cannot be replaced.
     /// Any other failure means only that the note is not new any more.
-    pub(super) fn note(
-        &self,
-        append: Option<FilePosition>,
-        rewrite: Option<FilePosition>,
-    ) -> std::io::Result<()> {
+    pub(super) fn note_appended(&self, position: FilePosition) -> std::io::Result<()> {
         let mut state = self.state.lock();
-        let known = &mut state.known;
-        known.append = append.unwrap_or(known.append).max(known.append);
-        known.rewrite = rewrite.unwrap_or(known.rewrite).max(known.rewrite);
+        state.known.append = position.max(state.known.append);
         if state.promised {
-            if append.is_some() {
-                state.make(&self.path)?;
-                state.promised = false;
-            }
-            return Ok(());
+            state.make(&self.path)?;
+            state.promised = false;
+        } else {
+            self.write(&mut state);
         }
+        Ok(())
+    }
+
+    /// Notes how far what the engine moved is synced. While the file says that nothing of the log
+    /// was acknowledged, it goes on to say so.
+    pub(super) fn note_rewritten(&self, position: FilePosition) {
+        let mut state = self.state.lock();
+        state.known.rewrite = position.max(state.known.rewrite);
+        if !state.promised {
+            self.write(&mut state);
+        }
+    }
+
+    /// Writes what is known. A failure means that the note is not new any more.
+    fn write(&self, state: &mut State) {
         if state.failed {
-            return Ok(());
+            return;
         }
         let written = match state.file {
             Some(_) => state.write(),
             None => state.make(&self.path),
         };
-        self.check(&mut state, written);
-        Ok(())
+        self.check(state, written);
     }
 
     /// Makes the notes durable. Blocks on the disk, and holds up no other thread.
@@ -296,16 +303,16 @@ mod tests {
         assert_eq!(Synced::read(&path).unwrap(), None, "nothing was noted");
         let position = |file, offset| FilePosition { file, offset };
         for n in 1..9 {
-            file.note(Some(position(1, n * 100)), None).unwrap();
+            file.note_appended(position(1, n * 100)).unwrap();
             assert_eq!(Synced::read(&path).unwrap().unwrap().append, position(1, n * 100));
         }
-        file.note(None, Some(position(3, 7))).unwrap();
-        file.note(Some(position(1, 5)), None).unwrap();
+        file.note_rewritten(position(3, 7));
+        file.note_appended(position(1, 5)).unwrap();
         file.sync();
         let last = Synced { append: position(1, 800), rewrite: position(3, 7), ..first };
         assert_eq!(Synced::read(&path).unwrap(), Some(last), "it never goes back");
         // One note is torn: the one before it is still there.
-        file.note(Some(position(2, 100)), None).unwrap();
+        file.note_appended(position(2, 100)).unwrap();
         let good = std::fs::read(&path).unwrap();
         for slot in [0, SLOT] {
             let mut torn = good.clone();
@@ -318,7 +325,7 @@ mod tests {
         // The next process goes on with higher numbers.
         drop(file);
         let file = SyncedFile::read(path.clone(), first.log).unwrap();
-        file.note(Some(position(2, 200)), None).unwrap();
+        file.note_appended(position(2, 200)).unwrap();
         assert_eq!(Synced::read(&path).unwrap().unwrap().append, position(2, 200));
     }
 
@@ -338,12 +345,12 @@ mod tests {
         std::fs::create_dir(&beside).unwrap();
         let file = read();
         let position = FilePosition { file: 1, offset: 100 };
-        file.note(Some(position), None).unwrap_err();
+        file.note_appended(position).unwrap_err();
         assert!(file.nothing_acknowledged() && read().nothing_acknowledged());
-        file.note(None, Some(position)).unwrap();
+        file.note_rewritten(position);
         assert!(read().nothing_acknowledged(), "the other queue says nothing of it");
         std::fs::remove_dir(&beside).unwrap();
-        file.note(Some(position), None).unwrap();
+        file.note_appended(position).unwrap();
         assert!(!file.nothing_acknowledged() && !read().nothing_acknowledged());
         // No slot says it any more, whichever is damaged.
         let good = std::fs::read(&path).unwrap();

@@ -199,7 +199,7 @@ fn write_until_done(core: &LogCore, encoded: &mut EncodedBatch) -> Result<(), Wr
 
 /// Notes how far the log is synced; of its first write again and again while that disk is full.
 fn note_synced(core: &LogCore) -> Result<(), WriteError> {
-    while let Err(error) = core.identity.synced.note(Some(core.written.append()), None) {
+    while let Err(error) = core.identity.synced.note_appended(core.written.append()) {
         let reason = error.to_string();
         if !no_room(&error) {
             return Err(WriteError::Note(error));

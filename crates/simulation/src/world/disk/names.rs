@@ -177,7 +177,10 @@ unsafe fn place(path: *const c_char) -> Option<(usize, PathBuf)> {
         return None;
     }
     // SAFETY: the caller's word.
-    world().files.place_of(unsafe { path_of(path) })
+    let place = world().files.place_of(unsafe { path_of(path) });
+    // The home itself is as durable as what it is mounted on: no directory of the machine has its
+    // name, so that a process could sync it.
+    place.filter(|(_, below)| !below.as_os_str().is_empty())
 }
 
 /// See `mkdir(2)`.
