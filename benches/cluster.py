@@ -1,6 +1,7 @@
 """A cluster of processes on loopback: one SCM, some DataNodes, one or three OMs."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -19,9 +20,17 @@ ERASURE_CODED = {
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
+    """Ports that nobody listens on, and that the kernel gives no connection meanwhile."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
+        first = int(file.read().split()[0])
+    sockets = []
+    while len(sockets) < count:
+        s = socket.socket()
+        try:
+            s.bind(("127.0.0.1", random.randrange(10_000, first)))
+            sockets.append(s)
+        except OSError:
+            s.close()
     ports = [s.getsockname()[1] for s in sockets]
     for s in sockets:
         s.close()
@@ -36,6 +45,7 @@ class Cluster:
         self.groups = []
         site = {
             "ozone.scm.names": "127.0.0.1",
+            "trioxide.datanode.bind.host": "127.0.0.1",
             "hdds.container.ipc.random.port": "true",
             "hdds.container.ratis.ipc.random.port": "true",
             "hdds.datanode.http-address": "127.0.0.1:0",

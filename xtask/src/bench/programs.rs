@@ -151,6 +151,26 @@ pub const PROGRAMS: &[Program] = &[
         start: Start::Example("slow_disk_reads", &["DIR", "15"]),
     },
     Program {
+        name: "late-reads",
+        what: "the same with processes, each disk in turn; also RocksDB's reads are late (needs cc)",
+        start: Start::Script("late-reads/run", &[]),
+    },
+    Program {
+        name: "deletion",
+        what: "a client's latency beside a backlog of deleted blocks, and how fast it drains",
+        start: Start::Script("deletion/run", &[]),
+    },
+    Program {
+        name: "background",
+        what: "a client's latency beside scans, deletion and balancing (needs root)",
+        start: Start::Script("background/run", &[]),
+    },
+    Program {
+        name: "scan-rate",
+        what: "whether scans keep to their rates, in off-peak hours too",
+        start: Start::Script("scan/run", &[]),
+    },
+    Program {
         name: "rebuild",
         what: "reads and writes of a reconstruction by plain system calls, and its decoding: the limits",
         start: Start::Example("raw_rebuild", &["DIR", "512", "3-2"]),
