@@ -70,7 +70,8 @@ def main(o3, work):
         begun = time.monotonic()
         for n in range(ROUNDS):
             client(cluster, f"beside{n}", beside)
-            print(f"{time.monotonic() - begun:.0f} s beside the client: {left(cluster)}", flush=True)
+            p99 = {verb: rounds[-1][1] for verb, rounds in beside.items()}
+            print(f"{time.monotonic() - begun:.0f} s, p99 {p99} ms: {left(cluster)}", flush=True)
         before, since = left(cluster), time.monotonic()
         while any(left(cluster).values()):
             time.sleep(1)

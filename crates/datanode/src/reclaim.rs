@@ -19,7 +19,8 @@ const PORTION: Bounds = Bounds {
     least: 50,
     first: 500,
     most: 10_000,
-    short: Duration::from_millis(50),
+    // Writes of clients wait for the rows of one container that go.
+    short: Duration::from_millis(10),
     long: Duration::from_millis(500),
 };
 
@@ -61,7 +62,12 @@ impl BackgroundService for Reclaim {
         node.arrivals.forget_old();
         let (store, portion) = (node.store.clone(), self.pace.portion());
         let begun = Instant::now();
-        match tokio::task::spawn_blocking(move || store.reclaim(portion)).await {
+        let later = self.pace.judge(node.pace.clients.is_used(begun), self.clock.hour());
+        let reclaim = move || match later {
+            true => store.reclaim_beside_clients(portion),
+            false => store.reclaim(portion),
+        };
+        match tokio::task::spawn_blocking(reclaim).await {
             Ok(Ok(reclaimed)) if reclaimed.more => {
                 let now = Instant::now();
                 let is_used = node.pace.clients.is_used(now);

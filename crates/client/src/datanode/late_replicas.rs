@@ -1,7 +1,7 @@
 //! Replicas that were late: another one answered before them. They are asked last for a while, so
 //! that only the first reader of a container on a sick disk waits until it asks elsewhere.
 //!
-//! What is remembered is a node's replica of a container, not the node: its other disks may be well.
+//! What is remembered is a node's replica of a container: its other disks may be well.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

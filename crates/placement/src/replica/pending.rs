@@ -159,8 +159,8 @@ impl PendingTasks {
         self.remove(id, |p| p.task == Task::Relocate { by: node });
     }
 
-    /// The node has its replica still: it does not delete it any more, if the time for that is over.
-    /// True when it was waited for.
+    /// The node has its replica still: it does not delete it any more if the time for that is over.
+    /// True when that was waited for.
     pub(crate) fn stayed(&mut self, id: ContainerId, node: DatanodeId, now: Millis) -> bool {
         let late = |p: &Pending| p.node == node && p.task == Task::Delete && p.until <= now;
         !self.remove(id, late).is_empty()

@@ -78,6 +78,13 @@ impl Pace {
         if makes_way { self.share.pause(took) } else { Duration::ZERO }
     }
 
+    /// Whether the next portion makes way for clients.
+    pub fn judge(&self, is_used: bool, hour: u32) -> bool {
+        let makes_way = self.share.makes_way(is_used, hour);
+        self.makes_way.store(makes_way, Ordering::Relaxed);
+        makes_way
+    }
+
     /// There is nothing to do now.
     pub fn rest(&self) {
         self.makes_way.store(false, Ordering::Relaxed);

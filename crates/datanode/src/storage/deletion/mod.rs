@@ -4,7 +4,7 @@
 //! 1. *Take*: the transaction becomes a row, with the database's own log synced. Now SCM may forget
 //!    it.
 //! 2. *Reclaim*: the blocks' rows go, and the tables are flushed, so that no replay brings them
-//!    back.
+//!    back. Beside clients that flush is waited for (`waiting.rs`).
 //! 3. Files are unlinked, records punched, dead segments dropped, half-dead ones compacted.
 //! 4. The transaction's row goes. Dying before that repeats 2 and 3, which then find less to do.
 //!
@@ -19,10 +19,13 @@ mod pending;
 mod proof;
 mod reclaim;
 mod take;
+mod waiting;
 
 use types::ContainerId;
 
 use super::error::Result;
+
+pub(crate) use waiting::{Flushes, Waiting};
 
 /// What became of one deletion transaction.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ use types::LocalId;
 
 use super::Reclaimed;
 use super::free::Freed;
+use super::waiting::Waiting;
 use crate::storage::containers::{Container, Early};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
@@ -19,11 +20,16 @@ use crate::storage::merkle::checksum_without;
 use crate::storage::store::ContainerStore;
 use crate::storage::tables::{self, BLOCK_DATA, DELETE_TXNS, DELETED_EARLY};
 
-/// One container's share of a run.
-struct Work {
-    container: Arc<Container>,
-    transactions: Vec<i64>,
-    blocks: Vec<LocalId>,
+/// One container's share of a portion.
+pub(super) struct Work {
+    pub container: Arc<Container>,
+    pub rows: Rows,
+}
+
+/// What goes of it.
+pub(super) struct Rows {
+    pub transactions: Vec<i64>,
+    pub blocks: Vec<LocalId>,
     freed: Freed,
 }
 
@@ -33,9 +39,22 @@ impl ContainerStore {
     /// # Errors
     /// When a disk fails; what is not done stays pending.
     pub fn reclaim(&self, limit: usize) -> Result<Reclaimed> {
+        self.reclaim_portion(limit, false)
+    }
+
+    /// The same, beside clients: the space comes back later, so that tables are flushed seldom.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// When a disk fails; what is not done stays pending.
+    pub fn reclaim_beside_clients(&self, limit: usize) -> Result<Reclaimed> {
+        self.reclaim_portion(limit, true)
+    }
+
+    fn reclaim_portion(&self, limit: usize, later: bool) -> Result<Reclaimed> {
         let mut total = Reclaimed::default();
         for disk in self.disks().iter().filter(|disk| disk.failure().is_none()) {
-            let done = self.reclaim_disk(disk, limit)?;
+            let done = self.reclaim_disk(disk, limit.max(1), later)?;
             total.blocks += done.blocks;
             total.bytes += done.bytes;
             total.compacted += done.compacted;
@@ -45,10 +64,69 @@ impl ContainerStore {
         Ok(total)
     }
 
-    fn reclaim_disk(&self, disk: &Disk, limit: usize) -> Result<Reclaimed> {
+    fn reclaim_disk(&self, disk: &Disk, limit: usize, later: bool) -> Result<Reclaimed> {
         let mut done = Reclaimed::default();
+        let mut waiting = disk.waiting.lock();
+        if waiting.is_empty() || !waiting.is_covered(&disk.flushes) {
+            self.remove_rows_of(disk, limit, &mut waiting, &mut done);
+            if waiting.is_empty() {
+                return Ok(done);
+            }
+            // From here on no crash brings the rows back; and no record that is punched then is
+            // still waiting to be written.
+            if !later || waiting.is_due() {
+                disk.flush()?;
+            }
+            if later {
+                // What is covered comes with the next portion.
+                done.more |= waiting.is_covered(&disk.flushes);
+                return Ok(done);
+            }
+        }
+        let (works, touched) = waiting.take(if later { limit } else { usize::MAX });
+        done.more |= later;
+        let mut freed = Vec::new();
+        for some in works {
+            match self.free_space(&some, later) {
+                Ok(true) => freed.push(some),
+                Ok(false) => {}
+                Err(error) => {
+                    // The transactions stay, and a later run repeats this.
+                    let container = some.container.id();
+                    tracing::error!(%container, %error, "cannot give back the space of deleted blocks");
+                    done.more = true;
+                }
+            }
+        }
+        for container in touched.iter().filter(|container| self.is_served(container)) {
+            let tidied = super::free::tidy_segments(container, self.options().segment_size);
+            match tidied {
+                Ok((compacted, dropped)) => {
+                    done.compacted += compacted;
+                    done.dropped += dropped;
+                }
+                Err(error) => {
+                    let container = container.id();
+                    tracing::error!(%container, %error, "cannot give back the space of segments");
+                    done.more = true;
+                    freed.retain(|some| some.container.id() != container);
+                }
+            }
+        }
+        freed.iter().try_for_each(finish)?;
+        Ok(done)
+    }
+
+    /// Removes the rows of about `limit` blocks.
+    fn remove_rows_of(
+        &self,
+        disk: &Disk,
+        limit: usize,
+        waiting: &mut Waiting,
+        done: &mut Reclaimed,
+    ) {
         let ids: Vec<_> = disk.deleting.lock().iter().copied().collect();
-        let (mut work, mut left) = (Vec::new(), limit.max(1));
+        let mut left = limit;
         for id in ids {
             if left == 0 {
                 done.more = true;
@@ -60,7 +138,7 @@ impl ContainerStore {
                 // Moved meanwhile: that disk has its transactions.
                 continue;
             }
-            let (some, more) = match remove_rows(&container, left) {
+            let (some, more) = match remove_rows(&container, waiting.last_of(id), left) {
                 Ok(Some(some)) => some,
                 Ok(None) => continue,
                 // One bad container does not keep the others from their space.
@@ -70,49 +148,50 @@ impl ContainerStore {
                 }
             };
             done.more |= more;
-            left = left.saturating_sub(some.blocks.len());
-            done.blocks += some.freed.blocks;
-            done.bytes += some.freed.bytes;
+            left = left.saturating_sub(some.rows.blocks.len());
+            done.blocks += some.rows.freed.blocks;
+            done.bytes += some.rows.freed.bytes;
             // SCM compares the replicas of a closed container by how many blocks they have: with an
             // old number of some it takes a fresh copy for the one that is not like the others.
-            if some.freed.blocks > 0 && !container.state().is_live() {
+            if some.rows.freed.blocks > 0 && !container.state().is_live() {
                 self.note_changed(id);
             }
-            work.push(some);
+            self.leave_cache(id, &some.rows.blocks);
+            waiting.add(some, &disk.flushes);
         }
-        if work.is_empty() {
-            return Ok(done);
-        }
-        // From here on no crash brings the rows back; and no record that is punched now is still
-        // waiting to be written.
-        disk.flush()?;
-        for some in &work {
-            if let Err(error) = self.free_space(some, &mut done) {
-                // The transactions stay, and a later run repeats this.
-                let container = some.container.id();
-                tracing::error!(%container, %error, "cannot give back the space of deleted blocks");
-                done.more = true;
-            }
-        }
-        Ok(done)
     }
 
-    fn free_space(&self, some: &Work, done: &mut Reclaimed) -> Result<()> {
-        self.leave_cache(some.container.id(), &some.blocks);
-        some.freed.free_space(&some.container, &some.blocks)?;
-        let (compacted, dropped) =
-            super::free::tidy_segments(&some.container, self.options().segment_size)?;
-        done.compacted += compacted;
-        done.dropped += dropped;
-        finish(some)
+    /// Says whether the space is free; it is not when the replica is another one by now, or a block
+    /// has a row again: then its transaction is carried out anew.
+    fn free_space(&self, some: &Work, later: bool) -> Result<bool> {
+        let container = &some.container;
+        if later {
+            if !self.is_served(container) {
+                return Ok(false);
+            }
+            for local in &some.rows.blocks {
+                if container.block_row(*local)?.is_some() {
+                    return Ok(false);
+                }
+            }
+        }
+        some.rows.freed.free_space(container, &some.rows.blocks)?;
+        Ok(true)
     }
 }
 
 /// Step two: the rows of the next blocks go. Says whether the container has more to do; `None` when
 /// it was removed or moved to another disk just now.
-fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<Option<(Work, bool)>> {
+fn remove_rows(
+    container: &Arc<Container>,
+    after: Option<i64>,
+    limit: usize,
+) -> Result<Option<(Work, bool)>> {
     let (id, disk) = (container.id(), container.disk());
-    let pending = pending(container, limit)?;
+    let pending = pending(container, after, limit)?;
+    if after.is_some() && pending.is_empty() {
+        return Ok(None);
+    }
     let portion = deletion::next_portion(&pending, limit);
     let transactions: Vec<i64> =
         portion.finished.iter().filter_map(|i| Some(pending.get(*i)?.tx_id)).collect();
@@ -153,7 +232,8 @@ fn remove_rows(container: &Arc<Container>, limit: usize) -> Result<Option<(Work,
     container.set_sums(sums);
     container.note_deleted_early(early, Early::All);
     let container = Arc::clone(container);
-    Ok(Some((Work { container, transactions, blocks: portion.blocks, freed }, more)))
+    let rows = Rows { transactions, blocks: portion.blocks, freed };
+    Ok(Some((Work { container, rows }, more)))
 }
 
 /// Where a pipeline's log says what a container has, the database's says nothing of it. Blocks that
@@ -165,13 +245,20 @@ fn durability(container: &Container) -> Durability {
     if logged || !container.state().is_live() { Durability::NoWal } else { Durability::Wal }
 }
 
-/// The container's oldest transactions.
-fn pending(container: &Container, limit: usize) -> Result<Vec<DeletedBlocksTransaction>> {
+/// The container's oldest transactions behind `after`.
+fn pending(
+    container: &Container,
+    after: Option<i64>,
+    limit: usize,
+) -> Result<Vec<DeletedBlocksTransaction>> {
     let id = container.id();
     let mut found = Vec::new();
     let range = IterRange::prefix(tables::prefix(id));
     let mut cursor = container.disk().db.iter(DELETE_TXNS, range)?;
-    cursor.first();
+    match after {
+        Some(after) => cursor.seek(&tables::tx_key(id, after.saturating_add(1))),
+        None => cursor.first(),
+    }
     while found.len() < limit {
         let Some((_, value)) = cursor.row()? else { break };
         let tx = DeletedBlocksTransaction::decode(value)
@@ -190,7 +277,7 @@ fn finish(work: &Work) -> Result<()> {
         return Ok(());
     }
     let (mut sums, mut batch) = (container.sums(), Batch::new());
-    for tx in &work.transactions {
+    for tx in &work.rows.transactions {
         let key = tables::tx_key(container.id(), *tx);
         if let Some(row) = disk.db.get(DELETE_TXNS, &key)? {
             let tx = DeletedBlocksTransaction::decode(&row[..])
@@ -202,7 +289,7 @@ fn finish(work: &Work) -> Result<()> {
     sums.put_changed(container, &mut batch);
     disk.db.write(batch, Durability::NoWal)?;
     container.set_sums(sums);
-    if pending(container, 1)?.is_empty() {
+    if pending(container, None, 1)?.is_empty() {
         disk.deleting.lock().remove(&container.id());
     }
     Ok(())

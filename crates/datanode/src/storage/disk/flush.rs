@@ -19,6 +19,7 @@ impl Disk {
     pub(crate) fn flush(&self) -> Result<()> {
         self.check()?;
         let _one = self.flushing.lock();
+        let number = self.flushes.begin();
         // Positions first: bytes of everything applied up to them are in `dirty` by now.
         let positions: Vec<_> = self
             .pipelines
@@ -41,6 +42,7 @@ impl Disk {
         self.db.write(batch, Durability::NoWal)?;
         self.db.flush()?;
         self.check()?;
+        self.flushes.end(number);
         let mut pipelines = self.pipelines.lock();
         for (id, position) in positions {
             if let Some(reached) = pipelines.get_mut(&id) {

@@ -35,6 +35,7 @@ pub use space::Space;
 pub(crate) use space::{choose, types_for};
 
 use super::containers::Container;
+use super::deletion::{Flushes, Waiting};
 use super::error::{Result, StorageError};
 use super::pipeline::Reached;
 use super::scan::DiskScans;
@@ -66,6 +67,10 @@ pub struct Disk {
     pub(crate) pending_bound: usize,
     /// Containers with deletion transactions to carry out.
     pub(crate) deleting: Mutex<BTreeSet<ContainerId>>,
+    /// Blocks whose rows are gone, and whose space waits for a flush.
+    pub(crate) waiting: Mutex<Waiting>,
+    /// Flushes so far.
+    pub(crate) flushes: Flushes,
     /// One count of deletions at a time.
     pub(crate) deletion_look: Arc<tokio::sync::Mutex<()>>,
     /// One flush at a time.

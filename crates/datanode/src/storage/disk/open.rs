@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::space::Gauge;
 use super::{Database, Disk, RefusedReads, check};
+use crate::storage::deletion::Flushes;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::options::{DataDirectory, StorageOptions};
 use crate::storage::pipeline::Reached;
@@ -114,6 +115,8 @@ impl Disk {
             pending: 0.into(),
             pending_bound: options.pending_bytes,
             deleting: Mutex::new(deleting),
+            waiting: Mutex::default(),
+            flushes: Flushes::default(),
             deletion_look: Arc::default(),
             flushing: Mutex::default(),
             root,

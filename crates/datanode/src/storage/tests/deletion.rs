@@ -38,6 +38,82 @@ fn the_space_of_deleted_small_blocks_comes_back() {
 }
 
 #[test]
+fn beside_clients_space_waits_for_a_flush_that_comes_anyway() {
+    let mut node = Node::new();
+    let locals: Vec<u64> = (1..=100).collect();
+    for local in &locals {
+        node.put_small(*local, pattern(*local, 10_000));
+    }
+    node.pipe().flush().unwrap();
+    let full = node.space_used();
+    for (tx, some) in (1..).zip(locals[..60].chunks(20)) {
+        node.delete(tx, some);
+    }
+    // Rows go in portions, each transaction once, and nothing else does.
+    for expected in [(20, true), (20, true), (20, false), (0, false)] {
+        let done = node.store().reclaim_beside_clients(20).unwrap();
+        assert_eq!((done.blocks, done.more), expected);
+    }
+    assert_eq!(node.read(5).unwrap_err().result(), ResultCode::NoSuchBlock);
+    assert_eq!((node.space_used(), node.container().info().pending_delete), (full, 60));
+    // What comes after a flush waits for the next one, with the rest.
+    node.pipe().flush().unwrap();
+    for left in [true, true, true] {
+        let done = node.store().reclaim_beside_clients(20).unwrap();
+        assert_eq!((done.blocks, done.more), (0, left));
+    }
+    let info = node.container().info();
+    assert_eq!((info.pending_delete, info.blocks), (0, 40));
+    // Neighbours that went in two portions are punched out one by one.
+    assert!(full - node.space_used() >= 580_000, "{full} → {}", node.space_used());
+    for local in &locals[60..] {
+        assert_eq!(node.read(*local).unwrap(), pattern(*local, 10_000));
+    }
+    // Without clients it is as ever, also for what waits.
+    node.delete(4, &locals[60..80]);
+    assert_eq!(node.store().reclaim_beside_clients(100).unwrap().blocks, 20);
+    node.delete(5, &locals[80..]);
+    let done = node.store().reclaim(100).unwrap();
+    assert_eq!((done.blocks, done.dropped, done.more), (20, 1, false));
+    assert_eq!((node.space_used(), node.container().info().pending_delete), (0, 0));
+}
+
+#[test]
+fn rows_that_went_beside_clients_are_back_after_a_crash_and_go_again() {
+    let mut node = Node::new();
+    for local in 1..=10 {
+        node.put_small(local, pattern(local, 10_000));
+    }
+    node.pipe().flush().unwrap();
+    node.delete(1, &[1, 2, 3]);
+    assert_eq!(node.store().reclaim_beside_clients(100).unwrap().blocks, 3);
+    node.kill();
+    node.open();
+    node.replay();
+    assert_eq!(node.container().info().pending_delete, 3);
+    assert_eq!(node.read(1).unwrap(), pattern(1, 10_000), "its bytes were not touched");
+    assert_eq!(node.store().reclaim(100).unwrap().blocks, 3);
+    let info = node.container().info();
+    assert_eq!((info.blocks, info.pending_delete), (7, 0));
+}
+
+#[test]
+fn nothing_is_freed_under_a_replica_that_was_removed_meanwhile() {
+    let mut node = Node::new();
+    for local in 1..=10 {
+        node.put_small(local, pattern(local, 10_000));
+    }
+    node.close();
+    node.delete(1, &[1, 2, 3]);
+    assert_eq!(node.store().reclaim_beside_clients(100).unwrap().blocks, 3);
+    let id = node.container().id();
+    node.store().delete_container(id, true).unwrap();
+    node.pipe().flush().unwrap();
+    assert!(node.store().reclaim_beside_clients(100).unwrap().more);
+    assert!(!node.store().reclaim_beside_clients(100).unwrap().more);
+}
+
+#[test]
 fn the_space_of_deleted_large_blocks_comes_back() {
     let mut node = Node::new();
     node.put_large(1, &[pattern(1, 3 << 20)]);
