@@ -201,7 +201,7 @@ impl OmStateMachine {
         let (client, number) = (&request.rpc_client_id, request.rpc_call_id);
         let call = CallKey::of(client.as_ref(), number);
         if let Some(call) = call
-            && let Some(answer) = tables.retries().applied(call, tables.store())?
+            && let Some(answer) = tables.retries().applied(call, index, tables.store())?
         {
             return Ok(WriteAnswer::repeated(self.signed(&answer, index), began));
         }
@@ -236,7 +236,7 @@ impl OmStateMachine {
         }
         let plain = Bytes::from(response.encode_to_vec());
         if let Some(call) = call {
-            tables.retries().keep(call, &plain);
+            tables.retries().keep(call, index, &plain);
         }
         if !proposed_here {
             return Ok(WriteAnswer::new(Bytes::new(), began));

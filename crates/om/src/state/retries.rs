@@ -9,8 +9,12 @@
 //! them costs little beside what the entries do. Rows that are too far behind go as others come:
 //! what is kept is bounded. Answers are kept without what differs between replicas (places of
 //! blocks, the name of the leader).
+//!
+//! Which entries make a round differs from replica to replica, and whether an answer still counts
+//! must not: one replica would answer a call that comes again, and another one do it again. So no
+//! row has answers of two spans of the log, and an answer counts by the span of its entry alone.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use metastore::{Batch, IterRange, Store, Table as StoreTable};
@@ -20,9 +24,11 @@ use rustc_hash::FxHashMap;
 use crate::error::Error;
 use crate::tables::RETRY_TABLE;
 
-/// Log entries whose answers are kept: at 10,000 writes a second those of the last seconds, which
-/// is when clients try again.
-const ENTRIES: u64 = 65_536;
+/// Log entries whose answers are kept at least: at 10,000 writes a second those of the last
+/// seconds, which is when clients try again.
+pub(super) const ENTRIES: u64 = 65_536;
+/// Entries of a span. Answers of a span cease to count at the same entry, on every replica.
+pub(super) const SPAN: u64 = 4_096;
 /// Longest answer that is kept. Longer ones list what failed of many, and can be asked for again.
 const LONGEST: usize = 64 << 10;
 
@@ -46,14 +52,25 @@ struct State {
     calls: FxHashMap<CallKey, u64>,
     /// Rows in the table, oldest first, with the calls in them.
     rows: VecDeque<(u64, Vec<CallKey>)>,
-    /// Answers of the round that is being applied: not in the table yet.
-    round: FxHashMap<CallKey, Bytes>,
+    /// Answers of the round that is being applied, with their entries: not in the table yet.
+    round: FxHashMap<CallKey, (u64, Bytes)>,
 }
 
 impl State {
     fn add(&mut self, row: u64, calls: Vec<CallKey>) {
         self.calls.extend(calls.iter().map(|call| (*call, row)));
         self.rows.push_back((row, calls));
+    }
+
+    /// The rows that the round comes to: one for each span that has entries of it.
+    fn rows_of_round(&self) -> impl Iterator<Item = (u64, Vec<CallKey>)> + use<> {
+        let mut spans = BTreeMap::<u64, (u64, Vec<CallKey>)>::new();
+        for (call, (index, _)) in &self.round {
+            let (row, calls) = spans.entry(index / SPAN).or_default();
+            *row = (*row).max(*index);
+            calls.push(*call);
+        }
+        spans.into_values()
     }
 
     /// Forgets rows that are too far behind `newest`.
@@ -68,8 +85,9 @@ impl State {
     }
 }
 
-fn is_past(row: u64, newest: u64) -> bool {
-    row.saturating_add(ENTRIES) <= newest
+/// Whether the answer of an entry, or the answers of a row, no longer count at a later entry.
+fn is_past(index: u64, now: u64) -> bool {
+    index / SPAN + ENTRIES / SPAN < now / SPAN
 }
 
 /// The kept answers of the database in use.
@@ -92,11 +110,24 @@ impl Retries {
         Ok(())
     }
 
-    /// The answer of a call that was carried out, if it is kept. For the apply thread, which sees
-    /// the round under way, too.
-    pub(crate) fn applied(&self, call: CallKey, store: &Store) -> Result<Option<Bytes>, Error> {
-        if let Some(answer) = self.0.lock().round.get(&call) {
-            return Ok(Some(answer.clone()));
+    /// The answer of a call that was carried out, if it counts at entry `at`. For the apply thread,
+    /// which sees the round under way, too.
+    pub(crate) fn applied(
+        &self,
+        call: CallKey,
+        at: u64,
+        store: &Store,
+    ) -> Result<Option<Bytes>, Error> {
+        {
+            let state = self.0.lock();
+            if let Some((index, answer)) = state.round.get(&call)
+                && !is_past(*index, at)
+            {
+                return Ok(Some(answer.clone()));
+            }
+            if state.calls.get(&call).is_none_or(|row| is_past(*row, at)) {
+                return Ok(None);
+            }
         }
         self.known(call, store)
     }
@@ -119,10 +150,10 @@ impl Retries {
         self.0.lock().round.clear();
     }
 
-    /// Keeps the answer of an entry of the round.
-    pub(crate) fn keep(&self, call: CallKey, answer: &Bytes) {
+    /// Keeps the answer of entry `at` of the round.
+    pub(crate) fn keep(&self, call: CallKey, at: u64, answer: &Bytes) {
         if answer.len() <= LONGEST {
-            self.0.lock().round.insert(call, answer.clone());
+            self.0.lock().round.insert(call, (at, answer.clone()));
         }
     }
 
@@ -132,12 +163,16 @@ impl Retries {
         if state.round.is_empty() {
             return;
         }
-        let bytes = state.round.values().map(|answer| HEAD + answer.len()).sum();
-        let mut value = Vec::with_capacity(bytes);
-        for (call, answer) in &state.round {
-            put(&mut value, *call, answer);
+        for (row, calls) in state.rows_of_round() {
+            let answers = calls.iter().filter_map(|call| Some((call, &state.round.get(call)?.1)));
+            let answers: Vec<_> = answers.collect();
+            let bytes = answers.iter().map(|(_, answer)| HEAD + answer.len()).sum();
+            let mut value = Vec::with_capacity(bytes);
+            for (call, answer) in answers {
+                put(&mut value, *call, answer);
+            }
+            batch.put(StoreTable::named(RETRY_TABLE), row.to_be_bytes(), value);
         }
-        batch.put(StoreTable::named(RETRY_TABLE), last.to_be_bytes(), value);
         for (row, _) in state.rows.iter().take_while(|(row, _)| is_past(*row, last)) {
             batch.delete(StoreTable::named(RETRY_TABLE), row.to_be_bytes());
         }
@@ -149,8 +184,10 @@ impl Retries {
         if state.round.is_empty() {
             return;
         }
-        let calls = state.round.drain().map(|(call, _)| call).collect();
-        state.add(last, calls);
+        for (row, calls) in state.rows_of_round() {
+            state.add(row, calls);
+        }
+        state.round.clear();
         state.forget(last);
     }
 }
@@ -193,10 +230,11 @@ mod tests {
         CallKey { client: [7; 16], call: number }
     }
 
-    /// A round of answers that ends at `last`.
+    /// A round of answers to the entries up to `last`.
     fn round(retries: &Retries, store: &Store, last: u64, answers: &[(i32, &'static str)]) {
-        for (number, answer) in answers {
-            retries.keep(call(*number), &Bytes::from_static(answer.as_bytes()));
+        let first = (last + 1).saturating_sub(answers.len() as u64);
+        for (at, (number, answer)) in (first..).zip(answers) {
+            retries.keep(call(*number), at, &Bytes::from_static(answer.as_bytes()));
         }
         let mut batch = Batch::new();
         retries.write(&mut batch, last);
@@ -222,8 +260,8 @@ mod tests {
         let options = StoreOptions::default();
         let store = Store::open(dir.path(), &specs(), &options).unwrap();
         let retries = Retries::default();
-        retries.keep(call(1), &Bytes::from_static(b"one"));
-        assert_eq!(retries.applied(call(1), &store).unwrap().unwrap(), "one");
+        retries.keep(call(1), 9, &Bytes::from_static(b"one"));
+        assert_eq!(retries.applied(call(1), 10, &store).unwrap().unwrap(), "one");
         assert!(retries.known(call(1), &store).unwrap().is_none(), "not written yet");
         round(&retries, &store, 11, &[(2, "two"), (4, "")]);
         assert_eq!(retries.known(call(1), &store).unwrap().unwrap(), "one");
@@ -244,15 +282,36 @@ mod tests {
         let store = Store::open(dir.path(), &specs(), &StoreOptions::default()).unwrap();
         let retries = Retries::default();
         round(&retries, &store, 5, &[(1, "old"), (5, "again")]);
-        round(&retries, &store, 6, &[(2, "stays"), (5, "and again")]);
-        round(&retries, &store, 5 + ENTRIES, &[(3, "new")]);
+        round(&retries, &store, SPAN + 6, &[(2, "stays"), (5, "and again")]);
+        round(&retries, &store, SPAN + ENTRIES, &[(3, "new")]);
         assert_eq!(rows(&store), 2);
         assert!(retries.known(call(1), &store).unwrap().is_none());
         assert_eq!(retries.known(call(2), &store).unwrap().unwrap(), "stays");
         assert_eq!(retries.known(call(3), &store).unwrap().unwrap(), "new");
         assert_eq!(retries.known(call(5), &store).unwrap().unwrap(), "and again");
-        retries.keep(call(4), &Bytes::from(vec![0; LONGEST + 1]));
-        assert!(retries.applied(call(4), &store).unwrap().is_none());
+        let at = SPAN + ENTRIES + 1;
+        retries.keep(call(4), at, &Bytes::from(vec![0; LONGEST + 1]));
+        assert!(retries.applied(call(4), at, &store).unwrap().is_none());
         assert_eq!(retries.0.lock().calls.len(), 3);
+    }
+
+    #[test]
+    fn a_round_over_two_spans_makes_two_rows() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), &specs(), &StoreOptions::default()).unwrap();
+        let retries = Retries::default();
+        round(&retries, &store, SPAN + 1, &[(1, "one"), (2, "two"), (3, "three"), (4, "four")]);
+        assert_eq!(rows(&store), 2);
+        let after = Retries::default();
+        after.load(&store).unwrap();
+        // At the first entry at which those of the first span no longer count.
+        let at = ENTRIES + SPAN;
+        for retries in [&retries, &after] {
+            for (number, answer) in [(1, "one"), (2, "two"), (3, "three"), (4, "four")] {
+                assert_eq!(retries.applied(call(number), at - 1, &store).unwrap().unwrap(), answer);
+                let counts = retries.applied(call(number), at, &store).unwrap().is_some();
+                assert_eq!(counts, number > 2, "{number}");
+            }
+        }
     }
 }

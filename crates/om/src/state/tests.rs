@@ -13,6 +13,7 @@ use replicated::conformance::check;
 use replicated::{Entry, Machine};
 
 use super::machine::OmStateMachine;
+use super::retries::{ENTRIES, SPAN};
 use super::{CacheSizes, CurrentTables, MachineEvents};
 use crate::conformance::{Subject, call, create_volume};
 
@@ -151,6 +152,34 @@ fn a_prepare_that_is_refused_leaves_the_machine_as_it_is() {
     assert_eq!(*replica.events.prepared.borrow(), Some(1));
     let answers = replica.lead(3, vec![create_volume("one")]);
     assert_eq!(status(&answers[0]), Status::NotSupportedOperationWhenPrepared);
+}
+
+/// Replicas take the same entries in rounds of their own.
+#[test]
+fn a_call_that_comes_again_much_later_is_the_same_to_all_replicas_whatever_their_rounds_were() {
+    let first = || vec![call(1, create_volume("one")), call(2, create_volume("two"))];
+    let created = || call(1, create_volume("one"));
+    // The last entry at which the answer counts, and the next one.
+    let end = ENTRIES + SPAN;
+    for (again, expected) in [
+        (10 + ENTRIES, Status::Ok),
+        (11 + ENTRIES, Status::Ok),
+        (end - 1, Status::Ok),
+        (end, Status::VolumeAlreadyExists),
+    ] {
+        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [mut one, mut other] = dirs.each_ref().map(|dir| Replica::open(dir.path()));
+        for (index, request) in (10..).zip(first()) {
+            one.lead(index, vec![request]);
+        }
+        other.lead(10, first());
+        // What is too old goes with a round that has answers, and not in the middle of one.
+        let before = call(3, create_volume("three"));
+        one.lead(again - 1, vec![before.clone()]);
+        let here = one.lead(again, vec![created()]);
+        let there = other.lead(again - 1, vec![before, created()]);
+        assert_eq!((status(&here[0]), status(&there[1])), (expected, expected), "at {again}");
+    }
 }
 
 #[test]
