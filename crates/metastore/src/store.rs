@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use blockio::file_system_space;
 use bytes::Bytes;
 use rust_rocksdb::checkpoint::Checkpoint;
 use rust_rocksdb::{
@@ -15,6 +16,9 @@ use crate::compaction::{Jobs, PropertiesByTable};
 use crate::cursor::{Over, Searching};
 use crate::gaps::{Gaps, SnapshotMark, Wall};
 use crate::{Batch, Cursor, Durability, Error, IterRange, Result};
+
+/// Bytes that are to be free before a database goes on for which there was no room.
+const ROOM_BYTES: u64 = 4 << 20;
 
 pub(crate) struct Inner {
     pub(crate) db: DB,
@@ -290,6 +294,26 @@ impl Store {
         self.inner.db.flush_cfs_opt(&families, &options).map_err(|e| self.fail("flush", e))?;
         // A flush that failed at the same time may have been of the same rows.
         self.check("flush")
+    }
+
+    /// Has a database go on that had no room for a flush, and refuses writes since. RocksDB does so
+    /// by itself some seconds after there is room, and is not disturbed meanwhile.
+    ///
+    /// # Errors
+    /// When there is hardly any room yet, or a write or flush failed for another reason.
+    pub fn resume(&self) -> Result<()> {
+        let operation = "resume";
+        self.check(operation)?;
+        let space = file_system_space(&self.inner.path)
+            .map_err(|e| Error::Failed { operation, reason: e.to_string() })?;
+        if space.available < ROOM_BYTES {
+            let reason = format!("{} bytes are free", space.available);
+            return Err(Error::NoSpace { operation, reason });
+        }
+        self.inner.db.resume().map_err(|error| match error.kind() {
+            ErrorKind::Busy => Error::NoSpace { operation, reason: error.to_string() },
+            _ => self.fail(operation, error),
+        })
     }
 
     /// Makes the write-ahead log durable (after [`Durability::Wal`] writes).

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::error::{ChangeError, FetchError, ProposeError, ReadError};
+use crate::failure::FailureCause;
 use crate::machine::{LogPosition, MachineError, ProposalContext};
 use crate::membership::Change;
 use crate::pending::Permit;
@@ -103,6 +104,7 @@ pub(crate) enum Event {
     },
     MachineFailed {
         group: u64,
+        cause: FailureCause,
         reason: String,
     },
     Flushed {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::machine::{MachineError, NoRoom};
+
 /// Where a group failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureCause {
@@ -9,6 +11,8 @@ pub enum FailureCause {
     Panic,
     /// The state machine returned an error, or panicked.
     Machine,
+    /// The state machine has no room to write.
+    Room,
     /// A committed entry or a snapshot says something of the members that cannot be.
     Members,
     /// The log can no longer be written: what of it is on the disk is unknown.
@@ -20,6 +24,11 @@ impl FailureCause {
     /// may say yes the next time and have dropped what it did not write.
     pub fn is_final(self) -> bool {
         self == Self::Log
+    }
+
+    /// The cause of an error of the state machine.
+    pub(crate) fn of(error: &MachineError) -> Self {
+        if error.is::<NoRoom>() { Self::Room } else { Self::Machine }
     }
 }
 

@@ -71,7 +71,7 @@ pub use group_config::GroupConfig;
 pub use host::RaftHost;
 pub use log::{LogHandle, PersistedGroup};
 pub use machine::{
-    Committed, LogPosition, MachineError, ProposalContext, SnapshotSource, StateMachine,
+    Committed, LogPosition, MachineError, NoRoom, ProposalContext, SnapshotSource, StateMachine,
 };
 pub use membership::{Change, Member, MemberRole, Membership, Peer};
 pub use metrics::{HostMetrics, LogMetrics};

@@ -77,6 +77,13 @@ pub enum SnapshotSource {
 /// The error of a state machine: the group stops and says so.
 pub type MachineError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
+/// The error of a state machine that has no room to write: one that is supervised is started again
+/// until there is some, however often that fails. What makes it for that is to return this error
+/// as long as there is none, so that the group takes no part in elections meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoRoom(pub String);
+
 /// A replicated state machine. Calls come from one thread at a time.
 ///
 /// The machine keeps its applied position in its own store, in the same batch as the effects

@@ -1,9 +1,9 @@
 //! A group that fails is started again, with pauses that grow, and given up after some tries.
 //!
-//! A failure is often one of a moment: a bug that needs a certain order of events, a disk that was
-//! full. Then the log and the store still hold everything, and the group goes on from there. One
-//! that comes back with every try does not: the group is given up, and the owner of the process
-//! decides what follows.
+//! A failure is often one of a moment: a bug that needs a certain order of events. Then the log and
+//! the store still hold everything, and the group goes on from there. One that comes back with each
+//! try does not: the group is given up, and the owner of the process decides what follows. A disk
+//! that is full is neither: it is waited for until somebody makes room.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +18,9 @@ use crate::group::Group;
 use crate::host::RaftHost;
 use crate::machine::{MachineError, StateMachine};
 
+/// Pause before it is seen again whether there is room.
+const ROOM_PAUSE: Duration = Duration::from_secs(1);
+
 /// How often, and when, a failed group is started again.
 #[derive(Debug, Clone)]
 pub struct RestartPolicy {
@@ -25,7 +28,7 @@ pub struct RestartPolicy {
     pub first_pause: Duration,
     /// Each pause is twice the one before, up to this.
     pub longest_pause: Duration,
-    /// Tries before the group is given up.
+    /// Tries before the group is given up. Those for which there was no room do not count.
     pub tries: u32,
     /// A group that worked for this long has all its tries again.
     pub forgiven_after: Duration,
@@ -173,7 +176,7 @@ where
 {
     async fn run(self) {
         let mut failures = self.group.failures();
-        let (mut attempt, mut pause) = (0, self.policy.first_pause);
+        let (mut attempt, mut longer) = (0, self.policy.first_pause);
         let mut since = tokio::time::Instant::now();
         loop {
             let failure = match failures.wait_for(Option::is_some).await.as_deref() {
@@ -181,31 +184,41 @@ where
                 _ => return,
             };
             if since.elapsed() >= self.policy.forgiven_after {
-                (attempt, pause) = (0, self.policy.first_pause);
+                (attempt, longer) = (0, self.policy.first_pause);
             }
-            attempt += 1;
+            let waits = failure.cause == FailureCause::Room;
+            attempt += u32::from(!waits);
             if failure.cause.is_final() || attempt > self.policy.tries {
                 tracing::error!(group = %self.group.id(), %failure, tries = attempt - 1, "raft group is given up on this node");
                 self.health.send_replace(GroupHealth::Failed(failure));
                 return;
             }
+            let pause = if waits { ROOM_PAUSE.min(self.policy.longest_pause) } else { longer };
             tracing::warn!(group = %self.group.id(), %failure, attempt, ?pause, "raft group is started again");
+            let attempt = attempt.max(1);
             self.health.send_replace(GroupHealth::Restarting { failure, attempt });
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(self.policy.longest_pause);
+            if !waits {
+                longer = (longer * 2).min(self.policy.longest_pause);
+            }
             let machine = self.machine.clone();
             let ended = self.ended.lock().await;
             if *ended {
                 return;
             }
-            if let Err(error) = self.host.restart_group(self.group.id(), move || machine()).await {
+            let cause = Arc::new(parking_lot::Mutex::new(FailureCause::Machine));
+            let make = {
+                let cause = cause.clone();
+                move || machine().inspect_err(|error| *cause.lock() = FailureCause::of(error))
+            };
+            if let Err(error) = self.host.restart_group(self.group.id(), make).await {
                 if matches!(error, GroupError::Shutdown) {
                     return;
                 }
                 // It is still failed, with this as the latest reason.
                 let cause = match error {
                     GroupError::Log(_) => FailureCause::Log,
-                    _ => FailureCause::Machine,
+                    _ => *cause.lock(),
                 };
                 let reason = format!("it does not start again: {error}");
                 self.group.shared.failure.send_replace(Some(GroupFailure { cause, reason }));

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use multiraft::{
-    Committed, FailureCause, GroupHealth, LogPosition, MachineError, Proposal, RestartPolicy,
-    SnapshotSource, StateMachine, Supervisor,
+    Committed, FailureCause, GroupHealth, LogPosition, MachineError, NoRoom, Proposal,
+    RestartPolicy, SnapshotSource, StateMachine, Supervisor,
 };
 
 use crate::support::{Cluster, Recorder, until};
@@ -19,6 +19,17 @@ struct Trouble {
     panics: AtomicU32,
     /// Returns errors until this is taken back.
     refuses: AtomicBool,
+    /// Has no room until this is taken back.
+    full: AtomicBool,
+}
+
+impl Trouble {
+    fn room(&self) -> Result<(), MachineError> {
+        match self.full.load(Ordering::SeqCst) {
+            true => Err(NoRoom("the disk is full".to_owned()).into()),
+            false => Ok(()),
+        }
+    }
 }
 
 /// A recorder that fails when it is told to.
@@ -41,6 +52,7 @@ impl StateMachine for Shaky {
         if self.trouble.refuses.load(Ordering::SeqCst) {
             return Err("a bug that stays".into());
         }
+        self.trouble.room()?;
         self.recorder.apply(entries)
     }
 
@@ -71,6 +83,7 @@ async fn shaky(cluster: &Cluster, n: usize) -> (Arc<Trouble>, Supervisor) {
     let trouble = Arc::<Trouble>::default();
     let (store, of) = (cluster.nodes[n].store.clone(), trouble.clone());
     let make = move || {
+        of.room()?;
         let recorder = Recorder { store: store.clone(), dir: None };
         let machine: Box<dyn StateMachine> = Box::new(Shaky { recorder, trouble: Arc::clone(&of) });
         Ok(machine)
@@ -112,6 +125,46 @@ async fn a_group_whose_machine_panics_comes_back_and_has_everything() {
         until("all replicas agree", || all.iter().all(|n| cluster.entries(*n) == held)).await;
         cluster.shutdown().await;
     }
+}
+
+/// However long that takes, and however often it happens.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_without_room_waits_for_it_and_is_not_given_up() {
+    let cluster = Cluster::started(3);
+    let all = [0, 1, 2];
+    cluster.put(&all, "before").await;
+    let victim = cluster.leader().await;
+    let (trouble, supervisor) = shaky(&cluster, victim).await;
+    cluster.leader().await;
+    let others: Vec<usize> = all.into_iter().filter(|n| *n != victim).collect();
+    for round in 0..3 {
+        trouble.full.store(true, Ordering::SeqCst);
+        let mut changes = supervisor.changes();
+        while supervisor.health() == GroupHealth::Works {
+            let by = cluster.leader_of(&all).await;
+            // A leader that fails with it does not answer.
+            let _ = cluster.group(by).propose(Proposal::new(format!("full {round}"))).await;
+        }
+        let mut tries = 0;
+        // More than it would have if they counted.
+        while tries < 2 * policy().tries {
+            changes.changed().await.unwrap();
+            let health = changes.borrow_and_update().clone();
+            assert!(!matches!(health, GroupHealth::Failed(_)), "{health:?}");
+            tries += u32::from(matches!(
+                health,
+                GroupHealth::Restarting { failure, .. } if failure.cause == FailureCause::Room
+            ));
+        }
+        cluster.put(&others, "meanwhile").await;
+        trouble.full.store(false, Ordering::SeqCst);
+        until("it works", || supervisor.health() == GroupHealth::Works).await;
+        let last = cluster.put(&all, "after").await;
+        cluster.group(victim).wait_applied(last.index).await.unwrap();
+    }
+    let held = cluster.entries(victim);
+    until("all replicas agree", || all.iter().all(|n| cluster.entries(*n) == held)).await;
+    cluster.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -113,7 +113,12 @@ impl State {
                 return Err(error);
             }
         };
-        let service = log.start(options, first, move || Ok(machine()?)).await?;
+        let service = log.start(options, first, move || {
+            let machine = machine()?;
+            machine.check_room()?;
+            Ok(machine)
+        });
+        let service = service.await?;
         Ok(Self { current: Arc::clone(current), events, service })
     }
 }

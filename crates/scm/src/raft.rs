@@ -81,7 +81,11 @@ impl State {
         let machine = ScmMachine::new(cluster.clone(), store.clone(), applied);
         let tables = store.clone();
         // What a round that failed has changed in memory goes; the tables have what was applied.
-        let again = move || Ok(ScmMachine::reload(cluster.clone(), tables.clone())?);
+        let again = move || {
+            let machine = ScmMachine::reload(cluster.clone(), tables.clone())?;
+            machine.check_room()?;
+            Ok(machine)
+        };
         let service = log.start(group, machine, again).await?;
         let (cluster_id, scm_id) = (directory.cluster_id.clone(), directory.scm_id);
         Ok(Self { cluster_id, scm_id, service, store, _directory: directory })

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::entry::{bytes_of, is_external};
 use crate::error::ProposeError;
 use crate::event::{Event, Reply};
-use crate::failure::panic_text;
+use crate::failure::{FailureCause, panic_text};
 use crate::machine::{Committed, LogPosition, MachineError, StateMachine};
 use crate::metrics::add;
 use crate::shared::GroupShared;
@@ -74,13 +74,16 @@ impl Machine {
             return None;
         }
         let machine = &mut self.machine;
-        let reason = match catch_unwind(AssertUnwindSafe(|| f(machine))) {
+        let (cause, reason) = match catch_unwind(AssertUnwindSafe(|| f(machine))) {
             Ok(Ok(result)) => return Some(result),
-            Ok(Err(error)) => error.to_string(),
-            Err(panic) => format!("state machine panicked: {}", panic_text(&*panic)),
+            Ok(Err(error)) => (FailureCause::of(&error), error.to_string()),
+            Err(panic) => {
+                let reason = format!("state machine panicked: {}", panic_text(&*panic));
+                (FailureCause::Machine, reason)
+            }
         };
         self.failed = true;
-        self.send(Event::MachineFailed { group: self.shared.number, reason });
+        self.send(Event::MachineFailed { group: self.shared.number, cause, reason });
         None
     }
 
@@ -89,7 +92,8 @@ impl Machine {
         self.failed = true;
         self.entries.clear();
         self.replies.clear();
-        self.send(Event::MachineFailed { group: self.shared.number, reason });
+        let cause = FailureCause::Machine;
+        self.send(Event::MachineFailed { group: self.shared.number, cause, reason });
     }
 
     /// Applies what was gathered.

@@ -209,8 +209,8 @@ impl Loop {
             Event::LogFailed { group, reason } => {
                 self.with(group, |g, out| g.fail(FailureCause::Log, reason, out));
             }
-            Event::MachineFailed { group, reason } => {
-                self.with(group, |g, out| g.fail(FailureCause::Machine, reason, out));
+            Event::MachineFailed { group, cause, reason } => {
+                self.with(group, |g, out| g.fail(cause, reason, out));
             }
             Event::AppliedMoved { group } => self.with(group, |_, _| {}),
             Event::Flushed { group, at } => self.with(group, |g, out| g.on_flushed(at, out)),

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use metastore::{Batch, Durability};
-use multiraft::{LogPosition, MachineError, SnapshotSource};
+use multiraft::{LogPosition, MachineError, NoRoom, SnapshotSource};
 use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info, transaction_info};
 use namespace::{
     Overlay, PREPARED_INFO_KEY, RowChange, Table, TransactionPosition, View, ViewError,
@@ -283,6 +283,15 @@ impl OmStateMachine {
         Ok(Some(feed::Round { after, index, changes, batch: Bytes::from(encoded) }))
     }
 
+    /// Whether the tables take writes: for a machine that takes the place of one for which there
+    /// was no room.
+    ///
+    /// # Errors
+    /// When they do not.
+    pub(crate) fn check_room(&self) -> Result<(), MachineError> {
+        self.tables()?.store().resume().map_err(told)
+    }
+
     fn write(
         &self,
         tables: &Tables,
@@ -381,7 +390,7 @@ impl Machine for OmStateMachine {
         for entry in entries {
             answers.push(self.apply_one(entry, &tables, &mut overlay, began)?);
         }
-        self.write(&tables, overlay, at)?;
+        self.write(&tables, overlay, at).map_err(told)?;
         let ended = Instant::now();
         answers.iter_mut().for_each(|answer| answer.round.ended = ended);
         self.applied = at;
@@ -393,7 +402,7 @@ impl Machine for OmStateMachine {
     }
 
     fn flush(&mut self) -> Result<LogPosition, MachineError> {
-        self.tables()?.store().flush().map_err(Error::from)?;
+        self.tables()?.store().flush().map_err(told)?;
         self.events.flushes.fetch_add(1, Ordering::Relaxed);
         Ok(self.applied)
     }
@@ -401,12 +410,12 @@ impl Machine for OmStateMachine {
     fn snapshot(&mut self) -> Result<SnapshotSource, MachineError> {
         let tables = self.tables()?;
         let fail = |e| Error::io(&self.snapshots, e);
-        std::fs::create_dir_all(&self.snapshots).map_err(fail)?;
+        std::fs::create_dir_all(&self.snapshots).map_err(fail).map_err(told)?;
         let path = self.snapshots.join(format!("{}-{}", self.applied.term, self.applied.index));
         if path.exists() {
             std::fs::remove_dir_all(&path).map_err(fail)?;
         }
-        tables.store().checkpoint(&path).map_err(Error::from)?;
+        tables.store().checkpoint(&path).map_err(told)?;
         Ok(SnapshotSource::Dir(path))
     }
 
@@ -414,7 +423,7 @@ impl Machine for OmStateMachine {
         let SnapshotSource::Dir(path) = source else {
             return Err(Box::new(Error::Position("snapshot is no directory".to_owned())));
         };
-        self.current.replace(&path)?;
+        self.current.replace(&path).map_err(told)?;
         let held = self.stored_position()?;
         if held > at {
             return Err(Box::new(Error::Position(format!(
@@ -429,12 +438,24 @@ impl Machine for OmStateMachine {
         let position = transaction_info(at.term, at.index);
         batch.put(stored(Table::TransactionInfoTable), TRANSACTION_INFO_KEY, position);
         let tables = self.tables()?;
-        tables.store().write(batch, Durability::NoWal).map_err(Error::from)?;
-        tables.store().flush().map_err(Error::from)?;
+        tables.store().write(batch, Durability::NoWal).map_err(told)?;
+        tables.store().flush().map_err(told)?;
         self.applied = at;
         self.load_prepared()?;
         Ok(())
     }
+}
+
+/// An error as Raft takes it: a full disk is waited for.
+fn told(error: impl Into<Error>) -> MachineError {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let error: Error = error.into();
+    let full = match &error {
+        Error::Store(error) => matches!(error, metastore::Error::NoSpace { .. }),
+        Error::Io { source, .. } => matches!(source.kind(), StorageFull | QuotaExceeded),
+        _ => false,
+    };
+    if full { NoRoom(error.to_string()).into() } else { error.into() }
 }
 
 /// The directory of a changed row; `None` when it is gone.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use metastore::{Batch, Durability, Store};
-use multiraft::{LogPosition, MachineError, SnapshotSource};
+use multiraft::{LogPosition, MachineError, NoRoom, SnapshotSource};
 use parking_lot::Mutex;
 use placement::{Applied, Change, Cluster, Refused, Touched};
 use replicated::{Entry, Machine};
@@ -137,6 +137,15 @@ impl ScmMachine {
         };
         Ok(Self::new(cluster, store, applied))
     }
+
+    /// Whether the store takes writes: for a machine that takes the place of one for which there
+    /// was no room.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn check_room(&self) -> Result<(), MachineError> {
+        self.store.resume().map_err(told)
+    }
 }
 
 impl Machine for ScmMachine {
@@ -171,12 +180,12 @@ impl Machine for ScmMachine {
             let key = TRANSACTION_INFO_KEY.to_owned();
             TRANSACTION_INFO.put(&mut batch, &key, &PositionRow(self.applied));
         }
-        self.store.write(batch, Durability::NoWal)?;
+        self.store.write(batch, Durability::NoWal).map_err(told)?;
         Ok(outcomes)
     }
 
     fn flush(&mut self) -> Result<LogPosition, MachineError> {
-        self.store.flush()?;
+        self.store.flush().map_err(told)?;
         Ok(self.applied)
     }
 
@@ -197,6 +206,14 @@ impl Machine for ScmMachine {
             // it.
             self.cluster.lock().sequences.drop_ranges();
         }
+    }
+}
+
+/// An error of the store as Raft takes it: a full disk is waited for.
+fn told(error: metastore::Error) -> MachineError {
+    match error {
+        metastore::Error::NoSpace { .. } => NoRoom(error.to_string()).into(),
+        error => error.into(),
     }
 }
 
