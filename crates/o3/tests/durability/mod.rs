@@ -15,6 +15,7 @@
 //! * [`point_to_point`]: a node is emptied to one other
 //! * [`reconstruction`]: seven processes: erasure-coded keys whose indexes are lost, rebuilt, come
 //!   back
+//! * [`om_maintenance`]: three OMs that compact, delete and copy their tables, killed in turn
 //! * [`ledger`]: what writers were told, and whether a cluster still holds it
 
 mod bad_disks;
@@ -28,6 +29,7 @@ mod healing;
 mod kill_all;
 mod ledger;
 mod lost_datanode;
+mod om_maintenance;
 mod point_to_point;
 mod reconstruction;
 mod sick_disk;
