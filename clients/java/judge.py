@@ -181,7 +181,7 @@ def hsync(folder):
 
 
 def distcp(folder):
-    """Hadoop's DistCp between two buckets, with its comparison of checksums."""
+    """Hadoop's DistCp between two buckets, with its comparison of checksums, then from snapshot to snapshot."""
 
     def copies(_, conf):
         o3_sh(conf, "volume", "create", "/distcp")
