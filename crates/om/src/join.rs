@@ -80,9 +80,7 @@ pub(crate) async fn membership(
             }
             // One that lost its disk: the members may have changed since they began, and the file
             // may name some that are still to join.
-            let told = known.into_iter().flatten().filter_map(|answer| answer.membership);
-            let told = told.filter_map(|bytes| Membership::decode(bytes).ok());
-            Ok(told.max_by_key(|m| m.index).filter(|m| m.contains(me.raft_id)))
+            Ok(newest(known.iter().flatten()).filter(|m| m.contains(me.raft_id)))
         }
     }
 }
@@ -127,14 +125,21 @@ async fn join(setup: &Setup, note: &JoinNote, force: bool) -> Result<Membership,
     Ok(joined?)
 }
 
-/// All others must know of this OM: they read their configuration again to tell.
+/// All members must know of this OM: they read their configuration again to tell. So must others
+/// that answer; one that does not, and that no member names as one, is still to join itself: two
+/// that join at the same time would wait for each other for ever.
 async fn check_configurations(me: &Member, others: &[Member]) -> Result<(), Error> {
     let asked = others.iter().map(|other| configuration(other, REQUEST_TIMEOUT));
     let answers = futures::future::join_all(asked).await;
-    for (other, answer) in others.iter().zip(answers) {
+    let members = newest(answers.iter().flatten());
+    let joins = |other: &Member| members.as_ref().is_some_and(|m| !m.contains(other.raft_id));
+    for (other, answer) in others.iter().zip(&answers) {
         let id = &other.node_id;
         let hint = "--force does without";
         let Some(answer) = answer else {
+            if joins(other) {
+                continue;
+            }
             let reason = format!("OM {id} does not say whether its configuration has it; {hint}");
             return Err(refused(me, reason));
         };
@@ -149,6 +154,14 @@ async fn check_configurations(me: &Member, others: &[Member]) -> Result<(), Erro
         }
     }
     Ok(())
+}
+
+/// The members as of the latest change that one of the answers knows.
+fn newest<'a>(
+    answers: impl IntoIterator<Item = &'a OmConfigurationResponse>,
+) -> Option<Membership> {
+    let told = answers.into_iter().filter_map(|answer| answer.membership.clone());
+    told.filter_map(|bytes| Membership::decode(bytes).ok()).max_by_key(|m| m.index)
 }
 
 async fn configuration(other: &Member, timeout: Duration) -> Option<OmConfigurationResponse> {

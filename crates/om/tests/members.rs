@@ -230,6 +230,28 @@ async fn an_om_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_om_joins_while_another_one_is_still_to_join() {
+    let mut service = Service::start(World::new().await).await;
+    let (fourth, _fifth) = (service.grow("om4"), service.grow("om5"));
+    service.write_file(&[]);
+    // A member has to say what its configuration is.
+    let silent = (0..3).find(|n| !service.om(*n).is_leader()).unwrap();
+    service.kill(silent).await;
+    let bootstrap =
+        || OmOptions { bootstrap: Some(Bootstrap { force: false }), ..OmOptions::default() };
+    let refused = Om::start(&service.conf(fourth), bootstrap()).await.err().unwrap().to_string();
+    let expected = format!("OM {} does not say", service.node(silent));
+    assert!(refused.contains(&expected), "{refused}");
+    service.revive(silent).await;
+    // The one that joins at the same time has not, and cannot yet.
+    service.oms[fourth] = Some(Om::start(&service.conf(fourth), bootstrap()).await.unwrap());
+    let client = service.client();
+    let votes = |(node, role): &(String, String)| node == "om4" && role == "FOLLOWER";
+    service.until("it votes", async || roles(&client).await.iter().any(votes)).await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wiped_om_does_not_count_those_that_the_file_names_and_nobody_let_in() {
     let mut service = Service::start(World::new().await).await;
     service.grow("om4");
