@@ -30,6 +30,8 @@ pub struct Portion {
     pub finished: Vec<usize>,
     /// Blocks to delete, each once, in ascending order.
     pub blocks: Vec<LocalId>,
+    /// How many blocks of the first transaction are behind this portion, when it does not end it.
+    pub part: Option<usize>,
 }
 
 /// Checks what came from SCM.
@@ -46,16 +48,24 @@ pub fn check(tx: &DeletedBlocksTransaction) -> Result<ContainerId, DeletionError
     Ok(ContainerId::from_wire(tx.container_id))
 }
 
-/// The whole transactions, in order, that fit into `limit` blocks; always at least one, so that a
-/// transaction larger than the limit does not stay for ever.
-pub fn next_portion(pending: &[DeletedBlocksTransaction], limit: usize) -> Portion {
-    let mut portion = Portion { finished: Vec::new(), blocks: Vec::new() };
+/// The whole transactions, in order, that fit into `limit` blocks; of a first one that is larger,
+/// as many blocks. Of the first one, `done` blocks are in earlier portions.
+pub fn next_portion(pending: &[DeletedBlocksTransaction], done: usize, limit: usize) -> Portion {
+    let mut portion = Portion { finished: Vec::new(), blocks: Vec::new(), part: None };
+    let block = |id: &i64| LocalId::from_wire(*id);
     for (i, tx) in pending.iter().enumerate() {
-        if i > 0 && portion.blocks.len().saturating_add(tx.local_id.len()) > limit {
+        let before = if i == 0 { done } else { 0 };
+        let left = tx.local_id.get(before..).unwrap_or_default();
+        let room = limit.max(1).saturating_sub(portion.blocks.len());
+        if left.len() > room {
+            if i == 0 {
+                portion.blocks.extend(left.iter().take(room).map(block));
+                portion.part = Some(before.saturating_add(room));
+            }
             break;
         }
         portion.finished.push(i);
-        portion.blocks.extend(tx.local_id.iter().map(|id| LocalId::from_wire(*id)));
+        portion.blocks.extend(left.iter().map(block));
     }
     portion.blocks.sort_unstable();
     portion.blocks.dedup();
@@ -87,16 +97,33 @@ mod tests {
     #[test]
     fn portions_are_whole_transactions_within_the_limit() {
         let pending = [tx(1, &[5, 3]), tx(2, &[3, 4]), tx(3, &[9])];
-        let portion = next_portion(&pending, 4);
+        let portion = next_portion(&pending, 0, 4);
         assert_eq!(portion.finished, [0, 1]);
-        assert_eq!(portion.blocks, [LocalId(3), LocalId(4), LocalId(5)]);
+        assert_eq!(
+            (portion.blocks, portion.part),
+            (vec![LocalId(3), LocalId(4), LocalId(5)], None)
+        );
     }
 
     #[test]
-    fn a_transaction_larger_than_the_limit_is_still_done() {
-        let portion = next_portion(&[tx(1, &[1, 2, 3]), tx(2, &[4])], 2);
-        assert_eq!(portion.finished, [0]);
-        assert_eq!(portion.blocks.len(), 3);
+    fn a_transaction_larger_than_the_limit_is_done_in_parts() {
+        let pending = [tx(1, &[5, 4, 3, 2, 1]), tx(2, &[6]), tx(3, &[7])];
+        let (mut done, mut parts) = (0, Vec::new());
+        loop {
+            let portion = next_portion(&pending, done, 2);
+            parts.push((portion.blocks, portion.finished));
+            let Some(part) = portion.part else { break };
+            done = part;
+        }
+        let ids = |ids: &[u64]| ids.iter().map(|id| LocalId(*id)).collect::<Vec<_>>();
+        let nothing = Vec::new;
+        assert_eq!(
+            parts,
+            [(ids(&[4, 5]), nothing()), (ids(&[2, 3]), nothing()), (ids(&[1, 6]), vec![0, 1])]
+        );
+        // What is behind the end, or an absurd limit, loops nobody.
+        assert_eq!(next_portion(&pending, 99, 0).finished, [0, 1]);
+        assert_eq!(next_portion(&pending, 0, 0).part, Some(1));
     }
 
     #[test]

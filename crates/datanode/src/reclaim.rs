@@ -19,8 +19,8 @@ const PORTION: Bounds = Bounds {
     least: 50,
     first: 500,
     most: 10_000,
-    // Writes of clients wait for the rows of one container that go.
-    short: Duration::from_millis(10),
+    // Writes of clients wait for the rows of one container that go, and reads for the core.
+    short: Duration::from_millis(4),
     long: Duration::from_millis(500),
 };
 

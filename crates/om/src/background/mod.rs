@@ -62,7 +62,7 @@ impl Resume {
 
 /// How long a write of a service that takes apart what was deleted should take while clients write:
 /// they may have to wait for it.
-const SHORT: Duration = Duration::from_millis(20);
+const SHORT: Duration = Duration::from_millis(10);
 /// The same while nobody does.
 const LONG: Duration = Duration::from_millis(200);
 

@@ -28,9 +28,31 @@ pub(super) struct Work {
 
 /// What goes of it.
 pub(super) struct Rows {
+    /// Transactions that end with it.
     pub transactions: Vec<i64>,
+    /// Where it ends; nowhere when there was nothing to do.
+    pub end: Option<Place>,
     pub blocks: Vec<LocalId>,
     freed: Freed,
+}
+
+/// How far the rows of a container's blocks are gone: of this transaction so many blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub tx: i64,
+    pub blocks: usize,
+}
+
+impl Place {
+    /// Behind a whole transaction.
+    fn behind(tx: i64) -> Self {
+        Self { tx, blocks: usize::MAX }
+    }
+
+    /// Whether the transaction has more blocks.
+    pub fn is_inside(self) -> bool {
+        self.blocks != usize::MAX
+    }
 }
 
 impl ContainerStore {
@@ -67,8 +89,10 @@ impl ContainerStore {
     fn reclaim_disk(&self, disk: &Disk, limit: usize, later: bool) -> Result<Reclaimed> {
         let mut done = Reclaimed::default();
         let mut waiting = disk.waiting.lock();
+        let mut portion = limit;
         if waiting.is_empty() || !waiting.is_covered(&disk.flushes) {
-            self.remove_rows_of(disk, limit, &mut waiting, &mut done);
+            let removed = self.remove_rows_of(disk, limit, &mut waiting, &mut done);
+            portion = portion.max(removed);
             if waiting.is_empty() {
                 return Ok(done);
             }
@@ -83,17 +107,23 @@ impl ContainerStore {
                 return Ok(done);
             }
         }
-        let (works, touched) = waiting.take(if later { limit } else { usize::MAX });
-        done.more |= later;
+        let (works, touched) = waiting.take(portion);
+        // Beside clients, there are rows that waited for this.
+        done.more |= later || !waiting.is_empty();
         let mut freed = Vec::new();
         for some in works {
-            match self.free_space(&some, later) {
+            match self.free_space(&some) {
                 Ok(true) => freed.push(some),
-                Ok(false) => {}
+                // There may be a row to remove again.
+                Ok(false) => {
+                    waiting.keep(&some);
+                    done.more = true;
+                }
                 Err(error) => {
                     // The transactions stay, and a later run repeats this.
                     let container = some.container.id();
                     tracing::error!(%container, %error, "cannot give back the space of deleted blocks");
+                    waiting.keep(&some);
                     done.more = true;
                 }
             }
@@ -113,21 +143,27 @@ impl ContainerStore {
                 }
             }
         }
-        freed.iter().try_for_each(finish)?;
+        for some in &freed {
+            let ended = waiting.may_end(some);
+            // One of which a part stayed is done once more.
+            done.more |= ended.len() < some.rows.transactions.len();
+            finish(some, &ended)?;
+        }
         Ok(done)
     }
 
-    /// Removes the rows of about `limit` blocks.
+    /// Removes the rows of about `limit` blocks, and says of how many.
     fn remove_rows_of(
         &self,
         disk: &Disk,
         limit: usize,
         waiting: &mut Waiting,
         done: &mut Reclaimed,
-    ) {
+    ) -> usize {
         let ids: Vec<_> = disk.deleting.lock().iter().copied().collect();
-        let mut left = limit;
+        let mut removed = 0usize;
         for id in ids {
+            let left = limit.saturating_sub(removed);
             if left == 0 {
                 done.more = true;
                 break;
@@ -138,7 +174,7 @@ impl ContainerStore {
                 // Moved meanwhile: that disk has its transactions.
                 continue;
             }
-            let (some, more) = match remove_rows(&container, waiting.last_of(id), left) {
+            let (some, more) = match remove_rows(&container, waiting.last_of(&container), left) {
                 Ok(Some(some)) => some,
                 Ok(None) => continue,
                 // One bad container does not keep the others from their space.
@@ -148,7 +184,7 @@ impl ContainerStore {
                 }
             };
             done.more |= more;
-            left = left.saturating_sub(some.rows.blocks.len());
+            removed = removed.saturating_add(some.rows.blocks.len());
             done.blocks += some.rows.freed.blocks;
             done.bytes += some.rows.freed.bytes;
             // SCM compares the replicas of a closed container by how many blocks they have: with an
@@ -159,20 +195,19 @@ impl ContainerStore {
             self.leave_cache(id, &some.rows.blocks);
             waiting.add(some, &disk.flushes);
         }
+        removed
     }
 
     /// Says whether the space is free; it is not when the replica is another one by now, or a block
     /// has a row again: then its transaction is carried out anew.
-    fn free_space(&self, some: &Work, later: bool) -> Result<bool> {
+    fn free_space(&self, some: &Work) -> Result<bool> {
         let container = &some.container;
-        if later {
-            if !self.is_served(container) {
+        if !self.is_served(container) {
+            return Ok(false);
+        }
+        for local in &some.rows.blocks {
+            if container.block_row(*local)?.is_some() {
                 return Ok(false);
-            }
-            for local in &some.rows.blocks {
-                if container.block_row(*local)?.is_some() {
-                    return Ok(false);
-                }
             }
         }
         some.rows.freed.free_space(container, &some.rows.blocks)?;
@@ -184,18 +219,24 @@ impl ContainerStore {
 /// it was removed or moved to another disk just now.
 fn remove_rows(
     container: &Arc<Container>,
-    after: Option<i64>,
+    after: Option<Place>,
     limit: usize,
 ) -> Result<Option<(Work, bool)>> {
     let (id, disk) = (container.id(), container.disk());
-    let pending = pending(container, after, limit)?;
+    let (pending, all) = pending(container, after, limit)?;
     if after.is_some() && pending.is_empty() {
         return Ok(None);
     }
-    let portion = deletion::next_portion(&pending, limit);
+    let first = pending.first().map(|tx| tx.tx_id);
+    let done = after.filter(|after| Some(after.tx) == first).map_or(0, |after| after.blocks);
+    let portion = deletion::next_portion(&pending, done, limit);
     let transactions: Vec<i64> =
         portion.finished.iter().filter_map(|i| Some(pending.get(*i)?.tx_id)).collect();
-    let more = portion.finished.len() < pending.len() || pending.len() >= limit;
+    let more = !all || portion.finished.len() < pending.len();
+    let end = match (portion.part, first) {
+        (Some(blocks), Some(tx)) => Some(Place { tx, blocks }),
+        _ => transactions.last().map(|tx| Place::behind(*tx)),
+    };
 
     let _commit = container.commit.lock();
     if container.state() == ContainerState::Deleted {
@@ -232,7 +273,7 @@ fn remove_rows(
     container.set_sums(sums);
     container.note_deleted_early(early, Early::All);
     let container = Arc::clone(container);
-    let rows = Rows { transactions, blocks: portion.blocks, freed };
+    let rows = Rows { transactions, end, blocks: portion.blocks, freed };
     Ok(Some((Work { container, rows }, more)))
 }
 
@@ -245,39 +286,45 @@ fn durability(container: &Container) -> Durability {
     if logged || !container.state().is_live() { Durability::NoWal } else { Durability::Wal }
 }
 
-/// The container's oldest transactions behind `after`.
+/// The container's oldest transactions that are not done at `after`, of `limit` blocks and more,
+/// and whether these are all. At most `limit` are read.
 fn pending(
     container: &Container,
-    after: Option<i64>,
+    after: Option<Place>,
     limit: usize,
-) -> Result<Vec<DeletedBlocksTransaction>> {
+) -> Result<(Vec<DeletedBlocksTransaction>, bool)> {
     let id = container.id();
     let mut found = Vec::new();
     let range = IterRange::prefix(tables::prefix(id));
     let mut cursor = container.disk().db.iter(DELETE_TXNS, range)?;
     match after {
-        Some(after) => cursor.seek(&tables::tx_key(id, after.saturating_add(1))),
+        Some(after) if after.is_inside() => cursor.seek(&tables::tx_key(id, after.tx)),
+        Some(after) => cursor.seek(&tables::tx_key(id, after.tx.saturating_add(1))),
         None => cursor.first(),
     }
-    while found.len() < limit {
-        let Some((_, value)) = cursor.row()? else { break };
+    let done = after.filter(|after| after.is_inside());
+    let mut blocks = 0usize;
+    while found.len() < limit && blocks < limit {
+        let Some((_, value)) = cursor.row()? else { return Ok((found, true)) };
         let tx = DeletedBlocksTransaction::decode(value)
             .map_err(|e| StorageError::row(id, "delete_txns", e))?;
+        let before = done.filter(|done| done.tx == tx.tx_id).map_or(0, |done| done.blocks);
+        blocks = blocks.saturating_add(tx.local_id.len().saturating_sub(before));
         found.push(tx);
         cursor.next();
     }
-    Ok(found)
+    Ok((found, cursor.row()?.is_none()))
 }
 
 /// Step four: the transactions are done.
-fn finish(work: &Work) -> Result<()> {
+fn finish(work: &Work, transactions: &[i64]) -> Result<()> {
     let (container, disk) = (&work.container, work.container.disk());
     let _commit = container.commit.lock();
     if container.state() == ContainerState::Deleted {
         return Ok(());
     }
     let (mut sums, mut batch) = (container.sums(), Batch::new());
-    for tx in &work.rows.transactions {
+    for tx in transactions {
         let key = tables::tx_key(container.id(), *tx);
         if let Some(row) = disk.db.get(DELETE_TXNS, &key)? {
             let tx = DeletedBlocksTransaction::decode(&row[..])
@@ -289,7 +336,7 @@ fn finish(work: &Work) -> Result<()> {
     sums.put_changed(container, &mut batch);
     disk.db.write(batch, Durability::NoWal)?;
     container.set_sums(sums);
-    if pending(container, None, 1)?.is_empty() {
+    if pending(container, None, 1)?.0.is_empty() {
         disk.deleting.lock().remove(&container.id());
     }
     Ok(())

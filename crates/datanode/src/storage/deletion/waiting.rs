@@ -6,13 +6,14 @@
 //! portions too, and no more rows go until that is done: what a flush has not covered is never
 //! freed, and no segment is dropped that has records of such blocks.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use types::ContainerId;
 
-use super::reclaim::{Rows, Work};
+use super::reclaim::{Place, Rows, Work};
 use crate::storage::containers::Container;
 
 /// So many blocks do not wait any longer.
@@ -45,17 +46,25 @@ impl Flushes {
     }
 }
 
+fn is_of(of: &Weak<Container>, container: &Arc<Container>) -> bool {
+    std::ptr::eq(of.as_ptr(), Arc::as_ptr(container))
+}
+
 /// Work of which the rows are gone. Containers keep their disk, and the disk has this: so it keeps
 /// none of them.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    works: Vec<(ContainerId, Weak<Container>, Rows)>,
+    works: Vec<(Weak<Container>, Rows)>,
     blocks: usize,
     /// The flush that covers all of it.
     flush: u64,
     since: Option<Instant>,
     /// Containers of which some was freed.
     touched: Vec<Weak<Container>>,
+    /// Containers with a transaction of which only a part was begun, and how far.
+    inside: Vec<(Weak<Container>, Place)>,
+    /// Transactions of which a part was not freed: they do not end with their last part.
+    kept: BTreeSet<(ContainerId, i64)>,
 }
 
 impl Waiting {
@@ -72,10 +81,30 @@ impl Waiting {
         self.blocks >= MOST || self.since.is_some_and(|since| since.elapsed() >= LONGEST)
     }
 
-    /// The last transaction of a container whose rows are gone.
-    pub(super) fn last_of(&self, id: ContainerId) -> Option<i64> {
-        let of = self.works.iter().filter(|(of, ..)| *of == id);
-        of.filter_map(|(.., rows)| rows.transactions.last()).max().copied()
+    /// How far the rows of a container are gone.
+    pub(super) fn last_of(&self, container: &Arc<Container>) -> Option<Place> {
+        let waiting = self.works.iter().filter(|(of, _)| is_of(of, container));
+        let inside = self.inside.iter().filter(|(of, _)| is_of(of, container));
+        waiting.filter_map(|(_, rows)| rows.end).chain(inside.map(|(_, place)| *place)).max()
+    }
+
+    /// Notes that the space of this work is not free: its transactions stay, also the one of which
+    /// it is a part.
+    pub(super) fn keep(&mut self, work: &Work) {
+        let id = work.container.id();
+        self.may_end(work);
+        if let Some(end) = work.rows.end.filter(|end| end.is_inside()) {
+            self.kept.insert((id, end.tx));
+        }
+        self.inside.retain(|(of, _)| !is_of(of, &work.container));
+    }
+
+    /// The transactions that end with this work, whose space is free.
+    pub(super) fn may_end(&mut self, work: &Work) -> Vec<i64> {
+        let id = work.container.id();
+        let mut ended = work.rows.transactions.clone();
+        ended.retain(|tx| !self.kept.remove(&(id, *tx)));
+        ended
     }
 
     /// Adds work whose rows went just now.
@@ -84,14 +113,18 @@ impl Waiting {
         self.blocks = self.blocks.saturating_add(rows.blocks.len());
         self.flush = flushes.next();
         self.since.get_or_insert_with(Instant::now);
-        self.works.push((container.id(), Arc::downgrade(&container), rows));
+        self.inside.retain(|(of, _)| of.strong_count() > 0 && !is_of(of, &container));
+        if let Some(end) = rows.end.filter(|end| end.is_inside()) {
+            self.inside.push((Arc::downgrade(&container), end));
+        }
+        self.works.push((Arc::downgrade(&container), rows));
     }
 
     /// Takes the first works, of about so many blocks; with the last ones the containers of which
     /// some was freed. What is no more is left out.
     pub(super) fn take(&mut self, blocks: usize) -> (Vec<Work>, Vec<Arc<Container>>) {
         let (mut sum, mut count) = (0usize, 0usize);
-        for (.., rows) in &self.works {
+        for (_, rows) in &self.works {
             sum = sum.saturating_add(rows.blocks.len().max(1));
             if count > 0 && sum > blocks {
                 break;
@@ -99,7 +132,7 @@ impl Waiting {
             count = count.saturating_add(1);
         }
         let mut taken = Vec::new();
-        for (_, container, rows) in self.works.drain(..count) {
+        for (container, rows) in self.works.drain(..count) {
             self.blocks = self.blocks.saturating_sub(rows.blocks.len());
             if !self.touched.iter().any(|touched| touched.ptr_eq(&container)) {
                 self.touched.push(Weak::clone(&container));
