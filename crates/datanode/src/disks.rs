@@ -53,6 +53,7 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
         },
         open_timeout: settings.checks.timeout,
         scrub_min_gap: settings.scans.min_gap,
+        closed_from_rows: settings.scans.enabled,
         metadata_cache: cache / settings.data_dirs.len().max(1),
         metadata_open_files: open.tables,
         ..StorageOptions::new(dirs, cluster_id, id)

@@ -1,5 +1,6 @@
 //! Checking what containers are made of, all of them one after the other.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -74,8 +75,10 @@ impl BackgroundService for MetadataScanner {
         for id in portion {
             let now = self.clock.now();
             let Ok(container) = node.store.container(id) else { continue };
-            // What was read as a whole so lately was checked with that.
-            if container.disk().failure().is_some() || node.store.was_scanned_lately(id, now) {
+            // What was read as a whole so lately was checked with that, if it was in this run.
+            let seen = !container.unseen.load(Ordering::Relaxed);
+            let lately = seen && node.store.was_scanned_lately(id, now);
+            if lately || container.disk().failure().is_some() {
                 continue;
             }
             step_back(container.disk(), &*self.clock, MAX_STEP_BACK).await;

@@ -81,6 +81,8 @@ pub struct StorageOptions {
     pub metadata_buffer: usize,
     /// Files of the database that are kept open per disk.
     pub metadata_open_files: u32,
+    /// Load closed containers from rows: scans of their metadata look at their files later.
+    pub closed_from_rows: bool,
     /// First chunks of blocks on fast disks, if there are such disks.
     pub cache: Option<Arc<ChunkCache>>,
 }
@@ -119,6 +121,7 @@ impl StorageOptions {
             metadata_cache: 64 << 20,
             metadata_buffer: 32 << 20,
             metadata_open_files: 512,
+            closed_from_rows: false,
             cache: None,
         }
     }

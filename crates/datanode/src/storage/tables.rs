@@ -1,7 +1,7 @@
 //! Tables of a disk's `container.db`, and the forms of their keys and values.
 //!
 //! Names and forms are those of Ozone's schema V3: keys start with the container id, eight bytes
-//! big-endian, and `|`. Two tables are ours: `segments` and `pipelines`.
+//! big-endian, and `|`. Ours are `segments`, `deleted_early`, `closed` and `pipelines`.
 
 use container::segment::SegmentInfo;
 use metastore::{Preset, Table, TableSpec};
@@ -23,16 +23,19 @@ pub(crate) const DELETE_TXNS: Table = Table::named("delete_txns");
 pub(crate) const SEGMENTS: Table = Table::named("segments");
 /// Blocks deleted before this replica had them: `<localID>` → [`Early`](super::containers::Early).
 pub(crate) const DELETED_EARLY: Table = Table::named("deleted_early");
+/// What the `.container` files of closed containers say: nothing → [`ClosedRow`].
+pub(crate) const CLOSED: Table = Table::named("closed");
 /// Pipelines: id, kind of position → [`Position`]. The one table not keyed by container.
 pub(crate) const PIPELINES: Table = Table::named("pipelines");
 
 /// All tables.
-pub(crate) const TABLES: [TableSpec; 6] = [
+pub(crate) const TABLES: [TableSpec; 7] = [
     TableSpec::new("block_data", Preset::Scan),
     TableSpec::new("metadata", Preset::Point),
     TableSpec::new("delete_txns", Preset::Queue),
     TableSpec::new("segments", Preset::Point),
     TableSpec::new("deleted_early", Preset::Queue),
+    TableSpec::new("closed", Preset::Point),
     TableSpec::new("pipelines", Preset::Point),
 ];
 
@@ -40,8 +43,8 @@ pub(crate) const TABLES: [TableSpec; 6] = [
 pub(crate) const TABLES_WITH_DELETIONS: [Table; 3] = [BLOCK_DATA, DELETE_TXNS, DELETED_EARLY];
 
 /// Tables whose keys start with a container.
-pub(crate) const PER_CONTAINER: [Table; 5] =
-    [BLOCK_DATA, METADATA, DELETE_TXNS, SEGMENTS, DELETED_EARLY];
+pub(crate) const PER_CONTAINER: [Table; 6] =
+    [BLOCK_DATA, METADATA, DELETE_TXNS, SEGMENTS, DELETED_EARLY, CLOSED];
 
 /// Keys of the metadata table.
 pub(crate) const BCSID: &str = "#BCSID";
@@ -133,6 +136,30 @@ pub(crate) fn read_segment(key: &[u8], value: &[u8]) -> Result<(ContainerId, u32
     let number = u32::from_be_bytes(number.ok_or_else(|| bad("key".into()))?);
     let info = SegmentInfo::decode(value).map_err(|e| bad(e.to_string()))?;
     Ok((container, number, info))
+}
+
+/// What the `.container` file of a closed container says. A start that finds this row need not
+/// read the file.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ClosedRow {
+    /// Of the pipeline that made it, 16 bytes; none when there was none.
+    #[prost(bytes = "vec", tag = "1")]
+    pub pipeline: Vec<u8>,
+    /// The node that made it first.
+    #[prost(string, tag = "2")]
+    pub origin: String,
+    /// Its index in an EC group, else 0.
+    #[prost(int32, tag = "3")]
+    pub replica_index: i32,
+    /// Size at which it counts as full.
+    #[prost(uint64, tag = "4")]
+    pub max_size: u64,
+    /// What its rows said at least when it was sealed.
+    #[prost(uint64, tag = "5")]
+    pub bcsid: u64,
+    /// The same.
+    #[prost(uint64, tag = "6")]
+    pub delete_tx: u64,
 }
 
 /// A number of the metadata table.

@@ -75,6 +75,7 @@ impl Container {
             writes: OnceLock::new(),
             scanned: ScanTimes::default(),
             full: AtomicBool::new(false),
+            unseen: AtomicBool::new(false),
         })
     }
 

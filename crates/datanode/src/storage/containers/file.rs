@@ -12,7 +12,7 @@ use container::ContainerState;
 use sha2::{Digest, Sha256};
 use types::{ContainerId, PipelineId};
 
-use super::{Container, Fixed, Sealed};
+use super::{Container, Fixed, Sealed, closed_row};
 use crate::storage::disk::Disk;
 use crate::storage::error::{ContainerFileFault, Result, StorageError};
 
@@ -111,7 +111,10 @@ impl ContainerFile {
     }
 
     /// Writes the file of a container in `dir`, so that a crash leaves the old one or the new one.
+    /// The row that says what is in the old one goes before.
     pub fn write(&self, disk: &Disk, dir: &Path) -> Result<()> {
+        disk.check()?;
+        closed_row::forget(disk, self.id)?;
         let metadata = dir.join("metadata");
         let path = metadata.join(format!("{}.container", self.id));
         let temporary = path.with_extension("container.tmp");
@@ -119,7 +122,6 @@ impl ContainerFile {
             io::ErrorKind::StorageFull => StorageError::OutOfSpace(e.to_string()),
             _ => StorageError::disk(&path, e),
         };
-        disk.check()?;
         let mut file = File::create(&temporary).map_err(fail)?;
         file.write_all(self.text(dir).as_bytes()).map_err(fail)?;
         disk.sync_file(&file, &temporary)?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use blockio::durable;
 use container::ContainerState;
@@ -15,12 +16,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId};
 
 use super::file::ContainerFile;
-use super::{Container, Early, Sealed, Sums};
+use super::{Container, Early, Sealed, Sums, closed_row};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::segments::{Recovered, Segments, recover};
 use crate::storage::tables::{
-    self, BLOCK_DATA, DELETE_TXNS, DELETED_EARLY, METADATA, PER_CONTAINER, SEGMENTS, StoredBlock,
+    self, BLOCK_DATA, ClosedRow, DELETE_TXNS, DELETED_EARLY, METADATA, PER_CONTAINER, SEGMENTS,
+    StoredBlock,
 };
 use crate::storage::transfer::discard_unfinished;
 
@@ -32,6 +34,8 @@ pub(crate) struct LoadedDisk {
     pub(crate) missing: Vec<ContainerId>,
     /// Containers that turned out bad, and why.
     pub(crate) damaged: Vec<(ContainerId, String)>,
+    /// How many containers were loaded without a look at their files.
+    pub(crate) from_rows: usize,
 }
 
 /// All rows about containers, read once.
@@ -46,19 +50,31 @@ struct Rows {
     scanned: FxHashMap<ContainerId, u64>,
 }
 
-/// Loads every container of a disk.
+/// Loads every container of a disk; closed ones `from_rows` where their rows say all.
 ///
 /// # Errors
 /// When the disk cannot be read at all; a bad container is no error.
-pub(crate) fn load_all(disk: &Arc<Disk>) -> Result<LoadedDisk> {
+pub(crate) fn load_all(disk: &Arc<Disk>, from_rows: bool) -> Result<LoadedDisk> {
     finish_deletions(disk)?;
-    let directories = discard_unfinished(disk, directories(disk)?)?;
+    let closed = if from_rows { closed_row::read(disk)? } else { FxHashMap::default() };
+    // A copy has its row when it is whole.
+    let (known, others) =
+        directories(disk)?.into_iter().partition(|(id, _)| closed.contains_key(id));
+    let others = discard_unfinished(disk, others)?;
     let mut rows = Rows::read(disk)?;
     let mut loaded = LoadedDisk::default();
     let mut seen = BTreeSet::new();
-    for (id, dir) in directories {
+    let known: Vec<(ContainerId, PathBuf)> = known;
+    for (id, dir) in known.into_iter().chain(others) {
         seen.insert(id);
-        if let Some((container, damage)) = load(disk, id, &dir, &mut rows)? {
+        let read = match closed.get(&id).and_then(|row| load_closed(disk, id, row, &mut rows)) {
+            Some(read) => {
+                loaded.from_rows += 1;
+                Some(read)
+            }
+            None => load(disk, id, &dir, &mut rows)?,
+        };
+        if let Some((container, damage)) = read {
             loaded.damaged.extend(damage.map(|why| (id, why)));
             loaded.containers.push(container);
         }
@@ -113,6 +129,31 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
+}
+
+/// One that is closed, from its rows; `None` when they do not say all.
+fn load_closed(
+    disk: &Arc<Disk>,
+    id: ContainerId,
+    row: &ClosedRow,
+    rows: &mut Rows,
+) -> Option<(Arc<Container>, Option<String>)> {
+    let file = closed_row::to_file(id, row)?;
+    let segments = rows.segments.get(&id);
+    if !closed_row::are_whole(segments.into_iter().flat_map(BTreeMap::values)) {
+        return None;
+    }
+    let infos = rows.segments.remove(&id).unwrap_or_default();
+    let highest = infos.last_key_value().map_or(0, |(number, _)| *number);
+    let segments = Segments { infos, highest, ..Segments::default() };
+    let sums = rows.sums.remove(&id).unwrap_or_default();
+    let early = rows.deleted_early.remove(&id).unwrap_or_default();
+    let (sealed, counted) = (file.sealed, rows.counted.remove(&id));
+    let container = Container::assemble(Arc::clone(disk), file, sums, segments, early);
+    container.scanned.restore(rows.scanned.remove(&id).unwrap_or_default());
+    container.unseen.store(true, Ordering::Relaxed);
+    let damage = sealed.and_then(|sealed| lost_rows(sealed, counted, &sums));
+    Some((container, damage))
 }
 
 /// One container; `None` for a directory that was never finished.
@@ -178,6 +219,9 @@ fn load(
             (false, Some(sealed)) => lost_rows(sealed, counted, &container.sums()),
             (false, None) => None,
         };
+    }
+    if damage.is_none() {
+        container.note_closed();
     }
     Ok(Some((container, damage)))
 }

@@ -1,6 +1,7 @@
 //! Containers: what they are, where they lie, how they come and go.
 
 mod adopt;
+mod closed_row;
 mod create;
 mod delete;
 mod early;
@@ -59,6 +60,8 @@ pub struct Container {
     pub(crate) scanned: ScanTimes,
     /// SCM was told that it is full.
     pub(crate) full: AtomicBool,
+    /// It was loaded from rows, and its files are still to be looked at.
+    pub(crate) unseen: AtomicBool,
 }
 
 /// What never changes.

@@ -132,6 +132,7 @@ impl ContainerStore {
         container.note_arrived()?;
         container.write_file(to)?;
         container.set_state(to);
+        container.note_closed();
         tracing::info!(container = %id, %to, "an unhealthy replica is repaired");
         self.checksums().note(container);
         self.note_changed(id);
@@ -160,6 +161,7 @@ impl ContainerStore {
         }
         container.write_file(to)?;
         container.set_state(to);
+        container.note_closed();
         tracing::info!(container = %id, %from, %to, "container changed");
         self.checksums().note(container);
         self.note_changed(id);

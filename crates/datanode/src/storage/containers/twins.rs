@@ -10,6 +10,7 @@ use types::ContainerId;
 
 use super::{Container, LoadedDisk, delete};
 use crate::storage::relocation::{has_left, stayed};
+use crate::storage::scan::damage_of_unseen;
 
 /// The containers of all disks, one replica of each.
 #[derive(Default)]
@@ -23,15 +24,28 @@ struct Replica {
     container: Arc<Container>,
     /// What is wrong with it.
     damage: Option<String>,
+    /// Its files could not be looked at.
+    unseen: bool,
 }
 
 impl Replica {
     /// The greater, the better.
     fn worth(&self) -> (bool, bool, bool, u64, u64) {
         let info = self.container.info();
-        let sound = self.damage.is_none() && info.state != ContainerState::Unhealthy;
+        let sound =
+            self.damage.is_none() && !self.unseen && info.state != ContainerState::Unhealthy;
         let closed = info.state == ContainerState::Closed;
         (sound, closed, info.state == ContainerState::QuasiClosed, info.bcsid, info.blocks)
+    }
+
+    /// Looks at its files, if nobody has: the other one may be removed for what is seen.
+    fn look(&mut self) {
+        if self.damage.is_none() {
+            match damage_of_unseen(&self.container) {
+                Some(damage) => self.damage = damage,
+                None => self.unseen = true,
+            }
+        }
     }
 
     fn is_sound(&self) -> bool {
@@ -62,8 +76,10 @@ impl Loaded {
         let mut damage: BTreeMap<_, _> = disk.damaged.into_iter().collect();
         for container in disk.containers {
             let id = container.id();
-            let mut replica = Replica { damage: damage.remove(&id), container };
+            let mut replica = Replica { damage: damage.remove(&id), container, unseen: false };
             if let Some(other) = self.containers.get_mut(&id) {
+                replica.look();
+                other.look();
                 if replica.is_better(other) {
                     std::mem::swap(other, &mut replica);
                 }

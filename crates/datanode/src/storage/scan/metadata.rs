@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use container::ContainerState;
 use container::segment::SegmentInfo;
@@ -15,6 +16,19 @@ use crate::storage::error::Result;
 /// The first thing that is wrong. Blocks.
 pub(super) fn damage_of(container: &Container) -> Found {
     first_damage(container).unwrap_or_else(|error| judge(container.id(), &error))
+}
+
+/// Looks at the files of one that was loaded from rows, if nobody has, and says what is wrong with
+/// it. `None` when they cannot be looked at now. Blocks.
+pub(in crate::storage) fn damage_of_unseen(container: &Container) -> Option<Option<String>> {
+    if !container.unseen.load(Ordering::Relaxed) {
+        return Some(None);
+    }
+    match damage_of(container) {
+        Found::Damage(reason) => Some(Some(reason)),
+        Found::Nothing => Some(None),
+        Found::Moot => None,
+    }
 }
 
 /// The first thing that is wrong, whatever the state and the `.container` file, which says the
@@ -52,6 +66,13 @@ fn first_damage(container: &Container) -> Result<Found> {
     let rest = match rows::check_sums(container)? {
         Some(reason) => Some(reason),
         None => segments(container)?,
+    };
+    let rest = match rest {
+        Some(reason) => Some(reason),
+        None => {
+            let chunks = container.path().join("chunks");
+            container.look_first().map_err(|e| of_system(container.id(), &chunks, &e))?
+        }
     };
     Ok(rest.map_or(Found::Nothing, Found::Damage))
 }

@@ -34,7 +34,7 @@ use types::ContainerId;
 
 pub(in crate::storage) use data::damage_of_blocks;
 pub use figures::{DiskScans, FoundDamage, ScanFigures};
-pub(in crate::storage) use metadata::damage_beside_file;
+pub(in crate::storage) use metadata::{damage_beside_file, damage_of_unseen};
 pub use pace::{Pace, Unpaced};
 pub(in crate::storage) use rows::{PAGE, page};
 pub use times::ScanOverview;

@@ -6,6 +6,7 @@
 
 mod append;
 mod compact;
+mod first_look;
 mod read;
 mod recover;
 mod write;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use container::segment::{SEGMENT_HEADER_LEN, SegmentError, SegmentHeader, SegmentInfo};
 use types::ContainerId;
@@ -60,15 +60,20 @@ pub(crate) fn recover(
 
 /// Removes segments that no row knows: begun after the last flush, or compacted away.
 fn remove_unknown(chunks: &Path, infos: &BTreeMap<u32, SegmentInfo>) -> io::Result<()> {
+    let mut unknown = files(chunks)?.into_iter().filter(|(number, _)| !infos.contains_key(number));
+    unknown.try_for_each(|(_, path)| fs::remove_file(path))
+}
+
+/// The segments that have files.
+pub(super) fn files(chunks: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
+    let mut found = Vec::new();
     for entry in fs::read_dir(chunks)? {
         let entry = entry?;
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_suffix(".segment")?.parse().ok());
-        if number.is_some_and(|number: u32| !infos.contains_key(&number)) {
-            fs::remove_file(entry.path())?;
-        }
+        found.extend(number.map(|number| (number, entry.path())));
     }
-    Ok(())
+    Ok(found)
 }
 
 /// What is wrong with a segment file.
@@ -102,20 +107,29 @@ fn check(
     if len < info.durable {
         return Ok(Err(Damage::Short { len, durable: info.durable }));
     }
-    if info.durable >= SEGMENT_HEADER_LEN {
-        let mut header = [0; SEGMENT_HEADER_LEN as usize];
-        file.read_exact_at(&mut header, 0)?;
-        if let Err(error) = (SegmentHeader { container, number }).expect(&header) {
-            return Ok(Err(error.into()));
-        }
+    if info.durable >= SEGMENT_HEADER_LEN
+        && let Err(error) = expect_header(&file, container, number)?
+    {
+        return Ok(Err(error.into()));
     }
     cut_tail(disk, (&file, path), info, len)?;
     Ok(Ok(()))
 }
 
+/// Whether a segment's file begins as it should.
+pub(super) fn expect_header(
+    file: &File,
+    container: ContainerId,
+    number: u32,
+) -> io::Result<Result<(), SegmentError>> {
+    let mut header = [0; SEGMENT_HEADER_LEN as usize];
+    file.read_exact_at(&mut header, 0)?;
+    Ok((SegmentHeader { container, number }).expect(&header))
+}
+
 /// Cuts what no row knows. What rows know stays, also behind bytes that are missing: a record there
 /// may be one that an earlier replay put back, and whose entry the log does not have any more.
-fn cut_tail(
+pub(super) fn cut_tail(
     disk: &Disk,
     (file, path): (&File, &Path),
     info: &SegmentInfo,

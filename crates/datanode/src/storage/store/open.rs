@@ -73,7 +73,8 @@ impl ContainerStore {
             };
             tracing::info!(
                 disk = disk.id(), path = %disk.path().display(), engine = disk.io().engine(),
-                containers = loaded.containers.len(), missing = loaded.missing.len(),
+                containers = loaded.containers.len(), from_rows = loaded.from_rows,
+                missing = loaded.missing.len(),
                 "disk opened"
             );
             inner.disks.push(disk);
@@ -134,7 +135,7 @@ fn open_side_by_side(
         let backend = backends.map(|make| make(at));
         deadline::begin("open-disk", move || {
             let disk = Disk::open(&dir, &options, backend)?;
-            let loaded = load_all(&disk)?;
+            let loaded = load_all(&disk, options.closed_from_rows)?;
             Ok((disk, loaded))
         })
     };

@@ -4,6 +4,7 @@
 
 mod cached_chunks;
 mod checks;
+mod closed_rows;
 mod commits;
 mod damage;
 mod deletion;
@@ -68,6 +69,7 @@ impl Node {
             .unwrap();
         let data = DataDirectory::new(dir.path().join("disk"));
         let mut options = StorageOptions::new(vec![data], "CID-test", DatanodeId::random());
+        options.closed_from_rows = true;
         change(&mut options);
         let pipeline = PipelineId::random();
         let (faults, log) = (Faults::default(), Vec::new());
@@ -76,7 +78,18 @@ impl Node {
         node
     }
 
+    /// Opens the disks, and has all files looked at as scans do.
     pub fn open(&mut self) {
+        self.open_unseen();
+        for container in self.store().all() {
+            if let Some(Some(why)) = scan::damage_of_unseen(&container) {
+                self.store().mark_unhealthy(container.id(), &why).unwrap();
+            }
+        }
+    }
+
+    /// Opens the disks.
+    pub fn open_unseen(&mut self) {
         let mut backend = FaultyBackend::default();
         backend.faults = self.faults.clone();
         let make = move |_| -> Box<dyn blockio::Backend> { Box::new(backend.clone()) };

@@ -123,6 +123,7 @@ impl Arrival {
         let metadata = place.join("metadata");
         fs::remove_file(metadata.join(MARKER)).map_err(|e| StorageError::disk(&metadata, e))?;
         self.disk.sync_names(&metadata)?;
+        container.note_closed();
         Ok(container)
     }
 }

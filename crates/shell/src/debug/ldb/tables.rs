@@ -104,7 +104,7 @@ fn of_datanode(table: &str, schema: &str) -> Option<TableForm> {
         "block_data" | "last_chunk_info" => (key(Rest::Text), ValueForm::Block),
         "metadata" | "finalize_blocks" => (key(Rest::Text), ValueForm::Number),
         "delete_txns" => (key(Rest::Number), ValueForm::Deletion),
-        "segments" | "deleted_early" => (key(Rest::Text), ValueForm::Bytes),
+        "segments" | "deleted_early" | "closed" => (key(Rest::Text), ValueForm::Bytes),
         _ => return None,
     };
     Some(TableForm::new(key, value))
