@@ -54,7 +54,7 @@ fn simulate(runs: &Runs) -> (bool, String, String) {
 }
 
 /// Seeds that found something, with what it was.
-const FOUND: [(Runs, &str); 20] = [
+const FOUND: [(Runs, &str); 21] = [
     (
         Runs { scenario: "raft", faults: "usual", seed: 2, count: 16, seconds: 120 },
         "a log was refused after a full disk and a kill: the file made in vain was taken for the newest",
@@ -134,6 +134,10 @@ const FOUND: [(Runs, &str); 20] = [
     (
         Runs { scenario: "raft", faults: "disks", seed: 3749116143, count: 1, seconds: 120 },
         "a new log whose first sync failed before a loss of power was refused: that nothing of it was acknowledged could not be told",
+    ),
+    (
+        Runs { scenario: "cluster", faults: "services", seed: 3816461467, count: 1, seconds: 120 },
+        "an OM that joined waited for another one that was still to join, and that one for it",
     ),
 ];
 
