@@ -8,8 +8,9 @@
 //! # Invariants
 //! * **The row never says CLOSED of a container whose file says something else**: it is put behind
 //!   the file, and is durably gone before the file is written again.
-//! * A container without the row, one of which a row of segments says that a crash may have cut
-//!   something short, and one that lies on two disks is read from its files.
+//! * A container without the row, and one of which a row of segments says that a crash may have cut
+//!   something short, is read from its files. Those of one that lies on two disks are looked at
+//!   before one of the two goes.
 
 use container::ContainerState;
 use container::segment::{SEGMENT_HEADER_LEN, SegmentInfo};

@@ -58,13 +58,12 @@ pub(crate) fn load_all(disk: &Arc<Disk>, from_rows: bool) -> Result<LoadedDisk> 
     finish_deletions(disk)?;
     let closed = if from_rows { closed_row::read(disk)? } else { FxHashMap::default() };
     // A copy has its row when it is whole.
-    let (known, others) =
+    let (known, others): (Vec<_>, Vec<_>) =
         directories(disk)?.into_iter().partition(|(id, _)| closed.contains_key(id));
     let others = discard_unfinished(disk, others)?;
     let mut rows = Rows::read(disk)?;
     let mut loaded = LoadedDisk::default();
     let mut seen = BTreeSet::new();
-    let known: Vec<(ContainerId, PathBuf)> = known;
     for (id, dir) in known.into_iter().chain(others) {
         seen.insert(id);
         let read = match closed.get(&id).and_then(|row| load_closed(disk, id, row, &mut rows)) {
