@@ -18,7 +18,7 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from cluster import Cluster  # noqa: E402
 from held_disks import HeldDisks  # noqa: E402
-from record import shown  # noqa: E402
+from record import compared, shown  # noqa: E402
 
 DATA = os.environ.get("DATA", "120")
 BACKLOG = os.environ.get("BACKLOG", "100000")
@@ -161,13 +161,7 @@ def main(o3, work):
         print(f"looked {len(seen)} times: at most {max(row[3] for row in seen)} containers lacked a replica")
         for at, disks, nodes, _ in seen[:: max(1, len(seen) // 20)]:
             print(f"  {at:.0f} s: disks {disks:.1f}, nodes {nodes:.1f}")
-        for verb, name in (("ockg", "write"), ("ocklr", "read")):
-            for place, share in enumerate(("p50", "p99")):
-                was, now = (statistics.median(r[place] for r in of[verb]) for of in (alone, beside))
-                title = f"background/a client's {name} of 10 KB, {share}, medians of {ROUNDS} rounds"
-                shown(f"{title}, alone", was, "ms", 2)
-                shown(f"{title}, beside scans, deletion and balancing", now, "ms", 2)
-                print(f"{name} {share}: {now / was:.2f} times")
+        compared("background", alone, beside, "scans, deletion and balancing", ROUNDS)
     finally:
         bench.end()
 

@@ -7,13 +7,12 @@ service is resumed. Then the client leaves, and what is still there drains alone
 
 import json
 import os
-import statistics
 import sys
 import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from cluster import Cluster  # noqa: E402
-from record import shown  # noqa: E402
+from record import compared  # noqa: E402
 
 KEYS = os.environ.get("KEYS", "1000000")
 SIZE = os.environ.get("SIZE", "1KB")
@@ -77,13 +76,7 @@ def main(o3, work):
             time.sleep(1)
         took = time.monotonic() - since
         print(f"the client left: {before} drained in {took:.0f} s", flush=True)
-        for verb, name in (("ockg", "write"), ("ocklr", "read")):
-            for place, share in enumerate(("p50", "p99")):
-                was, now = (statistics.median(r[place] for r in of[verb]) for of in (alone, beside))
-                title = f"a client's {name} of 10 KB, {share}, medians of {ROUNDS} rounds"
-                shown(f"deletion/{title}, alone", was, "ms", 2)
-                shown(f"deletion/{title}, beside a backlog of {KEYS} blocks", now, "ms", 2)
-                print(f"{name} {share}: {now / was:.2f} times")
+        compared("deletion", alone, beside, f"a backlog of {KEYS} blocks", ROUNDS)
     finally:
         cluster.stop()
 
