@@ -234,6 +234,11 @@ fn new_seeds_of_services_whose_members_come_and_go_lose_nothing() {
 }
 
 #[test]
+fn new_seeds_of_oms_that_compact_and_keep_snapshots_have_the_same_rows() {
+    explore("cluster", "maintenance", 1, 120);
+}
+
+#[test]
 fn a_seed_gives_the_same_run_again() {
     // Beside each other, and beside other tests: neither the directory nor the load may show.
     let once = |scenario, faults| {

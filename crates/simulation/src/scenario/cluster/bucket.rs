@@ -17,6 +17,8 @@ pub enum Op {
     Rename(u8, u8),
     /// Which keys are there?
     List,
+    /// Keep what is there.
+    Snapshot,
 }
 
 /// What it answers.
@@ -32,6 +34,8 @@ pub enum Answer {
     Content(u64),
     /// The keys.
     Names(Vec<u8>),
+    /// The keys with their contents.
+    Contents(BTreeMap<u8, u64>),
 }
 
 /// The model of a bucket.
@@ -60,6 +64,10 @@ impl Model for Keys {
             Op::Rename(from, to) => {
                 let content = state.get(from);
                 match content {
+                    // Which of the two is looked at first depends on the bucket's layout.
+                    None if answer == Some(&Answer::Taken) && state.contains_key(to) => {
+                        Answer::Taken
+                    }
                     None => Answer::Missing,
                     Some(_) if state.contains_key(to) => Answer::Taken,
                     Some(content) => {
@@ -70,6 +78,7 @@ impl Model for Keys {
                 }
             }
             Op::List => Answer::Names(state.keys().copied().collect()),
+            Op::Snapshot => Answer::Contents(state.clone()),
         };
         answer.is_none_or(|answer| *answer == would).then_some(next)
     }
@@ -100,6 +109,30 @@ mod tests {
         assert_eq!(verdict(&events), Verdict::Linearizable);
         events.push(event(Op::Get(1), Some(Answer::Content(100)), 8));
         assert_eq!(verdict(&events), Verdict::Not);
+    }
+
+    #[test]
+    fn a_snapshot_holds_what_was_there_at_one_moment_of_its_creation() {
+        let puts = [
+            event(Op::Put(1, 100), Some(Answer::Done), 0),
+            event(Op::Put(2, 200), Some(Answer::Done), 2),
+            event(Op::Put(1, 101), Some(Answer::Done), 4),
+        ];
+        let snapshot = |contents: &[(u8, u64)]| {
+            let answer = Answer::Contents(contents.iter().copied().collect());
+            Event { op: Op::Snapshot, answer: Some(answer), asked: 1, answered: 4 }
+        };
+        for (contents, expected) in [
+            (&[(1, 100)][..], Verdict::Linearizable),
+            (&[(1, 100), (2, 200)], Verdict::Linearizable),
+            (&[(1, 101), (2, 200)], Verdict::Linearizable),
+            (&[(2, 200)], Verdict::Not),
+            (&[(1, 101)], Verdict::Not),
+        ] {
+            let mut events = puts.to_vec();
+            events.insert(1, snapshot(contents));
+            assert_eq!(verdict(&events), expected, "{contents:?}");
+        }
     }
 
     #[test]

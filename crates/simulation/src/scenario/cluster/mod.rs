@@ -9,6 +9,7 @@
 mod bucket;
 mod client;
 mod configuration;
+mod copies;
 mod deletions;
 mod isolated_leader;
 mod lease;
@@ -19,8 +20,10 @@ mod server;
 mod services;
 mod settings;
 mod slow;
+mod snapshots;
 mod stranger;
 mod syncs;
+mod tables;
 mod unhealthy;
 mod write_once;
 
@@ -30,6 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use proto::ozone::BucketLayoutProto;
 use types::replication::EcConfig;
 
 use self::bucket::Keys;
@@ -62,17 +66,23 @@ const RECOVERY_TIMEOUT: u64 = 300;
 /// leave one or two to rebuild indexes on.
 const CODINGS: [&str; 4] = ["rs-2-2-16k", "rs-2-2-64k", "xor-2-1-16k", "rs-2-1-16k"];
 
+/// Layouts of buckets that have snapshots.
+const BUCKET_LAYOUTS: [BucketLayoutProto; 2] =
+    [BucketLayoutProto::ObjectStore, BucketLayoutProto::FileSystemOptimized];
+
 /// What a process of a fault does.
 type Work = fn(&Layout, Random, &Board);
 
 /// Faults that processes make, and what these do.
-const PROCESSES: [(Kind, &str, Work); 6] = [
+const PROCESSES: [(Kind, &str, Work); 8] = [
     (Kind::Leave, "operator", operator::work),
     (Kind::ServiceMembers, "operator of services", services::work),
     (Kind::Stranger, "stranger", stranger::work),
     (Kind::IsolatedLeader, "isolated leader", isolated_leader::work),
     (Kind::BlockSyncErrors, "block syncs", syncs::work),
     (Kind::RecommissionBesideStale, "recommission beside stale", recommission::work),
+    (Kind::Snapshots, "snapshots", snapshots::work),
+    (Kind::Copies, "copies", copies::work),
 ];
 
 /// What clients and the observer share.
@@ -99,6 +109,13 @@ pub struct Board {
     corrupt: Mutex<BTreeSet<String>>,
     /// How keys are erasure coded, if they are.
     coding: Option<EcConfig>,
+    /// The layout of buckets; nothing for that of OM.
+    bucket_layout: Option<BucketLayoutProto>,
+    snapshots: Mutex<snapshots::Snapshots>,
+    /// Copies of OMs' tables that came as a whole.
+    copies: AtomicU64,
+    /// Ranges of tables that OMs compacted since they started for the last time.
+    compacted: AtomicU64,
     /// Disks tell of everything that they lose: no replica may lack at the end what it once had
     /// durably.
     honest: bool,
@@ -173,7 +190,9 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         Faults::Erasure => random.pick(&CODINGS).parse().ok(),
         _ => None,
     };
-    let board = Board { write_once: buckets, coding, honest, ..Board::default() };
+    let has_snapshots = kinds.contains(&Kind::Snapshots);
+    let bucket_layout = has_snapshots.then(|| *random.pick(&BUCKET_LAYOUTS));
+    let board = Board { write_once: buckets, coding, honest, bucket_layout, ..Board::default() };
     let board = Arc::new(board);
     let mut outcome = Outcome::default();
 
@@ -286,6 +305,15 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         let told =
             format!("DataNode {datanode} finds its replica of container {container} damaged");
         outcome.violations.push(told);
+    }
+    if has_snapshots {
+        outcome.violations.extend(tables::compare(&mut fleet, &layout, &board, first)?);
+        let snapshots = board.snapshots.lock();
+        outcome.counts.insert("snapshots", snapshots.created);
+        outcome.counts.insert("deleted snapshots", snapshots.deleted);
+        outcome.counts.insert("compared snapshots", snapshots.compared);
+        outcome.counts.insert("copies of tables", board.copies.load(Ordering::Relaxed));
+        outcome.counts.insert("compacted ranges", board.compacted.load(Ordering::Relaxed));
     }
     judge(&board, buckets, &mut outcome);
     let enough = board.coding.map_or(deletions::COPIES, |config| config.data as usize);

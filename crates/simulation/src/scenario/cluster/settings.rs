@@ -40,7 +40,7 @@ const CHOICES: [Choice; 27] = [
 ];
 
 /// What makes a history likely: the time in which it happens is not to be shorter than it takes.
-const CHOICES_OF_KINDS: [(Kind, Choice); 12] = [
+const CHOICES_OF_KINDS: [(Kind, Choice); 24] = [
     (Kind::IsolatedLeader, ("ozone.scm.stale.node.interval", &["15s"])),
     (Kind::IsolatedLeader, ("ozone.scm.dead.node.interval", &["60s"])),
     (Kind::IsolatedLeader, ("hdds.heartbeat.interval", &["1s"])),
@@ -53,6 +53,19 @@ const CHOICES_OF_KINDS: [(Kind, Choice); 12] = [
     (Kind::RecommissionBesideStale, ("ozone.scm.stale.node.interval", &["15s"])),
     (Kind::RecommissionBesideStale, ("ozone.scm.dead.node.interval", &["600s"])),
     (Kind::RecommissionBesideStale, ("hdds.scm.replication.thread.interval", &["5s"])),
+    // OMs compact and take apart what was deleted all the time, in small portions.
+    (Kind::Snapshots, ("ozone.om.range.compaction.service.interval", &["300ms", "2s"])),
+    (Kind::Snapshots, ("ozone.om.range.compaction.service.min.tombstones", &["2", "10"])),
+    (Kind::Snapshots, ("ozone.om.range.compaction.service.tombstone.percentage", &["1", "10"])),
+    (Kind::Snapshots, ("trioxide.om.key.deleting.service.interval", &["300ms", "2s"])),
+    (Kind::Snapshots, ("ozone.key.deleting.limit.per.task", &["1", "20"])),
+    (Kind::Snapshots, ("ozone.snapshot.deleting.service.interval", &["300ms", "2s"])),
+    (Kind::Snapshots, ("ozone.snapshot.key.deleting.limit.per.task", &["1", "20"])),
+    (Kind::Snapshots, ("ozone.om.ratis.snapshot.auto.trigger.threshold", &["20", "100"])),
+    (Kind::Snapshots, ("hdds.scm.block.deleting.service.interval", &["1s"])),
+    (Kind::Snapshots, ("ozone.block.deleting.service.interval", &["1s"])),
+    (Kind::Copies, ("ozone.om.http.enabled", &["true"])),
+    (Kind::Copies, ("trioxide.om.checkpoint.rate", &["100KB", "1MB", "100MB"])),
 ];
 
 /// Takes each of them from the seed, or leaves it as it is.

@@ -70,6 +70,10 @@ pub enum Kind {
     RecommissionBesideStale,
     /// OMs and SCMs join their services and are decommissioned.
     ServiceMembers,
+    /// An operator makes, compares and deletes snapshots of buckets.
+    Snapshots,
+    /// Copies of OMs' tables are taken.
+    Copies,
 }
 
 impl Kind {
@@ -83,6 +87,8 @@ impl Kind {
                 | Self::BlockSyncErrors
                 | Self::RecommissionBesideStale
                 | Self::ServiceMembers
+                | Self::Snapshots
+                | Self::Copies
         )
     }
 }
@@ -149,6 +155,9 @@ pub enum Faults {
     Members,
     /// OMs and SCMs join their services and are decommissioned, and disks are lost.
     Services,
+    /// OMs compact, take apart what was deleted, and keep snapshots all the time, and copies of
+    /// their tables are taken; disks are full, links are cut, and an OM may lose its disk.
+    Maintenance,
     /// A stranger sends garbage and absurd numbers.
     Hostile,
     /// Keys are erasure coded; disks are lost, links are cut for minutes, servers are taken out of
@@ -209,6 +218,10 @@ impl Faults {
                 let also =
                     *random.pick(&[Kind::Leave, Kind::LongCut, Kind::FullDisk, Kind::Partition]);
                 [&few[..], &[Kind::LostDisk, Kind::LostDisk, also, also]].concat()
+            }
+            Self::Maintenance => {
+                let also = *random.pick(&[Kind::Partition, Kind::FullDisk, Kind::LostDisk]);
+                [&few[..], &[Kind::Snapshots, Kind::Copies, also, also]].concat()
             }
             Self::Hostile => [&few[..], &[Kind::Stranger, Kind::Partition]].concat(),
             Self::Mangled => [&few[..], &[Kind::Mangle; 4], &[Kind::Partition]].concat(),
