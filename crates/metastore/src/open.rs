@@ -19,6 +19,9 @@ use crate::{Error, Result, Store};
 /// files of the last level. RocksDB's default is four times as much.
 const BUCKETS_LEVEL_BASE: u64 = 64 << 20;
 
+/// Bytes of a part of an index or a filter.
+const METADATA_BLOCK: usize = 16 << 10;
+
 /// How a table is laid out on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
@@ -130,7 +133,12 @@ pub(crate) fn table_options(
         Preset::Scan => blocks.set_block_size(8 << 10),
         Preset::Queue => blocks.set_block_size(16 << 10),
     }
-    blocks.set_index_type(BlockBasedIndexType::BinarySearch);
+    // In parts, as the cache is in parts: the whole filter of a file with a million rows fits in
+    // none of them, and would be read from the file for each lookup.
+    blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    blocks.set_partition_filters(true);
+    blocks.set_metadata_block_size(METADATA_BLOCK);
+    blocks.set_pin_top_level_index_and_filter(true);
 
     let mut cf = Options::default();
     cf.set_block_based_table_factory(&blocks);

@@ -1,6 +1,7 @@
 //! The store as its users see it.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod cache;
 mod compaction;
 mod gaps;
 
