@@ -366,7 +366,7 @@ impl Disk {
 
     /// Closes a file, or every file below a directory that is about to move.
     pub fn forget(&self, path: &Path) {
-        self.shared.files.forget(path);
+        self.shared.files.forget_below(path);
     }
 
     /// Live figures.

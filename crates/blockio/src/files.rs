@@ -116,8 +116,14 @@ impl FileCache {
         Ok((file, fallen.map(|(_, old)| old)))
     }
 
-    /// Closes a file, or every file below a directory.
-    pub(crate) fn forget(&self, path: &Path) {
+    /// Closes a file.
+    pub(crate) fn forget(&self, file: &Path) {
+        self.files.lock().pop(file);
+    }
+
+    /// Closes a file, or every file below a directory. Looks at all files that are open, and they
+    /// cannot be used meanwhile: not for one of many files.
+    pub(crate) fn forget_below(&self, path: &Path) {
         let mut files = self.files.lock();
         if files.pop(path).is_none() {
             let below: Vec<_> =

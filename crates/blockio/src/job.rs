@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -378,10 +379,13 @@ impl Shared {
         self.health.check("sync directory", path)
     }
 
+    /// Gives the space of ranges back: what waits for a processor goes first, as in
+    /// [`unlink`](Self::unlink).
     pub(crate) fn punch(&self, path: &Arc<Path>, ranges: &[Range<u64>]) -> Result<(), IoError> {
         self.health.check("punch", path)?;
         let file = self.open("punch", path, false)?;
         ranges.iter().filter(|range| range.start < range.end).try_for_each(|range| {
+            thread::yield_now();
             self.backend
                 .punch(&file.cached, path, range.clone())
                 .map_err(|e| self.health.note(IoError::of("punch", path, &e)))
@@ -397,9 +401,11 @@ impl Shared {
             .map_err(|e| self.health.note(IoError::of("truncate", path, &e)))
     }
 
-    /// Removes files; those that are not there count as removed.
+    /// Removes files; those that are not there count as removed. Nobody waits for that: between two
+    /// of them other threads that wait for a processor have it.
     pub(crate) fn unlink(&self, paths: &[PathBuf]) -> Result<(), IoError> {
         for path in paths {
+            thread::yield_now();
             self.health.check("unlink", path)?;
             self.writers.forget(path);
             self.files.forget(path);
