@@ -16,11 +16,11 @@ const BLOCK_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Blocks of a portion of each disk.
 const PORTION: Bounds = Bounds {
-    least: 50,
+    least: 10,
     first: 500,
     most: 10_000,
-    // Writes of clients wait for the rows of one container that go, and reads for the core.
-    short: Duration::from_millis(4),
+    // Writes of clients wait for the rows of one container that go, and reads for the processor.
+    short: Duration::from_millis(1),
     long: Duration::from_millis(500),
 };
 

@@ -87,7 +87,7 @@ pub(crate) fn take_away(container: &Container, forget: impl FnOnce()) -> Result<
     // A reader may have opened a file again in between.
     disk.io.forget(container.path());
     forget();
-    disk.deleting.lock().remove(&id);
+    disk.deleting.lock().remove(id);
     disk.dirty.lock().remove(&id);
     drop_rows(disk, id)?;
     fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))

@@ -14,6 +14,7 @@
 //! and the late one notes it before it confirms the entry (`proof.rs`): what applying an entry
 //! comes to depends on the log and this disk alone.
 
+mod deleting;
 mod free;
 mod pending;
 mod proof;
@@ -25,6 +26,7 @@ use types::ContainerId;
 
 use super::error::Result;
 
+pub(crate) use deleting::{ANY as ANY_TRANSACTION, Deleting};
 pub(crate) use waiting::{Flushes, Waiting};
 
 /// What became of one deletion transaction.

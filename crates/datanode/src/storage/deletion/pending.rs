@@ -90,7 +90,7 @@ impl Disk {
     /// When it cannot be read.
     fn pending_deletions(&self, limit: u64) -> Result<PendingDeletions> {
         let mut sum = PendingDeletions::default();
-        let ids: Vec<ContainerId> = self.deleting.lock().iter().copied().collect();
+        let ids = self.deleting.lock().containers();
         for id in ids {
             if sum.transactions >= limit {
                 sum.more = true;
@@ -104,7 +104,8 @@ impl Disk {
 
 fn add(disk: &Disk, id: ContainerId, limit: u64, sum: &mut PendingDeletions) -> Result<()> {
     let mut cursor = disk.db.iter(DELETE_TXNS, IterRange::prefix(tables::prefix(id)))?;
-    cursor.first();
+    let first = disk.deleting.lock().first_of(id);
+    cursor.seek(&tables::tx_key(id, first));
     while let Some((key, value)) = cursor.row()? {
         if sum.transactions >= limit {
             sum.more = true;

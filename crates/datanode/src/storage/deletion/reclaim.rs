@@ -160,7 +160,7 @@ impl ContainerStore {
         waiting: &mut Waiting,
         done: &mut Reclaimed,
     ) -> usize {
-        let ids: Vec<_> = disk.deleting.lock().iter().copied().collect();
+        let ids = disk.deleting.lock().containers();
         let mut removed = 0usize;
         for id in ids {
             let left = limit.saturating_sub(removed);
@@ -209,6 +209,8 @@ impl ContainerStore {
             if container.block_row(*local)?.is_some() {
                 return Ok(false);
             }
+            // What waits for a processor goes first.
+            std::thread::yield_now();
         }
         some.rows.freed.free_space(container, &some.rows.blocks)?;
         Ok(true)
@@ -287,7 +289,8 @@ fn durability(container: &Container) -> Durability {
 }
 
 /// The container's oldest transactions that are not done at `after`, of `limit` blocks and more,
-/// and whether these are all. At most `limit` are read.
+/// and whether these are all. At most `limit` are read. What is in front of the first one that may
+/// be there is not looked at: rows of many transactions went there.
 fn pending(
     container: &Container,
     after: Option<Place>,
@@ -300,7 +303,10 @@ fn pending(
     match after {
         Some(after) if after.is_inside() => cursor.seek(&tables::tx_key(id, after.tx)),
         Some(after) => cursor.seek(&tables::tx_key(id, after.tx.saturating_add(1))),
-        None => cursor.first(),
+        None => {
+            let first = container.disk().deleting.lock().first_of(id);
+            cursor.seek(&tables::tx_key(id, first));
+        }
     }
     let done = after.filter(|after| after.is_inside());
     let mut blocks = 0usize;
@@ -336,8 +342,11 @@ fn finish(work: &Work, transactions: &[i64]) -> Result<()> {
     sums.put_changed(container, &mut batch);
     disk.db.write(batch, Durability::NoWal)?;
     container.set_sums(sums);
-    if pending(container, None, 1)?.0.is_empty() {
-        disk.deleting.lock().remove(&container.id());
+    let left = pending(container, None, 1)?.0;
+    let mut deleting = disk.deleting.lock();
+    match left.first() {
+        Some(tx) => deleting.begins_at(container.id(), tx.tx_id),
+        None => deleting.remove(container.id()),
     }
     Ok(())
 }

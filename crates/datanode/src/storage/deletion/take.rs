@@ -64,6 +64,8 @@ fn record(container: &Arc<Container>, transactions: &[&DeletedBlocksTransaction]
     sums.put_changed(container, &mut batch);
     disk.db.write(batch, Durability::Sync)?;
     container.set_sums(sums);
-    disk.deleting.lock().insert(id);
+    if let Some(first) = transactions.iter().map(|tx| tx.tx_id).min() {
+        disk.deleting.lock().add(id, first);
+    }
     Ok(())
 }

@@ -6,11 +6,12 @@
 //! portions too, and no more rows go until that is done: what a flush has not covered is never
 //! freed, and no segment is dropped that has records of such blocks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
 use types::ContainerId;
 
 use super::reclaim::{Place, Rows, Work};
@@ -50,19 +51,31 @@ fn is_of(of: &Weak<Container>, container: &Arc<Container>) -> bool {
     std::ptr::eq(of.as_ptr(), Arc::as_ptr(container))
 }
 
+/// How far the rows of a container are gone.
+struct End {
+    of: Weak<Container>,
+    place: Place,
+    /// Its works that wait.
+    works: usize,
+    /// The next portion goes on there, also when none of its works waits: it is inside a
+    /// transaction.
+    goes_on: bool,
+}
+
 /// Work of which the rows are gone. Containers keep their disk, and the disk has this: so it keeps
 /// none of them.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    works: Vec<(Weak<Container>, Rows)>,
+    works: VecDeque<(ContainerId, Weak<Container>, Rows)>,
     blocks: usize,
     /// The flush that covers all of it.
     flush: u64,
     since: Option<Instant>,
     /// Containers of which some was freed.
     touched: Vec<Weak<Container>>,
-    /// Containers with a transaction of which only a part was begun, and how far.
-    inside: Vec<(Weak<Container>, Place)>,
+    /// Where the rows of containers end that have works here, or a transaction of which only a
+    /// part was begun.
+    ends: FxHashMap<ContainerId, End>,
     /// Transactions of which a part was not freed: they do not end with their last part.
     kept: BTreeSet<(ContainerId, i64)>,
 }
@@ -83,9 +96,8 @@ impl Waiting {
 
     /// How far the rows of a container are gone.
     pub(super) fn last_of(&self, container: &Arc<Container>) -> Option<Place> {
-        let waiting = self.works.iter().filter(|(of, _)| is_of(of, container));
-        let inside = self.inside.iter().filter(|(of, _)| is_of(of, container));
-        waiting.filter_map(|(_, rows)| rows.end).chain(inside.map(|(_, place)| *place)).max()
+        let end = self.ends.get(&container.id()).filter(|end| is_of(&end.of, container));
+        end.map(|end| end.place)
     }
 
     /// Notes that the space of this work is not free: its transactions stay, also the one of which
@@ -96,7 +108,13 @@ impl Waiting {
         if let Some(end) = work.rows.end.filter(|end| end.is_inside()) {
             self.kept.insert((id, end.tx));
         }
-        self.inside.retain(|(of, _)| !is_of(of, &work.container));
+        // They are gone over once more when its last work is done.
+        if let Some(end) = self.ends.get_mut(&id).filter(|end| is_of(&end.of, &work.container)) {
+            end.goes_on = false;
+            if end.works == 0 {
+                self.ends.remove(&id);
+            }
+        }
     }
 
     /// The transactions that end with this work, whose space is free.
@@ -113,18 +131,23 @@ impl Waiting {
         self.blocks = self.blocks.saturating_add(rows.blocks.len());
         self.flush = flushes.next();
         self.since.get_or_insert_with(Instant::now);
-        self.inside.retain(|(of, _)| of.strong_count() > 0 && !is_of(of, &container));
-        if let Some(end) = rows.end.filter(|end| end.is_inside()) {
-            self.inside.push((Arc::downgrade(&container), end));
+        let (id, of) = (container.id(), Arc::downgrade(&container));
+        if let Some(place) = rows.end {
+            let works = match self.ends.get(&id) {
+                Some(end) if is_of(&end.of, &container) => end.works,
+                _ => 0,
+            };
+            let (works, goes_on) = (works.saturating_add(1), place.is_inside());
+            self.ends.insert(id, End { of: Weak::clone(&of), place, works, goes_on });
         }
-        self.works.push((Arc::downgrade(&container), rows));
+        self.works.push_back((id, of, rows));
     }
 
     /// Takes the first works, of about so many blocks; with the last ones the containers of which
     /// some was freed. What is no more is left out.
     pub(super) fn take(&mut self, blocks: usize) -> (Vec<Work>, Vec<Arc<Container>>) {
         let (mut sum, mut count) = (0usize, 0usize);
-        for (_, rows) in &self.works {
+        for (_, _, rows) in &self.works {
             sum = sum.saturating_add(rows.blocks.len().max(1));
             if count > 0 && sum > blocks {
                 break;
@@ -132,8 +155,15 @@ impl Waiting {
             count = count.saturating_add(1);
         }
         let mut taken = Vec::new();
-        for (container, rows) in self.works.drain(..count) {
+        for (id, container, rows) in self.works.drain(..count) {
             self.blocks = self.blocks.saturating_sub(rows.blocks.len());
+            let end = self.ends.get_mut(&id).filter(|end| end.of.ptr_eq(&container));
+            if let Some(end) = end.filter(|_| rows.end.is_some()) {
+                end.works = end.works.saturating_sub(1);
+                if end.works == 0 && !end.goes_on {
+                    self.ends.remove(&id);
+                }
+            }
             if !self.touched.iter().any(|touched| touched.ptr_eq(&container)) {
                 self.touched.push(Weak::clone(&container));
             }
@@ -145,6 +175,7 @@ impl Waiting {
             return (taken, Vec::new());
         }
         (self.blocks, self.since) = (0, None);
+        self.ends.retain(|_, end| end.of.strong_count() > 0);
         (taken, self.touched.drain(..).filter_map(|container| container.upgrade()).collect())
     }
 }

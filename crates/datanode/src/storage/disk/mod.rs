@@ -15,7 +15,6 @@ mod open;
 mod refused;
 mod space;
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -35,7 +34,7 @@ pub use space::Space;
 pub(crate) use space::{choose, types_for};
 
 use super::containers::Container;
-use super::deletion::{Flushes, Waiting};
+use super::deletion::{Deleting, Flushes, Waiting};
 use super::error::{Result, StorageError};
 use super::pipeline::Reached;
 use super::scan::DiskScans;
@@ -66,7 +65,7 @@ pub struct Disk {
     pub(crate) pending: AtomicUsize,
     pub(crate) pending_bound: usize,
     /// Containers with deletion transactions to carry out.
-    pub(crate) deleting: Mutex<BTreeSet<ContainerId>>,
+    pub(crate) deleting: Mutex<Deleting>,
     /// Blocks whose rows are gone, and whose space waits for a flush.
     pub(crate) waiting: Mutex<Waiting>,
     /// Flushes so far.

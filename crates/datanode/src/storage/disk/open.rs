@@ -1,6 +1,5 @@
 //! Opening a data directory.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use uuid::Uuid;
 
 use super::space::Gauge;
 use super::{Database, Disk, RefusedReads, check};
-use crate::storage::deletion::Flushes;
+use crate::storage::deletion::{ANY_TRANSACTION, Deleting, Flushes};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::options::{DataDirectory, StorageOptions};
 use crate::storage::pipeline::Reached;
@@ -205,12 +204,14 @@ fn read_pipelines(db: &Store) -> Result<FxHashMap<PipelineId, Reached>> {
     Ok(found)
 }
 
-fn containers_with_deletions(db: &Store) -> Result<BTreeSet<types::ContainerId>> {
-    let mut found = BTreeSet::new();
+fn containers_with_deletions(db: &Store) -> Result<Deleting> {
+    let mut found = Deleting::default();
     let mut cursor = db.iter(DELETE_TXNS, IterRange::all())?;
     cursor.first();
     cursor.for_each(|key, _| {
-        found.extend(tables::container_of(key));
+        if let Some(id) = tables::container_of(key) {
+            found.add(id, ANY_TRANSACTION);
+        }
         true
     })?;
     Ok(found)

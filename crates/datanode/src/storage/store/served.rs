@@ -7,6 +7,7 @@ use types::ContainerId;
 
 use super::ContainerStore;
 use crate::storage::containers::{Container, InitialState, NewContainer};
+use crate::storage::deletion::ANY_TRANSACTION;
 use crate::storage::disk::{Disk, types_for};
 use crate::storage::error::{Result, StorageError};
 
@@ -90,10 +91,10 @@ impl ContainerStore {
         self.checksums().note(&copy);
         self.inner.containers.insert(copy);
         self.inner.relocations.retire(old);
-        from.deleting.lock().remove(&id);
+        from.deleting.lock().remove(id);
         from.dirty.lock().remove(&id);
         if deletes {
-            to.deleting.lock().insert(id);
+            to.deleting.lock().add(id, ANY_TRANSACTION);
         }
         // SCM is told how many blocks it has: those that are deleted were not copied.
         self.note_changed(id);

@@ -403,6 +403,38 @@ fn portions_follow_the_limit() {
 }
 
 #[test]
+fn a_transaction_that_comes_behind_later_ones_is_carried_out() {
+    for beside_clients in [false, true] {
+        let mut node = Node::new();
+        for local in 1..=6 {
+            node.put_small(local, pattern(local, 10));
+        }
+        node.delete(4, &[1]);
+        node.delete(6, &[2]);
+        node.delete(8, &[3]);
+        let reclaim = |node: &Node, times: u32| {
+            for _ in 0..times {
+                match beside_clients {
+                    true => node.store().reclaim_beside_clients(1).unwrap(),
+                    false => node.store().reclaim(1).unwrap(),
+                };
+                node.pipe().flush().unwrap();
+            }
+        };
+        reclaim(&node, 2);
+        assert!(node.container().info().pending_delete > 0);
+        node.delete(5, &[4]);
+        node.delete(2, &[5]);
+        reclaim(&node, 20);
+        let info = node.container().info();
+        assert_eq!((info.blocks, info.pending_delete), (1, 0), "{beside_clients}");
+        node.delete(3, &[6]);
+        reclaim(&node, 20);
+        assert_eq!(node.container().info().pending_delete, 0, "{beside_clients}");
+    }
+}
+
+#[test]
 fn nonsense_transactions_are_refused_one_by_one() {
     let mut node = Node::new();
     node.put_small(1, pattern(1, 10));
