@@ -47,7 +47,7 @@ keys! {
     /// Writes of OM's own background services that are under way at once.
     TRIOXIDE_OM_LIMIT_BACKGROUND: u32 = "trioxide.om.limit.background", "4", [OM];
     /// Which part of the time, in percent, the writes of a background service take at most while
-    /// clients write.
+    /// there are requests of clients.
     TRIOXIDE_OM_BACKGROUND_SHARE: u32 = "trioxide.om.background.share", "25", [OM];
     /// How long an SCM that hears nothing of its leader waits before it asks for votes (up to twice
     /// as long, by chance).

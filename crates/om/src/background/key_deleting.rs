@@ -30,6 +30,9 @@ use crate::dispatch::Dispatcher;
 pub(crate) const NAME: &str = "KeyDeletingService";
 /// Blocks in one call to SCM: bounds the message.
 const BLOCKS_PER_CALL: usize = 10_000;
+/// The same beside clients, who may wait for the processor meanwhile. SCM and DataNodes have a row
+/// for each container of a call, so fewer cost more.
+const BLOCKS_BESIDE_CLIENTS: usize = 500;
 /// Rows in one purge: the most bound the log entry.
 const PURGE: Bounds = Bounds { least: 50, first: 500, most: 2_000, short: SHORT, long: LONG };
 
@@ -72,13 +75,20 @@ impl KeyDeletingService {
         Arc::new(Self { dispatcher, options, round, purge })
     }
 
+    /// About how many blocks go to SCM at once.
+    fn blocks_per_call(&self) -> usize {
+        let beside_clients = self.dispatcher.parts().admission.made_way();
+        if beside_clients { BLOCKS_BESIDE_CLIENTS } else { BLOCKS_PER_CALL }
+    }
+
     /// The rows behind `last`.
     fn rows(&self, last: Option<&str>) -> Result<Rows, BackgroundError> {
         let tables = self.dispatcher.tables()?;
+        let most = self.blocks_per_call();
         let start = last.map_or_else(Vec::new, |last| [last.as_bytes(), b"\0"].concat());
         let (mut found, mut blocks) = (Rows::default(), 0);
         tables.scan(Table::DeletedTable, &start, None, &mut |key, value| {
-            if found.rows.len() >= self.options.limit || blocks >= BLOCKS_PER_CALL {
+            if found.rows.len() >= self.options.limit || blocks >= most {
                 found.more = true;
                 return ControlFlow::Break(());
             }

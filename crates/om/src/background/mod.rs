@@ -60,9 +60,9 @@ impl Resume {
     }
 }
 
-/// How long a write of a service that takes apart what was deleted should take while clients write:
-/// they may have to wait for it.
-const SHORT: Duration = Duration::from_millis(10);
+/// How long a write of a service that takes apart what was deleted should take while there are
+/// requests of clients: they may have to wait for it, or for the processor.
+const SHORT: Duration = Duration::from_millis(2);
 /// The same while nobody does.
 const LONG: Duration = Duration::from_millis(200);
 

@@ -1,5 +1,6 @@
-//! Requests of the background services. While clients write, a service leaves the log to them for a
-//! while after each (`trioxide.om.background.share`), but for the hours that are off peak.
+//! Requests of the background services. While there are requests of clients, a service leaves the
+//! log to them for a while after each (`trioxide.om.background.share`), but for the hours that are
+//! off peak.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ const LONGEST_REST: Duration = Duration::from_secs(1);
 struct Done {
     answer: OmResponse,
     took: Duration,
-    /// Clients write meanwhile.
+    /// There were requests of clients meanwhile.
     makes_way: bool,
 }
 

@@ -83,6 +83,11 @@ async fn send(shared: Shared, form: Form, request: Request) -> Response {
     };
     match make(dispatcher, &shared.setup).await {
         Ok(copy) => stream(copy, form, wish, &shared.setup, permit),
+        // They are replaced by those of a snapshot of the leader.
+        Err(e @ Error::Closed) => {
+            let why = format!("{e}: try again\n");
+            (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "5")], why).into_response()
+        }
         Err(e) => {
             tracing::warn!(error = %e, "no copy of the tables could be made");
             (StatusCode::INTERNAL_SERVER_ERROR, format!("{e}\n")).into_response()

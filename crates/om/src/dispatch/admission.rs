@@ -28,7 +28,8 @@ pub(crate) struct Limits {
     pub(crate) waiting: usize,
     /// OM's own writes at once.
     pub(crate) background: usize,
-    /// The part of the time, in percent, that a background service may take while clients write.
+    /// The part of the time, in percent, that a background service may take while there are
+    /// requests of clients.
     pub(crate) background_share: u32,
     /// Hours in which background services make no way for clients.
     pub(crate) off_peak: Hours,
@@ -53,8 +54,8 @@ pub(crate) struct Admission {
     off_peak: Hours,
     identity: Identity,
     top_users: usize,
-    /// Writes of clients that were let in.
-    client_writes: AtomicU64,
+    /// Requests of clients that came.
+    client_requests: AtomicU64,
     /// The last piece of background work made way for them.
     made_way: AtomicBool,
 }
@@ -77,7 +78,7 @@ impl Admission {
             off_peak: limits.off_peak,
             identity: limits.order.identity,
             top_users: limits.order.top_users,
-            client_writes: AtomicU64::new(0),
+            client_requests: AtomicU64::new(0),
             made_way: AtomicBool::new(false),
         }
     }
@@ -93,13 +94,8 @@ impl Admission {
         route: Route,
         asks: Asks<'_>,
     ) -> Result<Place<'static>, Status> {
-        let queue = match route {
-            Route::Write => {
-                self.client_writes.fetch_add(1, Ordering::Relaxed);
-                &self.writes
-            }
-            _ => &self.reads,
-        };
+        self.client_requests.fetch_add(1, Ordering::Relaxed);
+        let queue = if matches!(route, Route::Write) { &self.writes } else { &self.reads };
         queue.enter(asks).await.map(Place::Client).map_err(refused)
     }
 
@@ -121,16 +117,17 @@ impl Admission {
 
     /// Measures a piece of background work.
     pub(crate) fn begin_own(&self) -> OwnWork {
-        let client_writes = self.client_writes.load(Ordering::Relaxed);
-        OwnWork { began: Instant::now(), client_writes }
+        let client_requests = self.client_requests.load(Ordering::Relaxed);
+        OwnWork { began: Instant::now(), client_requests }
     }
 
     /// Whether background services make way for clients after a piece of work that ends in an hour
-    /// of the day: clients wrote meanwhile, and the hour is not off peak.
+    /// of the day: there were requests meanwhile, and the hour is not off peak. Reads count, too:
+    /// they need the processor.
     pub(crate) fn makes_way(&self, work: &OwnWork, hour: u32) -> bool {
-        let came = self.client_writes.load(Ordering::Relaxed) != work.client_writes;
+        let came = self.client_requests.load(Ordering::Relaxed) != work.client_requests;
         let makes_way =
-            self.share < 100 && (came || self.writing() > 0) && !self.off_peak.contains(hour);
+            self.share < 100 && (came || self.busy() > 0) && !self.off_peak.contains(hour);
         self.made_way.store(makes_way, Ordering::Relaxed);
         makes_way
     }
@@ -140,8 +137,8 @@ impl Admission {
         self.made_way.load(Ordering::Relaxed)
     }
 
-    /// How long a background service that makes way leaves the log to clients after a piece of
-    /// work.
+    /// How long a background service that makes way leaves the log and the processor to clients
+    /// after a piece of work.
     pub(crate) fn rest(&self, work: &OwnWork) -> Duration {
         work.took().saturating_mul(100 - self.share) / self.share
     }
@@ -177,7 +174,7 @@ impl Admission {
 /// A piece of background work under way.
 pub(crate) struct OwnWork {
     began: Instant,
-    client_writes: u64,
+    client_requests: u64,
 }
 
 impl OwnWork {
@@ -240,14 +237,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn background_work_rests_while_clients_write() {
-        let gate = Admission::new(&limits());
-        let work = gate.begin_own();
-        assert!(!gate.makes_way(&work, 12), "there is nobody to rest for");
-        let _write = gate.enter(Route::Write, asks(None)).await.unwrap();
-        let took = work.began.elapsed();
-        assert!(gate.makes_way(&work, 12) && gate.made_way());
-        assert!(gate.rest(&work) >= took * 3, "a quarter of the time is its share");
+    async fn background_work_rests_while_clients_write_or_read() {
+        for route in [Route::Write, Route::Read] {
+            let gate = Admission::new(&limits());
+            let work = gate.begin_own();
+            assert!(!gate.makes_way(&work, 12), "there is nobody to rest for");
+            let request = gate.enter(route, asks(None)).await.unwrap();
+            let took = work.began.elapsed();
+            assert!(gate.makes_way(&work, 12) && gate.made_way());
+            assert!(gate.rest(&work) >= took * 3, "a quarter of the time is its share");
+            drop(request);
+            assert!(gate.makes_way(&work, 12), "it came while the work was done");
+            assert!(!gate.makes_way(&gate.begin_own(), 12), "it has its answer");
+        }
         let conf = config::Configuration::default();
         let conf = conf.with("trioxide.block.deleting.off-peak.hour", "22-5");
         let key = &config::keys::hdds::TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR;

@@ -12,10 +12,11 @@ use crate::core::Core;
 use crate::service_names as names;
 
 /// Blocks of a round that are the fewest, and of the first.
-const LEAST: usize = 500;
+const LEAST: usize = 100;
 const FIRST: usize = 10_000;
-/// How long the lock should be held while clients have blocks allocated, and else.
-const SHORT: Duration = Duration::from_millis(5);
+/// How long the lock should be held while clients have blocks allocated, and else. Reads, which
+/// SCM does not see, may wait for the processor.
+const SHORT: Duration = Duration::from_millis(2);
 const LONG: Duration = Duration::from_millis(50);
 
 pub struct BlockDeletingService {
