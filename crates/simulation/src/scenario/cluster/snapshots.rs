@@ -5,6 +5,7 @@
 //! holds must be what the bucket held at one moment of it. From then on it must hold the same.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use client::{Client, ErrorKind, KeyPath, SnapshotPair};
@@ -70,6 +71,10 @@ pub fn work(layout: &Layout, random: Random, board: &Board) {
             let pause = operator.random.below(MAX_INTERVAL);
             board.pass(pause).await;
         }
+        let compactions = operator.client.om_range_compactions().await;
+        let compacted = compactions.iter().filter_map(|(_, status)| status.as_ref().ok());
+        let compacted: u64 = compacted.map(|status| status.compacted).sum();
+        board.compacted.store(compacted, Ordering::Relaxed);
     });
 }
 
@@ -151,7 +156,7 @@ struct Operator<'a> {
 
 impl Operator<'_> {
     fn is_over(&self) -> bool {
-        self.board.stop.load(std::sync::atomic::Ordering::Acquire)
+        self.board.stop.load(Ordering::Acquire)
     }
 
     async fn create(&mut self) {
@@ -160,7 +165,7 @@ impl Operator<'_> {
             snapshots.created += 1;
             snapshots.created
         };
-        let bucket = self.board.bucket.load(std::sync::atomic::Ordering::Acquire);
+        let bucket = self.board.bucket.load(Ordering::Acquire);
         let name = format!("snapshot-{number}");
         let asked = now();
         while let Err(error) =

@@ -121,9 +121,6 @@ fn prepare(layout: &Layout, board: &Board, done: &AtomicBool) {
     on_runtime(async {
         let Ok(client) = connect(layout, Reads::Leader) else { return };
         snapshots::read_all(&client, board).await;
-        let compactions = client.om_range_compactions().await;
-        let compacted = compactions.iter().filter_map(|(_, status)| status.as_ref().ok());
-        board.compacted.store(compacted.map(|status| status.compacted).sum(), Ordering::Relaxed);
         let args = PrepareRequestArgs {
             txn_apply_wait_timeout_seconds: Some(TIMEOUT),
             ..PrepareRequestArgs::default()
