@@ -30,8 +30,8 @@ use crate::dispatch::Dispatcher;
 pub(crate) const NAME: &str = "KeyDeletingService";
 /// Blocks in one call to SCM: bounds the message.
 const BLOCKS_PER_CALL: usize = 10_000;
-/// The same beside clients, who may wait for the processor meanwhile. SCM and DataNodes have a row
-/// for each container of a call, so fewer cost more.
+/// The same beside clients, which may wait for the processor meanwhile. SCM and DataNodes have a
+/// row for each container of a call, so fewer cost more.
 const BLOCKS_BESIDE_CLIENTS: usize = 500;
 /// Rows in one purge: the most bound the log entry.
 const PURGE: Bounds = Bounds { least: 50, first: 500, most: 2_000, short: SHORT, long: LONG };

@@ -63,7 +63,7 @@ impl Resume {
 /// How long a write of a service that takes apart what was deleted should take while there are
 /// requests of clients: they may have to wait for it, or for the processor.
 const SHORT: Duration = Duration::from_millis(2);
-/// The same while nobody does.
+/// The same while there are none.
 const LONG: Duration = Duration::from_millis(200);
 
 /// How a service works that takes apart what was deleted.

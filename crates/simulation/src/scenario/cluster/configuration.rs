@@ -15,12 +15,12 @@ use crate::world::random::Random;
 
 /// How many SCMs; they are on the first machines.
 pub const SCMS: usize = 3;
-/// Where an OM listens for HTTP, if it does.
-pub const OM_HTTP_PORT: u16 = 9874;
 /// How many OMs; they are on the machines behind those.
 pub const OMS: usize = 3;
 /// How many DataNodes; behind those.
 pub const DATANODES: usize = 5;
+/// Where an OM listens for HTTP, if it does.
+pub const OM_HTTP_PORT: u16 = 9874;
 
 /// The machine of an SCM; the spare one is behind the DataNodes and the spare OM.
 pub fn scm_machine(number: usize) -> usize {

@@ -1,5 +1,5 @@
-//! Copies of the tables of all OMs in turn, as Recon takes them (`/dbCheckpoint`): one that comes
-//! as a whole must be of one moment.
+//! Copies of the tables of any OM, as Recon takes them (`/dbCheckpoint`): one that comes as a whole
+//! must be of one moment.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -82,7 +82,7 @@ pub fn work(layout: &Layout, random: Random, board: &Board) {
 pub async fn read_all(client: &Client, board: &Board) {
     let kept = board.snapshots.lock().kept.clone();
     for snapshot in kept {
-        let found = contents(client, board, &snapshot.bucket, &snapshot.name, || false).await;
+        let found = contents(client, board, snapshot.bucket, &snapshot.name, || false).await;
         snapshot.must_hold(&found.unwrap_or_default(), board);
         let bucket = bucket_name(snapshot.bucket);
         let listed = loop {
@@ -108,14 +108,14 @@ fn bucket_name(bucket: u64) -> String {
 async fn contents(
     client: &Client,
     board: &Board,
-    bucket: &u64,
+    bucket: u64,
     name: &str,
     is_over: impl Fn() -> bool,
 ) -> Option<Contents> {
     let mut contents = Contents::new();
     for key in 0..KEYS as u8 {
         let path = format!(".snapshot/{name}/key-{key}");
-        let path = KeyPath::new(VOLUME, bucket_name(*bucket), path);
+        let path = KeyPath::new(VOLUME, bucket_name(bucket), path);
         loop {
             match client.read_key(&path).await {
                 Ok(bytes) => {
@@ -182,7 +182,7 @@ impl Operator<'_> {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         let answered = now();
-        let contents = contents(&self.client, self.board, &bucket, &name, || self.is_over()).await;
+        let contents = contents(&self.client, self.board, bucket, &name, || self.is_over()).await;
         let Some(contents) = contents else { return };
         let answer = Some(Answer::Contents(contents.clone()));
         let event = Event { op: Op::Snapshot, answer, asked, answered };
@@ -205,7 +205,7 @@ impl Operator<'_> {
             return;
         }
         let snapshot = self.random.pick(&kept);
-        let (bucket, name) = (&snapshot.bucket, &snapshot.name);
+        let (bucket, name) = (snapshot.bucket, &snapshot.name);
         let found = contents(&self.client, self.board, bucket, name, || self.is_over()).await;
         if let Some(found) = found {
             snapshot.must_hold(&found, self.board);
