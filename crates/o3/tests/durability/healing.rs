@@ -108,9 +108,12 @@ fn containers_return_to_three_replicas_on_two_racks_whatever_happens_to_a_datano
         until("it is back", async || dead(&scm, 1).await).await;
         let begun = Instant::now();
         close_all(&scm).await;
-        let with_blocks = containers(&scm).await.into_iter().filter(|(_, _, keys)| *keys > 0);
-        let ids = with_blocks.map(|(id, _, _)| id).collect();
-        until("all is on three", async || cluster.are_on_three(&ids)).await;
+        until("all is on three", async || {
+            let all = containers(&scm).await.into_iter();
+            let ids = all.filter(|(_, _, keys)| *keys > 0).map(|(id, _, _)| id).collect();
+            cluster.are_on_three(&ids)
+        })
+        .await;
         println!(
             "settled {:?} after a node was back that had missed some of {} writes",
             begun.elapsed(),

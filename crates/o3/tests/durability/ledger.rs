@@ -122,6 +122,18 @@ impl Ledger {
         None
     }
 
+    /// Puts so many new keys. None is overwritten or deleted, so no container becomes empty and
+    /// goes.
+    pub async fn put_new(&self, client: &Client, keys: usize) {
+        for n in 0..keys {
+            let (key, size) = (format!("new/{n}"), SIZES[n % SIZES.len()]);
+            let version = n as u64;
+            self.ask(&key, State::Holds { version, size });
+            client.put_key(CreateKey::new(path(&key)), content(&key, version, size)).await.unwrap();
+            self.told(&key);
+        }
+    }
+
     /// Reads acknowledged keys while others change them, until `stop` or the first that cannot be
     /// read or holds something else, which it names. What was changed meanwhile does not count.
     pub async fn read(

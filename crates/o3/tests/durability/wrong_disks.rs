@@ -2,8 +2,6 @@
 //! of the right type again, on their node or on another one.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use client::ScmClient;
 use types::{ContainerId, StorageType};
@@ -14,8 +12,6 @@ use super::{make_bucket, runtime};
 use crate::process::Daemon;
 
 const SETTINGS: &[(&str, &str)] = &[
-    // No container becomes empty and goes.
-    ("ozone.block.deleting.service.interval", "1h"),
     ("hdds.datanode.disk.balancer.service.interval", "1s"),
     ("hdds.datanode.disk.balancer.replica.deletion.delay", "1s"),
 ];
@@ -52,14 +48,10 @@ fn replicas_on_disks_of_another_type_are_brought_to_the_right_ones() {
     let runtime = runtime();
     let mut cluster = Cluster::start_with(3, SETTINGS);
     let (client, scm) = (cluster.client(), cluster.scm_client());
-    let ledger = Arc::new(Ledger::default());
+    let ledger = Ledger::default();
     let ids = runtime.block_on(async {
         make_bucket(&client).await;
-        let stop = Arc::new(AtomicBool::new(false));
-        let writer = tokio::spawn(ledger.clone().write(client.clone(), 0, 7, stop.clone()));
-        until("something is written", async || ledger.acknowledged() > 100).await;
-        stop.store(true, Ordering::Relaxed);
-        assert!(writer.await.unwrap().is_none());
+        ledger.put_new(&client, 70).await;
         close_all(&scm).await;
         with_blocks(&scm).await
     });
