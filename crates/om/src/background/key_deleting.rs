@@ -21,7 +21,7 @@ use proto::ozone::{DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKe
 use service::{Bounds, Portion, Progress};
 
 use super::names::bucket_of;
-use super::submit::submit_portion;
+use super::submit::{make_way, submit_portion};
 use super::while_leading::LeaderWork;
 use super::{BackgroundError, DeletingOptions, LONG, SHORT};
 use crate::dispatch::Dispatcher;
@@ -160,9 +160,12 @@ impl KeyDeletingService {
         // Taken, so that a run that fails leaves the next one to begin anew.
         let mut round = std::mem::take(&mut *self.round.lock());
         let began_within = round.last.is_some();
+        // Clients wait for the processor meanwhile, at SCM as well.
+        let work = parts.admission.begin_own();
         let Rows { rows, more, skipped } = self.rows(round.last.as_deref())?;
         let last = rows.last().map(|row| row.key.clone());
         let taken = self.hand_over(rows).await?;
+        make_way(&self.dispatcher, &work).await;
         let mut left = taken.as_slice();
         while !left.is_empty() {
             let (keys, rest) = left.split_at(self.purge.size().min(left.len()));

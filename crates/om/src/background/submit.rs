@@ -9,7 +9,7 @@ use proto::ozone::{OmRequest, OmResponse};
 use service::{Hours, Portion};
 
 use super::BackgroundError;
-use crate::dispatch::Dispatcher;
+use crate::dispatch::{Dispatcher, OwnWork};
 
 /// A write that took longer waited for something else than the log.
 const LONGEST_REST: Duration = Duration::from_secs(1);
@@ -27,14 +27,22 @@ async fn carry_out(
     dispatcher: &Arc<Dispatcher>,
     request: OmRequest,
 ) -> Result<Done, BackgroundError> {
-    let admission = &dispatcher.parts().admission;
-    let work = admission.begin_own();
+    let work = dispatcher.parts().admission.begin_own();
     let answer = dispatcher.submit_own(request).await?;
-    let (took, makes_way) = (work.took(), admission.makes_way(&work, Hours::now()));
-    if makes_way {
-        tokio::time::sleep(admission.rest(&work).min(LONGEST_REST)).await;
-    }
+    let took = work.took();
+    let makes_way = make_way(dispatcher, &work).await;
     Ok(Done { answer, took, makes_way })
+}
+
+/// Leaves the log and the processor to clients after a piece of work, where there were requests of
+/// them meanwhile; says whether.
+pub(super) async fn make_way(dispatcher: &Dispatcher, work: &OwnWork) -> bool {
+    let admission = &dispatcher.parts().admission;
+    let makes_way = admission.makes_way(work, Hours::now());
+    if makes_way {
+        tokio::time::sleep(admission.rest(work).min(LONGEST_REST)).await;
+    }
+    makes_way
 }
 
 fn success(answer: OmResponse) -> Result<(), BackgroundError> {

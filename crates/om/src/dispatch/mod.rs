@@ -38,7 +38,7 @@ use replicated::{Group, Handle};
 use service::{Ages, AuditLog, Groups, RpcMethod, RpcMetrics, StageMetrics, StagesOfVerb};
 use tokio::sync::watch;
 
-pub(crate) use admission::{Admission, Limits};
+pub(crate) use admission::{Admission, Limits, OwnWork};
 pub(crate) use consistency::LocalReads;
 pub(crate) use members::NotChanged;
 pub(crate) use outcome::Outcome;
