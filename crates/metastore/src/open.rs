@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use blockio::durable::{read_from_device, sync_names_above};
 use rust_rocksdb::{
-    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType,
-    DataBlockIndexType, Options,
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompactionStyle,
+    DBCompressionType, DataBlockIndexType, Options,
 };
 
 use crate::compaction::{Jobs, Listener, collect_deletions, end_files_with_buckets};
@@ -31,6 +31,10 @@ pub enum Preset {
     Scan,
     /// Rows are put and soon deleted: compacts itself when tombstones pile up.
     Queue,
+    /// Point reads of few bytes in all, with some rows in each flush of the database: compacted as
+    /// a whole. In levels such files become as many as there were flushes, as RocksDB moves down
+    /// as they are those whose rows lie behind all others.
+    Small,
 }
 
 /// A table to have in the database.
@@ -126,7 +130,7 @@ pub(crate) fn table_options(
     blocks.set_bloom_filter(10.0, false);
     blocks.set_format_version(5);
     match preset {
-        Preset::Point => {
+        Preset::Point | Preset::Small => {
             blocks.set_block_size(4 << 10);
             blocks.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
         }
@@ -143,7 +147,10 @@ pub(crate) fn table_options(
     let mut cf = Options::default();
     cf.set_block_based_table_factory(&blocks);
     cf.set_compression_type(DBCompressionType::Lz4);
-    cf.set_level_compaction_dynamic_level_bytes(true);
+    match preset {
+        Preset::Small => cf.set_compaction_style(DBCompactionStyle::Universal),
+        _ => cf.set_level_compaction_dynamic_level_bytes(true),
+    }
     // A table may take half of the database's buffer before it is flushed.
     cf.set_write_buffer_size((options.write_buffer_bytes / 2).max(1 << 20));
     cf.set_max_write_buffer_number(4);
@@ -151,7 +158,7 @@ pub(crate) fn table_options(
     cf.set_memtable_prefix_bloom_ratio(0.02);
     let deletion_trigger = match preset {
         Preset::Queue => options.deletion_trigger,
-        Preset::Point | Preset::Scan => options.scan_deletion_trigger,
+        Preset::Point | Preset::Scan | Preset::Small => options.scan_deletion_trigger,
     };
     if let Some(DeletionTrigger { window, trigger, ratio }) = deletion_trigger {
         cf.add_compact_on_deletion_collector_factory(window, trigger, ratio);

@@ -4,6 +4,7 @@
 mod cache;
 mod compaction;
 mod gaps;
+mod small;
 
 use metastore::{
     Batch, Durability, Error, IterRange, KeyCodec, OfflineChange, OfflineStore, Preset, Store,

@@ -31,12 +31,12 @@ pub(crate) const PIPELINES: Table = Table::named("pipelines");
 /// All tables.
 pub(crate) const TABLES: [TableSpec; 7] = [
     TableSpec::new("block_data", Preset::Scan),
-    TableSpec::new("metadata", Preset::Point),
+    TableSpec::new("metadata", Preset::Small),
     TableSpec::new("delete_txns", Preset::Queue),
-    TableSpec::new("segments", Preset::Point),
+    TableSpec::new("segments", Preset::Small),
     TableSpec::new("deleted_early", Preset::Queue),
-    TableSpec::new("closed", Preset::Point),
-    TableSpec::new("pipelines", Preset::Point),
+    TableSpec::new("closed", Preset::Small),
+    TableSpec::new("pipelines", Preset::Small),
 ];
 
 /// Tables whose rows go.
