@@ -33,6 +33,8 @@ const BLOCKS_PER_CALL: usize = 10_000;
 /// The same beside clients, which may wait for the processor meanwhile. SCM and DataNodes have a
 /// row for each container of a call, so fewer cost more.
 const BLOCKS_BESIDE_CLIENTS: usize = 500;
+/// Blocks of which the rows are read without a rest beside clients.
+const BLOCKS_PER_PART: usize = 50;
 /// Rows in one purge: the most bound the log entry.
 const PURGE: Bounds = Bounds { least: 50, first: 500, most: 2_000, short: SHORT, long: LONG };
 
@@ -46,6 +48,8 @@ struct Row {
 #[derive(Default)]
 struct Rows {
     rows: Vec<Row>,
+    /// Blocks of them.
+    blocks: usize,
     /// There are more behind them.
     more: bool,
     /// Rows between them that do not decode.
@@ -81,20 +85,40 @@ impl KeyDeletingService {
         if beside_clients { BLOCKS_BESIDE_CLIENTS } else { BLOCKS_PER_CALL }
     }
 
-    /// The rows behind `last`.
-    fn rows(&self, last: Option<&str>) -> Result<Rows, BackgroundError> {
-        let tables = self.dispatcher.tables()?;
+    /// The rows behind `last` that go to SCM at once. They are read in parts, with a rest behind
+    /// each, while clients wait for the processor.
+    async fn rows(&self, last: Option<&str>) -> Result<Rows, BackgroundError> {
+        let admission = &self.dispatcher.parts().admission;
         let most = self.blocks_per_call();
+        let mut found = Rows { more: true, ..Rows::default() };
+        while found.more && found.blocks < most && found.rows.len() < self.options.limit {
+            let part = if admission.made_way() { BLOCKS_PER_PART } else { most };
+            let work = admission.begin_own();
+            let last = found.rows.last().map_or(last, |row| Some(&row.key)).map(str::to_owned);
+            self.read(last.as_deref(), most.min(found.blocks + part), &mut found)?;
+            make_way(&self.dispatcher, &work).await;
+        }
+        Ok(found)
+    }
+
+    /// Reads rows behind `last` until there are so many blocks.
+    fn read(
+        &self,
+        last: Option<&str>,
+        blocks: usize,
+        found: &mut Rows,
+    ) -> Result<(), BackgroundError> {
+        let tables = self.dispatcher.tables()?;
         let start = last.map_or_else(Vec::new, |last| [last.as_bytes(), b"\0"].concat());
-        let (mut found, mut blocks) = (Rows::default(), 0);
+        found.more = false;
         tables.scan(Table::DeletedTable, &start, None, &mut |key, value| {
-            if found.rows.len() >= self.options.limit || blocks >= most {
+            if found.rows.len() >= self.options.limit || found.blocks >= blocks {
                 found.more = true;
                 return ControlFlow::Break(());
             }
             match row(key, value) {
                 Ok(row) => {
-                    blocks += row.blocks.blocks.len();
+                    found.blocks += row.blocks.blocks.len();
                     found.rows.push(row);
                 }
                 Err(reason) => {
@@ -104,7 +128,7 @@ impl KeyDeletingService {
             }
             ControlFlow::Continue(())
         })?;
-        Ok(found)
+        Ok(())
     }
 
     /// Hands rows over to SCM; gives back the keys of those it took.
@@ -160,10 +184,10 @@ impl KeyDeletingService {
         // Taken, so that a run that fails leaves the next one to begin anew.
         let mut round = std::mem::take(&mut *self.round.lock());
         let began_within = round.last.is_some();
+        let Rows { rows, more, skipped, .. } = self.rows(round.last.as_deref()).await?;
+        let last = rows.last().map(|row| row.key.clone());
         // Clients wait for the processor meanwhile, at SCM as well.
         let work = parts.admission.begin_own();
-        let Rows { rows, more, skipped } = self.rows(round.last.as_deref())?;
-        let last = rows.last().map(|row| row.key.clone());
         let taken = self.hand_over(rows).await?;
         make_way(&self.dispatcher, &work).await;
         let mut left = taken.as_slice();

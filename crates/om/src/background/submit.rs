@@ -34,8 +34,8 @@ async fn carry_out(
     Ok(Done { answer, took, makes_way })
 }
 
-/// Leaves the log and the processor to clients after a piece of work, where there were requests of
-/// them meanwhile; says whether.
+/// Leaves the log and the processor to clients for a while after a piece of work, where they use
+/// OM; says whether.
 pub(super) async fn make_way(dispatcher: &Dispatcher, work: &OwnWork) -> bool {
     let admission = &dispatcher.parts().admission;
     let makes_way = admission.makes_way(work, Hours::now());
