@@ -11,14 +11,14 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use namespace::{Table, View, replicated_size};
 use parking_lot::Mutex;
 use prost::Message;
 use proto::block_location::{KeyBlocks, delete_scm_block_result};
 use proto::ozone::{DeletedKeys, KeyInfo, OmRequest, PurgeKeysRequest, RepeatedKeyInfo, Type};
-use service::{Bounds, Portion, Progress};
+use service::{Bounds, Hours, Portion, Progress};
 
 use super::names::bucket_of;
 use super::submit::{make_way, submit_portion};
@@ -79,10 +79,16 @@ impl KeyDeletingService {
         Arc::new(Self { dispatcher, options, round, purge })
     }
 
+    fn makes_way(&self) -> bool {
+        self.dispatcher.parts().admission.makes_way(Instant::now(), Hours::now())
+    }
+
     /// About how many blocks go to SCM at once.
     fn blocks_per_call(&self) -> usize {
-        let beside_clients = self.dispatcher.parts().admission.made_way();
-        if beside_clients { BLOCKS_BESIDE_CLIENTS } else { BLOCKS_PER_CALL }
+        match self.makes_way() {
+            true => BLOCKS_BESIDE_CLIENTS,
+            false => BLOCKS_PER_CALL,
+        }
     }
 
     /// The rows behind `last` that go to SCM at once. They are read in parts, with a rest behind
@@ -92,7 +98,7 @@ impl KeyDeletingService {
         let most = self.blocks_per_call();
         let mut found = Rows { more: true, ..Rows::default() };
         while found.more && found.blocks < most && found.rows.len() < self.options.limit {
-            let part = if admission.made_way() { BLOCKS_PER_PART } else { most };
+            let part = if self.makes_way() { BLOCKS_PER_PART } else { most };
             let work = admission.begin_own();
             let last = found.rows.last().map_or(last, |row| Some(&row.key)).map(str::to_owned);
             self.read(last.as_deref(), most.min(found.blocks + part), &mut found)?;

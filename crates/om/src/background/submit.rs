@@ -3,7 +3,7 @@
 //! off peak.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proto::ozone::{OmRequest, OmResponse};
 use service::{Hours, Portion};
@@ -38,7 +38,7 @@ async fn carry_out(
 /// OM; says whether.
 pub(super) async fn make_way(dispatcher: &Dispatcher, work: &OwnWork) -> bool {
     let admission = &dispatcher.parts().admission;
-    let makes_way = admission.makes_way(work, Hours::now());
+    let makes_way = admission.makes_way(Instant::now(), Hours::now());
     if makes_way {
         tokio::time::sleep(admission.rest(work).min(LONGEST_REST)).await;
     }

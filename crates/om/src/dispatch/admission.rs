@@ -5,13 +5,13 @@
 //! [`limits::CallQueue`].
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use framed::{Code, Status};
 use limits::{Asks, CallQueue, CallQueueOptions, Identity, Permit, Refused, Shares};
 use namespace::Route;
-use service::Hours;
+use service::{ClientLoad, Hours};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Bounds of admission. What is beyond them is refused at once: a client that is told so backs
@@ -54,8 +54,7 @@ pub(crate) struct Admission {
     off_peak: Hours,
     identity: Identity,
     top_users: usize,
-    /// Requests of clients that came.
-    client_requests: AtomicU64,
+    clients: ClientLoad,
     /// The last piece of background work made way for them.
     made_way: AtomicBool,
 }
@@ -78,7 +77,7 @@ impl Admission {
             off_peak: limits.off_peak,
             identity: limits.order.identity,
             top_users: limits.order.top_users,
-            client_requests: AtomicU64::new(0),
+            clients: ClientLoad::default(),
             made_way: AtomicBool::new(false),
         }
     }
@@ -94,7 +93,7 @@ impl Admission {
         route: Route,
         asks: Asks<'_>,
     ) -> Result<Place<'static>, Status> {
-        self.client_requests.fetch_add(1, Ordering::Relaxed);
+        self.clients.note(1);
         let queue = if matches!(route, Route::Write) { &self.writes } else { &self.reads };
         queue.enter(asks).await.map(Place::Client).map_err(refused)
     }
@@ -117,17 +116,15 @@ impl Admission {
 
     /// Measures a piece of background work.
     pub(crate) fn begin_own(&self) -> OwnWork {
-        let client_requests = self.client_requests.load(Ordering::Relaxed);
-        OwnWork { began: Instant::now(), client_requests }
+        OwnWork { began: Instant::now() }
     }
 
-    /// Whether background services make way for clients after a piece of work that ends in an hour
-    /// of the day: there were requests meanwhile, and the hour is not off peak. Reads count, too:
-    /// they need the processor.
-    pub(crate) fn makes_way(&self, work: &OwnWork, hour: u32) -> bool {
-        let came = self.client_requests.load(Ordering::Relaxed) != work.client_requests;
-        let makes_way =
-            self.share < 100 && (came || self.busy() > 0) && !self.off_peak.contains(hour);
+    /// Whether background services make way for clients now, in this hour of the day: clients use
+    /// OM, and the hour is not off peak. Reads count, too: they need the processor. A piece of work
+    /// is shorter than the time between two requests, so what came meanwhile says little.
+    pub(crate) fn makes_way(&self, now: Instant, hour: u32) -> bool {
+        let is_used = self.clients.is_used(now) || self.busy() > 0;
+        let makes_way = self.share < 100 && is_used && !self.off_peak.contains(hour);
         self.made_way.store(makes_way, Ordering::Relaxed);
         makes_way
     }
@@ -174,7 +171,6 @@ impl Admission {
 /// A piece of background work under way.
 pub(crate) struct OwnWork {
     began: Instant,
-    client_requests: u64,
 }
 
 impl OwnWork {
@@ -238,26 +234,29 @@ mod tests {
 
     #[tokio::test]
     async fn background_work_rests_while_clients_write_or_read() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
         for route in [Route::Write, Route::Read] {
             let gate = Admission::new(&limits());
             let work = gate.begin_own();
-            assert!(!gate.makes_way(&work, 12), "there is nobody to rest for");
+            assert!(!gate.makes_way(now, 12), "there is nobody to rest for");
             let request = gate.enter(route, asks(None)).await.unwrap();
-            let took = work.began.elapsed();
-            assert!(gate.makes_way(&work, 12) && gate.made_way());
+            let took = work.took();
+            assert!(gate.makes_way(now, 12) && gate.made_way());
             assert!(gate.rest(&work) >= took * 3, "a quarter of the time is its share");
             drop(request);
-            assert!(gate.makes_way(&work, 12), "it came while the work was done");
-            assert!(!gate.makes_way(&gate.begin_own(), 12), "it has its answer");
+            for _ in 0..100 {
+                let _request = gate.enter(route, asks(None)).await.unwrap();
+            }
+            assert!(gate.makes_way(now + second, 12), "it has its answer, and others will come");
+            assert!(!gate.makes_way(now + second * 2, 12), "nobody came for long");
         }
         let conf = config::Configuration::default();
         let conf = conf.with("trioxide.block.deleting.off-peak.hour", "22-5");
         let key = &config::keys::hdds::TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR;
         let off_peak = Hours::read(&conf, key).unwrap();
         let gate = Admission::new(&Limits { off_peak, ..limits() });
-        let work = gate.begin_own();
         let _write = gate.enter(Route::Write, asks(None)).await.unwrap();
-        assert!(gate.makes_way(&work, 12));
-        assert!(!gate.makes_way(&work, 23) && !gate.made_way(), "the night is its own");
+        assert!(gate.makes_way(now, 12));
+        assert!(!gate.makes_way(now, 23) && !gate.made_way(), "the night is its own");
     }
 }
