@@ -164,7 +164,7 @@ impl Group {
     }
 
     /// Whether a read may be served here this instant: this replica leads, its lease holds
-    /// and everything committed is applied. Never waits.
+    /// and everything that was acknowledged is applied. Never waits.
     pub fn can_read_now(&self) -> bool {
         self.shared.lease_read().is_some()
     }

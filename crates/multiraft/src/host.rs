@@ -312,6 +312,7 @@ impl RaftHost {
             progress,
             last_index: AtomicU64::new(0),
             lease_until: AtomicU64::new(0),
+            alone_from: AtomicU64::new(u64::MAX),
             read_recently: AtomicBool::new(false),
             notify_applied: AtomicBool::new(false),
             clock: options.clock.clone(),

@@ -56,6 +56,9 @@ pub(crate) struct GroupShared {
     pub(crate) last_index: AtomicU64,
     /// Until when (as `clock` shows it) no other replica can lead; 0: no lease.
     pub(crate) lease_until: AtomicU64,
+    /// From which applied entry on the state machine shows all that anybody was told, whatever else
+    /// is committed; see [`lease_read`](Self::lease_read). `u64::MAX`: there are other members.
+    pub(crate) alone_from: AtomicU64,
     /// Reads were served since the loop last looked: the lease is worth renewing.
     pub(crate) read_recently: AtomicBool,
     /// The loop wants to hear of the next applied batch.
@@ -83,10 +86,13 @@ impl GroupShared {
         self.clock.now()
     }
 
-    /// The commit index if this instant a read of the state machine is linearizable.
+    /// The index that is applied if this instant a read of the state machine is linearizable.
     ///
     /// The commit index is read before the lease is checked: within the lease no other can
     /// have committed anything, so whatever was acknowledged before is at or below it.
+    ///
+    /// The only member does not wait for what is committed and not applied: a write is acknowledged
+    /// when it is applied, and nobody else can have shown it. A follower can, ahead of its leader.
     pub(crate) fn lease_read(&self) -> Option<u64> {
         let lease = self.lease_until.load(Ordering::Acquire);
         if lease == 0 {
@@ -95,13 +101,15 @@ impl GroupShared {
         if !self.read_recently.load(Ordering::Relaxed) {
             self.read_recently.store(true, Ordering::Relaxed);
         }
+        let alone_from = self.alone_from.load(Ordering::Acquire);
         let commit = self.commit.load(Ordering::Acquire);
-        if self.applied.load(Ordering::Acquire) < commit {
+        let applied = self.applied.load(Ordering::Acquire);
+        if applied < commit.min(alone_from) {
             return None;
         }
         let held = lease == FOREVER || self.now() < lease;
         // Leadership may have been given up between the two loads.
-        (held && self.lease_until.load(Ordering::Acquire) != 0).then_some(commit)
+        (held && self.lease_until.load(Ordering::Acquire) != 0).then_some(applied)
     }
 
     pub(crate) fn staleness(&self) -> Staleness {

@@ -226,3 +226,32 @@ async fn nobody_is_removed_when_the_rest_does_not_answer() {
     cluster.put(&[leader, up], "two").await;
     cluster.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_waits_for_what_another_member_may_have_shown() {
+    let mut cluster = settled(1).await;
+    let new = cluster.grow();
+    cluster.join(&[0], new).await;
+    cluster.votes(&[0, new], new).await;
+    let leader = cluster.leader_of(&[0, new]).await;
+    let follower = if leader == 0 { new } else { 0 };
+    let group = cluster.group(leader);
+    until("the lease holds", || {
+        let reader = group.clone();
+        tokio::spawn(async move { reader.read_index().await });
+        group.can_read_now()
+    })
+    .await;
+    cluster.nodes[leader].store.lock().hold_apply = true;
+    let writer = group.clone();
+    let write = tokio::spawn(async move { writer.propose(Proposal::new("slow")).await });
+    // The other one shows it before it is acknowledged.
+    until("the follower has it", || {
+        cluster.entries(follower).values().any(|entry| entry == "slow")
+    })
+    .await;
+    assert!(!group.can_read_now());
+    cluster.nodes[leader].store.lock().hold_apply = false;
+    write.await.unwrap().unwrap();
+    cluster.shutdown().await;
+}

@@ -153,3 +153,23 @@ async fn a_read_after_a_write_sees_it() {
     assert!(cluster.group(0).can_read_now());
     cluster.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_of_the_only_member_waits_for_no_write_that_nobody_was_told_of() {
+    let cluster = Cluster::started(1);
+    let before = cluster.put(&[0], "told").await;
+    let group = cluster.group(0);
+    assert!(group.can_read_now());
+    cluster.nodes[0].store.lock().hold_apply = true;
+    let writer = group.clone();
+    let write = tokio::spawn(async move { writer.propose(Proposal::new("slow")).await });
+    until("it is applied", || cluster.nodes[0].store.lock().applying).await;
+    assert!(group.status().await.unwrap().commit > group.applied());
+    assert!(group.can_read_now());
+    let read = tokio::time::timeout(Duration::from_secs(10), group.read_index());
+    assert_eq!(read.await.unwrap().unwrap(), before.index);
+    cluster.nodes[0].store.lock().hold_apply = false;
+    let after = write.await.unwrap().unwrap();
+    assert!(group.read_index().await.unwrap() >= after.index);
+    cluster.shutdown().await;
+}

@@ -265,10 +265,20 @@ impl GroupCore {
         self.renew_lease_of_one();
     }
 
+    /// What a member that has gone may have shown was committed before it was known to be gone.
+    pub(super) fn note_whether_alone(&self) {
+        let from = match &self.members[..] {
+            [one] if one.raft_id == self.my_id => self.node.raft.raft_log.committed,
+            _ => u64::MAX,
+        };
+        self.shared.alone_from.store(from, Ordering::Release);
+    }
+
     /// A group of one needs no other member to confirm that it leads; a group of more does.
     fn renew_lease_of_one(&self) {
         let lease = &self.shared.lease_until;
         let leads = self.shared.leader.borrow().ready && self.node.raft.state == StateRole::Leader;
+        self.note_whether_alone();
         if !self.sole_voter() {
             // A lease that others confirmed stays.
             let _ = lease.compare_exchange(FOREVER, 0, Ordering::AcqRel, Ordering::Acquire);

@@ -303,6 +303,7 @@ impl GroupCore {
             return;
         }
         self.lead.serve_from = None;
+        self.note_whether_alone();
         if self.sole_voter() {
             self.shared.lease_until.store(FOREVER, Ordering::Release);
         }
